@@ -2,12 +2,12 @@ import type { ApiDocs } from '@services/common/api-docs'
 import type { Config } from './config.ts'
 import { VERSION } from './version.ts'
 
-/** The mark of the service: a key's head in a shield of one colour. */
+/** Icon of the service: a key's head in a shield. */
 const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#1d5fd6"/><circle cx="16" cy="12.5" r="4.5" fill="none" stroke="#fff" stroke-width="3"/><path d="M16 17v9m0-4h4" fill="none" stroke="#fff" stroke-width="3" stroke-linecap="round"/></svg>`
 
 const ADA = { email: 'ada@example.com', password: 'correct horse battery staple' }
 
-/** A body for each operation that takes one, with one way of what it offers; those of one user fit together. */
+/** One example body per operation with a body; those of one user fit together. */
 const EXAMPLES = {
   'POST /signup': { ...ADA, data: { name: 'Ada' } },
   'POST /token': ADA,
@@ -43,7 +43,7 @@ const HEADERS_OF_STATUS: Record<number, string[]> = {
   503: ['Retry-After'],
 }
 
-/** Content of /docs and /openapi.json that no route's schema has. */
+/** Parts of /docs and /openapi.json that no route's schema has. */
 export const apiDocs = ({ server, siteUrl }: Pick<Config, 'server' | 'siteUrl'>): ApiDocs => ({
   title: 'Auth',
   version: VERSION,
@@ -62,7 +62,7 @@ export const apiDocs = ({ server, siteUrl }: Pick<Config, 'server' | 'siteUrl'>)
   tags: ['sign-up', 'verify', 'sign-in', 'external sign-in', 'account', 'second factors', 'admin', 'service'],
   requestHeaders: {
     'X-Supabase-Api-Version': {
-      description: 'Version of the API, a date: errors have the newer form from `2024-01-01` on.',
+      description: 'Date-based API version; errors have the newer form since `2024-01-01`.',
       schema: { type: 'string' },
     },
     'X-JWT-AUD': {
@@ -72,18 +72,18 @@ export const apiDocs = ({ server, siteUrl }: Pick<Config, 'server' | 'siteUrl'>)
   },
   readEverywhere: ['X-Supabase-Api-Version'],
   answerHeaders: {
-    'Accept-Encoding': { description: '`identity`: a body must not be compressed.', schema: { type: 'string' } },
+    'Accept-Encoding': { description: '`identity`: bodies must not be compressed.', schema: { type: 'string' } },
     Allow: { description: 'Methods of the address.', schema: { type: 'string' } },
     Deprecation: {
-      description: 'Date from which the operation is deprecated (RFC 9745).',
+      description: 'Date of deprecation (RFC 9745).',
       schema: { type: 'string' },
       required: true,
     },
     Link: { description: 'Addresses of the next and the last page (RFC 8288).', schema: { type: 'string' } },
     Location: { description: 'Target of the redirect.', schema: { type: 'string' }, required: true },
-    'Retry-After': { description: 'Seconds until another attempt makes sense.', schema: { type: 'integer' } },
+    'Retry-After': { description: 'Seconds to wait before the next attempt.', schema: { type: 'integer' } },
     'WWW-Authenticate': {
-      description: 'Authentication scheme that is required (RFC 9110 11.6.1).',
+      description: 'Required authentication scheme (RFC 9110 11.6.1).',
       schema: { type: 'string' },
     },
     'X-Supabase-Api-Version': {

@@ -1,5 +1,5 @@
-// The map of the service: every route is registered here, by hand, in scopes by who may call.
-// The one rule: what is not in this file does not exist. Flows: the folder named like the endpoint.
+// The map of the service: registers every route by hand, in scopes by caller. The one rule: a route that is not in this
+// file does not exist. Read next: the folder in flows/ named like the endpoint; tests: beside the flows and in test/.
 import cors from '@fastify/cors'
 import { documentApi } from '@services/common/api-docs'
 import { answerClientErrors, answerUnreadableAddress, refuseTunnels } from '@services/common/client-errors'
@@ -65,10 +65,10 @@ import { requireSubject } from './http/subject.ts'
 
 const MAX_BODY_BYTES = 1024 * 1024
 
-/** An access token with the largest metadata of both kinds (core/users/metadata.ts) has about 45 KiB. */
+/** An access token with the largest metadata of both kinds (core/users/metadata.ts) takes about 45 KiB. */
 const MAX_HEADER_BYTES = 64 * 1024
 
-/** Builds the HTTP side; nothing listens yet. */
+/** Builds the HTTP server; nothing listens yet. */
 export async function createApp(deps: Deps): Promise<FastifyInstance> {
   const { config } = deps
   const basePath = withoutBasePath(config.server.externalUrl)
@@ -110,7 +110,8 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     apiError(status === 415 ? 'bad_json' : 'validation_failed', { status, message }),
   )
   acceptJsonBodies(app)
-  // Rights come in a header that the application adds itself: a page of any site can do what its token allows.
+  // Any origin: authorization is a header that the application sets itself, so a page of another site has no rights
+  // without a token.
   await app.register(cors, {
     origin: '*',
     strictPreflight: false,
@@ -119,11 +120,11 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     exposedHeaders: ['X-Total-Count', 'Link', 'X-Supabase-Api-Version', 'x-sb-error-code', 'Retry-After'],
     maxAge: 600,
   })
-  // After the headers that refusals have too, and before the routes, whose methods it knows.
+  // After the hooks that set headers on refusals too, and before the routes, whose methods it learns.
   installErrorHandler(app, errorAnswers)
   await documentApi(app, apiDocs(config))
 
-  // Anybody
+  // Public
   healthRoutes(app, deps)
   await app.register(startPageRoutes, { config })
   await app.register(healthRoute)
@@ -160,7 +161,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     await scope.register(messagesRoutes, { deps })
     await scope.register(inviteRoutes, { deps })
     await scope.register(generateLinkRoutes, { deps })
-    // About the user of the path
+    // Operations on the user of the path
     await scope.register(async (subjectScope) => {
       requireSubject(subjectScope, deps)
       await subjectScope.register(adminUserRoutes, { deps })
@@ -171,7 +172,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   return app
 }
 
-/** Request headers of browsers: the reference's list and the additions of auth-js. */
+/** Request headers of browsers: the reference's list and auth-js's additions. */
 const CORS_HEADERS = [
   'Accept',
   'Authorization',
@@ -182,7 +183,7 @@ const CORS_HEADERS = [
   'x-use-cookie',
   'X-Supabase-Api-Version',
   'apikey',
-  // Tracing clients send these, and clients that number their attempts.
+  // Sent by tracing clients and by clients that count retries.
   'traceparent',
   'tracestate',
   'baggage',

@@ -26,14 +26,14 @@ import { portVariables, startUp } from './start.ts'
 import { VERSION } from './version.ts'
 import { startWorker } from './worker.ts'
 
-/** In the order of the help. */
+/** Commands in the order of the help. */
 export const commands: Command[] = [
   ...serviceCommands({
     name: 'auth',
     prefix: 'AUTH_',
     version: VERSION,
     variables,
-    workerSummary: 'deliver mail and do housekeeping in a process of its own',
+    workerSummary: 'deliver mail and do housekeeping in a separate process',
     startUp,
     portVariables,
     serve: () => import('./main.ts'),

@@ -175,6 +175,7 @@ describe('a start is refused', () => {
     ['with a subject that is no template', { AUTH_MAILER_SUBJECTS_INVITE: '{{ .A' }, 'AUTH_MAILER_SUBJECTS_INVITE'],
     ['with a language that is none', { AUTH_MAILER_DEFAULT_LOCALE: '../de' }, 'AUTH_MAILER_DEFAULT_LOCALE'],
     ['with languages that are none', { AUTH_MAILER_LOCALES: 'en, german language' }, 'AUTH_MAILER_LOCALES'],
+    ['with clear text to a TLS port', { AUTH_SMTP_TLS: 'off', AUTH_SMTP_PORT: '465' }, 'AUTH_SMTP_TLS'],
     ['with mail headers that are no JSON', { AUTH_SMTP_HEADERS: 'X-A: b' }, 'AUTH_SMTP_HEADERS'],
     ['with a mail header of ours', { AUTH_SMTP_HEADERS: '{"Bcc":"a@b.c"}' }, 'AUTH_SMTP_HEADERS'],
     ['with a mail header on two lines', { AUTH_SMTP_HEADERS: '{"X-A":"a\\r\\nBcc: b"}' }, 'AUTH_SMTP_HEADERS'],

@@ -1,5 +1,6 @@
-// The settings: what each subject reads, checks and makes of them is one file of config/, guessed from the variable's name.
-// The one rule: nothing else reads the environment. Code receives the part it needs (`config.smtp`), checked and in seconds.
+// Settings of the service: one file of config/ per subject declares, checks and groups its variables. The one rule: no
+// other code reads the environment; code receives its part (`config.smtp`), checked and in seconds. Tests:
+// config.test.ts.
 import { ConfigError, type Environment, readVariables, type Values, type Variables } from '@services/common/config'
 import { databaseSettings } from '@services/common/database-settings'
 import { telemetrySettings } from '@services/common/telemetry-settings'
@@ -40,7 +41,7 @@ import { smtpProblems, smtpSettings, smtpVariables } from './config/smtp.ts'
 import { telemetryVariables } from './config/telemetry.ts'
 import { neverMatching } from './core/redirects/never-matching.ts'
 
-/** Every variable of the service; the README's table is made from it. Read as `AUTH_<NAME>`, then as bare `<NAME>`. */
+/** All variables; the README's table is made from them. Read as `AUTH_<NAME>`, then as `<NAME>`. */
 export const variables = {
   ...serverVariables,
   ...databaseVariables,
@@ -63,14 +64,14 @@ export const variables = {
 } satisfies Variables
 
 type RawConfig = Values<typeof variables>
-/** Beside them those whose names are the operator's own. */
+/** Providers that the operator names. */
 type OwnProviders = ReturnType<typeof oidcProviderSettings>
 export type Config = ReturnType<typeof groupConfig> & { gaps: readonly string[] }
 
 /**
- * Checked settings in groups, as code receives them; durations in seconds. Throws a ConfigError that lists all problems.
- * `warnings` name settings that are unknown or without effect; `config.gaps` what is switched on and lacks its credentials,
- * and is refused where it is used.
+ * Reads, checks and groups the settings; durations in seconds. Throws a ConfigError that lists all problems. `warnings`
+ * name unknown settings and those without effect. `config.gaps` names enabled features without credentials, which are
+ * refused on use.
  */
 export function readConfig(environment: Environment, file: Environment = {}): { config: Config; warnings: string[] } {
   const names = oidcProviderNames(environment, file)

@@ -28,7 +28,7 @@ import { type Captcha, createCaptcha } from './http/captcha.ts'
 import { createLimits, type Limits } from './http/rate-limit.ts'
 import { startCounters } from './metrics.ts'
 
-/** Everything a flow may need, as plain values; each flow's signature says which part it uses. */
+/** Everything that routes and flows need, as plain values; core/ takes only the parts it uses. */
 export interface Deps {
   config: Config
   log: Logger
@@ -44,41 +44,38 @@ export interface Deps {
   refreshTokenKey: KeyObject
   codeKey: KeyObject
   outboxKey: KeyObject
-  /** What is stored sealed for long: secrets of providers and second factors. */
+  /** Encrypts long-lived secrets: those of providers and second factors. */
   storageKey: KeyObject
-  /** Attempts to sign in at providers: the browser's cookie, and what the browser carries itself until one begins. */
+  /** Authenticates attempts at providers: the browser's cookie, and the state it carries before one begins. */
   attemptKey: KeyObject
   providers: Providers
   findCaller: FindCaller
   rotateSession: RotateSession
   now: () => Date
   newId: () => string
-  /**
-   * Of rows that sign-ins and refreshes add: a later one sorts later (UUIDv7), so that the index grows at its end instead of
-   * taking in a page from anywhere, and writing all of it to the log, for each.
-   */
+  /** UUIDv7, for rows of sign-ins and refreshes: their index grows at its end, not at a random page per row. */
   newRowId: () => string
   random: RandomBytes
-  /** How long the next job waits before it is begun; see core/outbox/job-delay.ts. */
+  /** Delay of the next job (core/outbox/job-delay.ts). */
   delayMs: () => number
-  /** True from the moment the process was told to stop. */
+  /** True once the process has been asked to stop. */
   isStopping: () => boolean
 }
 
-/** What a caller may set: the running service whether it is stopping, a test its clock, randomness and patience with the database. */
+/** Overrides: the running service sets `isStopping`, tests the clock, randomness and time limits of the database. */
 export type Overrides = Partial<Pick<Deps, 'now' | 'newId' | 'random' | 'delayMs' | 'isStopping'>> &
   Pick<DatabaseOptions, 'connectWithinMs' | 'statementWithinMs'> & {
-    /** The clock of this machine, which is corrected by the database's; `now` is taken as it is. */
+    /** Machine clock, corrected by the database's; `now` is used uncorrected. */
     machineNow?: () => Date
   }
 
-/** Read by one statement. */
+/** Callers looked up by one statement. */
 const MOST_CALLERS = 32
 
-/** Of a request's time, for waiting for a password hash; the rest is for the hash and what comes after it. */
+/** Share of a request's time spent waiting for a password hash; the rest is for the hash and the work after it. */
 const HASH_WAIT_SHARE = 0.5
 
-/** Runs `work` on a connection for migrations, which may take longer than any request. */
+/** Runs `work` on a migration connection, whose statements may take longer than any request. */
 export const withMigrations = (
   { database }: Config,
   log: Logger,
@@ -90,7 +87,7 @@ export const withMigrations = (
     work,
   )
 
-/** Our tables and those of the queue. */
+/** Migrates our tables and the queue's. */
 export async function migrateAll(config: Config, log: Logger): Promise<void> {
   await withMigrations(config, log, (migrations) => migrate(migrations, log))
   const queue = await openAuthQueue(config, log, { migrate: true, supervise: false })
@@ -107,7 +104,7 @@ const openAuthQueue = ({ database }: Config, log: Logger, how: { migrate: boolea
     ...how,
   })
 
-/** Connects, migrates if asked to and opens the queue. `close` undoes it, in reverse order. */
+/** Connects, migrates if configured, and opens the queue. `close` undoes all of it in reverse order. */
 export async function openDeps(
   config: Config,
   log: Logger,
@@ -138,7 +135,7 @@ export async function openDeps(
   }
 }
 
-/** All that is made of the settings, on what is open. */
+/** Builds everything that follows from the settings, on an open database and queue. */
 export async function makeDeps(
   config: Config,
   log: Logger,

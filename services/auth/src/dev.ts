@@ -1,5 +1,5 @@
-// `pnpm dev`: the service with embedded defaults. Settings given in the environment win: a DATABASE_URL means no embedded
-// PostgreSQL, an SMTP host means no inbox.
+// `pnpm dev`: the service with embedded defaults. Settings of the environment win: a DATABASE_URL replaces the embedded
+// PostgreSQL, an SMTP host the inbox.
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { PORTS, readPort } from '@services/common/dev/dev-settings'
@@ -26,13 +26,12 @@ await runDev('auth', async ({ env, given, port, dataDir, stops, settle, leave, c
     AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
     AUTH_LOG_LEVEL: 'warn',
   }
-  // A given secret is there to verify tokens with; a key would sign them instead.
+  // A given secret must keep verifying tokens; a key would take over their signing.
   if (!given('JWT_SECRET') && !given('JWT_KEYS')) {
     defaults.AUTH_JWT_KEYS = await ensureSigningKey(join(dataDir, 'jwt-keys.json'))
   }
-  // Read while PostgreSQL starts.
+  // Loads while PostgreSQL starts; a failure surfaces at the `await` below, even if PostgreSQL fails first.
   const loading = import('./serve.ts')
-  // Its failure is the awaiting code's below, also when PostgreSQL fails first.
   loading.catch(() => {})
   let inboxUrl = env.DEV_INBOX_URL
   if (!given('DATABASE_URL')) {
@@ -68,7 +67,7 @@ await runDev('auth', async ({ env, given, port, dataDir, stops, settle, leave, c
     lines: [
       `base URL ${base}`,
       `docs     ${base}/docs`,
-      // Where everything is started, the inbox has lines of its own.
+      // `pnpm dev` of both services prints the inbox on lines of its own.
       ...(inboxUrl && !env.DEV_INBOX_URL ? [`inbox    ${inboxUrl}`] : []),
       `try      curl ${base}/signup -d '{"email":"ada@example.com","password":"correct horse"}'`,
       `commands ${commandLine} --help`,
@@ -76,10 +75,7 @@ await runDev('auth', async ({ env, given, port, dataDir, stops, settle, leave, c
   }
 })
 
-/**
- * Answers the key of this data folder, made at the first start: servers verify tokens by `/.well-known/jwks.json`, as in
- * production, and tokens survive a restart.
- */
+/** Returns the data folder's key. Tokens survive a restart and are verified by `/.well-known/jwks.json`. */
 async function ensureSigningKey(file: string): Promise<string> {
   const kept = await readFile(file, 'utf8').catch(() => '')
   if (kept) return kept.trim()

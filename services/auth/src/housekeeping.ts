@@ -16,31 +16,31 @@ import type { Position } from './db/position.ts'
 import type { Deps } from './deps.ts'
 import { deleteExpiredFlowStates } from './flows/oauth/flow-states.store.ts'
 
-/** Failed messages wait this long for an admin. */
+/** Retention of failed messages, for an admin to act. */
 const KEEP_FAILED_SECONDS = 30 * 86_400
 
-/** Second factors that were begun and not proven: nobody is in the middle of it any more. */
+/** Retention of unproven second factors: long after any enrolment in progress. */
 const KEEP_UNVERIFIED_SECONDS = 86_400
 
-/** Expired attempts to sign in at a provider, which strangers make: for as long, late browsers get an answer that says so. */
+/** Retention of expired attempts at providers; until then a late browser learns that its attempt expired. */
 const KEEP_ATTEMPT_SECONDS = 600
 
-/** Expired gaps, counters and rows of unknown addresses stay this long, for clocks that differ; strangers make one for each address they name. */
+/** Retention of expired gaps, counters and decoy rows, which strangers create; covers clocks that differ. */
 const KEEP_EXPIRED_SECONDS = 600
 
-/** Refused sign-ins, which strangers make, where no time is set for audit entries: long enough to look into an attack. */
+/** Retention of refused sign-ins if audit entries have none: long enough to investigate an attack. */
 const KEEP_REFUSED_SECONDS = 90 * 86_400
 
 const EVERY_MS = 600_000
 
-/** Expired rows stay two days: a mail may wait one for its server, and its token must be there when it leaves. */
+/** Retention of other expired rows: the token of a mail must outlive a day's wait for the mail server. */
 const KEEP_MS = 2 * 86_400_000
 
-/** Rows per statement, so that none runs long or locks much. The kinds take turns; the next round takes up what is left. */
+/** Rows per statement, so that none runs long. The kinds alternate; the next round resumes unfinished ones. */
 const BATCH = 1_000
 const MAX_BATCHES = 5_000
 
-/** Deletes what has expired, every ten minutes unless the last round still runs; replicas may run it at once, each deletes what the others left. */
+/** Deletes expired rows every ten minutes, never twice at once; replicas may run it at the same time. */
 export function startHousekeeping(deps: Deps, log: Logger): () => void {
   const walk: Walk = {}
   let isRunning = false
@@ -56,7 +56,7 @@ export function startHousekeeping(deps: Deps, log: Logger): () => void {
   return () => clearInterval(timer)
 }
 
-/** How far sessions and anonymous users have been looked through for inactive ones, and the audit log; the next round goes on there. */
+/** Positions at which the next round resumes its search. */
 interface Walk {
   sessions?: Position | undefined
   anonymousUsers?: Position | undefined
@@ -79,15 +79,15 @@ export async function deleteExpired(
   const inactiveSince = secondsBefore(config.sessions.inactivitySeconds)
   const ago = (seconds: number) => new Date(now().getTime() - seconds * 1000)
   const steps: Record<string, () => Promise<number>> = {
-    'wishes for another address': () => cancelExpiredChanges(db, before, now(), BATCH),
+    'requested address changes': () => cancelExpiredChanges(db, before, now(), BATCH),
     'one-time tokens': () => deleteExpiredTokens(db, before, BATCH),
-    'claims of addresses': () => deleteExpiredClaims(db, now(), BATCH),
+    'address claims': () => deleteExpiredClaims(db, now(), BATCH),
     'PKCE codes': () => deleteExpiredAuthCodes(db, before, BATCH),
-    'sign-ins at providers': () => deleteExpiredFlowStates(db, ago(KEEP_ATTEMPT_SECONDS), BATCH),
-    'challenges to second factors': () => deleteExpiredChallenges(db, before, BATCH),
-    'second factors never proven': () => deleteStaleFactors(db, ago(KEEP_UNVERIFIED_SECONDS), BATCH),
+    'attempts at providers': () => deleteExpiredFlowStates(db, ago(KEEP_ATTEMPT_SECONDS), BATCH),
+    'second factor challenges': () => deleteExpiredChallenges(db, before, BATCH),
+    'unproven second factors': () => deleteStaleFactors(db, ago(KEEP_UNVERIFIED_SECONDS), BATCH),
     'send gaps': () => deleteExpiredSendGaps(db, ago(KEEP_EXPIRED_SECONDS), BATCH),
-    "nobody's rows": () => deleteForNobody(db, ago(KEEP_EXPIRED_SECONDS), BATCH),
+    'decoy rows': () => deleteForNobody(db, ago(KEEP_EXPIRED_SECONDS), BATCH),
     limits: () => deleteExpiredLimits(db, ago(KEEP_EXPIRED_SECONDS), BATCH),
     messages: () => deleteOldMessages(db, ['sent', 'dropped'], ago(config.messages.keepSeconds), BATCH),
     'failed messages': () => deleteOldMessages(db, ['failed'], ago(KEEP_FAILED_SECONDS), BATCH),
@@ -97,7 +97,7 @@ export async function deleteExpired(
     'refused sign-ins': async () => {
       if (config.auditKeepSeconds) return 0
       const { last, hasMore } = await deleteRefusedSignIns(db, ago(KEEP_REFUSED_SECONDS), walk.refusedSignIns, BATCH)
-      // Never begins anew: no entry is written with an old time.
+      // Never restarts: no entry is written with an old time.
       walk.refusedSignIns = last
       return hasMore ? BATCH : 0
     },
@@ -124,7 +124,7 @@ export async function deleteExpired(
         if ((await deleteBatch()) < BATCH) unfinished.delete(what)
       } catch (err) {
         unfinished.delete(what)
-        log.warn({ err, what }, 'housekeeping failed, will be tried again')
+        log.warn({ err, what }, 'housekeeping failed: retrying in the next round')
       }
     }
   }

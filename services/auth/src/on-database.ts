@@ -11,7 +11,7 @@ export interface CommandDeps {
   db: Kysely<DB>
 }
 
-/** Runs a command's work on the configured database, which must be migrated. `statementWithinMs`: longer than a request may. */
+/** Runs a command on the migrated database; `statementWithinMs` permits slower statements than a request's. */
 export async function onDatabase<Result>(
   work: (deps: CommandDeps) => Promise<Result>,
   how: { statementWithinMs?: number } = {},

@@ -11,13 +11,13 @@ import { startWorker } from './worker.ts'
 
 export interface RunningService {
   app: FastifyInstance
-  /** Where it listens; differs from the setting when that is port 0. */
+  /** Address it listens on; differs from the setting for port 0. */
   address: string
-  /** Refuses new requests, finishes those in flight, gives jobs back, closes pools. */
+  /** Refuses new requests, finishes those in progress, returns jobs, closes pools. */
   stop(): Promise<void>
 }
 
-/** Starts the HTTP side, and the worker unless separate processes do its work. */
+/** Starts the HTTP server, and the worker unless separate processes do its work. */
 export async function serve(config: Config, log: Logger): Promise<RunningService> {
   let stopping = false
   const opened: (() => unknown)[] = []

@@ -3,7 +3,7 @@ import { readSettings } from '@services/common/start-up'
 import { settingsToReview } from './config/review.ts'
 import { type Config, readConfig } from './config.ts'
 
-/** Which setting changes a port that is taken. */
+/** Settings by port, for the error message of a port in use. */
 export const portVariables = ({ server, telemetry }: Config): Record<number, string> => ({
   [telemetry.prometheus.port]: 'AUTH_OTEL_EXPORTER_PROMETHEUS_PORT',
   [server.port]: 'AUTH_PORT',
@@ -15,13 +15,12 @@ export function startUp(how?: { toStderr?: boolean }) {
   return started
 }
 
-/** Whoever signs in that way is refused; all else works, so that the service starts. */
+/** Logs enabled features without credentials; the service starts, because everything else works. */
 export function reportGaps({ config, log }: { config: Config; log: Logger }): void {
-  for (const gap of config.gaps)
-    log.error({ gap }, 'switched on but without its credentials, and refused where it is used')
+  for (const gap of config.gaps) log.error({ gap }, 'enabled feature lacks credentials: refused on use')
 }
 
-/** Names what is open in settings that serve the public; `dev`, where all callers have one address, does without. */
+/** Logs unsafe settings of a public service; `dev`, where all callers share an address, does not. */
 export function warnOfOpenSettings(config: Config, log: Logger): void {
   const { limits, server } = config
   if (!limits.header && !server.trustSbForwardedFor) {

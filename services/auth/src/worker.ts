@@ -13,10 +13,10 @@ import type { Deps } from './deps.ts'
 import { answerMessageRequest } from './flows/message-requests/answer-message-request.ts'
 import { startHousekeeping } from './housekeeping.ts'
 
-/** Messages sent, and requests for messages looked after, at once by one process; connections to the mail server are as many. */
+/** Concurrent messages, and concurrent message requests, per process; as many connections to the mail server. */
 const CONCURRENCY = 4
 
-/** Delivers the outbox and deletes what has expired; runs inside the service or as a process of its own (`worker`). */
+/** Delivers the outbox and deletes expired rows; runs inside the service or as a separate process (`worker`). */
 export async function startWorker(deps: Deps): Promise<() => Promise<void>> {
   const { queue, config, log } = deps
   const templates = openMailTemplates(deps)

@@ -4,10 +4,10 @@ import type { AddressInfo } from 'node:net'
 import { findFreePort } from '@services/common/dev/dev-ports'
 import { type Browser, launchBrowser, type Page } from '@services/common/testing/browser'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { PROVIDER_EXAMPLES } from './far-sides/provider-examples.ts'
-import { type SignInProviders, startSignInProviders } from './far-sides/sign-in-providers.ts'
 import { type OpenIdProvider, startOpenIdProvider } from './openid-provider.ts'
 import { startTestService, type TestService } from './service.ts'
+import { PROVIDER_EXAMPLES } from './upstreams/provider-examples.ts'
+import { type SignInProviders, startSignInProviders } from './upstreams/sign-in-providers.ts'
 
 /** A site as simple as can be: a link to sign in by, and who is signed in once the browser is back. */
 const page = (auth: string) => `<!doctype html><title>Site</title>

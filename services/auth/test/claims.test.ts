@@ -1,8 +1,8 @@
 // How long a claim to an unproven address counts, and for whom: as long as anything could prove the address, in every audience.
 import { expect } from 'vitest'
 import { deleteExpired } from '../src/housekeeping.ts'
-import { startSmsGateways } from './far-sides/sms-gateways.ts'
 import { linkPath, queryOf, startTestService, type TestService, test } from './service.ts'
+import { startSmsGateways } from './upstreams/sms-gateways.ts'
 
 const STRANGERS = 'the stranger knows'
 const OWNERS = 'only the owner knows'

@@ -1,13 +1,13 @@
 // Everything a phone number can do: sign-up, sign-in by code and by password, change of number, reauthentication. The
 // gateway is a far side on loopback that answers as Twilio does.
 import { test as base, describe, expect } from 'vitest'
-import { type SmsFarSide, startSmsGateways } from './far-sides/sms-gateways.ts'
 import { startTestService, type TestService } from './service.ts'
+import { type SmsUpstream, startSmsGateways } from './upstreams/sms-gateways.ts'
 
 const password = 'correct horse'
 
 interface Fixture {
-  phone: { service: TestService; gateways: SmsFarSide }
+  phone: { service: TestService; gateways: SmsUpstream }
 }
 
 async function open(settings: Record<string, string> = {}) {

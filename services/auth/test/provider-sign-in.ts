@@ -1,6 +1,6 @@
-import { PROVIDER_EXAMPLES } from './far-sides/provider-examples.ts'
-import { type FarAccount, type SignInProviders, startSignInProviders } from './far-sides/sign-in-providers.ts'
 import { type Answer, fragmentOf, startTestService, type TestService } from './service.ts'
+import { PROVIDER_EXAMPLES } from './upstreams/provider-examples.ts'
+import { type FarAccount, type SignInProviders, startSignInProviders } from './upstreams/sign-in-providers.ts'
 
 export interface ProviderSignIns {
   far: SignInProviders

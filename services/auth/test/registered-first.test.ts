@@ -1,8 +1,8 @@
 // Addresses and numbers that a stranger registers before their owners come: whoever proves them has them, and nothing of the stranger's.
 import { describe, expect } from 'vitest'
 import { deleteExpired } from '../src/housekeeping.ts'
-import { startSmsGateways } from './far-sides/sms-gateways.ts'
 import { codeIn, linkPath, startTestService, type TestService, test, tokenIn } from './service.ts'
+import { startSmsGateways } from './upstreams/sms-gateways.ts'
 
 const STRANGERS = 'the stranger knows'
 const OWNERS = 'only the owner knows'

@@ -1,8 +1,8 @@
 // Replicas of one service on one database whose machines' clocks differ, or whose settings do, as they do while a change of
 // them rolls out.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startSmsGateways } from './far-sides/sms-gateways.ts'
 import { codeIn, linkPath, startTestService, type TestService } from './service.ts'
+import { startSmsGateways } from './upstreams/sms-gateways.ts'
 
 const refresh = (service: TestService, refresh_token: string) =>
   service.post('/token?grant_type=refresh_token', { refresh_token })

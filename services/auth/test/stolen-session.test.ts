@@ -1,8 +1,8 @@
 // What somebody with a session of another one gets out of it: nothing that outlasts the session, and nothing unseen.
 import { decodeJwt } from 'jose'
 import { beforeAll, describe, expect } from 'vitest'
-import { startSmsGateways } from './far-sides/sms-gateways.ts'
 import { codeIn, fragmentOf, linkPath, startTestService, type TestService, test } from './service.ts'
+import { startSmsGateways } from './upstreams/sms-gateways.ts'
 
 const STRANGERS = 'the stranger knows'
 const OWNERS = 'only the owner knows'

@@ -1,8 +1,8 @@
 // Ways into somebody else's account, or of keeping them out of it, by mixing flows. Each was found by reading or attacking.
 import { createHash, randomBytes } from 'node:crypto'
 import { describe, expect } from 'vitest'
-import { startSmsGateways } from './far-sides/sms-gateways.ts'
 import { type Answer, codeIn, linkPath, queryOf, startTestService, type TestService, test, tokenIn } from './service.ts'
+import { startSmsGateways } from './upstreams/sms-gateways.ts'
 
 const STRANGERS = 'the stranger knows'
 const OWNERS = 'only the owner knows'

@@ -8,18 +8,18 @@ import { readMetricsTable, readScrape } from '@services/common/testing/metrics-t
 import { say } from '@services/common/testing/raw-http'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { VERSION } from '../src/version.ts'
-import { type FarSide, json, startFarSide } from './far-side.ts'
 import { processEnvironment } from './process-environment.ts'
 import { bearer, createDatabase, linkPath } from './service.ts'
+import { json, startUpstream, type Upstream } from './upstream.ts'
 
 const password = 'correct horse'
 const email = 'counted@example.com'
 let database: Awaited<ReturnType<typeof createDatabase>>
-let collector: FarSide
+let collector: Upstream
 let child: ChildProcess | undefined
 
 beforeEach(async () => {
-  ;[database, collector] = await Promise.all([createDatabase(), startFarSide(json({}))])
+  ;[database, collector] = await Promise.all([createDatabase(), startUpstream(json({}))])
 })
 
 afterEach(async () => {

@@ -1,20 +1,20 @@
 import { type OtlpCollector, startCollector, traceOf } from '@services/common/testing/otlp-collector'
 import { say } from '@services/common/testing/raw-http'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type FarSide, json, startFarSide } from './far-side.ts'
-import { PROVIDER_EXAMPLES } from './far-sides/provider-examples.ts'
-import { startSignInProviders } from './far-sides/sign-in-providers.ts'
 import { linkPath } from './service.ts'
 import { openStage, signUp } from './service-process.ts'
+import { json, startUpstream, type Upstream } from './upstream.ts'
+import { PROVIDER_EXAMPLES } from './upstreams/provider-examples.ts'
+import { startSignInProviders } from './upstreams/sign-in-providers.ts'
 
 const email = 'traced@example.com'
 const phone = '+15550001111'
 let stage: Awaited<ReturnType<typeof openStage>>
 let collector: OtlpCollector
-let gateway: FarSide
+let gateway: Upstream
 
 beforeEach(async () => {
-  ;[stage, collector, gateway] = await Promise.all([openStage(), startCollector(), startFarSide(json({}))])
+  ;[stage, collector, gateway] = await Promise.all([openStage(), startCollector(), startUpstream(json({}))])
 })
 afterEach(async () => {
   await stage.end()

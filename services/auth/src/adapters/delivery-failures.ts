@@ -1,11 +1,11 @@
 import { PermanentFailure } from '@services/common/queue'
 
-/** A failure that may pass; like that of a PermanentFailure its text names no address and no code, and may be stored. */
+/** Failure that may pass. Its text, like a PermanentFailure's, is stored, so it names no address and no code. */
 export class TemporaryFailure extends Error {
   override readonly name = 'TemporaryFailure'
 }
 
-/** What an admin may read about a failed try; anything unexpected could quote a secret and is in the log only. */
+/** Reason that an admin may read. The text of an unexpected error could quote a secret and goes to the log only. */
 export const safeWords = (error: unknown): string =>
   error instanceof PermanentFailure || error instanceof TemporaryFailure
     ? error.message.slice(0, 300)

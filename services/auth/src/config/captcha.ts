@@ -1,15 +1,15 @@
 import { boolean, duration, httpUrl, oneOf, text, type Values, type Variables } from '@services/common/config'
 
 export const captchaVariables = {
-  SECURITY_CAPTCHA_ENABLED: boolean('Demand a captcha on public endpoints.', { default: 'false' }),
-  SECURITY_CAPTCHA_PROVIDER: oneOf(['hcaptcha', 'turnstile'], 'Who checks captchas.', { default: 'hcaptcha' }),
+  SECURITY_CAPTCHA_ENABLED: boolean('Require a captcha on public endpoints.', { default: 'false' }),
+  SECURITY_CAPTCHA_PROVIDER: oneOf(['hcaptcha', 'turnstile'], 'Captcha provider.', { default: 'hcaptcha' }),
   SECURITY_CAPTCHA_SECRET: text("The captcha provider's secret; required when enabled."),
   SECURITY_CAPTCHA_TIMEOUT: duration('Longest wait for the captcha provider.', {
     default: '10s',
     positive: true,
     max: '1h',
   }),
-  SECURITY_CAPTCHA_URL: httpUrl("Where captchas are checked; the provider's own address when unset."),
+  SECURITY_CAPTCHA_URL: httpUrl("Address that verifies captchas; the provider's own when unset."),
 } satisfies Variables
 
 export const captchaSettings = (values: Values<typeof captchaVariables>) => ({

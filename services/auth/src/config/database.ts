@@ -3,8 +3,8 @@ import { databaseVariables as commonVariables } from '@services/common/database-
 
 export const databaseVariables = {
   ...commonVariables({
-    poolSize: { meaning: 'Most connections per process; 0 means no limit of ours.', default: '0' },
+    poolSize: { meaning: 'Maximum connections per process; 0: no limit.', default: '0' },
     exampleTable: 'acme_users',
   }),
-  DB_DRIVER: oneOf(['postgres'], 'Only PostgreSQL is served.', { default: 'postgres' }),
+  DB_DRIVER: oneOf(['postgres'], 'Database driver; only PostgreSQL is supported.', { default: 'postgres' }),
 } satisfies Variables

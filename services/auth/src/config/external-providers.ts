@@ -1,7 +1,7 @@
 import { baseUrl, boolean, list, oneOf, text, type Variables } from '@services/common/config'
 import { forEach } from './for-each.ts'
 
-/** The eighteen external providers, as they are named in `provider`, `/settings` and `EXTERNAL_<PROVIDER>_…`. */
+/** External providers, as named in `provider`, `/settings` and `EXTERNAL_<PROVIDER>_…`. */
 export const EXTERNAL_PROVIDERS = [
   'apple',
   'azure',
@@ -24,33 +24,33 @@ export const EXTERNAL_PROVIDERS = [
 ] as const
 export type ExternalProvider = (typeof EXTERNAL_PROVIDERS)[number]
 
-/** What is set for one provider, of the eighteen or any other. */
+/** Settings of one provider, built-in or the operator's own. */
 export interface ExternalProviderSettings {
   enabled: boolean
-  /** The first one is ours in a browser; id_tokens may be for any. */
+  /** The first one identifies us in a browser; id_tokens may name any. */
   clientIds: readonly string[]
   secret: string
   redirectUri: string
   url: string | undefined
   emailOptional: boolean
   skipNonceCheck: boolean
-  /** Whether an address the provider has verified links its account to the user who has that address. */
+  /** Whether a verified address links the account to the user with that address. */
   linking: 'verified' | 'never'
 }
 
-/** Settings each provider has; `NAME_` is in front of them. */
+/** Settings of each provider, without their prefix. */
 export const providerVariables = (title: string, emailOptional: boolean) =>
   ({
     ENABLED: boolean(`Sign-in with ${title}.`, { default: 'false' }),
-    CLIENT_ID: list('OAuth client id; required when enabled. Further ones are accepted as audience of id_tokens.'),
+    CLIENT_ID: list('OAuth client id; required when enabled. Further ids are accepted as audience of id_tokens.'),
     SECRET: text('OAuth client secret; required when enabled.'),
-    REDIRECT_URI: baseUrl('Address of `/callback` as the provider knows it; required when enabled.'),
-    URL: baseUrl('Base address instead of the public one.'),
+    REDIRECT_URI: baseUrl('Address of `/callback` registered at the provider; required when enabled.'),
+    URL: baseUrl('Base address that replaces the public one.'),
     EMAIL_OPTIONAL: boolean('Accounts without an e-mail address may sign in.', { default: String(emailOptional) }),
-    SKIP_NONCE_CHECK: boolean('POST /token takes id_tokens without looking at their nonce.', { default: 'false' }),
+    SKIP_NONCE_CHECK: boolean('POST /token accepts id_tokens without checking their nonce.', { default: 'false' }),
     LINKING: oneOf(
       ['verified', 'never'],
-      'Whether an address it has verified links its account to the user who has that address.',
+      'Whether an address verified by the provider links its account to the user with that address.',
       { default: 'verified' },
     ),
   }) satisfies Variables
@@ -67,12 +67,11 @@ export const externalProviderVariables = forEach(EXTERNAL_PROVIDERS, (name) =>
   }),
 )
 
-/** The settings behind a prefix. */
 export function settingsBehind(prefix: string, values: Record<string, unknown>): ExternalProviderSettings {
   const setting = (name: string) => values[prefix + name]
   return {
     enabled: setting('ENABLED') as boolean,
-    // A missing value is refused at its use (../providers/index.ts).
+    // A missing value is refused on use (adapters/providers/index.ts).
     clientIds: (setting('CLIENT_ID') as string[] | undefined) ?? [],
     secret: (setting('SECRET') as string | undefined) ?? '',
     redirectUri: (setting('REDIRECT_URI') as string | undefined) ?? '',
@@ -95,7 +94,7 @@ export const externalProviderGaps = (values: Record<string, unknown>): string[] 
     return missingSettings(prefixOf(name), needed, values)
   })
 
-/** What an enabled provider lacks. */
+/** Lists required settings that an enabled provider lacks. */
 export function missingSettings(prefix: string, needed: string[], values: Record<string, unknown>): string[] {
   if (!values[`${prefix}ENABLED`]) return []
   const isMissing = (value: unknown) => value === undefined || (Array.isArray(value) && value.length === 0)

@@ -3,16 +3,18 @@ import { parseSecret } from './jwt.ts'
 import type { signupVariables } from './signup.ts'
 
 export const externalVariables = {
-  EXTERNAL_REDIRECT_URL: httpUrl('Where every sign-in at a provider ends, instead of what the application asked for.'),
+  EXTERNAL_REDIRECT_URL: httpUrl(
+    'Target of every sign-in at a provider; replaces the one requested by the application.',
+  ),
   EXTERNAL_IOS_BUNDLE_ID: text('Bundle id of an iOS application whose Apple id_tokens are accepted.'),
   SECURITY_MANUAL_LINKING_ENABLED: boolean('Users may link and unlink accounts at providers.', { default: 'false' }),
   MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS: boolean(
-    "Who signs in at a provider need not have a verified address, there or here; an unverified one is not the user's until they prove it.",
+    'Sign-ins at a provider need no verified address; an unverified address belongs to the user only once they prove it.',
     { default: 'false' },
   ),
   ENCRYPTION_KEY: parsed(
     'string',
-    'Secret of at least 16 bytes under which provider tokens and second factors are stored; JWT_SECRET when unset, which then cannot be changed without losing them.',
+    'Secret of at least 16 bytes that encrypts stored provider tokens and second factors. Unset: JWT_SECRET, whose change then loses them.',
     {},
     parseSecret,
   ),
@@ -25,6 +27,6 @@ export const externalSettings = (
   iosBundleId: values.EXTERNAL_IOS_BUNDLE_ID,
   manualLinking: values.SECURITY_MANUAL_LINKING_ENABLED,
   allowUnverifiedEmail: values.MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS,
-  /** Of a sign-in at a provider, from GET /authorize to the provider's answer; at least what the contract wants. */
+  /** Time from GET /authorize to the provider's callback; the contract requires at least 300 s. */
   stateLifetimeSeconds: Math.max(300, values.EXTERNAL_FLOW_STATE_EXPIRY_DURATION),
 })

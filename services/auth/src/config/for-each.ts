@@ -1,4 +1,4 @@
-/** One record out of one small record per key: variables and settings of which each kind or provider has its own. */
+/** Merges one small record per key: variables or settings that every kind or provider has. */
 export function forEach<Key extends string, Made>(
   keys: readonly Key[],
   make: (key: Key) => Record<string, Made>,

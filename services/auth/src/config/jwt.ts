@@ -5,7 +5,7 @@ import type { serverVariables } from './server.ts'
 export const jwtVariables = {
   JWT_SECRET: parsed(
     'string',
-    'Secret of HS256 tokens, of refresh tokens and of codes; at least 16 bytes, better 32 or more.',
+    'Secret for HS256 tokens, refresh tokens and codes; at least 16 bytes, better 32 or more.',
     { required: true },
     parseSecret,
   ),
@@ -18,16 +18,16 @@ export const jwtVariables = {
   JWT_EXP: duration('Lifetime of access tokens.', { default: '3600', positive: true }),
   JWT_TYPE: oneOf(
     ['jwt', 'at+jwt'],
-    '`typ` of access tokens; `at+jwt` (RFC 9068) tells them from all others, but some libraries refuse it.',
+    '`typ` of access tokens; `at+jwt` (RFC 9068) distinguishes them from all others, but some libraries refuse it.',
     { default: 'jwt' },
   ),
   JWT_AUD: text('Audience of tokens and of new users.', { default: 'authenticated' }),
-  JWT_AUDIENCES: list('Further audiences that a request may name in `X-JWT-AUD`; without an entry JWT_AUD alone.', {
+  JWT_AUDIENCES: list('Further audiences that a request may name in `X-JWT-AUD`; JWT_AUD is always permitted.', {
     default: '',
   }),
   JWT_ISSUER: text('`iss` of tokens; API_EXTERNAL_URL when unset.'),
   JWT_ADMIN_ROLES: list('Role claims accepted for admin operations.', { default: 'service_role,supabase_admin' }),
-  JWT_ADMIN_GROUP_NAME: text('Inherited: role of users who may write their own app_metadata.', { default: 'admin' }),
+  JWT_ADMIN_GROUP_NAME: text('Inherited: role whose users may write their own app_metadata.', { default: 'admin' }),
   JWT_DEFAULT_GROUP_NAME: text('Role of new users.', { default: 'authenticated' }),
 } satisfies Variables
 
@@ -46,9 +46,9 @@ export const jwtSettings = (
   defaultRole: values.JWT_DEFAULT_GROUP_NAME,
 })
 
-/** What keys are made from. */
+/** Checks a secret that keys are derived from. */
 export function parseSecret(value: string): string {
-  // RFC 7518 section 3.2 asks for 32 bytes; shorter secrets exist in the field, a dictionary word must not pass.
+  // RFC 7518 3.2 requires 32 bytes. Shorter secrets exist in the field; a dictionary word must not pass.
   if (Buffer.byteLength(value) < 16) throw new Error('must be at least 16 bytes long')
   return value
 }

@@ -3,38 +3,38 @@ import { parseRate } from '../core/limits/rate.ts'
 
 export const limitVariables = {
   RATE_LIMIT_HEADER: headerName(
-    "Header in which the nearest proxy writes the client's address; the last entry of a list counts, without its port. Behind a CDN the one that the CDN sets.",
+    "Header with the client's address, set by the nearest proxy or by the CDN in front of it. Of a list the last entry is used, without its port.",
   ),
   SECURITY_SB_FORWARDED_FOR_ENABLED: boolean(
-    'Take the client address from the first entry of `Sb-Forwarded-For`; only if trusted.',
+    'Take the client address from the first entry of `Sb-Forwarded-For`; safe only if a trusted proxy sets it.',
     {
       default: 'false',
     },
   ),
   RATE_LIMIT_EMAIL_SENT: parsed(
     'rate',
-    'E-mails for all users: so many per hour, or `N/duration`; requests of strangers leave a quarter to owners.',
+    'E-mails to all users per hour, or `N/duration`; a quarter is reserved for requests by account owners.',
     { default: '360' },
     parseRate,
   ),
   RATE_LIMIT_SMS_SENT: parsed(
     'rate',
-    'SMS to all numbers: so many per hour, or `N/duration`; requests of strangers leave a quarter to owners.',
+    'SMS to all numbers per hour, or `N/duration`; a quarter is reserved for requests by account owners.',
     { default: '360' },
     parseRate,
   ),
   RATE_LIMIT_TOKEN_REFRESH: integer(
-    'POST /token, and sign-ins begun and ended at providers, per address and 5 minutes.',
+    'POST /token, GET /authorize and /callback calls per address and 5 minutes, each counted apart.',
     { default: '150', min: 1 },
   ),
-  RATE_LIMIT_VERIFY: integer('/verify per address and 5 minutes.', { default: '30', min: 1 }),
+  RATE_LIMIT_VERIFY: integer('/verify calls per address and 5 minutes.', { default: '30', min: 1 }),
   RATE_LIMIT_OTP: integer('Sign-up, mail-sending and PUT /user calls per address and 5 minutes.', {
     default: '30',
     min: 1,
   }),
   RATE_LIMIT_ANONYMOUS_USERS: integer('Anonymous sign-ins per address and hour.', { default: '30', min: 1 }),
   RATE_LIMIT_FAILED_SIGN_INS: integer(
-    'Wrong passwords per account and client address before each further one doubles the wait, from 1 s to 15 min.',
+    'Wrong passwords per account and client address without a wait; each further one doubles it, from 1 s to 15 min.',
     { default: '5', min: 1 },
   ),
 } satisfies Variables

@@ -32,26 +32,26 @@ const NOTIFICATIONS = Object.keys(NOTIFICATION_KINDS) as (keyof typeof NOTIFICAT
 export const mailVariables = {
   EXTERNAL_EMAIL_AUTHORIZED_ADDRESSES: parsed(
     'list',
-    'Mail goes to these addresses alone, with any `+label`; other requests for one are refused. Unset: to all.',
+    'Only addresses that get mail, with any `+label`; requests for others are refused. Unset: all.',
     {},
     parseAuthorizedAddresses,
   ),
-  MAILER_SIGN_IN_LINK_MAX_FREQUENCY: duration('Least time between sign-in or recovery mails to one address.', {
+  MAILER_SIGN_IN_LINK_MAX_FREQUENCY: duration('Minimum time between sign-in or recovery mails to one address.', {
     default: '60',
   }),
-  // Each code may be guessed at five times: 50 mails are 250 guesses a day at a million codes. Who waits for a mail asks
-  // for it a few times, a minute apart at least; beyond the cap codes are longer.
+  // A code allows five guesses: 50 mails are 250 guesses a day at a million codes. Owners request far fewer; beyond the
+  // cap codes are longer.
   MAILER_MAX_PER_ADDRESS: parsed(
     'rates',
-    'Mails with a link or code that anybody asks for to one mailbox; beyond, sign-in mails have longer codes.',
+    'Mails with a link or code to one mailbox; those requested by the account owner are counted apart. Beyond, sign-in mails have longer codes.',
     { default: '20/1h,50/24h' },
     parseRates,
   ),
-  MAILER_SECURE_EMAIL_CHANGE_ENABLED: boolean('The old and the new address must both agree to a change of address.', {
+  MAILER_SECURE_EMAIL_CHANGE_ENABLED: boolean('A change of address must be confirmed at the old and the new address.', {
     default: 'true',
   }),
   MAILER_AUTOCONFIRM: boolean(
-    'E-mail addresses count as confirmed at sign-up; the first proof of one takes its account.',
+    'E-mail addresses count as confirmed at sign-up; the first user who proves one takes over its account.',
     { default: 'false' },
   ),
   MAILER_OTP_EXP: duration('Validity of mail links and codes.', { default: '3600', positive: true }),
@@ -59,13 +59,13 @@ export const mailVariables = {
   MAILER_OTP_LENGTH: integer('Digits of mailed codes.', { default: '6', min: 6, max: 10 }),
   MAILER_LINK_CONFIRMATION_PAGE: parsed(
     'boolean or list',
-    `Mail links open a page whose button confirms, so that a scanner that opens them confirms nothing: \`true\`, \`false\` or those of ${LINK_TYPES.map((type) => `\`${type}\``).join(', ')}; \`signup\` and \`invite\` go together, and \`recovery\` and \`magiclink\`, since each redeems the other's links.`,
+    `Mail links open a page whose button confirms, so that a scanner that opens links confirms nothing: \`true\`, \`false\` or a list of ${LINK_TYPES.map((type) => `\`${type}\``).join(', ')}. List \`signup\` with \`invite\`, and \`recovery\` with \`magiclink\`: each redeems the other's links.`,
     { default: 'false' },
     parseConfirmationPage,
   ),
   MAILER_EXTERNAL_HOSTS: parsed(
     'list',
-    'Further host names this service is reachable under; a mail link starts with the one its request came to.',
+    'Further host names of this service; a mail link starts with the host of its request.',
     { default: '' },
     parseHosts,
   ),
@@ -80,37 +80,37 @@ export const mailVariables = {
   MAILER_URLPATHS_EMAIL_CHANGE: parsed('string', 'Path of e-mail change links.', { default: '/verify' }, parseLinkPath),
   MAILER_DEFAULT_LOCALE: parsed(
     'string',
-    'Language of mails to users of whom none is known that MAILER_LOCALES has.',
+    "Fallback language when the user's is unknown or not in MAILER_LOCALES.",
     { default: 'en' },
     parseLocale,
   ),
   MAILER_LOCALES: parsed(
     'list',
-    'Languages mails are written in; others than `en` and `de` need templates of your own.',
+    'Languages of mails; all but `en` and `de` need custom templates.',
     { default: 'en,de' },
     parseLocales,
   ),
-  MAILER_TEMPLATE_MAX_SIZE: integer('Largest template in bytes; a larger one is refused.', {
+  MAILER_TEMPLATE_MAX_SIZE: integer('Maximum size of a template in bytes.', {
     default: '1000000',
     min: 1,
     max: 10_000_000,
   }),
-  MAILER_TEMPLATE_MAX_AGE: duration('A template from a URL is loaded again when it is older.', { default: '10m' }),
-  MAILER_TEMPLATE_RETRY_INTERVAL: duration('Least time between two loads of one that cannot be loaded.', {
+  MAILER_TEMPLATE_MAX_AGE: duration('Age at which a template from a URL is loaded again.', { default: '10m' }),
+  MAILER_TEMPLATE_RETRY_INTERVAL: duration('Minimum time between attempts to load a template that fails.', {
     default: '10s',
   }),
-  MESSAGES_KEEP: duration('How long sent messages stay in `GET /admin/messages`; failed ones stay 30 days.', {
+  MESSAGES_KEEP: duration('Retention of sent messages in `GET /admin/messages`; failed ones stay 30 days.', {
     default: '168h',
   }),
   ...forEach(ALL_KINDS, (kind) => ({
     [`MAILER_SUBJECTS_${settingName(kind)}`]: parsed(
       'template',
-      `Subject of ${kind} mails in all languages; unset: \`${MAIL_KINDS[kind].subject}\` in the language of the mail.`,
+      `Subject of ${kind} mails, for all languages; unset: \`${MAIL_KINDS[kind].subject}\`, translated.`,
       {},
       (value) => checkSubject(value, kind),
     ),
     [`MAILER_TEMPLATES_${settingName(kind)}`]: text(
-      `URL, file or path on the site of the HTML template of ${kind} mails; \`{locale}\` is the language.`,
+      `HTML template of ${kind} mails: a URL, file, or path on the site; \`{locale}\` is the language.`,
     ),
   })),
   ...forEach(NOTIFICATIONS, (kind) => ({
@@ -157,7 +157,6 @@ export function mailSettings(values: Values<typeof mailVariables & Pick<typeof s
   }
 }
 
-/** Types of links that open the page. */
 function parseConfirmationPage(value: string): readonly LinkType[] {
   const everyType = parseBoolean(value)
   if (everyType !== undefined) return everyType ? LINK_TYPES : []
@@ -167,7 +166,7 @@ function parseConfirmationPage(value: string): readonly LinkType[] {
   throw new Error(`must be true, false or a list of ${LINK_TYPES.join(', ')}`)
 }
 
-/** A path, or a whole address: both must make a link with any base. */
+/** Checks a path or an absolute URL by building a link with it. */
 function parseLinkPath(value: string): string {
   try {
     actionLink('https://h.example', value, { token: '', type: '', redirectTo: '' })
@@ -177,7 +176,6 @@ function parseLinkPath(value: string): string {
   }
 }
 
-/** Host names in lower case. */
 function parseHosts(value: string): string[] {
   const hosts = value
     .split(',')
@@ -189,14 +187,12 @@ function parseHosts(value: string): string[] {
   return hosts
 }
 
-/** A language tag in lower case. */
 function parseLocale(value: string): string {
   const locale = value.trim().toLowerCase()
   if (!isLocale(locale)) throw new Error('must be a language tag such as en or pt-br')
   return locale
 }
 
-/** Language tags separated by commas. */
 function parseLocales(value: string): string[] {
   const locales = value.split(',').filter((part) => part.trim() !== '')
   if (locales.length > 100) throw new Error('must not have more than 100 languages')

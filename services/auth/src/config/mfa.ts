@@ -21,25 +21,29 @@ export const mfaVariables = {
   MFA_RECOVERY_CODES_ENABLED: boolean('Users get recovery codes with their first second factor.', { default: 'true' }),
   MFA_REQUIRED_FOR: oneOf(
     ['nobody', 'admins', 'everybody'],
-    'Users who prove a second factor before they change a way in or a factor, and admins before they call admin endpoints.',
+    'Users who must prove a second factor before they change a sign-in method or factor; admins also before they call admin endpoints.',
     { default: 'nobody' },
   ),
-  MFA_CHALLENGE_EXPIRY_DURATION: duration('Validity of a challenge, and of the code sent with it.', {
+  MFA_CHALLENGE_EXPIRY_DURATION: duration('Validity of a challenge and its code.', {
     default: '300',
     positive: true,
   }),
-  MFA_FACTOR_EXPIRY_DURATION: duration('A second factor that was not proven for this long gives way to a new one.', {
+  MFA_FACTOR_EXPIRY_DURATION: duration('Time after which a new second factor may replace an unproven one.', {
     default: '300s',
     positive: true,
   }),
-  MFA_MAX_ENROLLED_FACTORS: integer('Second factors of one user, proven or not.', { default: '10', min: 1, max: 100 }),
-  MFA_MAX_VERIFIED_FACTORS: integer('Proven second factors of one user.', { default: '10', min: 1, max: 100 }),
+  MFA_MAX_ENROLLED_FACTORS: integer('Maximum second factors per user, proven or not.', {
+    default: '10',
+    min: 1,
+    max: 100,
+  }),
+  MFA_MAX_VERIFIED_FACTORS: integer('Maximum proven second factors per user.', { default: '10', min: 1, max: 100 }),
   MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: integer(
-    'Challenges and verifications of one second factor by one session per minute; twice as many per client address.',
+    'Challenges and verifications per minute of one second factor by one session; twice as many per client address.',
     { default: '15', min: 1 },
   ),
   MFA_PHONE_OTP_LENGTH: integer('Digits of codes sent to a second factor.', { default: '6', min: 6, max: 10 }),
-  MFA_PHONE_MAX_FREQUENCY: duration('Least time between codes to one second factor.', { default: '1m' }),
+  MFA_PHONE_MAX_FREQUENCY: duration('Minimum time between codes to one second factor.', { default: '1m' }),
   MFA_PHONE_TEMPLATE: parsed(
     'template',
     'Text of SMS to a second factor; `{{ .Code }}` is the code.',
@@ -48,12 +52,14 @@ export const mfaVariables = {
   ),
   WEBAUTHN_RP_ID: parsed(
     'string',
-    'Domain that security keys belong to; unset: what the application asks for, within its permitted origins.',
+    'Domain that security keys are bound to; unset: the application chooses, within its permitted origins.',
     {},
     parseDomain,
   ),
-  WEBAUTHN_RP_DISPLAY_NAME: text("Name of the site in the browser's dialogue; the host of AUTH_SITE_URL when unset."),
-  WEBAUTHN_RP_ORIGINS: list('Origins whose pages may use security keys; with AUTH_WEBAUTHN_RP_ID.', { default: '' }),
+  WEBAUTHN_RP_DISPLAY_NAME: text("Name of the site in the browser's dialog; the host of AUTH_SITE_URL when unset."),
+  WEBAUTHN_RP_ORIGINS: list('Origins whose pages may use security keys; requires AUTH_WEBAUTHN_RP_ID.', {
+    default: '',
+  }),
 } satisfies Variables
 
 export const mfaSettings = (values: Values<typeof mfaVariables>) => ({
@@ -81,7 +87,7 @@ export const mfaSettings = (values: Values<typeof mfaVariables>) => ({
   triesPerMinute: values.MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY,
 })
 
-/** Half of the pair would leave the other half to the application, whose choice the setting is meant to replace. */
+/** Half of the pair would leave the other half to the application. */
 export function mfaProblems(values: Values<typeof mfaVariables>): string[] {
   const problems: string[] = []
   const { WEBAUTHN_RP_ID: rpId, WEBAUTHN_RP_ORIGINS: origins } = values
@@ -94,7 +100,6 @@ export function mfaProblems(values: Values<typeof mfaVariables>): string[] {
   return problems
 }
 
-/** In lower case. */
 function parseDomain(value: string): string {
   const domain = value.trim().toLowerCase()
   if (!/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(domain)) throw new Error('must be a host name without scheme and port')

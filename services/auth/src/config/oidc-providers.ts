@@ -1,5 +1,5 @@
-// Providers that nobody has written a file for: any that speaks OpenID Connect, named by the operator in the variables
-// themselves, EXTERNAL_OIDC_<NAME>_ISSUER and the like.
+// Providers without a file of their own: any with OpenID Connect, named by the operator in the variables themselves,
+// EXTERNAL_OIDC_<NAME>_ISSUER and the like.
 import { baseUrl, type Environment, list, oneOf, parsed, type Variables } from '@services/common/config'
 import {
   EXTERNAL_PROVIDERS,
@@ -13,23 +13,23 @@ import {
 export interface OidcProviderSettings extends ExternalProviderSettings {
   issuer: string
   scopes: readonly string[]
-  /** Members of identity_data by the claim they are read from. */
+  /** Claim by member of identity_data. */
   claims: Readonly<Record<string, string>>
   clientAuthentication: 'basic' | 'post'
 }
 
-/** Settings of each of them, behind `EXTERNAL_OIDC_<NAME>_`. */
+/** Settings of each one, without the prefix `EXTERNAL_OIDC_<NAME>_`. */
 export const oidcVariables = {
   ...providerVariables('this provider', false),
-  ISSUER: baseUrl('Issuer, below which `/.well-known/openid-configuration` is; required when enabled.'),
-  SCOPES: list('Scopes asked for, separated by commas.', { default: 'openid,email,profile' }),
+  ISSUER: baseUrl('Issuer; serves `/.well-known/openid-configuration`. Required when enabled.'),
+  SCOPES: list('Requested scopes, separated by commas.', { default: 'openid,email,profile' }),
   CLAIMS: parsed(
     'JSON',
-    'Where the members of an identity are found, as `{"full_name":"displayName","email":"upn"}`, beside the standard claims.',
+    'Claims by member of an identity, such as `{"full_name":"displayName","email":"upn"}`, beside the standard ones.',
     { default: '{}' },
     parseClaims,
   ),
-  CLIENT_AUTHENTICATION: oneOf(['basic', 'post'], 'How the client shows its secret.', { default: 'basic' }),
+  CLIENT_AUTHENTICATION: oneOf(['basic', 'post'], 'Client authentication at the token endpoint.', { default: 'basic' }),
 } satisfies Variables
 
 const NAMED = new RegExp(
@@ -38,7 +38,7 @@ const NAMED = new RegExp(
 
 const prefixOf = (name: string) => `EXTERNAL_OIDC_${name.toUpperCase()}_`
 
-/** The names of the providers that have a variable, in lower case as `provider` has them. */
+/** Names of providers that have a variable, in lower case as in `provider`. */
 export const oidcProviderNames = (...sources: Environment[]): string[] => {
   const names = sources.flatMap((source) => Object.keys(source)).map((name) => NAMED.exec(name)?.[1]?.toLowerCase())
   return [...new Set(names.filter((name) => name !== undefined))].sort()
@@ -67,7 +67,7 @@ export const oidcProviderSettings = (
     }),
   )
 
-/** Names that stand for something else already: the eighteen, and what identities of our own are called. */
+/** Reserved names: the built-in providers, and identities of our own. */
 const TAKEN: readonly string[] = [...EXTERNAL_PROVIDERS, 'email', 'phone', 'anonymous']
 
 export const oidcProviderProblems = (names: readonly string[]): string[] =>
@@ -87,7 +87,7 @@ function parseClaims(value: string): Record<string, string> {
   }
   if (typeof claims !== 'object' || claims === null || Array.isArray(claims)) throw new Error('must be a JSON object')
   if (Object.values(claims).some((claim) => typeof claim !== 'string')) {
-    throw new Error('must name one claim for each member')
+    throw new Error('must map each member to the name of a claim')
   }
   return claims as Record<string, string>
 }

@@ -2,33 +2,33 @@ import { baseUrl, boolean, integer, parsed, type Values, type Variables } from '
 import { parseRequiredCharacters } from '../core/passwords/password-rules.ts'
 
 export const passwordVariables = {
-  PASSWORD_MIN_LENGTH: integer('Shortest password, in bytes.', { default: '6', min: 1, max: 1024 }),
+  PASSWORD_MIN_LENGTH: integer('Minimum length of a password, in bytes.', { default: '6', min: 1, max: 1024 }),
   PASSWORD_REQUIRED_CHARACTERS: parsed(
     'string',
-    'Sets of characters separated by `:`; a password needs one of each. `\\:` is a colon.',
+    'Sets of characters, separated by `:`; a password needs one of each. `\\:` is a colon.',
     { default: '' },
     parseRequiredCharacters,
   ),
   PASSWORD_REFUSE_GUESSABLE: boolean(
-    'Refuse the 10,000 most used passwords, and words of the address and of the site.',
+    'Refuse the 10,000 most used passwords, and words from the address and the site.',
     { default: 'true' },
   ),
-  PASSWORD_HIBP_ENABLED: boolean('Refuse new passwords known from leaks; asks by five digits of the hash.', {
+  PASSWORD_HIBP_ENABLED: boolean('Refuse new passwords known from leaks; the look-up sends five digits of the hash.', {
     default: 'false',
   }),
-  PASSWORD_HIBP_URL: baseUrl('Base address of the list of leaked passwords (`/range/{prefix}` is added).', {
+  PASSWORD_HIBP_URL: baseUrl('Base address of the list of leaked passwords; `/range/{prefix}` is appended.', {
     default: 'https://api.pwnedpasswords.com',
   }),
-  PASSWORD_HIBP_FAIL_CLOSED: boolean('Refuse new passwords while that list cannot be asked.', { default: 'false' }),
+  PASSWORD_HIBP_FAIL_CLOSED: boolean('Refuse new passwords while that list is unavailable.', { default: 'false' }),
   PASSWORD_HASH_MEMORY_KIB: integer('argon2id memory.', { default: '19456', min: 8, max: 4_194_304 }),
   PASSWORD_HASH_PASSES: integer('argon2id passes.', { default: '2', min: 2, max: 100 }),
   PASSWORD_HASH_LANES: integer('argon2id lanes.', { default: '1', min: 1, max: 64 }),
   SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: boolean(
-    'A new password needs a nonce from /reauthenticate, every other change of ways in or factors a nonce or a recent sign-in.',
+    'A new password requires a nonce from /reauthenticate; any other change of sign-in methods or factors requires a nonce or a recent sign-in.',
     { default: 'false' },
   ),
   SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: boolean(
-    'A new password, e-mail address or number needs the current password, every other change of ways in or factors that or a recent sign-in.',
+    'A new password, e-mail address or number requires the current password; any other change of sign-in methods or factors requires it or a recent sign-in.',
     { default: 'false' },
   ),
 } satisfies Variables

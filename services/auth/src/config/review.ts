@@ -1,13 +1,13 @@
 import type { Config } from '../config.ts'
 
-/** RFC 7518 3.2; shorter secrets are accepted because they exist in the field. */
+/** RFC 7518 3.2; shorter secrets are accepted, because they exist in the field. */
 const SHORTEST_SECRET_BYTES = 32
 
 const sendsMail = ({ smtp }: Config) => Boolean(smtp.host)
 
 const isLocal = (host: string) => /^(localhost|127\.[\d.]+|\[::1\])$/.test(host)
 
-/** Whether the database is elsewhere and its server is not checked: the driver does that for each of these modes. */
+/** Whether a remote database's certificate is unchecked; the driver checks it in each of these modes. */
 function isReachedWithoutTls(databaseUrl: string): boolean {
   const { hostname, searchParams } = new URL(databaseUrl)
   const isSocket = hostname === '' || hostname.startsWith('%2F') || searchParams.get('host')?.startsWith('/')
@@ -15,16 +15,13 @@ function isReachedWithoutTls(databaseUrl: string): boolean {
   return !['prefer', 'require', 'verify-ca', 'verify-full'].includes(searchParams.get('sslmode') ?? '')
 }
 
-/** Providers that are on and take id_tokens without a nonce, by the names of their settings. */
+/** Names of settings of enabled providers that accept id_tokens without a nonce. */
 const withoutNonce = ({ providers, ownProviders }: Config): string[] =>
   [...Object.entries(providers), ...Object.entries(ownProviders).map(([name, own]) => [`oidc_${name}`, own] as const)]
     .filter(([, { enabled, skipNonceCheck }]) => enabled && skipNonceCheck)
     .map(([name]) => `AUTH_EXTERNAL_${name.toUpperCase()}_SKIP_NONCE_CHECK`)
 
-/**
- * Switches of a public service: those whose safe value is not the default, which the specification fixes or a client needs, and
- * those that an operator has opened.
- */
+/** Settings whose safe value cannot be the default, and those that an operator may have loosened. */
 const SWITCHES: readonly { isOpen: (config: Config) => boolean; advice: string | ((config: Config) => string) }[] = [
   {
     isOpen: (config) => sendsMail(config) && config.mail.confirmationPageTypes.length === 0,
@@ -54,8 +51,7 @@ const SWITCHES: readonly { isOpen: (config: Config) => boolean; advice: string |
   {
     isOpen: (config) =>
       (config.signup.email && config.mail.autoconfirm) || (config.signup.phone && config.sms.autoconfirm),
-    advice:
-      'AUTH_MAILER_AUTOCONFIRM or AUTH_SMS_AUTOCONFIRM is enabled: an address counts as confirmed without a proof',
+    advice: 'AUTH_MAILER_AUTOCONFIRM or AUTH_SMS_AUTOCONFIRM is enabled: addresses count as confirmed without a proof',
   },
   {
     isOpen: (config) => sendsMail(config) && !config.mail.secureEmailChange,
@@ -64,7 +60,7 @@ const SWITCHES: readonly { isOpen: (config: Config) => boolean; advice: string |
   {
     isOpen: ({ external }) => external.allowUnverifiedEmail,
     advice:
-      'AUTH_MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS is enabled: who signs in at a provider need not have proven an address',
+      'AUTH_MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS is enabled: users sign in at providers without a verified address',
   },
   {
     isOpen: ({ sessions }) => !sessions.rotation,
@@ -78,7 +74,7 @@ const SWITCHES: readonly { isOpen: (config: Config) => boolean; advice: string |
   {
     isOpen: ({ captcha, limits, server }) => !captcha.enabled && !limits.header && !server.trustSbForwardedFor,
     advice:
-      'AUTH_SECURITY_CAPTCHA_ENABLED is disabled, and nothing tells clients apart: one may sign up and guess without a limit',
+      'AUTH_SECURITY_CAPTCHA_ENABLED is disabled and no trusted address header is set: a client signs up and guesses without a limit',
   },
   {
     isOpen: ({ server }) => server.externalUrl.startsWith('http:'),
@@ -96,7 +92,7 @@ const SWITCHES: readonly { isOpen: (config: Config) => boolean; advice: string |
   {
     isOpen: ({ jwt }) => !jwt.keys,
     advice:
-      'AUTH_JWT_KEYS is unset: a server that verifies tokens needs AUTH_JWT_SECRET, with which it can make admin tokens',
+      'AUTH_JWT_KEYS is unset: a server that verifies tokens needs AUTH_JWT_SECRET, which also signs admin tokens',
   },
   {
     isOpen: ({ jwt, encryptionSecret }) => encryptionSecret === jwt.secret,
@@ -109,7 +105,7 @@ const SWITCHES: readonly { isOpen: (config: Config) => boolean; advice: string |
   },
 ]
 
-/** Lists settings to look at before users come; none for a service that only its own machine reaches. */
+/** Lists settings to review before users come; none for a service that only its own machine reaches. */
 export function settingsToReview(config: Config): string[] {
   if (isLocal(new URL(config.server.externalUrl).hostname)) return []
   return SWITCHES.filter(({ isOpen }) => isOpen(config)).map(({ advice }) =>

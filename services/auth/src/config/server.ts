@@ -16,28 +16,31 @@ import { parseAllowList } from '../core/redirects/allow-list.ts'
 import type { limitVariables } from './limits.ts'
 
 export const serverVariables = {
-  SITE_URL: anyUrl('Base URL of the site; any URI on its host is a permitted `redirect_to`.', { required: true }),
+  SITE_URL: anyUrl('Base URL of the site; `redirect_to` may be any URI on its host.', { required: true }),
   URI_ALLOW_LIST: parsed(
     'list',
-    'Further permitted `redirect_to` URIs, with the globs `*`, `**`, `?`, `[a-z]` and `{a,b}`; of a loopback address any port.',
+    'Further permitted `redirect_to` URIs, with the globs `*`, `**`, `?`, `[a-z]` and `{a,b}`; loopback addresses match with any port.',
     { default: '' },
     parseAllowList,
   ),
   API_EXTERNAL_URL: baseUrl(
-    'URL under which this service is reachable; mail links start with it. Requests are answered below its path and below `/`.',
+    'Public URL of this service; mail links start with it. Requests are answered below its path and below `/`.',
     { required: true },
   ),
   API_HOST: text('Address to listen on.', { default: '0.0.0.0' }),
   PORT: port('Port to listen on.', { default: '8081', aliases: ['API_PORT'] }),
-  API_MAX_REQUEST_DURATION: duration('A request running longer is answered 504, and its transaction undone.', {
-    default: '10s',
-    positive: true,
-    max: '1h',
-  }),
-  REQUEST_ID_HEADER: headerName('Header to take the request id from; without it each request gets a new one.'),
+  API_MAX_REQUEST_DURATION: duration(
+    'Time limit of a request; beyond it the answer is 504 and the transaction is rolled back.',
+    {
+      default: '10s',
+      positive: true,
+      max: '1h',
+    },
+  ),
+  REQUEST_ID_HEADER: headerName('Header to take the request id from; unset: a new id per request.'),
   CORS_ALLOWED_HEADERS: list('Request headers browsers may send beside the built-in ones.', { default: '' }),
   WEB_CONCURRENCY: integer('Processes on this machine.', { default: '1', min: 1, max: 256 }),
-  WORKERS_ENABLED: boolean('Deliver mail from this process; false where separate `worker` processes do.', {
+  WORKERS_ENABLED: boolean('Deliver mail from this process; disable where separate `worker` processes do.', {
     default: 'true',
   }),
 } satisfies Variables

@@ -4,20 +4,17 @@ import { canReachPhones, type PhoneReach } from './sms-gateways.ts'
 export const signupVariables = {
   DISABLE_SIGNUP: boolean('Only invited users can join.', { default: 'false' }),
   EXTERNAL_EMAIL_ENABLED: boolean('E-mail sign-up and sign-in.', { default: 'true' }),
-  EXTERNAL_EMAIL_MAGIC_LINK_ENABLED: boolean('Sign-in by mailed link or code.', { default: 'true' }),
+  EXTERNAL_EMAIL_MAGIC_LINK_ENABLED: boolean('Sign-in by a mailed link or code.', { default: 'true' }),
   EXTERNAL_FLOW_STATE_EXPIRY_DURATION: duration(
-    'Validity of the code a PKCE link is exchanged through, from the click.',
-    {
-      default: '300',
-      positive: true,
-    },
+    'Validity of PKCE codes, from the click or the sign-in, and of attempts to sign in at a provider, at least 5 minutes.',
+    { default: '300', positive: true },
   ),
   EXTERNAL_PHONE_ENABLED: boolean('Phone sign-up and sign-in, where an SMS gateway is configured.', {
     default: 'true',
   }),
   EXTERNAL_ANONYMOUS_USERS_ENABLED: boolean('Anonymous sign-in.', { default: 'false' }),
   ANONYMOUS_USERS_MAX_IDLE: duration(
-    'Anonymous users are deleted this long after their last sign-in, refresh or change, as `720h`; 0: never.',
+    'Time after the last sign-in, refresh or change until an anonymous user is deleted, such as `720h`; 0: never.',
     { default: '0', max: '87600h' },
   ),
 } satisfies Variables
@@ -27,7 +24,7 @@ export const signupSettings = (values: Values<typeof signupVariables> & PhoneRea
   email: values.EXTERNAL_EMAIL_ENABLED,
   magicLinks: values.EXTERNAL_EMAIL_MAGIC_LINK_ENABLED,
   pkceCodeLifetimeSeconds: values.EXTERNAL_FLOW_STATE_EXPIRY_DURATION,
-  // Without a gateway a code could reach nobody.
+  // Without a gateway no code could be delivered.
   phone: values.EXTERNAL_PHONE_ENABLED && canReachPhones(values),
   anonymous: values.EXTERNAL_ANONYMOUS_USERS_ENABLED,
   anonymousMaxIdleSeconds: values.ANONYMOUS_USERS_MAX_IDLE,

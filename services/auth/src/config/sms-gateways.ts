@@ -8,7 +8,7 @@ import {
 } from '../adapters/sms/http-settings.ts'
 import type { smsVariables } from './sms.ts'
 
-/** Who can deliver SMS, as SMS_PROVIDER lists them; `http` is any other one, described by SMS_HTTP_…. */
+/** Gateways that SMS_PROVIDER may list; `http` is any other one, described by SMS_HTTP_…. */
 const SMS_PROVIDERS = ['twilio', 'messagebird', 'vonage', 'textlocal', 'http'] as const
 type SmsProvider = (typeof SMS_PROVIDERS)[number]
 
@@ -16,7 +16,7 @@ export const smsGatewayVariables = {
   SMS_TIMEOUT: duration('Longest wait for a gateway.', { default: '10s', positive: true, max: '1h' }),
   SMS_PROVIDER: parsed(
     `list of ${SMS_PROVIDERS.join(', ')}`,
-    'Who delivers SMS; the next one is tried when one fails.',
+    'Gateways for SMS; if one fails, the next one is tried.',
     { default: '' },
     smsProviders,
   ),
@@ -37,7 +37,7 @@ export const smsGatewayVariables = {
   SMS_TEXTLOCAL_URL: baseUrl('Base address of TextLocal.', { default: 'https://api.textlocal.in' }),
   SMS_HTTP_URL: parsed(
     'URL',
-    'Address of the generic gateway; required when listed. May hold the placeholders of SMS_HTTP_BODY.',
+    'Address of the generic gateway, with the placeholders of SMS_HTTP_BODY; required when listed.',
     {},
     parseHttpGatewayUrl,
   ),
@@ -56,7 +56,7 @@ export const smsGatewayVariables = {
   ),
   SMS_HTTP_SUCCESS: parsed(
     'list',
-    'When it took a message over: statuses and facts of its JSON answer, such as `200-299,result.status=ok`.',
+    'Answers that accept a message: statuses and members of the JSON, such as `200-299,result.status=ok`.',
     { default: '200-299' },
     parseSuccessRule,
   ),
@@ -68,7 +68,7 @@ type GatewayValues = Values<typeof smsGatewayVariables>
 export const smsGatewaySettings = (values: GatewayValues) => ({
   providers: values.SMS_PROVIDER,
   timeoutSeconds: values.SMS_TIMEOUT,
-  // Empty only where the gateway is not in the list: completeGateways has seen to that.
+  // Empty only for unlisted gateways: completeGateways drops the incomplete ones.
   twilio: {
     url: values.SMS_TWILIO_URL,
     accountSid: values.SMS_TWILIO_ACCOUNT_SID ?? '',
@@ -108,7 +108,7 @@ export type PhoneReach = Values<
   Pick<typeof smsGatewayVariables, 'SMS_PROVIDER'> & Pick<typeof smsVariables, 'SMS_AUTOCONFIRM' | 'SMS_TEST_OTP'>
 >
 
-/** Whether a code could reach anybody, or none is needed. */
+/** Whether a code can be delivered, or none is needed. */
 export const canReachPhones = (values: PhoneReach) =>
   values.SMS_PROVIDER.length > 0 || values.SMS_AUTOCONFIRM || values.SMS_TEST_OTP.size > 0
 
@@ -123,7 +123,7 @@ const SMS_CREDENTIALS = {
 const missingCredentials = (values: GatewayValues, provider: SmsProvider) =>
   SMS_CREDENTIALS[provider].filter((name) => values[name] === undefined)
 
-/** The listed ones that can deliver. */
+/** Listed gateways that have all credentials. */
 export const completeGateways = (values: GatewayValues): SmsProvider[] =>
   values.SMS_PROVIDER.filter((provider) => missingCredentials(values, provider).length === 0)
 
@@ -136,7 +136,7 @@ export const smsGatewayGaps = (values: GatewayValues): string[] =>
 
 export function smsGatewayProblems(values: GatewayValues): string[] {
   const { SMS_TWILIO_ACCOUNT_SID: account, SMS_HTTP_URL: httpAddress } = values
-  // Twilio's SDK refuses any other with the first message.
+  // Otherwise Twilio's SDK refuses the first message.
   const isOtherSid = values.SMS_PROVIDER.includes('twilio') && account !== undefined && !account.startsWith('AC')
   const hasHttp = values.SMS_PROVIDER.includes('http') && httpAddress !== undefined
   return [

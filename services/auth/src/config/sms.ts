@@ -6,10 +6,13 @@ import { parseRate, parseRates } from '../core/limits/rate.ts'
 import type { limitVariables } from './limits.ts'
 
 export const smsVariables = {
-  SMS_AUTOCONFIRM: boolean('Phone numbers count as confirmed at sign-up; the first proof of one takes its account.', {
-    default: 'false',
-  }),
-  SMS_MAX_FREQUENCY: duration('Least time between codes to one number.', { default: '60' }),
+  SMS_AUTOCONFIRM: boolean(
+    'Phone numbers count as confirmed at sign-up; the first user who proves one takes over its account.',
+    {
+      default: 'false',
+    },
+  ),
+  SMS_MAX_FREQUENCY: duration('Minimum time between codes to one number.', { default: '60' }),
   SMS_OTP_EXP: duration('Validity of SMS codes.', { default: '600', positive: true }),
   SMS_OTP_LENGTH: integer('Digits of SMS codes.', { default: '6', min: 6, max: 10 }),
   SMS_TEMPLATE: parsed(
@@ -20,30 +23,30 @@ export const smsVariables = {
   ),
   SMS_TEST_OTP: parsed(
     'list',
-    'Numbers with a fixed code, to which nothing is sent: `phone:code,phone:code`.',
+    'Numbers with a fixed code that get no messages: `phone:code,phone:code`.',
     { default: '' },
     parseTestNumbers,
   ),
   SMS_TEST_OTP_VALID_UNTIL: parsed('time', 'End of the fixed codes, such as `2030-01-31T00:00:00Z`.', {}, parseMoment),
   SMS_COUNTRIES: parsed(
     'list',
-    'Calling codes that get SMS, such as `+49,+1,!+1876`; `!` excludes, the longest match decides. Empty: all.',
+    'Calling codes that get SMS, such as `+49,+1,!+1876`; `!` excludes, and the longest match decides. Empty: all.',
     { default: '' },
     parseCountries,
   ),
   SMS_MAX_PER_NUMBER: parsed(
     'rates',
-    'SMS that anybody asks for to one number, and those of each owner.',
+    'SMS to one number from all requests; those by account owners are counted apart.',
     { default: '5/1h,10/24h' },
     parseRates,
   ),
   SMS_MAX_PER_PREFIX: parsed(
     'rate',
-    'SMS to numbers that differ in the last four digits only: so many per hour, or `N/duration`.',
+    'SMS per hour, or `N/duration`, to numbers that differ only in the last four digits.',
     { default: '20' },
     parseRate,
   ),
-  SMS_DAILY_BUDGET: integer('SMS to all numbers in 24 hours; no limit when unset.', {}),
+  SMS_DAILY_BUDGET: integer('Maximum SMS to all numbers in 24 hours; unset: no limit.', {}),
 } satisfies Variables
 
 export const smsSettings = (
@@ -64,7 +67,7 @@ export const smsSettings = (
   },
 })
 
-/** Fit for tests only. */
+/** Fixed codes are fit for tests only. */
 export function smsWarnings({
   SMS_TEST_OTP: codes,
   SMS_TEST_OTP_VALID_UNTIL: end,

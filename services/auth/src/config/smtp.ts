@@ -5,27 +5,29 @@ import type { signupVariables } from './signup.ts'
 
 export const smtpVariables = {
   SMTP_HOST: text('Mail server; required while e-mail is enabled.'),
-  SMTP_PORT: port('Its port; 465 means TLS from the start. Required while e-mail is enabled.', {}),
-  SMTP_USER: text('User name at the mail server, if it asks for one.'),
+  SMTP_PORT: port('Port of the mail server; 465 implies TLS from the start. Required while e-mail is enabled.', {}),
+  SMTP_USER: text('User name at the mail server, if it requires one.'),
   SMTP_PASS: text('Password at the mail server.'),
   SMTP_ADMIN_EMAIL: parsed('string', 'From address of all mail; required while e-mail is enabled.', {}, parseSender),
   SMTP_SENDER_NAME: text('From name; SMTP_ADMIN_EMAIL when unset.'),
   SMTP_TLS: oneOf(
     ['auto', 'required', 'off'],
-    'TLS to the mail server: where it offers it (always when a password would leave this machine), never without, or never.',
+    'TLS to the mail server: `auto` uses it where offered, always when a password leaves this machine; `required` never sends without it; `off` never uses it and excludes port 465.',
     { default: 'auto' },
   ),
   SMTP_HEADERS: parsed(
     'JSON',
-    'Further headers of all mail, names with a text or a list of texts; `$messageType` in them is the kind of the mail.',
+    'Further headers of all mail: names with a text or a list of texts; `$messageType` becomes the kind of the mail.',
     { default: '{}' },
     parseMailHeaders,
   ),
-  SMTP_MAX_FREQUENCY: duration('Least time between confirmation mails to one address.', { default: '900' }),
+  SMTP_MAX_FREQUENCY: duration('Minimum time between confirmation mails to one address.', { default: '900' }),
 } satisfies Variables
 
-/** The submission port (RFC 6409), for services that need a mail server only now and then. */
+/** Submission port (RFC 6409), for services that need a mail server only now and then. */
 const DEFAULT_PORT = 587
+/** Implicit TLS (RFC 8314); on other ports STARTTLS is used where the server offers it. */
+export const SMTPS_PORT = 465
 
 export const smtpSettings = (
   values: Values<typeof smtpVariables & Pick<typeof serverVariables, 'API_EXTERNAL_URL'>>,
@@ -41,16 +43,13 @@ export const smtpSettings = (
   headers: values.SMTP_HEADERS,
 })
 
-/**
- * The name in EHLO. A container's own is none that a server could look up, and some refuse mail for it. Undefined where
- * the address is of a machine only: `localhost`, or a number.
- */
+/** Name in EHLO; some servers refuse a container's. Undefined for `localhost` and addresses. */
 function clientNameOf(externalUrl: string): string | undefined {
   const { hostname } = new URL(externalUrl)
   return hostname.includes('.') && !/^[\d.]+$/.test(hostname) ? hostname : undefined
 }
 
-/** A bare address: with a name before it, it would be one in no mail server's eyes. */
+/** Checks a bare address; a display name belongs in SMTP_SENDER_NAME. */
 function parseSender(value: string): string {
   try {
     parseEmail(value)
@@ -63,21 +62,26 @@ function parseSender(value: string): string {
 export function smtpProblems(
   values: Values<typeof smtpVariables & Pick<typeof signupVariables, 'EXTERNAL_EMAIL_ENABLED'>>,
 ): string[] {
-  if (!values.EXTERNAL_EMAIL_ENABLED) return []
-  return (['SMTP_HOST', 'SMTP_PORT', 'SMTP_ADMIN_EMAIL'] as const)
-    .filter((name) => values[name] === undefined)
-    .map((name) => `AUTH_${name} is required while AUTH_EXTERNAL_EMAIL_ENABLED is true`)
+  // Clear text to a port that waits for a TLS handshake: every mail would time out.
+  const contradiction = values.SMTP_TLS === 'off' && values.SMTP_PORT === SMTPS_PORT
+  const missing = (['SMTP_HOST', 'SMTP_PORT', 'SMTP_ADMIN_EMAIL'] as const).filter(
+    (name) => values.EXTERNAL_EMAIL_ENABLED && values[name] === undefined,
+  )
+  return [
+    ...missing.map((name) => `AUTH_${name} is required while AUTH_EXTERNAL_EMAIL_ENABLED is true`),
+    ...(contradiction ? [`AUTH_SMTP_TLS must not be off with AUTH_SMTP_PORT ${SMTPS_PORT}, which expects TLS`] : []),
+  ]
 }
 
-/** Ours, or such as would change where a mail goes or how it is read. */
+/** Headers that the service sets, or that would change where a mail goes or how it is read. */
 const RESERVED_HEADERS =
   /^(from|to|cc|bcc|sender|subject|date|message-id|mime-version|content-.*|received|return-path|auto-submitted|dkim-signature)$/i
 
-/** Names with one text each or several; the texts are ASCII or will be encoded, on one line. */
+/** Parses header names with one text each or several, on one line; other characters than ASCII will be encoded. */
 function parseMailHeaders(value: string): Record<string, string[]> {
   const refuse = () => {
     throw new Error(
-      'must be a JSON object of header names with texts or lists of texts, none of which the service sets',
+      'must be a JSON object of header names with texts or lists of texts, without headers that the service sets',
     )
   }
   let headers: unknown

@@ -3,7 +3,7 @@ import { metricsVariables } from '@services/common/telemetry-settings'
 
 export const telemetryVariables = {
   TRACING_ENABLED: boolean('Export traces.', { default: 'false' }),
-  TRACING_EXPORTER: oneOf(['opentelemetry'], 'Where traces go; the `OTEL_*` variables say how.', {
+  TRACING_EXPORTER: oneOf(['opentelemetry'], 'Exporter of traces, configured by the `OTEL_*` variables.', {
     default: 'opentelemetry',
   }),
   ...metricsVariables('9100'),

@@ -1,2 +1,2 @@
-/** A `like` pattern for texts that hold this one; `%`, `_` and the escape itself stand for themselves. */
+/** Builds a `like` pattern for texts that contain this one; `%`, `_` and `\` match literally. */
 export const containing = (text: string): string => `%${text.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`

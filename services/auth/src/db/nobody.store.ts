@@ -4,8 +4,8 @@ import { type Expression, type Kysely, type QueryCreator, type SqlBool, sql } fr
 import type { DB } from './tables.ts'
 
 /**
- * Writes rows that stand for nothing, where an account's would be written: a write that must reach the disk takes longer than
- * none, which would tell who has an account. The same row for the same `what`.
+ * Decoy rows, written where an account's row would be: a write to disk takes time, and its absence would reveal that an
+ * address has no account. The same `what` writes the same row.
  */
 export async function writeForNobody(db: Kysely<DB>, whats: readonly string[], now: Date): Promise<void> {
   await db
@@ -15,7 +15,7 @@ export async function writeForNobody(db: Kysely<DB>, whats: readonly string[], n
     .execute()
 }
 
-/** The same as a part of a statement that writes for an account: a row where `isNobody`. */
+/** Part of a statement that writes for an account: inserts the decoy if `isNobody`. */
 export function insertForNobody(db: QueryCreator<DB>, what: string, now: Date, isNobody: Expression<SqlBool>) {
   return db
     .insertInto('nobodys_rows')
@@ -26,6 +26,5 @@ export function insertForNobody(db: QueryCreator<DB>, what: string, now: Date, i
 
 const keyOf = (what: string) => createHash('sha256').update(what).digest()
 
-/** Housekeeping. */
 export const deleteForNobody = (db: Kysely<DB>, before: Date, limit: number): Promise<number> =>
   deleteBatch(db, 'nobodys_rows', sql`written_at < ${before}`, limit)

@@ -1,6 +1,6 @@
 import type { ColumnType, Generated, JSONColumnType, RawBuilder } from 'kysely'
 
-/** The tables as Kysely sees them; `migrations/` is the truth. Times are written by the service (see database-clock.ts), never by the server. */
+/** Tables as Kysely sees them; `migrations/` is the truth. All times are the service's (database-clock.ts). */
 export interface DB {
   users: UsersTable
   identities: IdentitiesTable
@@ -9,10 +9,10 @@ export interface DB {
   earlier_links: EarlierLinksTable
   auth_codes: AuthCodesTable
   flow_states: FlowStatesTable
-  audit_log_entries: AuditLogEntriesTable
-  send_gaps: SendGapsTable
-  nobodys_rows: NobodysRowsTable
-  rate_limits: RateLimitsTable
+  audit_log_entries: { id: string; payload: MetadataColumn; ip_address: Generated<string>; created_at: Date }
+  send_gaps: { key: Buffer; sent_at: Date; expires_at: Date }
+  nobodys_rows: { key: Buffer; written_at: Date }
+  rate_limits: { key: string; points: number; expire: number | null }
   messages: MessagesTable
   factors: FactorsTable
   factor_challenges: FactorChallengesTable
@@ -21,23 +21,10 @@ export interface DB {
 }
 
 export const TABLES = [
-  'users',
-  'identities',
-  'sessions',
-  'one_time_tokens',
-  'earlier_links',
-  'auth_codes',
-  'flow_states',
-  'audit_log_entries',
-  'send_gaps',
-  'nobodys_rows',
-  'rate_limits',
-  'messages',
-  'factors',
-  'factor_challenges',
-  'recovery_codes',
-  'address_claims',
-] as const satisfies readonly (keyof DB)[]
+  ...(['users', 'identities', 'sessions', 'one_time_tokens', 'earlier_links', 'auth_codes', 'flow_states'] as const),
+  ...(['audit_log_entries', 'send_gaps', 'nobodys_rows', 'rate_limits', 'messages', 'address_claims'] as const),
+  ...(['factors', 'factor_challenges', 'recovery_codes'] as const),
+] satisfies readonly (keyof DB)[]
 
 export type Metadata = Record<string, unknown>
 type MetadataColumn = ColumnType<Metadata, unknown, unknown>
@@ -67,36 +54,36 @@ export interface UsersTable {
   user_metadata: MetadataColumn
   is_anonymous: Generated<boolean>
   made_by_admin: Generated<boolean>
-  /** Confirmed by a setting, not by a proof. */
+  /** Confirmed by a setting without a proof. */
   email_assumed: Generated<boolean>
   phone_assumed: Generated<boolean>
-  /** Given to the account by an admin. */
+  /** Set by an admin. */
   email_vouched: Generated<boolean>
   phone_vouched: Generated<boolean>
   banned_until: MaybeTime
   deleted_at: MaybeTime
   created_at: Date
   updated_at: Date
-  /** Written by core/factors/factors.store.ts alone. */
+  /** Written by core/factors/factors.store.ts only. */
   factors: ColumnType<FactorJson[] | null, never, RawBuilder<FactorJson[] | null>>
-  /** Password and data that the account gets with the proof of its address, instead of those it was registered with; see core/users/claims.ts. */
+  /** Password and data that the account gets with the proof of its address (core/users/claims.ts). */
   claim: ColumnType<Claim | null, unknown, unknown>
 }
 
 export interface Claim {
   password_hash: string | null
-  /** As the request gave it. */
+  /** Metadata of the request. */
   data: Metadata
-  /** An admin gave it: the account's metadata is this and nothing else. */
+  /** An admin made the claim: this replaces the account's metadata. */
   by_admin?: boolean
 }
 
 export type FactorType = 'totp' | 'phone' | 'webauthn'
-/** A set of recovery codes is shown as a factor too; it is no row of the factors. */
+/** A set of recovery codes appears as a factor, but has no row among the factors. */
 export type ShownFactorType = FactorType | 'recovery_code'
 export type FactorStatus = 'unverified' | 'verified'
 
-/** What is shown of a factor, as PostgreSQL's JSON has it: times are text. Without secrets. */
+/** Public part of a factor, as PostgreSQL's JSON has it: times are text. */
 export interface FactorJson {
   id: string
   factor_type: ShownFactorType
@@ -123,7 +110,7 @@ interface IdentitiesTable {
 
 export type Aal = 'aal1' | 'aal2' | 'aal3'
 
-/** One way the caller proved who they are; `timestamp` in Unix seconds. */
+/** Authentication method of a session (RFC 8176); `timestamp` in Unix seconds. */
 export interface AmrEntry {
   method: string
   timestamp: number
@@ -154,7 +141,7 @@ export type TokenPurpose =
   | 'phone_change'
   | 'reauthentication'
 
-/** How a challenge was made from its verifier (RFC 7636 4.2). */
+/** PKCE method (RFC 7636 4.2). */
 export type ChallengeMethod = 's256' | 'plain'
 
 interface OneTimeTokensTable {
@@ -163,18 +150,18 @@ interface OneTimeTokensTable {
   relates_to: string
   token_hash: Buffer | null
   code_hash: Buffer | null
-  /** Wrong attempts at the code; negative: unlimited, the code is long. */
+  /** Failed attempts at the code; negative: unlimited, because the code is long. */
   attempts: Generated<number>
   used_up_codes: Generated<number>
   code_challenge: string | null
   code_challenge_method: ChallengeMethod | null
-  /** Sent for a request that is a claim (core/users/claims.ts). */
+  /** Sent for a claim (core/users/claims.ts). */
   sets_password: Generated<boolean>
   expires_at: Date
   created_at: Date
 }
 
-/** Replaced links that stay good; each ends with the token of its user and purpose. */
+/** Replaced links that stay valid; each is deleted with the token of its user and purpose. */
 interface EarlierLinksTable {
   token_hash: Buffer
   user_id: string
@@ -214,32 +201,8 @@ export interface FlowStatesTable {
   created_at: Date
 }
 
-interface AuditLogEntriesTable {
-  id: string
-  payload: MetadataColumn
-  ip_address: Generated<string>
-  created_at: Date
-}
-
-interface SendGapsTable {
-  key: Buffer
-  sent_at: Date
-  expires_at: Date
-}
-
-interface NobodysRowsTable {
-  key: Buffer
-  written_at: Date
-}
-
-interface RateLimitsTable {
-  key: string
-  points: number
-  expire: number | null
-}
-
 export type MessageChannel = 'mail' | 'sms'
-/** `dropped`: not worth sending any more, or only pretended. `failed`: given up; an admin may try again. */
+/** `dropped`: obsolete, or only pretended. `failed`: given up; an admin may send it again. */
 export type MessageState = 'queued' | 'sent' | 'failed' | 'dropped'
 
 interface MessagesTable {
@@ -259,7 +222,7 @@ interface MessagesTable {
   updated_at: Date
 }
 
-/** The public half of a security key; `publicKey` in base64url (COSE). */
+/** Public key of a security key; `publicKey` in base64url (COSE). */
 export interface StoredCredential {
   id: string
   publicKey: string
@@ -284,7 +247,7 @@ interface FactorsTable {
   updated_at: Date
 }
 
-/** What a security key was asked. */
+/** Challenge sent to a security key. */
 export interface WebauthnChallenge {
   type: 'create' | 'request'
   challenge: string

@@ -1,5 +1,5 @@
-/** What a uuid column takes: any other text would fail the query, so that ids of callers are compared with this first. */
+/** Format of a uuid column. Ids from callers are checked first, because any other text fails the query. */
 export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/** Nobody's id. */
+/** Id that no row has. */
 export const NIL_UUID = '00000000-0000-0000-0000-000000000000'

@@ -4,7 +4,7 @@ import type { Address } from '../core/users/address.ts'
 import { parsePhone } from '../core/users/phone-number.ts'
 import { apiError } from '../errors.ts'
 
-/** The one address a request names. Throws validation_failed for both and for none, and for one that is malformed. */
+/** Returns the only address of a request. Throws validation_failed for both, none, or a malformed one. */
 export function oneAddress({ email = '', phone = '' }: { email?: string; phone?: string }): Address {
   refuseBoth({ email, phone })
   if (email !== '') return { channel: 'email', value: parseEmail(email) }
@@ -22,7 +22,7 @@ export function refuseBoth({ email = '', phone = '' }: { email?: string; phone?:
   throw apiError('validation_failed', { message: 'Only an email address or phone number should be provided' })
 }
 
-/** Throws when addresses of this kind cannot sign up or in here. */
+/** Throws if this kind of address cannot sign up or in. */
 export function requireProvider({ signup }: Pick<Config, 'signup'>, channel: Address['channel'], status = 400): void {
   if (channel === 'email' && !signup.email) throw apiError('email_provider_disabled', { status })
   if (channel === 'phone' && !signup.phone) throw apiError('phone_provider_disabled', { status })

@@ -36,8 +36,8 @@ declare module 'fastify' {
 }
 
 /**
- * Everything in this scope needs a token whose role is an admin's; who acts is `adminOf(request)`. Checks in the order of
- * contract/auth-core.md 3.4: a token that had a session needs it alive, one made from the secret needs none.
+ * Requires an admin's token for all routes of the scope; `adminOf(request)` is the acting admin. Checks follow the
+ * order of contract/auth-core.md 3.4: a token with a session needs it alive, one made from the secret has none.
  */
 export function requireAdmin(app: FastifyInstance, deps: DoorDeps): void {
   app.decorateRequest('admin', null)
@@ -60,7 +60,7 @@ async function adminOfToken(deps: AdminDeps, claims: JWTPayload): Promise<Actor>
   return { id: userId ?? NIL_UUID, email: role, phone: null, user_metadata: {} }
 }
 
-/** Records a token that opens nothing here, under its user where it is one of ours. A request without a token is no attempt. */
+/** Records a refused token, under its user if it is a valid token of ours. A request without a token is no attempt. */
 async function recordRefusedAdmin(
   deps: DoorDeps,
   request: FastifyRequest,
@@ -74,13 +74,13 @@ async function recordRefusedAdmin(
   await recordRefusal(deps, request.log, { method: 'admin', actor, client }, error)
 }
 
-/** The acting admin for the audit log: a signed-in user by id; a token made from the secret has nothing but its role. */
+/** Acting admin for the audit log: a signed-in user by id; a token made from the secret has only its role. */
 export function adminOf(request: FastifyRequest): Actor {
   if (!request.admin) throw new Error('route outside the scope of requireAdmin')
   return request.admin
 }
 
-/** Whether a public request comes from an admin, for whom captchas and the like do not count. */
+/** Whether a public request comes from an admin, who needs no captcha. */
 export async function isAdminRequest(request: FastifyRequest, deps: AdminDeps): Promise<boolean> {
   if (!request.headers.authorization) return false
   const claims = await verifyBearer(request, deps).catch(() => undefined)
@@ -94,7 +94,7 @@ export async function isAdminRequest(request: FastifyRequest, deps: AdminDeps): 
   }
 }
 
-/** Returns whose session it is; undefined for a token without one. */
+/** Returns the user of the session; undefined for a token without one. */
 async function checkSession(deps: AdminDeps, claims: JWTPayload): Promise<string | undefined> {
   const sessionId = sessionIdOf(claims)
   if (!sessionId) return undefined

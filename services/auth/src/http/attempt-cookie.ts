@@ -1,34 +1,34 @@
-// The cookie that binds an attempt to sign in at a provider to the browser that began it. The one rule: it is set by a
-// navigation to the host the provider sends the browser back to, and without it the provider's answer is worth nothing
-// (RFC 9700 section 4.7). It gives no right to anything else.
+// Cookie that binds an attempt to sign in at a provider to the browser that began it. The one rule: only a navigation
+// to the callback's host sets it, and without it the provider's answer is worthless (RFC 9700 4.7). It grants nothing
+// else.
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { UUID } from '../db/uuid.ts'
 import { cookiesOf, setCookie } from './cookies.ts'
 
-/** Attempts of one browser at a time, in as many tabs; a further one ends the oldest. */
+/** Concurrent attempts of one browser, in as many tabs; a further one ends the oldest. */
 const MAX_ATTEMPTS = 10
 
 export interface Attempt {
-  /** The `state` the provider is given. */
+  /** `state` sent to the provider. */
   id: string
   lifetimeSeconds: number
-  /** Whether browsers come by https, from where alone the cookie is then set and sent. */
+  /** Whether browsers use https; the cookie is then set and sent only over it. */
   isSecure: boolean
-  /** Whether the provider's page posts its answer, which no cookie that stays at home comes along with. */
+  /** Whether the provider answers by a cross-site form post, which carries no `Lax` cookie. */
   isPosted: boolean
 }
 
-/** `__Host-`: set by this very host over TLS, so that no neighbour in the domain can plant one. */
+/** `__Host-`: set by this host over TLS, so that no other host of the domain can plant one. */
 const SECURE_PREFIX = '__Host-auth-attempt-'
 const PLAIN_PREFIX = 'auth-attempt-'
 
-/** Gives the browser the cookie of an attempt, and takes those of its oldest attempts where it has many. */
+/** Sets the cookie of an attempt, and removes those of the oldest attempts beyond the limit. */
 export function bindBrowser(request: FastifyRequest, reply: FastifyReply, key: KeyObject, attempt: Attempt): void {
   const { id, lifetimeSeconds, isSecure, isPosted } = attempt
   const prefix = isSecure ? SECURE_PREFIX : PLAIN_PREFIX
   const name = prefix + id
-  // Browsers send what they got first first (RFC 6265 section 5.4).
+  // Browsers send the oldest cookie first (RFC 6265 5.4).
   const others = cookiesOf(request).filter(
     ([other]) => other !== name && other.startsWith(prefix) && UUID.test(other.slice(prefix.length)),
   )
@@ -38,7 +38,7 @@ export function bindBrowser(request: FastifyRequest, reply: FastifyReply, key: K
   setCookie(reply, { name, value: valueFor(key, prefix, id), maxAge: lifetimeSeconds, isSecure, sameSite })
 }
 
-/** Reports whether the browser has the cookie of this attempt, under the name it was given by. */
+/** Reports whether the browser has the cookie of this attempt, under the name it was set by. */
 export function isBound(request: FastifyRequest, key: KeyObject, id: string): boolean {
   return cookiesOf(request).some(([name, value]) => {
     const prefix = [SECURE_PREFIX, PLAIN_PREFIX].find((known) => name === known + id)
@@ -49,7 +49,7 @@ export function isBound(request: FastifyRequest, key: KeyObject, id: string): bo
   })
 }
 
-/** Takes the cookie of an attempt that is over. */
+/** Removes the cookie of a finished attempt. */
 export function unbindBrowser(request: FastifyRequest, reply: FastifyReply, id: string): void {
   for (const [name] of cookiesOf(request)) {
     const isSecure = name === SECURE_PREFIX + id
@@ -59,7 +59,7 @@ export function unbindBrowser(request: FastifyRequest, reply: FastifyReply, id: 
   }
 }
 
-/** A plain cookie has a value of its own: any host of the domain may plant one, but none is made for an attempt over TLS. */
+/** A plain cookie has another value: any host of the domain may plant one, but none fits an attempt over TLS. */
 const valueFor = (key: KeyObject, prefix: string, id: string) =>
   createHmac('sha256', key)
     .update(prefix === SECURE_PREFIX ? id : prefix + id)

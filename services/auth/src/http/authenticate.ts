@@ -23,8 +23,8 @@ interface UserDeps {
 }
 
 /**
- * Everything in this scope needs a user's access token; the caller is `callerOf(request)`. A token whose session ended, by its
- * limits too, still passes here without it (design.md 5.3), unless it is older than the proof of the account's address.
+ * Requires a user's access token for all routes of the scope; the caller is `callerOf(request)`. A token whose session
+ * has ended passes without a session (design.md 5.3), unless it is older than the proof of the account's address.
  */
 export function requireUser(app: FastifyInstance, deps: UserDeps): void {
   app.decorateRequest('caller', null)
@@ -33,7 +33,7 @@ export function requireUser(app: FastifyInstance, deps: UserDeps): void {
   })
 }
 
-/** Whose token the request carries. Order of checks and their statuses: contract/auth-core.md 3.1 to 3.3. */
+/** Finds the caller by the request's token. Order of checks and statuses: contract/auth-core.md 3.1 to 3.3. */
 export async function authenticate(request: FastifyRequest, deps: UserDeps): Promise<Caller> {
   const claims = await verifyBearer(request, deps)
   if (!claims.sub) throw apiError('bad_jwt', { message: 'invalid claim: missing sub claim' })
@@ -55,10 +55,7 @@ export async function authenticate(request: FastifyRequest, deps: UserDeps): Pro
   }
 }
 
-/**
- * Whether the token was issued before the account had a proven address: to a registrant, who may be a stranger to the owner of
- * the address. It reads nothing once that proof has ended its session.
- */
+/** Whether the token predates the address's proof: its registrant may be a stranger to the owner. */
 const isFromBeforeProof = ({ iat }: JWTPayload, { confirmed_at: provenAt }: User): boolean =>
   iat !== undefined && provenAt !== null && iat < Math.floor(provenAt.getTime() / 1000)
 
@@ -67,14 +64,14 @@ export function callerOf(request: FastifyRequest): Caller {
   return request.caller
 }
 
-/** For everything that changes an account: a token outlives its session, the right to change things does not. */
+/** Returns the caller with a live session, which every change of an account requires: a token outlives its session. */
 export function requireLiveSession(request: FastifyRequest): LiveCaller {
   const caller = callerOf(request)
   if (!caller.session) throw apiError('session_not_found')
   return { ...caller, session: caller.session }
 }
 
-/** The claims of the request's token; throws no_authorization or bad_jwt. */
+/** Verifies the request's token; throws no_authorization or bad_jwt. */
 export async function verifyBearer(
   request: FastifyRequest,
   { keys, now }: { keys: SigningKeys; now: () => Date },
@@ -84,7 +81,7 @@ export async function verifyBearer(
   return claims
 }
 
-/** The session a token was issued for; undefined for tokens made by hand. Throws bad_jwt when it is no id. */
+/** Session of a token; undefined for tokens made by hand. Throws bad_jwt for a malformed id. */
 export function sessionIdOf({ session_id: sessionId }: JWTPayload): string | undefined {
   if (!sessionId || sessionId === NIL_UUID) return undefined
   if (typeof sessionId !== 'string' || !UUID.test(sessionId)) {
@@ -99,16 +96,13 @@ function bearerOf(request: FastifyRequest): string {
   return token
 }
 
-/**
- * The audience of a public request (contract/auth-core.md 3.5). Throws validation_failed for one that is not configured: it
- * would become the `aud` of tokens, by which other services decide.
- */
+/** Audience of a public request (contract/auth-core.md 3.5); other services trust it as `aud`. */
 export function requestAudience(request: FastifyRequest, jwt: { audience: string; audiences: string[] }): string {
   const audience = adminAudience(request, jwt)
   if (jwt.audiences.includes(audience)) return audience
   throw apiError('validation_failed', { message: 'X-JWT-AUD must name one of the audiences of this service' })
 }
 
-/** The audience of an admin's request, who may name any. */
+/** Audience of an admin's request, which may be any. */
 export const adminAudience = (request: FastifyRequest, jwt: { audience: string }): string =>
   String(request.headers['x-jwt-aud'] || jwt.audience).slice(0, 255)

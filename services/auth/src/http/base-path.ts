@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify'
 
-/** The address of a request as routes know it. */
+/** Returns the URL of a request as routes know it. */
 export type RewriteUrl = (request: { url?: string }) => string
 
 /**
- * Takes the path of AUTH_API_EXTERNAL_URL off addresses below it: the service answers there as it does below `/`, so that no
- * proxy has to strip it. A path whose first segment is one of our own routes stays, as it cannot be told from that route.
+ * Strips the path of AUTH_API_EXTERNAL_URL from requests below it, so that no proxy has to. A path whose first segment
+ * is also a route of ours stays, because the two cannot be distinguished.
  */
 export function withoutBasePath(externalUrl: string): {
   rewriteUrl: RewriteUrl

@@ -1,14 +1,14 @@
-// A page with one button, between an address that is opened and its effect: scanners, prefetches and strangers' links open addresses
-// but press no buttons. It works without scripts. What it says is the caller's.
+// Page with one button, between a link and its effect: scanners, prefetches and strangers' links open addresses but
+// press no buttons. It works without scripts; callers give the texts.
 import { createHash } from 'node:crypto'
 import { escapeHtml } from '@services/common/html'
 
 const STYLE = `:root{color-scheme:light dark}body{margin:0;min-height:100vh;display:grid;place-items:center;background:#f3f5f8;color:#16202c;font:16px/1.5 system-ui,sans-serif}main{background:#fff;padding:2.5rem;border-radius:12px;max-width:22rem;margin:1rem;text-align:center}h1{font-size:1.4rem;margin:0 0 .5rem}button{font:inherit;font-weight:600;color:#fff;background:#2457d6;border:0;border-radius:8px;padding:.8rem 1.6rem;margin-top:1rem;cursor:pointer}button:disabled{opacity:.5}@media(prefers-color-scheme:dark){body{background:#111418;color:#e8ecf1}main{background:#1b2027}}`
 
 /**
- * A browser shows the answer to the last press: of a double click the first one spends the link and the second one would be
- * shown that it has expired. A page that is come back to, or kept, has its button again. It waits half a second after its window
- * appears: whoever clicks twice in a window above, which the first click closes, has not read this page.
+ * A browser shows the answer to the last press: the second press of a double click would show that the link has
+ * expired. On return to the page the button works again. It waits half a second after its window appears, because a
+ * double click in a window above, closed by its first click, would press it unread.
  */
 const SCRIPT = `const button = document.querySelector('button')
 let isPressed = false
@@ -24,16 +24,16 @@ addEventListener('focus', wait)`
 
 const sourceOf = (content: string) => `'sha256-${createHash('sha256').update(content).digest('base64')}'`
 
-/** Policy of the page: no content but its own, not to be framed. A form-action would also bind the redirect to the site. */
+/** Policy of the page: only its own content, no framing. A form-action would also restrict the redirect to the site. */
 export const BUTTON_PAGE_CSP = `default-src 'none'; style-src ${sourceOf(STYLE)}; script-src ${sourceOf(SCRIPT)}; frame-ancestors 'none'; base-uri 'none'`
 
 export interface ButtonPage {
   language: string
-  /** Plain text, as are the text and the button. */
+  /** Plain text, like the text and the button. */
   heading: string
   text: string
   button: string
-  /** Address the form posts to, relative to the page's own. */
+  /** Target of the form, relative to the page. */
   action: string
   fields?: Record<string, string>
 }

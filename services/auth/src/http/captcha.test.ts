@@ -1,17 +1,17 @@
 import { SignJWT } from 'jose'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { FAILURES, type FarSide, json, startFarSide } from '../../test/far-side.ts'
 import { SECRET, startTestService, type TestService } from '../../test/service.ts'
+import { FAILURES, json, startUpstream, type Upstream } from '../../test/upstream.ts'
 
 const person = { email: 'person@example.com', password: 'correct horse' }
 const FAILED = { status: 400, body: { error_code: 'captcha_failed' } }
-let provider: FarSide
+let provider: Upstream
 let service: TestService
 /** Waits a second for the provider. */
 let impatient: TestService
 
 beforeAll(async () => {
-  provider = await startFarSide(json({ success: true }))
+  provider = await startUpstream(json({ success: true }))
   const settings = {
     AUTH_SECURITY_CAPTCHA_ENABLED: 'true',
     AUTH_SECURITY_CAPTCHA_SECRET: ' shared secret ',

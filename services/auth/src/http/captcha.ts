@@ -1,5 +1,6 @@
-// Captchas: whoever asks a public endpoint must show the provider's proof of being a person. The one rule: an admin and a
-// grant that needs a secret already are not asked. Which endpoints check, and when: contract/auth-core.md 1.1 and 3.6.
+// Captchas: callers of public endpoints prove to the captcha provider that they are human. The one rule: admins, and
+// grants that require a secret, need none. Endpoints that check: contract/auth-core.md 1.1 and 3.6; tests:
+// captcha.test.ts.
 import { fetchText } from '@services/common/fetch-text'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
@@ -10,16 +11,16 @@ import { type AdminDeps, isAdminRequest } from './admin-only.ts'
 import { trustedAddress } from './client.ts'
 
 export interface Captcha {
-  /** Throws captcha_failed without a valid proof in the request's body, service_unavailable when nobody can tell. */
+  /** Throws captcha_failed without a valid proof in the body, service_unavailable if the provider cannot be asked. */
   check(request: FastifyRequest): Promise<void>
 }
 
 export type CaptchaDeps = AdminDeps & { config: Pick<Config, 'captcha' | 'limits' | 'server'> }
 
-/** Where the proof is in a body, for the schemas of the routes that check it. Its form is the check's business. */
+/** Fields of a body with the proof, for schemas; the check validates their form. */
 export const captchaFields = {
-  captcha_token: Type.Optional(Type.Unknown({ description: "The captcha's proof, where captchas are on." })),
-  gotrue_meta_security: Type.Optional(Type.Unknown({ description: 'The same as `captcha_token` inside.' })),
+  captcha_token: Type.Optional(Type.Unknown({ description: 'Proof of the captcha, if captchas are enabled.' })),
+  gotrue_meta_security: Type.Optional(Type.Unknown({ description: 'Object with the same `captcha_token`.' })),
 }
 
 const VERIFY_URLS = {
@@ -27,12 +28,11 @@ const VERIFY_URLS = {
   turnstile: 'https://challenges.cloudflare.com/turnstile/v0/siteverify',
 } as const
 
-/** hCaptcha's proofs have a few kilobytes, Turnstile's at most two. */
+/** hCaptcha's proofs take a few kilobytes, Turnstile's at most two. */
 const MAX_PROOF_LENGTH = 16 * 1024
-/** Providers answer some hundred bytes. */
+/** Providers answer with some hundred bytes. */
 const MAX_ANSWER_BYTES = 64 * 1024
 const MAX_CODES = 5
-/** A provider that failed is rarely back at once. */
 const RETRY_AFTER_SECONDS = 5
 
 export function createCaptcha(deps: CaptchaDeps): Captcha {
@@ -51,14 +51,14 @@ export function createCaptcha(deps: CaptchaDeps): Captcha {
       if (address) form.set('remoteip', address)
       const verdict = await ask(url, form, bounds).catch((cause: unknown) => {
         countCaptcha('unavailable')
-        request.log.error({ err: cause, provider }, 'captcha provider did not answer')
+        request.log.error({ err: cause, provider }, 'captcha check failed: no answer from the provider')
         throw apiError('service_unavailable', { retryAfterSeconds: RETRY_AFTER_SECONDS, cause })
       })
       countCaptcha(verdict.success ? 'ok' : 'refused')
       if (verdict.success) return
-      // The secret is ours: the caller is told the code as of any refusal, the operator has to mend it.
+      // A wrong secret is the operator's to fix; the caller gets the code of any refusal.
       if (verdict.codes.some((code) => code.endsWith('-input-secret'))) {
-        request.log.error({ provider, codes: verdict.codes }, 'captcha provider does not accept the secret')
+        request.log.error({ provider, codes: verdict.codes }, 'captcha check failed: the provider refuses the secret')
       }
       throw apiError('captcha_failed', {
         message: `captcha protection: request disallowed (${verdict.codes.join(', ') || 'no reason given'})`,
@@ -67,7 +67,7 @@ export function createCaptcha(deps: CaptchaDeps): Captcha {
   }
 }
 
-/** The top level as the specification says, else nested as the public client sends it; blank is none. */
+/** Reads the top level (specification), else the nested field that the public client sends; blank is none. */
 function proofIn(body: unknown): string | undefined {
   const { captcha_token: top, gotrue_meta_security: nested } = (body ?? {}) as Record<string, unknown>
   const inside =
@@ -76,16 +76,16 @@ function proofIn(body: unknown): string | undefined {
   return proof && proof.length <= MAX_PROOF_LENGTH ? proof : undefined
 }
 
-/** Both providers take and answer the same; their HTTP status says nothing that the body does not. */
+/** Both providers share request and answer; the HTTP status adds nothing to the body. */
 async function ask(url: string, form: URLSearchParams, bounds: { timeoutMs: number; maxBytes: number }) {
   const { text } = await fetchText(url, { method: 'POST', body: form }, bounds)
   const answer: unknown = JSON.parse(text)
   const { success, 'error-codes': codes } = (answer ?? {}) as Record<string, unknown>
-  if (typeof success !== 'boolean') throw new Error('the answer of the captcha provider has no verdict')
+  if (typeof success !== 'boolean') throw new Error('the answer of the captcha provider lacks success')
   return { success, codes: presentable(codes) }
 }
 
-/** What a provider writes is shown only if it looks like its documented codes. */
+/** Passes on only texts that look like documented codes. */
 const presentable = (codes: unknown): string[] =>
   (Array.isArray(codes) ? codes : [])
     .filter((code): code is string => typeof code === 'string' && /^[a-z0-9_-]{1,64}$/i.test(code))

@@ -1,4 +1,4 @@
-// Reading and setting cookies. The one rule: each is of this host alone and out of reach of scripts.
+// Reading and setting cookies. The one rule: each belongs to this host alone and is out of reach of scripts.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 export interface Cookie {
@@ -15,8 +15,8 @@ export function setCookie(reply: FastifyReply, { name, value, maxAge, isSecure, 
 }
 
 /**
- * Space and tab alone, as browsers take them off (RFC 6265, section 5.2). A name that begins with another blank has no prefix to a
- * browser, which takes it from any host of the domain.
+ * Strips only space and tab, as browsers do (RFC 6265 5.2). With another blank before its prefix, a name has none to a
+ * browser, which accepts it from any host of the domain.
  */
 const withoutBlanks = (text: string) => text.replace(/^[ \t]+|[ \t]+$/g, '')
 

@@ -4,8 +4,8 @@ import type { ApiError } from '@services/common/errors'
 import { apiError, type ErrorCode } from '../errors.ts'
 
 /**
- * Two forms of one error, chosen by the date in `X-Supabase-Api-Version` (contract/auth-core.md 2.1): the older form has
- * the status as `code`, the newer one, from 2024-01-01 on, the error code.
+ * Two forms of an error, selected by the date in `X-Supabase-Api-Version` (contract/auth-core.md 2.1): the older one
+ * has the status as `code`, the newer one, since 2024-01-01, the error code.
  */
 const API_VERSION_HEADER = 'x-supabase-api-version'
 const NEW_FORM_SINCE = '2024-01-01'
@@ -25,7 +25,7 @@ const CODES: Record<CommonFailure, ErrorCode> = {
   unexpected: 'unexpected_failure',
 }
 
-/** Where a code stands for more than one status. */
+/** Failures whose status differs from the one of their code. */
 const SPECIAL: Partial<Record<CommonFailure, { status: number; message: string }>> = {
   headers_too_large: { status: 431, message: 'The headers of the request are too large' },
   too_slow: { status: 408, message: 'The request did not arrive in time' },

@@ -1,9 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 
 /**
- * What the links of a mail start with: the listed host that the request came to, else API_EXTERNAL_URL. Only names of
- * MAILER_EXTERNAL_HOSTS are believed, since a client can write the header; a link goes to them by https and without a path.
- * Source: contract/auth-core.md 4.2.
+ * Base of the links in a mail: the listed host of the request, else API_EXTERNAL_URL. A client can write the header, so
+ * only MAILER_EXTERNAL_HOSTS are trusted; their links use https and no path (contract/auth-core.md 4.2).
  */
 export function externalBase(
   request: FastifyRequest,
@@ -16,7 +15,7 @@ export function externalBase(
   return `${isPlain ? 'http' : 'https'}://${host}`
 }
 
-/** Of a request whose target is a whole address (RFC 9112 section 3.2.2); the Host header is what the proxy made of it. */
+/** Host of an absolute request target (RFC 9112 3.2.2); a proxy may have rewritten the Host header. */
 function hostOfTarget(target: string | undefined): string | undefined {
   return target && /^https?:\/\//i.test(target) && URL.canParse(target) ? new URL(target).hostname : undefined
 }

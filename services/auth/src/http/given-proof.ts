@@ -5,13 +5,13 @@ import type { GivenProof } from '../core/freshness/require-fresh.ts'
 import { limitKeyOf } from './client.ts'
 import { Field } from './shapes.ts'
 
-/** Fields of a body that adds or removes a way in or a factor; clients that have no parameters for them sign in again. */
+/** Fields of a change of sign-in methods or factors; clients without them let the user sign in again. */
 export const proofFields = { current_password: Type.Optional(Field), nonce: Type.Optional(Field) }
 
-/** Body of such a request that has nothing else to say, and may be left out. */
+/** Optional body of such a request with no other field. */
 export const ProofBody = Type.Union([Type.Object(proofFields), Type.Null()])
 
-/** What a request gives to show that its caller is the owner. */
+/** Proof of ownership given by a request. */
 export const givenProof = (
   request: FastifyRequest,
   config: Pick<Config, 'limits' | 'server'>,

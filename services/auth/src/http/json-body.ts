@@ -3,9 +3,9 @@ import type { FastifyInstance } from 'fastify'
 import { apiError } from '../errors.ts'
 
 /**
- * Bodies are JSON whatever the Content-Type says. Clients written for the reference send null for "not given", and a
- * bare `null` for "nothing given", so null members of the top level are dropped; deeper ones mean "delete this key".
- * An empty body is no body: routes that need one refuse it by their schema.
+ * Parses bodies as JSON whatever the Content-Type says. Clients of the reference send null members, or a bare `null`,
+ * for "not given", so top-level nulls are dropped; deeper ones mean "delete this key". An empty body is none: routes
+ * refuse it by schema.
  */
 export function acceptJsonBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
@@ -13,7 +13,7 @@ export function acceptJsonBodies(app: FastifyInstance): void {
     broken: (cause) => apiError('bad_json', { cause }),
     unacceptable: (message) => apiError('validation_failed', { message }),
   })
-  // The framework refuses a type that is none before any parser is asked.
+  // The framework refuses a malformed type before any parser runs.
   app.addHook('onRequest', ({ headers }, _reply, done) => {
     if (!/^[^\s/;]+\/[^\s/;]+/.test(headers['content-type'] ?? 'none/given'))
       headers['content-type'] = 'application/json'

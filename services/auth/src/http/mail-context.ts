@@ -4,10 +4,10 @@ import type { MailContext } from '../core/verification-messages/link-mail.ts'
 import { externalBase } from './external-base.ts'
 import { redirectTarget } from './redirect-target.ts'
 
-/** Longest Accept-Language looked at; it waits in the queue with the message. */
+/** Longest Accept-Language kept with a queued message. */
 const MAX_ACCEPT_LANGUAGE = 200
 
-/** What a mail takes over from the request that causes it. */
+/** Properties of a request that its mail depends on. */
 export function mailContextOf(
   request: FastifyRequest,
   config: Pick<Config, 'redirectAllowList' | 'server' | 'siteUrl'>,

@@ -1,13 +1,13 @@
-// The cookie of a browser that was shown a page with a button, which may be a stranger's address. The one rule: it says what the
-// browser has seen and nothing that it has done; the page's form proves by a MAC of it that the page was shown to this browser.
+// Cookie of a browser that was shown a page with a button, possibly by a stranger's link. The one rule: it proves what
+// the browser has seen, not what it has done. The page's form carries a MAC of it.
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { cookiesOf, setCookie } from './cookies.ts'
 
 export interface ShownPage {
-  /** What the button begins. */
+  /** Id of the action behind the button. */
   id: string
-  /** Whether browsers come by https, from where alone the cookie is then set and sent. */
+  /** Whether browsers use https; the cookie is then set and sent only over it. */
   isSecure: boolean
 }
 
@@ -15,7 +15,7 @@ const nameFor = (isSecure: boolean) => (isSecure ? '__Host-auth-page' : 'auth-pa
 
 const SECRET = /^[\w-]{43}$/
 
-/** Secrets a request brings: another host of the domain can add one where browsers do not come by https. */
+/** Secrets of a request; without https another host of the domain can add one. */
 const secretsOf = (request: FastifyRequest, isSecure: boolean) =>
   cookiesOf(request)
     .filter(([name, value]) => name === nameFor(isSecure) && SECRET.test(value))
@@ -27,7 +27,7 @@ interface Showing extends ShownPage {
   random: (bytes: number) => Uint8Array
 }
 
-/** Gives the browser its cookie, one for all its pages, and returns the proof for the form of this page. */
+/** Sets the browser's cookie, one for all pages, and returns the proof for this page's form. */
 export function provePage(request: FastifyRequest, reply: FastifyReply, showing: Showing): string {
   const { key, id, isSecure, lifetimeSeconds, random } = showing
   const secret = secretsOf(request, isSecure)[0] ?? Buffer.from(random(32)).toString('base64url')
@@ -35,7 +35,7 @@ export function provePage(request: FastifyRequest, reply: FastifyReply, showing:
   return proofOf(key, { id, isSecure }, secret).toString('base64url')
 }
 
-/** Reports whether this browser was shown the page whose form gave the proof. */
+/** Reports whether this browser was shown the page whose form carries the proof. */
 export function isProven(request: FastifyRequest, key: KeyObject, page: ShownPage, proof: string): boolean {
   const given = Buffer.from(proof, 'base64url')
   return secretsOf(request, page.isSecure).some((secret) => {

@@ -2,7 +2,7 @@ import { inDocument } from '@services/common/documented'
 import { Type } from 'typebox'
 import { apiError } from '../errors.ts'
 
-/** The query of every list with pages; an empty value is as good as none, clients send `page=&per_page=`. */
+/** Query of every list with pages; empty values count as absent, because clients send `page=&per_page=`. */
 export const PageQuery = {
   page: Type.Optional(
     Type.String({
@@ -27,27 +27,27 @@ export interface Page {
 const DEFAULT_PER_PAGE = 50
 const MAX_PER_PAGE = 1_000
 
-/** Throws validation_failed for anything but whole numbers from 1 on; page 0 is what callers that count from 0 ask first. */
+/** Throws validation_failed unless both are whole numbers from 1; page 0 is page 1. */
 export function parsePage(query: { page?: string | undefined; per_page?: string | undefined }): Page {
   const number = query.page === '0' ? 1 : (parseCount('page', query.page) ?? 1)
   const limit = Math.min(parseCount('per_page', query.per_page) ?? DEFAULT_PER_PAGE, MAX_PER_PAGE)
   return { number, limit, offset: (number - 1) * limit }
 }
 
-/** How many rows a list without pages may give at once. */
+/** Size of a list without pages. */
 export const parseLimit = (limit: string | undefined): number =>
   Math.min(parseCount('limit', limit) ?? DEFAULT_PER_PAGE, MAX_PER_PAGE)
 
 function parseCount(field: string, text: string | undefined): number | undefined {
   if (!text) return undefined
   if (/^\d{1,9}$/.test(text) && Number(text) > 0) return Number(text)
-  throw apiError('validation_failed', { message: `${field} must be a whole number from 1 on` })
+  throw apiError('validation_failed', { message: `${field} must be a whole number of at least 1` })
 }
 
-/** What `pageHeaders` gives, by name. */
+/** Headers that `pageHeaders` returns. */
 export const PAGE_HEADERS = ['X-Total-Count', 'Link']
 
-/** X-Total-Count and Link of one page: the next if there is one, and the last, which is 0 when there is nothing. */
+/** Builds X-Total-Count and Link: the next page, if any, and the last, which is 0 for an empty list. */
 export function pageHeaders(url: string, page: Page, total: number) {
   const last = Math.ceil(total / page.limit)
   const next = page.number < last ? [linkTo(url, { page: String(page.number + 1) }, 'next')] : []
@@ -57,7 +57,7 @@ export function pageHeaders(url: string, page: Page, total: number) {
   }
 }
 
-/** A link to the same list with other parameters, all sorted by name: clients compare these texts. */
+/** Links to the same list with other parameters, sorted by name: clients compare these texts. */
 export function linkTo(url: string, changes: Record<string, string>, rel: string): string {
   const [path, query = ''] = url.split(/\?(.*)/s, 2)
   const parameters = new URLSearchParams(query)

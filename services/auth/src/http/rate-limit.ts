@@ -18,69 +18,68 @@ import type { Rate } from '../core/limits/rate.ts'
 import { limitKeyOf } from './client.ts'
 
 /**
- * What a request is counted against; how counting works is said in core/limits/limiter.ts. Tries at passwords are counted their
- * own way, see core/limits/password-tries.ts.
+ * Limits of requests, opened by name and rate. The one rule: a request counts before its work, and a later refusal
+ * gives its points back. Counting itself is in core/limits/limiter.ts, password attempts in
+ * core/limits/password-tries.ts; tests: test/limits.test.ts.
  */
 export interface Limits {
-  /** Counts the request against its client address; nothing is limited without a trusted header. */
+  /** Counts a request against its client address; limits nothing without a trusted header. */
   byAddress(request: FastifyRequest, limit: AddressLimit): Promise<void>
-  /** Counts a mail against a share of what may go to its mailbox, known or not, and the budget of all users. */
+  /** Counts a mail against a share of its mailbox's limit, known or not, and against the budget of all users. */
   mailSent(to: string, share: MailShare): Promise<GiveBack>
-  /** The same for a mail to sign in or recover by, which a full mailbox does not refuse. */
+  /** The same for a sign-in or recovery mail, which a full mailbox does not refuse. */
   signInMailSent(to: string, share: MailShare): Promise<{ isOverCap: boolean; giveBack: GiveBack }>
-  /** Counts a stranger's request to send a change of address again: each is a row until a worker has answered it. */
+  /** Counts a stranger's request to resend a change of address: each is a row until a worker answers it. */
   changeResent(): Promise<GiveBack>
-  /**
-   * Counts a request of ours that begins a sign-in at a provider: by client address, and for all together, because the provider
-   * counts all of them as ours.
-   */
+  /** Counts a sign-in's request to a provider, by address and in total: to the provider all are ours. */
   providerAsked(request: FastifyRequest): Promise<void>
-  /** Counts a refused sign-in that is to be stored; false: too many were, of this user or client or in all. */
+  /** Counts a refused sign-in; false if too many were stored already, of this user or client or in total. */
   isRefusalStored(refusal: Refusal): Promise<boolean>
-  /** Counts a user's request for another address, whose answer reveals whether that is taken. */
+  /** Counts a user's request for another address, whose answer reveals whether it is taken. */
   addressChange(userId: string): Promise<void>
-  /** Counts a challenge to a second factor, or an answer to one, by session: one session takes nothing from another. */
+  /** Counts a challenge or answer of a second factor by session, so that sessions do not exhaust each other's limit. */
   factorTry(factorId: string, sessionId: string): Promise<void>
-  /** Runs a try at an account's password, which tells whether it was right; refuses while misses cost a wait. */
+  /** Runs an attempt at an account's password and counts a failed one; refuses it during the back-off. */
   passwordTry: PasswordTries['run']
-  /** Runs an attempt to sign in by a password; a right one notes the client address once the sign-in has succeeded. */
+  /** Runs a sign-in attempt by password; once the sign-in has succeeded, the client address is noted. */
   signInTry: PasswordTries['runSignIn']
-  /** Key of the client address where the account was signed in from there lately, and where an address is trusted at all. */
+  /** Key of the client address, if the account signed in from it lately and an address is trusted at all. */
   knownClient: PasswordTries['knownClient']
   /** Notes a sign-in without a password from a client address. */
   noteSignIn: PasswordTries['noteSignIn']
-  /** Forgets the misses of a password that has been changed. */
+  /** Resets the failed attempts of a changed password. */
   forgetPasswordTries: PasswordTries['forget']
 }
 
-export type AddressLimit =
-  | 'signup'
-  | 'anonymous'
-  | 'token'
-  | 'authorize'
-  | 'callback'
-  | 'verify'
-  | 'user'
-  | 'otp'
-  | 'magiclink'
-  | 'recover'
-  | 'resend'
-  | 'factors'
-
 const FIVE_MINUTES = 300
 
-/** Nobody changes address more often; whoever asks for strangers' learns little. */
+/** More than any user needs, and too few to learn much about strangers' addresses. */
 const ADDRESS_CHANGES = { points: 10, seconds: 3600 }
 
-/** Refused sign-ins that leave a row, of known users together and of all other callers together: each 2 GB in 90 days. */
+/** Stored refusals of known users together, and of all other callers together: each 2 GB in 90 days. */
 const REFUSALS_STORED = { points: 2_000, seconds: 3600 }
 
-/** The same of one user or client by one method: enough to be seen, too few to use up what all of them have. */
+/** Stored refusals of one user or client by one method: enough to be noticed, too few to exhaust the total. */
 const REFUSALS_STORED_OF_ONE = { points: 10, seconds: 3600 }
 
-/** Requests that begin sign-ins at X, of all users and of one client address; X counts those of an application together. */
+/** Requests that begin sign-ins at X, in total and per client address; X counts those of an application together. */
 const PROVIDER_REQUESTS = { points: 2000, seconds: FIVE_MINUTES }
 const PROVIDER_REQUESTS_PER_ADDRESS = { points: 20, seconds: FIVE_MINUTES }
+
+export type AddressLimit = keyof ReturnType<typeof addressRatesOf>
+
+/** Requests of one client address, by the group of endpoints that count together. */
+function addressRatesOf(limits: Config['limits'], factorTries: Rate) {
+  const token = { points: limits.tokenPer5Minutes, seconds: FIVE_MINUTES }
+  const otp = { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }
+  return {
+    ...{ token, authorize: token, callback: token },
+    ...{ signup: otp, user: otp, otp, magiclink: otp, recover: otp, resend: otp },
+    anonymous: { points: limits.anonymousPerHour, seconds: 3600 },
+    verify: { points: limits.verifyPer5Minutes, seconds: FIVE_MINUTES },
+    factors: { ...factorTries, points: 2 * factorTries.points },
+  }
+}
 
 export function createLimits(
   deps: LimiterDeps,
@@ -94,20 +93,10 @@ export function createLimits(
   const { limits, mail } = config
   const factorTries: Rate = { points: config.mfa.triesPerMinute, seconds: 60 }
   const open = (name: string, rate: Rate) => openLimiter(deps, name, rate)
-  const perAddress: Record<AddressLimit, Limiter> = {
-    signup: open('signup', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
-    anonymous: open('anonymous', { points: limits.anonymousPerHour, seconds: 3600 }),
-    token: open('token', { points: limits.tokenPer5Minutes, seconds: FIVE_MINUTES }),
-    authorize: open('authorize', { points: limits.tokenPer5Minutes, seconds: FIVE_MINUTES }),
-    callback: open('callback', { points: limits.tokenPer5Minutes, seconds: FIVE_MINUTES }),
-    verify: open('verify', { points: limits.verifyPer5Minutes, seconds: FIVE_MINUTES }),
-    user: open('user', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
-    otp: open('otp', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
-    magiclink: open('magiclink', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
-    recover: open('recover', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
-    resend: open('resend', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
-    factors: open('factors', { ...factorTries, points: 2 * factorTries.points }),
-  }
+  const addressRates = addressRatesOf(limits, factorTries)
+  const perAddress = Object.fromEntries(
+    Object.entries(addressRates).map(([name, rate]) => [name, open(name, rate)]),
+  ) as Record<AddressLimit, Limiter>
   const passwordTries = createPasswordTries(deps, { freeMisses: limits.freeWrongPasswords })
   const changesResent = open('resend-changes', limits.mailsSent)
   const capsOf = (name: string, keyFor: Guard['keyFor']): Guard[] =>

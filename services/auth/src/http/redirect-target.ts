@@ -1,10 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { isPermitted, type RedirectRules } from '../core/redirects/redirect-rules.ts'
 
-/**
- * The first permitted one of header `redirect_to`, query `redirect_to` and `Referer`; else the site URL. Anything not
- * permitted is passed over silently (contract/auth-core.md 4.1).
- */
+/** First permitted of header and query `redirect_to`, `Referer`, site URL (contract/auth-core.md 4.1). */
 export function redirectTarget(request: FastifyRequest, rules: RedirectRules): string {
   const query = request.query as { redirect_to?: unknown }
   const candidates = [request.headers.redirect_to, query?.redirect_to, request.headers.referer]
@@ -12,5 +9,5 @@ export function redirectTarget(request: FastifyRequest, rules: RedirectRules): s
   return target === undefined ? rules.siteUrl : asciiUrl(target as string)
 }
 
-/** A header is ASCII: other letters are percent-encoded as browsers do it; what is ASCII stays as it was written. */
+/** Percent-encodes other letters than ASCII, as browsers do, because a header is ASCII; ASCII URLs stay as written. */
 const asciiUrl = (target: string) => (/^[\x21-\x7e]*$/.test(target) ? target : new URL(target).href)

@@ -1,7 +1,7 @@
 import { inDocument, withHeaders } from '@services/common/documented'
 import { Type } from 'typebox'
 
-/** Documented error bodies: the older form is the default, see error-bodies.ts. */
+/** Documented error bodies; error-bodies.ts selects the form. */
 export const ErrorShape = Type.Object(
   {
     code: Type.Union([Type.Integer(), Type.String()]),
@@ -17,35 +17,34 @@ export const ErrorShape = Type.Object(
   },
 )
 
-/** The error answers a route documents, by status. */
+/** Error answers of a route, by status. */
 export const errorResponses = (...statuses: number[]) =>
   Object.fromEntries([...statuses, 500, 503, 504].map((status) => [status, ErrorShape]))
 
-/** A text; the body as a whole is bounded to 1 MiB, and each use checks what it needs. */
+/** Text; only the body as a whole is bounded (1 MiB), so each use checks its length. */
 export const Field = Type.String()
 
 export const Empty = Type.Object({})
-/** Where the link of a mail leads; see redirect-target.ts. */
+/** Target of the link in a mail (redirect-target.ts). */
 export const RedirectQuery = Type.Object({ redirect_to: Type.Optional(Type.String()) })
 
-/** One of these; another one is refused by the handler, in words of its own. */
+/** One of these names; the handler refuses others with its own message. */
 export const choiceOf = (names: readonly string[], members: Parameters<typeof inDocument>[0] = {}) =>
   Type.String(inDocument({ enum: names, ...members }))
 
-/** A field without which the handler refuses the request, in words of its own. */
+/** Field that the handler requires, with its own message. */
 export const NeededField = Type.String(inDocument({ required: true }))
 
-/** RFC 7636, in a query or a body. */
+/** PKCE fields (RFC 7636) of a query or body. */
 export const pkceFields = {
   code_challenge: Type.Optional(Type.String()),
   code_challenge_method: Type.Optional(choiceOf(['s256', 'plain'], { title: 'CodeChallengeMethod' })),
 }
 
-/** How a code comes to a phone. */
+/** Delivery channel of a code to a phone. */
 export const ChannelField = choiceOf(['sms', 'whatsapp'], { title: 'Channel' })
 
-/** An answer without a body, to follow. */
+/** Redirect without a body. */
 export const Redirect = withHeaders(Type.Null(), 'Location')
 
-/** A page for people. */
 export const HtmlPage = Type.Unsafe<string>({ content: { 'text/html': { schema: Type.String() } } })

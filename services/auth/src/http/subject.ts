@@ -12,8 +12,8 @@ declare module 'fastify' {
 }
 
 /**
- * Everything in this scope is about the user of the path (`:user_id`), `subjectOf(request)`. They are looked up before the
- * body is read, as the reference does: a wrong id is 404 whatever else is wrong.
+ * Loads the user of the path (`:user_id`) for all routes of the scope, as `subjectOf(request)`; before the body is
+ * read, as the reference does: a wrong id is 404 whatever else is wrong.
  */
 export function requireSubject(app: FastifyInstance, { db }: { db: Kysely<DB> }): void {
   app.decorateRequest('subject', null)

@@ -1,14 +1,14 @@
 // Clients of the public library at a running service, which note what was called of them.
 import { AuthAdminApi, AuthClient, type GoTrueClient } from '@supabase/auth-js'
 import { exportJWK, generateKeyPair } from 'jose'
-import { type SmsFarSide, startSmsGateways } from '../far-sides/sms-gateways.ts'
 import { test as base, linkPath, startTestService, type TestService } from '../service.ts'
+import { type SmsUpstream, startSmsGateways } from '../upstreams/sms-gateways.ts'
 
 export const password = 'correct horse'
 
 export interface Running {
   service: TestService
-  gateways: SmsFarSide
+  gateways: SmsUpstream
   url: string
 }
 

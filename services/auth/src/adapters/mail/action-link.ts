@@ -1,7 +1,4 @@
-/**
- * The address in a mail: external base, path of the kind, link token, type and target. A base with a path keeps it
- * (`https://h.example/auth/v1` + `/verify`) unless the setting repeats it.
- */
+/** Builds a mail's link. The path of the base stays (`/auth/v1` + `/verify`) unless the setting repeats it. */
 export function actionLink(
   externalUrl: string,
   path: string,
@@ -17,5 +14,5 @@ export function actionLink(
   return url.href
 }
 
-/** A target in a query, escaped where it would end the parameter or be decoded, and readable elsewhere (RFC 3986 3.4). */
+/** Escapes only characters that would end the parameter or be decoded, so that targets stay readable (RFC 3986 3.4). */
 const asGiven = (target: string) => encodeURIComponent(target).replace(/%(?:3A|2F|40|2C|24)/g, decodeURIComponent)

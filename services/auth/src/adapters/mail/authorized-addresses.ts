@@ -1,12 +1,11 @@
 import { mailboxOf, parseEmail } from './email-address.ts'
 
-/** Addresses in lower case, from a list separated by commas. */
 export function parseAuthorizedAddresses(value: string): string[] {
   const addresses = value
     .split(',')
     .map((address) => address.trim())
     .filter(Boolean)
-  // An empty list would let everybody pass who reads it as "no list", and nobody who does not.
+  // One reader would take an empty list for "no list", another for "no address".
   if (addresses.length === 0) throw new Error('must name an address')
   try {
     return addresses.map((address) => parseEmail(address))
@@ -15,7 +14,7 @@ export function parseAuthorizedAddresses(value: string): string[] {
   }
 }
 
-/** Whether mail may go to the address, which is in lower case: as it is on the list, or with a `+label` it has there not. */
+/** Whether mail may go to this lower-case address: listed as it is, or without its `+label`. */
 export function isAuthorizedAddress(
   { authorizedAddresses }: { authorizedAddresses: readonly string[] | undefined },
   address: string,

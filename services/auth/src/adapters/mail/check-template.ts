@@ -4,8 +4,8 @@ import { compileTemplate, renderTemplate, type Template } from './template/templ
 import { TemplateError } from './template/template-error.ts'
 
 /**
- * A body of one's own, compiled and tried with sample variables. Throws a TemplateError, also for one that carries neither
- * link nor code: most likely the page a site shows for any address, not a template.
+ * Compiles a custom body and renders it with sample variables. Throws a TemplateError, also for a body with neither
+ * link nor code: most likely the page that a site shows for any address.
  */
 export function checkBody(source: string, kind: MailKind): Template {
   const template = compileTemplate(source, 'html')
@@ -17,7 +17,7 @@ export function checkBody(source: string, kind: MailKind): Template {
   return template
 }
 
-/** A subject of one's own, compiled and tried. */
+/** Compiles a custom subject and renders it with sample variables. */
 export function checkSubject(source: string, kind: MailKind): Template {
   const template = compileTemplate(source, 'text')
   renderTemplate(template, { ...SAMPLE_VARIABLES[kind] })

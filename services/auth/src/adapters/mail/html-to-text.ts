@@ -1,118 +1,50 @@
-/**
- * The text part of a mail that has only HTML: links as `text (url)`, blocks on lines of their own, nothing of what is not
- * shown. For readers of mail, not for browsers: it knows the entities that our escaping and most templates use.
- */
-export function htmlToText(html: string): string {
-  let text = ''
-  let link: { href: string; start: number } | undefined
-  for (let at = 0; at < html.length; ) {
-    const end = endOfToken(html, at)
-    const token = html.slice(at, end)
-    at = end
-    const tag = /^<(\/?)([a-z][a-z0-9]*)/i.exec(token)
-    const name = tag?.[2]?.toLowerCase()
-    const closes = tag?.[1] === '/'
-    if (!name) {
-      text += token.startsWith('<!') ? '' : decodeEntities(token).replaceAll(/[ \t\r\n]+/g, ' ')
-    } else if (HIDDEN.has(name)) {
-      if (!closes) at = endOfHidden(html, at, name)
-    } else if (name === 'a') {
-      if (link) text = endLink(text, link)
-      link = closes ? undefined : { href: attribute(token, 'href'), start: text.length }
-    } else {
-      text += textOfTag(name, closes, token)
-    }
-  }
-  if (link) text = endLink(text, link)
-  return tidy(text)
-}
-
-/** Where the tag, comment or text at `at` ends. One that never does takes all the rest: looking again would take forever. */
-function endOfToken(html: string, at: number): number {
-  if (html.startsWith('<!--', at)) return endOr(html, html.indexOf('-->', at), 3)
-  if (!/^<[a-z/!]/i.test(html.slice(at, at + 2))) return endOr(html, html.indexOf('<', at + 1), 0)
-  TAG_REST.lastIndex = at
-  return TAG_REST.test(html) ? TAG_REST.lastIndex : html.length
-}
-
-/** Nothing inside a script or a style sheet is a tag but its end. */
-function endOfHidden(html: string, from: number, name: string): number {
-  const end = new RegExp(`</${name}`, 'gi')
-  end.lastIndex = from
-  return end.exec(html)?.index ?? html.length
-}
-
-const endOr = (html: string, found: number, length: number) => (found === -1 ? html.length : found + length)
-
-const TAG_REST = /<(?:"[^"]*"|'[^']*'|[^"'>])*>/y
+import { Parser } from 'htmlparser2'
 
 const HIDDEN = new Set(['head', 'script', 'style', 'title', 'template'])
 const BLOCKS = /^(p|div|h[1-6]|table|ul|ol|blockquote|section|header|footer|article|pre|hr)$/
 
-function textOfTag(name: string, closes: boolean, token: string): string {
-  if (BLOCKS.test(name)) return '\n\n'
-  if (name === 'br' || name === 'tr') return '\n'
-  if (name === 'li' && !closes) return '\n- '
-  if ((name === 'td' || name === 'th') && closes) return ' '
-  return name === 'img' ? attribute(token, 'alt') : ''
-}
-
-function endLink(text: string, { href, start }: { href: string; start: number }): string {
-  const shown = text.slice(start).trim()
-  if (!/^(https?|mailto|tel|[a-z][a-z0-9+.-]*):/i.test(href)) return text
-  if (shown === '') return `${text}${href}`
-  return shown === href || href === `mailto:${shown}` ? text : `${text.trimEnd()} (${href})`
-}
-
-function attribute(tag: string, name: string): string {
-  const found = new RegExp(`\\s${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)'|([^\\s>]*))`, 'i').exec(tag)
-  return decodeEntities(found?.[1] ?? found?.[2] ?? found?.[3] ?? '').trim()
-}
-
-const NAMED: Record<string, string> = {
-  amp: '&',
-  lt: '<',
-  gt: '>',
-  quot: '"',
-  apos: "'",
-  nbsp: ' ',
-  copy: '©',
-  reg: '®',
-  trade: '™',
-  hellip: '…',
-  ndash: '–',
-  mdash: '—',
-  bull: '•',
-  middot: '·',
-  laquo: '«',
-  raquo: '»',
-  lsquo: '‘',
-  rsquo: '’',
-  ldquo: '“',
-  rdquo: '”',
-  bdquo: '„',
-  euro: '€',
-  auml: 'ä',
-  ouml: 'ö',
-  uuml: 'ü',
-  Auml: 'Ä',
-  Ouml: 'Ö',
-  Uuml: 'Ü',
-  szlig: 'ß',
-  zwnj: '',
-  zwj: '',
-  shy: '',
-}
-
-const decodeEntities = (text: string): string =>
-  text.replaceAll(
-    /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{2,8}));/gi,
-    (whole, decimal, hex, name: string | undefined) => {
-      if (name !== undefined) return Object.hasOwn(NAMED, name) ? (NAMED[name] as string) : whole
-      const code = decimal ? Number(decimal) : Number.parseInt(hex, 16)
-      return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : ''
+/** Makes the text part of a mail that has only HTML: links as `text (url)`, blocks apart, list items with a dash. */
+export function htmlToText(html: string): string {
+  let text = ''
+  let hiddenDepth = 0
+  let link: { href: string; start: number } | undefined
+  const endLink = () => {
+    if (link) text = withAddress(text, link)
+    link = undefined
+  }
+  const parser = new Parser({
+    onopentag(name, { href = '', alt = '' }) {
+      if (HIDDEN.has(name)) hiddenDepth++
+      if (hiddenDepth > 0) return
+      if (BLOCKS.test(name)) text += '\n\n'
+      else if (name === 'br' || name === 'tr') text += '\n'
+      else if (name === 'li') text += '\n- '
+      else if (name === 'img') text += alt
+      else if (name === 'a') {
+        endLink()
+        link = { href: href.trim(), start: text.length }
+      }
     },
-  )
+    ontext(part) {
+      if (hiddenDepth === 0) text += part.replaceAll(/\s+/g, ' ')
+    },
+    onclosetag(name) {
+      if (HIDDEN.has(name)) hiddenDepth--
+      else if (hiddenDepth > 0) return
+      else if (name === 'a') endLink()
+      else if (name === 'td' || name === 'th') text += ' '
+      else if (BLOCKS.test(name)) text += '\n\n'
+    },
+  })
+  parser.end(html)
+  return tidy(text)
+}
+
+function withAddress(text: string, { href, start }: { href: string; start: number }): string {
+  const shown = text.slice(start).trim()
+  if (!/^[a-z][a-z0-9+.-]*:/i.test(href) || shown === href || href === `mailto:${shown}`) return text
+  return shown === '' ? `${text}${href}` : `${text.trimEnd()} (${href})`
+}
 
 const tidy = (text: string): string =>
   `${text

@@ -1,9 +1,6 @@
 import type { Metadata } from '../../db/tables.ts'
 
-/**
- * The mails this service sends: one entry per kind with its default subject (specification, Events). Setting names are
- * the kind in capitals: MAILER_SUBJECTS_MAGIC_LINK.
- */
+/** Mails by kind, with default subjects (specification, Events); in settings: MAILER_SUBJECTS_MAGIC_LINK. */
 export const NOTIFICATION_KINDS = {
   password_changed_notification: { subject: 'Your password was changed' },
   email_changed_notification: { subject: 'Your email address was changed' },
@@ -15,7 +12,7 @@ export const NOTIFICATION_KINDS = {
   mfa_recovery_code_used_notification: { subject: 'A recovery code of your account was used' },
 } as const
 
-/** Sent unless they are switched off: nobody but a thief uses a recovery code without meaning to be told. */
+/** Sent unless disabled: a recovery code used by a thief must not go unnoticed. */
 export const ON_BY_DEFAULT: readonly string[] = ['mfa_recovery_code_used_notification']
 
 export const MAIL_KINDS = {
@@ -39,14 +36,14 @@ export const isMailKind = (kind: string): kind is MailKind => Object.hasOwn(MAIL
 
 export const settingName = (kind: string) => kind.toUpperCase()
 
-/** What every template may show. `Data` is the user's metadata, of which every value is the user's own choice. */
+/** Variables of every template. `Data` is the user's metadata: each of its values is the user's own choice. */
 interface CommonVariables {
   SiteURL: string
   Email: string
   Data: Metadata
 }
 
-/** `Token` is the code to type in, `TokenHash` what `token_hash` of POST /verify takes: the token in the link. */
+/** `Token` is the code to type in, `TokenHash` the token of the link (`token_hash` of POST /verify). */
 export interface LinkVariables extends CommonVariables {
   ConfirmationURL: string
   Token: string
@@ -54,7 +51,7 @@ export interface LinkVariables extends CommonVariables {
   RedirectTo: string
 }
 
-/** Whether a password comes with a confirmation: chosen at the sign-up, dropped since others chose another one, or none. */
+/** Password that a confirmation sets: one chosen at sign-up, or none; `dropped`: several were chosen. */
 export type PasswordState = 'chosen' | 'dropped' | ''
 
 /** The template variables of each kind (contract/auth-platform.md 5.1). */
@@ -63,23 +60,22 @@ export interface MailVariables {
   confirmation: LinkVariables & { Password: PasswordState }
   recovery: LinkVariables
   magic_link: LinkVariables
-  /** `SendingTo`: the address of this mail, the new or the current one. */
+  /** `SendingTo` is the recipient: the new address or the current one. */
   email_change: LinkVariables & { NewEmail: string; SendingTo: string }
   reauthentication: CommonVariables & { Token: string }
   password_changed_notification: CommonVariables
   /** `Email` is the new address; the mail goes to the old one. */
   email_changed_notification: CommonVariables & { OldEmail: string }
-  /** Numbers as they are stored: digits without `+`. */
+  /** Numbers are digits without `+`, as stored. */
   phone_changed_notification: CommonVariables & { Phone: string; OldPhone: string }
   identity_linked_notification: CommonVariables & { Provider: string }
   identity_unlinked_notification: CommonVariables & { Provider: string }
   mfa_factor_enrolled_notification: CommonVariables & { FactorType: string }
   mfa_factor_unenrolled_notification: CommonVariables & { FactorType: string }
-  /** `Remaining`: how many codes are left. */
   mfa_recovery_code_used_notification: CommonVariables & { Remaining: string }
 }
 
-/** What a template of the kind must mention at least one of: a mail without them is of no use to its reader. */
+/** Fields of which a template must mention at least one; without them the mail is of no use. */
 export function neededFields(kind: MailKind): readonly string[] {
   if (kind === 'reauthentication') return ['Token']
   return Object.hasOwn(NOTIFICATION_KINDS, kind) ? [] : ['ConfirmationURL', 'Token', 'TokenHash']

@@ -1,22 +1,22 @@
 import type { Metadata } from '../../db/tables.ts'
 
 export interface LocaleSettings {
-  /** Languages mails are written in, lower case. */
+  /** Languages of the mails, lower case. */
   locales: readonly string[]
   defaultLocale: string
 }
 
-/** BCP 47 as far as mails need it; also keeps out whatever could climb out of a path. */
+/** Subset of BCP 47 that mails need; also rejects anything that could escape from a path. */
 const TAG = /^[a-z]{2,3}(-[a-z0-9]{2,8}){0,3}$/
 
 export const isLocale = (text: string): boolean => TAG.test(text)
 
-/** A longer header is not a person's list of languages. */
+/** Longer than any real list of languages. */
 const MAX_HEADER_LENGTH = 500
 
 /**
- * The language of a mail: `user_metadata.locale` (`de`, `de-DE`, `de_DE`), else the first of `Accept-Language` that mails
- * are written in, else the default. Tags are shortened from the right until one fits (RFC 4647, section 3.4).
+ * Picks the language of a mail: `user_metadata.locale` (`de`, `de-DE`, `de_DE`), then the best match of
+ * `Accept-Language`, then the default. Tags are shortened from the right until one matches (RFC 4647 3.4).
  */
 export function pickLocale(
   { locales, defaultLocale }: LocaleSettings,
@@ -38,7 +38,7 @@ function lookUp(locales: readonly string[], wanted: string): string | undefined 
   return undefined
 }
 
-/** Languages of the header, best first; those with `q=0` are not wanted at all. */
+/** Languages of the header, best first, without those marked `q=0`. */
 function acceptedLanguages(header: string): string[] {
   return header
     .slice(0, MAX_HEADER_LENGTH)

@@ -1,5 +1,5 @@
-// What a mail says: the template of one's own where there is one, the built-in one otherwise. The one rule: a template
-// that cannot be loaded or rendered never keeps a mail back. Built-in words: built-in/; syntax: template/.
+// Renders mails: the custom template where there is one, else the built-in one. The one rule: a template that cannot be
+// loaded or rendered never delays a mail. Tests: beside it. Built-in words: built-in/; syntax: template/.
 import type { Logger } from '@services/common/logger'
 import type { Config } from '../../config.ts'
 import { templateFailures } from '../../metrics.ts'
@@ -21,7 +21,7 @@ export interface RenderedMail {
 
 export interface MailTemplates {
   render(kind: MailKind, locale: string | undefined, variables: object): Promise<RenderedMail>
-  /** Fetches the bodies behind URLs once, so that the first mail need not wait and a mistake shows at start. */
+  /** Loads the bodies behind URLs at start: the first mail does not wait, and a mistake shows early. */
   loadRemote(): Promise<void>
 }
 
@@ -31,17 +31,13 @@ export interface TemplateDeps {
   log: Logger
 }
 
-/** Reads template files; throws a ConfigError that lists the broken ones. */
 export function openMailTemplates({ config, now, log }: TemplateDeps): MailTemplates {
   const { mail } = config
   const sources = openTemplateSources(config)
   const failures = templateFailures()
   const failed = (kind: MailKind, locale: string, reason: string) => {
     failures.add(1, { kind, locale })
-    log.error(
-      { kind, locale, reason },
-      'mail template cannot be used; the last good or the built-in one is sent instead',
-    )
+    log.error({ kind, locale, reason }, 'mail template unusable: sending the last good or the built-in one')
   }
   const remote = createRemoteTemplates({ urls: sources.urls, config: mail, now, failed })
   const builtInTemplates = compileBuiltIns(mail.defaultLocale)
@@ -73,7 +69,7 @@ export function openMailTemplates({ config, now, log }: TemplateDeps): MailTempl
       }
     },
     async loadRemote() {
-      for (const [kind, from] of Object.entries(sources.origins)) log.info({ kind, from }, 'mail template of its own')
+      for (const [kind, from] of Object.entries(sources.origins)) log.info({ kind, from }, 'custom mail template')
       await Promise.all([...sources.urls.keys()].map((kind) => remote.body(kind, mail.defaultLocale)))
     },
   }
@@ -85,7 +81,7 @@ interface BuiltIn {
   text: Template
 }
 
-/** Compiles each at its first use; a language without built-in words gets those of the default language, at last English. */
+/** Compiles at first use. Languages without built-in words use those of the default, then English. */
 function compileBuiltIns(defaultLocale: string): (kind: MailKind, locale: string) => BuiltIn {
   const compiled = new Map<string, BuiltIn>()
   return (kind, locale) => {
@@ -105,15 +101,16 @@ function compileBuiltIns(defaultLocale: string): (kind: MailKind, locale: string
   }
 }
 
-/** Beside the usual schemes those of the site and of the permitted target: apps have their own (`myapp://`). */
+/** Usual schemes and those of the site and the permitted target: apps have their own (`myapp://`). */
 function schemesOf(siteUrl: string, { RedirectTo }: TemplateVariables): ReadonlySet<string> {
   const urls = [siteUrl, RedirectTo].filter((url) => typeof url === 'string' && URL.canParse(url)) as string[]
   return new Set([...LINK_SCHEMES, ...urls.map((url) => new URL(url).protocol.slice(0, -1))])
 }
 
-/** Header injection: a subject is one line. Longer ones are cut: metadata may have kilobytes. */
+/** Longest subject; metadata in it may have kilobytes. */
 const MAX_SUBJECT_LENGTH = 250
 
+/** Collapses all blanks: a line break in a subject would inject headers. */
 export function oneLine(text: string): string {
   const line = text
     .toWellFormed()

@@ -4,8 +4,8 @@ import { Duplex } from 'node:stream'
 const END_OF_MAIL = '\r\n.\r\n'
 
 /**
- * A connection to a mail server that is not there: it agrees to all (RFC 5321) and keeps nothing. A mail that is only pretended
- * goes into it, because composing and handing over a real one takes milliseconds, in which requests wait.
+ * Opens a connection to a mail server that does not exist: it accepts everything (RFC 5321) and keeps nothing. A
+ * pretended mail goes through it, because composing and delivering a real one takes milliseconds that requests notice.
  */
 export function openPretendedConnection(): Socket {
   let isMail = false
@@ -33,6 +33,6 @@ export function openPretendedConnection(): Socket {
     },
   })
   connection.push('220 nobody\r\n')
-  // What a socket has and nodemailer asks of it.
+  // nodemailer calls this method of the socket.
   return Object.assign(connection, { setTimeout: () => connection }) as unknown as Socket
 }

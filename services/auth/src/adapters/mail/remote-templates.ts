@@ -1,12 +1,13 @@
+import { AnswerTooLarge, readText } from '@services/common/read-text'
+import { tracedFetch } from '@services/common/tracing'
 import type { Config } from '../../config.ts'
 import { checkBody } from './check-template.ts'
-import { fetchTemplate } from './fetch-template.ts'
 import type { MailKind } from './kinds.ts'
 import type { Template } from './template/template.ts'
 import { forLocale } from './template-sources.ts'
 
 export interface RemoteTemplates {
-  /** The body, fresh or the last good one; undefined while there is none. */
+  /** Current body, else the last good one; undefined if none was ever loaded. */
   body(kind: MailKind, locale: string): Promise<Template | undefined>
 }
 
@@ -14,7 +15,6 @@ export interface RemoteDeps {
   urls: ReadonlyMap<MailKind, string>
   config: Pick<Config['mail'], 'templateMaxBytes' | 'templateMaxAgeSeconds' | 'templateRetrySeconds'>
   now: () => Date
-  /** Called for every load that failed. */
   failed(kind: MailKind, locale: string, reason: string): void
 }
 
@@ -26,8 +26,8 @@ interface Entry {
 }
 
 /**
- * Bodies fetched from URLs. Younger than MAILER_TEMPLATE_MAX_AGE they are used as they are; older ones are loaded again
- * before the next mail, at most once per MAILER_TEMPLATE_RETRY_INTERVAL while that fails. Loads at once are one load.
+ * Keeps bodies fetched from URLs. One older than MAILER_TEMPLATE_MAX_AGE is loaded again before the next mail; failed
+ * loads are repeated at most once per MAILER_TEMPLATE_RETRY_INTERVAL. Concurrent loads are one.
  */
 export function createRemoteTemplates(deps: RemoteDeps): RemoteTemplates {
   const entries = new Map<string, Entry>()
@@ -36,7 +36,7 @@ export function createRemoteTemplates(deps: RemoteDeps): RemoteTemplates {
       const url = deps.urls.get(kind)
       if (!url) return undefined
       const address = forLocale(url, locale)
-      // One body for all languages is one entry.
+      // URLs without `{locale}` share one entry.
       const key = `${kind} ${address}`
       const entry = entries.get(key) ?? { loadedAt: 0, triedAt: 0 }
       entries.set(key, entry)
@@ -67,4 +67,30 @@ async function load(deps: RemoteDeps, entry: Entry, kind: MailKind, locale: stri
   } finally {
     entry.triedAt = deps.now().getTime()
   }
+}
+
+/** Longest wait for a template server, connection and body together. */
+const FETCH_WITHIN_MS = 10_000
+
+/** Throws an Error fit for the log unless the answer is 200, in time and within the size. */
+async function fetchTemplate(url: string, maxBytes: number): Promise<string> {
+  const signal = AbortSignal.timeout(FETCH_WITHIN_MS)
+  try {
+    const headers = { accept: 'text/html, text/plain;q=0.9, */*;q=0.1' }
+    const response = await tracedFetch(url, { signal, headers }, { isTold: true })
+    if (response.status !== 200) {
+      await response.body?.cancel()
+      throw new FetchFailure(`its server answered ${response.status}`)
+    }
+    return await readText(response, maxBytes)
+  } catch (error) {
+    if (error instanceof FetchFailure) throw error
+    if (error instanceof AnswerTooLarge) throw new FetchFailure(`it is larger than ${maxBytes} bytes`)
+    if (signal.aborted) throw new FetchFailure(`its server took longer than ${FETCH_WITHIN_MS / 1000} s`)
+    throw new FetchFailure('its server cannot be reached')
+  }
+}
+
+class FetchFailure extends Error {
+  override readonly name = 'FetchFailure'
 }

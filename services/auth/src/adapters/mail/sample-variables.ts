@@ -22,7 +22,7 @@ const linkOf = (type: string): LinkVariables => ({
   RedirectTo,
 })
 
-/** What templates are tried with when they are loaded, and what `mail preview` shows. */
+/** Variables that check templates at load and fill `mail preview`. */
 export const SAMPLE_VARIABLES: MailVariables = {
   invite: linkOf('invite'),
   confirmation: { ...linkOf('signup'), Password: 'chosen' as const },

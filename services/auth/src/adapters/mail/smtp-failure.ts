@@ -1,19 +1,19 @@
 import { PermanentFailure } from '@services/common/queue'
 import { TemporaryFailure } from '../delivery-failures.ts'
 
-/** What nodemailer tells about a failure. */
+/** Members of nodemailer's errors. */
 export interface SmtpError {
   code?: string
   command?: string
   responseCode?: number
   response?: string
-  /** Of the system call that failed. */
+  /** Name of the failed system call. */
   syscall?: string
 }
 
 /**
- * What may be logged and shown of a failure: servers quote the recipient in their answers, nodemailer keeps it beside them.
- * RFC 5321 4.2.1: 5yz is permanent; at RCPT and DATA it is about this recipient or message, not about the connection.
+ * Turns an SMTP error into one that may be logged and shown: servers quote the recipient in their answers. RFC 5321
+ * 4.2.1: 5yz is permanent; at RCPT and DATA it concerns this recipient or message, not the connection.
  */
 export function toFailure(error: unknown): Error {
   const { command, responseCode } = error as SmtpError
@@ -22,7 +22,7 @@ export function toFailure(error: unknown): Error {
   return isRefusedForGood ? new PermanentFailure(words) : new TemporaryFailure(words)
 }
 
-/** A failure in words, without anything the server said but its code. */
+/** Describes a failure without quoting the server, except its status code. */
 export function explainSmtpError({ code, command = '', responseCode, syscall }: SmtpError): string {
   const answer = responseCode ? ` (${responseCode})` : ''
   if (code === 'EAUTH') return `mail server: it refused the user name or password${answer}`

@@ -1,6 +1,7 @@
 import { SpanKind } from '@opentelemetry/api'
 import { traced } from '@services/common/tracing'
 import type { Transporter } from 'nodemailer'
+import { SMTPS_PORT } from '../../config/smtp.ts'
 import { openPretendedConnection } from './pretended-mail-server.ts'
 import { toFailure } from './smtp-failure.ts'
 
@@ -11,42 +12,39 @@ export interface SmtpSettings {
   password: string | undefined
   from: string | undefined
   senderName: string | undefined
-  /** How we name ourselves to the server; undefined: as this machine is called. */
+  /** Name in EHLO; undefined: the host name of this machine. */
   clientName: string | undefined
   /** `auto`: where the server offers it; `required`: never without; `off`: never. */
   tls: 'auto' | 'required' | 'off'
-  /** Further headers; `$messageType` in a value is the kind of the mail. */
+  /** Further headers; `$messageType` in a value becomes the kind of the mail. */
   headers: Readonly<Record<string, readonly string[]>>
 }
 
-/** Configuration demands one only while e-mail is a way to sign in. */
+/** Whether mail can be sent; configuration requires a server only while e-mail sign-in is enabled. */
 export const hasMailServer = ({ host, from }: Pick<SmtpSettings, 'host' | 'from'>): boolean =>
   host !== undefined && from !== undefined
 
 export interface Message {
-  /** Stable over retries, so that a mail sent twice after a crash can be recognised. */
+  /** Stable over retries, so that receivers can recognise a mail that was sent twice after a crash. */
   id: string
   kind: string
   to: string
   subject: string
   html: string
   text: string
-  /** The same is done for it, and it does not leave. */
+  /** Composed and handed over like any other, but never sent. */
   isPretended?: boolean
 }
 
 export interface Mailer {
-  /** Throws what `explain` makes of the failure: by default a TemporaryFailure or PermanentFailure fit for the log. */
+  /** Throws the error that `explain` returns: by default a TemporaryFailure or PermanentFailure fit for the log. */
   send(message: Message): Promise<{ messageId: string }>
   close(): void
 }
 
-/** Implicit TLS (RFC 8314); on other ports STARTTLS is used where the server offers it. */
-const SMTPS_PORT = 465
-
 /**
- * A few kept connections; every wait is bounded, a hanging server costs a worker at most 30 s. nodemailer is loaded with
- * the first mail: it is 6 MiB that an idle service does not need.
+ * Keeps a few connections. Every wait is bounded: a hanging server blocks a worker for at most 30 s. nodemailer is
+ * loaded with the first mail, because it takes 6 MiB that an idle service does not need.
  */
 export function createMailer(settings: SmtpSettings, explain: (error: unknown) => Error = toFailure): Mailer {
   let transport: Promise<Transporter> | undefined
@@ -57,7 +55,7 @@ export function createMailer(settings: SmtpSettings, explain: (error: unknown) =
     async send({ id, kind, to, subject, html, text, isPretended = false }) {
       const messageId = `${id}@${domain}`
       try {
-        // RFC 3834: tells auto-responders that nobody reads answers.
+        // RFC 3834: asks auto-responders not to answer.
         const headers = { 'Auto-Submitted': 'auto-generated', ...headersOf(settings, kind) }
         if (isPretended) pretended ??= openPretendedTransport(settings)
         else transport ??= openTransport(settings)
@@ -88,7 +86,7 @@ const serverOf = ({ host, port }: SmtpSettings) => ({
   'server.port': port,
 })
 
-/** The name that existing rules of mail services look for differs from the kind's in one case (contract 5.1). */
+/** Name that existing rules of mail services match; it differs from the kind in one case (contract 5.1). */
 const messageType = (kind: string) => (kind === 'reauthentication' ? 'reauthenticate' : kind)
 
 const headersOf = ({ headers }: SmtpSettings, kind: string) =>
@@ -118,14 +116,14 @@ async function openTransport(settings: SmtpSettings): Promise<Transporter> {
   })
 }
 
-/** To no server, and without the TLS and the password that it would want. */
+/** Opens a transport to no server, without the TLS and the password that one would require. */
 async function openPretendedTransport(settings: SmtpSettings): Promise<Transporter> {
   const transport = await openTransport({ ...settings, tls: 'off', user: undefined })
   transport.getSocket = (_options, callback) => callback(null, { connection: openPretendedConnection() })
   return transport
 }
 
-/** A password goes over an open line only on this machine, or when `off` says that the line is safe. */
+/** A password leaves this machine without TLS only if `off` declares the line safe. */
 function tlsOptions({ tls, user }: SmtpSettings, host: string, port: number) {
   if (tls === 'off') return { secure: false, ignoreTLS: true }
   const isHere = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/.test(host)

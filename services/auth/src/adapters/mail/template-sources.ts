@@ -6,24 +6,20 @@ import { checkBody } from './check-template.ts'
 import { ALL_KINDS, type MailKind, settingName } from './kinds.ts'
 import type { Template } from './template/template.ts'
 
-/** Where the body of a kind comes from; `{locale}` in it stands for the language of the mail. */
+/** Source of a body; `{locale}` in it stands for the language of the mail. */
 export type TemplateSource = { from: 'file'; path: string } | { from: 'url'; url: string }
 
 export interface TemplateSources {
-  /** The kinds whose body is fetched, by their URL. */
+  /** URLs of the kinds whose body is fetched. */
   urls: ReadonlyMap<MailKind, string>
-  /** Bodies read from files; the default language's stands in for one that has no file. */
+  /** Body read from a file, in the default language if the language has none. */
   file(kind: MailKind, locale: string): Template | undefined
-  /** Which kinds come from where, for the log. */
   origins: Readonly<Record<string, TemplateSource['from']>>
 }
 
 type SourceConfig = Pick<Config, 'siteUrl' | 'mail'>
 
-/**
- * Resolves MAILER_TEMPLATES_* and reads the files among them, in all languages there are. Throws one ConfigError that
- * lists every template that is missing, too large or broken.
- */
+/** Resolves MAILER_TEMPLATES_* and reads the files. Throws one ConfigError that lists all unusable ones. */
 export function openTemplateSources(config: SourceConfig): TemplateSources {
   const problems: string[] = []
   const urls = new Map<MailKind, string>()
@@ -54,14 +50,14 @@ export const forLocale = (setting: string, locale: string) => setting.replaceAll
 
 const keyOf = (kind: MailKind, locale: string) => `${kind} ${locale}`
 
-/** A URL, else a file that exists, else an address on the site (contract/auth-platform.md 5.5). */
+/** A URL, else an existing file, else a path on the site (contract/auth-platform.md 5.5). */
 function sourceOf(setting: string, { siteUrl, mail }: SourceConfig): TemplateSource {
   if (/^https?:\/\//i.test(setting)) {
     if (!URL.canParse(setting)) throw new Error('is not a valid URL')
     return { from: 'url', url: setting }
   }
   if (isFile(resolve(forLocale(setting, mail.defaultLocale)))) return { from: 'file', path: resolve(setting) }
-  if (!/^https?:\/\//i.test(siteUrl)) throw new Error('is no file, and the site is not on the web')
+  if (!/^https?:\/\//i.test(siteUrl)) throw new Error('is not a file, and AUTH_SITE_URL is not an http URL')
   return { from: 'url', url: `${siteUrl.replace(/\/+$/, '')}/${setting.replace(/^\/+/, '')}` }
 }
 

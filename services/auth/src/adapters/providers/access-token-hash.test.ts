@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type FarSide, json, startFarSide } from '../../../test/far-side.ts'
 import { startTestService, type TestService } from '../../../test/service.ts'
+import { json, startUpstream, type Upstream } from '../../../test/upstream.ts'
 import { createProviders } from './index.ts'
 
-let far: FarSide
+let far: Upstream
 let service: TestService
 beforeAll(async () => {
-  far = await startFarSide(json({}))
+  far = await startUpstream(json({}))
   service = await startTestService({
     AUTH_EXTERNAL_OIDC_CORP_ENABLED: 'true',
     AUTH_EXTERNAL_OIDC_CORP_CLIENT_ID: 'our-client',

@@ -4,7 +4,7 @@ import { type ExternalAccount, type OAuth2Provider, onlyEmail } from './provider
 
 const ISSUERS = ['https://appleid.apple.com', 'https://account.apple.com']
 
-/** https://developer.apple.com/documentation/signinwithapplerestapi; the secret is a JWT the operator has made (README). */
+/** https://developer.apple.com/documentation/signinwithapplerestapi; the operator makes the secret, a JWT (README). */
 export const apple: OAuth2Provider = {
   protocol: 'oauth2',
   endpoints: (base = 'https://appleid.apple.com') => ({
@@ -18,7 +18,7 @@ export const apple: OAuth2Provider = {
   takesParameters: false,
   clientAuthentication: 'post',
   idToken: 'always',
-  // Apple refuses to put what these scopes ask for into an address.
+  // Apple returns the data of these scopes by form post only.
   authorizeParameters: () => ({ response_mode: 'form_post' }),
   tokenParameters: ({ secret }) => ({ secret }),
   identify({ idToken = {}, callback }) {
@@ -34,17 +34,17 @@ function accountOfIdToken(claims: JWTPayload): ExternalAccount {
   const custom: Metadata = { is_private_email: asBoolean(is_private_email), auth_time, transfer_sub }
   return {
     sub,
-    // Left out it means yes; accounts that a school or a company manages can have one that is not.
+    // A missing claim means verified; accounts managed by a school or company may be unverified.
     emails: onlyEmail(email, asBoolean(email_verified) !== false),
     claims: { iss, custom_claims: custom },
   }
 }
 
-/** Booleans are text in some of its tokens. */
+/** Some tokens have booleans as text. */
 const asBoolean = (claim: unknown): boolean | undefined =>
   claim === undefined ? undefined : claim === true || claim === 'true'
 
-/** Told once, at the first sign-in, by the browser: good for a name, not for an address. */
+/** Sent once, at the first sign-in, through the browser: good for a name, not for an address. */
 function nameIn(user: string | undefined): string | undefined {
   if (!user) return undefined
   try {

@@ -1,16 +1,16 @@
 import type { JWTPayload } from 'jose'
 import { type Endpoints, type ExternalAccount, type OAuth2Provider, onlyEmail } from './provider.ts'
 
-/** Names under which accounts of more than one tenant sign in, at Microsoft's host or that of a national cloud. */
+/** Tenant names that stand for several tenants, at Microsoft's host or that of a national cloud. */
 const ANY_TENANT = /^(.*)\/(?:common|organizations)$/
-/** Private accounts are those of one tenant, whose tokens name it by its id. */
+/** Personal accounts belong to one tenant, which their tokens name by its id. */
 const PRIVATE = /^(.*)\/consumers$/
 const PRIVATE_TENANT_ID = '9188040d-6c67-4c5b-b112-36a304b66dad'
 const TENANT_ID = /^[0-9a-f-]{36}$/
-/** Its tokens name their issuer by the tenant's id, whatever name the address has. */
+/** External ID: tokens name the issuer by the tenant's id, whatever name the address has. */
 const EXTERNAL_ID = /^https:\/\/[a-z0-9-]+\.ciamlogin\.com\/([0-9a-f-]{36})$/
 
-/** Of the token itself, and what has a place of its own. */
+/** Claims about the token itself, and those with a member of their own. */
 const NOT_CUSTOM = [
   ...['aud', 'iss', 'iat', 'nbf', 'exp', 'c_hash', 'at_hash', 'aio', 'nonce', 'rh', 'uti', 'jti', 'ver'],
   ...['sub', 'name', 'preferred_username'],
@@ -25,7 +25,7 @@ export const azure: OAuth2Provider = {
     api: base,
     idTokens: { jwks: `${base}/discovery/v2.0/keys`, isIssuer: (issuer) => isIssuerAt(base, issuer) },
   }),
-  // Address and name are told only to who asks for them too.
+  // Tokens carry address and name only with these scopes.
   scopes: ['openid', 'email', 'profile'],
   clientAuthentication: 'post',
   pkce: true,
@@ -34,7 +34,7 @@ export const azure: OAuth2Provider = {
   accountOfIdToken,
 }
 
-/** Whether tokens by this issuer are meant where the operator named this tenant, or any. */
+/** Whether an issuer belongs to the tenant, or to any tenant, that the operator configured. */
 function isIssuerAt(base: string, issuer: string): boolean {
   const named = issuer.replace(/\/$/, '')
   const [, host] = ANY_TENANT.exec(base) ?? []
@@ -58,12 +58,12 @@ function accountOfIdToken(claims: JWTPayload, { api: tenant }: Pick<Endpoints, '
   }
 }
 
-/** Where accounts of strangers' tenants may sign in. */
+/** Settings that admit accounts of other tenants. */
 const STRANGERS = /\/(?:common|organizations)$/
 
 /**
- * "Email domain owner verified" is told to applications that ask for it. Without it the word of the operator's own tenant is
- * good; who runs another one can write any address into it.
+ * `xms_edov` ("email domain owner verified") is an optional claim. Without it only the operator's own tenant is
+ * trusted: an admin of another tenant can put any address into it.
  */
 const isVerified = (xmsEdov: unknown, tenant: string): boolean =>
   xmsEdov === undefined ? !STRANGERS.test(tenant) : [true, 1, '1', 'true'].includes(xmsEdov as never)

@@ -3,10 +3,10 @@ import type { Metadata } from '../../db/tables.ts'
 import { isEmail } from '../mail/email-address.ts'
 import type { ExternalAccount, ExternalEmail } from './provider.ts'
 
-/** An account of which nothing is believed but what has been looked at. */
+/** Account of which every member has been checked. */
 export interface CleanAccount {
   sub: string
-  /** In lower case. */
+  /** Addresses in lower case. */
   emails: ExternalEmail[]
   claims: Metadata
 }
@@ -14,10 +14,10 @@ export interface CleanAccount {
 const MAX_SUB_LENGTH = 255
 const MAX_EMAILS = 50
 const MAX_CLAIM_BYTES = 2048
-/** Claims are copied to the user's metadata, which access tokens carry. */
+/** Claims end up in the user's metadata, which access tokens carry. */
 const MAX_CLAIMS_BYTES = 8 * 1024
 
-/** Throws where the provider gave no id, or one that is none. Claims without a value, or too large, are left out. */
+/** Throws if the provider gave no usable id. Claims that are empty or too large are left out. */
 export function cleanAccount({ sub, emails, claims }: ExternalAccount): CleanAccount {
   const id = typeof sub === 'number' && Number.isSafeInteger(sub) ? String(sub) : sub
   if (typeof id !== 'string' || id === '' || id.length > MAX_SUB_LENGTH || !isStorable(id)) {
@@ -30,7 +30,7 @@ export function cleanAccount({ sub, emails, claims }: ExternalAccount): CleanAcc
       verified: verified === true,
       primary: primary === true,
     }))
-    // As the provider wrote it: in lower case U+212A is a k, and the address somebody else's.
+    // Checked before lower-casing, which turns U+212A into k and so yields another person's address.
     .filter(({ email }) => isEmail(email))
     .map((known) => ({ ...known, email: known.email.toLowerCase() }))
   return { sub: id, emails: known, claims: cleanClaims(claims) }
@@ -51,11 +51,11 @@ function cleanClaims(claims: Metadata): Metadata {
   return kept
 }
 
-/** PostgreSQL writes 1e308 with all its digits; what is longer still, JSON writes as null. */
+/** PostgreSQL writes 1e308 with all its digits; JSON writes infinite numbers as null. */
 const withoutLongNumbers = (_key: string, value: unknown) =>
   typeof value === 'number' && /e|Infinity/.test(String(value)) ? undefined : value
 
-/** The address that stands for the account: a verified one where there is one, of those the one the provider prefers. */
+/** Address of the account: a verified one if any, preferably the provider's primary one. */
 export function primaryEmail({ emails }: Pick<CleanAccount, 'emails'>): ExternalEmail | undefined {
   const verified = emails.filter((email) => email.verified)
   const candidates = verified.length > 0 ? verified : emails

@@ -11,16 +11,13 @@ export interface ConfiguredProvider {
   name: string
   settings: ExternalProviderSettings
   client: SignInClient
-  /** Where applications may bring id_tokens of the provider's. */
+  /** Reader of id_tokens that applications bring. */
   idTokens: IdTokenReader | undefined
 }
 
 export type Configure = (name: string, settings: ExternalProviderSettings, provider: Provider) => ConfiguredProvider
 
-/**
- * Sets providers up as the operator described them; they share the keys of id_tokens. `withinMs`: longest time the requests of
- * one step of a sign-in may take together.
- */
+/** Sets up providers, which share the keys of id_tokens. `withinMs` bounds the requests of one step. */
 export function createConfigure(iosBundleId: string | undefined, withinMs: number): Configure {
   const verifyIdToken = createIdTokenVerifier(withinMs)
   return (name, settings, provider) => {
@@ -31,7 +28,7 @@ export function createConfigure(iosBundleId: string | undefined, withinMs: numbe
     }
     const endpointsOf = createEndpoints(provider, base, withinMs)
     const audiences = [...clientIds, ...(name === 'apple' && iosBundleId ? [iosBundleId] : [])]
-    // Facebook's application hands out tokens without one.
+    // Facebook's applications get tokens without a nonce.
     const skipNonceCheck = settings.skipNonceCheck || name === 'facebook'
     return {
       name,

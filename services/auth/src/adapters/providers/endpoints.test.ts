@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { json, startFarSide } from '../../../test/far-side.ts'
 import { startTestService } from '../../../test/service.ts'
+import { json, startUpstream } from '../../../test/upstream.ts'
 
 const BROKEN: [string, object][] = [
   ['an authorize address that is a number', { authorization_endpoint: 5 }],
@@ -14,7 +14,7 @@ const BROKEN: [string, object][] = [
 test.each(BROKEN)(
   'a provider that describes itself by %s is not there, until it does better',
   async (_what, broken) => {
-    const far = await startFarSide(json({}))
+    const far = await startUpstream(json({}))
     const service = await startTestService({
       AUTH_EXTERNAL_OIDC_CORP_ENABLED: 'true',
       AUTH_EXTERNAL_OIDC_CORP_CLIENT_ID: 'id',

@@ -1,19 +1,16 @@
 import { allowInsecureRequests, customFetch, discovery, type ServerMetadata } from 'openid-client'
 import { apiError } from '../../errors.ts'
-import { boundedFetch } from './far-side.ts'
 import type { Endpoints, OAuth2Provider } from './provider.ts'
+import { boundedFetch } from './upstream.ts'
 
-/** How long a provider's description of itself stays good. */
+/** Lifetime of a discovered description. */
 const KEPT_MS = 60 * 60 * 1000
-/** After a failure the last one serves on, where there is one, and the provider is asked again after this time. */
+/** Wait after a failure; the last description stays in use. */
 const ASKED_AGAIN_AFTER_MS = 30 * 1000
 
 export type EndpointsOf = () => Promise<Endpoints>
 
-/**
- * Gives a provider's addresses: as its file has them, or as the provider describes itself (OpenID Connect Discovery 1.0).
- * Throws provider_unavailable when it was never reached.
- */
+/** Addresses from a provider's file or Discovery 1.0; provider_unavailable if that was never reached. */
 export function createEndpoints(provider: OAuth2Provider, base: string | undefined, withinMs: number): EndpointsOf {
   const endpoints = provider.endpoints(base)
   if (!('discover' in endpoints)) return async () => endpoints
@@ -44,17 +41,17 @@ async function discover(issuer: string, withinMs: number): Promise<Endpoints> {
   const server = await readDescription(issuer, withinMs)
   const { authorization_endpoint: authorize, token_endpoint: token, jwks_uri: jwks, userinfo_endpoint: api } = server
   if (!isWebAddress(authorize) || !isWebAddress(token) || !isWebAddress(jwks) || (api && !isWebAddress(api))) {
-    throw new Error('the description of the provider lacks an address')
+    throw new Error('the provider description lacks a valid endpoint')
   }
   const isOurs = (found: string) => found === server.issuer
   return { issuer: server.issuer, authorize, token, api: api ?? '', idTokens: { jwks, isIssuer: isOurs } }
 }
 
-/** The library looks at nothing of a description but whose it is. */
+/** The library checks only the issuer of a description. */
 const isWebAddress = (value: unknown): value is string =>
   typeof value === 'string' && /^https?:$/.test(URL.parse(value)?.protocol ?? '')
 
-/** What a provider says of itself at its well-known address; only if it is by that issuer. */
+/** Reads the description at the well-known address; throws if it names another issuer. */
 export async function readDescription(issuer: string, withinMs: number): Promise<ServerMetadata> {
   const fetchOnce = boundedFetch(withinMs)
   const config = await discovery(new URL(issuer), 'unused', undefined, undefined, {

@@ -4,7 +4,7 @@ import { type ExternalAccount, type OAuth2Provider, onlyEmail } from './provider
 
 const FIELDS = 'email,first_name,last_name,name,picture'
 
-/** https://developers.facebook.com/docs/facebook-login; the id_tokens are those of its Limited Login in applications. */
+/** https://developers.facebook.com/docs/facebook-login; id_tokens are those of Limited Login in applications. */
 export const facebook: OAuth2Provider = {
   protocol: 'oauth2',
   endpoints: (base) => ({
@@ -19,7 +19,7 @@ export const facebook: OAuth2Provider = {
   scopes: ['email'],
   clientAuthentication: 'post',
   async identify({ endpoints: { api }, accessToken, client, get }) {
-    // Shows that who asks has the secret too: an access token alone, stolen, is then worth nothing.
+    // Proves knowledge of the secret, so that a stolen access token alone is useless.
     const proof = createHmac('sha256', client.secret).update(accessToken).digest('hex')
     const user = await get(`${api}/me?fields=${FIELDS}&appsecret_proof=${proof}`)
     const fullName = [user.first_name, user.last_name].filter(Boolean).join(' ')

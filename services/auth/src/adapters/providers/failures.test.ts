@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { FAILURES, json, text } from '../../../test/far-side.ts'
-import { PROVIDER_EXAMPLES } from '../../../test/far-sides/provider-examples.ts'
-import type { Instead, Step } from '../../../test/far-sides/sign-in-providers.ts'
 import { type ProviderSignIns, refusalOf, startProviderSignIns } from '../../../test/provider-sign-in.ts'
+import { FAILURES, json, text } from '../../../test/upstream.ts'
+import { PROVIDER_EXAMPLES } from '../../../test/upstreams/provider-examples.ts'
+import type { Instead, Step } from '../../../test/upstreams/sign-in-providers.ts'
 import { createProviders } from './index.ts'
 
 const NAMES = Object.keys(PROVIDER_EXAMPLES)

@@ -14,7 +14,7 @@ export const figma: OAuth2Provider = {
     const user = await get(`${api}/me`)
     return {
       sub: user.id,
-      // Its API says no more than that it belongs to the account.
+      // The API does not say whether the address is verified.
       emails: onlyEmail(user.email, false),
       claims: { iss: api, name: user.handle, full_name: user.handle, avatar_url: user.img_url },
     }

@@ -13,7 +13,7 @@ export const github: OAuth2Provider = {
   pkce: true,
   async identify({ endpoints: { api }, get }) {
     const user = await get(`${api}/user`)
-    // Private addresses are nowhere else.
+    // Only this list has private addresses.
     const emails = await get(`${api}/user/emails`)
     return {
       sub: user.id,

@@ -1,6 +1,6 @@
 import { type OAuth2Provider, onlyEmail, type ProviderJson } from './provider.ts'
 
-/** https://docs.gitlab.com/api/oauth2; EXTERNAL_GITLAB_URL is the address of one's own. */
+/** https://docs.gitlab.com/api/oauth2; EXTERNAL_GITLAB_URL is the address of a self-managed one. */
 export const gitlab: OAuth2Provider = {
   protocol: 'oauth2',
   endpoints: (base = 'https://gitlab.com') => ({

@@ -1,7 +1,7 @@
 // Accounts at a provider that are made to be somebody else's here, or to keep their owner out.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { json } from '../../../test/far-side.ts'
 import { type ProviderSignIns, refusalOf, signedInUser, startProviderSignIns } from '../../../test/provider-sign-in.ts'
+import { json } from '../../../test/upstream.ts'
 
 const password = 'only the stranger knows'
 

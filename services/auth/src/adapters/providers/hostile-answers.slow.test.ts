@@ -1,10 +1,10 @@
 import { HOSTILE_SEED, hostileRuns } from '@services/common/testing/hostile-run'
 import fc from 'fast-check'
 import { afterAll, beforeAll, test } from 'vitest'
-import { PROVIDER_EXAMPLES } from '../../../test/far-sides/provider-examples.ts'
-import type { Step } from '../../../test/far-sides/sign-in-providers.ts'
 import { wrongValue } from '../../../test/hostile-values.ts'
 import { type ProviderSignIns, startProviderSignIns } from '../../../test/provider-sign-in.ts'
+import { PROVIDER_EXAMPLES } from '../../../test/upstreams/provider-examples.ts'
+import type { Step } from '../../../test/upstreams/sign-in-providers.ts'
 
 const RUNS = hostileRuns(15)
 

@@ -10,27 +10,26 @@ import {
 } from 'jose'
 import { apiError } from '../../errors.ts'
 import { readDescription } from './endpoints.ts'
-import { boundedFetch } from './far-side.ts'
-import { describeFailure } from './far-side-failure.ts'
 import type { IdTokenRules } from './provider.ts'
 import { ALGORITHMS, CLOCK_TOLERANCE } from './readable-id-token.ts'
+import { boundedFetch, describeFailure } from './upstream.ts'
 
-/** Signatures by the client's secret, of tokens that came straight from the token endpoint (OpenID Connect Core 3.1.3.7). */
+/** HMAC by the client's secret, for tokens straight from the token endpoint (OpenID Connect Core 3.1.3.7). */
 const SECRET_ALGORITHMS = ['HS256', 'HS384', 'HS512']
 
 const KEYS_WITHIN_MS = 5_000
-/** A token of a key we do not know makes us look again, at most this often: keys rotate. */
+/** An unknown key makes us fetch the keys again, at most this often: keys rotate. */
 const KEYS_COOLDOWN_MS = 1_000
 const KEYS_KEPT_MS = 10 * 60 * 1000
 
-/** What jose says of a token whose key is none of the provider's. */
+/** jose's errors for a token whose key is not the provider's. */
 const UNKNOWN_KEY = [errors.JWKSNoMatchingKey, errors.JWKSMultipleMatchingKeys, errors.JOSENotSupported]
 
 export interface IdTokenExpectation {
   rules: IdTokenRules
-  /** Ids by which the provider knows us; the token must be made for one of them. */
+  /** Our ids at the provider; the token must be issued to one of them. */
   audiences: readonly string[]
-  /** The client's, where the provider itself answered the token: it may have signed with it. */
+  /** Secret of the client, if the token came from the provider itself, which may sign with it. */
   secret?: string
   now: Date
 }
@@ -38,9 +37,9 @@ export interface IdTokenExpectation {
 export type VerifyIdToken = (idToken: string, expectation: IdTokenExpectation) => Promise<JWTPayload>
 
 /**
- * Gives the claims of an id_token whose signature, issuer, audience and times are right (OpenID Connect Core 3.1.3.7), with
- * the providers' keys kept for a while. Throws what jose throws, and provider_unavailable where the keys cannot be had. Nonce
- * and at_hash are the caller's.
+ * Verifies signature, issuer, audience and times of an id_token (OpenID Connect Core 3.1.3.7) and returns its claims;
+ * caches the providers' keys. Throws jose's errors, or provider_unavailable if the keys cannot be fetched. The caller
+ * checks nonce and at_hash.
  */
 export function createIdTokenVerifier(signInWithinMs: number): VerifyIdToken {
   const withinMs = Math.min(signInWithinMs, KEYS_WITHIN_MS)
@@ -53,11 +52,10 @@ export function createIdTokenVerifier(signInWithinMs: number): VerifyIdToken {
     keySets.set(known, keys)
     return keys
   }
-  /** Without the keys nobody can tell whether a token is good. */
   const keyOf =
     (rules: IdTokenRules, secret: string | undefined): JWTVerifyGetKey =>
     async (header, token) => {
-      // Never a public key, whatever the token says: what anybody knows would sign.
+      // Only the secret, never a public key, which an attacker knows too.
       if (secret && SECRET_ALGORITHMS.includes(header.alg)) return Buffer.from(secret)
       try {
         const keys = await keysOf(rules)
@@ -78,8 +76,8 @@ export function createIdTokenVerifier(signInWithinMs: number): VerifyIdToken {
       currentDate: now,
       requiredClaims: ['iss', 'aud', 'exp', 'iat'],
     })
-    if (!rules.isIssuer(String(payload.iss))) throw new Error('the id_token is of another issuer')
-    // A token for several is for the one it names as who asked for it (3.1.3.7, rules 3 to 5).
+    if (!rules.isIssuer(String(payload.iss))) throw new Error('the id_token has another issuer')
+    // A token with several audiences is meant for its `azp` (3.1.3.7, rules 3 to 5).
     if (Array.isArray(payload.aud) && payload.aud.length > 1 && !audiences.includes(String(payload.azp))) {
       throw new Error('the id_token was made for another client')
     }
@@ -89,7 +87,7 @@ export function createIdTokenVerifier(signInWithinMs: number): VerifyIdToken {
 
 async function discoverKeys(issuer: string, withinMs: number): Promise<string> {
   const { jwks_uri: url } = await readDescription(issuer, withinMs)
-  if (!url) throw new Error('the description of the provider lacks its keys')
+  if (!url) throw new Error('the provider description lacks jwks_uri')
   return url
 }
 
@@ -100,11 +98,11 @@ const remoteKeys = (url: string, withinMs: number): JWTVerifyGetKey =>
     [customFetch]: (address, init) => boundedFetch(withinMs)(address, init as RequestInit),
   })
 
-/** Whether the token's at_hash, where it has one, belongs to the access token that came with it (3.1.3.8). */
+/** Whether the token's at_hash, if any, matches the access token that came with it (3.1.3.8). */
 export function matchesAccessToken(idToken: string, { at_hash: expected }: JWTPayload, accessToken: string): boolean {
   if (typeof expected !== 'string') return true
   const { alg = '' } = decodeProtectedHeader(idToken)
-  // Not of Ed25519, which is no size of a hash.
+  // Ed25519 names no hash size.
   const bits = Number(/^[A-Z]{2}(\d{3})$/.exec(alg)?.[1] ?? 512)
   const hash = createHash(`sha${bits}`).update(accessToken).digest()
   return hash.subarray(0, bits / 16).toString('base64url') === expected

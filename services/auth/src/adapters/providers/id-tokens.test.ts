@@ -1,14 +1,14 @@
 import { exportSPKI, generateKeyPair, SignJWT } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { json, text } from '../../../test/far-side.ts'
+import { type ProviderSignIns, refusalOf, signedInUser, startProviderSignIns } from '../../../test/provider-sign-in.ts'
+import { json, text } from '../../../test/upstream.ts'
 import {
   clientOf,
   type Instead,
   type Keys,
   type SignInProviders,
   sign,
-} from '../../../test/far-sides/sign-in-providers.ts'
-import { type ProviderSignIns, refusalOf, signedInUser, startProviderSignIns } from '../../../test/provider-sign-in.ts'
+} from '../../../test/upstreams/sign-in-providers.ts'
 import { createProviders, PROVIDERS } from './index.ts'
 
 let all: ProviderSignIns

@@ -7,7 +7,6 @@ import { bitbucket } from './bitbucket.ts'
 import type { ConfiguredProvider } from './configure-provider.ts'
 import { discord } from './discord.ts'
 import { facebook } from './facebook.ts'
-import { SIGN_IN_WITHIN_MS } from './far-side.ts'
 import { figma } from './figma.ts'
 import { github } from './github.ts'
 import { gitlab } from './gitlab.ts'
@@ -23,9 +22,14 @@ import { snapchat } from './snapchat.ts'
 import { spotify } from './spotify.ts'
 import { twitch } from './twitch.ts'
 import { twitter } from './twitter.ts'
+import { SIGN_IN_WITHIN_MS } from './upstream.ts'
 import { workos } from './workos.ts'
 
-/** A new one: copy a file, list it here and name it in EXTERNAL_PROVIDERS (../config/external-providers.ts). */
+/**
+ * The one list of providers. The rule: a provider is data plus a mapping of its profile; the protocol is in
+ * oauth2-client.ts, oauth1-client.ts and id-token.ts. A new one: copy a file, list it here and in EXTERNAL_PROVIDERS
+ * (config/external-providers.ts). Tests: beside it, with examples in test/upstreams/.
+ */
 export const PROVIDERS: Record<ExternalProvider, Provider> = {
   apple,
   azure,
@@ -58,20 +62,20 @@ interface GivenByName {
 const CUSTOM = 'custom:'
 
 export interface Providers {
-  /** The provider of this name, in any case; the operator's own also as `custom:<name>`. Throws validation_failed for an unknown one and one that is off. */
+  /** Finds a provider, the operator's own also as `custom:<name>`; throws validation_failed if disabled. */
   find(name: string): ConfiguredProvider
   /**
-   * The provider whose id_tokens these are, by its name or by issuer and client; undefined where there is none. Providers are
-   * asked for their issuer only where the token could be good, else it throws.
+   * Finds the provider of an id_token, by name or by issuer and client; undefined if there is none. Throws for a token
+   * that no key could make valid, before any provider is asked for its issuer.
    */
   findByIdToken(token: GivenByName): Promise<ConfiguredProvider | undefined>
-  /** Which browsers can be sent to, by name: the eighteen, and the operator's own where they are on. */
+  /** Providers that browsers can be sent to: the eighteen, and the operator's own if enabled. */
   enabled(): Record<string, boolean>
 }
 
 /**
- * `withinMs`: longest time the requests of one step of a sign-in may take together. Where no provider is on, nothing of what
- * speaks to them is loaded: 2 MiB of an idle service (measured).
+ * Sets up the enabled providers; `withinMs` bounds all requests of one step of a sign-in together. Without one the
+ * protocol code is never loaded: 2 MiB of an idle service (measured).
  */
 export async function createProviders(
   { providers, ownProviders, external }: Pick<Config, 'providers' | 'ownProviders' | 'external'>,
@@ -91,7 +95,7 @@ export async function createProviders(
     for (const [name, [settings, provider]] of enabled) configured.set(name, configure(name, settings, provider))
   }
 
-  /** As the client's types know providers that are none of the built-in ones. */
+  /** The client's types write providers beyond the built-in ones as `custom:<name>`. */
   const nameIn = (typed: string) => {
     const name = typed.toLowerCase()
     const own = name.startsWith(CUSTOM) ? name.slice(CUSTOM.length) : ''
@@ -130,25 +134,26 @@ export async function createProviders(
   }
 }
 
-/** Says who is meant by the issuer, as the reference does. */
+/** Names the issuer, as the reference does; providers without a fixed one go by their name. */
 function disabled(name: string) {
   const provider = PROVIDERS[name as ExternalProvider]
   const endpoints = provider?.protocol === 'oauth2' ? provider.endpoints(undefined) : undefined
-  const issuer = endpoints && ('discover' in endpoints ? endpoints.discover : (endpoints.issuer ?? ''))
-  return apiError('provider_disabled', { message: `Provider (issuer "${issuer ?? ''}") is not enabled` })
+  const issuer = endpoints && ('discover' in endpoints ? endpoints.discover : endpoints.issuer)
+  return apiError('provider_disabled', {
+    message: issuer ? `Provider (issuer "${issuer}") is not enabled` : `Provider "${name}" is not enabled`,
+  })
 }
 
-/** Of a provider: `issuer` only of the operator's own. */
 type Settings = ExternalProviderSettings & { issuer?: string }
 
-/** What an id_token could not be told to be for us without: native applications need no more of a provider. */
+/** Reason why no id_token can be verified; native applications need nothing else of a provider. */
 function lackingAtAll(name: string, { clientIds, url, issuer }: Settings): string | undefined {
   if (clientIds.length === 0) return 'missing OAuth client ID'
   if (name === 'keycloak' && url === undefined) return 'unable to find URL for the Keycloak provider'
   return issuer === '' ? 'missing issuer' : undefined
 }
 
-/** What a browser could not be sent there without. */
+/** Reason why no browser can be sent to the provider. */
 function lacking(name: string, settings: Settings): string | undefined {
   if (!settings.enabled) return 'provider is not enabled'
   if (settings.secret === '') return lackingAtAll(name, settings) ?? 'missing OAuth secret'

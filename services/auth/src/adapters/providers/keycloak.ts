@@ -1,8 +1,8 @@
 import { type Endpoints, type ExternalAccount, type OAuth2Provider, onlyEmail, type ProviderJson } from './provider.ts'
 
-/** What has a place of its own. */
+/** Claims with a member of their own. */
 const MAPPED = ['sub', 'name', 'email', 'email_verified', 'picture', 'preferred_username', 'given_name', 'family_name']
-/** What an id_token says of itself. */
+/** Claims about the token itself. */
 const OF_TOKEN = ['iss', 'aud', 'exp', 'iat', 'auth_time', 'jti', 'typ', 'azp', 'nonce', 'at_hash', 'sid', 'acr']
 
 /** https://www.keycloak.org/securing-apps/oidc-layers; EXTERNAL_KEYCLOAK_URL is the realm's address. */
@@ -15,7 +15,7 @@ export const keycloak: OAuth2Provider = {
     api: `${base}/protocol/openid-connect/userinfo`,
     idTokens: { jwks: `${base}/protocol/openid-connect/certs`, isIssuer: (issuer) => issuer === base },
   }),
-  // Since version 19 profiles are told only to tokens with `openid`.
+  // Since version 19 the userinfo endpoint requires `openid`.
   scopes: ['openid', 'profile', 'email'],
   clientAuthentication: 'basic',
   pkce: true,

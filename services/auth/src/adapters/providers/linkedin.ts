@@ -2,7 +2,7 @@ import { type OAuth2Provider, onlyEmail, type ProviderJson } from './provider.ts
 
 const PROFILE = '(id,firstName,lastName,profilePicture(displayImage~:playableStreams))'
 
-/** https://learn.microsoft.com/en-us/linkedin/shared/references/v2/profile: the product before its OpenID Connect. */
+/** https://learn.microsoft.com/en-us/linkedin/shared/references/v2/profile: the API before OpenID Connect. */
 export const linkedin: OAuth2Provider = {
   protocol: 'oauth2',
   endpoints: (base = 'https://api.linkedin.com') => ({

@@ -2,10 +2,10 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { json, text } from '../../../test/far-side.ts'
-import { PROVIDER_EXAMPLES } from '../../../test/far-sides/provider-examples.ts'
-import { ACCESS_TOKEN, clientOf, codeOf, type Instead, sign } from '../../../test/far-sides/sign-in-providers.ts'
 import { type ProviderSignIns, startProviderSignIns } from '../../../test/provider-sign-in.ts'
+import { json, text } from '../../../test/upstream.ts'
+import { PROVIDER_EXAMPLES } from '../../../test/upstreams/provider-examples.ts'
+import { ACCESS_TOKEN, clientOf, codeOf, type Instead, sign } from '../../../test/upstreams/sign-in-providers.ts'
 
 let all: ProviderSignIns
 let folder: string

@@ -44,7 +44,7 @@ describe('a provider', () => {
       return body.msg
     }
     expect(await grant({ AUTH_EXTERNAL_APPLE_CLIENT_ID: 'com.example.app' })).toBe('Bad ID token')
-    expect(await grant({})).toBe('Provider (issuer "") is not enabled')
+    expect(await grant({})).toBe('Provider "apple" is not enabled')
   })
 })
 

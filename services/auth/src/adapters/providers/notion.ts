@@ -13,7 +13,7 @@ export const notion: OAuth2Provider = {
   clientAuthentication: 'basic',
   authorizeParameters: () => ({ owner: 'user' }),
   async identify({ endpoints: { api }, get }) {
-    // The token is a bot's, in the name of who let it in; a bot of a whole workspace has nobody.
+    // The token belongs to a bot that acts for the user; a bot of a whole workspace has no user.
     const me = await get(`${api}/users/me`, { 'notion-version': '2021-08-16' })
     const { user } = me.bot.owner
     return {

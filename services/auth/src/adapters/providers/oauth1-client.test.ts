@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { text } from '../../../test/far-side.ts'
-import type { Instead } from '../../../test/far-sides/sign-in-providers.ts'
 import { type ProviderSignIns, refusalOf, startProviderSignIns } from '../../../test/provider-sign-in.ts'
+import { text } from '../../../test/upstream.ts'
+import type { Instead } from '../../../test/upstreams/sign-in-providers.ts'
 
 let all: ProviderSignIns
 beforeAll(async () => {

@@ -1,13 +1,12 @@
-// Signing in by OAuth 1.0a (RFC 5849), which one provider still speaks. The one rule: what the browser brings back is worth
-// something only with the request token it was sent with, whose secret never left us.
+// Signing in by OAuth 1.0a (RFC 5849), which one provider still requires. The one rule: a callback counts only together
+// with the request token that the browser was sent with, whose secret stays here.
 import { randomBytes } from 'node:crypto'
 import { apiError } from '../../errors.ts'
 import { cleanAccount } from './clean-account.ts'
-import { boundedFetch, type FarFetch, fitsAddress } from './far-side.ts'
-import { farSideFailed } from './far-side-failure.ts'
 import { oauth1Authorization } from './oauth1-signature.ts'
 import type { OAuth1Provider, ProviderJson } from './provider.ts'
 import type { SignInClient } from './sign-in-client.ts'
+import { boundedFetch, fitsAddress, type UpstreamFetch, upstreamFailed } from './upstream.ts'
 
 export interface OAuth1Settings {
   clientIds: readonly string[]
@@ -15,7 +14,7 @@ export interface OAuth1Settings {
   redirectUri: string
   /** EXTERNAL_<P>_URL */
   base: string | undefined
-  /** Longest time the requests of one step may take together. */
+  /** Bound on all requests of one step together. */
   withinMs: number
 }
 
@@ -30,9 +29,9 @@ export function createOAuth1Client(provider: OAuth1Provider, settings: OAuth1Set
   const [consumerKey = ''] = settings.clientIds
   const endpoints = provider.endpoints(settings.base)
 
-  /** A signed request; the text of an answer in the 200s, else an error. */
+  /** Sends a signed request and returns its text; throws unless the status is 2xx. */
   async function ask(
-    farFetch: FarFetch,
+    fetchUpstream: UpstreamFetch,
     { method, url, more }: { method: 'GET' | 'POST'; url: string; more?: Record<string, string> },
     { token, secret }: Token,
   ): Promise<string> {
@@ -46,7 +45,7 @@ export function createOAuth1Client(provider: OAuth1Provider, settings: OAuth1Set
       ...more,
     }
     const authorization = oauth1Authorization({ method, url, parameters }, { consumer: settings.secret, token: secret })
-    const response = await farFetch(url, { method, headers: { authorization, accept: '*/*' } })
+    const response = await fetchUpstream(url, { method, headers: { authorization, accept: '*/*' } })
     if (!response.ok) throw new Error(`the provider answered ${response.status}`)
     return response.text()
   }
@@ -74,30 +73,32 @@ export function createOAuth1Client(provider: OAuth1Provider, settings: OAuth1Set
           message: 'OAuth callback with missing or wrong oauth_token or oauth_verifier',
         })
       }
-      const farFetch = boundedFetch(settings.withinMs)
+      const fetchUpstream = boundedFetch(settings.withinMs)
       const exchange = { method: 'POST', url: endpoints.accessToken, more: { oauth_verifier } } as const
-      const access = await ask(farFetch, exchange, requestToken)
+      const access = await ask(fetchUpstream, exchange, requestToken)
         .then(parseToken)
         .catch((cause: unknown) => {
-          throw farSideFailed('Unable to retrieve access token', cause)
+          throw upstreamFailed('Unable to retrieve access token', cause)
         })
       try {
-        const profile: ProviderJson = JSON.parse(await ask(farFetch, { method: 'GET', url: endpoints.profile }, access))
+        const profile: ProviderJson = JSON.parse(
+          await ask(fetchUpstream, { method: 'GET', url: endpoints.profile }, access),
+        )
         const account = cleanAccount(provider.identify(profile, endpoints))
         return { account, accessToken: access.token, refreshToken: undefined }
       } catch (cause) {
-        throw farSideFailed('Error getting user profile from external provider', cause)
+        throw upstreamFailed('Error getting user profile from external provider', cause)
       }
     },
   }
 }
 
-/** Of a form, as both kinds of token are answered (RFC 5849 2.1 and 2.3). */
+/** Reads a token from a form; both kinds have the same (RFC 5849 2.1 and 2.3). */
 function parseToken(text: string): Token {
   const form = new URLSearchParams(text)
   const token = form.get('oauth_token')
   const secret = form.get('oauth_token_secret')
-  if (!token || !secret) throw new Error('the provider answered no token')
-  if (!fitsAddress(token)) throw new Error('the provider answered a token that is too long for an address')
+  if (!token || !secret) throw new Error('the provider answered without a token')
+  if (!fitsAddress(token)) throw new Error('the provider answered with a token too long for a URL')
   return { token, secret }
 }

@@ -1,10 +1,12 @@
-// Signing in by OAuth 2.0 and OpenID Connect. The protocol is openid-client's; ours is what providers do beside it: token
-// answers RFC 6749 does not know (`standardised`) and id_tokens whose issuer has more than one name (./id-token.ts).
+// Signing in by OAuth 2.0 and OpenID Connect. openid-client speaks the protocol; this file handles providers'
+// deviations: token answers outside RFC 6749 (`standardised`) and issuers with more than one name (id-token.ts).
 import type { JWTPayload } from 'jose'
 import {
   allowInsecureRequests,
   authorizationCodeGrant,
   buildAuthorizationUrl,
+  type ClientAuth,
+  ClientSecretPost,
   Configuration,
   calculatePKCECodeChallenge,
   customFetch,
@@ -12,20 +14,18 @@ import {
 } from 'openid-client'
 import { apiError } from '../../errors.ts'
 import { cleanAccount } from './clean-account.ts'
-import { clientAuthentication } from './client-authentication.ts'
 import type { EndpointsOf } from './endpoints.ts'
-import { boundedFetch, type FarFetch } from './far-side.ts'
-import { farSideFailed } from './far-side-failure.ts'
 import { matchesAccessToken, type VerifyIdToken } from './id-token.ts'
 import type { Endpoints, OAuth2Provider, ProviderJson } from './provider.ts'
 import type { SignInClient, SignInSecrets } from './sign-in-client.ts'
+import { boundedFetch, type UpstreamFetch, upstreamFailed } from './upstream.ts'
 
 export interface OAuth2Settings {
-  /** The first one is ours in a browser; id_tokens may be for any. */
+  /** The first one identifies us in a browser; id_tokens may name any. */
   clientIds: readonly string[]
   secret: string
   redirectUri: string
-  /** Longest time the requests of one step may take together. */
+  /** Bound on all requests of one step together. */
   withinMs: number
 }
 
@@ -46,16 +46,16 @@ export function createOAuth2Client(
     return config
   }
 
-  /** The token endpoint's answer, whole. */
+  /** Exchanges the code and returns the token endpoint's whole answer. */
   async function exchange(
     config: Configuration,
-    farFetch: FarFetch,
+    fetchUpstream: UpstreamFetch,
     callback: Readonly<Record<string, string>>,
     verifier: string | undefined,
   ): Promise<ProviderJson> {
     let answer: ProviderJson
     config[customFetch] = async (url, init) => {
-      const response = await farFetch(url, init as RequestInit)
+      const response = await fetchUpstream(url, init as RequestInit)
       answer = parseTokenAnswer(await response.text())
       return Response.json(standardised(answer), { status: response.status })
     }
@@ -69,7 +69,7 @@ export function createOAuth2Client(
       { expectedState: callback.state as string, ...(verifier && { pkceCodeVerifier: verifier }) },
       provider.tokenParameters?.(client),
     )
-    config[customFetch] = (url, init) => farFetch(url, init as RequestInit)
+    config[customFetch] = (url, init) => fetchUpstream(url, init as RequestInit)
     return answer
   }
 
@@ -92,8 +92,9 @@ export function createOAuth2Client(
       secret: settings.secret,
       now,
     })
-    if (nonce !== undefined && claims.nonce !== nonce) throw new Error('the id_token answers another sign-in')
-    if (!matchesAccessToken(idToken, claims, answer.access_token)) throw new Error('the id_token has another at_hash')
+    if (nonce !== undefined && claims.nonce !== nonce) throw new Error('the id_token has the nonce of another sign-in')
+    if (!matchesAccessToken(idToken, claims, answer.access_token))
+      throw new Error('the at_hash of the id_token does not match')
     return claims
   }
 
@@ -123,16 +124,16 @@ export function createOAuth2Client(
     async finish(callback, secrets, now) {
       const { code } = callback
       if (!code) throw apiError('bad_oauth_callback', { message: 'OAuth callback with missing authorization code' })
-      const farFetch = boundedFetch(settings.withinMs)
+      const fetchUpstream = boundedFetch(settings.withinMs)
       const endpoints = await endpointsOf()
       const config = configure(endpoints)
       const answer = await exchange(
         config,
-        farFetch,
+        fetchUpstream,
         endpoints.issuer ? callback : withoutIssuer(callback),
         secrets.verifier,
       ).catch((cause: unknown) => {
-        throw farSideFailed(`Unable to exchange external code: ${code.slice(0, 4)}`, cause)
+        throw upstreamFailed(`Unable to exchange external code: ${code.slice(0, 4)}`, cause)
       })
       try {
         const account = await provider.identify({
@@ -147,29 +148,39 @@ export function createOAuth2Client(
         const refreshToken = typeof answer.refresh_token === 'string' ? answer.refresh_token : undefined
         return { account: cleanAccount(account), accessToken: answer.access_token, refreshToken }
       } catch (cause) {
-        throw farSideFailed('Error getting user profile from external provider', cause)
+        throw upstreamFailed('Error getting user profile from external provider', cause)
       }
     },
   }
 }
 
-/** There is nothing to compare it with (RFC 9207). */
+/**
+ * Authenticates the client at the token endpoint (RFC 6749 2.3.1). Basic is our own: the library also escapes `-` and
+ * `_`, which some providers do not decode (Notion's ids are UUIDs).
+ */
+function clientAuthentication(how: 'basic' | 'post', { id, secret }: { id: string; secret: string }): ClientAuth {
+  if (how === 'post') return ClientSecretPost(secret)
+  const credentials = Buffer.from(`${encodeURIComponent(id)}:${encodeURIComponent(secret)}`).toString('base64')
+  return (_server, _client, _body, headers) => headers.set('authorization', `Basic ${credentials}`)
+}
+
+/** Without a known issuer `iss` has nothing to match (RFC 9207). */
 const withoutIssuer = ({ iss: _unknown, ...others }: Readonly<Record<string, string>>) => others
 
-/** `scopes` is a list with commas; the public client puts spaces in it, which come out right. */
+/** Splits `scopes` at commas; the public client's spaces need no splitting. */
 const splitScopes = (scopes: string) =>
   scopes
     .split(',')
     .map((scope) => scope.trim())
     .filter(Boolean)
 
-/** JSON as RFC 6749 wants it, or a form, as providers answered before it. */
+/** Reads JSON (RFC 6749), or the form that older providers answer with. */
 function parseTokenAnswer(text: string): ProviderJson {
   if (!text.trimStart().startsWith('{')) return Object.fromEntries(new URLSearchParams(text))
   return JSON.parse(text)
 }
 
-/** What the library needs to see: some leave token_type out, give it a name of their own, or answer scopes as a list. */
+/** The members that the library needs: some providers omit token_type, rename it, or answer scopes as a list. */
 const standardised = ({ access_token, error, error_description }: ProviderJson) =>
   error === undefined ? { access_token, token_type: 'bearer' } : { error: String(error), error_description }
 
@@ -178,6 +189,7 @@ async function getJson(config: Configuration, accessToken: string, url: string, 
   const response = await fetchProtectedResource(config, accessToken, new URL(url), 'GET', null, asked)
   if (!response.ok) throw new Error(`the provider answered ${response.status}`)
   const json: unknown = await response.json()
-  if (typeof json !== 'object' || json === null) throw new Error('the provider answered no JSON object')
+  if (typeof json !== 'object' || json === null)
+    throw new Error('the provider answered with something other than a JSON object')
   return json as ProviderJson
 }

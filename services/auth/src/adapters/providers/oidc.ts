@@ -1,7 +1,7 @@
 import type { OidcProviderSettings } from '../../config/oidc-providers.ts'
 import { type ExternalAccount, type OAuth2Provider, onlyEmail, type ProviderJson } from './provider.ts'
 
-/** Claims of OpenID Connect Core 5.1 that an identity has under the same name. */
+/** Claims of OpenID Connect Core 5.1 that identities keep under the same name. */
 const STANDARD = [
   'name',
   'family_name',
@@ -18,7 +18,7 @@ const STANDARD = [
   'locale',
 ]
 
-/** Any provider that speaks OpenID Connect, as the operator described it (EXTERNAL_OIDC_<NAME>_…). */
+/** A provider with OpenID Connect that the operator describes (EXTERNAL_OIDC_<NAME>_…). */
 export function oidcProvider({ issuer, scopes, claims, clientAuthentication }: OidcProviderSettings): OAuth2Provider {
   function accountOf(user: ProviderJson): ExternalAccount {
     const read = (member: string) => user[claims[member] ?? member]
@@ -43,10 +43,11 @@ export function oidcProvider({ issuer, scopes, claims, clientAuthentication }: O
     pkce: true,
     idToken: 'always',
     async identify({ endpoints: { api }, idToken, get }) {
-      const told = api ? await get(api) : {}
-      // OpenID Connect Core 5.3.2: an answer about somebody else is none.
-      if (told.sub !== undefined && told.sub !== idToken?.sub) throw new Error('the profile is of another account')
-      return accountOf({ ...idToken, ...told, sub: idToken?.sub })
+      const profile = api ? await get(api) : {}
+      // OpenID Connect Core 5.3.2: a profile with another `sub` must be rejected.
+      if (profile.sub !== undefined && profile.sub !== idToken?.sub)
+        throw new Error('the profile belongs to another account')
+      return accountOf({ ...idToken, ...profile, sub: idToken?.sub })
     },
     accountOfIdToken: accountOf,
   }

@@ -1,87 +1,82 @@
 import type { JWTPayload } from 'jose'
 import type { Metadata } from '../../db/tables.ts'
 
-/** An address a provider knows of an account, and whether its holder has proven it there. */
+/** Address of an account, and whether the provider has verified it. */
 export interface ExternalEmail {
   email: string
   verified: boolean
   primary: boolean
 }
 
-/** An account at a provider, as the provider tells it. */
+/** Account as the provider reports it, unchecked. */
 export interface ExternalAccount {
-  /** Its id there, as text or as a number; never given to somebody else. */
+  /** Id at the provider, text or number; never reassigned. */
   sub: unknown
   emails: readonly ExternalEmail[]
-  /** What identity_data holds beside id and address (contract/auth-external.md 1.2); members without a value are left out. */
+  /** Members of identity_data beside id and address (contract/auth-external.md 1.2); empty ones are left out. */
   claims: Metadata
 }
 
-/** JSON of a provider: every value that is kept passes `cleanAccount`, which looks at its kind and size. */
+/** JSON of a provider; `cleanAccount` checks type and size of every value that is kept. */
 // biome-ignore lint/suspicious/noExplicitAny: read member by member, whatever it is
 export type ProviderJson = any
 
 export interface Endpoints {
-  /** What it calls itself, where it says who answers (RFC 9207); `iss` of others is not looked at. */
+  /** Issuer, for providers that send `iss` (RFC 9207); `iss` of others is ignored. */
   issuer?: string
-  /** Where the browser is sent. */
   authorize: string
   token: string
-  /** What profiles are read below. */
+  /** Base address of the profile API. */
   api: string
   idTokens?: IdTokenRules
 }
 
-/** By what an id_token of a provider is known. */
+/** Rules by which id_tokens of the provider are recognised. */
 export interface IdTokenRules {
-  /** Address of the provider's public keys (RFC 7517), or of whom they are asked (OpenID Connect Discovery 1.0). */
+  /** Address of the public keys (RFC 7517), or the issuer to discover it from (OpenID Connect Discovery 1.0). */
   jwks: string | { discover: string }
   isIssuer(issuer: string): boolean
 }
 
-/** A sign-in whose tokens the provider has handed out. */
+/** Sign-in for which the provider has issued tokens. */
 export interface GrantedSignIn {
   endpoints: Endpoints
   accessToken: string
-  /** The token endpoint's answer as it came: some tell the account there. */
+  /** Raw answer of the token endpoint; some providers put the account there. */
   answer: ProviderJson
-  /** Checked claims of the id_token, if there was one. */
+  /** Verified claims of the id_token, if any. */
   idToken: JWTPayload | undefined
-  /** What the browser brought back beside the code. */
+  /** Parameters of the callback beside the code. */
   callback: Readonly<Record<string, string>>
-  /** What we are there. */
   client: { id: string; secret: string }
-  /** GET with the access token, or another one; the JSON of an answer in the 200s, else an error. */
+  /** GET with the access token or the given one; throws unless the answer is JSON with a 2xx status. */
   get(url: string, headers?: Record<string, string>, token?: string): Promise<ProviderJson>
 }
 
 export interface OAuth2Provider {
   protocol: 'oauth2'
-  /** `base`: EXTERNAL_<P>_URL without a slash at its end, which stands for the host of all addresses. */
+  /** `base`: EXTERNAL_<P>_URL without a trailing slash; replaces the host of all addresses. */
   endpoints(base: string | undefined): Endpoints | { discover: string }
   scopes: readonly string[]
-  /** Whether `scopes` of GET /authorize are asked for too; true unless said otherwise. */
+  /** Whether `scopes` of GET /authorize are requested too; default true. */
   takesScopes?: boolean
-  /** Whether parameters of GET /authorize that are not ours go on to the provider; true unless said otherwise. */
+  /** Whether unknown parameters of GET /authorize are passed on; default true. */
   takesParameters?: boolean
-  /** How it documents that clients say who they are at the token endpoint (RFC 6749 2.3.1). */
+  /** Documented client authentication at the token endpoint (RFC 6749 2.3.1). */
   clientAuthentication: 'basic' | 'post'
-  /** Whether it documents PKCE (RFC 7636). */
+  /** Whether PKCE is documented (RFC 7636). */
   pkce?: boolean
-  /**
-   * Whether its token answers are read for an id_token, which is tied to this attempt by a nonce: `always` refuses an answer
-   * without one, `usually` does with what else the provider tells.
-   */
+  /** Whether answers carry an id_token with our nonce; `always` requires one, else the profile is read. */
   idToken?: 'always' | 'usually'
-  /** More parameters of the authorize address, from those of GET /authorize. */
+  /** Further parameters of the authorize address, made from those of GET /authorize. */
   authorizeParameters?(query: Readonly<Record<string, string>>): Record<string, string>
   tokenParameters?(client: { id: string; secret: string }): Record<string, string>
   identify(signIn: GrantedSignIn): Promise<ExternalAccount> | ExternalAccount
-  /** What a checked id_token alone tells; providers whose id_tokens are taken from applications have it. */
+  /** Account from a verified id_token alone, for providers whose id_tokens applications may bring. */
   accountOfIdToken?(claims: JWTPayload, endpoints: Endpoints): ExternalAccount
 }
 
-/** The one that still speaks OAuth 1.0a (RFC 5849). */
+/** Provider with OAuth 1.0a (RFC 5849). */
 export interface OAuth1Provider {
   protocol: 'oauth1'
   endpoints(base: string | undefined): OAuth1Endpoints
@@ -92,13 +87,13 @@ export interface OAuth1Endpoints {
   requestToken: string
   authorize: string
   accessToken: string
-  /** The account's, with the parameters that say how much of it. */
+  /** Profile address with its parameters. */
   profile: string
   issuer: string
 }
 
 export type Provider = OAuth2Provider | OAuth1Provider
 
-/** One address, the account's only one. */
+/** List with the only address of an account. */
 export const onlyEmail = (email: unknown, verified: boolean): ExternalEmail[] =>
   typeof email === 'string' && email !== '' ? [{ email, verified, primary: true }] : []

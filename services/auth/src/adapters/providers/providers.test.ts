@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { PROVIDER_EXAMPLES } from '../../../test/far-sides/provider-examples.ts'
-import { ACCESS_TOKEN, CALLBACK, clientOf, codeOf } from '../../../test/far-sides/sign-in-providers.ts'
-import { oauthParameters } from '../../../test/far-sides/twitter-example.ts'
 import { type ProviderSignIns, signedInUser, startProviderSignIns } from '../../../test/provider-sign-in.ts'
 import { type Answer, fragmentOf } from '../../../test/service.ts'
+import { PROVIDER_EXAMPLES } from '../../../test/upstreams/provider-examples.ts'
+import { ACCESS_TOKEN, CALLBACK, clientOf, codeOf } from '../../../test/upstreams/sign-in-providers.ts'
+import { oauthParameters } from '../../../test/upstreams/twitter-example.ts'
 import { EXTERNAL_PROVIDERS } from '../../config/external-providers.ts'
 
 let all: ProviderSignIns

@@ -3,9 +3,9 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { json, text } from '../../../test/far-side.ts'
-import { clientOf, sign } from '../../../test/far-sides/sign-in-providers.ts'
 import { type ProviderSignIns, refusalOf, signedInUser, startProviderSignIns } from '../../../test/provider-sign-in.ts'
+import { json, text } from '../../../test/upstream.ts'
+import { clientOf, sign } from '../../../test/upstreams/sign-in-providers.ts'
 
 let all: ProviderSignIns
 let folder: string

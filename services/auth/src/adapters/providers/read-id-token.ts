@@ -4,23 +4,21 @@ import { errors, type JWTPayload } from 'jose'
 import { type CleanAccount, cleanAccount } from './clean-account.ts'
 import type { EndpointsOf } from './endpoints.ts'
 import { matchesAccessToken, type VerifyIdToken } from './id-token.ts'
-import { badRequest } from './id-token-refusal.ts'
 import type { OAuth2Provider } from './provider.ts'
-import { readUnverified } from './readable-id-token.ts'
+import { badRequest, readUnverified } from './readable-id-token.ts'
 
-/** An id_token that an application got from the provider itself, with what belongs to it. */
+/** An id_token that an application got from the provider, and its companions. */
 export interface GivenIdToken {
   idToken: string
   accessToken: string | undefined
-  /** Of which the token holds the SHA-256 in hex. */
+  /** Plain nonce; the token holds its SHA-256 in hex. */
   nonce: string | undefined
   now: Date
 }
 
-/** Id_tokens of a provider that applications got by themselves. */
 export interface IdTokenReader {
   isIssuer(issuer: string): Promise<boolean>
-  /** The account of a token. Throws as contract/auth-external.md 2.7 says; the bodies have OAuth's form too. */
+  /** Verifies a token. Throws as contract/auth-external.md 2.7 says; bodies also have OAuth's form. */
   read(given: GivenIdToken): Promise<CleanAccount>
 }
 
@@ -29,7 +27,7 @@ export interface IdTokenSettings {
   skipNonceCheck: boolean
 }
 
-/** Undefined for a provider that has none. */
+/** Undefined for providers without id_tokens. */
 export function createIdTokenReader(
   provider: OAuth2Provider,
   { audiences, skipNonceCheck }: IdTokenSettings,
@@ -58,7 +56,7 @@ export function createIdTokenReader(
   }
 }
 
-/** A token that somebody saw elsewhere is worth nothing without the text its nonce was made from. */
+/** A stolen token is useless without the text that its nonce was made from. */
 function requireNonce({ nonce: hashed }: JWTPayload, nonce: string | undefined): void {
   if (!hashed !== !nonce) {
     throw badRequest('Passed nonce and nonce in id_token should either both exist or not.')

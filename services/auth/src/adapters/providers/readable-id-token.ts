@@ -1,28 +1,37 @@
-// Apart from what verifies a token: it is asked before any provider is, and needs nothing that speaks to one.
+// Checks that need no provider, apart from the verification in id-token.ts: they run before one is loaded or asked.
 import { decodeJwt, decodeProtectedHeader, type JWTPayload } from 'jose'
-import { badRequest } from './id-token-refusal.ts'
+import { apiError } from '../../errors.ts'
+import { describeFailure } from './upstream.ts'
 
-/** Signatures that need a private key: with a shared secret every application that has it could make tokens. */
+/** Asymmetric signatures only: with a shared secret every application that has it could forge tokens. */
 export const ALGORITHMS = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'],
   ...['EdDSA', 'Ed25519'],
 ]
 
-/** Seconds a provider's clock and ours may be apart. */
+/** Seconds by which a provider's clock may differ. */
 export const CLOCK_TOLERANCE = 30
 
 /**
- * The claims of a token that could be good, not verified. Throws for one that is bad whatever the provider's keys are: no JWT,
- * signed as none is, expired. The provider, which may be away, has not to be asked for that.
+ * Reads the unverified claims of a token. Throws for one that no key could make valid: malformed, expired, or signed by
+ * an unknown algorithm. An unavailable provider is then never asked.
  */
 export function readUnverified(idToken: string, now: Date): JWTPayload {
   try {
     const { alg = '' } = decodeProtectedHeader(idToken)
     const claims = decodeJwt(idToken)
     const isLate = typeof claims.exp !== 'number' || claims.exp + CLOCK_TOLERANCE <= now.getTime() / 1000
-    if (!ALGORITHMS.includes(alg) || isLate) throw new Error('an unknown signature, or expired')
+    if (!ALGORITHMS.includes(alg) || isLate) throw new Error('unknown algorithm, or expired')
     return claims
   } catch (error) {
     throw badRequest('Bad ID token', undefined, error)
   }
 }
+
+/** OAuth clients read `error` and `error_description`. */
+export const badRequest = (description: string, error = 'invalid request', cause?: unknown) =>
+  apiError('validation_failed', {
+    message: description,
+    details: { error, error_description: description },
+    ...(cause ? { cause: new Error(describeFailure(cause)) } : {}),
+  })

@@ -1,17 +1,17 @@
 import type { CleanAccount } from './clean-account.ts'
 
-/** What a sign-in at a provider keeps on our side until the browser is back. */
+/** Secrets of a sign-in, kept here until the browser returns. */
 export interface SignInSecrets {
-  /** Of PKCE (RFC 7636). */
+  /** PKCE verifier (RFC 7636). */
   verifier?: string | undefined
   nonce?: string | undefined
-  /** Of OAuth 1.0a: what the browser was sent with, and the secret that belongs to it. */
+  /** Request token of OAuth 1.0a and its secret. */
   requestToken?: { token: string; secret: string } | undefined
 }
 
 export interface SignInRequest {
   state: string
-  /** As the application sent them, beside the provider's own. */
+  /** Scopes of the application, added to the provider's own. */
   scopes: string
   /** Parameters of GET /authorize that are not ours. */
   parameters: Readonly<Record<string, string>>
@@ -24,12 +24,12 @@ export interface SignedIn {
   refreshToken: string | undefined
 }
 
-/** Signing in at a provider: two steps, between which the browser is there. */
+/** Sign-in in two steps, between which the browser visits the provider. */
 export interface SignInClient {
-  /** Whether `begin` asks the provider each time. */
+  /** Whether `begin` sends a request to the provider. */
   asksFirst: boolean
-  /** Where to send the browser. Throws provider_unavailable where the provider must be asked first and is not there. */
+  /** Returns the address to send the browser to. Throws provider_unavailable if the provider cannot be asked. */
   begin(request: SignInRequest): Promise<{ url: string; secrets: SignInSecrets }>
-  /** Redeems what the browser came back with. Throws as contract/auth-external.md 2.3, stage 2, says. */
+  /** Redeems the callback. Throws as contract/auth-external.md 2.3, stage 2, says. */
   finish(callback: Readonly<Record<string, string>>, secrets: SignInSecrets, now: Date): Promise<SignedIn>
 }

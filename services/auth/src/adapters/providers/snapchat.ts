@@ -23,7 +23,7 @@ export const snapchat: OAuth2Provider = {
     const { me } = answer.data
     return {
       sub: me.externalId,
-      // Its API does not say whether anybody has proven it.
+      // The API does not say whether the address is verified.
       emails: onlyEmail(me.email, false),
       claims: {
         iss: token,

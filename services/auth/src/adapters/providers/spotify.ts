@@ -15,7 +15,7 @@ export const spotify: OAuth2Provider = {
     const picture = largest(user.images ?? [])
     return {
       sub: user.id,
-      // Its documentation says so: the address is what the account's holder typed.
+      // Documented as unverified: the account's holder typed it.
       emails: onlyEmail(user.email, false),
       claims: {
         iss: api,

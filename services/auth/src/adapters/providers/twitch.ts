@@ -1,6 +1,6 @@
 import { type OAuth2Provider, onlyEmail } from './provider.ts'
 
-/** https://dev.twitch.tv/docs/authentication; its API tells an address only once it is verified. */
+/** https://dev.twitch.tv/docs/authentication; the API returns an address only once it is verified. */
 export const twitch: OAuth2Provider = {
   protocol: 'oauth2',
   endpoints: (base) => ({

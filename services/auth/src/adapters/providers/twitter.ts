@@ -11,7 +11,7 @@ export const twitter: OAuth1Provider = {
     issuer: base,
   }),
   identify: (user, { issuer }) => ({
-    // `id` is a number larger than those of JSON.
+    // `id` exceeds the exact range of JSON numbers.
     sub: user.id_str,
     emails: onlyEmail(user.email, true),
     claims: {

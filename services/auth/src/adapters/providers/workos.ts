@@ -1,9 +1,6 @@
 import { type GrantedSignIn, type OAuth2Provider, onlyEmail, type ProviderJson } from './provider.ts'
 
-/**
- * https://workos.com/docs/reference/sso; GET /authorize needs `connection`, `organization` or `workos_provider`, which says
- * at whom WorkOS lets the user sign in.
- */
+/** https://workos.com/docs/reference/sso; needs `connection`, `organization` or `workos_provider`. */
 export const workos: OAuth2Provider = {
   protocol: 'oauth2',
   endpoints: (base = 'https://api.workos.com') => ({
@@ -17,7 +14,7 @@ export const workos: OAuth2Provider = {
   clientAuthentication: 'post',
   authorizeParameters: ({ workos_provider, ...others }) => ({
     ...others,
-    // `provider` is what we are asked for ourselves.
+    // `provider` is our own parameter.
     ...(workos_provider && { provider: workos_provider }),
   }),
   async identify(signIn) {
@@ -34,8 +31,8 @@ export const workos: OAuth2Provider = {
 }
 
 /**
- * Whether the address is in a domain that WorkOS has verified for the organization: who runs the directory of any of them can
- * write any address into it (https://workos.com/docs/sso/domains). The secret is an API key.
+ * Whether the address is in a domain that WorkOS has verified for the organization: an admin of any directory can put
+ * any address into it (https://workos.com/docs/sso/domains). The secret is an API key.
  */
 async function isOfItsOrganization({ endpoints: { api }, answer, client, get }: GrantedSignIn): Promise<boolean> {
   const { organization_id, email } = answer.profile

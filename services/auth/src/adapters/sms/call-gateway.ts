@@ -1,7 +1,7 @@
 import { AnswerTooLarge, readText } from '@services/common/read-text'
 import { tracedFetch } from '@services/common/tracing'
 
-/** Answers of gateways have a kilobyte or two; what is longer is no answer of theirs. */
+/** Answers of gateways take a kilobyte or two. */
 const MAX_ANSWER_BYTES = 64 * 1024
 
 export interface GatewayCall {
@@ -17,8 +17,8 @@ export interface GatewayAnswer {
 }
 
 /**
- * One bounded HTTP exchange: a deadline over all of it, a bounded answer, no redirects (they would carry credentials to
- * another host). Throws an Error that is safe to log; fetch's own can quote the address with its secrets.
+ * Makes one HTTP exchange with a deadline, a bounded answer and no redirects, which would carry credentials to another
+ * host. Throws an Error fit for the log; fetch's own can quote the URL with its secrets.
  */
 export async function callGateway(gateway: string, timeoutSeconds: number, call: GatewayCall): Promise<GatewayAnswer> {
   const { url, ...request } = call
@@ -40,7 +40,7 @@ function reasonOf(error: unknown, timeoutSeconds: number): string {
   return /^[A-Z_]{2,40}$/.test(code) ? code : 'the connection failed'
 }
 
-/** Facts of a JSON answer by path (`messages.0.status`); undefined where there is no such thing, or no JSON. */
+/** Reads a JSON answer by path (`messages.0.status`); undefined if there is no such member, or no JSON. */
 export function jsonAnswer(text: string): (path: string) => unknown {
   let root: unknown
   try {

@@ -1,9 +1,9 @@
-/** Calling-code prefixes without `+`, and whether numbers that start with them get messages. */
+/** Calling-code prefixes without `+`, and whether numbers with them get messages. */
 export type Countries = ReadonlyMap<string, boolean>
 
 /**
- * SMS_COUNTRIES: `+49,+1,!+1876` allows Germany and the North American plan without Jamaica. Prefixes and not country
- * names, because that is what can be told from a number: one calling code can be twenty countries.
+ * Parses SMS_COUNTRIES: `+49,+1,!+1876` allows Germany and the North American plan without Jamaica. Prefixes instead of
+ * country names, because one calling code may cover twenty countries.
  */
 export function parseCountries(text: string): Countries {
   const items = text
@@ -13,13 +13,13 @@ export function parseCountries(text: string): Countries {
   return new Map(
     items.map((item) => {
       const [, not, prefix] = /^(!?)\+?([1-9][0-9]{0,14})$/.exec(item) ?? []
-      if (!prefix) throw new Error('must be calling codes such as +49,+1, those with ! before them left out')
+      if (!prefix) throw new Error('must be calling codes such as +49,+1, with ! before excluded ones')
       return [prefix, not === '']
     }),
   )
 }
 
-/** The longest matching prefix decides; a number that none matches is allowed only where nothing but exclusions is listed. */
+/** The longest matching prefix decides; an unmatched number is allowed only if the list has nothing but exclusions. */
 export function isCountryAllowed(countries: Countries, phone: string): boolean {
   for (let length = phone.length; length > 0; length--) {
     const allowed = countries.get(phone.slice(0, length))

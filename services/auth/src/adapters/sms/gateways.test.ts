@@ -1,8 +1,8 @@
 import { createLogger } from '@services/common/logger'
 import { PermanentFailure } from '@services/common/queue'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type FarGateway, refusals, type SmsFarSide, startSmsGateways } from '../../../test/far-sides/sms-gateways.ts'
 import { smsConfig } from '../../../test/sms-config.ts'
+import { type FarGateway, refusals, type SmsUpstream, startSmsGateways } from '../../../test/upstreams/sms-gateways.ts'
 import { GatewayRefusal, type SmsMessage } from './gateway.ts'
 import { createSmsSender } from './send-sms.ts'
 
@@ -10,18 +10,18 @@ const NAMED = ['twilio', 'messagebird', 'vonage', 'textlocal'] as const
 const PHONE = '4915100000001'
 const TEXT = 'Your code is 123456'
 
-let farSide: SmsFarSide
+let upstream: SmsUpstream
 beforeAll(async () => {
-  farSide = await startSmsGateways()
+  upstream = await startSmsGateways()
 })
 afterEach(() => {
-  farSide.requests.length = 0
-  for (const gateway of NAMED) farSide.behave(gateway)
+  upstream.requests.length = 0
+  for (const gateway of NAMED) upstream.behave(gateway)
 })
-afterAll(() => farSide.close())
+afterAll(() => upstream.close())
 
 const send = (gateway: FarGateway, message: Partial<SmsMessage> = {}, settings: Record<string, string> = {}) => {
-  const config = smsConfig({ ...farSide.settings(gateway), ...settings })
+  const config = smsConfig({ ...upstream.settings(gateway), ...settings })
   const sender = createSmsSender(config, createLogger({ name: 'test', level: 'fatal' }))
   return sender.send({ id: 'message-1', to: PHONE, text: TEXT, code: '123456', channel: 'sms', ...message })
 }
@@ -42,19 +42,19 @@ describe('a message goes out as each gateway documents it', () => {
       gateway: 'twilio',
       providerMessageId: 'SM00000000000000000000000000000001',
     })
-    expect(farSide.requests).toHaveLength(1)
-    expect(farSide.requests[0]).toMatchObject({
+    expect(upstream.requests).toHaveLength(1)
+    expect(upstream.requests[0]).toMatchObject({
       method: 'POST',
       path: '/2010-04-01/Accounts/AC00000000000000000000000000000001/Messages.json',
       form: { To: `+${PHONE}`, MessagingServiceSid: 'MG00000000000000000000000000000001', Body: TEXT },
     })
     const credentials = Buffer.from('AC00000000000000000000000000000001:twilio-token').toString('base64')
-    expect(farSide.requests[0]?.headers.authorization).toBe(`Basic ${credentials}`)
+    expect(upstream.requests[0]?.headers.authorization).toBe(`Basic ${credentials}`)
   })
 
   test('Twilio: a number or name as sender goes into From', async () => {
     await send('twilio', {}, { AUTH_SMS_TWILIO_MESSAGE_SERVICE_SID: '+15550001111' })
-    expect(farSide.requests[0]?.form).toEqual({ To: `+${PHONE}`, From: '+15550001111', Body: TEXT })
+    expect(upstream.requests[0]?.form).toEqual({ To: `+${PHONE}`, From: '+15550001111', Body: TEXT })
   })
 
   test.for<[string, Record<string, string>, Record<string, string>]>([
@@ -75,14 +75,14 @@ describe('a message goes out as each gateway documents it', () => {
     ],
   ])('Twilio WhatsApp %s', async ([, settings, form]) => {
     await send('twilio', { channel: 'whatsapp' }, settings)
-    expect(farSide.requests[0]?.form).toEqual(form)
+    expect(upstream.requests[0]?.form).toEqual(form)
   })
 
   test('MessageBird: access key in a header, unicode', async () => {
     expect(await send('messagebird')).toMatchObject({ providerMessageId: 'e8077d803532c0b5937c639b60216938' })
-    expect(farSide.requests[0]).toMatchObject({ method: 'POST', path: '/messages' })
-    expect(farSide.requests[0]?.headers.authorization).toBe('AccessKey messagebird-key')
-    expect(farSide.requests[0]?.form).toEqual({
+    expect(upstream.requests[0]).toMatchObject({ method: 'POST', path: '/messages' })
+    expect(upstream.requests[0]?.headers.authorization).toBe('AccessKey messagebird-key')
+    expect(upstream.requests[0]?.form).toEqual({
       originator: 'Example',
       recipients: PHONE,
       body: TEXT,
@@ -97,8 +97,8 @@ describe('a message goes out as each gateway documents it', () => {
     ['Ваш код 123456', 'unicode'],
   ] as const)('Vonage: credentials in the body; %s has type %s', async ([text, type]) => {
     expect(await send('vonage', { text })).toMatchObject({ providerMessageId: '0A0000000123ABCD1' })
-    expect(farSide.requests[0]).toMatchObject({ method: 'POST', path: '/sms/json' })
-    expect(farSide.requests[0]?.form).toEqual({
+    expect(upstream.requests[0]).toMatchObject({ method: 'POST', path: '/sms/json' })
+    expect(upstream.requests[0]?.form).toEqual({
       from: 'Example',
       to: PHONE,
       text,
@@ -111,8 +111,8 @@ describe('a message goes out as each gateway documents it', () => {
 
   test('TextLocal: key in the body', async () => {
     expect(await send('textlocal')).toMatchObject({ providerMessageId: '1151346216' })
-    expect(farSide.requests[0]).toMatchObject({ method: 'POST', path: '/send' })
-    expect(farSide.requests[0]?.form).toEqual({
+    expect(upstream.requests[0]).toMatchObject({ method: 'POST', path: '/send' })
+    expect(upstream.requests[0]?.form).toEqual({
       sender: 'EXAMPL',
       numbers: PHONE,
       message: TEXT,
@@ -159,7 +159,7 @@ describe('a documented refusal', () => {
     const named = gateway as keyof typeof refusals
     const other = named === 'vonage' ? 'textlocal' : 'vonage'
     const answers: Record<string, { status: number; body: string }> = refusals[named]
-    farSide.behave(named, answers[name])
+    upstream.behave(named, answers[name])
     const failure = await failureOf(named)
     expect(failure.isPermanent).toBe(fault !== 'moment')
     const providers = { AUTH_SMS_PROVIDER: `${named},${other}` }
@@ -169,9 +169,9 @@ describe('a documented refusal', () => {
 
   test.for(NAMED)('of %s says nothing private', async (gateway) => {
     for (const answer of Object.values(refusals[gateway])) {
-      farSide.behave(gateway, answer)
+      upstream.behave(gateway, answer)
       expect((await failureOf(gateway)).text).toMatch(
-        /^[a-z]+: (answered \d{3}(, code \d+)?|sent to nobody|failed at once)$/,
+        /^[a-z]+: (answered \d{3}(, code \d+)?|sent to no recipient|failed at once)$/,
       )
     }
   })
@@ -182,10 +182,10 @@ describe('a far side out of order is worth a retry and says so without secrets',
   const faults = [
     ['HTTP 500', { status: 500, body: `failed for ${PHONE}` }, /answered 500/],
     ['HTTP 503 in HTML', { status: 503, body: '<html>' }, /answered 503/],
-    ['garbage with 200', { status: 200, body: '<html>' }, /answered 200|not one of its own/],
-    ['an array with 200', { status: 200, body: '[1]' }, /answered 200|not one of its own/],
-    ['null with 200', { status: 200, body: 'null' }, /answered 200|not one of its own/],
-    ['nothing with 200', { status: 200, body: '' }, /answered 200|not one of its own/],
+    ['garbage with 200', { status: 200, body: '<html>' }, /answered 200|has an unknown format/],
+    ['an array with 200', { status: 200, body: '[1]' }, /answered 200|has an unknown format/],
+    ['null with 200', { status: 200, body: 'null' }, /answered 200|has an unknown format/],
+    ['nothing with 200', { status: 200, body: '' }, /answered 200|has an unknown format/],
     ['no answer', 'hang', /no answer within 0.3 s/],
     ['a connection that closes', 'drop', /UND_ERR_SOCKET|ECONNRESET/],
     ['an answer without end', 'endless', /longer than 65536 bytes/],
@@ -196,7 +196,7 @@ describe('a far side out of order is worth a retry and says so without secrets',
   )
 
   test.for(table)('$gateway: $name', async ({ gateway, behaviour, text }) => {
-    farSide.behave(gateway, behaviour)
+    upstream.behave(gateway, behaviour)
     const isSlow = behaviour === 'hang' || behaviour === 'trickle'
     const failure = await failureOf(gateway, isSlow ? { AUTH_SMS_TIMEOUT: '300ms' } : {})
     expect(failure.isPermanent).toBe(false)
@@ -205,9 +205,9 @@ describe('a far side out of order is worth a retry and says so without secrets',
   })
 
   test.for(NAMED)('%s: a redirect is not followed', async (gateway) => {
-    farSide.behave(gateway, { status: 307, body: '', headers: { location: '/http/stolen' } })
+    upstream.behave(gateway, { status: 307, body: '', headers: { location: '/http/stolen' } })
     expect((await failureOf(gateway)).text).toMatch(/answered 307/)
-    expect(farSide.requests.map(({ path }) => path)).not.toContain('/stolen')
+    expect(upstream.requests.map(({ path }) => path)).not.toContain('/stolen')
   })
 
   test.for(NAMED)('%s: nobody listens', async (gateway) => {

@@ -1,36 +1,36 @@
 import { createLogger } from '@services/common/logger'
 import { PermanentFailure } from '@services/common/queue'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { type Behaviour, type SmsFarSide, startSmsGateways } from '../../../test/far-sides/sms-gateways.ts'
 import { smsConfig } from '../../../test/sms-config.ts'
+import { type Behaviour, type SmsUpstream, startSmsGateways } from '../../../test/upstreams/sms-gateways.ts'
 import { createSmsSender } from './send-sms.ts'
 
 const FORM = '{"Content-Type":"application/x-www-form-urlencoded"}'
 const NASTY = '"quoted" & a=b\n{{ .To }} \\ 50% ü'
 
-let farSide: SmsFarSide
+let upstream: SmsUpstream
 beforeAll(async () => {
-  farSide = await startSmsGateways()
+  upstream = await startSmsGateways()
 })
 afterEach(() => {
-  farSide.requests.length = 0
-  farSide.behave('http')
+  upstream.requests.length = 0
+  upstream.behave('http')
 })
-afterAll(() => farSide.close())
+afterAll(() => upstream.close())
 
 function send(settings: Record<string, string> = {}, text = 'Your code is 012345') {
-  const config = smsConfig({ ...farSide.settings('http'), ...settings })
+  const config = smsConfig({ ...upstream.settings('http'), ...settings })
   const sender = createSmsSender(config, createLogger({ name: 'test', level: 'fatal' }))
   return sender.send({ id: 'message-1', to: '4915100000001', text, code: '012345', channel: 'sms' })
 }
 
-const address = () => farSide.settings('http').AUTH_SMS_HTTP_URL as string
+const address = () => upstream.settings('http').AUTH_SMS_HTTP_URL as string
 
 test('with nothing but an address it posts number and text as JSON', async () => {
   expect(await send()).toEqual({ gateway: 'http', providerMessageId: undefined })
-  expect(farSide.requests[0]).toMatchObject({ method: 'POST', path: '/' })
-  expect(farSide.requests[0]?.headers['content-type']).toBe('application/json')
-  expect(JSON.parse(farSide.requests[0]?.body ?? '')).toEqual({ to: '4915100000001', text: 'Your code is 012345' })
+  expect(upstream.requests[0]).toMatchObject({ method: 'POST', path: '/' })
+  expect(upstream.requests[0]?.headers['content-type']).toBe('application/json')
+  expect(JSON.parse(upstream.requests[0]?.body ?? '')).toEqual({ to: '4915100000001', text: 'Your code is 012345' })
 })
 
 test('headers, method and all four placeholders are its settings', async () => {
@@ -39,7 +39,7 @@ test('headers, method and all four placeholders are its settings', async () => {
     AUTH_SMS_HTTP_HEADERS: '{"Authorization":"Bearer key","Content-Type":"application/vnd.sms+json"}',
     AUTH_SMS_HTTP_BODY: '{"n":[{{ .To }}],"t":"{{.Text}}","c":"{{ .Code }}","i":"{{- .MessageID -}}"}',
   })
-  const [request] = farSide.requests
+  const [request] = upstream.requests
   expect(request?.method).toBe('PUT')
   expect(request?.headers).toMatchObject({ authorization: 'Bearer key', 'content-type': 'application/vnd.sms+json' })
   expect(JSON.parse(request?.body ?? '')).toEqual({
@@ -57,7 +57,7 @@ test('a text cannot leave its place, neither in JSON nor in a form nor in the ad
     { AUTH_SMS_HTTP_METHOD: 'get', AUTH_SMS_HTTP_URL: `${address()}?to={{ .To }}&text={{ .Text }}&end=1` },
     NASTY,
   )
-  const [json, form, get] = farSide.requests
+  const [json, form, get] = upstream.requests
   expect(JSON.parse(json?.body ?? '')).toEqual({ to: '4915100000001', text: NASTY })
   expect(form?.form).toEqual({ to: '4915100000001', text: NASTY, end: '1' })
   expect(get).toMatchObject({ method: 'GET', body: '' })
@@ -76,7 +76,7 @@ test('the id is taken from the answer by its path, and only if it looks like one
     [null, undefined],
   ]
   for (const [body, id] of answers) {
-    farSide.behave('http', { status: 200, body: JSON.stringify(body) })
+    upstream.behave('http', { status: 200, body: JSON.stringify(body) })
     expect((await send(path)).providerMessageId).toBe(id)
   }
 })
@@ -97,7 +97,7 @@ test.for<[string, string, Behaviour, 'sent' | 'refused' | 'retry']>([
   ['200,status=ok', 'a connection that closes', 'drop', 'retry'],
   ['200', 'an answer without end', 'endless', 'retry'],
 ])('success is %s: %s', async ([success, , behaviour, expected]) => {
-  farSide.behave('http', behaviour)
+  upstream.behave('http', behaviour)
   const outcome = await send({ AUTH_SMS_HTTP_SUCCESS: success }).then(
     () => 'sent',
     (error: Error) => (error instanceof PermanentFailure ? 'refused' : 'retry'),

@@ -15,7 +15,7 @@ export interface HttpGatewaySettings {
 const JSON_TYPE = 'application/json'
 const FORM_TYPE = 'application/x-www-form-urlencoded'
 
-/** Any gateway that takes one HTTP request per message, described by settings alone. */
+/** Gateway that takes one HTTP request per message, described by settings alone. */
 export function createHttpGateway(settings: HttpGatewaySettings, timeoutSeconds: number): SmsGateway {
   const contentType = contentTypeOf(settings)
   const hasBody = settings.method !== 'GET'
@@ -35,7 +35,7 @@ export function createHttpGateway(settings: HttpGatewaySettings, timeoutSeconds:
   }
 }
 
-/** What start should complain about, as sentences with the variables' names in them. */
+/** Problems of the settings that fail the start, with the variables' names. */
 export function httpGatewayProblems(settings: HttpGatewaySettings): string[] {
   const hasBody = settings.method !== 'GET'
   const used = variablesOf(settings.url + (hasBody ? settings.body : ''), HTTP_VARIABLES)
@@ -49,7 +49,7 @@ function bodyProblems(settings: HttpGatewaySettings): string[] {
   if (isForm(contentType)) return []
   if (!isJson(contentType)) return [`AUTH_SMS_HTTP_HEADERS may give as content-type ${JSON_TYPE} or ${FORM_TYPE}`]
   try {
-    // A text, and a code that starts with 0, are JSON only inside quotes.
+    // Texts, and codes with a leading 0, are JSON only inside quotes.
     JSON.parse(fillIn(settings.body, { To: '1', Text: 'a', Code: '01', MessageID: 'a' }))
     return []
   } catch {
@@ -61,14 +61,13 @@ const contentTypeOf = ({ headers }: HttpGatewaySettings) => headers['content-typ
 const isForm = (contentType: string) => contentType.toLowerCase().startsWith(FORM_TYPE)
 const isJson = (contentType: string) => /^application\/([\w.-]+\+)?json\b/i.test(contentType)
 
-/** Values stand inside quotes in JSON and between & and = in a form. */
 function escapeFor(contentType: string): (value: string) => string {
   return isForm(contentType) ? encodeURIComponent : (value) => JSON.stringify(value).slice(1, -1)
 }
 
 /**
- * The message's id, if a path to it is set. What a refusal is about cannot be known here: the next gateway may try. An
- * answer of 2xx that is not as the rule demands is not retried, or a wrong rule would send and pay again and again.
+ * Returns the message's id, if a path to it is set. The reason of a refusal is unknown, so the next gateway is tried. A
+ * 2xx answer that breaks the rule is not retried: a wrong rule would send, and pay, again and again.
  */
 function readAnswer({ success, messageIdPath }: HttpGatewaySettings, { status, text }: GatewayAnswer) {
   const isExpected = success.statuses.some(([from, to]) => status >= from && status <= to)

@@ -2,15 +2,15 @@ import { variablesOf } from './sms-text.ts'
 
 export const HTTP_VARIABLES = ['To', 'Text', 'Code', 'MessageID'] as const
 
-/** What answer of a generic gateway means that it took the message over. */
+/** Answers by which a generic gateway accepts a message. */
 export interface SuccessRule {
-  /** Statuses from and to, both included. */
+  /** Ranges of statuses, ends included. */
   statuses: readonly (readonly [number, number])[]
-  /** Facts of the JSON answer, all of which must hold. */
+  /** Members of the JSON answer, all of which must match. */
   facts: readonly { path: string; value: string }[]
 }
 
-/** SMS_HTTP_URL, kept exactly; placeholders stand after the host only, or a number could choose where it is sent. */
+/** Checks SMS_HTTP_URL. Placeholders may follow the host only, or a number could choose the host. */
 export function parseHttpGatewayUrl(text: string): string {
   const [host = ''] = /^https?:\/\/[^/?#]+/i.exec(text) ?? []
   variablesOf(text, HTTP_VARIABLES)
@@ -20,7 +20,7 @@ export function parseHttpGatewayUrl(text: string): string {
   return text
 }
 
-/** SMS_HTTP_HEADERS: an object of strings; names in lower case. */
+/** Parses SMS_HTTP_HEADERS, an object of strings; names in lower case. */
 export function parseHttpHeaders(text: string): Record<string, string> {
   const problem = new Error('must be a JSON object of header names and their texts')
   let headers: unknown
@@ -39,13 +39,13 @@ export function parseHttpHeaders(text: string): Record<string, string> {
   return Object.fromEntries(entries)
 }
 
-/** SMS_HTTP_BODY: whether it is valid JSON or a form depends on the headers and is checked with them. */
+/** Checks the placeholders of SMS_HTTP_BODY; its syntax depends on the headers and is checked with them. */
 export function parseHttpBody(text: string): string {
   variablesOf(text, HTTP_VARIABLES)
   return text
 }
 
-/** SMS_HTTP_SUCCESS: `200-299`, `200,202`, `200-299,status=ok,messages.0.error=0`. */
+/** Parses SMS_HTTP_SUCCESS: `200-299`, `200,202`, `200-299,status=ok,messages.0.error=0`. */
 export function parseSuccessRule(text: string): SuccessRule {
   const items = text.split(',').map((item) => item.trim())
   const statuses = items.flatMap((item) => {
@@ -57,7 +57,7 @@ export function parseSuccessRule(text: string): SuccessRule {
     return path && value !== undefined ? [{ path, value }] : []
   })
   if (statuses.length === 0 || statuses.length + facts.length < items.length) {
-    throw new Error('must list statuses such as 200-299 and, if need be, facts of the answer such as status=ok')
+    throw new Error('must list statuses such as 200-299, and members of the answer such as status=ok')
   }
   return { statuses, facts }
 }

@@ -35,17 +35,17 @@ export function createMessageBirdGateway(settings: MessageBirdSettings, timeoutS
   }
 }
 
-/** The message's id; throws unless the far side says that it sent to somebody. */
+/** Returns the message's id; throws unless the upstream reports a recipient. */
 function readAnswer({ status, text }: GatewayAnswer): string | undefined {
   const fact = jsonAnswer(text)
   if (status < 200 || status > 299) throw failureOf(status, fact)
   const sent = fact('recipients.totalSentCount')
-  if (typeof sent !== 'number') throw new Error('messagebird: the answer is not one of its own')
-  if (sent < 1) throw new GatewayRefusal('messagebird: sent to nobody')
+  if (typeof sent !== 'number') throw new Error('messagebird: the answer has an unknown format')
+  if (sent < 1) throw new GatewayRefusal('messagebird: sent to no recipient')
   return messageIdFrom(fact('id'))
 }
 
-/** Codes 9 and 10 name the parameter that is missing or wrong; everything else is about the account or the moment. */
+/** Codes 9 and 10 name a missing or invalid parameter; all others concern the account or are temporary. */
 function failureOf(status: number, fact: (path: string) => unknown): Error {
   const code = fact('errors.0.code')
   const isAboutNumber = [9, 10].includes(Number(code)) && /^recipients?$/.test(String(fact('errors.0.parameter')))

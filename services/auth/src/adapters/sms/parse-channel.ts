@@ -1,10 +1,10 @@
 import { apiError } from '../../errors.ts'
 import type { SmsChannel } from './gateway.ts'
 
-/** The gateways with WhatsApp. Decided from the settings: a request must not load a gateway to be refused. */
+/** Gateways with WhatsApp, listed here so that refusing a request loads no gateway. */
 const WITH_WHATSAPP: readonly string[] = ['twilio']
 
-/** The `channel` of a request, `sms` when it has none. Throws validation_failed for what no configured gateway has. */
+/** Parses `channel`, default `sms`; throws validation_failed if no configured gateway supports it. */
 export function parseChannel(sms: { providers: readonly string[] }, channel: string | undefined): SmsChannel {
   if (channel === undefined || channel === '' || channel === 'sms') return 'sms'
   if (channel === 'whatsapp' && sms.providers.some((name) => WITH_WHATSAPP.includes(name))) return 'whatsapp'

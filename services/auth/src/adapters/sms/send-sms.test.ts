@@ -4,25 +4,25 @@ import { join } from 'node:path'
 import { createLogger } from '@services/common/logger'
 import { PermanentFailure } from '@services/common/queue'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { type FarGateway, refusals, type SmsFarSide, startSmsGateways } from '../../../test/far-sides/sms-gateways.ts'
 import { smsConfig } from '../../../test/sms-config.ts'
+import { type FarGateway, refusals, type SmsUpstream, startSmsGateways } from '../../../test/upstreams/sms-gateways.ts'
 import { TemporaryFailure } from '../delivery-failures.ts'
 import { createSmsSender } from './send-sms.ts'
 
 const ALL = ['textlocal', 'vonage', 'twilio', 'messagebird', 'http'] as const
 const BROKEN = { status: 500, body: '' }
 
-let farSide: SmsFarSide
+let upstream: SmsUpstream
 beforeAll(async () => {
-  farSide = await startSmsGateways()
+  upstream = await startSmsGateways()
   folder = mkdtempSync(join(tmpdir(), 'send-sms-'))
 })
 afterEach(() => {
-  farSide.requests.length = 0
-  for (const gateway of ALL) farSide.behave(gateway)
+  upstream.requests.length = 0
+  for (const gateway of ALL) upstream.behave(gateway)
 })
 afterAll(async () => {
-  await farSide.close()
+  await upstream.close()
   rmSync(folder, { recursive: true })
 })
 
@@ -30,7 +30,7 @@ let folder: string
 let opened = 0
 
 function open(...gateways: FarGateway[]) {
-  const config = smsConfig({ ...farSide.settings(...gateways) })
+  const config = smsConfig({ ...upstream.settings(...gateways) })
   const file = join(folder, `${opened++}.log`)
   const sender = createSmsSender(config, createLogger({ name: 'test', level: 'info', file }))
   const send = (channel: 'sms' | 'whatsapp' = 'sms') =>
@@ -38,10 +38,10 @@ function open(...gateways: FarGateway[]) {
   return { sender, send, logged: () => readFileSync(file, 'utf8').split('\n').filter(Boolean) }
 }
 
-const asked = () => farSide.requests.map(({ gateway }) => gateway)
+const asked = () => upstream.requests.map(({ gateway }) => gateway)
 
 test('gateways are asked in the order of SMS_PROVIDER until one takes the message', async () => {
-  for (const gateway of ['textlocal', 'vonage', 'twilio'] as const) farSide.behave(gateway, BROKEN)
+  for (const gateway of ['textlocal', 'vonage', 'twilio'] as const) upstream.behave(gateway, BROKEN)
   expect(await open(...ALL).send()).toEqual({
     gateway: 'messagebird',
     providerMessageId: 'e8077d803532c0b5937c639b60216938',
@@ -50,19 +50,19 @@ test('gateways are asked in the order of SMS_PROVIDER until one takes the messag
 })
 
 test('a number that one gateway refuses is not tried at the next', async () => {
-  farSide.behave('vonage', refusals.vonage.barredNumber)
+  upstream.behave('vonage', refusals.vonage.barredNumber)
   await expect(open('vonage', 'twilio').send()).rejects.toThrow(PermanentFailure)
   expect(asked()).toEqual(['vonage'])
 })
 
 test('when all have failed, one bad moment among them is worth a retry; refusals of us alone are not', async () => {
   const { send } = open('vonage', 'textlocal')
-  farSide.behave('vonage', refusals.vonage.credentials)
-  farSide.behave('textlocal', BROKEN)
+  upstream.behave('vonage', refusals.vonage.credentials)
+  upstream.behave('textlocal', BROKEN)
   const mixed = await send().catch((error: Error) => error)
   expect(mixed).toBeInstanceOf(Error)
   expect(mixed).not.toBeInstanceOf(PermanentFailure)
-  farSide.behave('textlocal', refusals.textlocal.noCredit)
+  upstream.behave('textlocal', refusals.textlocal.noCredit)
   await expect(send()).rejects.toThrow(PermanentFailure)
 })
 
@@ -71,7 +71,7 @@ test('a WhatsApp message goes to gateways that have the channel, and nowhere wit
   expect(sender.supports('whatsapp')).toBe(true)
   expect(await send('whatsapp')).toMatchObject({ gateway: 'twilio' })
   expect(asked()).toEqual(['twilio'])
-  expect(farSide.messages.at(-1)).toMatchObject({ to: '4915100000001', channel: 'whatsapp' })
+  expect(upstream.messages.at(-1)).toMatchObject({ to: '4915100000001', channel: 'whatsapp' })
   const without = open('vonage')
   expect(without.sender.supports('whatsapp')).toBe(false)
   await expect(without.send('whatsapp')).rejects.toThrow(TemporaryFailure)
@@ -83,8 +83,8 @@ test('without any gateway a message is left to a worker that has one', async () 
 })
 
 test('each try is one log line that names the gateway and neither number nor code nor secret', async () => {
-  farSide.behave('vonage', refusals.vonage.credentials)
-  farSide.behave('textlocal', { status: 500, body: 'no route to 4915100000001: Your code is 123456' })
+  upstream.behave('vonage', refusals.vonage.credentials)
+  upstream.behave('textlocal', { status: 500, body: 'no route to 4915100000001: Your code is 123456' })
   const { send, logged } = open('vonage', 'textlocal', 'twilio')
   await send()
   await expect.poll(() => logged().length).toBe(3)

@@ -16,15 +16,14 @@ export interface SentSms {
 
 export interface SmsSender {
   /**
-   * Hands a message to the first gateway that takes it. Throws PermanentFailure when the number is refused, or when every
-   * gateway refuses us; another Error when a later try may do.
+   * Hands a message to the first gateway that accepts it. Throws PermanentFailure if the number or every gateway
+   * refuses it; another Error if a later attempt may succeed.
    */
   send(message: SmsMessage): Promise<SentSms>
-  /** Whether any configured gateway has this channel. */
   supports(channel: SmsChannel): boolean
 }
 
-/** The gateways of SMS_PROVIDER, tried in its order; without any, messages are left to workers of instances that have one. */
+/** Tries the gateways of SMS_PROVIDER in order; without any, messages wait for a worker that has one. */
 export function createSmsSender(settings: Config['sms'], log: Logger): SmsSender {
   const gateways = settings.providers.map((name) => openGateway(name, settings))
   return {
@@ -42,7 +41,7 @@ async function tryInTurn(gateways: SmsGateway[], message: SmsMessage, log: Logge
   for (const gateway of gateways) {
     try {
       const { providerMessageId } = await gateway.send(message)
-      log.info({ gateway: gateway.name, providerMessageId }, 'SMS taken over by the gateway')
+      log.info({ gateway: gateway.name, providerMessageId }, 'SMS accepted by the gateway')
       return { gateway: gateway.name, providerMessageId }
     } catch (error) {
       const failure = error as Error
@@ -52,16 +51,16 @@ async function tryInTurn(gateways: SmsGateway[], message: SmsMessage, log: Logge
     }
   }
   const text = failures.map(({ message }) => message).join('; ')
-  // Asking again with credentials that were refused helps nobody, and some gateways lock accounts for it.
+  // Repeating refused credentials is pointless, and some gateways lock accounts for it.
   throw failures.every((failure) => failure instanceof GatewayRefusal)
     ? new PermanentFailure(text)
     : new TemporaryFailure(text)
 }
 
-/** A gateway that refuses us is the operator's business; a bad number or moment is not. */
+/** A refusal by the gateway needs the operator; a bad number or a temporary failure does not. */
 function logFailure(log: Logger, gateway: string, failure: Error): void {
   const facts = { gateway, reason: failure.message }
-  if (failure instanceof GatewayRefusal) log.error(facts, 'SMS gateway refused us')
+  if (failure instanceof GatewayRefusal) log.error(facts, 'SMS gateway refused the message')
   else log.warn(facts, failure instanceof PermanentFailure ? 'SMS gateway refused the number' : 'SMS gateway failed')
 }
 

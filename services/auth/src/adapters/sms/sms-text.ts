@@ -1,9 +1,9 @@
-/** A message of 1,600 characters is split into ten; gateways refuse longer ones. */
+/** Gateways split 1,600 characters into ten messages and refuse longer texts. */
 const MAX_TEMPLATE_CHARACTERS = 1_500
 
 const PLACEHOLDER = /\{\{-?\s*\.([A-Za-z]+)\s*-?\}\}/g
 
-/** Fills in `{{ .Name }}`; templates are checked at start, so every name is known. */
+/** Fills in `{{ .Name }}`; names are checked at start. */
 export function fillIn(
   template: string,
   variables: Record<string, string>,
@@ -12,7 +12,7 @@ export function fillIn(
   return template.replaceAll(PLACEHOLDER, (_match, name: string) => escapeValue(variables[name] ?? ''))
 }
 
-/** The names a template uses. Throws an Error for braces that are no placeholder and for names not in `known`. */
+/** Names of a template. Throws an Error for an unknown name, and for braces that are not a placeholder. */
 export function variablesOf(template: string, known: readonly string[]): Set<string> {
   const names = new Set([...template.matchAll(PLACEHOLDER)].map(([, name]) => name as string))
   const isKnown = [...names].every((name) => known.includes(name))
@@ -22,7 +22,7 @@ export function variablesOf(template: string, known: readonly string[]): Set<str
   return names
 }
 
-/** SMS_TEMPLATE, as it is written; a text without its code helps nobody. */
+/** Checks SMS_TEMPLATE: a text without the code is useless. */
 export function parseSmsTemplate(template: string): string {
   if (!variablesOf(template, ['Code']).has('Code')) throw new Error('must contain {{ .Code }}')
   if (template.length > MAX_TEMPLATE_CHARACTERS)

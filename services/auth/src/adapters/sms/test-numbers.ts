@@ -1,22 +1,22 @@
-/** Numbers of the operator's own tests: nothing is ever sent to them, and their code is always the same. */
+/** Numbers of the operator's own tests, with fixed codes; nothing is ever sent to them. */
 export interface TestNumbers {
-  /** Code by number (digits, no `+`). */
+  /** Codes by number (digits without `+`). */
   codes: ReadonlyMap<string, string>
   validUntil: Date | undefined
 }
 
 /**
- * The fixed code of a number, or undefined for every other number and after `validUntil`. For a number that has one
- * nothing is sent and no limit is counted; the gap between two codes still holds.
+ * Fixed code of a number; undefined for others and after `validUntil`. Such a number bypasses sending and limits, but
+ * not the gap between codes.
  */
 export function testCodeOf({ codes, validUntil }: TestNumbers, phone: string, now: Date): string | undefined {
   return validUntil && now > validUntil ? undefined : codes.get(phone)
 }
 
-/** What the caller gets as the id of a message that was never sent. */
+/** Message id in answers for test numbers. */
 export const TEST_MESSAGE_ID = 'test-otp'
 
-/** `phone:code,phone:code`; `+` and spaces in numbers are dropped. */
+/** Parses `phone:code,phone:code`; drops `+` and blanks. */
 export function parseTestNumbers(text: string): ReadonlyMap<string, string> {
   const pairs = text
     .split(',')
@@ -31,7 +31,7 @@ export function parseTestNumbers(text: string): ReadonlyMap<string, string> {
   )
 }
 
-/** A moment as RFC 3339 writes it; JavaScript alone would also take `1` or `May`. */
+/** Parses an RFC 3339 time; JavaScript alone would also accept `1` or `May`. */
 export function parseMoment(text: string): Date {
   const moment = new Date(text)
   const isRfc3339 = /^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/.test(text)

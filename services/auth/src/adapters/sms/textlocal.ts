@@ -8,7 +8,7 @@ export interface TextLocalSettings {
   sender: string
 }
 
-/** https://api.textlocal.in/docs: invalid number format; no valid numbers. All others are about us or the text. */
+/** https://api.textlocal.in/docs: invalid number format; no valid numbers. Other codes concern us or the text. */
 const NUMBER_REFUSED = ['32', '51']
 
 export function createTextLocalGateway(settings: TextLocalSettings, timeoutSeconds: number): SmsGateway {
@@ -35,7 +35,7 @@ export function createTextLocalGateway(settings: TextLocalSettings, timeoutSecon
   }
 }
 
-/** The message's id. Refusals come with HTTP 200; the list of errors can be empty. */
+/** Returns the message's id. Refusals come with HTTP 200; the list of errors may be empty. */
 function readAnswer({ status, text }: GatewayAnswer): string | undefined {
   const fact = jsonAnswer(text)
   const outcome = fact('status')

@@ -15,25 +15,25 @@ export interface TwilioSettings {
   url: string
   accountSid: string
   authToken: string
-  /** A messaging service (`MG…`), a number or an alphanumeric sender. */
+  /** Messaging service (`MG…`), number or alphanumeric sender. */
   sender: string
-  /** WhatsApp only: an approved content template whose variable "1" is the code. */
+  /** Approved content template for WhatsApp; its variable "1" is the code. */
   contentSid: string | undefined
 }
 
 /**
- * Codes of https://www.twilio.com/docs/api/errors that are about the recipient: not a number, a short code, the sender
- * itself, a premium number, opted out, not mobile, a landline; and two of WhatsApp. All others are about us or the moment.
+ * Codes of https://www.twilio.com/docs/api/errors about the recipient: not a number, a short code, the sender itself, a
+ * premium number, opted out, not mobile, a landline; two of WhatsApp. Others concern us or are temporary.
  */
 const NUMBER_REFUSED = new Set([21211, 21217, 21265, 21266, 21268, 21610, 21614, 21635, 63003, 63024])
 
-/** Accepted and yet not: the status of a message that fails at once. */
+/** Statuses of accepted messages that failed at once. */
 const FAILED_STATUSES = ['failed', 'undelivered']
 
 /**
- * Twilio's messages through its SDK, which makes the request and reads the answer; the exchange itself is ours, because
- * the SDK's follows proxy variables and logs to the console, and cannot be pointed elsewhere. The SDK is loaded with the
- * first message: it is 33 MiB that an idle service does not need.
+ * Sends through Twilio's SDK, which builds the request and reads the answer. The HTTP exchange is ours: the SDK's
+ * follows proxy variables, logs to the console and cannot be pointed elsewhere. It is loaded with the first message,
+ * because it takes 33 MiB that an idle service does not need.
  */
 export function createTwilioGateway(settings: TwilioSettings, timeoutSeconds: number): SmsGateway {
   let client: Promise<Twilio> | undefined
@@ -43,7 +43,7 @@ export function createTwilioGateway(settings: TwilioSettings, timeoutSeconds: nu
     async send(message) {
       client ??= openClient(settings, timeoutSeconds)
       const { sid, status, errorCode } = await create(await client, messageFields(settings, message))
-      if (!sid) throw new Error('twilio: the answer is not one of its own')
+      if (!sid) throw new Error('twilio: the answer has an unknown format')
       if (FAILED_STATUSES.includes(status)) throw failureOfCode(200, errorCode) ?? new Error('twilio: failed at once')
       return { providerMessageId: messageIdFrom(sid) }
     },
@@ -69,7 +69,7 @@ function messageFields({ sender, contentSid }: TwilioSettings, { to, text, code,
 async function openClient({ url, accountSid, authToken }: TwilioSettings, timeoutSeconds: number): Promise<Twilio> {
   const { default: twilio } = await import('twilio')
   const httpClient = { request: (request: SdkRequest) => exchange(url, timeoutSeconds, request) }
-  // The SDK's type is its own client class; it calls nothing but `request`.
+  // The SDK declares its own client class, but calls nothing except `request`.
   return twilio(accountSid, authToken, { httpClient: httpClient as never })
 }
 
@@ -94,7 +94,7 @@ async function exchange(base: string, timeoutSeconds: number, request: SdkReques
   return { statusCode: answer.status, body: bodyOf(answer), headers: {} }
 }
 
-/** The SDK throws for a success it cannot parse, and for a failure that is JSON but no object. */
+/** The SDK throws for a success that it cannot parse, and for a failure whose JSON is not an object. */
 function bodyOf({ text }: GatewayAnswer): object {
   try {
     const body: unknown = JSON.parse(text)
@@ -104,7 +104,7 @@ function bodyOf({ text }: GatewayAnswer): object {
   }
 }
 
-/** The SDK's errors carry status and code; ours, from the exchange, are safe as they are. */
+/** The SDK's errors carry status and code; ours, from the exchange, are fit for the log. */
 function toFailure(error: unknown): Error {
   const { status, code } = error as { status?: number; code?: number }
   if (typeof status !== 'number') {

@@ -11,7 +11,7 @@ export interface VonageSettings {
 
 /** https://developer.vonage.com/en/api-errors/sms: no such number; no network for it; barred; no longer in use. */
 const NUMBER_REFUSED = ['3', '6', '7', '33']
-/** Too fast; an error of theirs; too many connections. All others are about credentials, credit or sender. */
+/** Throttled; internal error; too many connections. Other codes concern credentials, credit or sender. */
 const PASSING = ['1', '5', '10']
 
 export function createVonageGateway(settings: VonageSettings, timeoutSeconds: number): SmsGateway {
@@ -39,7 +39,7 @@ export function createVonageGateway(settings: VonageSettings, timeoutSeconds: nu
   }
 }
 
-/** The first part's id. Refusals come with HTTP 200 and a status of their own, a string. */
+/** Returns the first part's id. Refusals come with HTTP 200 and a status of their own, a string. */
 function readAnswer({ status, text }: GatewayAnswer): string | undefined {
   const fact = jsonAnswer(text)
   const code = fact('messages.0.status')

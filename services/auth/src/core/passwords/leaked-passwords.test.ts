@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { PATIENCE_MS } from '@services/common/testing/patience'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { FAILURES, type FarSide, startFarSide, text } from '../../../test/far-side.ts'
 import { startTestService, type TestService } from '../../../test/service.ts'
+import { FAILURES, startUpstream, text, type Upstream } from '../../../test/upstream.ts'
 import { createLeakedPasswords } from './leaked-passwords.ts'
 
 const password = 'correct horse'
@@ -11,12 +11,12 @@ const OTHERS = ['0018A45C4D1DEF81644B54AB7F969B88D65:3', '00D4F6E8FA6EECAD2A3AA4
 const rows = (...lines: string[]) => text([...OTHERS, ...lines].join('\r\n'))
 const LEAKED = rows(`${SUFFIX}:4711`)
 const UNKNOWN = rows()
-let list: FarSide
+let list: Upstream
 let service: TestService
 let strict: TestService
 
 beforeAll(async () => {
-  list = await startFarSide(UNKNOWN)
+  list = await startUpstream(UNKNOWN)
   const settings = { AUTH_PASSWORD_HIBP_ENABLED: 'true', AUTH_PASSWORD_HIBP_URL: list.url }
   ;[service, strict] = await Promise.all([
     startTestService(settings),

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { startSmsGateways } from '../../../test/far-sides/sms-gateways.ts'
 import { codeIn, linkPath, queryOf, startImpatient, startTestService, type TestService } from '../../../test/service.ts'
 import { SMS_GATEWAY } from '../../../test/sms-config.ts'
+import { startSmsGateways } from '../../../test/upstreams/sms-gateways.ts'
 
 const password = 'correct horse'
 const LARGE = { large: 'x'.repeat(20_000) }

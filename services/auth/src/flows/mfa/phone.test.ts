@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type SmsFarSide, startSmsGateways } from '../../../test/far-sides/sms-gateways.ts'
 import { claimsOf, signInAgain } from '../../../test/second-factors.ts'
 import { type SignedIn, startTestService, type TestService, toSignedIn } from '../../../test/service.ts'
+import { type SmsUpstream, startSmsGateways } from '../../../test/upstreams/sms-gateways.ts'
 
 let service: TestService
-let gateways: SmsFarSide
+let gateways: SmsUpstream
 
 beforeAll(async () => {
   gateways = await startSmsGateways()

@@ -1,6 +1,6 @@
 import type { ApiError } from '@services/common/errors'
-import { fitsAddress } from '../../adapters/providers/far-side.ts'
 import type { SignedIn } from '../../adapters/providers/sign-in-client.ts'
+import { fitsAddress } from '../../adapters/providers/upstream.ts'
 import { ERROR_NAMES, sessionParameters } from '../../core/redirects/redirect-parameters.ts'
 import { withFragment, withQuery } from '../../core/redirects/redirect-url.ts'
 import type { SessionBody } from '../../core/sessions/answer-session.ts'

@@ -1,4 +1,4 @@
-import { badRequest } from '../../adapters/providers/id-token-refusal.ts'
+import { badRequest } from '../../adapters/providers/readable-id-token.ts'
 import { type AuditLog, pendingAudit } from '../../core/audit/audit.ts'
 import { signInExternally } from '../../core/identities/external-sign-in.ts'
 import type { SessionBody } from '../../core/sessions/answer-session.ts'

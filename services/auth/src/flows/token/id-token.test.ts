@@ -139,7 +139,7 @@ describe('refused is', () => {
   test('a provider that is off, before the token is looked at, and one that has none', async () => {
     expect(await grant({ provider: 'facebook', id_token: 'x' })).toMatchObject({
       status: 400,
-      body: { error_code: 'provider_disabled' },
+      body: { error_code: 'provider_disabled', msg: 'Provider "facebook" is not enabled' },
     })
     const off = await startTestService({ AUTH_WORKERS_ENABLED: 'false' })
     const { body } = await off.post('/token?grant_type=id_token', { provider: 'google', id_token: 'x' })

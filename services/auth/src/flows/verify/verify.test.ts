@@ -139,7 +139,7 @@ describe('where links open a page, a scanner at the mailbox proves nothing', () 
     const email = 'scanned-upgrade@example.com'
     expect((await service.put('/user', { email, password }, auth)).status).toBe(200)
     const mail = await service.mailbox.waitFor(email)
-    expect(mail.text).toContain('whoever is signed in to that account stays signed in')
+    expect(mail.text).toContain('a person already signed in to that account stays signed in')
     await scan(service, linkPath(mail.text))
     expect((await service.get('/user', auth)).body).toMatchObject({ is_anonymous: true, email: '' })
     expect((await service.post('/token?grant_type=password', { email, password })).status).toBe(400)

@@ -28,8 +28,8 @@ export async function postponeTranscode(
   await db.transaction().execute(async (trx) => {
     const locked = await lockProcessing(trx, source.id)
     if (!locked) return
-    const share = shareOf(locked.token_id)
-    await queue.send(trx, TRANSCODE_QUEUE.name, job.data, { afterSeconds, share, inPlaceOf: job.id })
+    const tenant = shareOf(locked.token_id)
+    await queue.send(trx, TRANSCODE_QUEUE.name, job.data, { afterSeconds, tenant, inPlaceOf: job.id })
   })
   log.error({ err, sourceId: source.id, afterSeconds }, 'transcode postponed: disk full or storage unavailable')
   return true

@@ -1,6 +1,6 @@
 import type { MailWords, Words } from './mail-words.ts'
 
-/** A built-in mail as templates, in both forms. */
+/** Templates of a built-in mail. */
 export interface MailSource {
   subject: string
   html: string
@@ -16,8 +16,9 @@ export const builtInMail = (locale: string, words: MailWords, { linkHint }: Word
 const FONT = "-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif"
 
 /**
- * A table layout with inline styles, because mail readers drop style sheets; the one style block only adds dark colours
- * where it is understood. Outlook does not know max-width, so it gets a table of that width around. The link is shown as text too, for readers that block buttons.
+ * A table layout with inline styles, because mail readers drop style sheets; the style block only adds dark colours.
+ * Outlook ignores max-width, so a table of that width surrounds the card. The link is repeated as text for readers that
+ * block buttons.
  */
 function htmlOf(locale: string, { heading, text, button, code, footer }: MailWords, linkHint: string): string {
   return `<!doctype html>
@@ -63,7 +64,7 @@ const buttonOf = (
 </td></tr></table>
 `
 
-/** The mail of a link that a later one has replaced has no code any more. */
+/** A link that a newer one replaced has no code. */
 const codeOf = (
   label: string,
 ) => `{{ if .Token }}<p class="quiet" style="margin:24px 0 6px;font-size:14px;color:#5b6773">${label}:</p>
@@ -75,7 +76,7 @@ const linkOf = (
 ) => `<p class="quiet" style="margin:24px 0 0;font-size:13px;line-height:1.5;color:#5b6773">${hint}<br><a href="{{ .ConfirmationURL }}" style="color:#2457d6;word-break:break-all">{{ .ConfirmationURL }}</a></p>
 `
 
-/** What to do when it was not you is the point of a notification, and small print elsewhere. */
+/** Notifications exist for their footer; in other mails it is small print. */
 const footerOf = (footer: string, isThePoint: boolean) =>
   isThePoint
     ? `<p style="margin:16px 0 0;font-size:16px;line-height:1.5;color:#16202c;word-break:break-word">${footer}</p>`

@@ -1,18 +1,17 @@
 import type { LinkType, MailKind } from '../kinds.ts'
 
-/** The words of one built-in mail; all are templates, with the variables of the kind. */
+/** Words of one built-in mail; each is a template with the variables of its kind. */
 export interface MailWords {
   subject: string
   heading: string
   text: string
-  /** Of mails with a link. */
   button?: string
-  /** Before the code, of mails with one; ends without a colon. */
+  /** Label of the code, without a colon. */
   code?: string
   footer: string
 }
 
-/** The words of the page between a link and its effect; plain text, in which `{site}` is the host of the site. */
+/** Plain text of the page between a link and its effect; `{site}` is the host of the site. */
 export interface PageWords {
   heading: string
   text: string
@@ -21,10 +20,10 @@ export interface PageWords {
 
 export interface Words {
   mails: Record<MailKind, MailWords>
-  /** Of the confirmation page, by what the link does; `email` may do any of it. */
+  /** Confirmation page by link type; an `email` link may have any effect. */
   pages: Record<LinkType | 'email', PageWords>
-  /** Page before an account at a provider is linked; `{provider}` is its name, `{account}` one of the two below. */
+  /** Page shown before linking; `{provider}` is the provider's name, `{account}` either `account` or `guest`. */
   linking: PageWords & { account: string; guest: string }
-  /** Before the link that is shown as text too. */
+  /** Introduces the link that is repeated as text. */
   linkHint: string
 }

@@ -3,34 +3,33 @@ import type { MailWords, Words } from './mail-words.ts'
 
 const code = 'Or enter this code'
 const site = '{{ .SiteURL }}'
-const notYou = `If this was not you, reset your password at ${site} right away: somebody else may be using your account.`
+const notYou = `If this was not you, reset your password at ${site} right away: another person may be using your account.`
 
-/** The names of second factors as people know them. */
 const factor =
   '{{ if eq .FactorType "totp" }}an authenticator app{{ else if eq .FactorType "phone" }}a phone number{{ else if eq .FactorType "webauthn" }}a security key{{ else }}{{ .FactorType }}{{ end }}'
 
-/** An address and a number are no names of services. */
+/** `phone` and `email` are not names of services. */
 const provider =
   '{{ if eq .Provider "phone" }}a phone number{{ else if eq .Provider "email" }}an email address{{ else }}{{ .Provider }}{{ end }}'
 
 const mails = {
   invite: {
     heading: 'You have been invited',
-    text: `Somebody invited you to create an account at ${site}.`,
+    text: `You have been invited to create an account at ${site}.`,
     button: 'Accept the invitation',
     code,
     footer: 'If you did not expect this invitation, you can ignore this mail.',
   },
   confirmation: {
     heading: 'Confirm your email address',
-    text: `Welcome! Confirm {{ .Email }} to finish creating your account at ${site}.{{ if eq .Password "chosen" }} The account was registered with a password. Do not confirm if you did not choose it: whoever did could sign in with it.{{ else if eq .Password "dropped" }} More than one password was given for this address, so none is set: choose one after confirming.{{ end }}`,
+    text: `Welcome! Confirm {{ .Email }} to finish creating your account at ${site}.{{ if eq .Password "chosen" }} The account was registered with a password. Do not confirm if you did not choose it: the person who did could sign in with it.{{ else if eq .Password "dropped" }} More than one password was given for this address, so none is set: choose one after confirming.{{ end }}`,
     button: 'Confirm email address',
     code,
     footer: 'If you did not create an account, you can ignore this mail.',
   },
   recovery: {
     heading: 'Reset your password',
-    text: `Somebody, we hope you, asked to reset the password of {{ .Email }} at ${site}.`,
+    text: `We received a request, hopefully from you, to reset the password of {{ .Email }} at ${site}.`,
     button: 'Reset password',
     code,
     footer: 'If it was not you, you can ignore this mail: your password stays as it is.',
@@ -40,12 +39,12 @@ const mails = {
     text: `Use this button to sign in to ${site} as {{ .Email }}. It works once.`,
     button: 'Sign in',
     code,
-    footer: 'If you did not ask to sign in, you can ignore this mail. Do not pass link or code on to anybody.',
+    footer: 'If you did not ask to sign in, you can ignore this mail. Do not share the link or the code.',
   },
   email_change: {
     heading: 'Confirm your new email address',
-    // An account that has no address yet is shown the new one for both.
-    text: `{{ if eq .Email .NewEmail }}{{ .NewEmail }} is to become the address of your account at ${site}.{{ else }}The address of your account at ${site} is to change from {{ .Email }} to {{ .NewEmail }}.{{ end }} Confirm only if you asked for this yourself: whoever is signed in to that account stays signed in and can use {{ .NewEmail }} to sign in and to reset its password.`,
+    // An account without an address is shown the new one for both.
+    text: `{{ if eq .Email .NewEmail }}{{ .NewEmail }} is to become the address of your account at ${site}.{{ else }}The address of your account at ${site} is to change from {{ .Email }} to {{ .NewEmail }}.{{ end }} Confirm only if you asked for this yourself: a person already signed in to that account stays signed in and can use {{ .NewEmail }} to sign in and to reset its password.`,
     button: 'Confirm the change',
     code,
     footer:
@@ -55,7 +54,7 @@ const mails = {
     heading: 'Your verification code',
     text: `Enter this code at ${site} to confirm that it is you.`,
     code: 'Your code',
-    footer: 'If you did not ask for a code, somebody else may be signed in to your account: change your password.',
+    footer: 'If you did not ask for a code, another person may be signed in to your account: change your password.',
   },
   password_changed_notification: {
     heading: 'Your password was changed',
@@ -65,7 +64,7 @@ const mails = {
   email_changed_notification: {
     heading: 'Your email address was changed',
     text: `The email address of your account at ${site} has just been changed from {{ .OldEmail }} to {{ .Email }}. Mails about the account go to the new address from now on.`,
-    footer: `If this was not you, somebody else may be using your account: contact the people who run ${site} right away.`,
+    footer: `If this was not you, another person may be using your account: contact the people who run ${site} right away.`,
   },
   phone_changed_notification: {
     heading: 'Your phone number was changed',
@@ -94,7 +93,7 @@ const mails = {
   },
   mfa_recovery_code_used_notification: {
     heading: 'A recovery code was used',
-    text: `Somebody, we hope you, has just verified a sign-in to your account {{ .Email }} at ${site} with a recovery code. Codes left: {{ .Remaining }}.`,
+    text: `A recovery code, hopefully used by you, has just verified a sign-in to your account {{ .Email }} at ${site}. Codes left: {{ .Remaining }}.`,
     footer: notYou,
   },
 } satisfies Record<keyof typeof MAIL_KINDS, Omit<MailWords, 'subject'>>
@@ -134,7 +133,7 @@ const pages: Words['pages'] = {
   },
 }
 
-/** Subjects are those of the specification. */
+/** Subjects come from the specification. */
 const withSubjects = Object.entries(MAIL_KINDS).map(([kind, { subject }]) => [
   kind,
   { subject, ...mails[kind as keyof typeof mails] },
@@ -145,7 +144,7 @@ export const ENGLISH: Words = {
   pages,
   linking: {
     heading: 'Link an account?',
-    text: `The account that you use at {provider} next becomes a way in to {account} at {site}. Continue only if that is your own account and you have just asked for this there. Otherwise close this page: your sign-in would belong to an account of somebody else.`,
+    text: `The account that you use at {provider} next becomes a way in to {account} at {site}. Continue only if that is your own account and you have just asked for this there. Otherwise close this page: your sign-in would belong to another person's account.`,
     account: 'the account {address}',
     guest: 'a guest account without an address',
     button: 'Link my account',

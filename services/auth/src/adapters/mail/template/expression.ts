@@ -2,7 +2,7 @@ import { FUNCTIONS } from './functions.ts'
 import type { Token } from './scan.ts'
 import type { TemplateError } from './template-error.ts'
 
-/** What an action computes; pipelines are calls whose last argument is what came through the pipe. */
+/** Value of an action; the value piped into a call is its last argument. */
 export type Expression =
   | { kind: 'dot' }
   | { kind: 'variable'; name: string }
@@ -10,18 +10,18 @@ export type Expression =
   | { kind: 'field'; of: Expression; name: string }
   | { kind: 'call'; name: string; arguments: Expression[] }
 
-/** Position in an action's tokens; `fail` makes the error for the token that is next. */
+/** Position in an action's tokens; `fail` makes the error for the next token. */
 export interface Cursor {
   tokens: readonly Token[]
   next: number
-  /** Names that `$x` may have here. */
+  /** Variables in scope, as `$x`. */
   variables: readonly string[]
-  /** Every field name met, for the check whether a mail carries its link or code. */
+  /** Names of all fields seen, to check that a mail carries its link or code. */
   fields: Set<string>
   fail(expected: string, at?: Token): TemplateError
 }
 
-/** Parentheses within parentheses: deeper ones are an attack on the stack. */
+/** Deeper parentheses are an attack on the stack. */
 const MAX_DEPTH = 50
 
 export function parsePipeline(cursor: Cursor, depth = 0): Expression {

@@ -1,6 +1,5 @@
 import { escapeHtml } from '@services/common/html'
-import { escapeScriptText, percentEncode } from './escape.ts'
-import { ENCODED, fieldOf, isEncoded, isTrue, toText } from './values.ts'
+import { ENCODED, fieldOf, isEncoded, isTrue, percentEncode, toText } from './values.ts'
 
 export interface TemplateFunction {
   least: number
@@ -8,7 +7,7 @@ export interface TemplateFunction {
   call(values: unknown[], mode: 'html' | 'text'): unknown
 }
 
-/** The functions a template may call, with the number of their arguments. None fails: what makes no sense is empty. */
+/** Functions of templates with the number of their arguments. None fails: a meaningless call yields an empty value. */
 export const FUNCTIONS: Record<string, TemplateFunction> = {
   and: { least: 1, most: 100, call: (values) => firstOrLast(values, (value) => !isTrue(value)) },
   or: { least: 1, most: 100, call: (values) => firstOrLast(values, isTrue) },
@@ -25,7 +24,7 @@ export const FUNCTIONS: Record<string, TemplateFunction> = {
   print: { least: 0, most: 100, call: (values) => values.map((value) => toText(value)).join('') },
   println: { least: 0, most: 100, call: (values) => `${values.map((value) => toText(value)).join(' ')}\n` },
   printf: { least: 1, most: 100, call: ([format, ...values]) => printf(toText(format), values) },
-  // HTML templates escape by context anyway; escaping twice would show entities.
+  // HTML templates escape all output; escaping twice would show entities.
   html: { least: 1, most: 1, call: ([value], mode) => (mode === 'html' ? value : escapeHtml(toText(value))) },
   js: { least: 1, most: 1, call: ([value]) => escapeScriptText(toText(value)) },
   urlquery: {
@@ -35,12 +34,16 @@ export const FUNCTIONS: Record<string, TemplateFunction> = {
   },
 }
 
+/** Everything but letters and digits as \uXXXX, which scripts and JSON understand inside quotes. */
+const escapeScriptText = (text: string): string =>
+  text.replaceAll(/[^A-Za-z0-9]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
 function firstOrLast(values: unknown[], isWanted: (value: unknown) => boolean): unknown {
   const index = values.findIndex(isWanted)
   return values.at(index)
 }
 
-/** Order of two values of one kind; undefined when they cannot be compared. */
+/** Order of two values of one type; undefined if they cannot be compared. */
 function compare(a: unknown, b: unknown): number | undefined {
   const [left, right] = [isEncoded(a) ? a[ENCODED] : (a ?? undefined), isEncoded(b) ? b[ENCODED] : (b ?? undefined)]
   if (left === right) return 0
@@ -54,7 +57,7 @@ function lengthOf(value: unknown): number {
   return typeof value === 'object' && value !== null ? Object.keys(value).length : 0
 }
 
-/** Part of a text or list, between two places; one that is no place of it is its beginning or end. */
+/** Part of a text or list; an index outside of it is its beginning or end. */
 function sliceOf(value: unknown, from: unknown = 0, to?: unknown): unknown {
   if (typeof value !== 'string' && !Array.isArray(value)) return undefined
   const place = (index: unknown) => (typeof index === 'number' ? Math.max(0, index) : 0)
@@ -64,7 +67,7 @@ function sliceOf(value: unknown, from: unknown = 0, to?: unknown): unknown {
 const at = (value: unknown, key: unknown) =>
   Array.isArray(value) ? value[typeof key === 'number' ? key : -1] : fieldOf(value, toText(key))
 
-/** `%s %v %d %q %t %f %.2f %%`; what is missing is empty, an unknown verb stays as it is written. */
+/** `%s %v %d %q %t %f %.2f %%`; a missing value is empty, an unknown verb stays as written. */
 function printf(format: string, values: unknown[]): string {
   let next = 0
   return format.replaceAll(/%(\.\d{1,2})?([svdqtf%])/g, (_match, digits: string | undefined, verb: string) => {

@@ -4,12 +4,12 @@ import { syntaxError } from './template-error.ts'
 
 export type Node =
   | { kind: 'text'; text: string }
-  | { kind: 'output'; value: Expression }
+  | { kind: 'output'; value: Expression; at: number }
   | { kind: 'assign'; name: string; isNew: boolean; value: Expression }
   | { kind: 'if' | 'with'; name: string | undefined; value: Expression; body: Node[]; otherwise: Node[] }
   | { kind: 'range'; names: string[]; value: Expression; body: Node[]; otherwise: Node[] }
 
-/** Blocks within blocks: deeper ones are an attack on the stack. */
+/** Deeper blocks are an attack on the stack. */
 const MAX_DEPTH = 50
 
 interface Parser {
@@ -20,14 +20,14 @@ interface Parser {
   fields: Set<string>
 }
 
-/** The tree of a template, and the names of all fields it mentions. Throws a TemplateError that names the line. */
+/** Parses a template to a tree and the names of its fields. Throws a TemplateError that names the line. */
 export function parseTemplate(source: string): { nodes: Node[]; fields: ReadonlySet<string> } {
   const parser: Parser = { source, pieces: splitSource(source), next: 0, variables: ['$'], fields: new Set() }
   const { nodes } = parseBody(parser, undefined, 0)
   return { nodes, fields: parser.fields }
 }
 
-/** Up to `{{ end }}` or `{{ else … }}` of the block that begins at `opening`; to the end of the source without one. */
+/** Parses up to `{{ end }}` or `{{ else … }}` of the block opened at `opening`, or to the end of the source. */
 function parseBody(parser: Parser, opening: Piece | undefined, depth: number): { nodes: Node[]; end?: Cursor } {
   const nodes: Node[] = []
   for (let piece = parser.pieces[parser.next++]; piece; piece = parser.pieces[parser.next++]) {
@@ -41,7 +41,7 @@ function parseBody(parser: Parser, opening: Piece | undefined, depth: number): {
       if (!opening) throw cursor.fail(`expected {{ if }}, {{ range }} or {{ with }} before {{ ${word} }}`)
       return { nodes, end: cursor }
     }
-    nodes.push(isBlock(word) ? parseBlock(parser, cursor, word, piece, depth) : parseAction(parser, cursor))
+    nodes.push(isBlock(word) ? parseBlock(parser, cursor, word, piece, depth) : parseAction(parser, cursor, piece))
   }
   if (opening) throw syntaxError(parser.source, opening.at, 'expected {{ end }} for this block')
   return { nodes }
@@ -61,10 +61,10 @@ function cursorAt(parser: Parser, piece: Piece): Cursor {
   return cursor
 }
 
-function parseAction(parser: Parser, cursor: Cursor): Node {
+function parseAction(parser: Parser, cursor: Cursor, { at }: Piece): Node {
   const [name, sign] = cursor.tokens
   const assigns = name?.kind === 'variable' && (sign?.text === ':=' || sign?.text === '=')
-  if (!assigns) return { kind: 'output', value: parseWhole(cursor) }
+  if (!assigns) return { kind: 'output', value: parseWhole(cursor), at }
   const isNew = sign.text === ':='
   if (!isNew && !parser.variables.includes(name.text)) {
     throw cursor.fail(`expected ${name.text} to be set before, with {{ ${name.text} := … }}`)

@@ -1,13 +1,13 @@
 import { syntaxError } from './template-error.ts'
 
-/** A stretch of literal text, or what stands between `{{` and `}}`; `at` is its offset in the source. */
+/** Literal text, or the inside of `{{ … }}`; `at` is its offset in the source. */
 export interface Piece {
   kind: 'text' | 'action'
   text: string
   at: number
 }
 
-/** What an action is made of. `isApart`: blanks stand before it, so that `$ .A` is two values and `$.A` one. */
+/** Token of an action. `isApart`: blanks precede it, so that `$ .A` is two values and `$.A` one. */
 export interface Token {
   kind: 'string' | 'number' | 'field' | 'variable' | 'word' | 'sign'
   text: string
@@ -15,7 +15,7 @@ export interface Token {
   isApart: boolean
 }
 
-/** Splits at `{{ … }}`. `{{-` and `-}}` take away the blanks before and after; comments vanish. */
+/** Splits a source at `{{ … }}`. `{{-` and `-}}` remove the blanks before and after; comments vanish. */
 export function splitSource(source: string): Piece[] {
   const pieces: Piece[] = []
   let at = 0
@@ -70,7 +70,7 @@ function readAction(source: string, at: number, open: number) {
 const TOKEN =
   /(?<string>"(?:[^"\\]|\\.)*"|`[^`]*`)|(?<number>[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|(?<field>\.[\p{L}_][\p{L}\p{N}_]*)|(?<variable>\$[\p{L}\p{N}_]*)|(?<word>[\p{L}_][\p{L}\p{N}_]*)|(?<sign>:=|[=|(),.])/uy
 
-/** The tokens of one action; throws a TemplateError at a character that begins none. */
+/** Splits an action into tokens; throws a TemplateError at an unknown character. */
 export function tokenize(source: string, { text, at }: Piece): Token[] {
   const tokens: Token[] = []
   let here = 0

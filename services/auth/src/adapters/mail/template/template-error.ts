@@ -1,4 +1,4 @@
-/** A template that cannot be used; the text says where and what was expected, and quotes only the template. */
+/** Template that cannot be used. The text names the line and quotes only the template. */
 export class TemplateError extends Error {
   override readonly name = 'TemplateError'
 }

@@ -1,28 +1,46 @@
-// Go-style templates of mails: parsed once to a tree, rendered many times. The one rule: a template is trusted, its values
-// are not, so every value is escaped for the place where it lands (html-context.ts). Syntax: scan.ts, parse.ts.
+// Go-style templates of mails: parsed once to a tree, rendered many times. The one rule: a template is trusted, its
+// values are not, so each value is escaped for its place or refused (html-context.ts). Syntax: scan.ts, parse.ts;
+// tests: template.test.ts.
 import type { Expression } from './expression.ts'
 import { FUNCTIONS, type TemplateFunction } from './functions.ts'
-import { advance, escapeAt, type HtmlContext, startOfDocument } from './html-context.ts'
+import { advance, escapeAt, type HtmlContext, refusalAt, startOfDocument } from './html-context.ts'
 import { type Node, parseTemplate } from './parse.ts'
-import { TemplateError } from './template-error.ts'
+import { syntaxError, TemplateError } from './template-error.ts'
 import { fieldOf, isEncoded, isTrue, type TemplateVariables, toText } from './values.ts'
 
 export interface Template {
   mode: 'html' | 'text'
   nodes: readonly Node[]
-  /** Names of all fields it mentions. */
+  /** Names of all fields in the template. */
   fields: ReadonlySet<string>
 }
 
-/** Throws a TemplateError that names the line and what was expected. `text` renders values as they are. */
-export const compileTemplate = (source: string, mode: Template['mode']): Template => ({
-  mode,
-  ...parseTemplate(source),
-})
+/** Throws a TemplateError with its line, in HTML also for misplaced values. `text` escapes nothing. */
+export function compileTemplate(source: string, mode: Template['mode']): Template {
+  const template = { mode, ...parseTemplate(source) }
+  if (mode === 'html') checkPlaces(source, template.nodes, startOfDocument())
+  return template
+}
 
-/** Largest result, in UTF-16 units: loops over metadata could otherwise fill the memory. */
+/** Walks both branches of every choice: one that no sample reaches would otherwise fail when a mail is due. */
+function checkPlaces(source: string, nodes: readonly Node[], context: HtmlContext): void {
+  for (const node of nodes) {
+    if (node.kind === 'text') advance(context, node.text)
+    if (node.kind === 'output') {
+      const refusal = refusalAt(context)
+      if (refusal) throw syntaxError(source, node.at, refusal)
+    }
+    if ('body' in node) {
+      const otherwise = { ...context }
+      checkPlaces(source, node.body, context)
+      checkPlaces(source, node.otherwise, otherwise)
+    }
+  }
+}
+
+/** Longest result, in UTF-16 units: loops over metadata could fill the memory. */
 export const MAX_OUTPUT = 2_000_000
-/** Most nodes and rounds: loops in loops could otherwise run for hours without any output. */
+/** Most nodes and rounds: nested loops could run for hours without output. */
 const MAX_STEPS = 100_000
 
 interface Run {
@@ -36,10 +54,10 @@ interface Run {
   variables: { name: string; value: unknown }[]
 }
 
-/** Schemes a link made from a value may have; others become `#ZgotmplZ`. */
+/** Schemes of links made from values; a link with another one becomes `#ZgotmplZ`. */
 export const LINK_SCHEMES: ReadonlySet<string> = new Set(['http', 'https', 'mailto', 'tel'])
 
-/** The template with its variables filled in; unknown ones are empty. Throws a TemplateError past the limits above. */
+/** Renders a template; unknown variables are empty. Throws a TemplateError past the limits above. */
 export function renderTemplate(
   { mode, nodes }: Template,
   variables: TemplateVariables,
@@ -102,7 +120,7 @@ function write(run: Run, text: string): void {
   run.output.push(text)
 }
 
-/** A loop that doubles a text reaches any memory in thirty rounds. */
+/** A loop that doubles a text fills any memory in thirty rounds. */
 function withinLimit(value: unknown): unknown {
   if (typeof value === 'string' && value.length > MAX_OUTPUT) {
     throw new TemplateError(`a text is longer than ${MAX_OUTPUT} characters`)
@@ -125,7 +143,7 @@ function renderChoice(run: Run, node: Extract<Node, { name: string | undefined; 
   run.variables.length = outside
 }
 
-/** Items of a list in order, of an object in the order of their keys. */
+/** Iterates over a list in order, over an object by sorted key. */
 function renderRange(run: Run, node: Extract<Node, { kind: 'range' }>, dot: unknown): void {
   const value = evaluate(run, node.value, dot)
   const entries = entriesOf(value)

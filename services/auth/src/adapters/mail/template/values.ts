@@ -1,31 +1,38 @@
-/** Variables of a mail; nested ones are reached as `{{ .Data.name }}`. */
+/** Variables of a mail; nested ones are written `{{ .Data.name }}`. */
 export type TemplateVariables = Record<string, unknown>
 
-/** Text that `urlquery` has encoded already: in the query of a link it is not encoded again. */
+/** Text encoded by `urlquery`; the query of a link does not encode it again. */
 export interface EncodedText {
   [ENCODED]: string
 }
 export const ENCODED = Symbol('encoded')
 
+/** RFC 3986: only unreserved characters stay. Lone surrogates, which no URL can carry, become U+FFFD. */
+export const percentEncode = (text: string): string =>
+  encodeURIComponent(text.toWellFormed()).replaceAll(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
+
 export const isEncoded = (value: unknown): value is EncodedText =>
   typeof value === 'object' && value !== null && ENCODED in value
 
-/** Own properties only: nothing of JavaScript's own can be reached from a template. */
+/** Reads own properties only: a template cannot reach JavaScript's own. */
 export function fieldOf(value: unknown, name: string): unknown {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
   return isObject && Object.hasOwn(value, name) ? (value as TemplateVariables)[name] : undefined
 }
 
-/** Go's rule: false, 0, nothing, and what is empty are false. */
+/** Go's rule: false, 0, missing and empty values are false. */
 export function isTrue(value: unknown): boolean {
   if (typeof value === 'object' && value !== null && !isEncoded(value)) return Object.keys(value).length > 0
   return Boolean(isEncoded(value) ? value[ENCODED] : value)
 }
 
-/** Deeper than any metadata that is accepted. */
+/** Deeper than any accepted metadata. */
 const MAX_DEPTH = 100
 
-/** A value as Go prints it; what is not there is empty. */
+/** Prints a value as Go does; a missing one is empty. */
 export function toText(value: unknown, depth = 0): string {
   if (value === undefined || value === null) return ''
   if (isEncoded(value)) return value[ENCODED]

@@ -19,7 +19,7 @@ export type Behaviour = { status: number; body: string; headers?: Record<string,
 /** `hang`: no answer. `drop`: the connection closes. `endless`: an answer without end. `trickle`: a byte now and then. */
 type Silence = 'hang' | 'drop' | 'endless' | 'trickle'
 
-export interface SmsFarSide {
+export interface SmsUpstream {
   /** Every request, also those that were refused. */
   requests: SeenRequest[]
   /** Messages taken over, oldest first; `to` is digits. */
@@ -29,7 +29,7 @@ export interface SmsFarSide {
   /** Variables that point a service here, with credentials that this side knows. */
   settings(...gateways: FarGateway[]): Record<string, string>
   /** The newest message to a number, waiting for it if need be. */
-  waitFor(to: string): Promise<SmsFarSide['messages'][number]>
+  waitFor(to: string): Promise<SmsUpstream['messages'][number]>
   close(): Promise<void>
 }
 
@@ -103,9 +103,9 @@ export const refusals = {
 } as const
 
 /** One loopback server that is all gateways, each under its own path, taking messages over as the real ones do. */
-export async function startSmsGateways(): Promise<SmsFarSide> {
+export async function startSmsGateways(): Promise<SmsUpstream> {
   const requests: SeenRequest[] = []
-  const messages: SmsFarSide['messages'] = []
+  const messages: SmsUpstream['messages'] = []
   const behaviours = new Map<FarGateway, Behaviour>()
   const waiting = new Set<() => void>()
   const server = createServer(async (request, response) => {
@@ -228,7 +228,7 @@ function takeOver(seen: SeenRequest): Behaviour {
   return json(404, {})
 }
 
-function messageIn({ gateway, form, body }: SeenRequest): SmsFarSide['messages'][number] {
+function messageIn({ gateway, form, body }: SeenRequest): SmsUpstream['messages'][number] {
   const sent = gateway === 'http' && body.startsWith('{') ? JSON.parse(body) : form
   const to = String(form.To ?? form.recipients ?? form.numbers ?? sent.to)
   const text = String(form.Body ?? form.body ?? form.message ?? sent.text ?? form.ContentVariables)

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
 
-export interface FarSide {
+export interface Upstream {
   url: string
   /** What was asked, in order. */
   requests: { method: string; path: string; headers: IncomingMessage['headers']; body: string }[]
@@ -15,9 +15,9 @@ export interface FarSide {
 type Respond = (response: ServerResponse, body: string) => void
 
 /** A service elsewhere, on a real socket: records what it is asked and answers as the test says. */
-export async function startFarSide(first: Respond): Promise<FarSide> {
+export async function startUpstream(first: Respond): Promise<Upstream> {
   let respond = first
-  const requests: FarSide['requests'] = []
+  const requests: Upstream['requests'] = []
   const server = createServer(async (request, response) => {
     const body = await textOf(request).catch(() => undefined)
     // A caller that gave up in the middle of its request.

@@ -1,0 +1,50 @@
+import { readText } from '@services/common/read-text'
+import { tracedFetch } from '@services/common/tracing'
+import { apiError } from '../../errors.ts'
+
+/** Tokens and profiles take kilobytes, a tenant's key set some dozen. */
+const MAX_ANSWER_BYTES = 1024 * 1024
+
+/** Bound on all requests of one sign-in together; API_MAX_REQUEST_DURATION is 10 s. */
+export const SIGN_IN_WITHIN_MS = 8_000
+
+export type UpstreamFetch = (url: string, init: RequestInit) => Promise<Response>
+
+/** Makes a fetch bounded in size, and in time over all calls. Following redirects could leak a secret. */
+export function boundedFetch(withinMs: number): UpstreamFetch {
+  const deadline = AbortSignal.timeout(withinMs)
+  return async (url, init) => {
+    const signal = init.signal ? AbortSignal.any([init.signal, deadline]) : deadline
+    const response = await tracedFetch(url, { ...init, redirect: 'manual', signal }, { isTold: true })
+    const text = await readText(response, MAX_ANSWER_BYTES)
+    return new Response(isEmptyByDefinition(response.status) ? null : text, {
+      status: response.status,
+      headers: response.headers,
+    })
+  }
+}
+
+/** URLs have limits, proxies lower ones; a Keycloak token of 200 roles has 12 KiB. */
+const MAX_TOKEN_IN_ADDRESS = 16 * 1024
+
+/** Whether a token fits into a URL that a browser is sent to. */
+export const fitsAddress = (token: string): boolean => token.length <= MAX_TOKEN_IN_ADDRESS
+
+const isEmptyByDefinition = (status: number) => [204, 205, 304].includes(status)
+
+/** An upstream's failure under the code that the reference uses. The logged cause holds no secret. */
+export const upstreamFailed = (message: string, cause: unknown) =>
+  apiError('unexpected_failure', { status: 502, message, cause: new Error(describeFailure(cause)) })
+
+/**
+ * Describes a library's error by name, codes and message: its other members hold claims, tokens, whole answers. Even
+ * the message of a SyntaxError is omitted, because it quotes the text.
+ */
+export function describeFailure(error: unknown): string {
+  if (!(error instanceof Error)) return 'not an error'
+  const { name, message, cause, code, error: refusal } = error as Error & { code?: unknown; error?: unknown }
+  const words = error instanceof SyntaxError ? 'invalid JSON' : message
+  const codes = [code, refusal].filter((value) => typeof value === 'string' && /^\w{1,60}$/.test(value))
+  const described = [name, ...codes, words].join(': ')
+  return cause instanceof Error ? `${described} (${describeFailure(cause)})` : described
+}
