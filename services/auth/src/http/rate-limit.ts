@@ -13,13 +13,13 @@ import {
   type LimiterDeps,
   openLimiter,
 } from '../core/limits/limiter.ts'
-import { createPasswordTries, type PasswordTries } from '../core/limits/password-tries.ts'
+import { createPasswordAttempts, type PasswordAttempts } from '../core/limits/password-attempts.ts'
 import type { Rate } from '../core/limits/rate.ts'
 import { limitKeyOf } from './client.ts'
 
 /**
  * What a request is counted against; how counting works is said in core/limits/limiter.ts. Tries at passwords are counted their
- * own way, see core/limits/password-tries.ts.
+ * own way, see core/limits/password-attempts.ts.
  */
 export interface Limits {
   /** Counts the request against its client address; nothing is limited without a trusted header. */
@@ -42,15 +42,15 @@ export interface Limits {
   /** Counts a challenge to a second factor, or an answer to one, by session: one session takes nothing from another. */
   factorTry(factorId: string, sessionId: string): Promise<void>
   /** Runs a try at an account's password, which tells whether it was right; refuses while misses cost a wait. */
-  passwordTry: PasswordTries['run']
+  passwordTry: PasswordAttempts['run']
   /** Runs an attempt to sign in by a password; a right one notes the client address once the sign-in has succeeded. */
-  signInTry: PasswordTries['runSignIn']
+  signInTry: PasswordAttempts['runSignIn']
   /** Key of the client address where the account was signed in from there lately, and where an address is trusted at all. */
-  knownClient: PasswordTries['knownClient']
+  knownClient: PasswordAttempts['knownClient']
   /** Notes a sign-in without a password from a client address. */
-  noteSignIn: PasswordTries['noteSignIn']
+  noteSignIn: PasswordAttempts['noteSignIn']
   /** Forgets the misses of a password that has been changed. */
-  forgetPasswordTries: PasswordTries['forget']
+  forgetPasswordTries: PasswordAttempts['forget']
 }
 
 export type AddressLimit =
@@ -108,7 +108,7 @@ export function createLimits(
     resend: open('resend', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
     factors: open('factors', { ...factorTries, points: 2 * factorTries.points }),
   }
-  const passwordTries = createPasswordTries(deps, { freeMisses: limits.freeWrongPasswords })
+  const passwordAttempts = createPasswordAttempts(deps, { freeAttempts: limits.freeWrongPasswords })
   const changesResent = open('resend-changes', limits.mailsSent)
   const capsOf = (name: string, keyFor: Guard['keyFor']): Guard[] =>
     mail.maxPerAddress.map((rate) => ({ limiter: open(`${name}-${rate.seconds}`, rate), keyFor }))
@@ -167,11 +167,11 @@ export function createLimits(
     async factorTry(factorId, sessionId) {
       await consume(perFactor, keyOf(`${factorId} ${sessionId}`), 'over_request_rate_limit')
     },
-    passwordTry: passwordTries.run,
-    signInTry: passwordTries.runSignIn,
-    knownClient: passwordTries.knownClient,
-    noteSignIn: passwordTries.noteSignIn,
-    forgetPasswordTries: passwordTries.forget,
+    passwordTry: passwordAttempts.run,
+    signInTry: passwordAttempts.runSignIn,
+    knownClient: passwordAttempts.knownClient,
+    noteSignIn: passwordAttempts.noteSignIn,
+    forgetPasswordTries: passwordAttempts.forget,
   }
 }
 

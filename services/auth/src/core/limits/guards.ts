@@ -23,7 +23,7 @@ export const countGuarded = (guards: readonly Guard[], address: string, code: Er
 export type Owner =
   /** A user with a live session, for a message to a proven address or number of theirs. */
   | { userId: string }
-  /** Key of a client address that the recipient signed in from lately (password-tries.ts). */
+  /** Key of a client address that the recipient signed in from lately (password-attempts.ts). */
   | { client: string }
 
 /** Share that a message is counted in: of requests that anybody can make, or of an owner. */

@@ -5,7 +5,7 @@ import type { Config } from '../../config.ts'
 import { apiError } from '../../errors.ts'
 import type { MailShare, Share } from '../limits/guards.ts'
 import { type GiveBack, whileCounted } from '../limits/limiter.ts'
-import type { PasswordTries } from '../limits/password-tries.ts'
+import type { PasswordAttempts } from '../limits/password-attempts.ts'
 import type { SmsGuards } from '../limits/sms-guards.ts'
 import type { Address } from '../users/address.ts'
 
@@ -15,7 +15,7 @@ export interface BudgetDeps {
     mailSent(to: string, share: MailShare): Promise<GiveBack>
     signInMailSent(to: string, share: MailShare): Promise<{ isOverCap: boolean; giveBack: GiveBack }>
     changeResent(): Promise<GiveBack>
-    knownClient: PasswordTries['knownClient']
+    knownClient: PasswordAttempts['knownClient']
   }
   smsGuards: SmsGuards
   now: () => Date
