@@ -57,26 +57,30 @@ export interface LinkVariables extends CommonVariables {
 /** Whether a password comes with a confirmation: chosen at the sign-up, dropped since others chose another one, or none. */
 export type PasswordState = 'chosen' | 'dropped' | ''
 
-/** The template variables of each kind (contract/auth-platform.md 5.1). */
-export interface MailVariables {
+/** The template variables of a kind (contract/auth-platform.md 5.1). */
+export type VariablesOf<Kind extends MailKind> = CommonVariables & MailDetails[Kind]
+export type MailVariables = { [Kind in MailKind]: VariablesOf<Kind> }
+
+/** Variables of a kind beside the common ones. */
+export interface MailDetails {
   invite: LinkVariables
   confirmation: LinkVariables & { Password: PasswordState }
   recovery: LinkVariables
   magic_link: LinkVariables
   /** `SendingTo`: the address of this mail, the new or the current one. */
   email_change: LinkVariables & { NewEmail: string; SendingTo: string }
-  reauthentication: CommonVariables & { Token: string }
-  password_changed_notification: CommonVariables
+  reauthentication: { Token: string }
+  password_changed_notification: object
   /** `Email` is the new address; the mail goes to the old one. */
-  email_changed_notification: CommonVariables & { OldEmail: string }
+  email_changed_notification: { OldEmail: string }
   /** Numbers as they are stored: digits without `+`. */
-  phone_changed_notification: CommonVariables & { Phone: string; OldPhone: string }
-  identity_linked_notification: CommonVariables & { Provider: string }
-  identity_unlinked_notification: CommonVariables & { Provider: string }
-  mfa_factor_enrolled_notification: CommonVariables & { FactorType: string }
-  mfa_factor_unenrolled_notification: CommonVariables & { FactorType: string }
+  phone_changed_notification: { Phone: string; OldPhone: string }
+  identity_linked_notification: { Provider: string }
+  identity_unlinked_notification: { Provider: string }
+  mfa_factor_enrolled_notification: { FactorType: string }
+  mfa_factor_unenrolled_notification: { FactorType: string }
   /** `Remaining`: how many codes are left. */
-  mfa_recovery_code_used_notification: CommonVariables & { Remaining: string }
+  mfa_recovery_code_used_notification: { Remaining: string }
 }
 
 /** What a template of the kind must mention at least one of: a mail without them is of no use to its reader. */

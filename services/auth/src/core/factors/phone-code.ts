@@ -1,5 +1,5 @@
 import { createHmac, type KeyObject } from 'node:crypto'
-import { FACTOR_CODE_KIND } from '../outbox/deliver-sms.ts'
+import { FACTOR_CODE_KIND } from '../outbox/outbox.ts'
 
 /** Wrong tries at one code; five of a million. */
 export const MAX_PHONE_ATTEMPTS = 5

@@ -3,8 +3,7 @@ import { pickLocale } from '../../adapters/mail/locale.ts'
 import type { Config } from '../../config.ts'
 import type { DB } from '../../db/tables.ts'
 import { type IssueTokenDeps, issueToken } from '../one-time-tokens/issue-token.ts'
-import type { OutboxDeps } from '../outbox/outbox.ts'
-import { queueMail } from '../outbox/queue-mail.ts'
+import { type OutboxDeps, queueMessage } from '../outbox/outbox.ts'
 import type { User } from '../users/users.store.ts'
 
 export interface CodeMail {
@@ -36,7 +35,8 @@ export async function sendCodeMail(
     Data: user.user_metadata,
   }
   const locale = pickLocale(deps.config.mail, { metadata: user.user_metadata, acceptLanguage })
-  await queueMail(deps, trx, {
+  await queueMessage(deps, trx, {
+    channel: 'mail',
     kind: purpose,
     userId: user.id,
     to,

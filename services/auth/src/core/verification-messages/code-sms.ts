@@ -5,7 +5,6 @@ import { testCodeOf } from '../../adapters/sms/test-numbers.ts'
 import type { Config } from '../../config.ts'
 import type { DB, TokenPurpose } from '../../db/tables.ts'
 import { type IssueTokenDeps, issueToken } from '../one-time-tokens/issue-token.ts'
-import type { SmsVariables } from '../outbox/deliver-sms.ts'
 import { type OutboxDeps, queueMessage } from '../outbox/outbox.ts'
 import type { User } from '../users/users.store.ts'
 
@@ -44,13 +43,12 @@ export async function sendCodeSms(
     isPretended,
   })
   if (testCode) return
-  const variables: SmsVariables = { code, channel, text: smsText(sms.template, code) }
   await queueMessage(deps, trx, {
     channel: 'sms',
     kind: purpose,
     userId,
     to,
-    variables,
+    variables: { code, channel, text: smsText(sms.template, code) },
     codeHash,
     lifetimeSeconds,
     messageId,

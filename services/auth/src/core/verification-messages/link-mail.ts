@@ -7,8 +7,7 @@ import type { DB, TokenPurpose } from '../../db/tables.ts'
 import { type IssueTokenDeps, issueToken } from '../one-time-tokens/issue-token.ts'
 import type { OneTimeToken } from '../one-time-tokens/one-time-token.ts'
 import type { Pkce } from '../one-time-tokens/pkce.ts'
-import type { OutboxDeps } from '../outbox/outbox.ts'
-import { queueMail } from '../outbox/queue-mail.ts'
+import { type OutboxDeps, queueMessage } from '../outbox/outbox.ts'
 import type { User } from '../users/users.store.ts'
 
 /** Kinds that carry a link: what POST and GET /verify call it, which token it spends, whose path setting it follows. */
@@ -90,13 +89,13 @@ export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mai
   }
   const { acceptLanguage, messageId } = mail
   const locale = pickLocale(config.mail, { metadata: user.user_metadata, acceptLanguage })
-  const message = { userId, to, lifetimeSeconds, messageId, locale }
+  const message = { channel: 'mail', userId, to, lifetimeSeconds, messageId, locale } as const
   if (kind === 'email_change') {
     const more = { NewEmail: mail.newEmail ?? to, SendingTo: to }
-    await queueMail(deps, trx, { ...message, kind, variables: { ...variables, ...more } })
+    await queueMessage(deps, trx, { ...message, kind, variables: { ...variables, ...more } })
   } else if (kind === 'confirmation') {
-    await queueMail(deps, trx, { ...message, kind, variables: { ...variables, Password: mail.password ?? '' } })
-  } else await queueMail(deps, trx, { ...message, kind, variables })
+    await queueMessage(deps, trx, { ...message, kind, variables: { ...variables, Password: mail.password ?? '' } })
+  } else await queueMessage(deps, trx, { ...message, kind, variables })
   return token
 }
 
