@@ -2,7 +2,7 @@ import type { Transaction } from 'kysely'
 import { pickLocale } from '../../adapters/mail/locale.ts'
 import type { Config } from '../../config.ts'
 import type { DB } from '../../db/tables.ts'
-import { type IssueTokenDeps, issueToken } from '../one-time-tokens/issue-token.ts'
+import { type IssueTokenDeps, issueToken } from '../one-time-tokens/one-time-token.ts'
 import { type OutboxDeps, queueMessage } from '../outbox/outbox.ts'
 import type { User } from '../users/users.store.ts'
 

@@ -4,7 +4,7 @@ import { smsText } from '../../adapters/sms/sms-text.ts'
 import { testCodeOf } from '../../adapters/sms/test-numbers.ts'
 import type { Config } from '../../config.ts'
 import type { DB, TokenPurpose } from '../../db/tables.ts'
-import { type IssueTokenDeps, issueToken } from '../one-time-tokens/issue-token.ts'
+import { type IssueTokenDeps, issueToken } from '../one-time-tokens/one-time-token.ts'
 import { type OutboxDeps, queueMessage } from '../outbox/outbox.ts'
 import type { User } from '../users/users.store.ts'
 

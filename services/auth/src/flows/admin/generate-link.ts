@@ -1,7 +1,7 @@
 import type { Transaction } from 'kysely'
 import { parseEmail } from '../../adapters/mail/email-address.ts'
 import { type Actor, type AuditLog, audit } from '../../core/audit/audit.ts'
-import { issueToken } from '../../core/one-time-tokens/issue-token.ts'
+import { issueToken } from '../../core/one-time-tokens/one-time-token.ts'
 import { requireStrongPassword } from '../../core/passwords/require-strong-password.ts'
 import { refuseTakenEmail } from '../../core/users/addresses.store.ts'
 import { setAdminClaim } from '../../core/users/claims.store.ts'
