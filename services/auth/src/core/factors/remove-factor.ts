@@ -8,8 +8,8 @@ import { deleteFactors, type Factor, listFactors } from './factors.store.ts'
 import { deleteRecoveryCodes } from './recovery-codes.store.ts'
 
 /**
- * Takes a factor away, with the user locked: sessions that were raised with it are aal1 again. With the last proven one the
- * recovery codes go, and no session of the user is aal2 any more.
+ * Removes a factor, with the user locked, and lowers the sessions it raised to aal1. With the last proven factor the recovery
+ * codes are deleted and all sessions lowered.
  */
 export async function removeFactor(
   deps: NotifyDeps,
