@@ -6,17 +6,16 @@ import type { DB } from '../../db/tables.ts'
 export const FORGET_AFTER_MS = 3_600_000
 const LONGEST_WAIT_MS = 900_000
 
-/** Counter as it was before the attempt. */
+/** Counter before the attempt; `expire` in milliseconds since 1970. */
 export interface Counter {
   points: number
-  /** Milliseconds since 1970. */
   expire: number
   waitMs: number
 }
 
 interface Attempt {
   account: string
-  /** Failed attempts that cost no wait. */
+  /** Number of failed attempts that cost no wait. */
   accountFree: number
   /** Account and client address; null without a trusted address. */
   pair: string | null
@@ -25,7 +24,6 @@ interface Attempt {
   known: string | null
   /** Read along for the caller. */
   owner: string | null
-  /** Milliseconds since 1970. */
   at: number
 }
 

@@ -17,16 +17,13 @@ import {
 } from './password-attempts.store.ts'
 
 /**
- * Failed attempts are counted twice. The counter of account and trusted client address stops one guesser and leaves the owner,
- * at another address, alone. The counter of the account, with four times as many free attempts, stops guessers at many
- * addresses; it refuses nothing at an address that the account was signed in from lately, so they cannot lock the owner out.
- * Without a trusted address there is only the account's counter, with the smaller number of free attempts: a persistent
- * guesser then keeps the owner waiting, and mail links still work.
+ * Failed attempts are counted twice. The counter of account and trusted client address stops one guesser and spares the owner
+ * elsewhere. The counter of the account, with four times as many free attempts, stops guessers at many addresses; it refuses
+ * nothing at an address that the account was signed in from lately. Without a trusted address there is only the account's
+ * counter, with the smaller number of free attempts: a persistent guesser then keeps the owner waiting, who has mail links.
  */
 export interface PasswordAttempt {
-  /**
-   * Account as the caller typed it, known or not. Counting by user would reveal which address and number belong together.
-   */
+  /** Account as typed, known or not: counting by user would reveal which address and number belong together. */
   identifier: string
   /** Trusted client address. */
   address: string | undefined
@@ -34,27 +31,7 @@ export interface PasswordAttempt {
   session?: string
 }
 
-/** Right password. The sign-in may still be refused, so the client address is noted when it has succeeded. */
-export interface RightPassword {
-  /**
-   * Lets the trusted address count as the account's own. Messages to an address that was never proven have no owner: any
-   * stranger can register it. Never fails.
-   */
-  noteSignIn(typed: { isProven: boolean }): Promise<void>
-}
-
-export interface PasswordAttempts {
-  /** Runs a sign-in's attempt; undefined: wrong password. Throws over_request_rate_limit while it has to wait. */
-  runSignIn(subject: PasswordAttempt, isRight: () => Promise<boolean>): Promise<RightPassword | undefined>
-  /** Runs an attempt of a caller with a session; a right one notes the client address at once. */
-  run(subject: PasswordAttempt, isRight: () => Promise<boolean>): Promise<boolean>
-  /** Forgets the failed attempts at a password that was replaced. Never fails: counters expire by themselves. */
-  forget(subject: PasswordAttempt): Promise<void>
-  /** Key of the trusted address if the account was signed in from it lately by a proven address or number. */
-  knownClient(subject: PasswordAttempt): Promise<string | undefined>
-  /** Lets the trusted address count as the account's own after a sign-in by link or code, which proves the identifier. */
-  noteSignIn(subject: PasswordAttempt): Promise<void>
-}
+export type PasswordAttempts = ReturnType<typeof createPasswordAttempts>
 
 const DAY_MS = 86_400_000
 /** Time for which an address counts as the account's own after a sign-in. */
@@ -67,14 +44,13 @@ const MAX_WAITING = 30
 
 /**
  * Every attempt is counted as failed before its password is checked, and a right one deletes the counters: parallel attempts,
- * from any number of addresses and in any number of replicas, get no more guesses than sequential ones. Attempts at one account
- * from one address run one at a time in each process, so parallel right ones do not count against each other; attempts from
- * elsewhere have a mutex of their own, so a flood does not block the owner.
+ * in any number of replicas, get no more guesses than sequential ones. In each process attempts at one account from one
+ * address run one at a time, so parallel right ones do not refuse each other; a flood from elsewhere has mutexes of its own.
  */
 export function createPasswordAttempts(
   { db, now }: { db: Kysely<DB>; now: () => Date },
   { freeAttempts }: { freeAttempts: number },
-): PasswordAttempts {
+) {
   const mutex = createKeyedMutex({ mostWaiting: MAX_WAITING, refuse: () => mustWait(1000) })
 
   const note = async (keys: string[]) => {
@@ -84,7 +60,11 @@ export function createPasswordAttempts(
     await regardlessOfDeadline(() => keepKeys(db, keys, { until, unlessUntil })).catch(() => {})
   }
 
-  const runSignIn: PasswordAttempts['runSignIn'] = (subject, isRight) => {
+  /**
+   * Runs a sign-in's attempt; undefined: wrong password. Throws over_request_rate_limit while it has to wait. After a right
+   * password the sign-in may still be refused; `noteSignIn` of the result, which never fails, is called after its success.
+   */
+  const runSignIn = (subject: PasswordAttempt, isRight: () => Promise<boolean>) => {
     const { guards, ...keys } = keysOf(subject)
     return mutex.run(keys.pair ?? keys.account, async () => {
       const at = now().getTime()
@@ -106,25 +86,32 @@ export function createPasswordAttempts(
       await regardlessOfDeadline(() => forgetCounters(db, { keys: guards }))
       // The first statement has read how long the notes last: most sign-ins need no other one.
       const isDue = (key: string) => (before.get(key)?.expire ?? 0) < at + KNOWN_FOR_MS - KNOWN_AGAIN_AFTER_MS
-      return { noteSignIn: ({ isProven }) => note(notedKeys(keys, isProven).filter(isDue)) }
+      return {
+        /** An unproven identifier owns no messages: any stranger can register it. */
+        noteSignIn: ({ isProven }: { isProven: boolean }) => note(notedKeys(keys, isProven).filter(isDue)),
+      }
     })
   }
 
   return {
     runSignIn,
-    async run(subject, isRight) {
+    /** Runs an attempt of a caller with a session; a right one notes the client address at once. */
+    async run(subject: PasswordAttempt, isRight: () => Promise<boolean>): Promise<boolean> {
       const right = await runSignIn(subject, isRight)
       await right?.noteSignIn({ isProven: false })
       return right !== undefined
     },
-    async forget(subject) {
+    /** Forgets the failed attempts at a password that was replaced. Never fails: counters expire by themselves. */
+    async forget(subject: PasswordAttempt): Promise<void> {
       await regardlessOfDeadline(() => forgetCounters(db, { keys: keysOf(subject).guards })).catch(() => {})
     },
-    async knownClient(subject) {
+    /** Key of the trusted address if the account was signed in from it lately by a proven address or number. */
+    async knownClient(subject: PasswordAttempt): Promise<string | undefined> {
       const { owner } = keysOf(subject)
       return owner !== null && (await counterExists(db, owner, now())) ? owner : undefined
     },
-    noteSignIn: (subject) => note(notedKeys(keysOf(subject), true)),
+    /** Lets the trusted address count as the account's own after a sign-in by link or code, which proves the identifier. */
+    noteSignIn: (subject: PasswordAttempt): Promise<void> => note(notedKeys(keysOf(subject), true)),
   }
 }
 

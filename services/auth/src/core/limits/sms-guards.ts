@@ -5,24 +5,9 @@ import { countGuarded, type Guard, openBudget, ownerKey, type Share } from './gu
 import { countAll, type GiveBack, keyOf, type LimiterDeps, openLimiter } from './limiter.ts'
 import type { Rate } from './rate.ts'
 
-/**
- * Limits of SMS, each of which costs money: in "pumping" a thief requests codes for ranges of numbers whose operator shares the
- * fee. They are checked for known and unknown numbers alike, before the account is read, or a refusal would reveal accounts.
- */
-export interface SmsGuards {
-  /** Throws validation_failed for a number (digits) in a country that gets no messages. */
-  requireAllowedCountry(phone: string): void
-  /**
-   * Counts a message to this number and its block of numbers in the share. Throws validation_failed for a country that gets
-   * none, and over_sms_send_rate_limit for a used-up share.
-   */
-  allow(phone: string, share?: Share): Promise<GiveBack>
-}
+export type SmsGuards = ReturnType<typeof createSmsGuards>
 
-/**
- * Operators get numbers in blocks of ten thousand or more (a North American exchange code is one block), so a thief's range
- * has everything but the last four digits in common. Three digits would give the thief ten times the cap.
- */
+/** Operators get numbers in blocks of ten thousand or more; three digits would give a thief ten times the cap. */
 const BLOCK_DIGITS = 4
 
 /** Part of a block's owner share that one number may use up; further messages count without an owner. */
@@ -32,7 +17,11 @@ const DAY = 86_400
 
 const OVER = 'over_sms_send_rate_limit'
 
-export function createSmsGuards(deps: LimiterDeps, config: { sms: { guards: Config['sms']['guards'] } }): SmsGuards {
+/**
+ * Limits of SMS, each of which costs money: in "pumping" a thief requests codes for ranges of numbers whose operator shares the
+ * fee. They are checked for known and unknown numbers alike, before the account is read, or a refusal would reveal accounts.
+ */
+export function createSmsGuards(deps: LimiterDeps, config: { sms: { guards: Config['sms']['guards'] } }) {
   const { countries, maxPerNumber, maxPerPrefix, dailyBudget, sent } = config.sms.guards
   const open = (name: string, rate: Rate, keyFor: Guard['keyFor']): Guard => {
     return { limiter: openLimiter(deps, name, rate), keyFor }
@@ -56,13 +45,15 @@ export function createSmsGuards(deps: LimiterDeps, config: { sms: { guards: Conf
     if (share === 'anybody') return [() => countGuarded([...perNumber, block], phone, OVER)]
     return [() => countGuarded(perOwner, ownerKey(share), OVER), () => inBlockOfOwners(phone)]
   }
+  /** Throws validation_failed for a number (digits) in a country that gets no messages. */
   const requireAllowedCountry = (phone: string) => {
     if (isCountryAllowed(countries, phone)) return
     throw apiError('validation_failed', { message: 'Messages to numbers of this country are not sent' })
   }
   return {
     requireAllowedCountry,
-    async allow(phone, share = 'anybody') {
+    /** Counts a message to this number and its block in the share; throws over_sms_send_rate_limit if that is used up. */
+    async allow(phone: string, share: Share = 'anybody'): Promise<GiveBack> {
       requireAllowedCountry(phone)
       return countAll([...inShare(phone, share), ...budgets.map((count) => () => count(share, keyOf(phone)))])
     },

@@ -80,19 +80,16 @@ export function linksBeside(
   purposes: readonly TokenPurpose[],
   tokenHash: Buffer,
 ): Promise<KeptLink[]> {
+  const isBeside = sql<boolean>`user_id = ${userId} and purpose in (${sql.join(purposes)}) and token_hash != ${tokenHash}`
   return trx
     .selectFrom('one_time_tokens')
     .select((eb) => [eb.ref('token_hash').$notNull().as('token_hash'), ...TAKEN])
-    .where('user_id', '=', userId)
-    .where('purpose', 'in', purposes)
-    .where('token_hash', '!=', tokenHash)
+    .where(isBeside)
     .unionAll(
       trx
         .selectFrom('earlier_links')
         .select(['token_hash', ...TAKEN])
-        .where('user_id', '=', userId)
-        .where('purpose', 'in', purposes)
-        .where('token_hash', '!=', tokenHash),
+        .where(isBeside),
     )
     .orderBy('expires_at', 'desc')
     .execute()

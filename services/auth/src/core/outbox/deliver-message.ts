@@ -105,14 +105,13 @@ async function stillGood(
   // A pretended message without a user is searched for too, as a real one is.
   const userId = user_id ?? (isPretended(message) ? message.id : null)
   if (lifetimeSeconds === null || userId === null) return content
-  const now = deps.now()
-  const times = { expiresAt: new Date(now.getTime() + lifetimeSeconds * 1000), now }
   const { linkHash, codeHash } = content
-  const token = linkHash
-    ? ({ by: 'token_hash', hash: linkHash } as const)
-    : ({ by: 'code_hash', hash: codeHash } as const)
-  if (!token.hash) return content
-  const found = await restartLifetime(deps.db, userId, { ...token, hash: Buffer.from(token.hash, 'base64') }, times)
+  const hash = linkHash ?? codeHash
+  if (!hash) return content
+  const now = deps.now()
+  const token = { by: linkHash ? 'token_hash' : 'code_hash', hash: Buffer.from(hash, 'base64') } as const
+  const expiresAt = new Date(now.getTime() + lifetimeSeconds * 1000)
+  const found = await restartLifetime(deps.db, userId, token, { expiresAt, now })
   if (found === 'earlier') return { ...content, variables: { ...content.variables, Token: '' } }
   return found || isPretended(message) ? content : undefined
 }

@@ -51,14 +51,12 @@ export async function markSent(
     .execute()
 }
 
+const updateQueued = (db: Kysely<DB>, id: string) =>
+  db.updateTable('messages').where('id', '=', id).where('state', '=', 'queued')
+
 /** Ends a message that is not worth sending; `reason` is null for one that was only pretended. */
 export async function markDropped(db: Kysely<DB>, id: string, reason: string | null, now: Date): Promise<void> {
-  await db
-    .updateTable('messages')
-    .set({ state: 'dropped', last_error: reason, sealed: null, updated_at: now })
-    .where('id', '=', id)
-    .where('state', '=', 'queued')
-    .execute()
+  await updateQueued(db, id).set({ state: 'dropped', last_error: reason, sealed: null, updated_at: now }).execute()
 }
 
 /** Notes a failed attempt; the content is kept for the next one, or for an admin's retry. */
@@ -67,16 +65,9 @@ export async function noteFailure(
   id: string,
   { error, isFinal, now }: { error: string; isFinal: boolean; now: Date },
 ): Promise<void> {
-  await db
-    .updateTable('messages')
-    .set((eb) => ({
-      state: isFinal ? ('failed' as const) : ('queued' as const),
-      attempts: eb('attempts', '+', 1),
-      last_error: error,
-      updated_at: now,
-    }))
-    .where('id', '=', id)
-    .where('state', '=', 'queued')
+  const state = isFinal ? 'failed' : 'queued'
+  await updateQueued(db, id)
+    .set((eb) => ({ state, attempts: eb('attempts', '+', 1), last_error: error, updated_at: now }))
     .execute()
 }
 

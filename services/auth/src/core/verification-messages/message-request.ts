@@ -63,16 +63,14 @@ export interface MessageRequestJob extends DelayedJob {
   sealed: string
 }
 
-const GAPS: Record<MessageRequest['type'], GapKind> = {
-  recovery: 'sign_in_link',
-  sign_in: 'sign_in_link',
-  confirmation: 'confirmation',
-  email_change: 'resend',
-  phone_change: 'resend',
-}
-
 /** Whether the message goes to another address than the named one; the worker counts it there. */
 export const isChange = ({ type }: Pick<MessageRequest, 'type'>) => type === 'email_change' || type === 'phone_change'
+
+function gapKindOf({ type, address }: Pick<MessageRequest, 'type' | 'address'>): GapKind {
+  if (isChange({ type })) return 'resend'
+  if (address.channel === 'phone') return 'sms'
+  return type === 'confirmation' ? 'confirmation' : 'sign_in_link'
+}
 
 type Asked = Omit<MessageRequest, 'messageId' | 'settings'> &
   Asker & {
@@ -95,7 +93,7 @@ export async function requestMessage(
     const claim = claimOf(deps, { address, passwordHash: null, data: type === 'sign_in' ? data : {} })
     await deps.db.transaction().execute((trx) => noteClaim(trx, claim))
   }
-  const gap = address.channel === 'phone' && !isChange(asked) ? 'sms' : GAPS[type]
+  const gap = gapKindOf(asked)
   const request: MessageRequest = { ...asked, messageId: deps.newId(), settings: settingsAsked(deps.config) }
   const isTest = isTestNumber(deps, address.value)
   const note = (isOverCap = false) => {
