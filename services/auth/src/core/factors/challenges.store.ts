@@ -16,17 +16,11 @@ export interface NewChallenge {
 }
 
 export async function insertChallenge(trx: Transaction<DB>, challenge: NewChallenge): Promise<void> {
+  const { id, factorId: factor_id, ip, codeHash: code_hash = null, expiresAt: expires_at, now: created_at } = challenge
+  const webauthn = (challenge.webauthn ? jsonb(challenge.webauthn) : null) as never
   await trx
     .insertInto('factor_challenges')
-    .values({
-      id: challenge.id,
-      factor_id: challenge.factorId,
-      ip: challenge.ip,
-      code_hash: challenge.codeHash ?? null,
-      webauthn: (challenge.webauthn ? jsonb(challenge.webauthn) : null) as never,
-      expires_at: challenge.expiresAt,
-      created_at: challenge.now,
-    })
+    .values({ id, factor_id, ip, code_hash, webauthn, expires_at, created_at })
     .execute()
 }
 
@@ -71,7 +65,6 @@ export async function countAttempt(db: Kysely<DB>, id: string, most: number): Pr
   return numUpdatedRows > 0n
 }
 
-/** Housekeeping. */
 export function deleteExpiredChallenges(db: Kysely<DB>, before: Date, limit: number): Promise<number> {
   return deleteBatch(db, 'factor_challenges', sql`expires_at < ${before}`, limit)
 }

@@ -27,20 +27,13 @@ export interface NewFactor {
 }
 
 export async function insertFactor(trx: Transaction<DB>, factor: NewFactor): Promise<void> {
+  const { id, userId: user_id, type: factor_type, friendlyName: friendly_name, now: created_at } = factor
+  const { phone = null, sealedSecret: sealed_secret = null } = factor
   await trx
     .insertInto('factors')
-    .values({
-      id: factor.id,
-      user_id: factor.userId,
-      factor_type: factor.type,
-      friendly_name: factor.friendlyName,
-      phone: factor.phone ?? null,
-      sealed_secret: factor.sealedSecret ?? null,
-      created_at: factor.now,
-      updated_at: factor.now,
-    })
+    .values({ id, user_id, factor_type, friendly_name, phone, sealed_secret, created_at, updated_at: created_at })
     .execute()
-  await showFactors(trx, [factor.userId])
+  await showFactors(trx, [user_id])
 }
 
 export function findFactor(db: Kysely<DB>, userId: string, id: string): Promise<Factor | undefined> {

@@ -20,13 +20,9 @@ export async function removeFactor(
 ): Promise<void> {
   await deleteFactors(trx, user.id, [factor.id])
   if (factor.status !== 'verified') return
-  const left = await listFactors(trx, user.id)
-  if (left.some(({ status }) => status === 'verified')) {
-    await lowerSessions(trx, user.id, Object.values(SECOND_METHODS), factor.id)
-  } else {
-    await deleteRecoveryCodes(trx, user.id)
-    await lowerSessions(trx, user.id, Object.values(SECOND_METHODS))
-  }
+  const hasOther = (await listFactors(trx, user.id)).some(({ status }) => status === 'verified')
+  if (!hasOther) await deleteRecoveryCodes(trx, user.id)
+  await lowerSessions(trx, user.id, Object.values(SECOND_METHODS), hasOther ? factor.id : undefined)
   const details = { FactorType: factor.factor_type }
   await notify(deps, trx, user, 'mfa_factor_unenrolled_notification', details, { acceptLanguage })
 }

@@ -18,18 +18,11 @@ const MAX_URI_BYTES = 1_200
 const QUIET_MODULES = 4
 const MODULE_PIXELS = 3
 
-export interface NewTotp {
-  secret: string
-  uri: string
-  qrCode: string
-  sealedSecret: string
-}
-
 /** Throws validation_failed when issuer and account are longer than a QR code can hold. */
 export async function makeTotp(
   { storageKey, random }: { storageKey: KeyObject; random: (size: number) => Buffer },
   { issuer, account }: { issuer: string; account: string },
-): Promise<NewTotp> {
+) {
   const { Secret, TOTP } = await library()
   const secret = new Secret({ buffer: new Uint8Array(random(SECRET_BYTES)).buffer })
   const uri = new TOTP({ issuer, label: account, secret, digits: DIGITS, period: PERIOD_SECONDS }).toString()

@@ -6,12 +6,6 @@ import type { RelyingParty } from './relying-party.ts'
 
 const library = () => import('@simplewebauthn/server')
 
-export interface KeyOwner {
-  id: string
-  /** Name by which the browser shows the account. */
-  name: string
-}
-
 const USER_VERIFICATION = 'preferred'
 
 /** ES256, EdDSA and RS256. */
@@ -19,7 +13,7 @@ const ALGORITHMS = [-7, -8, -257]
 
 export async function creationOptions(
   { rpId, displayName, challenge, timeoutSeconds }: AskedKey & { displayName: string },
-  owner: KeyOwner,
+  owner: { id: string; name: string },
   known: readonly StoredCredential[],
 ) {
   const { generateRegistrationOptions } = await library()
@@ -113,7 +107,6 @@ export async function checkAssertion(
   return verified && authenticationInfo ? { ...credential, counter: authenticationInfo.newCounter } : undefined
 }
 
-/** Result for an answer that the library throws for. */
 const refused = () => ({ verified: false, registrationInfo: undefined, authenticationInfo: undefined }) as const
 
 /**

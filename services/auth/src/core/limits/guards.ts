@@ -2,7 +2,6 @@ import type { ErrorCode } from '../../errors.ts'
 import { consume, countAll, type GiveBack, type Limiter, type LimiterDeps, openLimiter } from './limiter.ts'
 import type { Rate } from './rate.ts'
 
-/** One of several caps on a message. */
 export interface Guard {
   limiter: Limiter
   /** Counter key of an address or an owner. */

@@ -11,7 +11,6 @@ import { countLimitHit } from '../../metrics.ts'
 import type { Rate } from './rate.ts'
 import { countPoint, giveBackPoint } from './rate-limits.store.ts'
 
-/** A counter shared by all replicas. */
 export interface Limiter {
   name: string
   /** Counts one and returns how to give it back; counts none at the limit and returns the milliseconds left. */

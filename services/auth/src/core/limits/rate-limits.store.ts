@@ -54,7 +54,6 @@ export async function giveBackPoint(db: Kysely<DB>, { key, at, windowMs }: Omit<
     await db.deleteFrom('rate_limits').where('key', '=', key).where('points', '<=', 0).execute()
 }
 
-/** Housekeeping: expired counters; `expire` is in milliseconds. */
 export function deleteExpiredLimits(db: Kysely<DB>, before: Date, limit: number): Promise<number> {
   return deleteBatch(db, 'rate_limits', sql`expire < ${before.getTime()}`, limit)
 }

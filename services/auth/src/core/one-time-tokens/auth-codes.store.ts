@@ -25,7 +25,7 @@ interface NewAuthCode {
   pkce: Pkce
   /** `amr` of the session it is exchanged for. */
   method: string
-  /** Sealed ProviderTokens of a sign-in at a provider. */
+  /** Sealed ProviderTokens. */
   providerTokens?: string
 }
 
@@ -71,7 +71,6 @@ export async function deleteAuthCodes(trx: Transaction<DB>, userId: string): Pro
   await trx.deleteFrom('auth_codes').where('user_id', '=', userId).execute()
 }
 
-/** Housekeeping. */
 export function deleteExpiredAuthCodes(db: Kysely<DB>, before: Date, limit: number): Promise<number> {
   return deleteBatch(db, 'auth_codes', sql`expires_at < ${before}`, limit)
 }

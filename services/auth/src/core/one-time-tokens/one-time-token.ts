@@ -62,21 +62,12 @@ export async function issueToken(
   const randomCode = randomDigits(random, isLong ? LONG_CODE_LENGTH : codeLength)
   const code = fixedCode ?? randomCode
   const codeHash = hashCode(codeKey, purpose, relatesTo, code)
-  const tokenHash = hashLinkToken(linkToken)
   if (userId === null) {
     await writeForNobody(trx, [`${purpose} ${relatesTo}`, `earlier ${purpose} ${relatesTo}`], issuedAt)
   } else {
     const expiresAt = new Date(issuedAt.getTime() + lifetimeSeconds * 1000)
-    await putOneTimeToken(trx, {
-      ...token,
-      userId,
-      tokenHash,
-      codeHash,
-      usedUpCodes,
-      isLong,
-      expiresAt,
-      now: issuedAt,
-    })
+    const hashes = { tokenHash: hashLinkToken(linkToken), codeHash }
+    await putOneTimeToken(trx, { ...token, ...hashes, userId, usedUpCodes, isLong, expiresAt, now: issuedAt })
   }
   return { linkToken, code, codeHash }
 }

@@ -29,7 +29,6 @@ export interface NewOneTimeToken {
 /** `attempts` of a long code, which stays below zero. The previous version counts it up, and would need 32,773 to end it. */
 const UNLIMITED = -32_768
 
-/** Wrong attempts at the user's code of this purpose, and the number of earlier codes that died of theirs. */
 export function findAttempts(trx: Transaction<DB>, userId: string, purpose: TokenPurpose) {
   return trx
     .selectFrom('one_time_tokens')
@@ -205,7 +204,6 @@ export function takeByCodeHash(trx: Transaction<DB>, userId: string, purpose: To
     .executeTakeFirst()
 }
 
-/** Whether the user has a link or code of these purposes that has not expired. */
 export async function hasLiveToken(
   db: Kysely<DB>,
   userId: string,

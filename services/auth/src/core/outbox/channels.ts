@@ -1,4 +1,4 @@
-// The two channels of the outbox: what a message becomes on its way to the mail server or to an SMS gateway.
+// Channels of the outbox: a mail is rendered and goes to the mail server, an SMS to a gateway.
 import { TemporaryFailure } from '../../adapters/delivery-failures.ts'
 import { isAuthorizedAddress } from '../../adapters/mail/authorized-addresses.ts'
 import { isMailKind } from '../../adapters/mail/kinds.ts'

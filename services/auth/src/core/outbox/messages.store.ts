@@ -17,8 +17,13 @@ const VISIBLE = [
   'sent_at',
 ] as const
 
-export async function insertMessage(trx: Transaction<DB>, message: Insertable<DB['messages']>): Promise<void> {
-  await trx.insertInto('messages').values(message).execute()
+type NewMessage = Omit<Insertable<DB['messages']>, 'created_at' | 'updated_at'>
+
+export async function insertMessage(trx: Transaction<DB>, message: NewMessage, now: Date): Promise<void> {
+  await trx
+    .insertInto('messages')
+    .values({ ...message, created_at: now, updated_at: now })
+    .execute()
 }
 
 export function findQueuedMessage(db: Kysely<DB>, id: string) {

@@ -34,7 +34,7 @@ test('a message deferred at the greeting, at the recipient or after the message 
     expect(service.mailbox.messages({ to: 'later@example.com' })).toHaveLength(1)
     await service.close()
   }
-  // In parallel: each waits for its retry.
+  // Parallel, as each waits for its retry.
   await Promise.all([laterAt(421, 'connection'), laterAt(451, 'recipient'), laterAt(452, 'message')])
 })
 

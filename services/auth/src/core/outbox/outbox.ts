@@ -113,17 +113,12 @@ export async function queueMessage<Kind extends MailKind>(
   const linkHash = 'TokenHash' in variables ? hashLinkToken(variables.TokenHash).toString('base64') : undefined
   const content: MessageContent = { to, variables, locale, linkHash, codeHash: message.codeHash?.toString('base64') }
   const id = message.messageId ?? deps.newId()
-  const now = deps.now()
-  await insertMessage(trx, {
-    id,
-    channel,
-    kind,
-    user_id: userId,
-    sealed: seal(deps.outboxKey, content),
-    lifetime_seconds: lifetimeSeconds,
-    created_at: now,
-    updated_at: now,
-  })
+  const sealed = seal(deps.outboxKey, content)
+  await insertMessage(
+    trx,
+    { id, channel, kind, user_id: userId, sealed, lifetime_seconds: lifetimeSeconds },
+    deps.now(),
+  )
   // Notifications and codes for a session go to a user who is known to exist; all others may answer a stranger's request.
   const mayBeStrangers = lifetimeSeconds !== null && kind !== 'reauthentication'
   await queueJob(deps, trx, { id, channel }, mayBeStrangers ? notBefore(deps) : 0)

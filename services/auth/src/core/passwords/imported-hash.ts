@@ -9,11 +9,7 @@ type ImportedHash =
   | { kind: 'bcrypt'; salt: string; hash: string; costly: boolean }
   | { kind: 'scrypt'; cost: ScryptCost; salt: Buffer; hash: Buffer; signerKey: Buffer | undefined; costly: boolean }
 
-interface ScryptCost {
-  N: number
-  r: number
-  p: number
-}
+type ScryptCost = Required<Pick<ScryptOptions, 'N' | 'r' | 'p'>>
 
 /** Longer than any hash with the largest salt; bounds the work of the expressions below. */
 const MAX_HASH_LENGTH = 1024

@@ -68,14 +68,13 @@ async function lookUp(url: string, password: string, timeoutMs: number): Promise
     { timeoutMs, maxBytes: MAX_ANSWER_BYTES },
   )
   if (status !== 200) throw new Error(`the list of leaked passwords answered ${status}`)
-  const rows = text.split('\n').filter((line) => line.trim() !== '')
-  let isLeaked = false
-  for (const row of rows) {
-    const [, suffix, count] = ROW.exec(row.trim()) ?? []
-    if (!suffix) throw new Error('the list of leaked passwords answered a row of another format')
-    // Padding has the count 0.
-    if (suffix.toUpperCase() === digest.slice(5) && Number(count) > 0) isLeaked = true
-  }
+  const rows = text
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => ROW.exec(line.trim()))
+  if (rows.includes(null)) throw new Error('the list of leaked passwords answered a row of another format')
+  // Padding has the count 0.
+  const isLeaked = rows.some((row) => row?.[1]?.toUpperCase() === digest.slice(5) && Number(row[2]) > 0)
   countLeakCheck(isLeaked ? 'leaked' : 'unknown')
   return isLeaked
 }

@@ -31,7 +31,7 @@ export function withChangesCounted<Result>(
   return withinGaps(deps, gaps, () => withMessagesCounted(deps, askedAddresses(deps, user, wanted, share), work))
 }
 
-/** Lists the recipients of changes to the wanted addresses: those, and the current address if it must agree too. */
+/** Lists the recipients of changes: the wanted addresses, and the current one if it must agree too. */
 export const askedAddresses = (
   deps: { config: Pick<Config, 'mail'> },
   user: Pick<User, 'email' | 'email_confirmed_at'>,

@@ -9,7 +9,6 @@ import { type IssueTokenDeps, issueToken } from '../one-time-tokens/one-time-tok
 import { type OutboxDeps, queueMessage } from '../outbox/outbox.ts'
 import type { User } from '../users/users.store.ts'
 
-/** Options of every message with a link or a code. */
 export interface Sending {
   /** Id that was promised to a caller before. */
   messageId?: string | undefined

@@ -9,7 +9,6 @@ import { type LockedAccount, setSentAt, touchUser, type User } from '../users/us
 import { sendCodeSms } from './code-message.ts'
 import { type LinkMailDeps, type MailContext, sendLinkMail } from './link-mail.ts'
 
-/** Parts of a request that its confirmation needs. */
 interface ConfirmationOrder {
   address: Address
   context: MailContext

@@ -21,7 +21,6 @@ export const LINK_KINDS = {
 
 export type LinkKind = keyof typeof LINK_KINDS
 
-/** Parts of a request that its mail needs. */
 export interface MailContext {
   redirectTo: string
   /** Base of the link: API_EXTERNAL_URL, or the allowed host of the request. */

@@ -87,7 +87,6 @@ export function requireAuthorized({ config }: { config: Pick<Config, 'mail'> }, 
   }
 }
 
-/** Throws when no message can be sent to the address at all. */
 function requireWay({ config, smsGuards }: BudgetDeps, { channel, value }: Address): void {
   if (channel === 'email') {
     requireAuthorized({ config }, [{ channel, value }])

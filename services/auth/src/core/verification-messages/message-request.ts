@@ -74,7 +74,6 @@ function gapKindOf({ type, address }: Pick<MessageRequest, 'type' | 'address'>):
 
 type Asked = Omit<MessageRequest, 'messageId' | 'settings'> &
   Asker & {
-    /** Trusted client address. */
     clientAddress?: string | undefined
   }
 

@@ -34,11 +34,10 @@ export interface SendGapDeps {
 
 export interface Gap {
   kind: GapKind
-  /** The address a message goes to, or the id of the user who asks for it. */
+  /** Address of the message, or id of the user who requests it. */
   key: string
 }
 
-/** Parts of a request that decide which other requests it delays. */
 export interface Asker {
   pkce?: Pkce | undefined
   /** Network of the client, see http/client.ts. */
@@ -54,8 +53,7 @@ export const gapKeyOf = ({ channel, value }: Address, { pkce, network }: Asker):
 
 /**
  * Takes the gaps and runs `work`, which sends the message. Throws while a gap lasts, whether or not an account has the address.
- * Each gap is taken in one statement, so of parallel requests one does the work and uses the budget; failed work gives the
- * gaps back.
+ * Of parallel requests one does the work and uses the budget; failed work gives the gaps back.
  */
 export async function withinGaps<Result>(
   deps: SendGapDeps,

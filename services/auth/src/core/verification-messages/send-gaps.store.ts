@@ -10,10 +10,7 @@ export interface SendGap {
   now: Date
 }
 
-/**
- * Takes the right to send to an address now: 0, or the seconds left to wait. Kept for known and unknown addresses alike, or
- * the wait would reveal which accounts exist.
- */
+/** Takes a gap and returns 0, or the seconds left to wait; known and unknown addresses wait alike. */
 export async function takeSendGap(db: Kysely<DB>, gap: SendGap): Promise<number> {
   const { now, gapSeconds } = gap
   const key = keyOf(gap)
@@ -37,7 +34,6 @@ export async function giveBackSendGap(db: Kysely<DB>, gap: SendGap): Promise<voi
 
 const keyOf = ({ kind, address }: SendGap) => createHash('sha256').update(`${kind}\0${address}`).digest()
 
-/** Housekeeping. */
 export function deleteExpiredSendGaps(db: Kysely<DB>, before: Date, limit: number): Promise<number> {
   return deleteBatch(db, 'send_gaps', sql`expires_at < ${before}`, limit)
 }
