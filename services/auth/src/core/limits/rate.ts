@@ -1,6 +1,5 @@
 import { duration } from '@services/common/config'
 
-/** `points` in each window of `seconds`. */
 export interface Rate {
   points: number
   seconds: number

@@ -66,7 +66,6 @@ export async function takeAuthCode(trx: Transaction<DB>, codeHash: Buffer): Prom
   return numDeletedRows > 0n
 }
 
-/** A changed password invalidates earlier codes. */
 export async function deleteAuthCodes(trx: Transaction<DB>, userId: string): Promise<void> {
   await trx.deleteFrom('auth_codes').where('user_id', '=', userId).execute()
 }

@@ -3,7 +3,6 @@
 import { type ExpressionBuilder, type QueryCreator, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, TokenPurpose } from '../../db/tables.ts'
 
-/** Columns of a used token. */
 export const TAKEN = [
   'user_id',
   'purpose',

@@ -72,10 +72,7 @@ function gapKindOf({ type, address }: Pick<MessageRequest, 'type' | 'address'>):
   return type === 'confirmation' ? 'confirmation' : 'sign_in_link'
 }
 
-type Asked = Omit<MessageRequest, 'messageId' | 'settings'> &
-  Asker & {
-    clientAddress?: string | undefined
-  }
+type Asked = Omit<MessageRequest, 'messageId' | 'settings'> & Asker & { clientAddress?: string | undefined }
 
 /**
  * Queues the request for a worker; `answer` handles one of a test number at once, because its known code follows immediately.

@@ -92,12 +92,9 @@ export const takeMailboxSlot = async (
 ): Promise<boolean> =>
   (await takeSendGap(trx, gapOf(deps, 'over_cap_mail', `${isReal ? '' : 'nobody '}${mailboxOf(address)}`))) === 0
 
-const gapOf = ({ config, now }: SendGapDeps, kind: GapKind, key: string) => ({
-  kind,
-  address: key,
-  gapSeconds: gapSeconds(config, kind, key),
-  now: now(),
-})
+const gapOf = ({ config, now }: SendGapDeps, kind: GapKind, key: string): SendGap => {
+  return { kind, address: key, gapSeconds: gapSeconds(config, kind, key), now: now() }
+}
 
 function gapSeconds({ mail, mfa, sms }: SendGapDeps['config'], kind: GapKind, key: string): number {
   if (kind === 'second_factor') return mfa.phone.minGapSeconds
