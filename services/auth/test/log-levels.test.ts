@@ -91,7 +91,7 @@ test.for([
     AUTH_PASSWORD_HIBP_FAIL_CLOSED: failClosed as string,
   })
   await service.post('/signup', { email: 'ada@example.com', password: 'correct horse' })
-  await expect.poll(() => log.lines('leaked passwords could not be looked up')).toMatchObject([{ level }])
+  await expect.poll(() => log.lines('look-up of leaked passwords failed')).toMatchObject([{ level }])
   await service.close()
 })
 

@@ -13,14 +13,14 @@ import {
   type LimiterDeps,
   openLimiter,
 } from '../core/limits/limiter.ts'
-import { createPasswordTries, type PasswordTries } from '../core/limits/password-tries.ts'
+import { createPasswordAttempts, type PasswordAttempts } from '../core/limits/password-attempts.ts'
 import type { Rate } from '../core/limits/rate.ts'
 import { limitKeyOf } from './client.ts'
 
 /**
  * Limits of requests, opened by name and rate. The one rule: a request counts before its work, and a later refusal
  * gives its points back. Counting itself is in core/limits/limiter.ts, password attempts in
- * core/limits/password-tries.ts; tests: test/limits.test.ts.
+ * core/limits/password-attempts.ts; tests: test/limits.test.ts.
  */
 export interface Limits {
   /** Counts a request against its client address; limits nothing without a trusted header. */
@@ -40,15 +40,15 @@ export interface Limits {
   /** Counts a challenge or answer of a second factor by session, so that sessions do not exhaust each other's limit. */
   factorTry(factorId: string, sessionId: string): Promise<void>
   /** Runs an attempt at an account's password and counts a failed one; refuses it during the back-off. */
-  passwordTry: PasswordTries['run']
+  passwordTry: PasswordAttempts['run']
   /** Runs a sign-in attempt by password; once the sign-in has succeeded, the client address is noted. */
-  signInTry: PasswordTries['runSignIn']
+  signInTry: PasswordAttempts['runSignIn']
   /** Key of the client address, if the account signed in from it lately and an address is trusted at all. */
-  knownClient: PasswordTries['knownClient']
+  knownClient: PasswordAttempts['knownClient']
   /** Notes a sign-in without a password from a client address. */
-  noteSignIn: PasswordTries['noteSignIn']
+  noteSignIn: PasswordAttempts['noteSignIn']
   /** Resets the failed attempts of a changed password. */
-  forgetPasswordTries: PasswordTries['forget']
+  forgetPasswordTries: PasswordAttempts['forget']
 }
 
 const FIVE_MINUTES = 300
@@ -97,7 +97,7 @@ export function createLimits(
   const perAddress = Object.fromEntries(
     Object.entries(addressRates).map(([name, rate]) => [name, open(name, rate)]),
   ) as Record<AddressLimit, Limiter>
-  const passwordTries = createPasswordTries(deps, { freeMisses: limits.freeWrongPasswords })
+  const passwordAttempts = createPasswordAttempts(deps, { freeAttempts: limits.freeWrongPasswords })
   const changesResent = open('resend-changes', limits.mailsSent)
   const capsOf = (name: string, keyFor: Guard['keyFor']): Guard[] =>
     mail.maxPerAddress.map((rate) => ({ limiter: open(`${name}-${rate.seconds}`, rate), keyFor }))
@@ -156,11 +156,11 @@ export function createLimits(
     async factorTry(factorId, sessionId) {
       await consume(perFactor, keyOf(`${factorId} ${sessionId}`), 'over_request_rate_limit')
     },
-    passwordTry: passwordTries.run,
-    signInTry: passwordTries.runSignIn,
-    knownClient: passwordTries.knownClient,
-    noteSignIn: passwordTries.noteSignIn,
-    forgetPasswordTries: passwordTries.forget,
+    passwordTry: passwordAttempts.run,
+    signInTry: passwordAttempts.runSignIn,
+    knownClient: passwordAttempts.knownClient,
+    noteSignIn: passwordAttempts.noteSignIn,
+    forgetPasswordTries: passwordAttempts.forget,
   }
 }
 

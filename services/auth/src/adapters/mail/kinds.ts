@@ -54,25 +54,29 @@ export interface LinkVariables extends CommonVariables {
 /** Password that a confirmation sets: one chosen at sign-up, or none; `dropped`: several were chosen. */
 export type PasswordState = 'chosen' | 'dropped' | ''
 
-/** The template variables of each kind (contract/auth-platform.md 5.1). */
-export interface MailVariables {
+/** The template variables of a kind (contract/auth-platform.md 5.1). */
+export type VariablesOf<Kind extends MailKind> = CommonVariables & MailDetails[Kind]
+export type MailVariables = { [Kind in MailKind]: VariablesOf<Kind> }
+
+/** Variables of a kind beside the common ones. */
+export interface MailDetails {
   invite: LinkVariables
   confirmation: LinkVariables & { Password: PasswordState }
   recovery: LinkVariables
   magic_link: LinkVariables
   /** `SendingTo` is the recipient: the new address or the current one. */
   email_change: LinkVariables & { NewEmail: string; SendingTo: string }
-  reauthentication: CommonVariables & { Token: string }
-  password_changed_notification: CommonVariables
+  reauthentication: { Token: string }
+  password_changed_notification: object
   /** `Email` is the new address; the mail goes to the old one. */
-  email_changed_notification: CommonVariables & { OldEmail: string }
+  email_changed_notification: { OldEmail: string }
   /** Numbers are digits without `+`, as stored. */
-  phone_changed_notification: CommonVariables & { Phone: string; OldPhone: string }
-  identity_linked_notification: CommonVariables & { Provider: string }
-  identity_unlinked_notification: CommonVariables & { Provider: string }
-  mfa_factor_enrolled_notification: CommonVariables & { FactorType: string }
-  mfa_factor_unenrolled_notification: CommonVariables & { FactorType: string }
-  mfa_recovery_code_used_notification: CommonVariables & { Remaining: string }
+  phone_changed_notification: { Phone: string; OldPhone: string }
+  identity_linked_notification: { Provider: string }
+  identity_unlinked_notification: { Provider: string }
+  mfa_factor_enrolled_notification: { FactorType: string }
+  mfa_factor_unenrolled_notification: { FactorType: string }
+  mfa_recovery_code_used_notification: { Remaining: string }
 }
 
 /** Fields of which a template must mention at least one; without them the mail is of no use. */

@@ -1,7 +1,6 @@
-// Second factors in the words of a session. What a session without the second factor may not do: ../freshness/.
 import type { FactorJson } from '../../db/tables.ts'
 
-/** The methods that raise a session to aal2, as its `amr` names them. */
+/** Methods that raise a session to aal2, as its `amr` names them. Acts that need aal2: ../freshness/acts.ts. */
 export const SECOND_METHODS = {
   totp: 'totp',
   phone: 'mfa/phone',
@@ -11,6 +10,6 @@ export const SECOND_METHODS = {
 
 export type SecondMethod = (typeof SECOND_METHODS)[keyof typeof SECOND_METHODS]
 
-/** Recovery codes are none: they go with the last factor that they stand in for. */
+/** Recovery codes do not count: they are deleted with the last factor that they replace. */
 export const hasVerifiedFactor = ({ factors }: { factors: FactorJson[] | null }): boolean =>
   factors?.some(({ status, factor_type: type }) => status === 'verified' && type !== 'recovery_code') ?? false

@@ -1,10 +1,17 @@
-// Second factors. The one rule: `users.factors` shows what this table and recovery_codes hold, so whatever changes either ends
-// with `showFactors`, with the user's row locked. What may be done with a factor: assurance.ts, remove-factor.ts, ../mfa/.
+// Second factors. The one rule: `users.factors` mirrors this table and recovery_codes, so every change of either ends with
+// `showFactors`, with the user's row locked.
+//
+// | Status | Reached by | Left by |
+// | --- | --- | --- |
+// | unverified | insertFactor | proof, removal; a proof of another factor of its type; housekeeping |
+// | verified | the first proof (flows/mfa/) | removal (remove-factor.ts) |
+//
+// Tests: flows/mfa/*.test.ts, flows/admin/factors.test.ts. Next: flows/mfa/, totp.ts, webauthn.ts, recovery-codes.ts.
 import { jsonb } from '@services/common/database'
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, FactorJson, FactorType, StoredCredential } from '../../db/tables.ts'
 
-/** Name of a set of recovery codes that was given none: the client documents it. */
+/** Name of a set of recovery codes without one, as the client documents it. */
 export const USUAL_NAME = 'Recovery codes'
 
 export type Factor = Selectable<DB['factors']>
@@ -20,23 +27,15 @@ export interface NewFactor {
 }
 
 export async function insertFactor(trx: Transaction<DB>, factor: NewFactor): Promise<void> {
+  const { id, userId: user_id, type: factor_type, friendlyName: friendly_name, now: created_at } = factor
+  const { phone = null, sealedSecret: sealed_secret = null } = factor
   await trx
     .insertInto('factors')
-    .values({
-      id: factor.id,
-      user_id: factor.userId,
-      factor_type: factor.type,
-      friendly_name: factor.friendlyName,
-      phone: factor.phone ?? null,
-      sealed_secret: factor.sealedSecret ?? null,
-      created_at: factor.now,
-      updated_at: factor.now,
-    })
+    .values({ id, user_id, factor_type, friendly_name, phone, sealed_secret, created_at, updated_at: created_at })
     .execute()
-  await showFactors(trx, [factor.userId])
+  await showFactors(trx, [user_id])
 }
 
-/** A factor of this user; another user's is none. */
 export function findFactor(db: Kysely<DB>, userId: string, id: string): Promise<Factor | undefined> {
   return db
     .selectFrom('factors')
@@ -63,7 +62,7 @@ export async function deleteFactors(trx: Transaction<DB>, userId: string, ids: r
   await showFactors(trx, [userId])
 }
 
-/** What is not proven yet of one type: somebody else may have begun it. */
+/** Deletes unproven factors of a type: a stranger may have begun them. */
 export async function deleteUnverified(trx: Transaction<DB>, userId: string, type: FactorType): Promise<void> {
   const { numDeletedRows } = await trx
     .deleteFrom('factors')
@@ -95,57 +94,54 @@ export async function changeFactor(trx: Transaction<DB>, factor: Factor, changes
   await showFactors(trx, [factor.user_id])
 }
 
-/** Spends a TOTP step: false when it, or a later one, was spent before. Of any number at once one gets true. */
+/** Spends a TOTP step: false if it, or a later one, was spent before; of parallel attempts one gets true. */
 export async function spendStep(trx: Transaction<DB>, id: string, step: number): Promise<boolean> {
-  const spent = await trx
+  const { numUpdatedRows } = await trx
     .updateTable('factors')
     .set({ last_used_step: step })
     .where('id', '=', id)
     .where((eb) => eb.or([eb('last_used_step', 'is', null), eb('last_used_step', '<', step)]))
-    .returning('id')
-    .executeTakeFirst()
-  return spent !== undefined
+    .executeTakeFirstOrThrow()
+  return numUpdatedRows > 0n
 }
 
 /**
- * Stores a factor's first credential; false when it has one, which an answer to an older challenge must not replace. Fails
- * with a unique violation when any factor has this credential.
+ * Stores a factor's first credential; false if it has one, which an answer to an older challenge must not replace. Throws a
+ * unique violation if any factor has this credential.
  */
 export async function setCredential(
   trx: Transaction<DB>,
   factor: Factor,
   credential: StoredCredential,
 ): Promise<boolean> {
-  const stored = await trx
+  const { numUpdatedRows } = await trx
     .updateTable('factors')
     .set({ credential_id: credential.id, credential: jsonb(credential) as never })
     .where('id', '=', factor.id)
     .where('credential_id', 'is', null)
-    .returning('id')
-    .executeTakeFirst()
-  if (!stored) return false
+    .executeTakeFirstOrThrow()
+  if (numUpdatedRows === 0n) return false
   await showFactors(trx, [factor.user_id])
   return true
 }
 
-/** Stores the credential's new counter; false when another answer of the key was first. */
+/** Stores the credential's new counter; false if another answer of the key was first. */
 export async function advanceCredential(
   trx: Transaction<DB>,
   factor: Factor,
   before: StoredCredential,
   after: StoredCredential,
 ): Promise<boolean> {
-  const advanced = await trx
+  const { numUpdatedRows } = await trx
     .updateTable('factors')
     .set({ credential: jsonb(after) as never })
     .where('id', '=', factor.id)
     .where(sql<boolean>`credential = ${JSON.stringify(before)}::jsonb`)
-    .returning('id')
-    .executeTakeFirst()
-  return advanced !== undefined
+    .executeTakeFirstOrThrow()
+  return numUpdatedRows > 0n
 }
 
-/** Makes `users.factors` of these users what the tables say. Their rows are locked: concurrent changes wait. */
+/** Updates `users.factors` from the tables. It locks the users' rows: concurrent changes wait. */
 export async function showFactors(trx: Transaction<DB>, userIds: readonly string[]): Promise<void> {
   const factors = sql<FactorJson[] | null>`(
     select jsonb_agg(jsonb_build_object(
@@ -162,7 +158,7 @@ export async function showFactors(trx: Transaction<DB>, userIds: readonly string
   await trx.updateTable('users').set({ factors }).where('id', 'in', userIds).execute()
 }
 
-/** Housekeeping: begun, never proven and not tried since. Users first, as every flow locks them. */
+/** Housekeeping: unproven factors without a recent challenge. It locks users first, as every flow does. */
 export async function deleteStaleFactors(db: Kysely<DB>, before: Date, limit: number): Promise<number> {
   return db.transaction().execute(async (trx) => {
     const isStale = sql<boolean>`status = 'unverified' and created_at < ${before}

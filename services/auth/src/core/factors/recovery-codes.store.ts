@@ -10,7 +10,6 @@ export interface NewRecoveryCodeSet {
   now: Date
 }
 
-/** Replaces the codes that the user has. */
 export async function replaceRecoveryCodes(trx: Transaction<DB>, set: NewRecoveryCodeSet): Promise<void> {
   const { id: set_id, userId: user_id, friendlyName: friendly_name, now: created_at } = set
   await trx.deleteFrom('recovery_codes').where('user_id', '=', user_id).execute()
@@ -21,11 +20,7 @@ export async function replaceRecoveryCodes(trx: Transaction<DB>, set: NewRecover
   await showFactors(trx, [user_id])
 }
 
-/** The user's set, or undefined: how many codes it had and how many are left. */
-export function findRecoveryCodes(
-  db: Kysely<DB>,
-  userId: string,
-): Promise<{ id: string; friendly_name: string | null; total: number; remaining: number } | undefined> {
+export function findRecoveryCodes(db: Kysely<DB>, userId: string) {
   return db
     .selectFrom('recovery_codes')
     .select([
@@ -39,22 +34,21 @@ export function findRecoveryCodes(
     .executeTakeFirst()
 }
 
-/** Uses a code up: whoever gets true is the one, of any number at once. */
+/** Uses a code up; of parallel attempts one gets true. */
 export async function spendRecoveryCode(
   trx: Transaction<DB>,
   userId: string,
   hash: Buffer,
   now: Date,
 ): Promise<boolean> {
-  const spent = await trx
+  const { numUpdatedRows } = await trx
     .updateTable('recovery_codes')
     .set({ used_at: now })
     .where('user_id', '=', userId)
     .where('code_hash', '=', hash)
     .where('used_at', 'is', null)
-    .returning('set_id')
-    .executeTakeFirst()
-  return spent !== undefined
+    .executeTakeFirstOrThrow()
+  return numUpdatedRows > 0n
 }
 
 export async function deleteRecoveryCodes(trx: Transaction<DB>, userId: string): Promise<void> {

@@ -2,15 +2,14 @@ import type { WebauthnChallenge } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import { isPermitted, type RedirectRules } from '../redirects/redirect-rules.ts'
 
-/** For whom a security key answers: its domain, and the pages that may ask. */
+/** Domain that a security key answers to, and the pages that may ask it. */
 export type RelyingParty = Pick<WebauthnChallenge, 'rpId' | 'origins'>
 
 const MAX_ORIGINS = 10
 
 /**
- * The settings' relying party, else the one the application asks for, else the site itself. An application may name origins
- * that it could send users to, and a domain they are all part of: a page elsewhere could pass a key's answer on to us otherwise.
- * Throws validation_failed.
+ * Returns the settings' relying party, or the application's, or the site itself. An application may name permitted redirect
+ * origins and a domain that contains them: another page could pass a key's answer on to us. Throws validation_failed.
  */
 export function relyingPartyOf(
   { rpId, origins }: { rpId: string | undefined; origins: string[] },
@@ -40,7 +39,7 @@ const isTexts = (value: unknown): value is string[] =>
 
 const isOrigin = (text: string) => /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text
 
-/** Patterns of the allow list are often of whole sites: `https://app.example/**`. */
+/** Patterns of the allow list often cover whole sites: `https://app.example/**`. */
 const isAllowed = (origin: string, rules: RedirectRules) =>
   isPermitted(origin, rules) || isPermitted(`${origin}/`, rules)
 

@@ -8,8 +8,8 @@ import { deleteFactors, type Factor, listFactors } from './factors.store.ts'
 import { deleteRecoveryCodes } from './recovery-codes.store.ts'
 
 /**
- * Takes a factor away, with the user locked: sessions that were raised with it are aal1 again. With the last proven one the
- * recovery codes go, and no session of the user is aal2 any more.
+ * Removes a factor, with the user locked, and lowers the sessions it raised to aal1. With the last proven factor the recovery
+ * codes are deleted and all sessions lowered.
  */
 export async function removeFactor(
   deps: NotifyDeps,
@@ -20,13 +20,9 @@ export async function removeFactor(
 ): Promise<void> {
   await deleteFactors(trx, user.id, [factor.id])
   if (factor.status !== 'verified') return
-  const left = await listFactors(trx, user.id)
-  if (left.some(({ status }) => status === 'verified')) {
-    await lowerSessions(trx, user.id, Object.values(SECOND_METHODS), factor.id)
-  } else {
-    await deleteRecoveryCodes(trx, user.id)
-    await lowerSessions(trx, user.id, Object.values(SECOND_METHODS))
-  }
+  const hasOther = (await listFactors(trx, user.id)).some(({ status }) => status === 'verified')
+  if (!hasOther) await deleteRecoveryCodes(trx, user.id)
+  await lowerSessions(trx, user.id, Object.values(SECOND_METHODS), hasOther ? factor.id : undefined)
   const details = { FactorType: factor.factor_type }
   await notify(deps, trx, user, 'mfa_factor_unenrolled_notification', details, { acceptLanguage })
 }

@@ -2,36 +2,27 @@ import { type KeyObject, timingSafeEqual } from 'node:crypto'
 import { seal, unseal } from '@services/common/sealed'
 import { apiError } from '../../errors.ts'
 
-/** Loaded with the first factor: it would take 5 MiB of an idle service's memory (measured). */
+/** Loaded with the first factor: it takes 5 MiB (measured). */
 const library = () => import('otpauth')
 
-/** RFC 6238 as every authenticator app has it; others ignore what differs. */
+/** RFC 6238 as every authenticator app implements it; some ignore other parameters. */
 const SECRET_BYTES = 20
 const DIGITS = 6
 const PERIOD_SECONDS = 30
-/** Clocks of phones are off by less than a step, and typing takes its time. */
+/** Tolerates phone clocks that are off by less than a step, and slow typing. */
 const STEPS_OF_SKEW = 1
 
-/** What a QR code of the highest correction can hold, with some room. */
+/** Capacity of a QR code of the highest correction, with a margin. */
 const MAX_URI_BYTES = 1_200
-/** So that cameras find it (ISO/IEC 18004). */
+/** Margin by which cameras find the code (ISO/IEC 18004). */
 const QUIET_MODULES = 4
 const MODULE_PIXELS = 3
-
-export interface NewTotp {
-  /** Base32. */
-  secret: string
-  uri: string
-  /** An SVG document. */
-  qrCode: string
-  sealedSecret: string
-}
 
 /** Throws validation_failed when issuer and account are longer than a QR code can hold. */
 export async function makeTotp(
   { storageKey, random }: { storageKey: KeyObject; random: (size: number) => Buffer },
   { issuer, account }: { issuer: string; account: string },
-): Promise<NewTotp> {
+) {
   const { Secret, TOTP } = await library()
   const secret = new Secret({ buffer: new Uint8Array(random(SECRET_BYTES)).buffer })
   const uri = new TOTP({ issuer, label: account, secret, digits: DIGITS, period: PERIOD_SECONDS }).toString()
@@ -39,7 +30,7 @@ export async function makeTotp(
   return { secret: secret.base32, uri, qrCode: await qrCode(uri), sealedSecret: seal(storageKey, secret.base32) }
 }
 
-/** Base32; undefined: it was sealed under another key, which the operator has changed since. */
+/** Returns the secret in base32; undefined: it was sealed under an earlier key. */
 export function openTotpSecret(storageKey: KeyObject, sealedSecret: string): string | undefined {
   try {
     return unseal<string>(storageKey, sealedSecret)
@@ -48,7 +39,7 @@ export function openTotpSecret(storageKey: KeyObject, sealedSecret: string): str
   }
 }
 
-/** The step a code belongs to, of those that are acceptable now; undefined: of none. Costs the same right or wrong. */
+/** Returns the step of a code, if that is acceptable now. Right and wrong codes take the same time. */
 export async function stepOfCode(base32: string, code: string, now: Date): Promise<number | undefined> {
   const { Secret, TOTP } = await library()
   const secret = Secret.fromBase32(base32)
@@ -63,7 +54,7 @@ export async function stepOfCode(base32: string, code: string, now: Date): Promi
   return found
 }
 
-/** Black squares in one path. Without `#`: clients put the document behind `data:image/svg+xml;utf-8,` as it is. */
+/** Draws an SVG document of one path, without `#`: clients put it behind `data:image/svg+xml;utf-8,` unescaped. */
 async function qrCode(text: string): Promise<string> {
   const { encode } = await import('uqr')
   const { size, data } = encode(text, { ecc: 'H', border: QUIET_MODULES })

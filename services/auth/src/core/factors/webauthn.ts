@@ -1,27 +1,19 @@
-// Security keys, by @simplewebauthn/server. It is loaded when the first one is used: it would be a tenth of what an idle
-// service holds in memory. The one rule: what a key answers is hostile until the library has checked it, and is small.
+// Security keys, by @simplewebauthn/server, which is loaded with the first key: it would be a tenth of an idle service's memory.
+// The one rule: a key's answer is hostile until the library has checked it, and is small.
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
 import type { StoredCredential, WebauthnChallenge } from '../../db/tables.ts'
 import type { RelyingParty } from './relying-party.ts'
 
 const library = () => import('@simplewebauthn/server')
 
-export interface KeyOwner {
-  id: string
-  /** As the browser shows the account. */
-  name: string
-}
-
-/** A touch is enough: the password came before it. */
 const USER_VERIFICATION = 'preferred'
-const NO_VERIFICATION_NEEDED = false
 
-/** ES256, EdDSA and RS256: what keys have. */
+/** ES256, EdDSA and RS256. */
 const ALGORITHMS = [-7, -8, -257]
 
 export async function creationOptions(
   { rpId, displayName, challenge, timeoutSeconds }: AskedKey & { displayName: string },
-  owner: KeyOwner,
+  owner: { id: string; name: string },
   known: readonly StoredCredential[],
 ) {
   const { generateRegistrationOptions } = await library()
@@ -60,10 +52,18 @@ export interface AskedKey {
   timeoutSeconds: number
 }
 
-/** Of 1023 bytes, the most an id has (WebAuthn 5.8.3), in base64url. Twice as long, no index could hold it. */
+/** Base64url of 1023 bytes, the longest id (WebAuthn 5.8.3). No index could hold one twice as long. */
 const MAX_ID_CHARACTERS = 1364
 
-/** The new key, or undefined: the answer is not one to this challenge. */
+const expectationsOf = ({ challenge, origins, rpId }: WebauthnChallenge) => ({
+  expectedChallenge: challenge,
+  expectedOrigin: origins,
+  expectedRPID: rpId,
+  // A touch is enough: the password came before it.
+  requireUserVerification: false,
+})
+
+/** Returns the new key, or undefined if the answer is not to this challenge. */
 export async function checkRegistration(
   asked: WebauthnChallenge,
   response: RegistrationResponseJSON,
@@ -72,10 +72,7 @@ export async function checkRegistration(
   if (!(await isWithoutCertificates(response))) return undefined
   const { verified, registrationInfo } = await verifyRegistrationResponse({
     response,
-    expectedChallenge: asked.challenge,
-    expectedOrigin: asked.origins,
-    expectedRPID: asked.rpId,
-    requireUserVerification: NO_VERIFICATION_NEEDED,
+    ...expectationsOf(asked),
     supportedAlgorithmIDs: ALGORITHMS,
   }).catch(refused)
   if (!verified || !registrationInfo) return undefined
@@ -90,7 +87,7 @@ export async function checkRegistration(
   }
 }
 
-/** The key with its new counter, or undefined: the answer is not its to this challenge, or its counter went back. */
+/** Returns the key with its new counter, or undefined if the answer is not its own to this challenge, or the counter went back. */
 export async function checkAssertion(
   asked: WebauthnChallenge,
   credential: StoredCredential,
@@ -100,10 +97,7 @@ export async function checkAssertion(
   const { verifyAuthenticationResponse } = await library()
   const { verified, authenticationInfo } = await verifyAuthenticationResponse({
     response,
-    expectedChallenge: asked.challenge,
-    expectedOrigin: asked.origins,
-    expectedRPID: asked.rpId,
-    requireUserVerification: NO_VERIFICATION_NEEDED,
+    ...expectationsOf(asked),
     credential: {
       id: credential.id,
       publicKey: new Uint8Array(Buffer.from(credential.publicKey, 'base64url')),
@@ -113,12 +107,11 @@ export async function checkAssertion(
   return verified && authenticationInfo ? { ...credential, counter: authenticationInfo.newCounter } : undefined
 }
 
-/** The library throws for whatever does not fit; why is nobody's business but the log's. */
 const refused = () => ({ verified: false, registrationInfo: undefined, authenticationInfo: undefined }) as const
 
 /**
- * We ask for no attestation, so browsers send none, or the key's own. One with certificates is not looked at: checking it may
- * mean to load lists of revoked ones from addresses that it names.
+ * We request no attestation, so browsers send none, or the key's own. One with certificates is refused: the library could fetch
+ * revocation lists from addresses in it.
  */
 async function isWithoutCertificates({ response }: RegistrationResponseJSON): Promise<boolean> {
   const { decodeAttestationObject } = await import('@simplewebauthn/server/helpers')
@@ -140,10 +133,10 @@ const transportsOf = ({ response }: RegistrationResponseJSON): string[] => {
     .slice(0, MAX_TRANSPORTS)
 }
 
-/** A key's answer has about one; an RSA key with its signature about two. */
+/** Limit of an answer of about 1 KiB, or 2 KiB with an RSA key and signature. */
 const MAX_RESPONSE_CHARACTERS = 16 * 1024
 
-/** Whether it has the shape of a registration or an assertion; what it says is for the library to check. */
+/** Whether the value has the shape of a registration or an assertion; the library checks the content. */
 export function isKeyResponse(value: unknown, type: WebauthnChallenge['type']): boolean {
   if (typeof value !== 'object' || value === null || JSON.stringify(value).length > MAX_RESPONSE_CHARACTERS)
     return false

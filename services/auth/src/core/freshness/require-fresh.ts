@@ -4,7 +4,7 @@ import type { Config } from '../../config.ts'
 import type { Aal, DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import { hasVerifiedFactor } from '../factors/assurance.ts'
-import type { PasswordTries, PasswordTry } from '../limits/password-tries.ts'
+import type { PasswordAttempt, PasswordAttempts } from '../limits/password-attempts.ts'
 import { hashCode, isSameHash, MAX_ATTEMPTS } from '../one-time-tokens/one-time-token.ts'
 import { countAttemptOfUser, takeByCodeHash } from '../one-time-tokens/one-time-tokens.store.ts'
 import type { Passwords } from '../passwords/hash-password.ts'
@@ -17,7 +17,7 @@ interface FreshnessDeps {
   config: Pick<Config, 'passwords'>
   db: Kysely<DB>
   passwords: Pick<Passwords, 'verify'>
-  limits: { passwordTry: PasswordTries['run'] }
+  limits: { passwordTry: PasswordAttempts['run'] }
   codeKey: KeyObject
   now: () => Date
 }
@@ -129,7 +129,7 @@ async function requireRightPassword(
 /**
  * Counter of attempts at the current password: by user. Shared with sign-ins, it would let strangers block an owner.
  */
-export const changeAttempt = ({ id }: Pick<User, 'id'>, clientAddress: string | undefined): PasswordTry => ({
+export const changeAttempt = ({ id }: Pick<User, 'id'>, clientAddress: string | undefined): PasswordAttempt => ({
   identifier: id,
   address: clientAddress,
 })

@@ -12,7 +12,7 @@ import { isBanned } from '../users/is-banned.ts'
 import { isPending } from '../users/proven-addresses.ts'
 import { isHeldUnproven } from '../users/unproven-holder.store.ts'
 import { lockAndReadUser, type User } from '../users/users.store.ts'
-import { sendEmailChange, wishForEmail } from '../verification-messages/address-change.ts'
+import { beginEmailChange, sendEmailChange } from '../verification-messages/address-change.ts'
 import { sendConfirmation } from '../verification-messages/confirmation.ts'
 import type { LinkMailDeps, MailContext } from '../verification-messages/link-mail.ts'
 import { type BudgetDeps, withMessagesCounted } from '../verification-messages/message-budget.ts'
@@ -49,7 +49,7 @@ export async function signInExternally<Admitted>(
   }
   const { user, isNew, isAnother, reportedEmail, admitted } = await deps.db.transaction().execute(async (trx) => {
     const found = await findUser(deps, trx, log, shown)
-    if (found.reportedEmail) await wishForEmail(deps, trx, found.user, found.reportedEmail)
+    if (found.reportedEmail) await beginEmailChange(deps, trx, found.user, found.reportedEmail)
     if (!found.isAnother && isBanned(found.user, deps.now())) throw apiError('user_banned')
     return {
       ...found,

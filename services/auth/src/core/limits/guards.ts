@@ -2,51 +2,40 @@ import type { ErrorCode } from '../../errors.ts'
 import { consume, countAll, type GiveBack, type Limiter, type LimiterDeps, openLimiter } from './limiter.ts'
 import type { Rate } from './rate.ts'
 
-/** One of several caps that a message must keep all of. */
 export interface Guard {
   limiter: Limiter
-  /** What it is counted under. */
+  /** Counter key of an address or an owner. */
   keyFor(address: string): string
 }
 
-/** Counts a message. Guards go from the narrowest to the widest: an address over its own cap takes nothing from the others. */
+/** Counts a message by guards from the narrowest to the widest: an address over its own cap takes nothing from the others. */
 export const countGuarded = (guards: readonly Guard[], address: string, code: ErrorCode): Promise<GiveBack> =>
-  countAll(
-    guards.map(
-      ({ limiter, keyFor }) =>
-        () =>
-          consume(limiter, keyFor(address), code),
-    ),
-  )
+  countAll(guards.map((guard) => () => consume(guard.limiter, guard.keyFor(address), code)))
 
-/** Caller with a share of messages of its own. Strangers at the same client address have the share in common. */
-export type Owner =
-  /** A user with a live session, for a message to a proven address or number of theirs. */
-  | { userId: string }
-  /** Key of a client address that the recipient signed in from lately (password-tries.ts). */
-  | { client: string }
+/**
+ * Caller whose messages count apart from those of strangers: a user with a live session and a proven address, or the client
+ * address that the recipient signed in from lately (key of password-attempts.ts), which all callers behind it have in common.
+ */
+export type Owner = { userId: string } | { client: string }
 
-/** Share that a message is counted in: of requests that anybody can make, or of an owner. */
+/** Quota that a message counts in: that of requests without proof, or an owner's. */
 export type Share = 'anybody' | Owner
 
-/** The same for mails, of which admins send some: those count in the budget of all users alone. */
+/** Mails of admins count only in the budget of all users. */
 export type MailShare = Share | 'admins'
 
 export const ownerKey = (owner: Owner): string => ('userId' in owner ? owner.userId : owner.client)
 
-/** Part of a budget of all users that requests of anybody leave to owners and admins. */
+/** Part of a budget of all users that is kept for owners and admins. */
 const RESERVE = 0.25
 
 /**
- * Messages to one recipient that may come from the reserve in each window: thirty recipients use up that of 360, not five. Counted by
- * recipient, because an account may have been signed in to from any number of clients.
+ * Messages to one recipient from the reserve in each window: thirty recipients use up that of 360, not five. Counted by
+ * recipient, because an account can be signed in to from any number of clients.
  */
 const OWN_IN_RESERVE = 3
 
-/**
- * What all users together may send: requests that anybody can make use up three quarters of it, those of owners all. `recipient` is a
- * counter's key.
- */
+/** Budget of all users together: requests without proof use up three quarters of it, owners all. `recipient` is a counter key. */
 export function openBudget(deps: LimiterDeps, name: string, rate: Rate, code: ErrorCode) {
   const all = openLimiter(deps, name, rate)
   const open = openLimiter(deps, `${name}-open`, { ...rate, points: rate.points - Math.floor(rate.points * RESERVE) })

@@ -1,6 +1,7 @@
-// Counting against limits, for requests (http/rate-limit.ts) and for what costs money (core/limits/sms-guards.ts). The one rule:
-// counters live in PostgreSQL and go by its clock, so that all replicas count together; keys without points are refused from
-// memory. While the database is unreachable each process counts for itself: requests fail for other reasons then, not for this one.
+// Limits of requests (http/rate-limit.ts) and of messages that cost money (sms-guards.ts). The one rule: counters live in
+// PostgreSQL and use its clock, so all replicas count together; used-up keys are refused from memory. While the database is
+// unreachable each process counts alone. Tests: test/limits.test.ts, test/replicas.test.ts, adapters/sms/sms-guards.test.ts.
+// Next: guards.ts; attempts at passwords count their own way, in password-attempts.ts.
 import { createHash } from 'node:crypto'
 import { regardlessOfDeadline } from '@services/common/deadline'
 import type { Kysely } from 'kysely'
@@ -9,12 +10,10 @@ import { apiError, type ErrorCode } from '../../errors.ts'
 import { countLimitHit } from '../../metrics.ts'
 import type { Rate } from './rate.ts'
 import { countPoint, giveBackPoint } from './rate-limits.store.ts'
-import { createWindows } from './windows.ts'
 
-/** A counter shared by all replicas. */
 export interface Limiter {
   name: string
-  /** Counts one: how to take it back, or the milliseconds left when there were too many, which counts none. */
+  /** Counts one and returns how to give it back; counts none at the limit and returns the milliseconds left. */
   count(key: string): Promise<GiveBack | number>
 }
 
@@ -23,10 +22,10 @@ export interface LimiterDeps {
   now: () => Date
 }
 
-/** Takes back what was counted, for what was not done after all. Never fails: a counter that is away expires by itself. */
+/** Takes back a count whose work was not done. Never fails: a counter that cannot be reached expires by itself. */
 export type GiveBack = () => Promise<void>
 
-/** `name` is the counter's own among all counters. */
+/** `name` is unique among all counters. */
 export function openLimiter({ db, now }: LimiterDeps, name: string, { points, seconds }: Rate): Limiter {
   const windowMs = Math.ceil(seconds * 1000)
   const over = createWindows(now)
@@ -50,13 +49,42 @@ export function openLimiter({ db, now }: LimiterDeps, name: string, { points, se
   function giveBack(point: Parameters<typeof giveBackPoint>[1]): GiveBack {
     return async () => {
       await giveBackPoint(db, point).catch(() => {})
-      // A key that was blocked may have a point left.
+      // A blocked key may have a point left.
       over.clear()
     }
   }
 }
 
-/** Counts one; throws `code` with the time left when there were too many. */
+/** Callers choose the keys: from this many on, expired ones are dropped. */
+const MANY = 10_000
+
+/** Windows of time by key, in this process's memory; `until` in milliseconds since 1970. */
+function createWindows(now: () => Date) {
+  const windows = new Map<string, { until: number; count: number }>()
+  const live = (key: string) => {
+    const found = windows.get(key)
+    return found && found.until > now().getTime() ? found : undefined
+  }
+  const begin = (key: string, until: number) => {
+    if (windows.size >= MANY) {
+      for (const each of windows.keys()) if (!live(each)) windows.delete(each)
+      // None has expired: a flood of keys, whose memory is worth more than its counts.
+      if (windows.size >= MANY) windows.clear()
+    }
+    const begun = { until, count: 0 }
+    windows.set(key, begun)
+    return begun
+  }
+  return {
+    begin,
+    leftMs: (key: string) => Math.max(0, (live(key)?.until ?? 0) - now().getTime()),
+    /** Counts one in the key's window, which begins with the first. */
+    count: (key: string, ms: number) => ++(live(key) ?? begin(key, now().getTime() + ms)).count,
+    clear: () => windows.clear(),
+  }
+}
+
+/** Counts one; at the limit it throws `code` with the time left. */
 export async function consume(limiter: Limiter, key: string, code: ErrorCode): Promise<GiveBack> {
   const counted = await limiter.count(key)
   if (typeof counted === 'function') return counted
@@ -64,11 +92,11 @@ export async function consume(limiter: Limiter, key: string, code: ErrorCode): P
   throw apiError(code, { retryAfterSeconds: Math.max(1, Math.ceil(counted / 1000)) })
 }
 
-/** Counts everywhere or nowhere, in this order: what one limit refuses is not done and uses up no other's share. */
+/** Counts in all, in this order, or in none: work that one limit refuses uses up no other. */
 export async function countAll(counts: (() => Promise<GiveBack>)[]): Promise<GiveBack> {
   const counted: GiveBack[] = []
   const undo: GiveBack = async () => {
-    await regardlessOfDeadline(() => Promise.all(counted.map((takeBack) => takeBack())))
+    await regardlessOfDeadline(() => Promise.all(counted.map((giveBack) => giveBack())))
   }
   try {
     for (const count of counts) counted.push(await count())
@@ -79,7 +107,7 @@ export async function countAll(counts: (() => Promise<GiveBack>)[]): Promise<Giv
   return undo
 }
 
-/** Runs `work` after it was counted; work that throws has not been done and counts for nothing. */
+/** Runs `work` after it was counted; work that throws does not count. */
 export async function whileCounted<Result>(
   counts: (() => Promise<GiveBack>)[],
   work: () => Promise<Result>,
@@ -93,5 +121,5 @@ export async function whileCounted<Result>(
   }
 }
 
-/** Addresses of people and of their machines are not stored as counter keys. */
+/** Hashes an address: counter keys hold no personal data. */
 export const keyOf = (identifier: string) => createHash('sha256').update(identifier).digest('base64url')

@@ -8,14 +8,13 @@ interface Point {
   /** Milliseconds since 1970. */
   at: number
   windowMs: number
-  /** In one window. */
+  /** Limit of one window. */
   points: number
 }
 
 /**
- * Counts one in the key's window, which begins with the first: 0, or the milliseconds left of a window that has all its
- * points. The condition is looked at again under the row's lock: of any number at once, in any number of replicas, only
- * those allowed are counted.
+ * Counts one in the key's window, which begins with the first; returns 0, or the milliseconds left of a full window. The
+ * condition is checked again under the row's lock: of parallel requests, in any number of replicas, only those allowed count.
  */
 export async function countPoint(db: Kysely<DB>, point: Point): Promise<number> {
   const [row] = await count(db, { ...point, until: point.at + point.windowMs })
@@ -41,10 +40,7 @@ const count = prepared((db: Kysely<DB>, { key, at, until, points }: Point & { un
   return { compile: () => statement.compile(db) }
 })
 
-/**
- * Takes a point back, unless a later window than the one it was counted in has begun. A counter without points is deleted, or
- * refused requests would leave one for each address they name.
- */
+/** Gives a point back, unless its window has ended. Deletes a counter of 0, or refused requests would leave one per address. */
 export async function giveBackPoint(db: Kysely<DB>, { key, at, windowMs }: Omit<Point, 'points'>): Promise<void> {
   const counter = await db
     .updateTable('rate_limits')
@@ -58,7 +54,6 @@ export async function giveBackPoint(db: Kysely<DB>, { key, at, windowMs }: Omit<
     await db.deleteFrom('rate_limits').where('key', '=', key).where('points', '<=', 0).execute()
 }
 
-/** Housekeeping: counters whose window has expired; `expire` is in milliseconds. */
 export function deleteExpiredLimits(db: Kysely<DB>, before: Date, limit: number): Promise<number> {
   return deleteBatch(db, 'rate_limits', sql`expire < ${before.getTime()}`, limit)
 }

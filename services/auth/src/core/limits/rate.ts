@@ -1,12 +1,11 @@
 import { duration } from '@services/common/config'
 
-/** `points` in each window of `seconds`. */
 export interface Rate {
   points: number
   seconds: number
 }
 
-/** So many per hour, or `N/duration`. */
+/** Parses `N` (per hour) or `N/duration`. */
 export function parseRate(value: string): Rate {
   const [points = '', period = '1h', ...more] = value.split('/')
   const seconds = duration('').parse(period) as number
@@ -17,7 +16,7 @@ export function parseRate(value: string): Rate {
   return { points: Number(points), seconds }
 }
 
-/** One or more rates that all hold, such as `5/1h,10/24h`. */
+/** Parses rates that all hold, such as `5/1h,10/24h`. */
 export function parseRates(value: string): Rate[] {
   const list = value.split(',').map((item) => parseRate(item.trim()))
   if (new Set(list.map(({ seconds }) => seconds)).size < list.length) throw new Error('must have different durations')

@@ -5,40 +5,27 @@ import { countGuarded, type Guard, openBudget, ownerKey, type Share } from './gu
 import { countAll, type GiveBack, keyOf, type LimiterDeps, openLimiter } from './limiter.ts'
 import type { Rate } from './rate.ts'
 
-/**
- * What stands before a message is queued. Each SMS costs money and some numbers pay those who make us send to them
- * ("pumping"): a thief requests codes for ranges of numbers whose operator shares the fee. Asked for known and unknown
- * numbers alike, before the account is looked up, or the refusal would tell who has one.
- */
-export interface SmsGuards {
-  /** Throws validation_failed for a number (digits) in a country that gets no messages. */
-  requireAllowedCountry(phone: string): void
-  /**
-   * Counts a message to this number and its block of numbers, in the share named. Throws validation_failed for a country that
-   * gets none, and over_sms_send_rate_limit for a share that is used up. Test numbers are not counted: nothing is sent to them.
-   */
-  allow(phone: string, share?: Share): Promise<GiveBack>
-}
+export type SmsGuards = ReturnType<typeof createSmsGuards>
 
-/**
- * Numbers are handed out to operators in blocks of ten thousand or more (a North American exchange code is one block), so
- * a range a thief gets paid for shares everything but the last four digits; with three he would have ten times the cap.
- */
+/** Operators get numbers in blocks of ten thousand or more; three digits would give a thief ten times the cap. */
 const BLOCK_DIGITS = 4
 
-/** Part of its owners' share of a block that one number may use up; what is over counts as anybody's. */
+/** Part of a block's owner share that one number may use up; further messages count without an owner. */
 const PART_OF_ONE_NUMBER = 0.25
 
 const DAY = 86_400
 
 const OVER = 'over_sms_send_rate_limit'
 
-export function createSmsGuards(deps: LimiterDeps, config: { sms: { guards: Config['sms']['guards'] } }): SmsGuards {
+/**
+ * Limits of SMS, each of which costs money: in "pumping" a thief requests codes for ranges of numbers whose operator shares the
+ * fee. They are checked for known and unknown numbers alike, before the account is read, or a refusal would reveal accounts.
+ */
+export function createSmsGuards(deps: LimiterDeps, config: { sms: { guards: Config['sms']['guards'] } }) {
   const { countries, maxPerNumber, maxPerPrefix, dailyBudget, sent } = config.sms.guards
-  const open = (name: string, rate: Rate, keyFor: Guard['keyFor']): Guard => ({
-    limiter: openLimiter(deps, name, rate),
-    keyFor,
-  })
+  const open = (name: string, rate: Rate, keyFor: Guard['keyFor']): Guard => {
+    return { limiter: openLimiter(deps, name, rate), keyFor }
+  }
   const perBlock = (name: string) => open(name, maxPerPrefix, (phone) => keyOf(phone.slice(0, -BLOCK_DIGITS)))
   const perNumber = maxPerNumber.map((rate) => open(`sms-number-${rate.seconds}`, rate, keyOf))
   const perOwner = maxPerNumber.map((rate) => open(`sms-user-${rate.seconds}`, rate, (owner) => owner))
@@ -58,13 +45,15 @@ export function createSmsGuards(deps: LimiterDeps, config: { sms: { guards: Conf
     if (share === 'anybody') return [() => countGuarded([...perNumber, block], phone, OVER)]
     return [() => countGuarded(perOwner, ownerKey(share), OVER), () => inBlockOfOwners(phone)]
   }
+  /** Throws validation_failed for a number (digits) in a country that gets no messages. */
   const requireAllowedCountry = (phone: string) => {
     if (isCountryAllowed(countries, phone)) return
     throw apiError('validation_failed', { message: 'Messages to numbers of this country are not sent' })
   }
   return {
     requireAllowedCountry,
-    async allow(phone, share = 'anybody') {
+    /** Counts a message to this number and its block in the share; throws over_sms_send_rate_limit if that is used up. */
+    async allow(phone: string, share: Share = 'anybody'): Promise<GiveBack> {
       requireAllowedCountry(phone)
       return countAll([...inShare(phone, share), ...budgets.map((count) => () => count(share, keyOf(phone)))])
     },

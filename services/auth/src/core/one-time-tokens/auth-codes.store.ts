@@ -1,56 +1,75 @@
 import { deleteBatch } from '@services/common/database'
 import { type Kysely, sql, type Transaction } from 'kysely'
+import type { Config } from '../../config.ts'
 import type { DB } from '../../db/tables.ts'
+import { hashLinkToken, type RandomBytes } from './one-time-token.ts'
 import type { Pkce } from './pkce.ts'
 
-export interface NewAuthCode {
-  codeHash: Buffer
+/** Tokens that a provider issued at a sign-in; sealed until the application exchanges its code. */
+export interface ProviderTokens {
+  provider: string
+  accessToken: string
+  refreshToken?: string | undefined
+  /** Identity that signed in; codes of older versions name none. */
+  identityId?: string | undefined
+}
+
+interface AuthCodeDeps {
+  config: Pick<Config, 'signup'>
+  now: () => Date
+  random: RandomBytes
+}
+
+interface NewAuthCode {
   userId: string
   pkce: Pkce
   /** `amr` of the session it is exchanged for. */
   method: string
-  /** Sealed tokens of the provider that is behind it. */
+  /** Sealed ProviderTokens. */
   providerTokens?: string
-  expiresAt: Date
-  now: Date
 }
 
-export async function insertAuthCode(trx: Transaction<DB>, code: NewAuthCode): Promise<void> {
+/** Returns a code that the application exchanges at POST /token?grant_type=pkce. It lives from the click that got it (BUG6). */
+export async function issueAuthCode(
+  { config, now, random }: AuthCodeDeps,
+  trx: Transaction<DB>,
+  { userId, pkce, method, providerTokens }: NewAuthCode,
+): Promise<string> {
+  const authCode = random(32).toString('base64url')
+  const issuedAt = now()
   await trx
     .insertInto('auth_codes')
     .values({
-      code_hash: code.codeHash,
-      user_id: code.userId,
-      code_challenge: code.pkce.challenge,
-      code_challenge_method: code.pkce.method,
-      authentication_method: code.method,
-      provider_tokens: code.providerTokens ?? null,
-      expires_at: code.expiresAt,
-      created_at: code.now,
+      code_hash: hashLinkToken(authCode),
+      user_id: userId,
+      code_challenge: pkce.challenge,
+      code_challenge_method: pkce.method,
+      authentication_method: method,
+      provider_tokens: providerTokens ?? null,
+      expires_at: new Date(issuedAt.getTime() + config.signup.pkceCodeLifetimeSeconds * 1000),
+      created_at: issuedAt,
     })
     .execute()
+  return authCode
 }
 
 export function findAuthCode(db: Kysely<DB>, codeHash: Buffer) {
   return db.selectFrom('auth_codes').selectAll().where('code_hash', '=', codeHash).executeTakeFirst()
 }
 
-/** Whoever gets true is the one who exchanges the code. */
+/** Deletes the code; of parallel requests one gets true and may exchange it. */
 export async function takeAuthCode(trx: Transaction<DB>, codeHash: Buffer): Promise<boolean> {
-  const taken = await trx
+  const { numDeletedRows } = await trx
     .deleteFrom('auth_codes')
     .where('code_hash', '=', codeHash)
-    .returning('code_hash')
-    .executeTakeFirst()
-  return taken !== undefined
+    .executeTakeFirstOrThrow()
+  return numDeletedRows > 0n
 }
 
-/** A password change makes codes of before worthless. */
 export async function deleteAuthCodes(trx: Transaction<DB>, userId: string): Promise<void> {
   await trx.deleteFrom('auth_codes').where('user_id', '=', userId).execute()
 }
 
-/** Housekeeping. */
 export function deleteExpiredAuthCodes(db: Kysely<DB>, before: Date, limit: number): Promise<number> {
   return deleteBatch(db, 'auth_codes', sql`expires_at < ${before}`, limit)
 }

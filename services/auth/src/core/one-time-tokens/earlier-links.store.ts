@@ -1,9 +1,8 @@
-// Links that a later request has replaced and that stay good: a link with a code challenge serves only the browser that asked, and
-// anybody may ask. They end with the newest token of their purpose, whose row they hang from. Codes: one-time-tokens.store.ts.
+// Links that a later request has replaced and that stay good: a link with a code challenge serves only the browser that asked,
+// which may be a stranger's. They end with the newest token of their purpose, whose row they refer to.
 import { type ExpressionBuilder, type QueryCreator, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, TokenPurpose } from '../../db/tables.ts'
 
-/** Columns that a used token is judged by. */
 export const TAKEN = [
   'user_id',
   'purpose',
@@ -21,7 +20,7 @@ interface Purpose {
   purpose: TokenPurpose
 }
 
-/** Keeps the link that a token with this challenge is about to replace, where that cannot stand in for it. */
+/** Keeps the link that a token with this challenge is about to replace, unless their challenges are equal. */
 export const keepLink = (
   db: QueryCreator<DB>,
   replaced: Purpose & { relates_to: string },
@@ -41,7 +40,7 @@ export const keepLink = (
         .where(sql.lit(isReplaced)),
     )
 
-/** Replaced links are kept for as long as a mail may wait for its server, which restarts their lifetime. */
+/** Longest time that a mail waits for its server before it starts the lifetime of a replaced link. */
 const KEEP_MS = 2 * 86_400_000
 
 export const deleteOldLinks = (db: QueryCreator<DB>, purpose: Purpose, now: Date) =>
@@ -50,10 +49,7 @@ export const deleteOldLinks = (db: QueryCreator<DB>, purpose: Purpose, now: Date
     .where((eb) => eb.and(purpose))
     .where('expires_at', '<', new Date(now.getTime() - KEEP_MS))
 
-/**
- * Whether the token, or a link that it replaced, has not expired. An earlier link may outlive the newest: its life begins anew
- * when its mail leaves.
- */
+/** Whether the token, or a link that it replaced, has not expired: an earlier link outlives it if its mail leaves later. */
 export const isStillGood = (now: Date) => (eb: ExpressionBuilder<DB, 'one_time_tokens'>) =>
   eb.or([
     eb('one_time_tokens.expires_at', '>', now),
@@ -67,7 +63,6 @@ export const isStillGood = (now: Date) => (eb: ExpressionBuilder<DB, 'one_time_t
     ),
   ])
 
-/** The link with this hash, the newest of its purpose or an earlier one. */
 export const linksWith = (db: QueryCreator<DB>, tokenHash: Buffer, purposes: readonly TokenPurpose[]) =>
   db
     .selectFrom('one_time_tokens')
@@ -78,32 +73,28 @@ export const linksWith = (db: QueryCreator<DB>, tokenHash: Buffer, purposes: rea
       db.selectFrom('earlier_links').select(TAKEN).where('token_hash', '=', tokenHash).where('purpose', 'in', purposes),
     )
 
-/** The other links of a user for these purposes. */
 export function linksBeside(
   trx: Transaction<DB>,
   userId: string,
   purposes: readonly TokenPurpose[],
   tokenHash: Buffer,
 ): Promise<KeptLink[]> {
+  const isBeside = sql<boolean>`user_id = ${userId} and purpose in (${sql.join(purposes)}) and token_hash != ${tokenHash}`
   return trx
     .selectFrom('one_time_tokens')
     .select((eb) => [eb.ref('token_hash').$notNull().as('token_hash'), ...TAKEN])
-    .where('user_id', '=', userId)
-    .where('purpose', 'in', purposes)
-    .where('token_hash', '!=', tokenHash)
+    .where(isBeside)
     .unionAll(
       trx
         .selectFrom('earlier_links')
         .select(['token_hash', ...TAKEN])
-        .where('user_id', '=', userId)
-        .where('purpose', 'in', purposes)
-        .where('token_hash', '!=', tokenHash),
+        .where(isBeside),
     )
     .orderBy('expires_at', 'desc')
     .execute()
 }
 
-/** Puts links back whose tokens have ended; their codes, which could be guessed, stay dead. */
+/** Puts back links whose tokens were deleted; their codes, which could be guessed, stay dead. */
 export async function putLinksBack(
   trx: Transaction<DB>,
   [newest, ...earlier]: readonly KeptLink[],

@@ -1,10 +1,17 @@
+// Tokens of mail links and codes typed by hand. The one rule: only hashes are stored, and a short code dies after five wrong
+// attempts. The two tables: one-time-tokens.store.ts and earlier-links.store.ts (links that were replaced and stay good).
+// Tests: one-time-token.test.ts, flows/verify/verify.test.ts, test/takeover.test.ts. Next: flows/verify/verify.ts.
 import { createHash, createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
-import type { TokenPurpose } from '../../db/tables.ts'
+import type { Transaction } from 'kysely'
+import { writeForNobody } from '../../db/nobody.store.ts'
+import type { DB, TokenPurpose } from '../../db/tables.ts'
+import { NIL_UUID } from '../../db/uuid.ts'
+import { findAttempts, type NewOneTimeToken, putOneTimeToken } from './one-time-tokens.store.ts'
 
 /**
- * Links carry a random 256-bit token, of which only the SHA-256 is stored. The code typed by hand is short, so it is
- * stored as an HMAC under a server key (a stolen table does not give it away) and dies after five wrong attempts. Anybody can
- * make them, so after two codes that died of them the next ones are long enough to take any number.
+ * Links carry a random 256-bit token, of which only the SHA-256 is stored. A code is short, so it is stored as an HMAC under a
+ * server key (a stolen table does not give it away). Strangers can use up a user's codes, so after two used-up ones the
+ * next codes are long enough to take any number of attempts.
  */
 export interface OneTimeToken {
   linkToken: string
@@ -13,24 +20,59 @@ export interface OneTimeToken {
 
 export const MAX_ATTEMPTS = 5
 
-/** Codes that die of wrong attempts, since the last one that was used, before the next ones are long. One: a slip of the owner would make a long code. */
-export const MAX_USED_UP_CODES = 2
+/** Used-up codes, since the last one that was right, before the next ones are long. One would punish an owner's slip. */
+const MAX_USED_UP_CODES = 2
 
 /**
  * Digits of a code that takes any number of wrong attempts: at a thousand guesses a second, day and night, one is right every
- * thirty years. Fewer would be guessed by a flood (ten digits: every four months); more are not typed.
+ * thirty years. Ten digits would be guessed every four months; more than twelve are too many to type.
  */
-export const LONG_CODE_LENGTH = 12
+const LONG_CODE_LENGTH = 12
 
-/** Codes that died of wrong attempts since the last one that was used, counted no further than a rule asks for. */
-export const countUsedUpCodes = (last?: { attempts: number; used_up_codes: number }): number =>
-  Math.min((last?.used_up_codes ?? 0) + ((last?.attempts ?? 0) < MAX_ATTEMPTS ? 0 : 1), MAX_USED_UP_CODES)
+export interface IssueTokenDeps {
+  random: RandomBytes
+  codeKey: KeyObject
+  now: () => Date
+}
+
+export interface TokenOrder
+  extends Pick<NewOneTimeToken, 'purpose' | 'relatesTo' | 'pkce' | 'isClaim' | 'isPretended'> {
+  /** null: pretended, for an address without an account. */
+  userId: string | null
+  codeLength: number
+  lifetimeSeconds: number
+  /** Fixed code of a test number. */
+  code?: string | undefined
+}
+
+/** Makes a link token and a code, which replace the user's live ones of this purpose. */
+export async function issueToken(
+  { random, codeKey, now }: IssueTokenDeps,
+  trx: Transaction<DB>,
+  { userId, codeLength, lifetimeSeconds, code: fixedCode, ...token }: TokenOrder,
+): Promise<OneTimeToken & { codeHash: Buffer }> {
+  const { purpose, relatesTo, pkce } = token
+  const issuedAt = now()
+  const last = await findAttempts(trx, userId ?? NIL_UUID, purpose)
+  const hasUsedUp = last !== undefined && last.attempts >= MAX_ATTEMPTS
+  const usedUpCodes = Math.min((last?.used_up_codes ?? 0) + Number(hasUsedUp), MAX_USED_UP_CODES)
+  const isLong = usedUpCodes >= MAX_USED_UP_CODES && fixedCode === undefined
+  // The prefix is known from the token alone: an expired link must still be answered in its flow (contract/auth-core.md 8).
+  const linkToken = `${pkce ? 'pkce_' : ''}${random(32).toString('base64url')}`
+  const randomCode = randomDigits(random, isLong ? LONG_CODE_LENGTH : codeLength)
+  const code = fixedCode ?? randomCode
+  const codeHash = hashCode(codeKey, purpose, relatesTo, code)
+  if (userId === null) {
+    await writeForNobody(trx, [`${purpose} ${relatesTo}`, `earlier ${purpose} ${relatesTo}`], issuedAt)
+  } else {
+    const expiresAt = new Date(issuedAt.getTime() + lifetimeSeconds * 1000)
+    const hashes = { tokenHash: hashLinkToken(linkToken), codeHash }
+    await putOneTimeToken(trx, { ...token, ...hashes, userId, usedUpCodes, isLong, expiresAt, now: issuedAt })
+  }
+  return { linkToken, code, codeHash }
+}
 
 export type RandomBytes = (size: number) => Buffer
-
-export function makeOneTimeToken(random: RandomBytes, codeLength: number): OneTimeToken {
-  return { linkToken: random(32).toString('base64url'), code: randomDigits(random, codeLength) }
-}
 
 /** Uniform decimal digits, zero-padded: bytes from 250 on are dropped, or low digits would be likelier. */
 export function randomDigits(random: RandomBytes, length: number): string {
@@ -45,7 +87,7 @@ export function randomDigits(random: RandomBytes, length: number): string {
 
 export const hashLinkToken = (linkToken: string): Buffer => createHash('sha256').update(linkToken).digest()
 
-/** The code's hash is bound to its purpose and address: a code for one thing is worth nothing for another. */
+/** Hashes a code with its purpose and address: it is worth nothing for another. */
 export const hashCode = (key: KeyObject, purpose: TokenPurpose, relatesTo: string, code: string): Buffer =>
   createHmac('sha256', key).update(`${purpose}\0${relatesTo}\0${code}`).digest()
 

@@ -8,27 +8,27 @@ import type { Pkce } from './pkce.ts'
 export interface NewOneTimeToken {
   userId: string
   purpose: TokenPurpose
+  /** Address of the message; the code is valid for this address only. */
   relatesTo: string
   tokenHash: Buffer | null
   codeHash: Buffer
   /** Following the link gives a code for this challenge instead of a session. */
-  pkce: Pkce | undefined
-  /** Sent for a request that says what the account shall have, see ../users/claims.ts. */
-  isClaim: boolean
-  /** The work is done and nothing changes: there may be a live token. */
-  isPretended: boolean
-  /** Codes that died of wrong attempts since the last one that was used. */
+  pkce?: Pkce | undefined
+  /** Sent for a request with a claim, see ../users/claims.ts. */
+  isClaim?: boolean | undefined
+  /** The same work is done and nothing changes: there may be a live token. */
+  isPretended?: boolean | undefined
+  /** Codes that died of wrong attempts since the last one that was right. */
   usedUpCodes: number
-  /** The code is too long to be guessed: no number of wrong attempts ends it. */
+  /** No number of wrong attempts ends the code. */
   isLong: boolean
   expiresAt: Date
   now: Date
 }
 
-/** `attempts` of a long code, which stays below zero. The version before counts it up, and would need 32,773 to end it. */
+/** `attempts` of a long code, which stays below zero. The previous version counts it up, and would need 32,773 to end it. */
 const UNLIMITED = -32_768
 
-/** Wrong attempts at the user's code of this purpose, and how many codes before it died of theirs. */
 export function findAttempts(trx: Transaction<DB>, userId: string, purpose: TokenPurpose) {
   return trx
     .selectFrom('one_time_tokens')
@@ -39,9 +39,9 @@ export function findAttempts(trx: Transaction<DB>, userId: string, purpose: Toke
 }
 
 /**
- * Replaces the user's live token of this purpose. Its link stays good where the new one cannot stand in for it: a link with a
- * code challenge serves only the browser that asked, and anybody may ask. Where none is kept a row is written too, or a second
- * request would cost less where nobody has the address.
+ * Replaces the user's live token of this purpose. Its link is kept if the new one cannot replace it: a link with a code
+ * challenge serves only the browser that asked, which may be a stranger's. Without a kept link a row is written too, or a
+ * second request would cost less for an address without an account.
  */
 export async function putOneTimeToken(trx: Transaction<DB>, token: NewOneTimeToken): Promise<void> {
   const challenge = token.pkce?.challenge ?? null
@@ -53,7 +53,7 @@ export async function putOneTimeToken(trx: Transaction<DB>, token: NewOneTimeTok
     used_up_codes: token.usedUpCodes,
     code_challenge: challenge,
     code_challenge_method: token.pkce?.method ?? null,
-    // Asking for another link must not undo what the replaced one was for.
+    // A request for another link must not undo the claim of the replaced one.
     ...(token.isClaim ? { sets_password: true } : {}),
     expires_at: token.expiresAt,
     created_at: token.now,
@@ -75,7 +75,7 @@ export async function putOneTimeToken(trx: Transaction<DB>, token: NewOneTimeTok
     .execute()
 }
 
-/** Whose link it is, so that the user can be locked before the token. */
+/** Finds the link's user, who is locked before the token. */
 export async function findUserIdByLinkHash(db: Kysely<DB>, tokenHash: Buffer, purposes: readonly TokenPurpose[]) {
   const found = await linksWith(db, tokenHash, purposes).executeTakeFirst()
   return found?.user_id
@@ -83,10 +83,7 @@ export async function findUserIdByLinkHash(db: Kysely<DB>, tokenHash: Buffer, pu
 
 export type TakenToken = Pick<Selectable<DB['one_time_tokens']>, (typeof TAKEN)[number]>
 
-/**
- * Takes the token of a link away, with the other links of its purpose: whoever gets the row is the one who used it. Expired ones
- * are returned too.
- */
+/** Deletes the token of a link with the other links of its purpose; of parallel requests one gets the row, expired or not. */
 export function takeByLinkHash(trx: Transaction<DB>, tokenHash: Buffer, purposes: readonly TokenPurpose[]) {
   return trx
     .with('link', (qb) => linksWith(qb, tokenHash, purposes))
@@ -104,44 +101,7 @@ export function takeByLinkHash(trx: Transaction<DB>, tokenHash: Buffer, purposes
     .executeTakeFirst()
 }
 
-/**
- * Counts one try at the codes sent to an address for these purposes and returns those that still had a try left. Counting
- * comes before comparing, outside the flow's transaction, so that parallel guesses cannot share one try. Where there is
- * nothing to guess at a row is written too: a write that must reach the disk takes longer than a look, which would tell
- * whose code is under way. A guess at a long code writes that row too.
- */
-export function countAttempt(db: Kysely<DB>, { address, audience, purposes, now }: Guess, maxAttempts: number) {
-  return db
-    .with('tried', (qb) =>
-      qb
-        .updateTable('one_time_tokens')
-        .from('users')
-        .set((eb) => ({ attempts: eb('attempts', '+', 1) }))
-        .whereRef('users.id', '=', 'one_time_tokens.user_id')
-        .where('users.aud', '=', audience)
-        .where('relates_to', '=', address)
-        .where('purpose', 'in', purposes)
-        .where('attempts', '>=', 0)
-        .where('attempts', '<', maxAttempts)
-        .returning(['user_id', 'purpose', 'relates_to', 'code_hash', 'expires_at']),
-    )
-    .with('missed', (qb) =>
-      insertForNobody(qb, `verify ${audience} ${address}`, now, sql`not exists (select from tried)`),
-    )
-    .selectFrom('tried')
-    .select(['user_id', 'purpose', 'relates_to', 'code_hash', 'expires_at'])
-    .unionAll((qb) =>
-      qb
-        .selectFrom('one_time_tokens')
-        .innerJoin('users', 'users.id', 'one_time_tokens.user_id')
-        .select(['user_id', 'purpose', 'relates_to', 'code_hash', 'expires_at'])
-        .where('users.aud', '=', audience)
-        .where('relates_to', '=', address)
-        .where('purpose', 'in', purposes)
-        .where('attempts', '<', 0),
-    )
-    .execute()
-}
+const GUESSED = ['user_id', 'purpose', 'relates_to', 'code_hash', 'expires_at'] as const
 
 interface Guess {
   address: string
@@ -150,7 +110,43 @@ interface Guess {
   now: Date
 }
 
-/** The same for a code only its user can use. */
+/**
+ * Counts an attempt at the codes sent to an address for these purposes and returns those that had an attempt left. Counting
+ * comes before comparing, outside the flow's transaction, so that parallel guesses cannot share one attempt. Without a code
+ * to guess, or at a long one, another row is written: a write takes longer than a read and would reveal the live codes.
+ */
+export function countAttempt(db: Kysely<DB>, { address, audience, purposes, now }: Guess, maxAttempts: number) {
+  const isGuessed = sql<boolean>`${sql.ref('users.aud')} = ${audience} and relates_to = ${address}
+    and purpose in (${sql.join(purposes)})`
+  return db
+    .with('tried', (qb) =>
+      qb
+        .updateTable('one_time_tokens')
+        .from('users')
+        .set((eb) => ({ attempts: eb('attempts', '+', 1) }))
+        .whereRef('users.id', '=', 'one_time_tokens.user_id')
+        .where(isGuessed)
+        .where('attempts', '>=', 0)
+        .where('attempts', '<', maxAttempts)
+        .returning(GUESSED),
+    )
+    .with('missed', (qb) =>
+      insertForNobody(qb, `verify ${audience} ${address}`, now, sql`not exists (select from tried)`),
+    )
+    .selectFrom('tried')
+    .select(GUESSED)
+    .unionAll((qb) =>
+      qb
+        .selectFrom('one_time_tokens')
+        .innerJoin('users', 'users.id', 'one_time_tokens.user_id')
+        .select(GUESSED)
+        .where(isGuessed)
+        .where('attempts', '<', 0),
+    )
+    .execute()
+}
+
+/** Counts an attempt at a code that only its user can use. */
 export function countAttemptOfUser(db: Kysely<DB>, userId: string, purpose: TokenPurpose, maxAttempts: number) {
   return db
     .updateTable('one_time_tokens')
@@ -172,9 +168,9 @@ export function countAttemptOfUser(db: Kysely<DB>, userId: string, purpose: Toke
 type Place = 'newest' | 'earlier'
 
 /**
- * A link or code counts from when its mail leaves: one that waited for a mail server is as good as any. Returns which it is: the
- * newest of its purpose, an earlier link whose code is dead, or undefined where it was used or ended meanwhile, and the mail is
- * not worth sending; a row is written all the same. It is found by its link's hash, or by its code's where there is no link.
+ * Starts the lifetime of a link or code when its message leaves, however long that waited for a mail server. Returns `newest`
+ * of its purpose, `earlier` for a replaced link whose code is dead, or undefined if it was used or replaced meanwhile; a row is
+ * written all the same.
  */
 export async function restartLifetime(
   db: Kysely<DB>,
@@ -182,27 +178,14 @@ export async function restartLifetime(
   { by, hash }: { by: 'token_hash' | 'code_hash'; hash: Buffer },
   { expiresAt, now }: { expiresAt: Date; now: Date },
 ): Promise<Place | undefined> {
+  const restart = (table: 'one_time_tokens' | 'earlier_links', column: string, place: Place) =>
+    sql<{ place: Place }>`(update ${sql.table(table)} set expires_at = ${expiresAt}
+      where user_id = ${userId} and ${sql.ref(column)} = ${hash} returning ${sql.lit(place)} as place)`
+  const isNobody = sql<boolean>`not exists (select from newest) and not exists (select from earlier)`
   const restarted = await db
-    .with('newest', (qb) =>
-      qb
-        .updateTable('one_time_tokens')
-        .set({ expires_at: expiresAt })
-        .where('user_id', '=', userId)
-        .where(by, '=', hash)
-        .returning(sql.lit<Place>('newest').as('place')),
-    )
-    .with('earlier', (qb) =>
-      qb
-        .updateTable('earlier_links')
-        .set({ expires_at: expiresAt })
-        .where('user_id', '=', userId)
-        .where('token_hash', '=', hash)
-        .returning(sql.lit<Place>('earlier').as('place')),
-    )
-    .with('not_restarted', (qb) => {
-      const isNobody = sql<boolean>`not exists (select from newest) and not exists (select from earlier)`
-      return insertForNobody(qb, `restart ${hash.toString('base64')}`, now, isNobody)
-    })
+    .with('newest', () => restart('one_time_tokens', by, 'newest'))
+    .with('earlier', () => restart('earlier_links', 'token_hash', 'earlier'))
+    .with('not_restarted', (qb) => insertForNobody(qb, `restart ${hash.toString('base64')}`, now, isNobody))
     .selectFrom('newest')
     .select('place')
     .unionAll((qb) => qb.selectFrom('earlier').select('place'))
@@ -210,7 +193,7 @@ export async function restartLifetime(
   return restarted?.place
 }
 
-/** Takes a code's token away after its hash matched; undefined: somebody else used it first. */
+/** Deletes a code's token after its hash matched; undefined: another request used it first. */
 export function takeByCodeHash(trx: Transaction<DB>, userId: string, purpose: TokenPurpose, codeHash: Buffer) {
   return trx
     .deleteFrom('one_time_tokens')
@@ -221,7 +204,6 @@ export function takeByCodeHash(trx: Transaction<DB>, userId: string, purpose: To
     .executeTakeFirst()
 }
 
-/** Whether the user has a link or code of these purposes that has not expired. */
 export async function hasLiveToken(
   db: Kysely<DB>,
   userId: string,
@@ -238,7 +220,6 @@ export async function hasLiveToken(
   return found !== undefined
 }
 
-/** All of a user's, or those of some purposes. */
 export async function deleteOneTimeTokens(
   trx: Transaction<DB>,
   userId: string,
@@ -248,7 +229,7 @@ export async function deleteOneTimeTokens(
   await (purposes ? all.where('purpose', 'in', purposes) : all).execute()
 }
 
-/** Housekeeping: rows that no link or code uses any more. Those of a user with a failed message live again with that. */
+/** Housekeeping: tokens of which link and code have expired. Those of a user with a failed message live again with its retry. */
 export function deleteExpiredTokens(db: Kysely<DB>, before: Date, limit: number): Promise<number> {
   const condition = sql`not ${isStillGood(before)(expressionBuilder<DB, 'one_time_tokens'>())} and not exists (
     select from ${sql.table('messages')} message

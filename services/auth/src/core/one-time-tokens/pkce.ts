@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { ChallengeMethod } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 
-/** What an application sends instead of its secret verifier (RFC 7636 4.2). */
+/** Challenge that an application sends instead of its secret verifier (RFC 7636 4.2). */
 export interface Pkce {
   challenge: string
   method: ChallengeMethod
@@ -11,7 +11,7 @@ export interface Pkce {
 /** RFC 7636 4.1: the alphabet and length of a verifier, and so of a plain challenge. */
 const CHALLENGE = /^[A-Za-z0-9._~-]{43,128}$/
 
-/** The challenge of a request, undefined for the implicit flow. Throws validation_failed for half a pair or a bad one. */
+/** Reads the challenge of a request, undefined for the implicit flow. Throws validation_failed for half a pair or a bad one. */
 export function parsePkce(body: {
   code_challenge?: string | undefined
   code_challenge_method?: string | undefined

@@ -6,9 +6,9 @@ import { TemporaryFailure } from '../../adapters/delivery-failures.ts'
 import { hashCode, hashLinkToken } from '../one-time-tokens/one-time-token.ts'
 import { putOneTimeToken } from '../one-time-tokens/one-time-tokens.store.ts'
 import { type Channel, deliverMessage } from './deliver-message.ts'
-import { MESSAGE_QUEUES, type MessageJob, queueMessage } from './outbox.ts'
+import { MESSAGE_QUEUES, type MessageJob, type NewSms, queueMessage } from './outbox.ts'
 
-/** `idle`: a service whose worker runs elsewhere, so that a message waits for the test's own try. */
+/** `idle`: a service whose worker runs elsewhere, so that a message waits for the test's own attempt. */
 const test = base.extend<object & { idle: TestService }>({
   idle: [
     // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures a fixture uses from it
@@ -36,14 +36,14 @@ const SMS = {
   channel: 'sms',
   kind: 'confirmation',
   to: '4915112345678',
-  variables: { Code: '123456' },
+  variables: { code: '123456', channel: 'sms' },
   lifetimeSeconds: null,
 } as const
 
-describe('one try', () => {
+describe('one attempt', () => {
   const job = (messageId: string, retryCount = 0) =>
     ({ id: 'job', data: { messageId }, retryCount, signal: new AbortController().signal }) as QueueJob<MessageJob>
-  const queue = (service: TestService, message: Partial<Parameters<typeof queueMessage>[2]> = {}) =>
+  const queue = (service: TestService, message: Partial<NewSms> = {}) =>
     service.deps.db
       .transaction()
       .execute((trx) => queueMessage(service.deps, trx, { ...SMS, userId: null, ...message }))
@@ -55,7 +55,7 @@ describe('one try', () => {
       (message: { id: string }) => message.id === id,
     )
 
-  test('hands the content to the channel and keeps what its provider said', async ({ idle: service }) => {
+  test('hands the content to the channel and keeps the id of the upstream', async ({ idle: service }) => {
     const id = await queue(service)
     const seen: unknown[] = []
     await attempt(
@@ -70,7 +70,9 @@ describe('one try', () => {
     expect(await rowOf(service, id)).toMatchObject({ state: 'sent', provider: 'twilio', provider_message_id: 'SM1' })
   })
 
-  test('after the last of the queue ends in failed, one before stays queued', async ({ idle: service }) => {
+  test('after the last retry of the queue fails the message, the one before leaves it queued', async ({
+    idle: service,
+  }) => {
     const id = await queue(service)
     const fails: Channel = async () => {
       throw new TemporaryFailure('the gateway answered 500')
@@ -87,7 +89,7 @@ describe('one try', () => {
     expect(await sealedOf(service, id)).not.toBeNull()
   })
 
-  test('of a message that is not queued any more does nothing', async ({ idle: service }) => {
+  test('at a message that is no longer queued does nothing', async ({ idle: service }) => {
     const id = await queue(service)
     let sent = 0
     const sends: Channel = async () => {
@@ -106,7 +108,7 @@ describe('one try', () => {
     expect((await rowOf(service, id))?.last_error).toBe('unexpected error, see the log')
   })
 
-  test('without a channel, or sealed under another secret, is left to other workers until its life is over', async ({
+  test('without a channel, or at a message sealed under another secret, leaves it to other workers until the last retry', async ({
     idle: service,
   }) => {
     const [first, second] = [await queue(service), await queue(service)]
@@ -122,7 +124,7 @@ describe('one try', () => {
     }
   })
 
-  test('of a code without a link restarts its lifetime, and is dropped when the code was replaced', async ({
+  test('restarts the lifetime of a code without a link, and drops the message when the code was replaced', async ({
     idle: service,
   }) => {
     const made = await service.post('/admin/users', { email: 'one-try@example.com' }, service.admin)

@@ -1,3 +1,5 @@
+// Delivery: one attempt of a worker at a message. The one rule: a message whose link or code was used or replaced meanwhile is
+// not sent. Retries: MESSAGE_QUEUES in outbox.ts. Tests: deliver-message.test.ts. Next: channels.ts, messages.store.ts.
 import type { KeyObject } from 'node:crypto'
 import { counted } from '@services/common/instruments'
 import type { Logger } from '@services/common/logger'
@@ -11,29 +13,29 @@ import { restartLifetime } from '../one-time-tokens/one-time-tokens.store.ts'
 import { findQueuedMessage, markDropped, markSent, noteFailure } from './messages.store.ts'
 import { MESSAGE_QUEUES, type MessageContent, type MessageJob } from './outbox.ts'
 
-/** A message on its way out; `id` is the same at every try, so that one sent twice after a crash can be recognised. */
-export interface OutgoingMessage extends MessageContent {
+/** Message on its way out; `id` is the same at every attempt, so that one sent twice after a crash can be recognised. */
+export interface OutgoingMessage<Name extends MessageChannel = MessageChannel> extends MessageContent<Name> {
   id: string
   kind: string
   userId: string | null
-  /** All is done for it but the handing over. */
+  /** The same work is done and nothing is handed over. */
   isPretended: boolean
 }
 
 export interface Receipt {
-  /** Who took it: `smtp`, `twilio`, … */
+  /** Upstream that accepted it: `smtp`, `twilio`, … */
   provider: string
-  /** Under which id, if they say so. */
+  /** Its id there, if the upstream gives one. */
   providerMessageId: string | null
 }
 
 /**
- * Hands a message over. Throws a TemporaryFailure for a retry, also where only a worker with other settings may do better, a
- * PermanentFailure when no retry can help; the texts of both are shown to admins and must name no address and no code.
+ * Hands a message over. Throws a TemporaryFailure for a retry, also where only a worker with other settings could deliver it,
+ * and a PermanentFailure when no retry can help. Admins read the texts of both: they name no address and no code.
  */
-export type Channel = (message: OutgoingMessage) => Promise<Receipt>
+export type Channel<Name extends MessageChannel = MessageChannel> = (message: OutgoingMessage<Name>) => Promise<Receipt>
 
-export type Channels = Partial<Record<MessageChannel, Channel>>
+export type Channels = { [Name in MessageChannel]?: Channel<Name> }
 
 export interface DeliveryDeps {
   db: Kysely<DB>
@@ -45,7 +47,7 @@ export interface DeliveryDeps {
 
 type Queued = NonNullable<Awaited<ReturnType<typeof findQueuedMessage>>>
 
-/** The worker's half of the outbox: one try. Throws for a retry, after noting what went wrong. */
+/** Makes one attempt to deliver. Throws for a retry, after noting the failure. */
 export async function deliverMessage(deps: DeliveryDeps, job: QueueJob<MessageJob>): Promise<void> {
   const { db, now } = deps
   const message = await findQueuedMessage(db, job.data.messageId)
@@ -63,8 +65,8 @@ export async function deliverMessage(deps: DeliveryDeps, job: QueueJob<MessageJo
       log.info('message pretended')
       return markDropped(db, message.id, null, now())
     }
-    const countTry = (result: string) => countMessageTry(message.channel, result === 'ok' ? 'sent' : 'failed')
-    const receipt = await counted(countTry, () => send(deps, message, content))
+    const countAttempt = (result: string) => countMessageTry(message.channel, result === 'ok' ? 'sent' : 'failed')
+    const receipt = await counted(countAttempt, () => send(deps, message, content))
     log.info({ provider: receipt.provider }, 'message sent')
     await markSent(db, message.id, { ...receipt, now: now() })
     countMessage(message.channel, message.kind, 'sent')
@@ -78,18 +80,21 @@ export async function deliverMessage(deps: DeliveryDeps, job: QueueJob<MessageJo
   }
 }
 
-function send({ channels }: DeliveryDeps, message: Queued, content: MessageContent): Promise<Receipt> {
-  const channel = channels[message.channel]
-  if (!channel) throw new TemporaryFailure(`nothing delivers ${message.channel} messages here`)
-  const { id, kind, user_id: userId } = message
-  return channel({ ...content, id, kind, userId, isPretended: isPretended(message) })
+function send<Name extends MessageChannel>(
+  { channels }: DeliveryDeps,
+  { id, channel, kind, user_id: userId, lifetime_seconds }: Queued & { channel: Name },
+  content: MessageContent<Name>,
+): Promise<Receipt> {
+  const deliver = channels[channel]
+  if (!deliver) throw new TemporaryFailure(`nothing delivers ${channel} messages here`)
+  return deliver({ ...content, id, kind, userId, isPretended: lifetime_seconds === 0 })
 }
 
 const isPretended = (message: Queued) => message.lifetime_seconds === 0
 
 /**
- * Returns what of a message is still good, from now on; undefined: it is not worth sending any more. One whose link was replaced and
- * stays good goes without its code, which would only cost an attempt at the newer one.
+ * Restarts the lifetime of the message's link and code and returns the content to send; undefined: both were used or replaced.
+ * A replaced link that stays good goes without its code, which would only cost an attempt at the newer one.
  */
 async function stillGood(
   deps: DeliveryDeps,
@@ -97,22 +102,21 @@ async function stillGood(
   content: MessageContent,
 ): Promise<MessageContent | undefined> {
   const { user_id, lifetime_seconds: lifetimeSeconds } = message
-  // A pretended one of nobody is looked for, too, as a real one of somebody is.
+  // A pretended message without a user is searched for too, as a real one is.
   const userId = user_id ?? (isPretended(message) ? message.id : null)
   if (lifetimeSeconds === null || userId === null) return content
-  const now = deps.now()
-  const times = { expiresAt: new Date(now.getTime() + lifetimeSeconds * 1000), now }
   const { linkHash, codeHash } = content
-  const token = linkHash
-    ? ({ by: 'token_hash', hash: linkHash } as const)
-    : ({ by: 'code_hash', hash: codeHash } as const)
-  if (!token.hash) return content
-  const found = await restartLifetime(deps.db, userId, { ...token, hash: Buffer.from(token.hash, 'base64') }, times)
+  const hash = linkHash ?? codeHash
+  if (!hash) return content
+  const now = deps.now()
+  const token = { by: linkHash ? 'token_hash' : 'code_hash', hash: Buffer.from(hash, 'base64') } as const
+  const expiresAt = new Date(now.getTime() + lifetimeSeconds * 1000)
+  const found = await restartLifetime(deps.db, userId, token, { expiresAt, now })
   if (found === 'earlier') return { ...content, variables: { ...content.variables, Token: '' } }
   return found || isPretended(message) ? content : undefined
 }
 
-/** What one worker cannot open, another one can while a change of the secret rolls out: it goes back to the queue. */
+/** While a change of the secret rolls out another worker may be able to open the message: it goes back to the queue. */
 function openSealed({ outboxKey }: DeliveryDeps, { sealed }: Queued): MessageContent {
   try {
     return unseal<MessageContent>(outboxKey, sealed ?? '')

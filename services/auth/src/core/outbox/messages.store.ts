@@ -1,8 +1,8 @@
 import { deleteBatch } from '@services/common/database'
-import { type Kysely, type SelectQueryBuilder, sql, type Transaction } from 'kysely'
+import { type Insertable, type Kysely, type SelectQueryBuilder, sql, type Transaction } from 'kysely'
 import type { DB, MessageChannel, MessageState } from '../../db/tables.ts'
 
-/** What an admin may see of a message: neither its address nor its content. */
+/** Columns an admin may read: neither address nor content. */
 const VISIBLE = [
   'id',
   'user_id',
@@ -17,35 +17,15 @@ const VISIBLE = [
   'sent_at',
 ] as const
 
-export async function insertMessage(
-  trx: Transaction<DB>,
-  message: {
-    id: string
-    channel: MessageChannel
-    kind: string
-    userId: string | null
-    sealed: string
-    lifetimeSeconds: number | null
-    now: Date
-  },
-): Promise<void> {
-  const { id, channel, kind, userId, sealed, lifetimeSeconds, now } = message
+type NewMessage = Omit<Insertable<DB['messages']>, 'created_at' | 'updated_at'>
+
+export async function insertMessage(trx: Transaction<DB>, message: NewMessage, now: Date): Promise<void> {
   await trx
     .insertInto('messages')
-    .values({
-      id,
-      channel,
-      kind,
-      user_id: userId,
-      sealed,
-      lifetime_seconds: lifetimeSeconds,
-      created_at: now,
-      updated_at: now,
-    })
+    .values({ ...message, created_at: now, updated_at: now })
     .execute()
 }
 
-/** A message that still waits for its delivery. */
 export function findQueuedMessage(db: Kysely<DB>, id: string) {
   return db
     .selectFrom('messages')
@@ -76,36 +56,27 @@ export async function markSent(
     .execute()
 }
 
-/** Without a reason: it was only pretended. */
+const updateQueued = (db: Kysely<DB>, id: string) =>
+  db.updateTable('messages').where('id', '=', id).where('state', '=', 'queued')
+
+/** Ends a message that is not worth sending; `reason` is null for one that was only pretended. */
 export async function markDropped(db: Kysely<DB>, id: string, reason: string | null, now: Date): Promise<void> {
-  await db
-    .updateTable('messages')
-    .set({ state: 'dropped', last_error: reason, sealed: null, updated_at: now })
-    .where('id', '=', id)
-    .where('state', '=', 'queued')
-    .execute()
+  await updateQueued(db, id).set({ state: 'dropped', last_error: reason, sealed: null, updated_at: now }).execute()
 }
 
-/** A failed try; the content is kept, for the next one or for an admin's. */
+/** Notes a failed attempt; the content is kept for the next one, or for an admin's retry. */
 export async function noteFailure(
   db: Kysely<DB>,
   id: string,
   { error, isFinal, now }: { error: string; isFinal: boolean; now: Date },
 ): Promise<void> {
-  await db
-    .updateTable('messages')
-    .set((eb) => ({
-      state: isFinal ? ('failed' as const) : ('queued' as const),
-      attempts: eb('attempts', '+', 1),
-      last_error: error,
-      updated_at: now,
-    }))
-    .where('id', '=', id)
-    .where('state', '=', 'queued')
+  const state = isFinal ? 'failed' : 'queued'
+  await updateQueued(db, id)
+    .set((eb) => ({ state, attempts: eb('attempts', '+', 1), last_error: error, updated_at: now }))
     .execute()
 }
 
-/** Puts a failed message back; undefined: it is none, or somebody else was first. */
+/** Puts a failed message back; undefined: it has not failed, or another request has put it back. */
 export function requeueFailed(trx: Transaction<DB>, id: string, now: Date) {
   return trx
     .updateTable('messages')
@@ -129,7 +100,7 @@ export interface MessageFilter {
 
 export type VisibleMessage = Awaited<ReturnType<typeof listMessages>>['messages'][number]
 
-/** A page, newest first, and how many match in all, counted up to `maxCounted` and no further. */
+/** Returns a page, newest first, and the number of all matches, counted up to `maxCounted`. */
 export async function listMessages(
   db: Kysely<DB>,
   filter: MessageFilter,
@@ -161,7 +132,7 @@ function filtered(query: SelectQueryBuilder<DB, 'messages', object>, { userId, s
   return matching
 }
 
-/** Housekeeping: those of a state that were written before. */
+/** Housekeeping: messages in these states that were written before. */
 export function deleteOldMessages(
   db: Kysely<DB>,
   states: readonly MessageState[],
@@ -173,8 +144,8 @@ export function deleteOldMessages(
 }
 
 /**
- * Housekeeping: messages without a sign of life for longer than any queue tries. Their job is lost (its last worker was
- * killed, or the queue was emptied); as failed ones they are seen and can be sent again.
+ * Housekeeping: fails queued messages without an attempt for longer than any queue retries. Their job is lost (its last worker
+ * was killed, or the queue was emptied); a failed message is listed and can be sent again.
  */
 export async function failForgottenMessages(db: Kysely<DB>, before: Date, now: Date, limit: number): Promise<number> {
   const forgotten = db

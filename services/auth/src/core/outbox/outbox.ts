@@ -1,17 +1,29 @@
-// What leaves the service: mail and SMS. The one rule: a message is a row and a job of the transaction of the rows it
-// belongs to, so a rollback takes it back and a crash loses nothing. Delivery: deliver-message.ts; its state: GET /admin/messages.
+// Mail and SMS on their way out. The one rule: a message is a row and a job, written in the transaction of the rows it belongs
+// to, so a rollback takes it back and a crash loses nothing. How it is retried: MESSAGE_QUEUES below, and deliver-message.ts.
+//
+// | State | Reached by | Left by |
+// | --- | --- | --- |
+// | queued | queueMessage; an admin's retry of a failed one (flows/admin/resend-failed-message.ts) | each attempt to deliver it |
+// | sent | the mail server or gateway has accepted it | |
+// | dropped | its link or code was used or replaced meanwhile, or it was only pretended | |
+// | failed | a failure that no retry can help, the last retry, or a lost job (housekeeping) | an admin's retry |
+//
+// Tests: outbox.test.ts, deliver-message.test.ts, outbox.slow.test.ts (retries). Next: deliver-message.ts, channels.ts.
 import type { KeyObject } from 'node:crypto'
 import type { QueueDefinition } from '@services/common/declare-queue'
 import type { Queue } from '@services/common/queue'
 import { seal } from '@services/common/sealed'
 import type { Transaction } from 'kysely'
-import type { DB, MessageChannel } from '../../db/tables.ts'
+import type { MailKind, VariablesOf } from '../../adapters/mail/kinds.ts'
+import type { SmsChannel } from '../../adapters/sms/gateway.ts'
+import type { DB, MessageChannel, TokenPurpose } from '../../db/tables.ts'
+import { hashLinkToken } from '../one-time-tokens/one-time-token.ts'
 import { type DelayedJob, notBefore } from './job-delay.ts'
 import { insertMessage } from './messages.store.ts'
 
 /** One queue per channel: a mail server that hangs must not hold up codes by SMS. */
 export const MESSAGE_QUEUES: Record<MessageChannel, QueueDefinition> = {
-  /** A day of tries, 1 s apart at first and 5 min at last: longer than any mail server's maintenance. */
+  /** A day of retries, 1 s apart at first and 5 min at last: longer than any mail server's maintenance. */
   mail: {
     name: 'mail',
     retryLimit: 300,
@@ -20,7 +32,7 @@ export const MESSAGE_QUEUES: Record<MessageChannel, QueueDefinition> = {
     expireInSeconds: 120,
     heartbeatSeconds: 10,
   },
-  /** About ten minutes: somebody waits for this code, and has asked for another one by then. */
+  /** About ten minutes: the user is waiting for this code, and has requested another one by then. */
   sms: {
     name: 'sms',
     retryLimit: 14,
@@ -35,34 +47,52 @@ export interface MessageJob extends DelayedJob {
   messageId: string
 }
 
-/** What only the one who delivers may see. */
-export interface MessageContent {
+/** Kind of the SMS with the code of a second factor, as GET /admin/messages shows it. */
+export const FACTOR_CODE_KIND = 'second_factor'
+
+export interface SmsVariables {
+  code: string
+  channel: SmsChannel
+  /** Filled in from the template of the instance that was asked; a message of an older version has none. */
+  text?: string
+}
+
+interface Variables {
+  mail: VariablesOf<MailKind>
+  sms: SmsVariables
+}
+
+/** Part of a message that is stored sealed: only its delivery reads it. */
+export interface MessageContent<Channel extends MessageChannel = MessageChannel> {
   to: string
-  variables: Record<string, unknown>
+  variables: Variables[Channel]
   locale: string | undefined
   /** Base64 of the hashes by which the token in the message is stored; neither for a message without one. */
   linkHash: string | undefined
   codeHash: string | undefined
 }
 
-export interface NewMessage {
-  channel: MessageChannel
-  kind: string
+interface NewRow<Channel extends MessageChannel, Kind, Content> {
+  channel: Channel
+  kind: Kind
   userId: string | null
   to: string
-  variables: object
-  /** Where the id was promised to a caller before. */
+  variables: Content
+  /** Id that was promised to a caller before. */
   messageId?: string | undefined
+  /** Locale from pickLocale; MAILER_DEFAULT_LOCALE when left out. */
   locale?: string | undefined
-  /** The hash of its link token or of its code, under which the token is found when the message leaves. */
-  linkHash?: Buffer | undefined
+  /** Hash of a code without a link: finds its token when the message leaves. */
   codeHash?: Buffer | undefined
   /**
-   * How long link and code live from when the message leaves; null: it has none. 0: a message that is only pretended,
-   * which costs what a real one does and never leaves.
+   * Lifetime of link and code from the moment the message leaves; null: it has neither. 0: a message that is only pretended,
+   * which costs the same work and never leaves.
    */
   lifetimeSeconds: number | null
 }
+
+export type NewMail<Kind extends MailKind = MailKind> = { [K in Kind]: NewRow<'mail', K, VariablesOf<K>> }[Kind]
+export type NewSms = NewRow<'sms', TokenPurpose | typeof FACTOR_CODE_KIND, SmsVariables>
 
 export interface OutboxDeps {
   queue: Queue
@@ -73,25 +103,27 @@ export interface OutboxDeps {
 }
 
 /** Writes a message into the outbox, in the caller's transaction; a worker sends it after commit. Returns its id. */
-export async function queueMessage(deps: OutboxDeps, trx: Transaction<DB>, message: NewMessage): Promise<string> {
-  const { channel, kind, userId, lifetimeSeconds } = message
-  const content: MessageContent = {
-    to: message.to,
-    variables: { ...message.variables },
-    locale: message.locale,
-    linkHash: message.linkHash?.toString('base64'),
-    codeHash: message.codeHash?.toString('base64'),
-  }
+export async function queueMessage<Kind extends MailKind>(
+  deps: OutboxDeps,
+  trx: Transaction<DB>,
+  message: NewMail<Kind> | NewSms,
+): Promise<string> {
+  const { channel, kind, userId, to, locale, lifetimeSeconds } = message
+  const variables: Variables[MessageChannel] = message.variables
+  const linkHash = 'TokenHash' in variables ? hashLinkToken(variables.TokenHash).toString('base64') : undefined
+  const content: MessageContent = { to, variables, locale, linkHash, codeHash: message.codeHash?.toString('base64') }
   const id = message.messageId ?? deps.newId()
   const sealed = seal(deps.outboxKey, content)
-  await insertMessage(trx, { id, channel, kind, userId, sealed, lifetimeSeconds, now: deps.now() })
-  await queueJob(deps, trx, { id, channel }, isAskedByAnybody(message) ? notBefore(deps) : 0)
+  await insertMessage(
+    trx,
+    { id, channel, kind, user_id: userId, sealed, lifetime_seconds: lifetimeSeconds },
+    deps.now(),
+  )
+  // Notifications and codes for a session go to a user who is known to exist; all others may answer a stranger's request.
+  const mayBeStrangers = lifetimeSeconds !== null && kind !== 'reauthentication'
+  await queueJob(deps, trx, { id, channel }, mayBeStrangers ? notBefore(deps) : 0)
   return id
 }
-
-/** Whether a stranger's request may be behind it; notifications and codes for a session go to a user who is known to be there. */
-const isAskedByAnybody = ({ kind, lifetimeSeconds }: Pick<NewMessage, 'kind' | 'lifetimeSeconds'>): boolean =>
-  lifetimeSeconds !== null && kind !== 'reauthentication'
 
 export async function queueJob(
   { queue }: Pick<OutboxDeps, 'queue'>,

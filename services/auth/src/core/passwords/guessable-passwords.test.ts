@@ -2,7 +2,7 @@ import { describe, expect, test as plain } from 'vitest'
 import { linkPath, type TestService, test } from '../../../test/service.ts'
 import { findWeaknesses } from './password-rules.ts'
 
-/** One of the 10,000 most used ones, in other letters than the list has it. */
+/** One of the 10,000 most used passwords, in another letter case than the list. */
 const COMMON = 'PassWord1'
 /** The same in the wide characters of an East Asian keyboard. */
 const WIDE = 'ｐａｓｓｗｏｒｄ１'
@@ -14,7 +14,7 @@ const REFUSED = {
 
 const newAddress = () => `jane.roe-${Math.random().toString(36).slice(2)}@example.com`
 
-describe('a password that is guessed first is refused as pwned', () => {
+describe('a guessable password is refused as pwned', () => {
   test.for([COMMON, WIDE])('at sign-up: %s', async (password, { service }) => {
     const answer = await service.post('/signup', { email: newAddress(), password })
     expect(answer).toMatchObject(REFUSED)
@@ -59,14 +59,14 @@ describe('a password that is guessed first is refused as pwned', () => {
   })
 })
 
-test('one in use still signs in, and the answer says what is wrong with it', async ({ service }) => {
+test('a guessable password in use still signs in, and the answer reports its weakness', async ({ service }) => {
   const email = newAddress()
   await service.post('/admin/users', { email, password: COMMON, email_confirm: true }, service.admin)
   const answer = await service.post('/token?grant_type=password', { email, password: COMMON })
   expect(answer).toMatchObject({ status: 200, body: { weak_password: { reasons: ['pwned'] } } })
 })
 
-test('where AUTH_PASSWORD_REFUSE_GUESSABLE is false they are taken', async ({ service }) => {
+test('with AUTH_PASSWORD_REFUSE_GUESSABLE=false they are accepted', async ({ service }) => {
   const lenient: TestService = await service.with({ AUTH_PASSWORD_REFUSE_GUESSABLE: 'false' })
   for (const password of [COMMON, 'Example2026!']) {
     expect((await lenient.post('/signup', { email: newAddress(), password })).status).toBe(200)

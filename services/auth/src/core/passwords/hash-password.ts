@@ -11,40 +11,23 @@ export interface HashingSettings {
   lanes: number
 }
 
-export interface Passwords {
-  /** With a `salt`, two hashes are equal when the passwords are. Otherwise it is random. */
-  hash(password: string, salt?: Buffer): Promise<string>
-  /**
-   * Whether the password belongs to the hash, ours or an imported one; false for a corrupt one. Without a hash (unknown
-   * user, no password) it does the same work against a made-up one and answers false, so that time tells nothing. Only
-   * an imported hash takes a time of its own, until the user has signed in once and it is replaced.
-   */
-  verify(storedHash: string | null | undefined, password: string): Promise<boolean>
-  /** Whether the hash should give way to one of ours, now that this password was found to belong to it. */
-  needsRehash(storedHash: string, password: string): boolean
-}
+export type Passwords = Awaited<ReturnType<typeof createPasswords>>
 
-/**
- * Threads of libuv's pool, which argon2 runs on. Fewer would leave cores idle between two hashes; machines with more cores
- * run more processes (WEB_CONCURRENCY).
- */
+/** Threads of libuv's pool, which argon2 runs on; fewer would leave cores idle, and larger machines run more processes. */
 const HASHES_AT_ONCE = 4
 
 /** Waiting hashes per core before the excess is refused: about two seconds of work at 25 ms each. */
 const MAX_WAITING_PER_CORE = 80
 
-/** Imported hashes of a hundred megabytes or of seconds each: few may wait, and one at a time leaves the others three threads. */
+/** Costly imported hashes take a hundred megabytes or seconds each; one at a time leaves the others three threads. */
 const MAX_WAITING_COSTLY = 8
 
 /** Seconds in which a full queue of hashes of 25 ms drains. */
 const RETRY_AFTER_SECONDS = 2
 const overCapacity = () => apiError('over_capacity', { retryAfterSeconds: RETRY_AFTER_SECONDS })
 
-/**
- * argon2id off the event loop (libuv's pool), behind a bounded queue, in which none waits longer than `longestWaitMs`. The
- * made-up hash is computed once, at start.
- */
-export async function createPasswords(settings: HashingSettings, longestWaitMs = Infinity): Promise<Passwords> {
+/** Runs argon2id in libuv's pool behind a bounded queue, in which none waits longer than `longestWaitMs`. */
+export async function createPasswords(settings: HashingSettings, longestWaitMs = Infinity) {
   const waiting = availableParallelism() * MAX_WAITING_PER_CORE
   const queue = createSlots({ atOnce: HASHES_AT_ONCE, waiting, waitMs: longestWaitMs }, overCapacity)
   observeHashQueue(() => queue.taken().waiting)
@@ -56,17 +39,26 @@ export async function createPasswords(settings: HashingSettings, longestWaitMs =
     parallelism: settings.lanes,
   }
   const decoy = await hash('no user has this password', options)
-  // Ours is recognised by its parameters alone, whatever the bounds on imported ones are: an operator may choose larger.
+  // Our hashes are recognised by their parameters: an operator may choose larger ones than the bounds on imported hashes.
   const ours = decoy.slice(0, decoy.lastIndexOf('$', decoy.lastIndexOf('$') - 1) + 1)
   return {
-    hash: (password, salt) => queue.run(() => hash(password, { ...options, ...(salt ? { salt } : {}) })),
-    async verify(storedHash, password) {
+    /** Hashes with a random salt, or with the given one to get equal hashes of equal passwords. */
+    hash: (password: string, salt?: Buffer): Promise<string> =>
+      queue.run(() => hash(password, { ...options, ...(salt ? { salt } : {}) })),
+    /**
+     * Verifies against our hash or an imported one; false for a corrupt one. Without a hash (unknown user, no password) it does
+     * the same work against a decoy and answers false, so that time reveals nothing. An imported hash takes its own time, until
+     * the next sign-in replaces it.
+     */
+    async verify(storedHash: string | null | undefined, password: string): Promise<boolean> {
       const candidate = storedHash || decoy
       const verify = () => queue.run(() => verifyImported(candidate, password))
       const isAlone = !candidate.startsWith(ours) && isCostly(candidate)
       const matches = await (isAlone ? costly.run(verify) : verify())
       return matches && Boolean(storedHash)
     },
-    needsRehash: (storedHash, password) => !storedHash.startsWith(ours) && !readsOnlyTheBeginning(storedHash, password),
+    /** Whether the hash, just verified with this password, should be replaced by one of today's parameters. */
+    needsRehash: (storedHash: string, password: string): boolean =>
+      !storedHash.startsWith(ours) && !readsOnlyTheBeginning(storedHash, password),
   }
 }

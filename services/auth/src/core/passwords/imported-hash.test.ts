@@ -93,7 +93,7 @@ test.each([
   ['Firebase without a signer key', FIREBASE.replace(/,sk=[^$]+/, '')],
   ['Firebase with a hash shorter than its key', FIREBASE.slice(0, -4)],
   ['a megabyte', `${A('m=64,t=2,p=1')}${'A'.repeat(1_000_000)}`],
-])('refused, and no password belongs to it: %s', async (_name, hash) => {
+])('refused, and no password verifies: %s', async (_name, hash) => {
   expect(isSupportedHash(hash)).toBe(false)
 })
 
@@ -111,15 +111,15 @@ test('a corrupt hash is a wrong password, not a failure', async () => {
   for (const hash of corrupt) expect(await passwords.verify(hash, PASSWORD)).toBe(false)
 })
 
-test('the algorithms that are refused do not open a door when they stand in the database', async () => {
+test('refused algorithms do not verify when they are in the database', async () => {
   const insecure = await argon2(PASSWORD, { type: argon2d, memoryCost: 64, timeCost: 2, parallelism: 1 })
   expect(await verifyImported(insecure, PASSWORD)).toBe(false)
 })
 
-describe('which hashes give way at the next sign-in', async () => {
+describe('hashes replaced at the next sign-in', async () => {
   const passwords = await createPasswords({ memoryKib: 64, passes: 2, lanes: 1 })
 
-  test('all but ours of today', async () => {
+  test('are all but ours with the present parameters', async () => {
     expect(passwords.needsRehash(await passwords.hash(PASSWORD), PASSWORD)).toBe(false)
     for (const hash of [BCRYPT, FIREBASE, scryptHash(PASSWORD, 4), A('m=64,t=3,p=1'), A('m=128,t=2,p=1')]) {
       expect(passwords.needsRehash(hash, PASSWORD)).toBe(true)
@@ -127,7 +127,7 @@ describe('which hashes give way at the next sign-in', async () => {
     expect(passwords.needsRehash(A('m=64,t=2,p=1').replace('argon2id', 'argon2i'), PASSWORD)).toBe(true)
   })
 
-  test('bcrypt reads 72 bytes: a longer password signs in and leaves the hash, since its end was not proven', async () => {
+  test('do not include bcrypt of a password over 72 bytes, whose end was not proven', async () => {
     const long = 'ü'.repeat(40)
     const hash = await bcrypt.hash(long, 4)
     expect(await passwords.verify(hash, long)).toBe(true)
@@ -145,19 +145,19 @@ describe('which hashes give way at the next sign-in', async () => {
   })
 })
 
-test('hashes that take much memory are verified one at a time, and few may wait', async () => {
+test('costly hashes are verified one at a time, and few may wait', async () => {
   const passwords = await createPasswords({ memoryKib: 64, passes: 2, lanes: 1 })
   const large = A('m=65537,t=1,p=1')
-  const tries = await Promise.allSettled([
+  const attempts = await Promise.allSettled([
     ...Array.from({ length: 10 }, () => passwords.verify(large, PASSWORD)),
     passwords.verify(scryptHash(PASSWORD, 4), PASSWORD),
   ])
-  const refused = tries.filter((each) => each.status === 'rejected')
+  const refused = attempts.filter((each) => each.status === 'rejected')
   expect(refused).toMatchObject([{ reason: { code: 'over_capacity' } }])
-  expect(tries.at(-1)).toEqual({ status: 'fulfilled', value: true })
+  expect(attempts.at(-1)).toEqual({ status: 'fulfilled', value: true })
 })
 
-test('hashes of ours from a time of larger settings than are accepted from elsewhere still open', async () => {
+test('our older hashes with larger parameters than are accepted from elsewhere still verify', async () => {
   const before = await createPasswords({ memoryKib: 64, passes: 21, lanes: 1 })
   const hash = await before.hash(PASSWORD)
   expect(isSupportedHash(hash)).toBe(false)

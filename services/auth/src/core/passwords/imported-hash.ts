@@ -1,5 +1,5 @@
-// Password hashes that other systems made. The one rule: what is accepted here can also be verified here, within bounds
-// of memory and time; `verifyImported` never throws. They are replaced at the next sign-in (hash-password.ts).
+// Password hashes of other systems. The one rule: an accepted hash can be verified within bounds of memory and time, and
+// `verifyImported` never throws. The next sign-in replaces them (hash-password.ts).
 import { createCipheriv, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import { verify as verifyArgon2 } from 'argon2'
@@ -9,16 +9,12 @@ type ImportedHash =
   | { kind: 'bcrypt'; salt: string; hash: string; costly: boolean }
   | { kind: 'scrypt'; cost: ScryptCost; salt: Buffer; hash: Buffer; signerKey: Buffer | undefined; costly: boolean }
 
-interface ScryptCost {
-  N: number
-  r: number
-  p: number
-}
+type ScryptCost = Required<Pick<ScryptOptions, 'N' | 'r' | 'p'>>
 
 /** Longer than any hash with the largest salt; bounds the work of the expressions below. */
 const MAX_HASH_LENGTH = 1024
 
-/** Fewer bytes could be met by a wrong password in a lifetime of tries; more is no hash. */
+/** A wrong password could match fewer bytes in a lifetime of attempts. */
 const MIN_HASH_BYTES = 16
 const MAX_HASH_BYTES = 128
 
@@ -32,27 +28,24 @@ const MAX_SCRYPT_MEMORY_BYTES = 256 * 1024 * 1024
 /** N × r × p: about three seconds. N = 2^17, r = 8, p = 1, the usual recommendation, is 2^20. */
 const MAX_SCRYPT_WORK = 2 ** 23
 
-/** Hashes of more memory or time than this are verified one at a time: a few at once would take all of a machine. */
+/** Hashes above any of these are verified one at a time: a few in parallel would take the whole machine. */
 const COSTLY = { bytes: 64 * 1024 * 1024, argon2KibPasses: 512 * 1024, bcryptCost: 12, scryptWork: 2 ** 20 }
 
-/** Bytes of a password that bcrypt reads; it ignores the rest. */
 const BCRYPT_READS_BYTES = 72
 
-/** Whether a hash made elsewhere is of a format, and within bounds, that sign-in can verify. */
 export const isSupportedHash = (hash: string): boolean => parseHash(hash) !== undefined
 
-/** Whether verifying takes so much memory or time that it should not happen twice at once. */
 export const isCostly = (hash: string): boolean => parseHash(hash)?.costly ?? true
 
-/** Whether a match proves only a beginning of the password, because the algorithm did not read the rest. */
+/** Whether a match proves only the beginning of the password, because bcrypt ignores the rest. */
 export const readsOnlyTheBeginning = (hash: string, password: string): boolean =>
   parseHash(hash)?.kind === 'bcrypt' && Buffer.byteLength(password) > BCRYPT_READS_BYTES
 
-/** Whether the password belongs to the hash; false for one that is not supported or corrupt. */
+/** Verifies a password; false for a corrupt or unsupported hash. */
 export async function verifyImported(hash: string, password: string): Promise<boolean> {
   const parsed = parseHash(hash)
   try {
-    // One of ours may be from a time of larger settings than are accepted from elsewhere.
+    // An older hash of ours may have larger parameters than are accepted from elsewhere.
     if (!parsed) return hash.startsWith('$argon2id$v=19$') && (await verifyArgon2(hash, password))
     if (parsed.kind === 'argon2') return await verifyArgon2(hash, password)
     if (parsed.kind === 'bcrypt') return await verifyBcrypt(parsed.salt, parsed.hash, password)
@@ -74,7 +67,7 @@ function parseHash(hash: string): ImportedHash | undefined {
 function parseArgon2(hash: string): ImportedHash | undefined {
   const match = /^\$argon2(?:i|id)\$v=19\$([mtp]=\d{1,7}(?:,[mtp]=\d{1,7}){2})\$([^$]+)\$([^$]+)$/.exec(hash)
   if (!match) return undefined
-  // Most write m,t,p; the library we hash with writes m,p,t.
+  // Most libraries write m,t,p; ours writes m,p,t.
   const parameters = new Map((match[1] as string).split(',').map((entry) => [entry[0], Number(entry.slice(2))]))
   const [memoryKib = 0, passes = 0, lanes = 0] = ['m', 't', 'p'].map((name) => parameters.get(name))
   const [salt, digest] = match.slice(2).map(decodeUnpadded)
@@ -124,7 +117,7 @@ function scryptHash(
   const cost = { N: 2 ** ln, r, p }
   const bytes = scryptMemory(cost)
   const work = cost.N * r * p
-  // NaN, of a string that did not match, is not above any bound: hence the bounds are what must hold.
+  // Written as conditions that hold, because NaN (no match) exceeds no bound.
   const isWithin =
     ln >= 1 && r >= 1 && p >= 1 && p <= 255 && bytes <= MAX_SCRYPT_MEMORY_BYTES && work <= MAX_SCRYPT_WORK
   if (!isWithin || !salt || !isHashSized(hash)) return undefined
@@ -142,7 +135,7 @@ const decodePadded = (text: string | undefined) =>
 const decodeUnpadded = (text: string | undefined) =>
   text && text.length % 4 !== 1 && /^[A-Za-z0-9+/]+$/.test(text) ? Buffer.from(text, 'base64') : undefined
 
-/** Loaded with the first such hash: a service without imported users never needs it. Its own comparison is `strcmp`. */
+/** Loads bcrypt with the first such hash; its own comparison is `strcmp`. */
 async function verifyBcrypt(salt: string, wanted: string, password: string): Promise<boolean> {
   const { default: bcrypt } = await import('bcrypt')
   const made = await bcrypt.hash(password, salt)
@@ -151,12 +144,12 @@ async function verifyBcrypt(salt: string, wanted: string, password: string): Pro
 
 const deriveKey = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt)
 
-/** With a signer key (Firebase): the key derived from the password encrypts it, and the result is the hash. */
+/** Firebase: the key derived from the password encrypts the signer key, and the result is the hash. */
 async function verifyScrypt(
   { cost, salt, hash, signerKey }: Extract<ImportedHash, { kind: 'scrypt' }>,
   password: string,
 ): Promise<boolean> {
-  // Node adds up the memory a little differently; the bound that matters was checked when the hash was read.
+  // Node calculates the memory slightly differently; parseScrypt has checked the real bound.
   const options = { ...cost, maxmem: 2 * scryptMemory(cost) + 1024 * 1024 }
   if (!signerKey) return isEqual(await deriveKey(password, salt, hash.length, options), hash)
   const cipher = createCipheriv('aes-256-ctr', await deriveKey(password, salt, 32, options), Buffer.alloc(16))

@@ -30,7 +30,7 @@ beforeEach(() => {
   for (const on of [service, strict]) waitForList(on, PATIENCE_MS)
 })
 
-/** Only a list that hangs is waited for as short as this: a busy machine makes any other one as slow. */
+/** Patience with a list that hangs; on a busy machine any other list may be as slow. */
 const IMPATIENCE_MS = 500
 
 function waitForList({ deps }: TestService, ms: number) {
@@ -46,7 +46,7 @@ afterAll(async () => {
 const signUp = (on: TestService, typed = password) =>
   on.post('/signup', { email: `${Math.random().toString(36).slice(2)}@example.com`, password: typed })
 
-test('a password from a leak is refused as pwned, and only five digits of its hash leave', async () => {
+test('a leaked password is refused as pwned, and only five digits of its hash are sent', async () => {
   list.answer(LEAKED)
   expect(await signUp(service)).toMatchObject({
     status: 422,
@@ -61,10 +61,10 @@ test('a password from a leak is refused as pwned, and only five digits of its ha
 })
 
 test.for<[string, ReturnType<typeof text>]>([
-  ["on nobody's list", UNKNOWN],
+  ['on no list', UNKNOWN],
   ['only in the padding', rows(`${SUFFIX}:0`)],
   ['on an empty list', text('')],
-])('a password %s is taken', async ([, answer]) => {
+])('a password %s is accepted', async ([, answer]) => {
   list.answer(answer)
   expect((await signUp(service)).status).toBe(200)
 })
@@ -74,7 +74,7 @@ test('lower-case digits mean the same', async () => {
   expect((await signUp(service)).status).toBe(422)
 })
 
-test('all that is wrong with a password is told at once, leaks last', async () => {
+test('all weaknesses of a password are reported together, leaks last', async () => {
   list.answer(text(`${createHash('sha1').update('12345').digest('hex').toUpperCase().slice(5)}:9`))
   service.deps.config.passwords.requiredCharacters = ['abc']
   const { body } = await signUp(service, '12345')
@@ -85,7 +85,7 @@ test('all that is wrong with a password is told at once, leaks last', async () =
 describe('while the list', () => {
   const failures = { ...FAILURES, 'answers 503 with rows': text(`${SUFFIX}:9`, 503) }
   test.for(Object.entries(failures))(
-    '%s, new passwords pass, or are refused where that is set',
+    '%s, new passwords pass, or are refused if so configured',
     async ([failure, respond]) => {
       list.answer(respond)
       if (failure.startsWith('hangs')) for (const on of [service, strict]) waitForList(on, IMPATIENCE_MS)
@@ -97,7 +97,7 @@ describe('while the list', () => {
   )
 })
 
-test('a changed password is looked up too', async () => {
+test('a new password of a user is looked up too', async () => {
   const { auth } = await service.signedIn()
   list.answer(LEAKED)
   const answer = await service.put('/user', { password }, auth)
@@ -124,7 +124,7 @@ describe('signing in', () => {
     },
   )
 
-  test('with a wrong password tells the list nothing', async () => {
+  test('with a wrong password looks nothing up', async () => {
     await service.signedIn('typo@example.com')
     list.requests.length = 0
     await service.post('/token?grant_type=password', { email: 'typo@example.com', password: 'correct hrose' })
@@ -132,7 +132,7 @@ describe('signing in', () => {
   })
 })
 
-test('nothing is looked up unless it is switched on', async () => {
+test('nothing is looked up unless enabled', async () => {
   list.answer(LEAKED)
   const off = await startTestService({ AUTH_PASSWORD_HIBP_URL: list.url })
   expect((await signUp(off)).status).toBe(200)

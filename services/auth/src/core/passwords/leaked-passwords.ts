@@ -5,30 +5,30 @@ import { apiError } from '../../errors.ts'
 import { countLeakCheck } from '../../metrics.ts'
 
 export interface LeakedPasswords {
-  /** Whether a new password is known from a leak; what a failed look-up means is the setting's choice. */
+  /** Looks up a new password; a failed look-up throws service_unavailable or passes, as `failClosed` says. */
   isLeaked(password: string): Promise<boolean>
-  /** For a password that is in use already: false when that is not known at once. */
+  /** Looks up a password in use; false if the look-up fails or takes long. */
   isLeakedAtOnce(password: string): Promise<boolean>
 }
 
 export interface LeakSettings {
   enabled: boolean
   url: string
-  /** Refuse new passwords while the look-up fails, instead of letting them pass. */
+  /** Refuse new passwords while the look-up fails. */
   failClosed: boolean
 }
 
-/** RFC of the range API: https://haveibeenpwned.com/API/v3#PwnedPasswords. Padded answers have up to 1,000 rows of 45 bytes. */
+/** Range API: https://haveibeenpwned.com/API/v3#PwnedPasswords. Padded answers have up to 1,000 rows of 45 bytes. */
 const MAX_ANSWER_BYTES = 512 * 1024
 const TIMEOUT_MS = 5_000
-/** The most a sign-in waits; it runs beside the writing of the session, which takes a few milliseconds. */
+/** Longest wait of a sign-in, which writes its session in parallel within a few milliseconds. */
 const AT_ONCE_MS = 500
 const RETRY_AFTER_SECONDS = 5
 const ROW = /^([0-9A-F]{35}):(\d+)$/i
 
 /**
- * Looks passwords up by the first five of the forty digits of their SHA-1, so that whoever runs the list learns neither the
- * password nor its hash; padding hides the size of the answer from those in between.
+ * Looks passwords up by the first five of the forty digits of their SHA-1, so the list's operator learns neither password nor
+ * hash; padding hides the size of the answer from the network.
  */
 export function createLeakedPasswords(
   settings: LeakSettings,
@@ -42,8 +42,8 @@ export function createLeakedPasswords(
         return await lookUp(settings.url, password, timeoutMs)
       } catch (cause) {
         countLeakCheck('unavailable')
-        // Letting the password pass is coping; where it is refused, nobody can sign up until somebody looks.
-        log[settings.failClosed ? 'error' : 'warn']({ err: cause }, 'leaked passwords could not be looked up')
+        // A refusal blocks all sign-ups until an operator acts; a pass does not.
+        log[settings.failClosed ? 'error' : 'warn']({ err: cause }, 'look-up of leaked passwords failed')
         if (settings.failClosed) {
           throw apiError('service_unavailable', { retryAfterSeconds: RETRY_AFTER_SECONDS, cause })
         }
@@ -68,14 +68,13 @@ async function lookUp(url: string, password: string, timeoutMs: number): Promise
     { timeoutMs, maxBytes: MAX_ANSWER_BYTES },
   )
   if (status !== 200) throw new Error(`the list of leaked passwords answered ${status}`)
-  const rows = text.split('\n').filter((line) => line.trim() !== '')
-  let isLeaked = false
-  for (const row of rows) {
-    const [, suffix, count] = ROW.exec(row.trim()) ?? []
-    if (!suffix) throw new Error('the list of leaked passwords answered something else')
-    // Rows of padding have the count 0.
-    if (suffix.toUpperCase() === digest.slice(5) && Number(count) > 0) isLeaked = true
-  }
+  const rows = text
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => ROW.exec(line.trim()))
+  if (rows.includes(null)) throw new Error('the list of leaked passwords answered a row of another format')
+  // Padding has the count 0.
+  const isLeaked = rows.some((row) => row?.[1]?.toUpperCase() === digest.slice(5) && Number(row[2]) > 0)
   countLeakCheck(isLeaked ? 'leaked' : 'unknown')
   return isLeaked
 }

@@ -10,15 +10,10 @@ export interface PasswordRulesDeps {
 /** Reasons that clients know (contract/auth-core.md 13); the message says more. */
 type WeakPasswordReason = 'length' | 'characters' | 'pwned'
 
-const REASONS: Record<Weakness, WeakPasswordReason> = {
-  length: 'length',
-  characters: 'characters',
-  common: 'pwned',
-  context: 'pwned',
-  leaked: 'pwned',
-}
+const reasonOf = (weakness: Weakness): WeakPasswordReason =>
+  weakness === 'length' || weakness === 'characters' ? weakness : 'pwned'
 
-const WORDS: Record<Weakness, (rules: PasswordRules) => string> = {
+const MESSAGES: Record<Weakness, (rules: PasswordRules) => string> = {
   length: (rules) => `Password should be at least ${rules.minLength} characters.`,
   characters: (rules) =>
     `Password should contain at least one character of each: ${rules.requiredCharacters.join(', ')}.`,
@@ -28,9 +23,8 @@ const WORDS: Record<Weakness, (rules: PasswordRules) => string> = {
 }
 
 /**
- * Throws validation_failed for no password or an oversized one, weak_password with all reasons for one that breaks the
- * rules; service_unavailable where leaks must be looked up and cannot be. May take seconds: not inside a transaction.
- * `email`: the address of the account the password is for.
+ * Throws validation_failed for an empty or oversized password, weak_password with all reasons for one that breaks the rules,
+ * and service_unavailable when a mandatory look-up of leaks fails. May take seconds: not inside a transaction.
  */
 export async function requireStrongPassword(
   { config, leakedPasswords }: PasswordRulesDeps,
@@ -48,7 +42,7 @@ export async function requireStrongPassword(
   throw apiError('weak_password', { message, details: { weak_password: { reasons } } })
 }
 
-/** Describes what is weak about a password in use, to a caller who has just signed in with it; undefined when it is good. */
+/** Describes the weaknesses of a password that has just signed in; undefined for a good one. */
 export async function reportWeaknesses(
   { config, leakedPasswords }: PasswordRulesDeps,
   password: string,
@@ -60,6 +54,6 @@ export async function reportWeaknesses(
 }
 
 const describeWeaknesses = (weaknesses: Weakness[], rules: PasswordRules) => ({
-  message: weaknesses.map((weakness) => WORDS[weakness](rules)).join(' '),
-  reasons: [...new Set(weaknesses.map((weakness) => REASONS[weakness]))],
+  message: weaknesses.map((weakness) => MESSAGES[weakness](rules)).join(' '),
+  reasons: [...new Set(weaknesses.map(reasonOf))],
 })

@@ -1,35 +1,32 @@
-// The patterns of AUTH_URI_ALLOW_LIST. The one rule: what a pattern says of a web host holds for the host, so that no
-// wildcard in it can leave the host, however the scheme before it is written. Who asks: redirect-rules.ts. How a target is
-// matched, in bounded time: steps.ts.
+// Patterns of AUTH_URI_ALLOW_LIST. The one rule: a wildcard in a web host never matches beyond the host, however the scheme before
+// it is written. Callers: redirect-rules.ts. Matching in bounded time: steps.ts.
 import { expandGlob, type GlobPart } from './glob-parts.ts'
 import { mostAlive, type Step, takesAll } from './steps.ts'
 
-/** A pattern of the allow list, as written and compiled. */
 export interface Glob {
   pattern: string
-  /** The patterns without braces that it stands for. */
+  /** The patterns that its braces expand to. */
   alternatives: readonly Alternative[]
 }
 
 interface Alternative {
-  /** Characters that every match begins with. */
   prefix: string
   steps: readonly Step[]
-  /** Set where the pattern names no host: it matches no web address then. */
+  /** A pattern that names no host matches no web address. */
   refusesWeb: boolean
-  /** Steps for targets at the loopback address that the pattern names, without port and query. */
+  /** Steps for targets at the pattern's loopback address, without port and query. */
   loopback: readonly Step[] | undefined
 }
 
 /** Longest target accepted; it travels in a mail link. */
 export const MAX_TARGET_LENGTH = 2048
 
-/** Steps that one target may cost: 5 million take about a tenth of a second, and a request has three targets to look at. */
+/** Most steps of one target: 5 million take about a tenth of a second, and a request has three targets. */
 const MAX_STEPS = 5_000_000
 
 /**
- * Splits the setting at commas outside braces and compiles each pattern; throws an Error for one that is malformed, which
- * does not quote it, and for patterns that could stop the service.
+ * Splits the setting at commas outside braces and compiles each pattern. Throws an Error, which does not quote it, for a
+ * malformed pattern, and for patterns that could stop the service.
  */
 export function parseAllowList(text: string): Glob[] {
   const patterns = text.match(/(?:\{(?:\\.|[^\\}])*\}|\\.|[^,])+/g) ?? []
@@ -45,7 +42,7 @@ export function parseAllowList(text: string): Glob[] {
   return allowList
 }
 
-/** Whether a target, without its fragment, matches. */
+/** Whether a target without its fragment matches. */
 export const matches = ({ alternatives }: Glob, target: string): boolean =>
   alternatives.some(
     ({ prefix, steps, refusesWeb }) =>
@@ -53,23 +50,23 @@ export const matches = ({ alternatives }: Glob, target: string): boolean =>
   )
 
 /**
- * Whether a target at a loopback address matches a pattern of that address. Its port is any, since the system gives native
- * applications another one each time (RFC 8252 7.3), and so is its query.
+ * Whether a target at a loopback address matches a pattern of that address, with any query and any port: the system gives
+ * native applications another port each time (RFC 8252 7.3).
  */
 export function matchesLoopback({ alternatives }: Glob, { protocol, hostname }: URL, path: string): boolean {
   const target = `${protocol}//${hostname}${path || '/'}`
   return alternatives.some(({ loopback }) => loopback !== undefined && takesAll(loopback, target))
 }
 
-/** Most steps that one target can cost, at a loopback address or elsewhere. */
+/** Calculates the most steps of one target, at a loopback address or elsewhere. */
 export function mostSteps(allowList: readonly Glob[]): number {
   const alternatives = allowList.flatMap((glob) => glob.alternatives)
-  // One at a loopback address is tried on all patterns of such addresses, since its port is any.
+  // A target at a loopback address is compared with all patterns of such addresses, whatever their port.
   const atLoopback = alternatives.reduce((sum, { loopback }) => sum + (loopback ? mostAlive(loopback) : 0), 0)
   return Math.max(atLoopback, mostAliveTogether(alternatives)) * MAX_TARGET_LENGTH
 }
 
-/** Patterns whose prefixes contradict each other are never all looked at: those count that a single text can begin with. */
+/** Patterns with contradicting prefixes are never all compared: those count that a single text can begin with. */
 function mostAliveTogether(all: readonly Alternative[]): number {
   const alternatives = all.toSorted((one, other) =>
     one.prefix < other.prefix ? -1 : Number(one.prefix > other.prefix),
@@ -89,7 +86,7 @@ function mostAliveTogether(all: readonly Alternative[]): number {
   return most
 }
 
-/** What the longest target costs, as `config check` prints it. */
+/** Describes the cost of the longest target for `config check`. */
 export const worstCases = (allowList: readonly Glob[]): string[] =>
   allowList.length === 0
     ? []
@@ -100,10 +97,10 @@ export const worstCases = (allowList: readonly Glob[]): string[] =>
 
 type Takes = Step['takes']
 interface Wildcards {
-  /** `**`, and the characters `*` and `?` stand for. */
+  /** Characters of `**`; `character`: of `*` and `?`. */
   run: Takes
   character: Takes
-  /** Characters that a set may match, whatever it lists. */
+  /** Characters that a set may match at most. */
   inSet: Takes
 }
 const noneOf =
@@ -113,8 +110,8 @@ const noneOf =
 
 /**
  * `*`: any run without `.` and `/`; `**`: any run; `?`: one character that is neither; `[a-z]`, `[!x]`, `{a,b}`, `\x`. In a
- * web host none of them leaves the host, so that `https://**.example.com` cannot match `https://evil.test/.example.com`;
- * only a `**` that ends the pattern takes everything.
+ * web host none of them leaves the host: `https://**.example.com` cannot match `https://evil.test/.example.com`. Only a final
+ * `**` takes everything.
  */
 const ANYWHERE: Wildcards = { run: () => true, character: noneOf('./'), inSet: () => true }
 const HOST: Wildcards = { run: noneOf('/?#@\\'), character: noneOf('./?#@:\\'), inSet: noneOf('/?#@:\\') }
@@ -124,10 +121,10 @@ const SCHEME: Wildcards = {
   inSet: HOST.inSet,
 }
 
-/** Spelling of the loopback addresses in patterns, as a host and any port. */
+/** Loopback addresses in patterns, with any port. */
 const LOOPBACK_HOST = /^(127\.0\.0\.1|\[::1\])(:[\d*?]*)?$/
 
-/** One pattern without braces: those are taken apart before, since one of them may hold the end of a scheme or a host. */
+/** Compiles one pattern without braces, which are expanded before: they may hold the end of a scheme or a host. */
 function compile(parts: readonly GlobPart[]): Alternative {
   const steps = (from: number, to: number, wildcards: Wildcards) =>
     parts.slice(from, to).map((part) => stepOf(part, wildcards))
@@ -142,7 +139,7 @@ function compile(parts: readonly GlobPart[]): Alternative {
   const endsOpen = parts.at(-1)?.kind === 'run'
   const colon = parts.findIndex((_part, i) => [':', '/', '/'].every((text, offset) => isText(parts[i + offset], text)))
   if (colon === -1) {
-    // `**` and `https:**` name no host at all; anything else would leave open where the host ends.
+    // `**` and `https:**` name no host; in any other such pattern the end of the host would be undefined.
     const isPrefix = endsOpen && parts.slice(0, -1).every(({ kind }) => kind === 'text')
     return made(steps(0, end, ANYWHERE), !isPrefix)
   }

@@ -1,17 +1,17 @@
-/** What a glob is made of; `text` is one character that stands for itself. */
+/** Part of a glob; `text` is one literal character. */
 export type GlobPart =
   | { kind: 'text'; text: string }
   | { kind: 'run' | 'star' | 'one' }
   | { kind: 'set'; isNegated: boolean; members: string }
 
-/** Alternatives of one pattern; braces beside each other multiply. */
+/** Most alternatives of one pattern; adjacent braces multiply. */
 const MAX_ALTERNATIVES = 500
 
-/** The patterns without braces that one with braces stands for. Throws an Error that does not quote it. */
+/** Expands the braces of a pattern. Throws an Error that does not quote it. */
 export function expandGlob(glob: string): GlobPart[][] {
   let expanded: GlobPart[][] = [[]]
   let position = 0
-  /** Reads on to one of the characters in `ends`, or to the end. */
+  /** Reads up to one of the characters in `ends`, or to the end. */
   const readTo = (ends: string): GlobPart[] => {
     const parts: GlobPart[] = []
     while (position < glob.length && !ends.includes(glob[position] as string)) {
@@ -44,7 +44,7 @@ export function expandGlob(glob: string): GlobPart[][] {
 
 const unbalanced = () => new Error('has a pattern with unbalanced braces, or with braces in braces')
 
-/** The part that begins there, and how many characters of the pattern it takes. */
+/** Reads the part at the position; returns it with its length in the pattern. */
 function partAt(glob: string, position: number): [GlobPart, number] {
   const character = glob[position] as string
   if (glob.startsWith('**', position)) return [{ kind: 'run' }, 2]

@@ -14,7 +14,7 @@ const isWeb = ({ protocol }: URL) => protocol === 'https:' || protocol === 'http
 const isUnder = ({ hostname }: URL, parent: string) => hostname.endsWith(`.${parent}`)
 const label = (url: URL, parent: string) => url.hostname.slice(0, -parent.length - 1)
 
-/** Patterns, and what each may lead to at most, in terms of the URL that a browser makes of a target. */
+/** Patterns, and the URLs (as a browser parses a target) that each may lead to. */
 const PATTERNS: Record<string, (url: URL) => boolean> = {
   'https://app.example.com/**': (url) => url.origin === 'https://app.example.com',
   'https://app.example.com/a/*': (url) => url.origin === 'https://app.example.com' && url.pathname.startsWith('/a/'),
@@ -66,7 +66,7 @@ const EVIL_HOSTS = [
     'ｅvil.test',
   ],
 ]
-/** What separates parts of an address for one reader and not for another. */
+/** Characters that separate parts of an address for some readers only. */
 const SIGNS = [
   ...[
     '/',
@@ -167,7 +167,7 @@ const word = fc.constantFrom(
 )
 const tail = fc.array(fc.oneof(sign, host, word), { maxLength: 5 })
 const target = fc.oneof(
-  // As it should be, with a few parts too many.
+  // A good target with some parts too many.
   fc
     .tuple(
       fc.constantFrom(...SCHEMES),
@@ -180,11 +180,11 @@ const target = fc.oneof(
       tail,
     )
     .map((parts) => parts.flat().join('')),
-  // Of the web, with a path that only looks like what is permitted.
+  // A web target whose path only resembles a permitted one.
   fc
     .tuple(host, fc.array(fc.oneof(word, word, sign), { maxLength: 4 }))
     .map(([name, parts]) => `https://${name}${parts.join('')}`),
-  // One that is permitted, with something put in anywhere.
+  // A permitted target with an insertion anywhere.
   fc
     .tuple(
       fc.constantFrom(
@@ -204,13 +204,13 @@ const target = fc.oneof(
 )
 
 test(
-  'a target that is accepted leads a browser to a host or scheme of the list, whatever is written around it',
+  'an accepted target leads a browser to a host or scheme of the list, whatever is written around it',
   () => {
     let accepted = 0
     const property = fc.property(target, (text) => {
       if (!isPermitted(text, rules)) return
       accepted++
-      // Read by itself, as the Location of an answer of ours, and with what flows add to it.
+      // Parsed by itself, as the Location of our answer, and with the parameters that flows add.
       const readings = [text, withFragment(text, { access_token: 'a' }), withQuery(text, { code: 'b' })]
       for (const reading of readings) {
         for (const url of [new URL(reading), new URL(reading, 'https://auth.example/verify')]) {

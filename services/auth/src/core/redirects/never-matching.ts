@@ -2,17 +2,17 @@ import { type Glob, setExpression } from './allow-list.ts'
 import { expandGlob, type GlobPart } from './glob-parts.ts'
 import { judgeTarget } from './redirect-rules.ts'
 
-/** A site that no web address is on, so that the allow list alone decides. */
+/** Site without web addresses, so that the allow list alone decides. */
 const NO_SITE = 'none://none'
 
-/** Texts in place of wildcards, such that some make an address of any pattern that can match one: letters, ports, schemes. */
+/** Texts in place of wildcards: one of them makes an address of any pattern that can match one. */
 const RUNS = ['a', '', '1', 'https', 'https://a', 'app://a']
 const STARS = ['1', 'a', '', 's', 'https']
 const ONES = ['a', '1', 's']
-/** Every character that a set may list: from `!` to `~`. */
+/** Characters that a set may list: from `!` to `~`. */
 const PRINTABLE = Array.from({ length: 94 }, (_, index) => String.fromCharCode(0x21 + index))
 
-/** A sentence for each pattern that permits no target, with its place in the list. */
+/** Describes each pattern that permits no target, by its position in the list. */
 export function neverMatching(allowList: readonly Glob[]): string[] {
   return allowList.flatMap((glob, index) => {
     const reason = reasonAgainst(glob)
@@ -20,7 +20,7 @@ export function neverMatching(allowList: readonly Glob[]): string[] {
   })
 }
 
-/** Why the first target made of the pattern is refused; undefined if any is permitted. */
+/** Returns why the pattern's first example is refused; undefined if any example is permitted. */
 function reasonAgainst(glob: Glob): string | undefined {
   let first = glob.pattern.includes('#') ? 'targets are compared without their fragment' : undefined
   for (const target of examplesOf(glob.pattern)) {
@@ -32,7 +32,7 @@ function reasonAgainst(glob: Glob): string | undefined {
 }
 
 function* examplesOf(pattern: string): Generator<string> {
-  // An address that is listed literally, where `?` begins its query.
+  // A literal address: its `?` begins the query.
   if (!pattern.includes('*')) yield pattern
   for (const parts of expandGlob(pattern)) {
     for (const run of RUNS) {

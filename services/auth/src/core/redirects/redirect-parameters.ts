@@ -9,7 +9,6 @@ export const ERROR_NAMES: Record<number, string> = {
   503: 'temporarily_unavailable',
 }
 
-/** What a redirect that signs in tells of the session. */
 export const sessionParameters = (session: SessionBody): Record<string, string> => ({
   access_token: session.access_token,
   expires_at: String(session.expires_at),

@@ -261,7 +261,7 @@ test.for<[string, string]>([
   ['https://a.hunter2/[9-0]', 'a range'],
   ['http[z-a]://hunter2/**', 'a range'],
   ['{a,b}'.repeat(40), 'alternatives'],
-])('the pattern %j is a problem that is told without it', ([pattern, problem]) => {
+])('the pattern %j is reported as a problem without being quoted', ([pattern, problem]) => {
   expect(() => parseAllowList(pattern)).toThrow(problem)
   expect(() => parseAllowList(pattern)).not.toThrow(/hunter2|invalid regular expression/i)
 })
@@ -298,7 +298,7 @@ test.for<[string, boolean]>([
   ['app.example.com/**', false],
   ['javascript:**', false],
 ])(
-  'the pattern %j can match an address: %s; start and config check name one that cannot by its place',
+  'the pattern %j can match an address: %s; start and config check name one that cannot by its position',
   ([pattern, can]) => {
     const { warnings } = readConfig({
       AUTH_SITE_URL: 'https://site.example',
@@ -308,13 +308,13 @@ test.for<[string, boolean]>([
       AUTH_EXTERNAL_EMAIL_ENABLED: 'false',
       AUTH_URI_ALLOW_LIST: `https://fine.example/**,${pattern}`,
     })
-    const told = warnings.filter((warning) => warning.startsWith('AUTH_URI_ALLOW_LIST'))
-    if (can) expect(told).toEqual([])
-    else expect(told).toEqual([expect.stringMatching(/^AUTH_URI_ALLOW_LIST: pattern 2 can never match: /)])
+    const reported = warnings.filter((warning) => warning.startsWith('AUTH_URI_ALLOW_LIST'))
+    if (can) expect(reported).toEqual([])
+    else expect(reported).toEqual([expect.stringMatching(/^AUTH_URI_ALLOW_LIST: pattern 2 can never match: /)])
   },
 )
 
-/** Findings of an attack: with a matcher that tries one way after the other each takes seconds to years. */
+/** Findings of an attack: a backtracking matcher takes seconds to years for each. */
 const ENDLESS: [string, string][] = [
   ['https://*-*-*.vercel.app/**', `https://${'a-'.repeat(1000)}.vercel.apx/`],
   ['https://app.example.com/**/a/**/b/**/c', `https://app.example.com/${'a/b/'.repeat(490)}d`],
@@ -324,24 +324,21 @@ const ENDLESS: [string, string][] = [
   [`http://127.0.0.1:*/${'**a'.repeat(20)}b`, `http://127.0.0.1:1/${'a'.repeat(2000)}`],
 ]
 
-withService(
-  'a target that a pattern could be tried on in years of ways is refused like any other',
-  async ({ service }) => {
-    const strict = await service.with({ AUTH_URI_ALLOW_LIST: ENDLESS.map(([pattern]) => pattern).join(',') })
-    for (const [, target] of ENDLESS) {
-      const query = `/verify?type=signup&token=x&redirect_to=${encodeURIComponent(target)}`
-      const answer = await strict.get(query, { redirect_to: target, referer: target })
-      expect(String(answer.headers.location).split('#')[0]).toBe('https://site.example')
-    }
-    await strict.close()
-  },
-)
+withService('a target that would take a backtracking matcher years is refused like any other', async ({ service }) => {
+  const strict = await service.with({ AUTH_URI_ALLOW_LIST: ENDLESS.map(([pattern]) => pattern).join(',') })
+  for (const [, target] of ENDLESS) {
+    const query = `/verify?type=signup&token=x&redirect_to=${encodeURIComponent(target)}`
+    const answer = await strict.get(query, { redirect_to: target, referer: target })
+    expect(String(answer.headers.location).split('#')[0]).toBe('https://site.example')
+  }
+  await strict.close()
+})
 
-test('a list whose worst target could stop the service is a problem that is told without it', () => {
+test('a list whose worst target could stop the service is reported as a problem without being quoted', () => {
   const stops = Array.from({ length: 40 }, (_, index) => `https://a.hunter2/**${'a**'.repeat(150)}${index}`).join(',')
   expect(() => parseAllowList(stops)).toThrow('one target could stop the service')
   expect(() => parseAllowList(stops)).not.toThrow(/hunter2/)
-  // A target at a loopback address is tried on the patterns of every port.
+  // A target at a loopback address is compared with the patterns of every port.
   const ports = (count: number) =>
     Array.from({ length: count }, (_, index) => `http://127.0.0.1:${index + 1}/${'a**'.repeat(100)}b`).join(',')
   expect(() => parseAllowList(ports(20))).toThrow('one target could stop the service')
@@ -351,7 +348,7 @@ test('a list whose worst target could stop the service is a problem that is told
 })
 
 withService(
-  'a link leads to a listed loopback address on any port, and not to one with a session of its own',
+  'a link leads to a listed loopback address on any port, and never with a session of its own',
   async ({ service }) => {
     const native = await service.with({ AUTH_URI_ALLOW_LIST: 'http://127.0.0.1:8400/**' })
     const targetOf = async (redirectTo: string) => {
@@ -391,7 +388,7 @@ withService.for<[string, Record<string, string>, string, string]>([
     '//evil.test',
     'https://site.example',
   ],
-])('of a request is taken %s', async ([, headers, query, target], { service }) => {
+])('a request is redirected to %s', async ([, headers, query, target], { service }) => {
   const answer = await service.get(`/verify?type=signup&token=x&redirect_to=${encodeURIComponent(query)}`, headers)
   expect(answer.status).toBe(303)
   expect(String(answer.headers.location).split('#')[0]).toBe(target)

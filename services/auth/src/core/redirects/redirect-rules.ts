@@ -1,8 +1,7 @@
-// Where browsers may be sent after a flow. The one rule: what a browser could read differently from us is refused, whatever
-// the allow list says. The list's patterns: allow-list.ts; what a request asks for: ../http/redirect-target.ts.
+// Redirect targets after a flow. The one rule: a target that a browser could read differently from us is refused, whatever the
+// allow list says. Tests: beside, and hostile-targets.slow.test.ts. Next: allow-list.ts (patterns), http/redirect-target.ts.
 import { type Glob, MAX_TARGET_LENGTH, matches, matchesLoopback } from './allow-list.ts'
 
-/** Where a flow may send the browser afterwards: the site itself or a place of the allow list. */
 export interface RedirectRules {
   siteUrl: string
   allowList: readonly Glob[]
@@ -10,31 +9,30 @@ export interface RedirectRules {
 
 export const isPermitted = (target: string, rules: RedirectRules): boolean => 'rule' in judgeTarget(target, rules)
 
-/** The rule that permits a target, or why none does. */
 export type Judgement = { rule: string } | { reason: string }
 
 /** Query parameters that clients take a session from. */
 const SESSION_NAMES = ['access_token', 'refresh_token', 'provider_token']
 
-/** As `isPermitted`, in words that an operator can act on (`redirect check`). */
+/** Returns the rule that permits a target, or the reason against it, for operators (`redirect check`). */
 export function judgeTarget(target: string, { siteUrl, allowList }: RedirectRules): Judgement {
   if (target.length > MAX_TARGET_LENGTH) return { reason: `longer than ${MAX_TARGET_LENGTH} characters` }
-  // Browsers drop tabs and line ends and turn backslashes into slashes; what they would read differently is refused.
+  // Browsers drop tabs and line ends and turn backslashes into slashes.
   if (hasControlsOrBackslash(target)) return { reason: 'it holds spaces, control characters or backslashes' }
   if (!URL.canParse(target)) return { reason: 'not an absolute URL' }
   const url = new URL(target)
   if (/^[^/?#]*\/\/[^/?#]*@/.test(target)) return { reason: 'it holds a user name or password' }
   const isWeb = isWebUrl(url)
-  // Without its two slashes a browser takes it for a path on the host it is on.
+  // Without two slashes a browser reads a path on its present host.
   if (isWeb && !/^https?:\/\/[^/]/i.test(target)) return { reason: 'it has no two slashes before its host' }
   const [withoutFragment = '', ...fragment] = target.split('#')
-  // Answers follow a fragment of the target's own: a session of the link's author would come before the user's.
+  // Answers follow the target's own fragment: a session of the link's author would precede the user's.
   if (fragment.join('#').includes('=')) return { reason: 'its fragment holds parameters' }
-  // Clients read a session from the query too, and before the fragment that ours is in.
+  // Clients read a session from the query first, and ours is in the fragment.
   if (SESSION_NAMES.some((name) => url.searchParams.has(name))) return { reason: 'its query holds a session' }
   const site = new URL(siteUrl)
   if (isWeb && isWebUrl(site) && url.hostname === site.hostname) {
-    // The specification asks for the host alone; who checks an address is told what that means.
+    // The specification demands only the host.
     const isSame = url.origin === site.origin
     return { rule: `it is on the host of AUTH_SITE_URL${isSame ? '' : ', whose scheme and port do not matter'}` }
   }
@@ -54,7 +52,7 @@ export function judgeTarget(target: string, { siteUrl, allowList }: RedirectRule
   return { reason: 'it is neither on the host of AUTH_SITE_URL nor matched by AUTH_URI_ALLOW_LIST' }
 }
 
-/** A target at a loopback address, in the spelling that everything reads alike, and its path. */
+/** Target at a loopback address, in the spelling that all clients read alike, and its path. */
 const LOOPBACK = /^https?:\/\/(?:127\.0\.0\.1|\[::1\])(?::\d*)?((?:\/[^?]*)?)(?:\?|$)/i
 
 const isWebUrl = ({ protocol }: URL) => protocol === 'http:' || protocol === 'https:'
@@ -68,10 +66,7 @@ function hasControlsOrBackslash(text: string): boolean {
   return false
 }
 
-/**
- * The written host is the one that is visited, a name of letters, digits, dots and dashes: no decimal or octal address,
- * no punycode disguise. Others must be listed literally.
- */
+/** Whether the written host is the visited one and a plain name: no decimal or octal address, no punycode disguise. */
 function hasPlainHost(target: string, url: URL): boolean {
   const written = /^[a-z]+:\/\/([^/?#:]*)/i.exec(target)?.[1]?.toLowerCase()
   return written === url.hostname && /^(?![\d.]+$)[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(url.hostname)

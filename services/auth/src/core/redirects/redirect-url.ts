@@ -1,4 +1,4 @@
-/** The address with the parameters in its query: those of the same name are replaced, all others stay as they were written. */
+/** Puts parameters into the query, replacing those of the same name; all others stay as written. */
 export function withQuery(target: string, parameters: Record<string, string>): string {
   const [beforeFragment = '', ...fragment] = target.split('#')
   const [path = '', ...query] = beforeFragment.split('?')
@@ -10,7 +10,7 @@ export function withQuery(target: string, parameters: Record<string, string>): s
   return `${path}?${joined}${fragment.length > 0 ? `#${fragment.join('#')}` : ''}`
 }
 
-/** The address with the parameters as its fragment, which browsers do not send to the server; `sb` marks it as ours. */
+/** Sets the parameters as the fragment, which browsers do not send to the server; `sb` marks it as ours. */
 export function withFragment(target: string, parameters: Record<string, string>): string {
   const [withoutFragment = ''] = target.split('#', 1)
   const marked = new URLSearchParams({ ...parameters, sb: '' })

@@ -1,14 +1,14 @@
-/** What one step of a compiled pattern takes: one such character, or any number of them. */
+/** Step of a compiled pattern: takes one such character, or any number of them. */
 export interface Step {
   takes(character: string): boolean
   repeats: boolean
-  /** The one character it takes, where there is one. */
+  /** The only character it takes, if there is just one. */
   text?: string
 }
 
 /**
- * Whether the steps take the whole text. All positions that the text so far can lead to advance together, so that a character
- * costs at most one look for each step, whatever the pattern: a matcher that tries one way after the other may need years.
+ * Whether the steps take the whole text. All positions that the text so far can lead to advance together, so a character costs
+ * at most one comparison for each step; a backtracking matcher may need years.
  */
 export function takesAll(steps: readonly Step[], text: string): boolean {
   let alive = new Int32Array(steps.length + 1)
@@ -30,7 +30,7 @@ export function takesAll(steps: readonly Step[], text: string): boolean {
   return count > 0 && alive[count - 1] === steps.length
 }
 
-/** Adds a position and those after it that need no character, each once: positions come in ascending order. */
+/** Adds a position and those after it that need no character, each once, in ascending order. */
 function enter(positions: Int32Array, count: number, from: number, steps: readonly Step[]): number {
   const last = count === 0 ? -1 : (positions[count - 1] as number)
   let entered = count
@@ -42,8 +42,8 @@ function enter(positions: Int32Array, count: number, from: number, steps: readon
 }
 
 /**
- * Most positions alive at once: two, until a step repeats that may take what the one after it takes; from there on it may be
- * all. `*` before a dot is none of these, as it ends at the dot.
+ * Calculates the most positions alive at once: two, and all from the first repeating step that may take the next step's
+ * character. `*` before a dot is no such step, as it ends at the dot.
  */
 export function mostAlive(steps: readonly Step[]): number {
   const ambiguous = steps.findIndex((step, index) => {

@@ -8,7 +8,7 @@ import type { Pkce } from '../one-time-tokens/pkce.ts'
 import type { Address } from '../users/address.ts'
 import { requestEmailChange, requestPhoneChange } from '../users/addresses.store.ts'
 import type { User } from '../users/users.store.ts'
-import { sendCodeSms } from './code-sms.ts'
+import { sendCodeSms } from './code-message.ts'
 import { type LinkMailDeps, type MailContext, sendLinkMail } from './link-mail.ts'
 import { type BudgetDeps, type Recipient, withMessagesCounted } from './message-budget.ts'
 import { type Gap, type SendGapDeps, withinGaps } from './send-gap.ts'
@@ -16,8 +16,8 @@ import { type Gap, type SendGapDeps, withinGaps } from './send-gap.ts'
 const gapKindOf = ({ channel }: Address) => (channel === 'email' ? 'email_change' : 'phone_change')
 
 /**
- * Runs `work`, whose transaction asks for changes of address, with their messages counted before: limits have connections of
- * their own. A message to the present address counts in `share`, one to the new address in anybody's. Gaps are kept by user and
+ * Counts the messages of address changes and runs `work`, whose transaction makes them; counters use other connections. A
+ * message to the present address counts in `share`, one to the new address with those of strangers. Gaps are kept by user and
  * by address: one user may not write to many addresses, nor many users to one.
  */
 export function withChangesCounted<Result>(
@@ -31,7 +31,7 @@ export function withChangesCounted<Result>(
   return withinGaps(deps, gaps, () => withMessagesCounted(deps, askedAddresses(deps, user, wanted, share), work))
 }
 
-/** Whoever gets a message for changes to the wanted addresses: those, and the current one where it must agree too. */
+/** Lists the recipients of changes: the wanted addresses, and the current one if it must agree too. */
 export const askedAddresses = (
   deps: { config: Pick<Config, 'mail'> },
   user: Pick<User, 'email' | 'email_confirmed_at'>,
@@ -46,17 +46,17 @@ export const askedAddresses = (
 
 type ChangeDeps = SendGapDeps & LinkMailDeps
 
-export interface EmailChangeOrder {
+interface EmailChangeOrder {
   context: MailContext
   pkce?: Pkce | undefined
   messageId?: string | undefined
-  /** The same work is done and no mail leaves: the address is another account's, which no answer reveals. */
+  /** The same work is done and no mail leaves: the address belongs to another account, which no answer may reveal. */
   isPretended?: boolean | undefined
 }
 
 /**
- * Asks the new address to agree and, where changes are secured, the current one too. The address stays as it is until
- * they have (../verify/); a change asked for before is forgotten.
+ * Asks the new address to confirm the change and, if changes are secured, the current one too. Until then the address stays
+ * (flows/verify/confirm.ts). An earlier change is dropped.
  */
 export async function sendEmailChange(
   deps: ChangeDeps,
@@ -65,7 +65,7 @@ export async function sendEmailChange(
   newEmail: string,
   { context, pkce, messageId, isPretended }: EmailChangeOrder,
 ): Promise<void> {
-  await wishForEmail(deps, trx, user, newEmail)
+  await beginEmailChange(deps, trx, user, newEmail)
   const mail = { ...context, kind: 'email_change', user, newEmail, pkce, isPretended } as const
   await sendLinkMail(deps, trx, { ...mail, to: newEmail, purpose: 'email_change_new', messageId })
   if (needsBothAddresses(deps, user)) {
@@ -73,8 +73,8 @@ export async function sendEmailChange(
   }
 }
 
-/** Notes the wish; what was sent for another one says nothing of this. */
-export async function wishForEmail(
+/** Notes the requested address; links and codes for another one are deleted. */
+export async function beginEmailChange(
   deps: { now: () => Date },
   trx: Transaction<DB>,
   user: Pick<User, 'id' | 'email_change'>,
@@ -86,13 +86,13 @@ export async function wishForEmail(
   await requestEmailChange(trx, user.id, newEmail, deps.now())
 }
 
-/** Whether a change of address waits for two confirmations: an address that was never confirmed has no say. */
+/** Whether a change waits for two confirmations: an unconfirmed current address need not agree. */
 export const needsBothAddresses = (
   { config: { mail } }: { config: Pick<Config, 'mail'> },
   user: Pick<User, 'email' | 'email_confirmed_at'>,
 ): boolean => mail.secureEmailChange && !mail.autoconfirm && Boolean(user.email && user.email_confirmed_at)
 
-/** Sends a code to the new number, which stays pending until it is typed in. */
+/** Sends a code to the new number, which stays pending until the user enters it. */
 export async function sendPhoneChange(
   deps: ChangeDeps,
   trx: Transaction<DB>,

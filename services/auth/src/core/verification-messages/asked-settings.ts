@@ -3,10 +3,7 @@ import type { Config } from '../../config.ts'
 const pickFrom = <Part extends object, Key extends keyof Part>(part: Part, keys: readonly Key[]): Pick<Part, Key> =>
   Object.fromEntries(keys.map((key) => [key, part[key]])) as Pick<Part, Key>
 
-/**
- * The settings by which an instance decides about a request, as far as its worker's half needs them. They travel with the
- * request: the worker may belong to an instance with other ones, as long as a change of them rolls out.
- */
+/** Settings that travel with a request: while a change of them rolls out, the worker may belong to an instance with others. */
 export const settingsAsked = ({ jwt, mail, siteUrl, signup, sms, smtp }: Config) => ({
   siteUrl,
   jwt: pickFrom(jwt, ['defaultRole']),
@@ -30,7 +27,7 @@ export const settingsAsked = ({ jwt, mail, siteUrl, signup, sms, smtp }: Config)
 
 export type AskedSettings = ReturnType<typeof settingsAsked>
 
-/** The settings of a worker, but for those of the instance that was asked. */
+/** Replaces a worker's settings by those of the instance that was asked. */
 export const withSettingsAsked = (config: Config, asked: AskedSettings): Config => ({
   ...config,
   siteUrl: asked.siteUrl,

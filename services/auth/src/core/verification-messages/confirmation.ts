@@ -6,18 +6,17 @@ import type { DB } from '../../db/tables.ts'
 import type { Pkce } from '../one-time-tokens/pkce.ts'
 import type { Address } from '../users/address.ts'
 import { type LockedAccount, setSentAt, touchUser, type User } from '../users/users.store.ts'
-import { sendCodeSms } from './code-sms.ts'
+import { sendCodeSms } from './code-message.ts'
 import { type LinkMailDeps, type MailContext, sendLinkMail } from './link-mail.ts'
 
-/** What a confirmation takes over from the request that caused it. */
-export interface ConfirmationOrder {
+interface ConfirmationOrder {
   address: Address
   context: MailContext
   pkce?: Pkce | undefined
   smsChannel?: SmsChannel | undefined
-  /** The request says what the account shall have; it was noted as a claim (../users/claims.ts). */
+  /** The request was noted as a claim (../users/claims.ts). */
   isClaim?: boolean
-  /** It named a password, which claims of others may have voided. */
+  /** The request named a password, which other claims may have voided. */
   choosesPassword?: boolean
   messageId?: string | undefined
 }
@@ -25,8 +24,8 @@ export interface ConfirmationOrder {
 type ConfirmationDeps = LinkMailDeps & { config: Pick<Config, 'sms'> }
 
 /**
- * Sends the link or code that confirms a pending `holder`. For a confirmed one the same work is done and no message
- * leaves, so that neither answer nor time tells which of both it was.
+ * Sends the link or code that confirms a pending `holder`. For a confirmed one the same work is done and no message leaves, so
+ * neither answer nor time reveals which it was.
  */
 export async function sendConfirmation(
   deps: ConfirmationDeps,
@@ -36,7 +35,7 @@ export async function sendConfirmation(
 ): Promise<{ isPending: boolean }> {
   const { address, isClaim } = order
   const isPending = isUnconfirmed(holder, address)
-  // What a stranger registered the address with is not shown to its owner.
+  // The mail shows the data of its own claim, not those a stranger registered the address with.
   const user = holder.claim ? { ...holder, user_metadata: holder.claim.data } : holder
   const message = {
     user,
@@ -49,7 +48,7 @@ export async function sendConfirmation(
     await sendLinkMail(deps, trx, {
       ...message,
       ...order.context,
-      // Who was invited is invited again, whoever asks: their link must not turn into one that demands a password.
+      // An invited user is invited again: the link must not turn into one that demands a password.
       kind: holder.invited_at ? 'invite' : 'confirmation',
       pkce: order.pkce,
       password: passwordState(holder, order),
@@ -62,12 +61,10 @@ export async function sendConfirmation(
   return { isPending }
 }
 
-/** What the mail says about the password that comes with the confirmation. */
 function passwordState({ claim, password_hash }: LockedAccount, { choosesPassword }: ConfirmationOrder): PasswordState {
   if (claim ? claim.password_hash : password_hash) return 'chosen'
   return choosesPassword ? 'dropped' : ''
 }
 
-/** Whether the address is the account's own and not proven yet. */
 export const isUnconfirmed = (user: User, { channel, value }: Address): boolean =>
   user[channel] === value && !user[`${channel}_confirmed_at`]

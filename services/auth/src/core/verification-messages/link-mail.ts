@@ -4,14 +4,13 @@ import type { LinkType, PasswordState } from '../../adapters/mail/kinds.ts'
 import { pickLocale } from '../../adapters/mail/locale.ts'
 import type { Config } from '../../config.ts'
 import type { DB, TokenPurpose } from '../../db/tables.ts'
-import { type IssueTokenDeps, issueToken } from '../one-time-tokens/issue-token.ts'
-import type { OneTimeToken } from '../one-time-tokens/one-time-token.ts'
+import { type IssueTokenDeps, issueToken, type OneTimeToken } from '../one-time-tokens/one-time-token.ts'
 import type { Pkce } from '../one-time-tokens/pkce.ts'
-import type { OutboxDeps } from '../outbox/outbox.ts'
-import { queueMail } from '../outbox/queue-mail.ts'
+import { type OutboxDeps, queueMessage } from '../outbox/outbox.ts'
 import type { User } from '../users/users.store.ts'
+import type { Sending } from './code-message.ts'
 
-/** Kinds that carry a link: what POST and GET /verify call it, which token it spends, whose path setting it follows. */
+/** Mails with a link: its type at /verify, the purpose of its token and the name of its path setting. */
 export const LINK_KINDS = {
   confirmation: { type: 'signup', purpose: 'confirmation', path: 'confirmation' },
   invite: { type: 'invite', purpose: 'confirmation', path: 'invite' },
@@ -22,45 +21,33 @@ export const LINK_KINDS = {
 
 export type LinkKind = keyof typeof LINK_KINDS
 
-/** What a mail takes over from the request that caused it. */
 export interface MailContext {
   redirectTo: string
-  /** Base of the link: API_EXTERNAL_URL, or the allowed host the request came through. */
+  /** Base of the link: API_EXTERNAL_URL, or the allowed host of the request. */
   externalUrl: string
   acceptLanguage: string | undefined
 }
 
-export interface LinkMail extends MailContext {
+interface LinkMail extends MailContext, Sending {
   kind: LinkKind
   to: string
-  /** Whose token it is. */
   user: User
-  /** email_change only, where two addresses get a mail. */
+  /** Only for email_change, where two addresses get a mail. */
   purpose?: TokenPurpose
-  /** email_change only: the address that is to become the user's. */
+  /** Only for email_change: the user's next address. */
   newEmail?: string
   pkce?: Pkce | undefined
-  isClaim?: boolean
-  /** A code that nobody can guess, however many mails there are. */
+  /** Code too long to be guessed, however many mails there are. */
   hasLongCode?: boolean | undefined
-  /** confirmation only. */
+  /** Only for confirmation. */
   password?: PasswordState
-  /** The same work is done and no mail leaves: for accounts whose existence an answer must not tell. */
-  isPretended?: boolean
-  /** Pretended for an address that no account has. */
-  isNobodys?: boolean
-  /** Id of the message, where it was promised to a caller before. */
-  messageId?: string | undefined
 }
 
 export interface LinkMailDeps extends IssueTokenDeps, OutboxDeps {
   config: Pick<Config, 'mail' | 'siteUrl'>
 }
 
-/**
- * More digits for mails beyond the cap: one a minute with five attempts each is a chance of one in a million a day at six
- * digits and these.
- */
+/** Additional digits beyond the cap: with six others, a mail a minute at five attempts each is guessed once in a million days. */
 const LONG_CODE_DIGITS = 4
 
 /** Issues the link and code of a mail and writes the mail into the outbox, in the caller's transaction. */
@@ -90,17 +77,17 @@ export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mai
   }
   const { acceptLanguage, messageId } = mail
   const locale = pickLocale(config.mail, { metadata: user.user_metadata, acceptLanguage })
-  const message = { userId, to, lifetimeSeconds, messageId, locale }
+  const message = { channel: 'mail', userId, to, lifetimeSeconds, messageId, locale } as const
   if (kind === 'email_change') {
     const more = { NewEmail: mail.newEmail ?? to, SendingTo: to }
-    await queueMail(deps, trx, { ...message, kind, variables: { ...variables, ...more } })
+    await queueMessage(deps, trx, { ...message, kind, variables: { ...variables, ...more } })
   } else if (kind === 'confirmation') {
-    await queueMail(deps, trx, { ...message, kind, variables: { ...variables, Password: mail.password ?? '' } })
-  } else await queueMail(deps, trx, { ...message, kind, variables })
+    await queueMessage(deps, trx, { ...message, kind, variables: { ...variables, Password: mail.password ?? '' } })
+  } else await queueMessage(deps, trx, { ...message, kind, variables })
   return token
 }
 
-/** The address in the mail; also given to admins, who send it themselves (POST /admin/generate_link). */
+/** Makes the link of a mail, or for admins, who send it themselves (POST /admin/generate_link). */
 export const confirmationUrl = (
   config: Pick<Config, 'mail'>,
   kind: LinkKind,

@@ -18,7 +18,7 @@ async function open(settings: Record<string, string>) {
   return { service, newUser, messages }
 }
 
-describe('a PUT /user that sends nothing spends nothing:', () => {
+describe('a PUT /user that sends nothing uses up nothing:', () => {
   test.for<[string, object]>([
     ['metadata that is too large', { data: LARGE }],
     ['a number in a country that gets no messages', { phone: '18765550100' }],
@@ -39,7 +39,7 @@ describe('a PUT /user that sends nothing spends nothing:', () => {
     await service.close()
   })
 
-  test("a number's own share", async () => {
+  test('messages to a number', async () => {
     const { service, newUser } = await open({ ...SMS_GATEWAY, AUTH_SMS_MAX_PER_NUMBER: '1' })
     const thief = await newUser()
     for (const refused of [{ data: LARGE }, { password }]) {
@@ -50,7 +50,7 @@ describe('a PUT /user that sends nothing spends nothing:', () => {
   })
 })
 
-describe('of a secured change of address both mails count:', () => {
+describe('both mails of a secured change of address count:', () => {
   const begin = async (settings: Record<string, string>) => {
     const { service, messages } = await open({ AUTH_MAILER_AUTOCONFIRM: 'false', ...settings })
     const { auth } = await service.signedUp('current@example.com')
@@ -59,7 +59,7 @@ describe('of a secured change of address both mails count:', () => {
   }
   const refused = { status: 429, body: { error_code: 'over_email_send_rate_limit' } }
 
-  test('with one mail left for all users neither leaves, and it stays for somebody else', async () => {
+  test('with one mail left for all users neither leaves, and it stays for another user', async () => {
     const { service, messages, change } = await begin({ AUTH_RATE_LIMIT_EMAIL_SENT: '2' })
     expect(await change('next@example.com')).toMatchObject(refused)
     expect(await messages()).toBe(1)
@@ -67,7 +67,7 @@ describe('of a secured change of address both mails count:', () => {
     await service.close()
   })
 
-  test('with two left both leave, and then there is none', async () => {
+  test('with two left both leave, and then none is left', async () => {
     const { service, messages, change } = await begin({ AUTH_RATE_LIMIT_EMAIL_SENT: '3' })
     expect((await change('next@example.com')).status).toBe(200)
     expect(await messages()).toBe(3)
@@ -75,7 +75,7 @@ describe('of a secured change of address both mails count:', () => {
     await service.close()
   })
 
-  test('the user has a share for the current address, too', async () => {
+  test('the cap of the current address holds too', async () => {
     const { service, messages, change } = await begin({ AUTH_MAILER_MAX_PER_ADDRESS: '2/24h' })
     for (const index of [1, 2]) {
       expect((await change(`next-${index}@example.com`)).status).toBe(200)
@@ -86,7 +86,7 @@ describe('of a secured change of address both mails count:', () => {
     await service.close()
   })
 
-  test('sent again they count again', async () => {
+  test('they count again when they are sent again', async () => {
     const { service, messages, change } = await begin({ AUTH_RATE_LIMIT_EMAIL_SENT: '6' })
     expect((await change('next@example.com')).status).toBe(200)
     service.clock.advance({ seconds: 901 })
@@ -99,13 +99,13 @@ describe('of a secured change of address both mails count:', () => {
   })
 })
 
-describe('of a budget that strangers have used up', () => {
+describe('a budget that strangers have used up', () => {
   const HOME = { 'x-real-address': '192.0.2.1' }
   const ELSEWHERE = { 'x-real-address': '198.51.100.1' }
   const refused = { status: 429, body: { error_code: 'over_email_send_rate_limit' } }
   let strangers = 0
 
-  /** An owner signed in by a code at home; then strangers ask until they are refused. */
+  /** Signs an owner in by a code at home; then strangers send requests until they are refused. */
   async function usedUp(settings: Record<string, string>) {
     const service = await startTestService({ AUTH_RATE_LIMIT_HEADER: 'x-real-address', ...settings })
     const signInByCode = async (email: string) => {
@@ -124,7 +124,7 @@ describe('of a budget that strangers have used up', () => {
     return { service, owner, other, stranger, asked }
   }
 
-  test('a quarter is left to who has a session or signed in from there before, and to admins', async () => {
+  test('keeps a quarter for users with a session, for clients they signed in from, and for admins', async () => {
     const { service, owner, stranger, asked } = await usedUp({ AUTH_RATE_LIMIT_EMAIL_SENT: '16' })
     expect(asked).toBe(10)
     expect(await stranger()).toMatchObject(refused)
@@ -136,7 +136,7 @@ describe('of a budget that strangers have used up', () => {
     await service.close()
   })
 
-  test('one user takes three messages and leaves the rest to others', async () => {
+  test('gives one user three messages and leaves the rest to others', async () => {
     const { service, owner, other } = await usedUp({ AUTH_RATE_LIMIT_EMAIL_SENT: '24' })
     const nonce = async (auth: { authorization: string }) => {
       service.clock.advance({ seconds: 61 })
@@ -149,7 +149,7 @@ describe('of a budget that strangers have used up', () => {
     await service.close()
   })
 
-  test('so does one who signed in from many clients', async () => {
+  test('gives no more to a user who signed in from many clients', async () => {
     const { service, owner, other } = await usedUp({ AUTH_RATE_LIMIT_EMAIL_SENT: '24' })
     await service.put('/user', { password }, owner.auth)
     const statuses = []
@@ -165,7 +165,7 @@ describe('of a budget that strangers have used up', () => {
   })
 })
 
-describe('no client address has a share of messages', () => {
+describe('no client address becomes an owner of messages', () => {
   const at = (address: string) => ({ 'x-real-address': address })
   const refused = { status: 429, body: { error_code: 'over_email_send_rate_limit' } }
   let strangers = 0
@@ -188,7 +188,7 @@ describe('no client address has a share of messages', () => {
     return { service, signIn, confirmed, useUp, recover }
   }
 
-  test('by a right password that signs nobody in, or at an address that only a setting confirmed', async () => {
+  test('by a right password without a sign-in, or at an address that only a setting confirmed', async () => {
     const { service, signIn, confirmed, useUp, recover } = await begin()
     await service.post('/signup', { email: 'pending@example.com', password })
     expect(await signIn('pending@example.com', '198.51.100.1')).toMatchObject({
@@ -228,7 +228,7 @@ describe('no client address has a share of messages', () => {
   })
 })
 
-test('strangers who ask for all codes to a number keep no owner out who signed in from there before', async () => {
+test('strangers who request all codes to a number do not lock out an owner at a known client address', async () => {
   const gateways = await startSmsGateways()
   const service = await startTestService({
     ...gateways.settings('twilio'),
@@ -251,7 +251,7 @@ test('strangers who ask for all codes to a number keep no owner out who signed i
   await service.settled()
   gateways.messages.length = 0
   expect([await ask('192.0.2.1'), await signIn('192.0.2.1')]).toEqual([200, 200])
-  // Of the owner's own share no more than of the number's.
+  // The owner's quota is no larger than the number's.
   const own = []
   for (let i = 0; i < 3; i++) own.push(await ask('192.0.2.1'))
   expect(own).toEqual([200, 200, 429])
@@ -259,7 +259,7 @@ test('strangers who ask for all codes to a number keep no owner out who signed i
   await gateways.close()
 })
 
-test('one owner, from however many clients, leaves other owners of the block their messages', async () => {
+test('an owner at many clients leaves the other owners of the block their messages', async () => {
   const service = await startTestService({
     ...SMS_GATEWAY,
     AUTH_RATE_LIMIT_HEADER: 'x-real-address',
@@ -282,7 +282,7 @@ test('one owner, from however many clients, leaves other owners of the block the
   await service.close()
 })
 
-test('an invitation that is refused spends no mail', async () => {
+test('a refused invitation uses up no mail', async () => {
   const { service, newUser } = await open({ AUTH_RATE_LIMIT_EMAIL_SENT: '1', AUTH_WORKERS_ENABLED: 'false' })
   const { body } = await service.get('/user', await newUser())
   const invite = async (email: string) => (await service.post('/invite', { email }, service.admin)).status
@@ -292,7 +292,7 @@ test('an invitation that is refused spends no mail', async () => {
   await service.close()
 })
 
-test('a message whose request took too long spends nothing', async () => {
+test('a message whose request took too long uses up nothing', async () => {
   const settings = { AUTH_RATE_LIMIT_EMAIL_SENT: '1' }
   const { service, newUser } = await open({ ...settings, AUTH_WORKERS_ENABLED: 'false' })
   const impatient = await startImpatient(service, { ...autoconfirmed, ...settings })
@@ -314,7 +314,7 @@ test('a message whose request took too long spends nothing', async () => {
 describe('where there is no mail server', () => {
   const settings = { AUTH_EXTERNAL_EMAIL_ENABLED: 'false', AUTH_SMTP_HOST: '', AUTH_WORKERS_ENABLED: 'false' }
 
-  /** A user with an address and a session, by the way that needs no mail. */
+  /** A user with an address and a session, made without a mail. */
   async function mailedUser(service: TestService) {
     const email = 'mailed@example.com'
     await service.post('/admin/users', { email, email_confirm: true, password }, service.admin)
@@ -323,7 +323,7 @@ describe('where there is no mail server', () => {
     return { authorization: `Bearer ${body.access_token}` }
   }
 
-  test('what would need a mail is refused, and nothing is written', async () => {
+  test('requests that need a mail are refused, and nothing is written', async () => {
     const { service, messages } = await open(settings)
     const auth = await mailedUser(service)
     const before = await service.deps.db.selectFrom('users').selectAll().orderBy('id').execute()
@@ -341,7 +341,7 @@ describe('where there is no mail server', () => {
     await service.close()
   })
 
-  test('notifications are left out, and the change is made', async () => {
+  test('notifications are omitted, and the change is made', async () => {
     const { service, messages } = await open({
       ...settings,
       AUTH_MAILER_NOTIFICATIONS_PASSWORD_CHANGED_ENABLED: 'true',

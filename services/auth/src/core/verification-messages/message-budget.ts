@@ -5,7 +5,7 @@ import type { Config } from '../../config.ts'
 import { apiError } from '../../errors.ts'
 import type { MailShare, Share } from '../limits/guards.ts'
 import { type GiveBack, whileCounted } from '../limits/limiter.ts'
-import type { PasswordTries } from '../limits/password-tries.ts'
+import type { PasswordAttempts } from '../limits/password-attempts.ts'
 import type { SmsGuards } from '../limits/sms-guards.ts'
 import type { Address } from '../users/address.ts'
 
@@ -15,13 +15,13 @@ export interface BudgetDeps {
     mailSent(to: string, share: MailShare): Promise<GiveBack>
     signInMailSent(to: string, share: MailShare): Promise<{ isOverCap: boolean; giveBack: GiveBack }>
     changeResent(): Promise<GiveBack>
-    knownClient: PasswordTries['knownClient']
+    knownClient: PasswordAttempts['knownClient']
   }
   smsGuards: SmsGuards
   now: () => Date
 }
 
-/** Address of a message, and the share it counts in: anybody's when left out. */
+/** Address of a message, and the quota it counts in; `anybody` when left out. */
 export type Recipient = { value: string } & (
   | { channel: 'email'; share?: MailShare }
   | { channel: 'phone'; share?: Share }
@@ -29,8 +29,8 @@ export type Recipient = { value: string } & (
 
 /**
  * Runs `work` with a message to each recipient counted: mails by address and of all users together, SMS by number, block of
- * numbers and day. Every link and code is counted here, before the account is read, or a refusal would reveal who has one.
- * Nothing is counted when a recipient cannot be reached, and nothing stays counted when `work` throws.
+ * numbers and day. Every link and code is counted here, before the account is read, or a refusal would reveal accounts.
+ * Nothing counts if a recipient cannot be reached or `work` throws.
  */
 export function withMessagesCounted<Result>(
   deps: BudgetDeps,
@@ -49,8 +49,8 @@ export function withMessagesCounted<Result>(
 }
 
 /**
- * The same for a mail to sign in or recover by. A mailbox that has had its share is not refused one, or anybody could keep its
- * owner out: then `work` is told, and what it sends must hold nothing that can be guessed.
+ * Counts a mail to sign in or recover by. A mailbox over its cap is not refused, or strangers could lock its owner out: `work`
+ * then gets `isOverCap` and must send nothing that can be guessed.
  */
 export async function withSignInMailCounted<Result>(
   deps: BudgetDeps,
@@ -68,8 +68,8 @@ export async function withSignInMailCounted<Result>(
 }
 
 /**
- * The same for a change that a stranger asks to be sent again: where to, only the worker knows, which counts it there. The
- * caller is only told about the address they named.
+ * Counts a stranger's request to send a change again. Only the worker knows the new address and counts the message there; the
+ * caller learns only about the named address.
  */
 export async function withResendCounted<Result>(
   deps: BudgetDeps,
@@ -80,27 +80,25 @@ export async function withResendCounted<Result>(
   return whileCounted([() => deps.limits.changeResent()], work)
 }
 
-/** Throws when mail may not go to one of the addresses; says nothing about who has it. */
+/** Throws when mail may not go to one of the addresses, whether or not an account has it. */
 export function requireAuthorized({ config }: { config: Pick<Config, 'mail'> }, recipients: readonly Address[]): void {
   for (const { channel, value } of recipients) {
     if (channel === 'email' && !isAuthorizedAddress(config.mail, value)) throw apiError('email_address_not_authorized')
   }
 }
 
-/** Throws when no message can go there, whoever asks. */
 function requireWay({ config, smsGuards }: BudgetDeps, { channel, value }: Address): void {
   if (channel === 'email') {
     requireAuthorized({ config }, [{ channel, value }])
     if (hasMailServer(config.smtp)) return
-    throw apiError('email_provider_disabled', { message: 'There is no mail server to send by' })
+    throw apiError('email_provider_disabled', { message: 'No mail server is configured' })
   }
   if (config.sms.providers.length === 0) {
-    throw apiError('phone_provider_disabled', { message: 'There is no gateway to send SMS by' })
+    throw apiError('phone_provider_disabled', { message: 'No SMS gateway is configured' })
   }
   smsGuards.requireAllowedCountry(value)
 }
 
-/** Nothing is sent to test numbers. */
 export const isTestNumber = (
   { config, now }: { config: Pick<Config, 'sms'>; now: () => Date },
   phone: string,

@@ -1,5 +1,7 @@
-// A message asked for without a session. The one rule: the request does the same work for every address, known or not, and notes
-// a claim to it; a worker then finds the account and sends what fits. A test number is answered at once.
+// Requests without a session for a message with a link or code. The one rule: the request does the same work for every address,
+// known or not, and notes a claim; a worker then finds the account and sends the message that fits (flows/message-requests/).
+// Counting: message-budget.ts, send-gap.ts; mails and SMS: link-mail.ts, code-message.ts; sending them again: core/outbox/.
+// Tests: message-budget.test.ts, flows/message-requests/*.test.ts, test/equal-work.test.ts.
 import type { KeyObject } from 'node:crypto'
 import type { QueueDefinition } from '@services/common/declare-queue'
 import { seal, unseal } from '@services/common/sealed'
@@ -28,25 +30,25 @@ import { type Asker, type GapKind, gapKeyOf, type SendGapDeps, withinGaps } from
 
 export interface MessageRequest {
   type: 'recovery' | 'sign_in' | 'confirmation' | 'email_change' | 'phone_change'
-  /** Id of the message, promised to the caller whether or not one is sent. */
+  /** Id promised to the caller, whether or not a message is sent. */
   messageId: string
   address: Address
   audience: string
   context: MailContext
-  /** For audit entries; a request of an older version has none. */
+  /** Origin of audit entries; a request of an older version has none. */
   origin?: Origin
   pkce?: Pkce | undefined
   smsChannel?: SmsChannel | undefined
-  /** sign_in only: whether an unknown address becomes an account, and its user_metadata. */
+  /** Only for sign_in: whether an unknown address becomes an account, and its user_metadata. */
   createUser?: boolean
   data?: Metadata
-  /** The mailbox has had its share: a mail goes to a proven address alone, with a code too long to be guessed. */
+  /** The mailbox is over its cap: a mail goes only to a proven address, with a code too long to be guessed. */
   isOverCap?: boolean
   /** Settings of the instance that was asked; a request of an older version has none. */
   settings?: AskedSettings
 }
 
-/** Requests are answered within milliseconds; a worker that dies gives its request to another. */
+/** Requests take milliseconds; that of a worker that died is retried soon. */
 export const MESSAGE_REQUEST_QUEUE: QueueDefinition = {
   name: 'message-requests',
   retryLimit: 100,
@@ -56,31 +58,25 @@ export const MESSAGE_REQUEST_QUEUE: QueueDefinition = {
   heartbeatSeconds: 10,
 }
 
-/** Sealed, because it holds an address. */
+/** A request is sealed, because it holds an address. */
 export interface MessageRequestJob extends DelayedJob {
   sealed: string
 }
 
-const GAPS: Record<MessageRequest['type'], GapKind> = {
-  recovery: 'sign_in_link',
-  sign_in: 'sign_in_link',
-  confirmation: 'confirmation',
-  email_change: 'resend',
-  phone_change: 'resend',
-}
-
-/** Goes to another address than the one that was named; the worker, which knows it, counts the message there. */
+/** Whether the message goes to another address than the named one; the worker counts it there. */
 export const isChange = ({ type }: Pick<MessageRequest, 'type'>) => type === 'email_change' || type === 'phone_change'
 
-type Asked = Omit<MessageRequest, 'messageId' | 'settings'> &
-  Asker & {
-    /** The client address a trusted proxy vouches for. */
-    clientAddress?: string | undefined
-  }
+function gapKindOf({ type, address }: Pick<MessageRequest, 'type' | 'address'>): GapKind {
+  if (isChange({ type })) return 'resend'
+  if (address.channel === 'phone') return 'sms'
+  return type === 'confirmation' ? 'confirmation' : 'sign_in_link'
+}
+
+type Asked = Omit<MessageRequest, 'messageId' | 'settings'> & Asker & { clientAddress?: string | undefined }
 
 /**
- * Notes the request for a worker; one of a test number is answered at once by `answer`, because its code is known and tried
- * right after. Throws while the address is within its gap or the budget of all users is used up.
+ * Queues the request for a worker; `answer` handles one of a test number at once, because its known code follows immediately.
+ * Throws while the address is within its gap or the budget of all users is used up.
  */
 export async function requestMessage(
   deps: BudgetDeps & SendGapDeps & OutboxDeps & { config: Config; codeKey: KeyObject },
@@ -88,12 +84,12 @@ export async function requestMessage(
   answer?: (request: MessageRequest) => Promise<void>,
 ): Promise<string> {
   const { address, type, audience, data = {} } = asked
-  // Before anything that may refuse: a refused request of the owner takes away what a stranger registered all the same.
+  // The claim comes before any refusal: even a refused request of the owner voids a stranger's registration.
   if (type === 'sign_in' || type === 'recovery') {
     const claim = claimOf(deps, { address, passwordHash: null, data: type === 'sign_in' ? data : {} })
     await deps.db.transaction().execute((trx) => noteClaim(trx, claim))
   }
-  const gap = address.channel === 'phone' && !isChange(asked) ? 'sms' : GAPS[type]
+  const gap = gapKindOf(asked)
   const request: MessageRequest = { ...asked, messageId: deps.newId(), settings: settingsAsked(deps.config) }
   const isTest = isTestNumber(deps, address.value)
   const note = (isOverCap = false) => {
@@ -115,7 +111,7 @@ export async function requestMessage(
   return isTest ? TEST_MESSAGE_ID : request.messageId
 }
 
-/** The request a job holds. Throws a TemporaryFailure for one that only a worker with another secret can open. */
+/** Opens the request of a job. Throws a TemporaryFailure if only a worker with another secret can. */
 export function openRequest(
   { outboxKey }: Pick<OutboxDeps, 'outboxKey'>,
   { sealed }: MessageRequestJob,

@@ -10,9 +10,9 @@ import type { Address } from '../users/address.ts'
 import { giveBackSendGap, type SendGap, takeSendGap } from './send-gaps.store.ts'
 
 /**
- * What is spaced apart; sign-in and recovery mails share one, as they share a token. `resend` is what a stranger may ask
- * about an address: it must not keep its owner from asking for a change. It is short, because what is asked for too soon
- * after that change is not sent, and the caller must not be told; the change's own gap is the real one.
+ * Kinds of messages with a gap of their own. Sign-in and recovery mails have one in common, as they have a token in common. The
+ * gap of `resend`, which a stranger may request, must not block the owner's change. It is short on purpose: an early resend is
+ * dropped silently, and the change's own gap does the limiting.
  */
 export type GapKind =
   | 'confirmation'
@@ -34,28 +34,26 @@ export interface SendGapDeps {
 
 export interface Gap {
   kind: GapKind
-  /** The address a message goes to, or the id of the user who asks for it. */
+  /** Address of the message, or id of the user who requests it. */
   key: string
 }
 
-/** What of a request decides whom it may keep waiting. */
 export interface Asker {
   pkce?: Pkce | undefined
-  /** Network of the client, see ../http/client.ts. */
+  /** Network of the client, see http/client.ts. */
   network: string
 }
 
 /**
- * Key of the gaps of an address. A link with a code challenge serves its asker alone, so each network has gaps of its own: a
- * stranger's request must not hold back the owner's. How much a mailbox gets in all is counted apart (message-budget.ts).
+ * Returns the key of an address's gaps. A link with a code challenge serves only its requester, so each network has gaps of its
+ * own: a stranger's request must not delay the owner's. All mails to a mailbox are counted apart (message-budget.ts).
  */
 export const gapKeyOf = ({ channel, value }: Address, { pkce, network }: Asker): string =>
   channel === 'email' && pkce ? `${value} ${network}` : value
 
 /**
- * Runs `work` for a message that becomes the last one of these gaps. Throws while one of the last ones is too recent,
- * whoever has the address. The gaps are taken first, each in one statement, so that of any number of requests at once one
- * does the work and spends of what may be sent; work that fails gives them back, and its refusal keeps nobody waiting.
+ * Takes the gaps and runs `work`, which sends the message. Throws while a gap lasts, whether or not an account has the address.
+ * Of parallel requests one does the work and uses the budget; failed work gives the gaps back.
  */
 export async function withinGaps<Result>(
   deps: SendGapDeps,
@@ -66,7 +64,7 @@ export async function withinGaps<Result>(
   try {
     for (const { kind, key } of gaps) {
       const gap = gapOf(deps, kind, key)
-      // Before: a statement that is cut off may have been done all the same.
+      // Noted before the statement, which may take effect even when it is cut off.
       taken.push(gap)
       const waitSeconds = await takeSendGap(deps.db, gap)
       if (waitSeconds === 0) continue
@@ -75,18 +73,18 @@ export async function withinGaps<Result>(
     }
     return await work()
   } catch (error) {
-    // A database that is away keeps them; they expire by themselves.
+    // Gaps that cannot be given back expire by themselves.
     for (const gap of taken) await regardlessOfDeadline(() => giveBackSendGap(deps.db, gap)).catch(() => {})
     throw error
   }
 }
 
 /**
- * Takes the turn of a mailbox that has had its share, whatever label the address has, where a mail is about to leave; false while
- * the last one is too recent. Not at the request: a stranger could name labels that nobody has, and keep the owner's mail from
- * leaving without one of their own. `isReal`: false for the same work without a mail.
+ * Takes the slot of a mailbox over its cap, whatever label the address has, when a mail is about to leave; false while the last
+ * one is too recent. The request does not take it: a stranger could block the owner's mail with labels that no account has.
+ * `isReal` is false for the same work without a mail.
  */
-export const takeMailboxTurn = async (
+export const takeMailboxSlot = async (
   deps: SendGapDeps,
   trx: Transaction<DB>,
   address: string,
@@ -94,12 +92,9 @@ export const takeMailboxTurn = async (
 ): Promise<boolean> =>
   (await takeSendGap(trx, gapOf(deps, 'over_cap_mail', `${isReal ? '' : 'nobody '}${mailboxOf(address)}`))) === 0
 
-const gapOf = ({ config, now }: SendGapDeps, kind: GapKind, key: string) => ({
-  kind,
-  address: key,
-  gapSeconds: gapSeconds(config, kind, key),
-  now: now(),
-})
+const gapOf = ({ config, now }: SendGapDeps, kind: GapKind, key: string): SendGap => {
+  return { kind, address: key, gapSeconds: gapSeconds(config, kind, key), now: now() }
+}
 
 function gapSeconds({ mail, mfa, sms }: SendGapDeps['config'], kind: GapKind, key: string): number {
   if (kind === 'second_factor') return mfa.phone.minGapSeconds
@@ -109,10 +104,10 @@ function gapSeconds({ mail, mfa, sms }: SendGapDeps['config'], kind: GapKind, ke
   return SHORT_GAPS.includes(kind) ? mail.signInLinkGapSeconds : mail.minGapSeconds
 }
 
-/** Between mails to a mailbox that has had its share: what bounds a flood. Longer would keep its owner waiting as long. */
+/** Gap between mails to a mailbox over its cap. It bounds a flood; a longer one would delay the owner as well. */
 const OVER_CAP_GAP_SECONDS = 60
 
-/** Kept by the mailbox that a mail leaves for; shorter, because the worker of one request may be faster than that of the one before. */
+/** Gap by mailbox when a mail leaves; shorter, because the worker of one request may overtake that of the one before. */
 const OVER_CAP_MAIL_GAP_SECONDS = 50
 
 const SHORT_GAPS: readonly GapKind[] = ['sign_in_link', 'reauthentication', 'resend']

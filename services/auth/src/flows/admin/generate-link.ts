@@ -1,7 +1,7 @@
 import type { Transaction } from 'kysely'
 import { parseEmail } from '../../adapters/mail/email-address.ts'
 import { type Actor, type AuditLog, audit } from '../../core/audit/audit.ts'
-import { issueToken } from '../../core/one-time-tokens/issue-token.ts'
+import { issueToken } from '../../core/one-time-tokens/one-time-token.ts'
 import { requireStrongPassword } from '../../core/passwords/require-strong-password.ts'
 import { refuseTakenEmail } from '../../core/users/addresses.store.ts'
 import { setAdminClaim } from '../../core/users/claims.store.ts'
@@ -19,7 +19,7 @@ import {
   setSentAt,
   type User,
 } from '../../core/users/users.store.ts'
-import { wishForEmail } from '../../core/verification-messages/address-change.ts'
+import { beginEmailChange } from '../../core/verification-messages/address-change.ts'
 import {
   confirmationUrl,
   LINK_KINDS,
@@ -202,7 +202,7 @@ async function makeEmailChange(
   }
   const newEmail = parseEmail(order.newEmail)
   await refuseTakenEmail(trx, newEmail, user.aud, user.id)
-  await wishForEmail(deps, trx, user, newEmail)
+  await beginEmailChange(deps, trx, user, newEmail)
   const relatesTo = purpose === 'email_change_current' ? order.email : newEmail
   return { kind: 'email_change', purpose, relatesTo, user }
 }

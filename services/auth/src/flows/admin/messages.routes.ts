@@ -2,7 +2,6 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { withHeaders } from '@services/common/documented'
 import { Type } from 'typebox'
 import { listMessages, type VisibleMessage } from '../../core/outbox/messages.store.ts'
-import { noSuchMessage, retryMessage } from '../../core/outbox/retry-message.ts'
 import type { MessageChannel, MessageState } from '../../db/tables.ts'
 import { UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
@@ -10,6 +9,7 @@ import { apiError } from '../../errors.ts'
 import { adminOf } from '../../http/admin-only.ts'
 import { PAGE_HEADERS, PageQuery, pageHeaders, parsePage } from '../../http/paging.ts'
 import { choiceOf, errorResponses } from '../../http/shapes.ts'
+import { noSuchMessage, resendFailedMessage } from './resend-failed-message.ts'
 
 const CHANNELS: readonly MessageChannel[] = ['mail', 'sms']
 const STATES: readonly MessageState[] = ['queued', 'sent', 'failed', 'dropped']
@@ -87,7 +87,7 @@ export const messagesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     handler: async (request) => {
       const { message_id: id } = request.params
       if (!UUID.test(id)) throw noSuchMessage()
-      return toBody(await retryMessage(deps, request.log, adminOf(request), id))
+      return toBody(await resendFailedMessage(deps, request.log, adminOf(request), id))
     },
   })
 }

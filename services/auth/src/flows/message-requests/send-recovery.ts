@@ -5,7 +5,7 @@ import { findUserByEmail, lockUser, setSentAt } from '../../core/users/users.sto
 import { sendLinkMail } from '../../core/verification-messages/link-mail.ts'
 import type { MessageRequest } from '../../core/verification-messages/message-request.ts'
 import { pretendMessage } from '../../core/verification-messages/nobody.ts'
-import { takeMailboxTurn } from '../../core/verification-messages/send-gap.ts'
+import { takeMailboxSlot } from '../../core/verification-messages/send-gap.ts'
 import type { Deps } from '../../deps.ts'
 import { nobody } from './nobody.ts'
 
@@ -22,7 +22,7 @@ export async function sendRecovery(deps: Deps, log: AuditLog, request: MessageRe
     const unknown = nobody(deps, request)
     const isClaim = user !== undefined && !user.email_confirmed_at
     const isProven = user !== undefined && !isClaim
-    const isRefused = isOverCap && !((await takeMailboxTurn(deps, trx, address.value, isProven)) && isProven)
+    const isRefused = isOverCap && !((await takeMailboxSlot(deps, trx, address.value, isProven)) && isProven)
     if (!(await lockUser(trx, (user ?? unknown).id)) || !user || isRefused) {
       return pretendMessage(deps, trx, log, unknown, 'recovery', request)
     }

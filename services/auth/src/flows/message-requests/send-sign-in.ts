@@ -6,12 +6,12 @@ import { confirmed, insertAccount, newAccount } from '../../core/identities/new-
 import { claimOf, noteClaim } from '../../core/users/claims.ts'
 import { releaseAddress } from '../../core/users/unproven-holder.store.ts'
 import { findUserByAddress, lockAndReadUser, setSentAt, type User } from '../../core/users/users.store.ts'
-import { sendCodeSms } from '../../core/verification-messages/code-sms.ts'
+import { sendCodeSms } from '../../core/verification-messages/code-message.ts'
 import { isUnconfirmed, sendConfirmation } from '../../core/verification-messages/confirmation.ts'
 import { sendLinkMail } from '../../core/verification-messages/link-mail.ts'
 import type { MessageRequest } from '../../core/verification-messages/message-request.ts'
 import { lockNobody, pretendMessage } from '../../core/verification-messages/nobody.ts'
-import { takeMailboxTurn } from '../../core/verification-messages/send-gap.ts'
+import { takeMailboxSlot } from '../../core/verification-messages/send-gap.ts'
 import type { Claim, DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { countSignUp } from '../../metrics.ts'
@@ -26,7 +26,7 @@ export async function sendSignIn(deps: Deps, log: AuditLog, request: MessageRequ
     await releaseAddress(trx, address, request.audience, deps.now())
     const known = await lockExisting(trx, request)
     const isProven = known !== undefined && !isUnconfirmed(known, address)
-    const isRefused = request.isOverCap && !((await takeMailboxTurn(deps, trx, address.value, isProven)) && isProven)
+    const isRefused = request.isOverCap && !((await takeMailboxSlot(deps, trx, address.value, isProven)) && isProven)
     const user = isRefused ? undefined : (known ?? (await register(deps, trx, log, request, claim)))
     if (!user) {
       const unknown = nobody(deps, request)

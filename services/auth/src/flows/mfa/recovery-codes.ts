@@ -17,7 +17,7 @@ import {
 import { hashRecoveryCode, makeRecoveryCodes } from '../../core/factors/recovery-codes.ts'
 import type { ActName } from '../../core/freshness/acts.ts'
 import { type GivenProof, requireFresh, requireSecondFactor, spendNonce } from '../../core/freshness/require-fresh.ts'
-import type { PasswordTry } from '../../core/limits/password-tries.ts'
+import type { PasswordAttempt } from '../../core/limits/password-attempts.ts'
 import { notify } from '../../core/outbox/notify.ts'
 import { answerSession, type SessionBody } from '../../core/sessions/answer-session.ts'
 import { type LiveCaller, withLockedCaller } from '../../core/sessions/caller.ts'
@@ -194,11 +194,11 @@ async function freeName(trx: Transaction<DB>, userId: string): Promise<string> {
 
 const noCodes = () => apiError('mfa_factor_not_found', { message: 'There are no recovery codes' })
 
-const tryOf = ({ user, session }: LiveCaller, address: string | undefined): PasswordTry =>
+const tryOf = ({ user, session }: LiveCaller, address: string | undefined): PasswordAttempt =>
   secondFactorTry(`recovery codes ${user.id}`, session, address)
 
 /** Nobody guesses 80 bits; who tries all the same waits as for passwords, and is told so in the client's words. */
-async function countedTry({ limits }: Deps, subject: PasswordTry, look: () => Promise<boolean>): Promise<boolean> {
+async function countedTry({ limits }: Deps, subject: PasswordAttempt, look: () => Promise<boolean>): Promise<boolean> {
   try {
     return await limits.passwordTry(subject, look)
   } catch (error) {

@@ -1,4 +1,4 @@
-import type { PasswordTry } from '../../core/limits/password-tries.ts'
+import type { PasswordAttempt } from '../../core/limits/password-attempts.ts'
 import type { LiveCaller } from '../../core/sessions/caller.ts'
 
 /**
@@ -11,7 +11,7 @@ export const secondFactorTry = (
   what: string,
   { id, amr }: LiveCaller['session'],
   clientAddress: string | undefined,
-): PasswordTry => ({
+): PasswordAttempt => ({
   identifier: `${what} ${beganBy(amr)}`,
   address: clientAddress,
   session: id,

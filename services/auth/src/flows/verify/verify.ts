@@ -5,8 +5,8 @@ import { ApiError } from '@services/common/errors'
 import type { Transaction } from 'kysely'
 import { LINK_TYPES, type LinkType } from '../../adapters/mail/kinds.ts'
 import type { AuditLog } from '../../core/audit/audit.ts'
+import { issueAuthCode } from '../../core/one-time-tokens/auth-codes.store.ts'
 import { linksBeside, putLinksBack } from '../../core/one-time-tokens/earlier-links.store.ts'
-import { issueAuthCode } from '../../core/one-time-tokens/issue-auth-code.ts'
 import { hashCode, hashLinkToken, isSameHash, MAX_ATTEMPTS } from '../../core/one-time-tokens/one-time-token.ts'
 import {
   countAttempt,

@@ -1,15 +1,20 @@
-import type { Kysely, Transaction } from 'kysely'
+import type { Kysely } from 'kysely'
+import { type Actor, type AuditDeps, type AuditLog, audit } from '../../core/audit/audit.ts'
+import { messageExists, requeueFailed, type VisibleMessage } from '../../core/outbox/messages.store.ts'
+import { type OutboxDeps, queueJob } from '../../core/outbox/outbox.ts'
 import type { DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
-import { type Actor, type AuditDeps, type AuditLog, audit } from '../audit/audit.ts'
-import { messageExists, requeueFailed, type VisibleMessage } from './messages.store.ts'
-import { type OutboxDeps, queueJob } from './outbox.ts'
 
-type RetryDeps = Pick<OutboxDeps, 'queue'> & AuditDeps & { db: Kysely<DB> }
+type ResendDeps = Pick<OutboxDeps, 'queue'> & AuditDeps & { db: Kysely<DB> }
 
-/** Sends a failed message again, at an admin's word; its link or code counts from when it leaves. */
-export function retryMessage(deps: RetryDeps, log: AuditLog, actor: Actor, id: string): Promise<VisibleMessage> {
-  return deps.db.transaction().execute(async (trx: Transaction<DB>) => {
+/** Sends a failed message again; its link or code lives from the moment it leaves. */
+export function resendFailedMessage(
+  deps: ResendDeps,
+  log: AuditLog,
+  actor: Actor,
+  id: string,
+): Promise<VisibleMessage> {
+  return deps.db.transaction().execute(async (trx) => {
     const message = await requeueFailed(trx, id, deps.now())
     if (message) {
       await queueJob(deps, trx, message)

@@ -1,4 +1,4 @@
-// What waits for the retries of the queue, which take seconds.
+// Retries of the queue, which take seconds.
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
 import { expect, test } from 'vitest'
@@ -20,7 +20,7 @@ async function signUp(service: TestService, email: string): Promise<string> {
   return body.id
 }
 
-test('a message told "try later" at the greeting, at the recipient or after the message is queued with its failure, then sent', async () => {
+test('a message deferred at the greeting, at the recipient or after the message is queued with its failure, then sent', async () => {
   const laterAt = async (code: number, at: 'connection' | 'recipient' | 'message') => {
     const service = await startTestService()
     await service.mailbox.answer(code, at)
@@ -34,11 +34,11 @@ test('a message told "try later" at the greeting, at the recipient or after the 
     expect(service.mailbox.messages({ to: 'later@example.com' })).toHaveLength(1)
     await service.close()
   }
-  // At once, for each waits for its retry.
+  // Parallel, as each waits for its retry.
   await Promise.all([laterAt(421, 'connection'), laterAt(451, 'recipient'), laterAt(452, 'message')])
 })
 
-test('a server that cuts the connection in the middle of a mail gets it again', async () => {
+test('a server that cuts the connection in the middle of a mail gets the mail again', async () => {
   let isCutting = true
   const heard: string[] = []
   const server = await startSmtp((line, say, cut) => {
@@ -57,7 +57,7 @@ test('a server that cuts the connection in the middle of a mail gets it again', 
   server.close()
 })
 
-/** An SMTP server of a few lines that answers as it is told. */
+/** A minimal SMTP server with scripted answers. */
 async function startSmtp(
   answer: (line: string, say: (text: string) => void, cut: () => void) => void,
 ): Promise<Server> {

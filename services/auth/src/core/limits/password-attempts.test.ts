@@ -47,7 +47,7 @@ describe.each([
   ['with a trusted address', HOME],
   ['without one', undefined],
 ])('%s', (_name, address) => {
-  test('five misses are free, then each doubles the wait up to a quarter of an hour, for both kinds of names alike', async () => {
+  test('five failed attempts are free, then each doubles the wait up to a quarter of an hour, for known and unknown accounts', async () => {
     for (const email of [await newAccount(), newName()]) {
       await miss(email, 5, address)
       for (const seconds of [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900]) {
@@ -60,7 +60,7 @@ describe.each([
     }
   })
 
-  test('the right password is refused while a try has to wait, and ends the waits when it is tried in time', async () => {
+  test('the right password is refused while an attempt has to wait, and ends the waits after that', async () => {
     const email = await newAccount()
     await miss(email, 5, address)
     expect(await statusOf(one, email, password, address)).toBe(429)
@@ -70,7 +70,7 @@ describe.each([
     expect(await statusOf(one, email, 'wrong', address)).toBe(429)
   })
 
-  test('a refused try does not prolong the wait', async () => {
+  test('a refused attempt does not prolong the wait', async () => {
     const email = await newAccount()
     await miss(email, 5, address)
     for (let i = 0; i < 10; i++) expect(await statusOf(one, email, 'wrong', address)).toBe(429)
@@ -78,7 +78,7 @@ describe.each([
     expect(await statusOf(one, email, password, address)).toBe(200)
   })
 
-  test('an hour without a miss forgets them', async () => {
+  test('failed attempts expire after an hour without another', async () => {
     const email = newName()
     await miss(email, 5, address)
     wait(3600)
@@ -93,7 +93,7 @@ describe.each([
     for (const replica of [one, two]) expect(await statusOf(replica, email, 'wrong', address)).toBe(429)
   })
 
-  test('of guesses that come all at once only the free ones are tried, and after a wait one', async () => {
+  test('of parallel guesses only the free ones are checked, and after each wait one', async () => {
     const email = await newAccount()
     const guess = (on: TestService, count: number) =>
       Promise.all(Array.from({ length: count }, (_, index) => statusOf(on, email, `guess ${index}`, address)))
@@ -108,7 +108,7 @@ describe.each([
     }
   })
 
-  test('right passwords never wait, one after the other or at once', async () => {
+  test('right passwords never wait, sequential or parallel', async () => {
     const email = await newAccount()
     for (let i = 0; i < 12; i++) expect(await statusOf(one, email, password, address)).toBe(200)
     const statuses = await Promise.all(Array.from({ length: 20 }, () => statusOf(one, email, password, address)))
@@ -116,7 +116,7 @@ describe.each([
   })
 })
 
-describe('who guesses from elsewhere', () => {
+describe('a guesser from elsewhere', () => {
   test('does not keep the owner waiting', async () => {
     const email = await newAccount()
     await miss(email, 5, '198.51.100.1')
@@ -124,7 +124,7 @@ describe('who guesses from elsewhere', () => {
     expect(await statusOf(one, email, password, HOME)).toBe(200)
   })
 
-  test('at many addresses waits after four times as many misses, the owner at an address of theirs does not', async () => {
+  test('at many addresses waits after four times as many failed attempts, the owner at a known address does not', async () => {
     const email = await newAccount()
     expect(await statusOf(one, email, password, HOME)).toBe(200)
     for (let i = 1; i <= 20; i++) await miss(email, 1, `198.51.100.${i}`)
@@ -135,7 +135,7 @@ describe('who guesses from elsewhere', () => {
     expect(await statusOf(two, email, password, HOME)).toBe(200)
   })
 
-  test('at many addresses at once gets no more tries than one after the other, whatever the replica', async () => {
+  test('at many addresses in parallel gets no more attempts than sequentially, on any replica', async () => {
     const email = await newAccount()
     expect(await statusOf(one, email, password, HOME)).toBe(200)
     const guess = () =>
@@ -153,14 +153,14 @@ describe('who guesses from elsewhere', () => {
     expect(await statusOf(two, email, password, HOME)).toBe(200)
   })
 
-  test('at one address and two replicas at once gets no more tries than one after the other', async () => {
+  test('at one address and two replicas in parallel gets no more attempts than sequentially', async () => {
     const email = newName()
     const guesses = Array.from({ length: 50 }, (_, index) => statusOf(index % 2 ? one : two, email, 'guess', HOME))
     const statuses = await Promise.all(guesses)
     expect(statuses.filter((status) => status === 400)).toHaveLength(5)
   })
 
-  test("at an address that was the owner's long ago is a stranger again", async () => {
+  test('at an address that the owner used long ago is a stranger again', async () => {
     const email = await newAccount()
     expect(await statusOf(one, email, password, HOME)).toBe(200)
     wait(31 * 86_400)
@@ -168,7 +168,7 @@ describe('who guesses from elsewhere', () => {
     expect(await statusOf(one, email, password, HOME)).toBe(429)
   })
 
-  test("at the owner's own address is stopped like anywhere", async () => {
+  test("at the owner's own address has to wait too", async () => {
     const email = await newAccount()
     expect(await statusOf(one, email, password, HOME)).toBe(200)
     await miss(email, 5, HOME)
@@ -176,48 +176,48 @@ describe('who guesses from elsewhere', () => {
   })
 })
 
-test('other accounts of one address are counted apart', async () => {
+test('other accounts at one address are counted apart', async () => {
   const [first, second] = [newName(), newName()]
   await miss(first, 5, HOME)
   expect(await statusOf(one, first, 'wrong', HOME)).toBe(429)
   await miss(second, 5, HOME)
 })
 
-test('neither account nor address can be read from the counters', async () => {
+test('the counters reveal neither account nor address', async () => {
   await miss('readable@example.com', 1, '198.51.100.77')
   const { rows } = await one.deps.pool.query('select key from rate_limits')
-  // Of wrong passwords, and of requests from an address.
+  // Counters of wrong passwords, and of requests from an address.
   for (const counter of ['password-pair:', 'token:']) expect(rows.some(({ key }) => key.startsWith(counter))).toBe(true)
   expect(JSON.stringify(rows)).not.toMatch(/readable|198\.51/)
 })
 
-test('a header nobody vouches for changes nothing', async () => {
+test('an untrusted header changes nothing', async () => {
   const email = newName()
   for (let i = 0; i < 5; i++) await miss(email, 1, `198.51.100.${i}`, plain)
   expect(await statusOf(plain, email, 'wrong', '198.51.100.99')).toBe(429)
 })
 
-test('a try whose password was not looked at leaves the wait as it was', async () => {
+test('an attempt whose password was not checked leaves the wait unchanged', async () => {
   const subject = { identifier: newName(), address: HOME }
-  const tryOnce = (isRight: () => Promise<boolean>) => one.deps.limits.passwordTry(subject, isRight)
+  const attemptOnce = (isRight: () => Promise<boolean>) => one.deps.limits.passwordTry(subject, isRight)
   const refused = () =>
-    tryOnce(async () => true).then(
+    attemptOnce(async () => true).then(
       () => 0,
       ({ retryAfterSeconds }) => retryAfterSeconds,
     )
   for (const seconds of [0, 0, 0, 0, 0, 1, 2, 4]) {
     wait(seconds)
-    await tryOnce(async () => false)
+    await attemptOnce(async () => false)
   }
   wait(8)
   for (let i = 0; i < 3; i++) {
-    await expect(tryOnce(() => Promise.reject(new Error('over capacity')))).rejects.toThrow('over capacity')
+    await expect(attemptOnce(() => Promise.reject(new Error('over capacity')))).rejects.toThrow('over capacity')
   }
-  await tryOnce(async () => false)
+  await attemptOnce(async () => false)
   expect(await refused()).toBe(16)
 })
 
-test('misses by one address of an account tell nothing of its other one', async () => {
+test("failed attempts at an account's address reveal nothing about its number", async () => {
   for (const address of [HOME, undefined]) {
     const [email, phone] = [newName(), `49151${String(names++).padStart(8, '0')}`]
     const made = { email, phone, email_confirm: true, phone_confirm: true, password }
@@ -231,7 +231,7 @@ test('misses by one address of an account tell nothing of its other one', async 
     await miss(email, 5, address, phones)
     expect(await statusOf(phones, email, password, address)).toBe(429)
     expect((await byPhone('wrong')).status).toBe(400)
-    // Nor does the count of all client addresses together.
+    // The count of all client addresses together does not either.
     for (let i = 1; address && i <= 15; i++) await miss(email, 1, `198.51.100.${i}`, phones)
     if (address) expect(await statusOf(phones, email, password, '203.0.113.1')).toBe(429)
     expect((await byPhone(password)).status).toBe(200)

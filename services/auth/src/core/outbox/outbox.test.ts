@@ -1,10 +1,8 @@
 import { SignJWT } from 'jose'
 import { describe, expect } from 'vitest'
 import { linkPath, SECRET, startTestService, type TestService, test } from '../../../test/service.ts'
-import type { LinkVariables } from '../../adapters/mail/kinds.ts'
 import { deleteExpired } from '../../housekeeping.ts'
-import { queueMessage } from './outbox.ts'
-import { queueMail } from './queue-mail.ts'
+import { type NewMail, queueMessage } from './outbox.ts'
 
 const password = 'correct horse'
 const NOBODY = '11111111-1111-4111-8111-111111111111'
@@ -47,7 +45,7 @@ const sealedOf = async (service: TestService, id: unknown) =>
   )?.sealed
 
 describe('a message', () => {
-  test('that left is shown as sent, without its address, and nothing of its content is kept', async ({ service }) => {
+  test('that left is listed as sent, without its address, and its content is deleted', async ({ service }) => {
     const userId = await signUp(service, 'sent@example.com')
     const mail = await service.mailbox.waitFor('sent@example.com')
     const message = await messageOf(service, userId, 'sent')
@@ -68,7 +66,7 @@ describe('a message', () => {
     expect(await sealedOf(service, message.id)).toBeNull()
   })
 
-  test('that is refused for good is failed at once, says why in words without the address, and can be sent again', async ({
+  test('that is refused permanently fails at once, says why without the address, and can be sent again', async ({
     service,
   }) => {
     await service.mailbox.answer(550)
@@ -82,7 +80,7 @@ describe('a message', () => {
     expect(service.mailbox.messages({ to: 'refused@example.com' })).toEqual([])
     await service.mailbox.accept()
 
-    // The link waited longer than it lives: it counts from when the mail leaves.
+    // The link waited longer than its lifetime, which starts when the mail leaves.
     service.clock.advance({ seconds: 20 * 3600 })
     const answer = await retry(service, failed.id)
     expect(answer).toMatchObject({ status: 200, body: { id: failed.id, state: 'queued', attempts: 1 } })
@@ -111,7 +109,7 @@ describe('a message', () => {
     expect(service.mailbox.messages({ to: 'once@example.com' })).toHaveLength(1)
   })
 
-  test('to a server that hangs costs the request nothing and is sent when the server is back', async ({ service }) => {
+  test('to a server that hangs does not delay the request and is sent when the server is back', async ({ service }) => {
     await service.mailbox.hang()
     const userId = await signUp(service, 'hang@example.com')
     await service.mailbox.accept()
@@ -142,7 +140,7 @@ describe('a message', () => {
     expect(service.mailbox.messages({ to: 'pretended@example.com' })).toHaveLength(1)
   })
 
-  test('is gone with its user', async ({ service }) => {
+  test('is deleted with its user', async ({ service }) => {
     const userId = await signUp(service, 'gone@example.com')
     await messageOf(service, userId, 'sent')
     await service.deps.db.deleteFrom('users').where('id', '=', userId).execute()
@@ -180,7 +178,7 @@ const SMS = {
   channel: 'sms',
   kind: 'confirmation',
   to: '4915112345678',
-  variables: { Code: '123456' },
+  variables: { code: '123456', channel: 'sms' },
   lifetimeSeconds: null,
 } as const
 
@@ -227,7 +225,7 @@ describe('GET /admin/messages', () => {
     await service.close()
   })
 
-  test('counts ten thousand messages at most; those after them are listed', async () => {
+  test('counts ten thousand messages at most and still lists later ones', async () => {
     const service = await startTestService()
     await service.deps.pool.query(`insert into messages (id, channel, kind, state, created_at, updated_at)
       select gen_random_uuid(), 'mail', 'confirmation', 'sent', now(), now() from generate_series(1, 10001)`)
@@ -259,7 +257,7 @@ describe('GET /admin/messages', () => {
 })
 
 describe('POST /admin/messages/:id/retry', () => {
-  test('is 404 for what is not there and 422 for what has not failed', async ({ service }) => {
+  test('is 404 for an unknown message and 422 for one that has not failed', async ({ service }) => {
     for (const id of [NOBODY, 'x', '%00', "1' or true"]) {
       expect(await retry(service, id)).toMatchObject({ status: 404, body: { error_code: 'not_found' } })
     }
@@ -269,7 +267,7 @@ describe('POST /admin/messages/:id/retry', () => {
   })
 })
 
-test('housekeeping keeps sent messages 7 days and failed ones 30, and gives up those whose job is lost', async () => {
+test('housekeeping keeps sent messages 7 days and failed ones 30, and fails those whose job is lost', async () => {
   const service = await startTestService({ AUTH_WORKERS_ENABLED: 'false' })
   const trx = () => service.deps.db.transaction()
   const add = (state: 'sent' | 'failed' | 'dropped' | 'queued') =>
@@ -291,7 +289,7 @@ test('housekeeping keeps sent messages 7 days and failed ones 30, and gives up t
   await service.close()
 })
 
-test('a failed mail can be sent again as long as it is kept, with the link that was in it', async () => {
+test('a failed mail can be sent again as long as it is kept, with the same link', async () => {
   const service = await startTestService()
   await service.mailbox.answer(550)
   const userId = await signUp(service, 'late@example.com')
@@ -302,7 +300,7 @@ test('a failed mail can be sent again as long as it is kept, with the link that 
   expect((await retry(service, id)).status).toBe(200)
   const { text } = await service.mailbox.waitFor('late@example.com')
   expect((await service.get(linkPath(text))).headers.location).toContain('#access_token=')
-  // Once there is nothing to send again, its token goes as others do.
+  // A token without a failed message is deleted like any other.
   await messageOf(service, await signUp(service, 'later@example.com'), 'sent')
   service.clock.advance({ seconds: 31 * 86_400 })
   await deleteExpired(service.deps, service.deps.log)
@@ -320,22 +318,23 @@ test('MESSAGES_KEEP shortens how long sent messages stay', async () => {
   await service.close()
 })
 
-test('a mail of every kind leaves with its own subject and words', async ({ service }) => {
+test('a mail of every kind leaves with its own subject and text', async ({ service }) => {
   const { SAMPLE_VARIABLES } = await import('../../adapters/mail/sample-variables.ts')
   const { ALL_KINDS } = await import('../../adapters/mail/kinds.ts')
   const { userId } = await service.signedIn()
   const subjects = new Set<string>()
   for (const kind of ALL_KINDS) {
     const to = `${kind}@example.com`
-    // A notification has no token; with null no token is looked for.
+    // A notification has no token; with null none is searched for.
     const mail = {
+      channel: 'mail',
       kind,
       userId,
       to,
-      variables: SAMPLE_VARIABLES[kind] as LinkVariables,
+      variables: SAMPLE_VARIABLES[kind],
       lifetimeSeconds: null,
-    } as Parameters<typeof queueMail>[2]
-    const id = await service.deps.db.transaction().execute((trx) => queueMail(service.deps, trx, mail))
+    } as NewMail
+    const id = await service.deps.db.transaction().execute((trx) => queueMessage(service.deps, trx, mail))
     const received = await service.mailbox.waitFor(to)
     expect(received.source).toContain(id)
     expect([kind, received.html]).toEqual([kind, expect.stringContaining('site.example')])

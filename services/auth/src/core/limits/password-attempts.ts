@@ -1,0 +1,141 @@
+// Guessing at passwords costs time that doubles with each failed attempt. The one rule: an attempt that has to wait is refused
+// before its password is checked, right or wrong, or the refusal would reveal which it was. Statement: password-attempts.store.ts.
+import { createHash } from 'node:crypto'
+import { regardlessOfDeadline } from '@services/common/deadline'
+import { createKeyedMutex } from '@services/common/keyed-mutex'
+import type { Kysely } from 'kysely'
+import type { DB } from '../../db/tables.ts'
+import { apiError } from '../../errors.ts'
+import { countLimitHit } from '../../metrics.ts'
+import {
+  countAttempt,
+  counterExists,
+  FORGET_AFTER_MS,
+  forgetCounters,
+  giveBack,
+  keepKeys,
+} from './password-attempts.store.ts'
+
+/**
+ * Failed attempts are counted twice. The counter of account and trusted client address stops one guesser and spares the owner
+ * elsewhere. The counter of the account, with four times as many free attempts, stops guessers at many addresses; it refuses
+ * nothing at an address that the account was signed in from lately. Without a trusted address there is only the account's
+ * counter, with the smaller number of free attempts: a persistent guesser then keeps the owner waiting, who has mail links.
+ */
+export interface PasswordAttempt {
+  /** Account as typed, known or not: counting by user would reveal which address and number belong together. */
+  identifier: string
+  /** Trusted client address. */
+  address: string | undefined
+  /** Replaces the address where none is trusted and the caller has a session; it never counts as the account's own. */
+  session?: string
+}
+
+export type PasswordAttempts = ReturnType<typeof createPasswordAttempts>
+
+const DAY_MS = 86_400_000
+/** Time for which an address counts as the account's own after a sign-in. */
+const KNOWN_FOR_MS = 30 * DAY_MS
+/** Notes are prolonged once a day at most, so that most sign-ins write none. */
+const KNOWN_AGAIN_AFTER_MS = DAY_MS
+const ACCOUNT_ALONE_FACTOR = 4
+/** Attempts at one account from one address that wait for each other in one process; no person makes more. */
+const MAX_WAITING = 30
+
+/**
+ * Every attempt is counted as failed before its password is checked, and a right one deletes the counters: parallel attempts,
+ * in any number of replicas, get no more guesses than sequential ones. In each process attempts at one account from one
+ * address run one at a time, so parallel right ones do not refuse each other; a flood from elsewhere has mutexes of its own.
+ */
+export function createPasswordAttempts(
+  { db, now }: { db: Kysely<DB>; now: () => Date },
+  { freeAttempts }: { freeAttempts: number },
+) {
+  const mutex = createKeyedMutex({ mostWaiting: MAX_WAITING, refuse: () => mustWait(1000) })
+
+  const note = async (keys: string[]) => {
+    if (keys.length === 0) return
+    const until = now().getTime() + KNOWN_FOR_MS
+    const unlessUntil = until - KNOWN_AGAIN_AFTER_MS
+    await regardlessOfDeadline(() => keepKeys(db, keys, { until, unlessUntil })).catch(() => {})
+  }
+
+  /**
+   * Runs a sign-in's attempt; undefined: wrong password. Throws over_request_rate_limit while it has to wait. After a right
+   * password the sign-in may still be refused; `noteSignIn` of the result, which never fails, is called after its success.
+   */
+  const runSignIn = (subject: PasswordAttempt, isRight: () => Promise<boolean>) => {
+    const { guards, ...keys } = keysOf(subject)
+    return mutex.run(keys.pair ?? keys.account, async () => {
+      const at = now().getTime()
+      const accountFree = keys.pair ? freeAttempts * ACCOUNT_ALONE_FACTOR : freeAttempts
+      const { counted, before } = await countAttempt(db, { ...keys, accountFree, pairFree: freeAttempts, at })
+      // Regardless of the deadline: the next attempt would wait for one that was not made.
+      const undo = () => regardlessOfDeadline(() => giveBack(db, counted, before, at + FORGET_AFTER_MS))
+      if (counted.length < guards.length) {
+        // A parallel attempt may have won the race for one counter: undo the other.
+        await undo()
+        throw mustWait(Math.max(...guards.map((key) => before.get(key)?.waitMs ?? 0)))
+      }
+      const right = await isRight().catch(async (error) => {
+        // The password was not checked: neither right nor wrong.
+        await undo().catch(() => {})
+        throw error
+      })
+      if (!right) return undefined
+      await regardlessOfDeadline(() => forgetCounters(db, { keys: guards }))
+      // The first statement has read how long the notes last: most sign-ins need no other one.
+      const isDue = (key: string) => (before.get(key)?.expire ?? 0) < at + KNOWN_FOR_MS - KNOWN_AGAIN_AFTER_MS
+      return {
+        /** An unproven identifier owns no messages: any stranger can register it. */
+        noteSignIn: ({ isProven }: { isProven: boolean }) => note(notedKeys(keys, isProven).filter(isDue)),
+      }
+    })
+  }
+
+  return {
+    runSignIn,
+    /** Runs an attempt of a caller with a session; a right one notes the client address at once. */
+    async run(subject: PasswordAttempt, isRight: () => Promise<boolean>): Promise<boolean> {
+      const right = await runSignIn(subject, isRight)
+      await right?.noteSignIn({ isProven: false })
+      return right !== undefined
+    },
+    /** Forgets the failed attempts at a password that was replaced. Never fails: counters expire by themselves. */
+    async forget(subject: PasswordAttempt): Promise<void> {
+      await regardlessOfDeadline(() => forgetCounters(db, { keys: keysOf(subject).guards })).catch(() => {})
+    },
+    /** Key of the trusted address if the account was signed in from it lately by a proven address or number. */
+    async knownClient(subject: PasswordAttempt): Promise<string | undefined> {
+      const { owner } = keysOf(subject)
+      return owner !== null && (await counterExists(db, owner, now())) ? owner : undefined
+    },
+    /** Lets the trusted address count as the account's own after a sign-in by link or code, which proves the identifier. */
+    noteSignIn: (subject: PasswordAttempt): Promise<void> => note(notedKeys(keysOf(subject), true)),
+  }
+}
+
+/** Notes of a sign-in: its client address does not wait, and owns messages to the identifier if that is proven. */
+const notedKeys = ({ known, owner }: Pick<ReturnType<typeof keysOf>, 'known' | 'owner'>, isProven: boolean): string[] =>
+  [known, isProven ? owner : null].filter((key) => key !== null)
+
+function mustWait(ms: number) {
+  countLimitHit('password')
+  return apiError('over_request_rate_limit', { retryAfterSeconds: Math.max(1, Math.ceil(ms / 1000)) })
+}
+
+/** Keys are hashes: accounts and addresses are personal data. `guards` are those that an attempt counts for. */
+function keysOf({ identifier, address, session }: PasswordAttempt) {
+  const hash = (...parts: string[]) => createHash('sha256').update(parts.join('\0')).digest('base64url')
+  const caller = address ?? session
+  const pairHash = caller === undefined ? null : hash(identifier, caller)
+  const account = `password-account:${hash(identifier)}`
+  const pair = pairHash && `password-pair:${pairHash}`
+  return {
+    account,
+    pair,
+    guards: pair ? [account, pair] : [account],
+    known: address === undefined ? null : `password-known:${pairHash}`,
+    owner: address === undefined ? null : `message-owner:${pairHash}`,
+  }
+}

@@ -1,0 +1,84 @@
+import type { Transaction } from 'kysely'
+import { pickLocale } from '../../adapters/mail/locale.ts'
+import type { SmsChannel } from '../../adapters/sms/gateway.ts'
+import { smsText } from '../../adapters/sms/sms-text.ts'
+import { testCodeOf } from '../../adapters/sms/test-numbers.ts'
+import type { Config } from '../../config.ts'
+import type { DB, TokenPurpose } from '../../db/tables.ts'
+import { type IssueTokenDeps, issueToken } from '../one-time-tokens/one-time-token.ts'
+import { type OutboxDeps, queueMessage } from '../outbox/outbox.ts'
+import type { User } from '../users/users.store.ts'
+
+export interface Sending {
+  /** Id that was promised to a caller before. */
+  messageId?: string | undefined
+  isClaim?: boolean
+  /** The same work is done and no message leaves: for accounts whose existence an answer must not reveal. */
+  isPretended?: boolean
+  /** Pretended for an address that no account has. */
+  isNobodys?: boolean
+}
+
+interface CodeMail extends Pick<Sending, 'messageId'> {
+  user: User
+  to: string
+  purpose: 'reauthentication'
+  acceptLanguage: string | undefined
+}
+
+/** Issues a code without a link and writes its mail into the outbox, in the caller's transaction. */
+export async function sendCodeMail(
+  deps: IssueTokenDeps & OutboxDeps & { config: Pick<Config, 'mail' | 'siteUrl'> },
+  trx: Transaction<DB>,
+  { user, to, purpose, acceptLanguage, messageId }: CodeMail,
+): Promise<void> {
+  const { mail, siteUrl } = deps.config
+  const { codeLength, codeLifetimeSeconds: lifetimeSeconds } = mail
+  const order = { userId: user.id, purpose, relatesTo: to, codeLength, lifetimeSeconds }
+  const { code, codeHash } = await issueToken(deps, trx, order)
+  await queueMessage(deps, trx, {
+    channel: 'mail',
+    kind: purpose,
+    userId: user.id,
+    to,
+    lifetimeSeconds,
+    messageId,
+    variables: { SiteURL: siteUrl, Email: to, Token: code, Data: user.user_metadata },
+    codeHash,
+    locale: pickLocale(mail, { metadata: user.user_metadata, acceptLanguage }),
+  })
+}
+
+interface CodeSms extends Sending {
+  user: User
+  to: string
+  purpose: TokenPurpose
+  channel: SmsChannel
+}
+
+/** Issues a code and writes its SMS into the outbox, in the caller's transaction. A test number's code is fixed and not sent. */
+export async function sendCodeSms(
+  deps: IssueTokenDeps & OutboxDeps & { config: Pick<Config, 'sms'> },
+  trx: Transaction<DB>,
+  { user, to, purpose, channel, isClaim, isPretended, isNobodys, messageId }: CodeSms,
+): Promise<void> {
+  const { codeLength, codeLifetimeSeconds, template, testNumbers } = deps.config.sms
+  const testCode = testCodeOf(testNumbers, to, deps.now())
+  const lifetimeSeconds = isPretended ? 0 : codeLifetimeSeconds
+  const userId = isNobodys ? null : user.id
+  const order = { userId, purpose, relatesTo: to, codeLength, lifetimeSeconds, code: testCode, isClaim, isPretended }
+  const { code, codeHash } = await issueToken(deps, trx, order)
+  if (testCode) return
+  const variables = { code, channel, text: smsText(template, code) }
+  const message = {
+    channel: 'sms',
+    kind: purpose,
+    userId,
+    to,
+    variables,
+    codeHash,
+    lifetimeSeconds,
+    messageId,
+  } as const
+  await queueMessage(deps, trx, message)
+}
