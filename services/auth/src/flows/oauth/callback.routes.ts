@@ -2,26 +2,22 @@
 // session, a code or an error; until the attempt is known that is the site itself (contract/auth-external.md 2.3).
 
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { answerTimeoutBy, isPastDeadline } from '@services/common/deadline'
 import { inDocument } from '@services/common/documented'
-import { explainFailure } from '@services/common/error-handler'
 import { unseal } from '@services/common/sealed'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { primaryEmail } from '../../adapters/providers/clean-account.ts'
 import type { SignInSecrets } from '../../adapters/providers/sign-in-client.ts'
 import { recordSignIn } from '../../core/audit/sign-in-attempt.ts'
-import type { Linking } from '../../core/identities/link-identity.ts'
 import { withQuery } from '../../core/redirects/redirect-url.ts'
 import { UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
+import { answerByRedirect, type HtmlAnswer, type Redirection } from '../../http/answer-by-redirect.ts'
 import { bindBrowser, isBound, unbindBrowser } from '../../http/attempt-cookie.ts'
-import { BUTTON_PAGE_CSP } from '../../http/button-page.ts'
 import { clientOf } from '../../http/client.ts'
-import { errorAnswers } from '../../http/error-bodies.ts'
 import { acceptLanguageOf, mailContextOf } from '../../http/mail-context.ts'
-import { isProven, provePage } from '../../http/page-cookie.ts'
+import { isProven, provePage, type ShownPage } from '../../http/page-cookie.ts'
 import { isPrefetch } from '../../http/prefetch.ts'
 import { errorResponses, HtmlPage, Redirect } from '../../http/shapes.ts'
 import { type AddressToBegin, beginSignIn, isReachedByTls, readAddressToBegin } from './begin-sign-in.ts'
@@ -65,64 +61,57 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     (_request, body, done) => done(null, Object.fromEntries(new URLSearchParams(body as string))),
   )
 
-  async function arrive(request: FastifyRequest, reply: FastifyReply, callback: Record<string, string>) {
-    reply.header('referrer-policy', 'no-referrer')
+  function answerCallback(request: FastifyRequest, reply: FastifyReply, callback: Record<string, string>) {
     let target: string | undefined
-    const failed = (error: unknown) => {
-      const parameters = errorParameters(explainFailure(error, request, errorAnswers))
-      return target
-        ? { location: failedRedirect(target, parameters), status: 302 }
-        : { location: withQuery(config.siteUrl, parameters), status: 303 }
-    }
-    const redirect = ({ location, status }: { location: string; status: number }) => reply.redirect(location, status)
-    answerTimeoutBy((timeout) => redirect(failed(timeout)))
-    try {
-      if (request.validationError) throw apiError('bad_oauth_callback', { message: 'OAuth callback is malformed' })
-      if (callback.begin !== undefined) {
-        const attempt = readAddressToBegin(deps, callback.begin)
-        target = targetOf(attempt.order)
-        await deps.limits.byAddress(request, 'authorize')
-        const { linking } = attempt.order
-        if (linking && request.method === 'GET') return await askBeforeLinking(request, reply, attempt, linking)
-        if (linking && !isButtonPressed(request, attempt, callback.page)) throw begunElsewhere()
-        const countRequest = () => deps.limits.providerAsked(request)
-        const begun = await beginSignIn(deps, attempt.order, { id: attempt.id, countRequest })
-        if (isPastDeadline()) return reply
-        bindBrowser(request, reply, deps.attemptKey, begun)
-        return redirect({ location: begun.url, status: 302 })
-      }
-      await deps.limits.byAddress(request, 'callback')
-      const state = await takeState(request, callback.state)
-      target = targetOf(state)
-      unbindBrowser(request, reply, state.id)
-      const answer = { location: await redeem(request, state, callback), status: 302 }
-      return isPastDeadline() ? reply : redirect(answer)
-    } catch (error) {
-      return isPastDeadline() ? reply : redirect(failed(error))
-    }
+    return answerByRedirect(request, reply, {
+      steps: async () => {
+        if (request.validationError) throw apiError('bad_oauth_callback', { message: 'OAuth callback is malformed' })
+        if (callback.begin !== undefined) {
+          const attempt = readAddressToBegin(deps, callback.begin)
+          target = targetOf(attempt.order)
+          await deps.limits.byAddress(request, 'authorize')
+          return begin(request, reply, attempt, callback.page)
+        }
+        await deps.limits.byAddress(request, 'callback')
+        const state = await takeState(request, callback.state)
+        target = targetOf(state)
+        unbindBrowser(request, reply, state.id)
+        return found(await redeem(request, state, callback))
+      },
+      failed: (error) =>
+        target === undefined
+          ? { location: withQuery(config.siteUrl, errorParameters(error)), status: 303 }
+          : found(failedRedirect(target, errorParameters(error))),
+    })
   }
 
-  async function askBeforeLinking(
+  /** Sends the browser to the provider; where the attempt links an account, only by the button of a page it was shown. */
+  async function begin(
     request: FastifyRequest,
     reply: FastifyReply,
     { id, order, begin }: AddressToBegin,
-    { userId }: Linking,
-  ) {
-    const { name } = deps.providers.find(order.provider)
+    pageProof: string | undefined,
+  ): Promise<Redirection | HtmlAnswer> {
     const shown = { id, isSecure: isReachedByTls(deps, order.provider) }
-    const { stateLifetimeSeconds: lifetimeSeconds } = config.external
-    const { attemptKey: key, random } = deps
-    const proof = provePage(request, reply, { ...shown, key, lifetimeSeconds, random })
-    const fields = { begin, page: proof }
-    const page = await linkingPage(deps, { provider: name, userId, fields, acceptLanguage: acceptLanguageOf(request) })
-    if (isPastDeadline()) return reply
-    return reply.header('content-security-policy', BUTTON_PAGE_CSP).type('text/html; charset=utf-8').send(page)
+    if (order.linking && request.method === 'GET') {
+      const { stateLifetimeSeconds: lifetimeSeconds } = config.external
+      const { attemptKey: key, random } = deps
+      const page = provePage(request, reply, { ...shown, key, lifetimeSeconds, random })
+      const { name: provider } = deps.providers.find(order.provider)
+      const { userId } = order.linking
+      const fields = { begin, page }
+      return { page: await linkingPage(deps, { provider, userId, fields, acceptLanguage: acceptLanguageOf(request) }) }
+    }
+    if (order.linking && !isButtonPressed(request, shown, pageProof)) throw begunElsewhere()
+    const begun = await beginSignIn(deps, order, { id, countRequest: () => deps.limits.providerAsked(request) })
+    bindBrowser(request, reply, deps.attemptKey, begun)
+    return found(begun.url)
   }
 
-  /** The proof comes along with no form of others, and `Sec-Fetch-Site` tells apart other hosts of this site. */
-  const isButtonPressed = (request: FastifyRequest, { id, order }: AddressToBegin, proof = '') =>
+  /** No foreign form can carry the proof; `Sec-Fetch-Site` rules out other hosts of this site. */
+  const isButtonPressed = (request: FastifyRequest, page: ShownPage, proof = '') =>
     ['same-origin', undefined].includes(request.headers['sec-fetch-site'] as string | undefined) &&
-    isProven(request, deps.attemptKey, { id, isSecure: isReachedByTls(deps, order.provider) }, proof)
+    isProven(request, deps.attemptKey, page, proof)
 
   async function takeState(request: FastifyRequest, id: string | undefined): Promise<FlowState> {
     if (!id) throw apiError('bad_oauth_callback')
@@ -200,7 +189,7 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     },
     handler: async (request, reply) => {
       if (isPrefetch(request)) return reply.code(204).send(null)
-      return arrive(request, reply, request.query as Record<string, string>)
+      return answerCallback(request, reply, request.query as Record<string, string>)
     },
   })
 
@@ -217,9 +206,11 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
       body: CallbackForm,
       response: { 302: Redirect, 303: Redirect, ...errorResponses(400, 413) },
     },
-    handler: (request, reply) => arrive(request, reply, request.body as Record<string, string>),
+    handler: async (request, reply) => answerCallback(request, reply, request.body as Record<string, string>),
   })
 }
+
+const found = (location: string): Redirection => ({ location, status: 302 })
 
 /** The cause is for the operator whose proxy takes cookies away; the attempt stays good for the browser that has it. */
 const begunElsewhere = () =>

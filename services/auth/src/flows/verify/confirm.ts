@@ -72,9 +72,9 @@ export async function confirm(
   const { userId = user.id, ...event } = effect
   await endTokens(trx, user.id, 'all', deps.now())
   await refreshProviders(trx, userId, deps.now())
-  const confirmed = (await findUserById(trx, userId)) as User
-  await audit(deps, trx, log, { ...event, actor: confirmed })
-  return confirmed
+  const owner = (await findUserById(trx, userId)) as User
+  await audit(deps, trx, log, { ...event, actor: owner })
+  return owner
 }
 
 /**
