@@ -13,7 +13,7 @@ import { errorResponses } from '../../http/shapes.ts'
 type LogoutScope = 'global' | 'local' | 'others'
 const SCOPES: Record<string, LogoutScope> = { '': 'global', global: 'global', local: 'local', others: 'others' }
 
-/** POST /logout: refresh tokens of the ended sessions die at once, access tokens already issued live until they expire. */
+/** POST /logout. Refresh tokens of the ended sessions stop working at once; issued access tokens stay valid until they expire. */
 export const logoutRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   app.route({
     method: 'POST',
@@ -35,7 +35,7 @@ export const logoutRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     },
     handler: async (request, reply) => {
       const { user, hadSession } = callerOf(request)
-      // A token that never had a session can only act on all of them.
+      // A token made without a session can only end all of them.
       const sessionId = hadSession ? requireLiveSession(request).session.id : ''
       const scope = hadSession ? parseScope(request.query.scope ?? '') : 'global'
       if (!scope) {
@@ -45,7 +45,7 @@ export const logoutRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         await lockUser(trx, user.id)
         if (scope === 'local') await endSession(trx, deps.config.sessions, user.id, sessionId)
         else await endSessions(trx, user.id, scope, sessionId)
-        // Who signs out others may do so because one of them is no friend.
+        // One of the other sessions may be a thief's, and so may a pending change of address.
         if (scope !== 'local') await endTokens(trx, user.id, 'changes', deps.now())
         await audit(deps, trx, request.log, { action: 'logout', actor: user })
       })

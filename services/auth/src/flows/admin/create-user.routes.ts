@@ -25,7 +25,7 @@ const NewUserBody = Type.Object(
   { title: 'NewUser' },
 )
 
-/** Creates a user, with an id of the caller's own (the specification's path) or without; in the scope of requireAdmin. */
+/** POST /admin/users, and the specification's path with an id of the caller's choice; in the scope of requireAdmin. */
 export const createUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const schema = {
     tags: ['admin'],

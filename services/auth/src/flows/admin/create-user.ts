@@ -1,6 +1,6 @@
-// What admins do to users: creating, changing, banning, deleting, listing. The one rule: everything an admin changes is
-// audited in the same transaction. Who is an admin: ../http/admin-only.ts. The flows take an actor, so that commands can
-// act too; invitations and links, which send mail, are not here.
+// The admin API and the `users` commands: creating, changing, banning, deleting and listing users, invitations and links. The
+// one rule: each change is audited in its transaction, under the actor, which is an admin (../../http/admin-only.ts) or the
+// command line. Tests: here, test/admin-namespace.test.ts, test/cli-users.test.ts. Read next: update-user.ts.
 import type { Transaction } from 'kysely'
 import { parseEmail } from '../../adapters/mail/email-address.ts'
 import { type Actor, type AuditLog, audit } from '../../core/audit/audit.ts'
@@ -22,18 +22,18 @@ import { apiError } from '../../errors.ts'
 import { bannedUntil } from './ban-duration.ts'
 import { parseName, refuseOversizedPassword } from './user-input.ts'
 
-/** What the flows about users need; commands have no more than this. */
+/** Dependencies of the flows that commands share with the API. */
 export type UserAdminDeps = Pick<Deps, 'config' | 'db' | 'leakedPasswords' | 'newId' | 'newRowId' | 'now' | 'passwords'>
 
-/** A user as an admin describes one: texts as they were given, "" is the same as absent (but see `password`). */
+/** An admin's description of a new user; "" is the same as absent, except in `password`. */
 export interface NewUser {
   id?: string | undefined
-  /** Empty: the service's own. */
+  /** Default: AUTH_JWT_AUD. */
   aud?: string | undefined
   role?: string | undefined
   email?: string | undefined
   phone?: string | undefined
-  /** Given at all, even "", it excludes `passwordHash`; without either the user has no password. */
+  /** Even "" excludes `passwordHash`; without either the user has no password. */
   password?: string | undefined
   passwordHash?: string | undefined
   emailConfirm?: boolean | undefined
@@ -45,10 +45,10 @@ export interface NewUser {
 }
 
 /**
- * Creates a user without asking them: no mail, no rule on the password's strength, whatever is switched off for sign-ups. An
- * address that the admin confirms leaves an account that never proved it; one that is not confirmed is taken by such an account.
- * Throws validation_failed, email_exists, phone_exists, or user_already_exists (422) when the id is taken. Order of
- * checks: contract/auth-core.md 11.16.
+ * Creates a user without mail, without a rule on the password's strength and regardless of the settings of sign-up. An address
+ * that the admin confirms is taken from an account that never proved it; unconfirmed, it counts as taken by that account.
+ * Throws validation_failed, email_exists, phone_exists, or user_already_exists (422) for the id. Order of checks:
+ * contract/auth-core.md 11.16.
  */
 export async function createUser(deps: UserAdminDeps, log: AuditLog, actor: Actor, input: NewUser): Promise<User> {
   const { user, passwordHash } = await checkNewUser(deps, input)
@@ -64,7 +64,7 @@ export async function createUser(deps: UserAdminDeps, log: AuditLog, actor: Acto
   })
 }
 
-/** Everything that can be refused, and the hash, before the transaction, which must not hold locks for the time of one. */
+/** Refuses and hashes before the transaction, which must not hold locks while hashing. */
 async function checkNewUser(deps: UserAdminDeps, input: NewUser): Promise<{ user: User; passwordHash: string | null }> {
   const { db } = deps
   if (!input.email && !input.phone) {
@@ -100,7 +100,7 @@ async function checkNewUser(deps: UserAdminDeps, input: NewUser): Promise<{ user
   return { user, passwordHash }
 }
 
-/** The account that a confirmed address will be taken from. */
+/** Returns the id of the account that a confirmed address will be taken from. */
 const displaceable = async (
   db: UserAdminDeps['db'],
   audience: string,
@@ -130,18 +130,18 @@ function checkId(id: string): string {
   throw apiError('validation_failed', { message: 'The id must be a UUID, and not the nil UUID' })
 }
 
-/** The same merge as an update's: a key given as null is a key not wanted. */
+/** A null value removes its key, as in an update. */
 const withoutNulls = (metadata: Metadata): Metadata =>
   Object.fromEntries(Object.entries(metadata).filter(([, value]) => value !== null))
 
-/** Somebody else was faster; the rows that are there now tell with what. */
+/** Another request was faster: the rows that exist now say which value is taken. */
 async function explainConflict(trx: Transaction<DB>, { id, email, phone, aud }: User): Promise<never> {
   if (email) await refuseTakenEmail(trx, email, aud)
   if (phone) await refuseTakenPhone(trx, phone, aud)
   if (await findUserById(trx, id)) {
     throw apiError('user_already_exists', { status: 422, message: 'A user with this id already exists' })
   }
-  // Deleted again in this very moment; the next try finds everything free.
+  // Deleted again meanwhile: the next attempt finds everything free.
   throw apiError('service_unavailable', { retryAfterSeconds: 1 })
 }
 

@@ -33,7 +33,7 @@ export const adminFactorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
     schema: {
       operationId: 'adminUpdateFactor',
       tags: ['admin'],
-      summary: 'Renames a second factor, or changes the number of one',
+      summary: 'Renames a second factor, or changes its phone number',
       security,
       params,
       body: Type.Object({ friendly_name: Type.Optional(Field), phone: Type.Optional(Field) }),

@@ -65,7 +65,7 @@ export interface GeneratedLink {
   }
 }
 
-/** What is made for a type: the mail it stands for, the token it spends and the address it proves. */
+/** A link's kind of mail, the purpose of its token and the address it proves. */
 interface Made {
   kind: LinkKind
   purpose: TokenPurpose
@@ -74,7 +74,7 @@ interface Made {
   isClaim?: boolean
 }
 
-/** Makes a link and code as a mail would carry them, without sending; a magic link for an unknown address signs up. */
+/** Makes the link and code of a mail without sending them. A magic link for an unknown address signs up. */
 export async function generateLink(deps: Deps, log: AuditLog, admin: Actor, asked: LinkOrder): Promise<GeneratedLink> {
   const order = { ...asked, data: withoutFacts(asked.data) }
   requireModestMetadata(order.data)
@@ -94,7 +94,7 @@ export async function generateLink(deps: Deps, log: AuditLog, admin: Actor, aske
     })
     const user = await findUserById(trx, made.user.id)
     if (!user) throw apiError('user_not_found', { status: 404 })
-    // Each sign-up link for an account that is there merges more into it.
+    // Each sign-up link for an existing account merges more into it.
     if (type === 'signup') requireModestMetadata(user.user_metadata)
     const properties = {
       action_link: confirmationUrl(deps.config, made.kind, token, order.context),
@@ -107,7 +107,7 @@ export async function generateLink(deps: Deps, log: AuditLog, admin: Actor, aske
   })
 }
 
-/** Of a sign-up; a magic link that became one needs none. Hashed before the transaction. */
+/** Hashes the password of a sign-up, before the transaction. A magic link that became a sign-up has none. */
 async function passwordOf(deps: Deps, order: LinkOrder, type: GeneratedType, isKnown: boolean): Promise<string | null> {
   if (type !== 'signup' || order.type === 'magiclink') return null
   if (order.password === '') {
@@ -129,7 +129,7 @@ type Maker = (
 
 const MAKERS: Record<GeneratedType, Maker> = {
   signup: async (deps, trx, _log, _admin, order, passwordHash) => {
-    // Before the account: that is the order of locks.
+    // Before the account: the order of locks.
     await noteAdminClaim(trx, emailClaim(deps, order, passwordHash, order.data))
     const user = await lockUnproven(deps, trx, order)
     await claimForAdmin(deps, trx, user, order, passwordHash)
@@ -154,8 +154,8 @@ const MAKERS: Record<GeneratedType, Maker> = {
 }
 
 /**
- * A generated sign-up is an admin's word against whatever was registered before; requests that come after it are claims as
- * ever. To what admins gave before, their data is added.
+ * Replaces data that was registered before by the admin's, and merges it into data of an earlier admin. Later requests are
+ * claims again.
  */
 async function claimForAdmin(
   deps: Deps,
@@ -184,7 +184,7 @@ async function makeSignInLink(
   kind: 'magic_link' | 'recovery',
   ...[deps, trx, log, _admin, order]: Parameters<Maker>
 ): Promise<Made> {
-  // Another request may have registered the address and chosen a password: the link proves the address, that one did not.
+  // Another request may have registered the address with a password; this link proves the address, that request did not.
   await noteClaim(trx, emailClaim(deps, order, null, {}))
   const user = await lockKnown(trx, order)
   await setSentAt(trx, user.id, 'recovery_sent_at', deps.now())

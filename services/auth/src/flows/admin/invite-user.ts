@@ -29,7 +29,7 @@ export interface Invitation {
   context: MailContext
 }
 
-/** Invites a new address, or again one that has not confirmed yet; whoever follows the link chooses the password. */
+/** Invites an address that is new or not confirmed yet; the user chooses a password when following the link. */
 export async function inviteUser(
   deps: Deps,
   log: AuditLog,
@@ -48,8 +48,8 @@ export async function inviteUser(
 }
 
 /**
- * The account of an invited address. What the address was registered with before is gone; to what an admin gave it the data is
- * added. Throws as lockUnproven.
+ * Locks the account of an invited address. Data of an earlier registration is dropped; data of an earlier admin is kept and
+ * extended. Throws as lockUnproven.
  */
 export async function lockInvited(
   deps: Deps,
@@ -71,7 +71,7 @@ export async function lockInvited(
   return invited
 }
 
-/** Takes the address from a banned account that never proved it: the ban is its registrant's, not that of who is invited. */
+/** Takes the address from a banned account that never proved it: the ban is the registrant's, not the invited user's. */
 async function displaceBanned(
   deps: Deps,
   trx: Transaction<DB>,
@@ -86,14 +86,14 @@ async function displaceBanned(
   await audit(deps, trx, log, { action, actor: admin, target: holder })
 }
 
-/** Returns the unconfirmed account of the address, if need be a new one without a password. Throws email_exists for a proven address. */
+/** Returns the unconfirmed account of the address or a new one without a password. Throws email_exists for a proven address. */
 export async function lockUnproven(
   deps: Deps,
   trx: Transaction<DB>,
   { email, data, audience }: Omit<Invitation, 'context'>,
 ): Promise<LockedAccount> {
   const account = newAccount(deps, { address: { channel: 'email', value: email }, data: {}, audience }, null)
-  // An admin's data stands as it is; a sign-up's gets the address beside it.
+  // Unlike a sign-up's, an admin's data gets no address added.
   const made = { ...account, user: { ...account.user, user_metadata: data } }
   const user = await lockAndReadUser(trx, await insertAccount(deps, trx, made))
   if (!user || user.email !== email || user.email_confirmed_at) throw apiError('email_exists')

@@ -17,11 +17,11 @@ const ListQuery = Type.Object({
   filter: Type.Optional(Type.String({ description: 'Part of an e-mail address or of `user_metadata.full_name`.' })),
   limit: Type.Optional(
     Type.String({
-      description: 'Users per answer of a walk by cursor instead of by page; more than 1000 are taken as 1000.',
+      description: 'Users per answer when listing by cursor, at most 1000; larger values are taken as 1000.',
       ...inDocument({ type: 'integer', minimum: 1, default: 50 }),
     }),
   ),
-  cursor: Type.Optional(Type.String({ description: '`next_cursor` of the answer before.' })),
+  cursor: Type.Optional(Type.String({ description: '`next_cursor` of the previous answer.' })),
 })
 
 const UserListShape = Type.Object(
@@ -31,14 +31,14 @@ const UserListShape = Type.Object(
     pagination: Type.Optional(
       Type.Object(
         { next_cursor: Type.Optional(Type.String()), has_more: Type.Boolean() },
-        { description: 'Present when walking by cursor.' },
+        { description: 'Present when listing by cursor.' },
       ),
     ),
   },
   { title: 'UserList' },
 )
 
-/** GET /admin/users; in the scope of requireAdmin. By page, or by cursor when only `limit` or `cursor` is given. */
+/** GET /admin/users, by page, or by cursor when only `limit` or `cursor` is given; in the scope of requireAdmin. */
 export const listUsersRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   app.route({
     method: 'GET',
@@ -81,7 +81,7 @@ export const listUsersRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
   }
 }
 
-/** undefined: the list's own order. Throws validation_failed. */
+/** Returns undefined for the list's default order. Throws validation_failed. */
 function parseSort(sort: string | undefined): Direction | undefined {
   if (!sort) return undefined
   const match = /^created_at(?: (asc|desc))?$/.exec(sort)

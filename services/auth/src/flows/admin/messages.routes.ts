@@ -14,7 +14,7 @@ import { choiceOf, errorResponses } from '../../http/shapes.ts'
 const CHANNELS: readonly MessageChannel[] = ['mail', 'sms']
 const STATES: readonly MessageState[] = ['queued', 'sent', 'failed', 'dropped']
 
-/** How far messages are counted; a busy service sends that many in an hour. */
+/** Largest total counted; a busy service sends that many in an hour. */
 const MAX_COUNTED = 10_000
 
 const OneOf = <Name extends string>(names: readonly Name[]) => Type.Unsafe<Name>(Type.String({ enum: [...names] }))
@@ -47,7 +47,7 @@ export const messagesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     schema: {
       operationId: 'listMessages',
       tags: ['admin'],
-      summary: 'Mail and SMS on their way out and what became of them, newest first',
+      summary: 'Outgoing mail and SMS with their state, newest first',
       description: `\`X-Total-Count\` and the last page of \`Link\` count up to ${MAX_COUNTED} messages; later pages are there.`,
       security,
       querystring: Type.Object({

@@ -35,14 +35,14 @@ import { bannedUntil } from './ban-duration.ts'
 import type { UserAdminDeps } from './create-user.ts'
 import { parseName } from './user-input.ts'
 
-/** What an admin changes about a user; absent, or "" but for the password, means unchanged. */
+/** An admin's changes to a user; absent or "" means unchanged, except in `password`. */
 export interface UserUpdate {
   role?: string | undefined
   email?: string | undefined
   phone?: string | undefined
   /** "" is refused as too weak. */
   password?: string | undefined
-  /** Only true has an effect: nothing is ever un-confirmed. */
+  /** Only true has an effect: a confirmation cannot be taken back. */
   emailConfirm?: boolean | undefined
   phoneConfirm?: boolean | undefined
   userMetadata?: Metadata | undefined
@@ -53,15 +53,14 @@ export interface UserUpdate {
 
 interface CheckedUpdate extends UserUpdate {
   passwordHash: string | undefined
-  /** null lifts a ban, undefined leaves it as it is. */
+  /** null lifts a ban, undefined leaves it. */
   bannedUntil: Date | null | undefined
 }
 
 /**
- * Changes a user at once: nothing is sent and nobody is asked. A new password ends all sessions; a new password, address
- * or confirmation ends all open one-time tokens and changes of address under way. A ban ends such changes too and leaves
- * sessions alone, it stops them from being used. Throws user_not_found (404), validation_failed, weak_password, email_exists,
- * phone_exists.
+ * Changes a user at once, without any message. A new password ends all sessions; a new password, address or confirmation
+ * ends all one-time tokens and pending changes of address. A ban ends pending changes too; sessions stay but cannot be used.
+ * Throws user_not_found (404), validation_failed, weak_password, email_exists, phone_exists.
  */
 export async function updateUser(
   deps: UserAdminDeps,
@@ -77,7 +76,7 @@ export async function updateUser(
     if (!user) throw apiError('user_not_found', { status: 404, message: 'User not found' })
     if (user.deleted_at)
       throw apiError('validation_failed', { status: 422, message: 'A deleted user cannot be changed' })
-    // An admin's confirmation or password ends the dispute about the address: no claim to it stays.
+    // An admin's confirmation or password settles who owns the address: no claim to it stays.
     const isVouchedFor = Boolean(checked.passwordHash || checked.emailConfirm || checked.phoneConfirm)
     if (isVouchedFor && user.claim && !user.confirmed_at) await applyClaim(trx, user, user.claim, now)
     await displaceHolders(deps, trx, log, actor, user, checked)
@@ -94,7 +93,7 @@ export async function updateUser(
     } else if (checked.bannedUntil) await endTokens(trx, userId, 'changes', now)
     await changeMetadata(trx, user, checked, now)
     const updated = (await findUserById(trx, userId)) as User
-    // Only what this request has grown: an account must stay changeable, and be banned, however large the rest has become.
+    // Only the metadata of this request: an account with too much of the rest must stay changeable, to ban it for one.
     if (checked.userMetadata) requireModestMetadata(updated.user_metadata)
     if (checked.appMetadata) requireModestMetadata(updated.app_metadata)
     await audit(deps, trx, log, { action: 'user_modified', actor, target: updated })
@@ -102,7 +101,7 @@ export async function updateUser(
   })
 }
 
-/** Everything that can be refused without the user, in the contract's order (11.18); the hash comes last. */
+/** Refuses all that can be refused before the user is locked, in the order of contract/auth-core.md 11.18, then hashes. */
 async function checkUpdate(deps: UserAdminDeps, userId: string, update: UserUpdate): Promise<CheckedUpdate> {
   const email = update.email ? parseEmail(update.email) : undefined
   const phone = update.phone ? parsePhone(update.phone) : undefined
@@ -117,7 +116,7 @@ async function checkUpdate(deps: UserAdminDeps, userId: string, update: UserUpda
   return { ...update, email, phone, role, bannedUntil: ban, passwordHash }
 }
 
-/** The address an update brings, if it is another than the user has. */
+/** The address of an update where it differs from the user's. */
 const newEmail = (user: User, { email }: UserUpdate) => (email && email !== user.email ? email : undefined)
 const newPhone = (user: User, { phone }: UserUpdate) => (phone && phone !== user.phone ? phone : undefined)
 const changesAddress = (user: User, update: UserUpdate) => Boolean(newEmail(user, update) || newPhone(user, update))
@@ -138,9 +137,9 @@ async function displaceHolders(
 }
 
 /**
- * Treats an admin's word as the first proof of the account's address. An account at a provider that has not verified it may be a
- * stranger's and is no way in any more. Where a setting confirmed the address, the account has been in use, and nothing of its
- * registrant stays. One in use without any address stays.
+ * Treats an admin's confirmation as the first proof of the account's address. An identity whose provider has not verified the
+ * address may be a stranger's: it is removed. Where a setting had confirmed the address, nothing of the registrant stays.
+ * Accounts in use without any address stay as they are.
  */
 async function endUnprovenEntries(
   deps: UserAdminDeps,
@@ -163,8 +162,8 @@ async function endUnprovenEntries(
 }
 
 /**
- * Leaves an account whose addresses a setting confirmed without what its registrant gave it. A number beside the e-mail address
- * goes too, unless the admin names it: the word is for the person behind the address.
+ * Removes what the registrant gave an account whose addresses a setting confirmed. A number beside the e-mail address is
+ * dropped too unless the admin names it: the confirmation is for the owner of the e-mail address.
  */
 async function stripAssumed(trx: Transaction<DB>, user: LockedAccount, update: CheckedUpdate, now: Date) {
   const { id, email, phone } = user
@@ -172,7 +171,7 @@ async function stripAssumed(trx: Transaction<DB>, user: LockedAccount, update: C
   if (email && phone && !update.phone && !update.phoneConfirm) {
     await dropAddress(trx, id, { channel: 'phone', value: phone }, now)
   }
-  // The admin's password replaces the setting's word for the address.
+  // The admin's password confirms the address in place of the setting.
   if (update.passwordHash) await changeUser(trx, id, { email_assumed: false, phone_assumed: false }, now)
 }
 
@@ -187,8 +186,7 @@ async function changeRow(trx: Transaction<DB>, user: User, update: CheckedUpdate
     Object.assign(changes, { email_confirmed_at: now, email_assumed: false })
   if (update.phoneConfirm && (phone ?? user.phone))
     Object.assign(changes, { phone_confirmed_at: now, phone_assumed: false })
-  // A change the user had begun is over: its tokens end with the address they were sent for. An address that replaces
-  // an assumed one is unproven too.
+  // Ends the user's own pending change: its tokens belong to the old address. A new address inherits no proof.
   if (email) Object.assign(changes, { email, email_vouched: true, ...NO_EMAIL_CHANGE })
   if (phone) Object.assign(changes, { phone, phone_vouched: true, ...NO_PHONE_CHANGE })
   if (changes.email_confirmed_at || changes.phone_confirmed_at) changes.is_anonymous = false
@@ -199,7 +197,7 @@ async function changeRow(trx: Transaction<DB>, user: User, update: CheckedUpdate
 const NO_EMAIL_CHANGE = { email_change: null, email_change_sent_at: null, email_change_confirm_status: 0 }
 const NO_PHONE_CHANGE = { phone_change: null, phone_change_sent_at: null }
 
-/** The identity of an address follows it; what was verified of the old one says nothing of the new one. */
+/** Moves the identity to the new address, which is not verified by the old address's proof. */
 async function changeIdentities(
   deps: UserAdminDeps,
   trx: Transaction<DB>,
@@ -231,6 +229,6 @@ async function changeMetadata(trx: Transaction<DB>, user: User, update: CheckedU
   }
   if (update.appMetadata) await mergeAppMetadata(trx, user.id, update.appMetadata, now)
   if (update.userMetadata) await mergeUserMetadata(trx, user.id, withoutFacts(update.userMetadata), now)
-  // After the caller's own keys: which providers there are is a fact, whatever an admin's form sends back.
+  // Last: the list of providers is a fact, whatever an admin's form sends back.
   await refreshProviders(trx, user.id, now)
 }

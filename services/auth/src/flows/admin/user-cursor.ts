@@ -4,11 +4,11 @@ import { apiError } from '../../errors.ts'
 
 const MAX_CURSOR_LENGTH = 300
 
-/** Opaque to clients: base64url of the place's JSON, `{"created_at","id"}`. */
+/** Opaque to clients: base64url of `{"created_at","id"}`. */
 export const formatCursor = ({ createdAt, id }: UserPlace): string =>
   Buffer.from(JSON.stringify({ created_at: createdAt, id })).toString('base64url')
 
-/** Throws validation_failed for what is no place in the list: nothing of it may reach the database unread. */
+/** Throws validation_failed for a malformed cursor, which must not reach the database. */
 export function parseCursor(cursor: string): UserPlace {
   const place = cursor.length <= MAX_CURSOR_LENGTH ? readJson(cursor) : undefined
   const { created_at: createdAt, id } = (place ?? {}) as { created_at?: unknown; id?: unknown }
@@ -29,7 +29,7 @@ function readJson(cursor: string): unknown {
 
 const RFC_3339 = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,6})?(Z|[+-]\d\d:\d\d)$/
 
-/** In UTC with the fraction kept, which a Date would cut to milliseconds; undefined for no time and for year 1. */
+/** Returns UTC with all six digits, which a Date would cut to three; undefined for a malformed time and for year 1. */
 function normalTime(text: string): string | undefined {
   const [, time, fraction = '', zone] = RFC_3339.exec(text) ?? []
   const seconds = Date.parse(`${time}${zone}`)

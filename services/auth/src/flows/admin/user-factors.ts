@@ -15,20 +15,20 @@ import { apiError } from '../../errors.ts'
 
 export const listUserFactors = ({ factors }: Pick<User, 'factors'>): FactorBody[] => (factors ?? []).map(toFactorBody)
 
-/** Removes a factor, or the recovery codes, whatever the user has proven. Throws validation_failed or mfa_factor_not_found, both 404. */
+/** Removes a factor or the recovery codes, proven or not. Throws validation_failed or mfa_factor_not_found, both 404. */
 export function deleteUserFactor(deps: Deps, log: AuditLog, userId: string, factorId: string): Promise<FactorBody> {
   return withUser(deps, userId, factorId, async (trx, user, id) => {
     const shown = shownFactor(user, id)
     if (shown.factor_type === 'recovery_code') await deleteRecoveryCodes(trx, user.id)
     else await removeFactor(deps, trx, user, await requireRow(trx, user.id, id), undefined)
-    // Under the user's name, as the reference has it (contract/auth-core.md 11.22).
+    // The actor is the user, as in the reference (contract/auth-core.md 11.22).
     const traits = { user_id: user.id, factor_id: id }
     await audit(deps, trx, log, { action: 'factor_deleted', actor: user, traits })
     return shown
   })
 }
 
-/** A number is changed of a phone alone; "" leaves either as it is. */
+/** Changes name and number; "" leaves either. Only a phone has a number. */
 export function updateUserFactor(
   deps: Deps,
   log: AuditLog,
@@ -53,7 +53,7 @@ export function updateUserFactor(
   })
 }
 
-/** The user is locked: nobody else takes name or number meanwhile. */
+/** Refuses a name or number of another factor. The lock on the user keeps both free. */
 function requireFree(factors: Factor[], changed: Factor, { friendly_name: name, phone }: FactorChanges): void {
   const others = factors.filter(({ id }) => id !== changed.id)
   if (name !== undefined && others.some((factor) => factor.friendly_name === name)) {
@@ -64,7 +64,7 @@ function requireFree(factors: Factor[], changed: Factor, { friendly_name: name, 
   }
 }
 
-/** A set of recovery codes is no row: it has neither name nor number to change here. */
+/** Excludes recovery codes, which are no row of factors. */
 function withFactor<Result>(
   deps: Deps,
   userId: string,
@@ -80,7 +80,7 @@ async function requireRow(trx: Transaction<DB>, userId: string, id: string): Pro
   return factor
 }
 
-/** Runs `work` with the user locked and the id as it is stored. */
+/** Runs `work` with the user locked and the id in the stored case. */
 function withUser<Result>(
   { db }: Deps,
   userId: string,
@@ -97,7 +97,6 @@ function withUser<Result>(
   })
 }
 
-/** `users.factors` shows what there is. */
 function shownFactor(user: User, id: string): FactorBody {
   const shown = user.factors?.find((factor) => factor.id === id)
   if (!shown) throw apiError('mfa_factor_not_found')

@@ -3,17 +3,21 @@ import { FreeForm } from '../../core/users/metadata.ts'
 
 const Field = Type.String()
 
-/** What an admin may say of a user, new or known. */
+/** Fields of a new or changed user in an admin's request. */
 export const UserFields = {
   role: Type.Optional(Field),
   email: Type.Optional(Field),
   phone: Type.Optional(Type.String({ description: 'E.164, with or without the leading +.' })),
   password: Type.Optional(Field),
   email_confirm: Type.Optional(
-    Type.Boolean({ description: 'true: the address counts as proven, and leaves an account that never proved it.' }),
+    Type.Boolean({
+      description: 'true: the address counts as proven, and is taken from an account that never proved it.',
+    }),
   ),
   phone_confirm: Type.Optional(
-    Type.Boolean({ description: 'true: the number counts as proven, and leaves an account that never proved it.' }),
+    Type.Boolean({
+      description: 'true: the number counts as proven, and is taken from an account that never proved it.',
+    }),
   ),
   user_metadata: Type.Optional(FreeForm),
   app_metadata: Type.Optional(FreeForm),
@@ -24,7 +28,7 @@ export const UserFields = {
 
 const Fields = Type.Object(UserFields)
 
-/** The same in the words of the flows. */
+/** Renames the fields for the flows. */
 export const readUserFields = (body: Static<typeof Fields>) => ({
   role: body.role,
   email: body.email,

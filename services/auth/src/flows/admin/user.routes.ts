@@ -13,7 +13,7 @@ const url = '/admin/users/:user_id'
 const security = [{ admin: [] }]
 const params = Type.Object({ user_id: Type.String() })
 
-/** One user: reading, changing, deleting; in the scope of requireSubject. */
+/** GET, PUT and DELETE of one user; in the scope of requireSubject. */
 export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   app.route({
     method: 'GET',
@@ -56,7 +56,7 @@ export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
       tags: ['admin'],
       summary: 'Deletes a user',
       description:
-        'Ends all sessions. With `should_soft_delete` the row stays with its id, role and times, without addresses, metadata or password; the addresses are free for others. Without it everything of the user goes but the audit log.',
+        'Ends all sessions. With `should_soft_delete` the row stays with its id, role and times, without addresses, metadata or password; the addresses are free for others. Without it all of the user is deleted except the audit log.',
       security,
       params,
       body: Type.Union([Type.Object({ should_soft_delete: Type.Optional(Type.Boolean()) }), Type.Null()]),

@@ -7,7 +7,6 @@ import { startUp } from '../../start.ts'
 import { mailKindNamed, previewMail } from './preview-mail.ts'
 import { testMail } from './test-mail.ts'
 
-/** `mail preview`: a mail as it would leave, with made-up variables. */
 export const mailPreview = command({
   name: 'mail preview',
   summary: 'print a mail with made-up variables',
@@ -35,7 +34,6 @@ export const mailPreview = command({
   },
 })
 
-/** `mail test`: sends a mail through the configured server and says in words what fails. */
 export const mailTest = command({
   name: 'mail test',
   summary: 'send a mail through the configured server and say what fails',
@@ -44,9 +42,7 @@ export const mailTest = command({
     requireAddress(address)
     const { smtp } = startUp({ toStderr: true }).config
     if (!hasMailServer(smtp)) {
-      throw new CommandFailure(
-        'there is no mail server to send by: AUTH_SMTP_HOST and AUTH_SMTP_ADMIN_EMAIL must be set',
-      )
+      throw new CommandFailure('no mail server is configured: AUTH_SMTP_HOST and AUTH_SMTP_ADMIN_EMAIL must be set')
     }
     const result = await testMail(smtp, address)
     if (!result.sent) throw new CommandFailure(`not sent: ${result.problem}\n${result.remedy}`)

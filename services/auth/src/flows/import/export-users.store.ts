@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely'
 import { type UserJson, userJson } from '../../core/users/users.store.ts'
 import type { DB } from '../../db/tables.ts'
 
-/** The users after this id, in the order of ids, with their hashes; deleted ones are left out. */
+/** Returns users after this id, by id, with their hashes and without soft-deleted ones. */
 export async function findUsersAfter(
   db: Kysely<DB>,
   id: string,

@@ -10,8 +10,8 @@ import type { Deps } from '../../deps.ts'
 import { nobody } from './nobody.ts'
 
 /**
- * The worker's half of POST /recover: a link to the account of the address, if there is one; the same work if not. Using it on an
- * account that was never confirmed takes away what it was registered with, which somebody else may have chosen.
+ * The worker's half of POST /recover: sends a link for the account of the address, or does the same work without one. Using the
+ * link of an unconfirmed account drops the data it was registered with, which a stranger may have chosen.
  */
 export async function sendRecovery(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
   const { address, audience, context, pkce, messageId, isOverCap } = request

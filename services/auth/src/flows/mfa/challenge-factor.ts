@@ -15,11 +15,11 @@ import { challengeKey, type KeyChallenge } from './webauthn-challenge.ts'
 
 export interface ChallengeOrder {
   factorId: string
-  /** How a code gets to a phone; SMS by default. */
+  /** Delivery of a code to a phone; SMS by default. */
   channel: string | undefined
-  /** The relying party a security key is to answer to. */
+  /** Relying party for a security key. */
   webauthn: unknown
-  /** Of who asks. */
+  /** Client IP address. */
   ip: string | null
 }
 
@@ -31,7 +31,7 @@ export interface OpenChallenge {
   webauthn?: KeyChallenge
 }
 
-/** Asks for a proof of the factor (contract/auth-external.md 4.3). */
+/** Opens a challenge to a factor (contract/auth-external.md 4.3). */
 export async function challengeFactor(
   deps: Deps,
   log: AuditLog,

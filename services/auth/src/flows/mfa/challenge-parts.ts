@@ -2,7 +2,7 @@ import type { Transaction } from 'kysely'
 import type { NewChallenge } from '../../core/factors/challenges.store.ts'
 import type { DB } from '../../db/tables.ts'
 
-/** What a kind of factor adds to a challenge, and does in its transaction, with the user locked. */
+/** Parts of a challenge that depend on the kind of factor; `whenOpen` runs in its transaction, with the user locked. */
 export type ChallengeParts = Pick<NewChallenge, 'codeHash' | 'webauthn'> & {
   whenOpen?: (trx: Transaction<DB>) => Promise<void>
 }

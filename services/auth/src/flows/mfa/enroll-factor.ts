@@ -31,10 +31,10 @@ export interface EnrolledFactor {
 
 const TYPES: readonly string[] = ['totp', 'phone', 'webauthn'] satisfies FactorType[]
 
-/** Shown by authenticator apps beside each code. */
+/** Authenticator apps show the issuer beside each code. */
 const MAX_ISSUER_LENGTH = 100
 
-/** Begins a second factor, which counts once it is verified. Checks in the order of contract/auth-external.md 4.2. */
+/** Enrolls a factor, which counts once it is verified. Order of checks: contract/auth-external.md 4.2. */
 export async function enrollFactor(
   deps: Deps,
   log: AuditLog,
@@ -47,7 +47,7 @@ export async function enrollFactor(
   const number = type === 'phone' ? parseNumber(phone) : undefined
   requireShortName(friendlyName)
   requireShortIssuer(issuer)
-  // Before the password, whose refusal tells of a guess. A nonce stays good for the proof that follows.
+  // Before the password, whose refusal reveals a wrong guess. A nonce stays valid for the proof that follows.
   requireSecondFactor(deps.config, ['beginning a factor'], caller.user, caller.session)
   await requireFresh(deps, caller, ['beginning a factor'], given)
   const totp = type === 'totp' ? await newTotp(deps, caller, issuer) : undefined
@@ -86,16 +86,16 @@ function parseNumber(phone: string | undefined): string {
 
 function requireShortIssuer(issuer = ''): void {
   if (issuer.length <= MAX_ISSUER_LENGTH) return
-  throw apiError('validation_failed', { message: `issuer may have ${MAX_ISSUER_LENGTH} characters` })
+  throw apiError('validation_failed', { message: `issuer must be at most ${MAX_ISSUER_LENGTH} characters` })
 }
 
-/** What an authenticator app shows: the site, and which of somebody's accounts there. */
+/** Makes a TOTP secret. The app shows it as the site and the user's address. */
 function newTotp(deps: Deps, { user }: LiveCaller, issuer: string | undefined) {
   const account = user.email || (user.phone ? `+${user.phone}` : user.id)
   return makeTotp(deps, { issuer: issuer || new URL(deps.config.siteUrl).host || 'site', account })
 }
 
-/** Drops what was begun and given up, or is begun anew with the same number; the factors that stay. */
+/** Deletes abandoned factors and unverified ones of the same number, and returns the others. */
 async function dropReplaced(
   deps: Deps,
   trx: Transaction<DB>,

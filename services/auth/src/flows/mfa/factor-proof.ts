@@ -7,22 +7,22 @@ export interface Verification {
   factorId: string
   challengeId: string | undefined
   code: string | undefined
-  /** What a security key answered; its shape is checked where it is read. */
+  /** Answer of a security key, not validated yet. */
   webauthn: unknown
   ip: string | null
   proof: GivenProof
   acceptLanguage: string | undefined
 }
 
-/** Uses the proof up, with the user locked; false: somebody else was first. */
+/** Uses the proof up, with the user locked; resolves to false if another request used it first. */
 export type Spend = (trx: Transaction<DB>) => Promise<boolean>
 
-/** How a proof of one kind is looked at. */
+/** A proof and the way to check it. */
 export interface Proof {
-  /** Undefined: it is wrong. */
+  /** Resolves to undefined for a wrong proof. */
   check(challenge: Challenge): Promise<Spend | undefined>
-  /** Runs the look at it, which resolves to whether it was right, counted where it could be a guess. */
-  counted(look: () => Promise<boolean>): Promise<boolean>
-  /** What the caller is told of a wrong one. */
+  /** Runs a check, counted as an attempt if the proof could be guessed. Resolves to whether it was right. */
+  counted(attempt: () => Promise<boolean>): Promise<boolean>
+  /** Message for a wrong proof. */
   refusal: string
 }

@@ -1,7 +1,7 @@
 import type { FactorStatus, ShownFactorType } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 
-/** Throws too_many_enrolled_mfa_factors for who has proven as many as they may. */
+/** Throws too_many_enrolled_mfa_factors for a user with the maximum of verified factors. */
 export function requireRoomToProve(
   limits: { maxVerified: number },
   factors: readonly { status: FactorStatus; factor_type: ShownFactorType }[],

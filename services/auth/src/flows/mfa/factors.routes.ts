@@ -31,7 +31,7 @@ export const VerifiedShape = Type.Object(
   { title: 'RaisedSession' },
 )
 
-/** Who may have second factors: users with a live session that are not anonymous. */
+/** Requires a live session of a user who is not anonymous. */
 export function requireFactorUser(request: FastifyRequest): LiveCaller {
   const caller = requireLiveSession(request)
   if (!caller.user.is_anonymous) return caller
@@ -41,7 +41,7 @@ export function requireFactorUser(request: FastifyRequest): LiveCaller {
   })
 }
 
-/** Second factors of the user; in the scope of requireUser. */
+/** The user's second factors; in the scope of requireUser. */
 export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const ipOf = (request: FastifyRequest) => clientOf(request, deps.config).ip
 
@@ -51,12 +51,12 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
     schema: {
       operationId: 'enrollFactor',
       tags: ['second factors'],
-      summary: 'Begins a second factor, which counts once it is verified',
+      summary: 'Enrolls a second factor, which counts once it is verified',
       security,
       body: Type.Object({
         factor_type: Type.Optional(choiceOf(['totp', 'phone', 'webauthn'], { required: true })),
         friendly_name: Type.Optional(Field),
-        issuer: Type.Optional(Type.String({ description: 'What an authenticator app shows; the site by default.' })),
+        issuer: Type.Optional(Type.String({ description: 'Name in the authenticator app; the site by default.' })),
         phone: Type.Optional(Field),
         ...proofFields,
       }),
@@ -93,13 +93,13 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
     schema: {
       operationId: 'challengeFactor',
       tags: ['second factors'],
-      summary: 'Asks for a proof of a second factor',
+      summary: 'Opens a challenge to a second factor',
       security,
       params,
       body: Type.Union([
         Type.Object({
           channel: Type.Optional(ChannelField),
-          webauthn: Type.Optional(Type.Unknown({ description: 'To a security key: rpId, rpOrigins.' })),
+          webauthn: Type.Optional(Type.Unknown({ description: 'For a security key: rpId, rpOrigins.' })),
         }),
         Type.Null(),
       ]),
@@ -110,7 +110,7 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
           expires_at: Type.Integer({ description: 'Unix seconds.' }),
           webauthn: Type.Optional(
             Type.Object({
-              type: Type.String({ description: 'create, or request once the factor is proven.' }),
+              type: Type.String({ description: '`create`, or `request` once the factor is verified.' }),
               credential_options: Type.Object({ publicKey: Type.Object({}, { additionalProperties: true }) }),
             }),
           ),
@@ -139,7 +139,7 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       body: Type.Object({
         challenge_id: Type.Optional(Field),
         code: Type.Optional(Field),
-        webauthn: Type.Optional(Type.Unknown({ description: 'What the browser answered: type, credential_response.' })),
+        webauthn: Type.Optional(Type.Unknown({ description: 'Answer of the browser: type, credential_response.' })),
         ...proofFields,
       }),
       response: { 200: VerifiedShape, ...errorResponses(400, 401, 403, 404, 413, 422, 429) },

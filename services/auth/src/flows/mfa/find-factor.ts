@@ -9,7 +9,7 @@ import { UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 
-/** The user's factor of the path. Throws validation_failed or mfa_factor_not_found, both 404. */
+/** Finds the user's factor of the path. Throws validation_failed or mfa_factor_not_found, both 404. */
 export async function requireFactor(db: Kysely<DB>, user: Pick<User, 'id'>, id: string): Promise<Factor> {
   if (!UUID.test(id)) throw apiError('validation_failed', { status: 404, message: 'factor_id must be an UUID' })
   const factor = await findFactor(db, user.id, id)
@@ -18,8 +18,8 @@ export async function requireFactor(db: Kysely<DB>, user: Pick<User, 'id'>, id: 
 }
 
 /**
- * Proving a factor for the first time is adding it: a user with a proven one proves that first. Otherwise a caller who knows the
- * password could prove one of their own, begun before the account's owner had any, and so be aal2.
+ * Requires aal2 to prove a further factor for the first time. Otherwise a thief with the password could verify a factor enrolled
+ * before the owner had any, and reach aal2 by it.
  */
 export function requireMayProve(
   { config }: Pick<Deps, 'config'>,
@@ -30,6 +30,6 @@ export function requireMayProve(
   requireSecondFactor(config, actsOfProof(factor), user, session)
 }
 
-/** What proving the factor adds: nothing, once it has been proven. */
+/** The first proof adds the factor to the account; later ones add nothing. */
 export const actsOfProof = ({ status }: Pick<Factor, 'status'>): ActName[] =>
   status === 'verified' ? [] : ['proving a factor for the first time']

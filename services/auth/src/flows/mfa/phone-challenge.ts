@@ -13,8 +13,8 @@ import type { Deps } from '../../deps.ts'
 import type { Open } from './challenge-parts.ts'
 
 /**
- * Sends a code to the factor's number. Codes are spaced by user and number, so that users of one number do not keep each other
- * waiting. Beginning the factor anew brings no more. Messages to a proven number count in the share of its user.
+ * Sends a code to the factor's number. The gap between codes is per user and number: users of one number do not delay each
+ * other, and enrolling the factor anew does not reset it. Messages to a proven number count in its user's share.
  */
 export async function sendPhoneCode(
   deps: Deps,
@@ -38,7 +38,7 @@ export async function sendPhoneCode(
     variables,
     lifetimeSeconds: null,
   } as const
-  // Only a number that the user has proven is theirs to have messages sent to.
+  // A number that is not proven may be a stranger's.
   const share = factor.status === 'verified' ? { userId: user.id } : 'anybody'
   await withinGaps(deps, [{ kind: 'second_factor', key: `${user.id} ${to}` }], () =>
     withMessagesCounted(deps, [{ channel: 'phone', value: to, share }], () =>

@@ -10,7 +10,7 @@ import type { Proof, Verification } from './factor-proof.ts'
 import { secondFactorTry } from './second-factor-try.ts'
 import { webauthnProof } from './webauthn-proof.ts'
 
-/** What the request gives as proof of a factor. Throws validation_failed for what is none. */
+/** Reads the proof in the request. Throws validation_failed for a malformed one. */
 export function proofOf(deps: Deps, caller: LiveCaller, factor: Factor, given: Verification): Proof {
   switch (factor.factor_type) {
     case 'totp':
@@ -37,13 +37,13 @@ function totpProof(deps: Deps, caller: LiveCaller, factor: Factor, given: Verifi
 function requireSecret({ log, storageKey }: Deps, factor: Factor): string {
   const secret = openTotpSecret(storageKey, factor.sealed_secret ?? '')
   if (secret) return secret
-  log.error({ factorId: factor.id }, 'secret of a factor was stored under another AUTH_ENCRYPTION_KEY')
+  log.error({ factorId: factor.id }, 'factor unusable: its secret is sealed under another AUTH_ENCRYPTION_KEY')
   throw apiError('mfa_verification_failed', {
-    message: 'This factor cannot be checked any more, use another one or a recovery code',
+    message: 'This factor can no longer be checked, use another one or a recovery code',
   })
 }
 
-/** The challenge itself is used up with the proof; a code dies after a few wrong tries. */
+/** The code is used up with its challenge, and dies after a few wrong attempts. */
 function phoneProof(deps: Deps, caller: LiveCaller, factor: Factor, given: Verification): Proof {
   const code = requireCode(given)
   return {
@@ -62,8 +62,8 @@ function requireCode({ code }: Verification): string {
   return code
 }
 
-/** A code has a million values: failed attempts cost a wait that doubles, as with passwords, counted apart from those. */
+/** A code has a million values: failed attempts double a wait, as for passwords but counted apart. */
 const guessed =
   ({ limits }: Deps, { session }: LiveCaller, factor: Factor, { proof }: Verification): Proof['counted'] =>
-  (look) =>
-    limits.passwordTry(secondFactorTry(`factor ${factor.id}`, session, proof.clientAddress), look)
+  (attempt) =>
+    limits.passwordTry(secondFactorTry(`factor ${factor.id}`, session, proof.clientAddress), attempt)

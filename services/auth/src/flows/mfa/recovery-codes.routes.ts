@@ -33,7 +33,7 @@ const CodesShape = Type.Object(
   { title: 'RecoveryCodes' },
 )
 
-/** Codes that each replace a lost second factor once; in the scope of requireUser. */
+/** Recovery codes, each of which replaces a lost second factor once; in the scope of requireUser. */
 export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const proofOf = (request: FastifyRequest, body: Parameters<typeof givenProof>[2]) =>
     givenProof(request, deps.config, body)
@@ -44,7 +44,7 @@ export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
     schema: {
       operationId: 'getRecoveryCodes',
       tags,
-      summary: 'How many recovery codes are left',
+      summary: 'Number of recovery codes left',
       security,
       response: {
         200: Type.Object({ id: Id, type: Kind, total: Type.Integer(), remaining: Type.Integer() }),

@@ -1,5 +1,5 @@
-// Codes for whoever lost their second factor; the reference has none. The one rule: a set belongs to proven factors and goes
-// with the last of them; its codes are shown once, when it is made. Paths and shapes: as auth-js calls mfa.recoveryCodes.
+// Recovery codes for a user who lost their second factor; the reference has none. The one rule: a set needs a verified factor
+// and is deleted with the last one; its codes are shown once, when made. Paths and shapes: mfa.recoveryCodes of auth-js.
 import { ApiError } from '@services/common/errors'
 import type { Transaction } from 'kysely'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
@@ -45,14 +45,13 @@ export interface NewRecoveryCodes {
   codes: string[]
 }
 
-/** How many are left; never the codes. */
 export async function recoveryCodesLeft({ db }: Deps, { user }: LiveCaller): Promise<RecoveryCodesStatus> {
   const set = await findRecoveryCodes(db, user.id)
   if (!set) throw noCodes()
   return { id: set.id, type: 'recovery_code', total: set.total, remaining: set.remaining }
 }
 
-/** For a user who has none yet; undefined: they have, or there are to be none. */
+/** Gives a user their first set; undefined if they have one or sets are disabled. */
 export async function giveFirstRecoveryCodes(
   deps: Deps,
   trx: Transaction<DB>,
@@ -63,7 +62,7 @@ export async function giveFirstRecoveryCodes(
   return giveRecoveryCodes(deps, trx, { id: deps.newId(), userId: user.id, friendlyName })
 }
 
-/** Makes a set for a user who has none. Throws mfa_verified_factor_exists for one who has. */
+/** Makes a set. Throws mfa_verified_factor_exists for a user who has one. */
 export function makeRecoveryCodeSet(
   deps: Deps,
   log: AuditLog,
@@ -148,7 +147,7 @@ export async function removeRecoveryCodes(
   })
 }
 
-/** Uses up a code: the same session is aal2 afterwards, as after a factor. */
+/** Uses a code up and raises the session to aal2. */
 export async function useRecoveryCode(
   deps: Deps,
   log: RefusalLog,
@@ -179,7 +178,7 @@ export async function useRecoveryCode(
   return answerSession(deps, raised.user, raised.session)
 }
 
-/** Stores a set of new codes, with the user locked; this is the only time that they can be read. */
+/** Stores new codes, with the user locked. Only their hashes are kept. */
 async function giveRecoveryCodes(deps: Deps, trx: Transaction<DB>, set: CodeSet): Promise<string[]> {
   const codes = makeRecoveryCodes(deps.random)
   const hashes = codes.map((code) => hashRecoveryCode(set.userId, code))
@@ -187,7 +186,7 @@ async function giveRecoveryCodes(deps: Deps, trx: Transaction<DB>, set: CodeSet)
   return codes
 }
 
-/** The usual name, numbered where a factor of the user has it already. */
+/** Returns the usual name, numbered if a factor of the user has it. */
 async function freeName(trx: Transaction<DB>, userId: string): Promise<string> {
   const taken = (await listFactors(trx, userId)).map(({ friendly_name: name }) => name)
   const names = [USUAL_NAME, ...taken.map((_, index) => `${USUAL_NAME} ${index + 2}`)]
@@ -199,10 +198,10 @@ const noCodes = () => apiError('mfa_factor_not_found', { message: 'There are no 
 const tryOf = ({ user, session }: LiveCaller, address: string | undefined): PasswordTry =>
   secondFactorTry(`recovery codes ${user.id}`, session, address)
 
-/** Nobody guesses 80 bits; who tries all the same waits as for passwords, and is told so in the client's words. */
-async function countedTry({ limits }: Deps, subject: PasswordTry, look: () => Promise<boolean>): Promise<boolean> {
+/** 80 bits cannot be guessed; attempts are delayed as for passwords all the same, under the client's error code. */
+async function countedTry({ limits }: Deps, subject: PasswordTry, attempt: () => Promise<boolean>): Promise<boolean> {
   try {
-    return await limits.passwordTry(subject, look)
+    return await limits.passwordTry(subject, attempt)
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 'over_request_rate_limit') throw error
     throw apiError('mfa_recovery_codes_locked', { retryAfterSeconds: error.retryAfterSeconds ?? 1 })

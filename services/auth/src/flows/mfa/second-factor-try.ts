@@ -2,10 +2,9 @@ import type { PasswordTry } from '../../core/limits/password-tries.ts'
 import type { LiveCaller } from '../../core/sessions/caller.ts'
 
 /**
- * What attempts at a second factor count against: sessions begun by the password apart from all others, and in either kind the
- * client address, or without a trusted one the session. A caller who knows only the password can keep only sessions of that
- * kind waiting: the owner signs in by a link, a code or a provider and proves the factor at once. In each kind all attempts
- * together stay bounded, from however many addresses and sessions.
+ * Counters of attempts at a second factor: per client address, or per session without a trusted address, and apart for sessions
+ * begun by password. A thief with the password can delay only such sessions: the owner signs in by link, code or provider and
+ * proves the factor at once. All attempts of either kind together are bounded too.
  */
 export const secondFactorTry = (
   what: string,

@@ -390,7 +390,7 @@ describe('with another AUTH_ENCRYPTION_KEY', () => {
         refusal(
           422,
           'mfa_verification_failed',
-          'This factor cannot be checked any more, use another one or a recovery code',
+          'This factor can no longer be checked, use another one or a recovery code',
         ),
       )
     }

@@ -23,10 +23,10 @@ import { proofOf } from './proof.ts'
 import { type RaisedSession, raise } from './raise.ts'
 import { giveFirstRecoveryCodes } from './recovery-codes.ts'
 
-/** With the codes, where this was the user's first proof of a factor. */
+/** Includes recovery codes with the user's first verified factor. */
 export type VerifiedSession = SessionBody & { recovery_codes?: string[] }
 
-/** Proves a factor: the same session is aal2 afterwards (contract/auth-external.md 4.4). */
+/** Verifies a factor and raises the session to aal2 (contract/auth-external.md 4.4). */
 export async function verifyFactor(
   deps: Deps,
   log: RefusalLog,
@@ -41,7 +41,7 @@ export async function verifyFactor(
   const freshness = await requireFresh(deps, caller, actsOfProof(factor), given.proof)
   const challenge = await requireOpenChallenge(deps, factor, given)
   let verified: (RaisedSession & { recoveryCodes: string[] | undefined }) | undefined
-  // Only codes can be guessed. Each wrong one makes the next wait longer, in all replicas.
+  // Only codes can be guessed: each wrong one lengthens the wait, in all replicas.
   const isRight = await proof.counted(async () => {
     const spend = await proof.check(challenge)
     if (!spend) return false
@@ -89,7 +89,7 @@ async function requireOpenChallenge(
 
 const addressMismatch = () => apiError('mfa_ip_address_mismatch')
 
-/** All that follows from a proof, in its transaction. */
+/** Applies a proof, in its transaction. */
 async function complete(
   deps: Deps,
   trx: Transaction<DB>,
@@ -106,10 +106,10 @@ async function complete(
   const { acceptLanguage } = given
   const isFirst = factor.status === 'unverified'
   if (isFirst) {
-    // Again: several may have been begun while there was room for one.
+    // Checked again: several may have been enrolled while one was allowed.
     requireRoomToProve(deps.config.mfa, user.factors ?? [])
     await changeFactor(trx, factor, { status: 'verified' }, deps.now())
-    // Whoever asked for another address before had not proven as much as is needed from now on.
+    // A change of address requested before had less proof than is required from now on.
     await endTokens(trx, user.id, 'changes', deps.now())
     const details = { FactorType: factor.factor_type }
     await notify(deps, trx, user, 'mfa_factor_enrolled_notification', details, { acceptLanguage })

@@ -6,7 +6,7 @@ import type { StoredCredential } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import type { Open } from './challenge-parts.ts'
 
-/** What a browser hands to its key: `create` until the factor is proven, `request` afterwards. */
+/** Options that a browser passes to its key: `create` until the factor is verified, then `request`. */
 export interface KeyChallenge {
   type: 'create' | 'request'
   credential_options: { publicKey: object }
@@ -14,7 +14,7 @@ export interface KeyChallenge {
 
 const CHALLENGE_BYTES = 32
 
-/** Opens a challenge to a security key; `asked` is the application's relying party. */
+/** Opens a challenge to a security key; `asked` is the relying party in the request. */
 export async function challengeKey(
   deps: Deps,
   { user }: Pick<LiveCaller, 'user'>,

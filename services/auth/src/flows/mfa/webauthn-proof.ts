@@ -9,12 +9,12 @@ import type { Proof, Spend } from './factor-proof.ts'
 
 const REFUSAL = 'Invalid WebAuthn credential'
 
-/** What a security key answered. Nobody guesses a signature, so no try costs a wait. */
+/** Proof by a security key. Signatures cannot be guessed, so attempts are not counted. */
 export function webauthnProof(factor: Factor, webauthn: unknown): Proof {
   const { type, response } = readAnswer(webauthn)
   return {
     refusal: REFUSAL,
-    counted: (look) => look(),
+    counted: (attempt) => attempt(),
     async check({ webauthn: asked }) {
       if (!asked) return undefined
       if (asked.type !== type)
@@ -29,7 +29,7 @@ async function register(factor: Factor, asked: WebauthnChallenge, response: unkn
   return credential && ((trx) => keepNew(trx, factor, credential))
 }
 
-/** False where a key was proven meanwhile. Throws mfa_verification_failed for a key that is a factor already, whoever's. */
+/** Resolves to false if the factor was verified meanwhile. Throws mfa_verification_failed for a key of any existing factor. */
 async function keepNew(trx: Transaction<DB>, factor: Factor, credential: StoredCredential): Promise<boolean> {
   try {
     return await setCredential(trx, factor, credential)

@@ -1,6 +1,5 @@
-// Where providers send the browser back to. The one rule: whatever happens, the browser ends at the application, with a
-// session, a code or an error; until the attempt is known that is the site itself (contract/auth-external.md 2.3).
-
+// The address providers send the browser back to. The one rule: the browser always ends at the application, with a session, a
+// code or an error; while the attempt is unknown, that is the site itself (contract/auth-external.md 2.3).
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inDocument } from '@services/common/documented'
 import { unseal } from '@services/common/sealed'
@@ -26,11 +25,11 @@ import { finishSignIn } from './finish-sign-in.ts'
 import { type FlowState, takeFlowState } from './flow-states.store.ts'
 import { linkingPage } from './linking-page.ts'
 
-/** Apple posts the user's name beside the code; nothing a provider sends is longer. */
+/** Apple posts the user's name beside the code, the longest form of any provider. */
 const MAX_FORM_BYTES = 64 * 1024
 
-/** Of what a provider, or whoever has its state, says; it is repeated twice in an address. */
-const MAX_TOLD = 500
+/** Longest error text of a provider that is passed on, twice in one address. */
+const MAX_ERROR_LENGTH = 500
 
 const CallbackQuery = Type.Object(
   {
@@ -41,10 +40,10 @@ const CallbackQuery = Type.Object(
     begin: Type.Optional(
       Type.String({
         description:
-          'Not from a provider: begins what was asked for elsewhere, and sends the browser there. Linking shows a page first, whose button posts `begin` and `page`.',
+          'Not from a provider: begins an attempt requested elsewhere and sends the browser on. Linking shows a page first, whose button posts `begin` and `page`.',
       }),
     ),
-    page: Type.Optional(Type.String({ description: 'Proof that the browser was shown that page.' })),
+    page: Type.Optional(Type.String({ description: 'Proof that this browser was shown that page.' })),
   },
   { additionalProperties: Type.String() },
 )
@@ -128,8 +127,8 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
   async function redeem(request: FastifyRequest, state: FlowState, callback: Record<string, string>): Promise<string> {
     const target = targetOf(state)
     if (callback.error) {
-      const error = callback.error.slice(0, MAX_TOLD)
-      const description = callback.error_description?.slice(0, MAX_TOLD)
+      const error = callback.error.slice(0, MAX_ERROR_LENGTH)
+      const description = callback.error_description?.slice(0, MAX_ERROR_LENGTH)
       return failedRedirect(target, { error, ...(description && { error_description: description }) })
     }
     const attempt = { method: state.provider, typed: '' }
@@ -149,7 +148,7 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
       const tokens = tokensForAddress(signedIn)
       if (!tokens.provider_token || (signedIn.refreshToken && !tokens.provider_refresh_token)) {
         const facts = { provider: provider.name, accessTokenLength: signedIn.accessToken.length }
-        request.log.warn(facts, "a provider's token is too long for an address and left out; PKCE gives it")
+        request.log.warn(facts, "provider's token left out of the redirect: too long for an address; PKCE returns it")
       }
       return signedInRedirect(target, finished.session, { provider: provider.name, tokens })
     })
@@ -163,7 +162,7 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     }
   }
 
-  /** It may have been switched off while the browser was there. */
+  /** Throws oauth_provider_not_supported for a provider disabled meanwhile. */
   function findProvider(name: string) {
     try {
       return deps.providers.find(name)
@@ -177,13 +176,13 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
   app.route({
     method: 'GET',
     url: '/callback',
-    // The browser is sent on even then.
+    // A malformed callback redirects too.
     attachValidation: true,
     exposeHeadRoute: false,
     schema: {
       operationId: 'finishExternalSignIn',
       tags: ['external sign-in'],
-      summary: 'Where a provider sends the browser back to',
+      summary: 'Address that a provider sends the browser back to',
       querystring: CallbackQuery,
       response: { 200: HtmlPage, 204: Type.Null(), 302: Redirect, 303: Redirect, ...errorResponses(400) },
     },
@@ -196,12 +195,12 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
   app.route({
     method: 'POST',
     url: '/callback',
-    // The browser is sent on even then.
+    // A malformed callback redirects too.
     attachValidation: true,
     schema: {
       operationId: 'finishExternalSignInByForm',
       tags: ['external sign-in'],
-      summary: 'The same for providers that answer by a form',
+      summary: 'The same, for providers that post a form',
       consumes: ['application/x-www-form-urlencoded'],
       body: CallbackForm,
       response: { 302: Redirect, 303: Redirect, ...errorResponses(400, 413) },
@@ -212,7 +211,7 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
 
 const found = (location: string): Redirection => ({ location, status: 302 })
 
-/** The cause is for the operator whose proxy takes cookies away; the attempt stays good for the browser that has it. */
+/** The cause helps an operator whose proxy drops cookies. The attempt stays valid for the browser with the cookie. */
 const begunElsewhere = () =>
   apiError('bad_oauth_state', {
     message: 'This sign-in was begun in another browser',

@@ -22,8 +22,8 @@ export interface Arrival {
 }
 
 /**
- * Lets in who came back from a provider: with a session, or with a code that the application exchanges for one. The attempt
- * was used up before (flow-states.store.ts), so that an answer of the provider is worth one sign-in.
+ * Signs in a user whom a provider vouched for, with a session or a code to exchange for one. The attempt is used up already
+ * (flow-states.store.ts), so a provider's answer is worth one sign-in.
  */
 export function finishSignIn(deps: Deps, log: AuditLog, arrival: Arrival): Promise<Finished> {
   const { state, provider, signedIn, client, context } = arrival

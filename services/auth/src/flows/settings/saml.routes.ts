@@ -2,8 +2,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { apiError } from '../../errors.ts'
 
 /**
- * Answers every path below /sso as a server that has SAML off, whatever the body holds: it does not exist yet. The status is the
- * 404 of all features that are off (contract/auth-sso-saml.md 1).
+ * Answers every path below /sso like a server with SAML disabled: it is not implemented. The status is the 404 of all disabled
+ * features (contract/auth-sso-saml.md 1).
  */
 export const samlRoutes: FastifyPluginAsyncTypebox = async (app) => {
   for (const url of ['/sso', '/sso/*']) {

@@ -5,12 +5,12 @@ import { EXTERNAL_PROVIDERS } from '../../config/external-providers.ts'
 import type { Config } from '../../config.ts'
 import { errorResponses } from '../../http/shapes.ts'
 
-/** The eighteen, and the operator's own where they are on. */
+/** The built-in providers, and the operator's own if enabled. */
 const External = Type.Object(Object.fromEntries(EXTERNAL_PROVIDERS.map((name) => [name, Type.Boolean()])), {
   additionalProperties: Type.Boolean(),
 })
 
-/** GET /settings: what an application may offer its users. No secrets, no account data. */
+/** GET /settings: the ways to sign up and in that an application can offer. No secrets, no account data. */
 export const settingsRoutes: FastifyPluginAsyncTypebox<{ config: Config; providers: Providers }> = async (
   app,
   { config, providers },
@@ -32,7 +32,7 @@ export const settingsRoutes: FastifyPluginAsyncTypebox<{ config: Config; provide
     schema: {
       operationId: 'getSettings',
       tags: ['service'],
-      summary: 'Which ways of signing up and in are offered',
+      summary: 'Enabled ways of signing up and in',
       response: {
         200: Type.Object(
           {

@@ -9,7 +9,7 @@ import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { countSignUp } from '../../metrics.ts'
 
-/** A user without any address, to be made permanent later; signed in at once. The caller has checked that there may be some. */
+/** Signs a new user without an address in; they can add one later. The caller has checked that anonymous users are enabled. */
 export async function signUpAnonymously(
   deps: Deps,
   { data, audience, client }: { data: Metadata; audience: string; client: Client },

@@ -1,5 +1,6 @@
-// Signing up by e-mail or phone and password. The one rule: the answer never tells whether an account existed; the only
-// exception is autoconfirm, where the specification wants an error. Confirmation: ../verify/.
+// Signing up by e-mail or phone and password, or anonymously. The one rule: the answer does not reveal whether an account
+// exists, except with autoconfirm, where the specification demands an error. Tests: here, test/contract/sign-up.test.ts,
+// test/registered-first.test.ts. Read next: ../verify/verify.ts.
 import { createHmac, type KeyObject } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { SmsChannel } from '../../adapters/sms/gateway.ts'
@@ -35,7 +36,7 @@ export interface SignupInput {
   audience: string
   client: Client
   context: MailContext
-  /** Network of the client, see ../http/client.ts. */
+  /** Network of the client, see ../../http/client.ts. */
   network: string
   pkce?: Pkce | undefined
   smsChannel?: SmsChannel | undefined
@@ -43,10 +44,10 @@ export interface SignupInput {
 
 export type SignupResult = { session: SessionBody } | { user: User }
 
-/** The caller has checked that sign-ups are open, that the provider is on and that the password is strong. */
+/** The caller has checked that sign-ups are open, that the provider is enabled and that the password is strong. */
 export async function signUp(deps: Deps, log: AuditLog, input: SignupInput): Promise<SignupResult> {
   requireModestMetadata(input.data)
-  // Hashed whether or not the account exists: the time would tell otherwise.
+  // Hashed whether or not the account exists, so that time reveals nothing.
   const passwordHash = await deps.passwords.hash(input.password, saltOf(deps.codeKey, input))
   const account = newAccount(deps, input, passwordHash)
   const { mail, sms } = deps.config
@@ -77,7 +78,7 @@ async function signUpConfirmed(deps: Deps, log: AuditLog, account: Account, inpu
 async function signUpUnconfirmed(deps: Deps, log: AuditLog, account: Account, input: SignupInput) {
   const { user, address } = account
   const claim = claimOf(deps, { ...input, passwordHash: account.passwordHash })
-  // Before anything that may refuse: a refused request of the owner takes a stranger's password away all the same.
+  // Before any refusal: even a refused request of the owner removes a stranger's password.
   await deps.db.transaction().execute((trx) => noteClaim(trx, claim))
   const work = () =>
     deps.db.transaction().execute(async (trx) => {
@@ -96,7 +97,7 @@ async function signUpUnconfirmed(deps: Deps, log: AuditLog, account: Account, in
     withMessagesCounted(deps, [address], work),
   )
   if (isNew) countSignUp('password')
-  // Built from the request alone: for an account that exists these ids are made up and name nothing.
+  // Built from the request alone: for an existing account the ids are fresh and name nothing.
   return { user: { ...user, confirmation_sent_at: user.created_at } }
 }
 
@@ -105,7 +106,7 @@ const gapKind = ({ channel }: Address) => (channel === 'email' ? 'confirmation' 
 const lockHolder = async (trx: Transaction<DB>, id: string): Promise<LockedAccount> =>
   (await lockAndReadUser(trx, id)) ?? refuseVanishedAccount()
 
-/** The same for each sign-up of an address, so that equal passwords have equal hashes; nobody without the key can tell it. */
+/** One salt per address: repeated sign-ups with one password give one hash. Only the key's owner can derive it. */
 const saltOf = (codeKey: KeyObject, { address: { channel, value } }: SignupInput): Buffer =>
   createHmac('sha256', codeKey).update(`sign-up\0${channel}\0${value}`).digest().subarray(0, SALT_BYTES)
 

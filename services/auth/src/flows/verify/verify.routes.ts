@@ -32,7 +32,7 @@ const LinkQuery = Type.Object({
   type: Type.Optional(choiceOf(TYPES_OF_LINKS, { required: true })),
   redirect_to: Type.Optional(Type.String()),
 })
-/** The confirmation page's form is posted to the link's own address. */
+/** The form of a link's page is posted to the link's own address. */
 const FormQuery = Type.Object({
   token: Type.Optional(Type.String()),
   type: Type.Optional(choiceOf(TYPES_OF_LINKS)),
@@ -132,7 +132,7 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     },
     // Two shapes under one status: serialised as built, because a union would be matched against both at run time.
     serializerCompiler: () => JSON.stringify,
-    // The button of the confirmation page posts an empty form to the link's own address.
+    // The button of a link's page posts an empty form.
     preValidation: async (request) => {
       if (isLinkForm(request)) request.body ??= {}
     },
@@ -192,7 +192,7 @@ function withError(link: Link, { status, code, message }: ApiError): string {
 const withParameters = ({ target, token }: Link, parameters: Record<string, string>): string =>
   withFragment(token.startsWith('pkce_') ? withQuery(target, parameters) : target, parameters)
 
-/** Compares by what a type redeems, not by its name, which can be edited in the link. */
+/** Compares the purposes that a type redeems, because its name can be edited in the link. */
 const isBehindPage = ({ mail }: Pick<Config, 'mail'>, type: string): boolean =>
   mail.confirmationPageTypes.some((listed) => isSameLink(type, listed))
 

@@ -56,7 +56,7 @@ export const TYPES_OF_LINKS: readonly string[] = [...LINK_TYPES, 'email']
 export interface VerifyRequest {
   type: string
   client: Client
-  /** The client address a trusted proxy vouches for. */
+  /** Client address from a trusted proxy. */
   clientAddress: string | undefined
   /** New password for a user without one; required from an invited user. */
   password?: string | undefined
