@@ -101,7 +101,7 @@ describe('imported users sign in with their old passwords', async () => {
   })
 })
 
-test('what a line says of the user is what the account is', async ({ service }) => {
+test('the account is the one that the line describes', async ({ service }) => {
   const id = newUuid()
   const email = newEmail()
   const summary = await importLines(service, [
