@@ -11,8 +11,7 @@ import type { User } from '../../core/users/users.store.ts'
 import type { DB, FactorType } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { requireRoomToProve, tooManyFactors } from './factor-room.ts'
-import { requireEnrollEnabled } from './factor-switches.ts'
+import { requireCapacity, requireEnabled, tooManyFactors } from './require-factor.ts'
 
 export interface Enrollment {
   factorType: string | undefined
@@ -43,7 +42,7 @@ export async function enrollFactor(
   given: GivenProof,
 ): Promise<EnrolledFactor> {
   const type = parseType(factorType)
-  requireEnrollEnabled(deps.config.mfa, type)
+  requireEnabled(deps.config.mfa, type, 'enroll')
   const number = type === 'phone' ? parseNumber(phone) : undefined
   requireShortName(friendlyName)
   requireShortIssuer(issuer)
@@ -54,14 +53,11 @@ export async function enrollFactor(
   const id = deps.newId()
   await withLockedCaller(deps, caller, async (trx, { user, session }) => {
     const kept = await dropReplaced(deps, trx, user.id, number)
-    requireRoom(deps, kept, user, friendlyName)
+    requireFree(deps, kept, user, friendlyName)
     requireSecondFactor(deps.config, ['beginning a factor'], user, session)
     const now = deps.now()
-    await insertFactor(trx, {
-      ...{ id, userId: user.id, type, friendlyName, now },
-      phone: number,
-      sealedSecret: totp?.sealedSecret,
-    })
+    const factor = { id, userId: user.id, type, friendlyName, phone: number, sealedSecret: totp?.sealedSecret, now }
+    await insertFactor(trx, factor)
     const traits = { factor_id: id, factor_type: type }
     await audit(deps, trx, log, { action: 'factor_in_progress', actor: user, traits })
   })
@@ -96,12 +92,7 @@ function newTotp(deps: Deps, { user }: LiveCaller, issuer: string | undefined) {
 }
 
 /** Deletes abandoned factors and unverified ones of the same number, and returns the others. */
-async function dropReplaced(
-  deps: Deps,
-  trx: Transaction<DB>,
-  userId: string,
-  phone: string | undefined,
-): Promise<Factor[]> {
+async function dropReplaced(deps: Deps, trx: Transaction<DB>, userId: string, phone: string | undefined) {
   const factors = await listFactors(trx, userId)
   const sameNumber = factors.filter((factor) => phone !== undefined && factor.phone === phone)
   if (sameNumber.some(({ status }) => status === 'verified')) {
@@ -113,26 +104,18 @@ async function dropReplaced(
   const isStale = ({ status, created_at: began, last_challenged_at: tried }: Factor) =>
     status === 'unverified' && began < staleSince && (tried === null || tried < staleSince)
   const dropped = factors.filter((factor) => sameNumber.includes(factor) || isStale(factor))
-  await deleteFactors(
-    trx,
-    userId,
-    dropped.map(({ id }) => id),
-  )
+  const ids = dropped.map(({ id }) => id)
+  await deleteFactors(trx, userId, ids)
   return factors.filter((factor) => !dropped.includes(factor))
 }
 
-function requireRoom(
-  { config: { mfa } }: Deps,
-  factors: Factor[],
-  user: Pick<User, 'factors'>,
-  friendlyName: string,
-): void {
+function requireFree({ config }: Deps, factors: Factor[], user: Pick<User, 'factors'>, friendlyName: string) {
   const codes = (user.factors ?? []).filter(({ factor_type: type }) => type === 'recovery_code')
   if ([...factors, ...codes].some((factor) => factor.friendly_name === friendlyName)) {
     throw apiError('mfa_factor_name_conflict', {
       message: `A factor with the friendly name "${friendlyName}" for this user already exists`,
     })
   }
-  if (factors.length >= mfa.maxEnrolled) throw tooManyFactors()
-  requireRoomToProve(mfa, factors)
+  if (factors.length >= config.mfa.maxEnrolled) throw tooManyFactors()
+  requireCapacity(config, factors)
 }

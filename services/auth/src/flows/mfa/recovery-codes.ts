@@ -1,7 +1,8 @@
-// Recovery codes for a user who lost their second factor; the reference has none. The one rule: a set needs a verified factor
-// and is deleted with the last one; its codes are shown once, when made. Paths and shapes: mfa.recoveryCodes of auth-js.
+// Recovery codes, which the reference lacks: paths and shapes are those of mfa.recoveryCodes in auth-js. A set needs a verified
+// factor and is deleted with the last one; its codes are shown once, when made.
 import { ApiError } from '@services/common/errors'
 import type { Transaction } from 'kysely'
+import { type Static, Type } from 'typebox'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
 import { type RefusalLog, recordRefusal } from '../../core/audit/sign-in-attempt.ts'
 import { hasVerifiedFactor, SECOND_METHODS } from '../../core/factors/assurance.ts'
@@ -27,25 +28,26 @@ import type { User } from '../../core/users/users.store.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
+import { secondFactorTry } from './proof.ts'
 import { type RaisedSession, raise } from './raise.ts'
-import { secondFactorTry } from './second-factor-try.ts'
 
-export interface RecoveryCodesStatus {
-  id: string
-  type: 'recovery_code'
-  total: number
-  remaining: number
-}
+const SetFields = { id: Type.String({ format: 'uuid' }), type: Type.Literal('recovery_code') }
+export const RecoveryCodesStatus = Type.Object({ ...SetFields, total: Type.Integer(), remaining: Type.Integer() })
+export const NewRecoveryCodes = Type.Object(
+  {
+    ...SetFields,
+    friendly_name: Type.String(),
+    total: Type.Integer(),
+    codes: Type.Array(Type.String(), { description: 'Recovery codes; shown once.' }),
+  },
+  { title: 'RecoveryCodes' },
+)
+type NewRecoveryCodes = Static<typeof NewRecoveryCodes>
 
-export interface NewRecoveryCodes {
-  id: string
-  type: 'recovery_code'
-  friendly_name: string
-  total: number
-  codes: string[]
-}
-
-export async function recoveryCodesLeft({ db }: Deps, { user }: LiveCaller): Promise<RecoveryCodesStatus> {
+export async function recoveryCodesLeft(
+  { db }: Deps,
+  { user }: LiveCaller,
+): Promise<Static<typeof RecoveryCodesStatus>> {
   const set = await findRecoveryCodes(db, user.id)
   if (!set) throw noCodes()
   return { id: set.id, type: 'recovery_code', total: set.total, remaining: set.remaining }

@@ -7,7 +7,7 @@ import type { LiveCaller } from '../../core/sessions/caller.ts'
 import { withLockedCaller } from '../../core/sessions/locked-caller.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { requireFactor } from './find-factor.ts'
+import { requireFactor } from './require-factor.ts'
 
 /** Removes a factor (contract/auth-external.md 4.5). */
 export async function unenrollFactor(

@@ -1,3 +1,10 @@
+// Second factors: enrolling, challenging, verifying, removing, and recovery codes. The one rule: a factor counts once it is
+// verified, and each proof is used up in the transaction that raises the session to aal2. Tests: here and
+// ../../core/freshness/. Read next: proof.ts, recovery-codes.ts.
+//
+// Factor      | next
+// unverified  | verified by its first proof; deleted when stale, replaced or another factor of its type is verified
+// verified    | raises a session by each further proof; removed by its owner at aal2 or by an admin
 import type { Transaction } from 'kysely'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
 import { type RefusalLog, recordRefusal } from '../../core/audit/sign-in-attempt.ts'
@@ -15,13 +22,10 @@ import type { DB } from '../../db/tables.ts'
 import { UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import type { Verification } from './factor-proof.ts'
-import { requireRoomToProve } from './factor-room.ts'
-import { requireVerifyEnabled } from './factor-switches.ts'
-import { actsOfProof, requireFactor, requireMayProve } from './find-factor.ts'
-import { proofOf } from './proof.ts'
+import { proofOf, type Verification } from './proof.ts'
 import { type RaisedSession, raise } from './raise.ts'
 import { giveFirstRecoveryCodes } from './recovery-codes.ts'
+import { actsOfProof, requireCapacity, requireEnabled, requireFactor, requireMayProve } from './require-factor.ts'
 
 /** Includes recovery codes with the user's first verified factor. */
 export type VerifiedSession = SessionBody & { recovery_codes?: string[] }
@@ -34,7 +38,7 @@ export async function verifyFactor(
   given: Verification,
 ): Promise<VerifiedSession> {
   const factor = await requireFactor(deps.db, caller.user, given.factorId)
-  requireVerifyEnabled(deps.config.mfa, factor.factor_type)
+  requireEnabled(deps.config.mfa, factor.factor_type, 'verify')
   const proof = proofOf(deps, caller, factor, given)
   await deps.limits.factorTry(factor.id, caller.session.id)
   requireMayProve(deps, caller.user, caller.session, factor)
@@ -67,11 +71,7 @@ export async function verifyFactor(
   }
 }
 
-async function requireOpenChallenge(
-  { db, now }: Deps,
-  factor: Factor,
-  { challengeId = '', ip }: Verification,
-): Promise<Challenge> {
+async function requireOpenChallenge({ db, now }: Deps, factor: Factor, { challengeId = '', ip }: Verification) {
   const challenge = UUID.test(challengeId) ? await findChallenge(db, factor.id, challengeId, ip) : undefined
   if (!challenge) {
     throw apiError('mfa_factor_not_found', {
@@ -103,16 +103,15 @@ async function complete(
   },
 ) {
   const { user, session, factor, challenge, given } = done
-  const { acceptLanguage } = given
   const isFirst = factor.status === 'unverified'
   if (isFirst) {
     // Checked again: several may have been enrolled while one was allowed.
-    requireRoomToProve(deps.config.mfa, user.factors ?? [])
+    requireCapacity(deps.config, user.factors ?? [])
     await changeFactor(trx, factor, { status: 'verified' }, deps.now())
     // A change of address requested before had less proof than is required from now on.
     await endTokens(trx, user.id, 'changes', deps.now())
     const details = { FactorType: factor.factor_type }
-    await notify(deps, trx, user, 'mfa_factor_enrolled_notification', details, { acceptLanguage })
+    await notify(deps, trx, user, 'mfa_factor_enrolled_notification', details, given)
   }
   await deleteUnverified(trx, user.id, factor.factor_type)
   const traits = { factor_id: factor.id, factor_type: factor.factor_type, challenge_id: challenge.id }
