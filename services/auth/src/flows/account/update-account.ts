@@ -90,8 +90,7 @@ export async function updateAccount(
       if (passwordHash) await changePassword(deps, trx, log, caller, passwordHash, changes)
       if (changes.data) await mergeUserMetadata(trx, user.id, changes.data, now)
       if (changes.appMetadata) await mergeAppMetadata(trx, user.id, changes.appMetadata, now)
-      if (changes.email) await changeEmail(deps, trx, user, changes.email, changes)
-      if (changes.phone) await changePhone(deps, trx, log, user, changes.phone, changes)
+      for (const address of newAddresses(changes)) await changeAddress(deps, trx, log, user, address, changes)
       await touchUser(trx, user.id, now)
       await audit(deps, trx, log, { action: 'user_modified', actor: user })
       const updated = await findUserById(trx, user.id)
@@ -116,13 +115,17 @@ function actsOf({ password, email, phone, appMetadata }: AccountChanges): ActNam
   return (Object.keys(asked) as ActName[]).filter((act) => asked[act])
 }
 
-/** The new addresses that their owner has to confirm first. */
-function addressesToProve(deps: Deps, user: User, { email, phone }: AccountChanges): Address[] {
-  const wanted: Address[] = []
-  if (email && !changesEmailAtOnce(deps, user)) wanted.push({ channel: 'email', value: email })
-  if (phone && !deps.config.sms.autoconfirm) wanted.push({ channel: 'phone', value: phone })
-  return wanted
-}
+const newAddresses = ({ email, phone }: AccountChanges): Address[] => [
+  ...(email ? [{ channel: 'email', value: email } as const] : []),
+  ...(phone ? [{ channel: 'phone', value: phone } as const] : []),
+]
+
+/** Only an anonymous user gets an e-mail address without proof, and only where mail is confirmed automatically. */
+const needsProof = ({ config: { mail, sms } }: Deps, user: User, { channel }: Address): boolean =>
+  channel === 'email' ? !(user.is_anonymous && mail.autoconfirm) : !sms.autoconfirm
+
+const addressesToProve = (deps: Deps, user: User, changes: AccountChanges): Address[] =>
+  newAddresses(changes).filter((address) => needsProof(deps, user, address))
 
 /** Refuses all that can be refused before a message is counted, in the order of contract/auth-core.md 11.11. */
 async function checkChanges(
@@ -138,24 +141,18 @@ async function checkChanges(
   if (password !== undefined) requireAddressForPassword(user, changes)
   // Before the answer reveals whether an address is taken.
   requireAuthorized(deps, askedAddresses(deps, user, addressesToProve(deps, user, changes)))
-  if (changes.email && !(await canBeProven(deps, user, { channel: 'email', value: changes.email }))) {
-    await refuseTakenEmail(deps.db, changes.email, user.aud, user.id)
-  }
-  if (changes.phone && !(await canBeProven(deps, user, { channel: 'phone', value: changes.phone }))) {
-    await refuseTakenPhone(deps.db, changes.phone, user.aud, user.id)
+  for (const address of newAddresses(changes)) {
+    if (await canBeProven(deps, user, address)) continue
+    const refuseTaken = address.channel === 'email' ? refuseTakenEmail : refuseTakenPhone
+    await refuseTaken(deps.db, address.value, user.aud, user.id)
   }
   if (data) requireModestMetadata(mergedMetadata(user.user_metadata, data))
   if (appMetadata) requireModestMetadata(mergedMetadata(user.app_metadata, appMetadata))
 }
 
 /** Reports whether the holder never proved the address and this user has to: then it may become theirs. */
-async function canBeProven(deps: Deps, user: User, address: Address): Promise<boolean> {
-  const needsNoProof = address.channel === 'email' ? changesEmailAtOnce(deps, user) : deps.config.sms.autoconfirm
-  return !needsNoProof && isHeldUnproven(deps.db, { address, audience: user.aud, exceptId: user.id })
-}
-
-/** Only an anonymous user gets an address without proof, and only where mail is confirmed automatically. */
-const changesEmailAtOnce = ({ config }: Deps, user: User) => user.is_anonymous && config.mail.autoconfirm
+const canBeProven = async (deps: Deps, user: User, address: Address): Promise<boolean> =>
+  needsProof(deps, user, address) && isHeldUnproven(deps.db, { address, audience: user.aud, exceptId: user.id })
 
 async function changePassword(
   deps: Deps,
@@ -172,34 +169,25 @@ async function changePassword(
   await notify(deps, trx, user, 'password_changed_notification', {}, context)
 }
 
-async function changeEmail(deps: Deps, trx: Transaction<DB>, user: User, email: string, order: AccountChanges) {
-  const now = deps.now()
-  if (changesEmailAtOnce(deps, user)) {
-    await applyEmailChange(trx, user.id, email, 'assumed', now)
-    await putProvenIdentity(trx, { id: deps.newId(), userId: user.id, provider: 'email', address: email, now })
-    await refreshProviders(trx, user.id, now)
-    return
-  }
-  await sendEmailChange(deps, trx, user, email, order)
-}
-
-async function changePhone(
+async function changeAddress(
   deps: Deps,
   trx: Transaction<DB>,
   log: AuditLog,
   user: User,
-  phone: string,
-  { smsChannel, context }: AccountChanges,
-) {
-  const now = deps.now()
-  if (deps.config.sms.autoconfirm) {
-    await applyPhoneChange(trx, user.id, phone, 'assumed', now)
-    const identity = { id: deps.newId(), userId: user.id, provider: 'phone', address: phone, now } as const
-    const isNew = await putProvenIdentity(trx, identity)
-    await refreshProviders(trx, user.id, now)
-    await audit(deps, trx, log, { action: 'user_modified', actor: user })
-    await notifyPhoneChange(deps, trx, user, phone, isNew, context.acceptLanguage)
-    return
+  address: Address,
+  changes: AccountChanges,
+): Promise<void> {
+  const { channel, value } = address
+  if (needsProof(deps, user, address)) {
+    if (channel === 'email') return sendEmailChange(deps, trx, user, value, changes)
+    return sendPhoneChange(deps, trx, user, value, changes.smsChannel)
   }
-  await sendPhoneChange(deps, trx, user, phone, smsChannel)
+  const now = deps.now()
+  await (channel === 'email' ? applyEmailChange : applyPhoneChange)(trx, user.id, value, 'assumed', now)
+  const identity = { id: deps.newId(), userId: user.id, provider: channel, address: value, now }
+  const isNew = await putProvenIdentity(trx, identity)
+  await refreshProviders(trx, user.id, now)
+  if (channel === 'email') return
+  await audit(deps, trx, log, { action: 'user_modified', actor: user })
+  await notifyPhoneChange(deps, trx, user, value, isNew, changes.context.acceptLanguage)
 }

@@ -20,7 +20,7 @@ const NewUserBody = Type.Object(
           'A hash made elsewhere, instead of a password: bcrypt, argon2i or argon2id (PHC), scrypt (PHC) or Firebase scrypt. Replaced by our own at the first sign-in.',
       }),
     ),
-    ...UserFields,
+    ...UserFields.properties,
   },
   { title: 'NewUser' },
 )

@@ -6,6 +6,7 @@ import { parseEmail } from '../../adapters/mail/email-address.ts'
 import { type Actor, type AuditLog, audit } from '../../core/audit/audit.ts'
 import { putAddressIdentity } from '../../core/identities/identities.store.ts'
 import { isSupportedHash } from '../../core/passwords/imported-hash.ts'
+import { MAX_PASSWORD_BYTES } from '../../core/passwords/password-rules.ts'
 import type { Address } from '../../core/users/address.ts'
 import { refuseTakenEmail, refuseTakenPhone } from '../../core/users/addresses.store.ts'
 import { blankUser } from '../../core/users/blank-user.ts'
@@ -20,28 +21,19 @@ import { NIL_UUID, UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { bannedUntil } from './ban-duration.ts'
-import { parseName, refuseOversizedPassword } from './user-input.ts'
+import type { UserUpdate } from './user-fields.ts'
+import { parseName } from './user-input.ts'
 
 /** Dependencies of the flows that commands share with the API. */
 export type UserAdminDeps = Pick<Deps, 'config' | 'db' | 'leakedPasswords' | 'newId' | 'newRowId' | 'now' | 'passwords'>
 
 /** An admin's description of a new user; "" is the same as absent, except in `password`. */
-export interface NewUser {
+export interface NewUser extends UserUpdate {
   id?: string | undefined
   /** Default: AUTH_JWT_AUD. */
   aud?: string | undefined
-  role?: string | undefined
-  email?: string | undefined
-  phone?: string | undefined
-  /** Even "" excludes `passwordHash`; without either the user has no password. */
-  password?: string | undefined
+  /** Refused beside a password, even ""; without either the user has no password. */
   passwordHash?: string | undefined
-  emailConfirm?: boolean | undefined
-  phoneConfirm?: boolean | undefined
-  userMetadata?: Metadata | undefined
-  appMetadata?: Metadata | undefined
-  /** See bannedUntil. */
-  banDuration?: string | undefined
 }
 
 /**
@@ -122,7 +114,10 @@ function checkPassword({ password, passwordHash }: NewUser): void {
   if (passwordHash !== undefined && !isSupportedHash(passwordHash)) {
     throw apiError('validation_failed', { message: 'The password hash is of an unknown or unsupported format' })
   }
-  refuseOversizedPassword(password ?? '')
+  // Bounds the work of hashing, not the strength.
+  if (Buffer.byteLength(password ?? '') > MAX_PASSWORD_BYTES) {
+    throw apiError('validation_failed', { message: `Password cannot be longer than ${MAX_PASSWORD_BYTES} bytes` })
+  }
 }
 
 function checkId(id: string): string {
@@ -146,13 +141,11 @@ async function explainConflict(trx: Transaction<DB>, { id, email, phone, aud }: 
 }
 
 async function insertIdentities(deps: UserAdminDeps, trx: Transaction<DB>, user: User): Promise<void> {
-  const identity = { userId: user.id, providerId: user.id, now: user.created_at }
-  if (user.email) {
-    const data = { sub: user.id, email: user.email, email_verified: user.email_confirmed_at !== null }
-    await putAddressIdentity(trx, { ...identity, id: deps.newId(), provider: 'email', data })
-  }
-  if (user.phone) {
-    const data = { sub: user.id, phone: user.phone, phone_verified: user.phone_confirmed_at !== null }
-    await putAddressIdentity(trx, { ...identity, id: deps.newId(), provider: 'phone', data })
+  for (const provider of ['email', 'phone'] as const) {
+    if (!user[provider]) continue
+    const isVerified = user[`${provider}_confirmed_at`] !== null
+    const data = { sub: user.id, [provider]: user[provider], [`${provider}_verified`]: isVerified }
+    const identity = { id: deps.newId(), userId: user.id, provider, providerId: user.id, data, now: user.created_at }
+    await putAddressIdentity(trx, identity)
   }
 }

@@ -41,9 +41,8 @@ export const adminFactorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
     },
     handler: (request) => {
       const { friendly_name: friendlyName, phone } = request.body
-      const { id: userId } = subjectOf(request)
-      const changes = { friendlyName, phone }
-      return updateUserFactor(deps, request.log, adminOf(request), userId, request.params.factor_id, changes)
+      const update = { userId: subjectOf(request).id, factorId: request.params.factor_id, friendlyName, phone }
+      return updateUserFactor(deps, request.log, adminOf(request), update)
     },
   })
 

@@ -68,4 +68,4 @@ export const generateLinkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
   })
 }
 
-const isGeneratedType = (type: string): type is GeneratedType => (GENERATED_TYPES as readonly string[]).includes(type)
+const isGeneratedType = (type: string): type is GeneratedType => (GENERATED_TYPES as string[]).includes(type)

@@ -22,11 +22,10 @@ import { NIL_UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 
-export interface Invitation {
+interface Account {
   email: string
   data: Metadata
   audience: string
-  context: MailContext
 }
 
 /** Invites an address that is new or not confirmed yet; the user chooses a password when following the link. */
@@ -34,7 +33,7 @@ export async function inviteUser(
   deps: Deps,
   log: AuditLog,
   admin: Actor,
-  { email, data, audience, context }: Invitation,
+  { email, data, audience, context }: Account & { context: MailContext },
 ): Promise<User> {
   requireModestMetadata(data)
   return withMessagesCounted(deps, [{ channel: 'email', value: email, share: 'admins' }], () =>
@@ -56,12 +55,11 @@ export async function lockInvited(
   trx: Transaction<DB>,
   log: AuditLog,
   admin: Actor,
-  asked: Omit<Invitation, 'context'>,
+  asked: Account,
 ): Promise<User> {
-  const invitation = { ...asked, data: withoutFacts(asked.data) }
-  const { data } = invitation
-  await displaceBanned(deps, trx, log, admin, invitation)
-  const user = await lockUnproven(deps, trx, invitation)
+  const data = withoutFacts(asked.data)
+  await displaceBanned(deps, trx, log, admin, asked)
+  const user = await lockUnproven(deps, trx, { ...asked, data })
   const { id } = user
   if (user.is_email_vouched) await mergeUserMetadata(trx, id, data, deps.now())
   else if (!isProven(user)) await applyClaim(trx, user, { password_hash: null, data, by_admin: true }, deps.now())
@@ -72,15 +70,9 @@ export async function lockInvited(
 }
 
 /** Takes the address from a banned account that never proved it: the ban is the registrant's, not the invited user's. */
-async function displaceBanned(
-  deps: Deps,
-  trx: Transaction<DB>,
-  log: AuditLog,
-  admin: Actor,
-  { email, audience }: Pick<Invitation, 'email' | 'audience'>,
-): Promise<void> {
-  const address = { channel: 'email', value: email } as const
-  const holder = await lockUnprovenHolder(trx, { address, audience, exceptId: NIL_UUID })
+async function displaceBanned(deps: Deps, trx: Transaction<DB>, log: AuditLog, admin: Actor, asked: Account) {
+  const address = { channel: 'email', value: asked.email } as const
+  const holder = await lockUnprovenHolder(trx, { address, audience: asked.audience, exceptId: NIL_UUID })
   if (!holder || !isBanned(holder, deps.now())) return
   const action = await displace(trx, holder, address, deps.now())
   await audit(deps, trx, log, { action, actor: admin, target: holder })
@@ -90,7 +82,7 @@ async function displaceBanned(
 export async function lockUnproven(
   deps: Deps,
   trx: Transaction<DB>,
-  { email, data, audience }: Omit<Invitation, 'context'>,
+  { email, data, audience }: Account,
 ): Promise<LockedAccount> {
   const account = newAccount(deps, { address: { channel: 'email', value: email }, data: {}, audience }, null)
   // Unlike a sign-up's, an admin's data gets no address added.

@@ -92,11 +92,7 @@ export const messagesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
   })
 }
 
-function known<Name extends string>(
-  field: string,
-  names: readonly Name[],
-  given: string | undefined,
-): Name | undefined {
+function known<Name extends string>(field: string, names: readonly Name[], given: string | undefined) {
   if (!given) return undefined
   const name = names.find((candidate) => candidate === given)
   if (!name) throw apiError('validation_failed', { message: `${field} must be one of ${names.join(', ')}` })

@@ -10,6 +10,7 @@ import {
 } from '../../core/identities/identities.store.ts'
 import { requireStrongPassword } from '../../core/passwords/require-strong-password.ts'
 import { endSessions } from '../../core/sessions/end-sessions.store.ts'
+import type { Address } from '../../core/users/address.ts'
 import { refuseTakenAddress } from '../../core/users/address-taken.ts'
 import { refuseTakenEmail, refuseTakenPhone } from '../../core/users/addresses.store.ts'
 import { changeUser, type UserChanges } from '../../core/users/change-user.store.ts'
@@ -29,32 +30,26 @@ import {
   setPassword,
   type User,
 } from '../../core/users/users.store.ts'
-import type { DB, Metadata } from '../../db/tables.ts'
+import type { DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import { bannedUntil } from './ban-duration.ts'
 import type { UserAdminDeps } from './create-user.ts'
+import type { UserUpdate } from './user-fields.ts'
 import { parseName } from './user-input.ts'
-
-/** An admin's changes to a user; absent or "" means unchanged, except in `password`. */
-export interface UserUpdate {
-  role?: string | undefined
-  email?: string | undefined
-  phone?: string | undefined
-  /** "" is refused as too weak. */
-  password?: string | undefined
-  /** Only true has an effect: a confirmation cannot be taken back. */
-  emailConfirm?: boolean | undefined
-  phoneConfirm?: boolean | undefined
-  userMetadata?: Metadata | undefined
-  appMetadata?: Metadata | undefined
-  /** See bannedUntil. */
-  banDuration?: string | undefined
-}
 
 interface CheckedUpdate extends UserUpdate {
   passwordHash: string | undefined
   /** null lifts a ban, undefined leaves it. */
   bannedUntil: Date | null | undefined
+}
+
+/** Changes of an update to the address of one channel. */
+interface AddressUpdate {
+  channel: Address['channel']
+  /** The new address, where it differs from the user's. */
+  value: string | undefined
+  /** Only true has an effect: a confirmation cannot be taken back. */
+  isConfirmed: boolean
 }
 
 /**
@@ -79,16 +74,20 @@ export async function updateUser(
     // An admin's confirmation or password settles who owns the address: no claim to it stays.
     const isVouchedFor = Boolean(checked.passwordHash || checked.emailConfirm || checked.phoneConfirm)
     if (isVouchedFor && user.claim && !user.confirmed_at) await applyClaim(trx, user, user.claim, now)
-    await displaceHolders(deps, trx, log, actor, user, checked)
+    const addresses = addressesOf(user, checked)
+    for (const { channel, value, isConfirmed } of addresses) {
+      // Takes a confirmed address from an account that never proved it.
+      if (value && isConfirmed) await displaceHolder(deps, trx, log, user, { channel, value }, actor)
+    }
     if (isVouchedFor) await endUnprovenEntries(deps, trx, user, checked, now)
-    await changeRow(trx, user, checked, now)
-    await changeIdentities(deps, trx, user, checked, now)
+    await changeRow(trx, user, checked, addresses, now)
+    await changeIdentities(deps, trx, user, addresses, now)
     if (checked.passwordHash) {
       await setPassword(trx, userId, checked.passwordHash, now)
       await vouchFor(trx, userId)
       await endSessions(trx, userId, 'global', '')
     }
-    if (checked.passwordHash || changesAddress(user, checked) || checked.emailConfirm || checked.phoneConfirm) {
+    if (isVouchedFor || addresses.some(({ value }) => value)) {
       await endTokens(trx, userId, 'all', now)
     } else if (checked.bannedUntil) await endTokens(trx, userId, 'changes', now)
     await changeMetadata(trx, user, checked, now)
@@ -116,25 +115,10 @@ async function checkUpdate(deps: UserAdminDeps, userId: string, update: UserUpda
   return { ...update, email, phone, role, bannedUntil: ban, passwordHash }
 }
 
-/** The address of an update where it differs from the user's. */
-const newEmail = (user: User, { email }: UserUpdate) => (email && email !== user.email ? email : undefined)
-const newPhone = (user: User, { phone }: UserUpdate) => (phone && phone !== user.phone ? phone : undefined)
-const changesAddress = (user: User, update: UserUpdate) => Boolean(newEmail(user, update) || newPhone(user, update))
-
-/** Takes an address that the admin confirms from an account that never proved it. */
-async function displaceHolders(
-  deps: UserAdminDeps,
-  trx: Transaction<DB>,
-  log: AuditLog,
-  actor: Actor,
-  user: User,
-  update: CheckedUpdate,
-): Promise<void> {
-  const email = update.emailConfirm && newEmail(user, update)
-  const phone = update.phoneConfirm && newPhone(user, update)
-  if (email) await displaceHolder(deps, trx, log, user, { channel: 'email', value: email }, actor)
-  if (phone) await displaceHolder(deps, trx, log, user, { channel: 'phone', value: phone }, actor)
-}
+const addressesOf = (user: User, { email, phone, emailConfirm, phoneConfirm }: UserUpdate): AddressUpdate[] => [
+  { channel: 'email', value: email === user.email ? undefined : email, isConfirmed: emailConfirm === true },
+  { channel: 'phone', value: phone === user.phone ? undefined : phone, isConfirmed: phoneConfirm === true },
+]
 
 /**
  * Treats an admin's confirmation as the first proof of the account's address. An identity whose provider has not verified the
@@ -151,7 +135,7 @@ async function endUnprovenEntries(
   const isProven = (user.email_confirmed_at && !user.email_assumed) || (user.phone_confirmed_at && !user.phone_assumed)
   const isAssumed = user.email_assumed || user.phone_assumed
   if (isProven || !(isPending(user) || isAssumed)) return
-  const hadProvider = await deleteProviderIdentities(trx, user.id, newEmail(user, update) ?? user.email)
+  const hadProvider = await deleteProviderIdentities(trx, user.id, update.email ?? user.email)
   if (!hadProvider && !isAssumed) return
   await endEntries(trx, user.id)
   if (isAssumed) await stripAssumed(trx, user, update, now)
@@ -175,51 +159,51 @@ async function stripAssumed(trx: Transaction<DB>, user: LockedAccount, update: C
   if (update.passwordHash) await changeUser(trx, id, { email_assumed: false, phone_assumed: false }, now)
 }
 
-async function changeRow(trx: Transaction<DB>, user: User, update: CheckedUpdate, now: Date): Promise<void> {
-  const email = newEmail(user, update)
-  const phone = newPhone(user, update)
-  if (email) await refuseTakenEmail(trx, email, user.aud, user.id)
-  if (phone) await refuseTakenPhone(trx, phone, user.aud, user.id)
-  const changes: UserChanges = {}
-  if (update.role) changes.role = update.role
-  if (update.emailConfirm && (email ?? user.email))
-    Object.assign(changes, { email_confirmed_at: now, email_assumed: false })
-  if (update.phoneConfirm && (phone ?? user.phone))
-    Object.assign(changes, { phone_confirmed_at: now, phone_assumed: false })
-  // Ends the user's own pending change: its tokens belong to the old address. A new address inherits no proof.
-  if (email) Object.assign(changes, { email, email_vouched: true, ...NO_EMAIL_CHANGE })
-  if (phone) Object.assign(changes, { phone, phone_vouched: true, ...NO_PHONE_CHANGE })
-  if (changes.email_confirmed_at || changes.phone_confirmed_at) changes.is_anonymous = false
-  if (update.bannedUntil !== undefined) changes.banned_until = update.bannedUntil
+async function changeRow(
+  trx: Transaction<DB>,
+  user: User,
+  { role, bannedUntil }: CheckedUpdate,
+  addresses: AddressUpdate[],
+  now: Date,
+): Promise<void> {
+  const changes: UserChanges = {
+    ...(role && { role }),
+    ...(bannedUntil !== undefined && { banned_until: bannedUntil }),
+  }
+  for (const { channel, value, isConfirmed } of addresses) {
+    if (value) await (channel === 'email' ? refuseTakenEmail : refuseTakenPhone)(trx, value, user.aud, user.id)
+    if (isConfirmed && (value ?? user[channel])) {
+      Object.assign(changes, { [`${channel}_confirmed_at`]: now, [`${channel}_assumed`]: false, is_anonymous: false })
+    }
+    // Ends the user's own pending change: its tokens belong to the old address. A new address inherits no proof.
+    if (value) Object.assign(changes, { [channel]: value, [`${channel}_vouched`]: true, ...NO_CHANGE[channel] })
+  }
   await changeUser(trx, user.id, changes, now).catch(refuseTakenAddress)
 }
 
-const NO_EMAIL_CHANGE = { email_change: null, email_change_sent_at: null, email_change_confirm_status: 0 }
-const NO_PHONE_CHANGE = { phone_change: null, phone_change_sent_at: null }
+const NO_CHANGE = {
+  email: { email_change: null, email_change_sent_at: null, email_change_confirm_status: 0 },
+  phone: { phone_change: null, phone_change_sent_at: null },
+}
 
 /** Moves the identity to the new address, which is not verified by the old address's proof. */
 async function changeIdentities(
   deps: UserAdminDeps,
   trx: Transaction<DB>,
   user: User,
-  update: CheckedUpdate,
+  addresses: AddressUpdate[],
   now: Date,
-) {
-  const { id: userId } = user
-  const identity = { userId, providerId: userId, now }
-  const email = newEmail(user, update)
-  if (email) {
-    const data = { sub: userId, email, email_verified: update.emailConfirm === true }
-    await putAddressIdentity(trx, { ...identity, id: deps.newId(), provider: 'email', data })
-  } else if (user.email && update.emailConfirm) {
-    await setIdentityEmailVerified(trx, userId, user.email, now)
-  }
-  const phone = newPhone(user, update)
-  if (phone) {
-    const data = { sub: userId, phone, phone_verified: update.phoneConfirm === true }
-    await putAddressIdentity(trx, { ...identity, id: deps.newId(), provider: 'phone', data })
-  } else if (user.phone && update.phoneConfirm) {
-    await setIdentityPhoneVerified(trx, userId, user.phone, now)
+): Promise<void> {
+  for (const { channel, value, isConfirmed } of addresses) {
+    const current = user[channel]
+    if (value) {
+      const data = { sub: user.id, [channel]: value, [`${channel}_verified`]: isConfirmed }
+      const identity = { id: deps.newId(), userId: user.id, provider: channel, providerId: user.id, data, now }
+      await putAddressIdentity(trx, identity)
+    } else if (current && isConfirmed) {
+      const setVerified = channel === 'email' ? setIdentityEmailVerified : setIdentityPhoneVerified
+      await setVerified(trx, user.id, current, now)
+    }
   }
 }
 

@@ -6,7 +6,8 @@ import { findNamedUser, OPERATOR, onUsers, USER_OPERAND } from './command-line.t
 import { createUser } from './create-user.ts'
 import { deleteUser } from './delete-user.ts'
 import { readPassword } from './read-password.ts'
-import { type UserUpdate, updateUser } from './update-user.ts'
+import { updateUser } from './update-user.ts'
+import type { UserUpdate } from './user-fields.ts'
 
 const PASSWORD_STDIN = { meaning: 'read the password from the first line of standard input' }
 

@@ -13,6 +13,13 @@ import { UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 
+interface FactorUpdate {
+  userId: string
+  factorId: string
+  friendlyName: string | undefined
+  phone: string | undefined
+}
+
 export const listUserFactors = ({ factors }: Pick<User, 'factors'>): FactorBody[] => (factors ?? []).map(toFactorBody)
 
 /** Removes a factor or the recovery codes, proven or not. Throws validation_failed or mfa_factor_not_found, both 404. */
@@ -33,14 +40,12 @@ export function updateUserFactor(
   deps: Deps,
   log: AuditLog,
   actor: Actor,
-  userId: string,
-  factorId: string,
-  asked: { friendlyName: string | undefined; phone: string | undefined },
+  { userId, factorId, friendlyName = '', ...asked }: FactorUpdate,
 ): Promise<FactorBody> {
-  const { friendlyName = '' } = asked
   requireShortName(friendlyName)
   const phone = asked.phone ? parsePhone(asked.phone) : undefined
-  return withFactor(deps, userId, factorId, async (trx, _user, factor) => {
+  return withUser(deps, userId, factorId, async (trx, user, id) => {
+    const factor = await requireRow(trx, user.id, id)
     const changes: FactorChanges = {}
     if (friendlyName) changes.friendly_name = friendlyName
     if (phone && factor.factor_type === 'phone') changes.phone = phone
@@ -65,28 +70,16 @@ function requireFree(factors: Factor[], changed: Factor, { friendly_name: name, 
 }
 
 /** Excludes recovery codes, which are no row of factors. */
-function withFactor<Result>(
-  deps: Deps,
-  userId: string,
-  factorId: string,
-  work: (trx: Transaction<DB>, user: User, factor: Factor) => Promise<Result>,
-): Promise<Result> {
-  return withUser(deps, userId, factorId, async (trx, user, id) => work(trx, user, await requireRow(trx, userId, id)))
-}
-
 async function requireRow(trx: Transaction<DB>, userId: string, id: string): Promise<Factor> {
   const factor = (await listFactors(trx, userId)).find((row) => row.id === id)
   if (!factor) throw apiError('mfa_factor_not_found')
   return factor
 }
 
+type Work = (trx: Transaction<DB>, user: User, factorId: string) => Promise<FactorBody>
+
 /** Runs `work` with the user locked and the id in the stored case. */
-function withUser<Result>(
-  { db }: Deps,
-  userId: string,
-  factorId: string,
-  work: (trx: Transaction<DB>, user: User, id: string) => Promise<Result>,
-): Promise<Result> {
+function withUser({ db }: Deps, userId: string, factorId: string, work: Work): Promise<FactorBody> {
   if (!UUID.test(factorId)) {
     throw apiError('validation_failed', { status: 404, message: 'factor_id must be an UUID' })
   }

@@ -4,7 +4,7 @@ import { FreeForm } from '../../core/users/metadata.ts'
 const Field = Type.String()
 
 /** Fields of a new or changed user in an admin's request. */
-export const UserFields = {
+export const UserFields = Type.Object({
   role: Type.Optional(Field),
   email: Type.Optional(Field),
   phone: Type.Optional(Type.String({ description: 'E.164, with or without the leading +.' })),
@@ -24,12 +24,13 @@ export const UserFields = {
   ban_duration: Type.Optional(
     Type.String({ description: 'From now on: units ns, us, ms, s, m, h (`24h`, `1h30m`); `none` lifts a ban.' }),
   ),
-}
+})
 
-const Fields = Type.Object(UserFields)
+/** An admin's changes to a user; absent or "" means unchanged, but "" as a password is refused as weak. */
+export type UserUpdate = Partial<ReturnType<typeof readUserFields>>
 
 /** Renames the fields for the flows. */
-export const readUserFields = (body: Static<typeof Fields>) => ({
+export const readUserFields = (body: Static<typeof UserFields>) => ({
   role: body.role,
   email: body.email,
   phone: body.phone,

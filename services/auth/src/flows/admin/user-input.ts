@@ -1,4 +1,3 @@
-import { MAX_PASSWORD_BYTES } from '../../core/passwords/password-rules.ts'
 import { apiError } from '../../errors.ts'
 
 /** Bound on roles and audiences, which are in every token. */
@@ -9,12 +8,6 @@ export function parseName(field: 'role' | 'aud', name: string | undefined): stri
   if (!name) return undefined
   if (Buffer.byteLength(name) <= MAX_NAME_BYTES) return name
   throw apiError('validation_failed', { message: `${field} cannot be longer than ${MAX_NAME_BYTES} bytes` })
-}
-
-/** Bounds the work of hashing, not the strength. */
-export function refuseOversizedPassword(password: string): void {
-  if (Buffer.byteLength(password) <= MAX_PASSWORD_BYTES) return
-  throw apiError('validation_failed', { message: `Password cannot be longer than ${MAX_PASSWORD_BYTES} bytes` })
 }
 
 /** The longest e-mail address there is. */

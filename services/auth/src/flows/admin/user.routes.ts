@@ -39,7 +39,7 @@ export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
       description: 'A new password ends all sessions. Metadata is merged at the top level; null removes a key.',
       security,
       params,
-      body: Type.Object(UserFields),
+      body: UserFields,
       response: { 200: UserShape, ...errorResponses(400, 401, 403, 404, 413, 422) },
     },
     handler: async (request) => {

@@ -1,10 +1,10 @@
 import { CommandFailure, command, printResult, UsageError } from '@services/common/cli'
 import { parseEmail } from '../../adapters/mail/email-address.ts'
-import { ALL_KINDS } from '../../adapters/mail/kinds.ts'
+import { ALL_KINDS, isMailKind } from '../../adapters/mail/kinds.ts'
 import { openMailTemplates } from '../../adapters/mail/mail-templates.ts'
+import { SAMPLE_VARIABLES } from '../../adapters/mail/sample-variables.ts'
 import { hasMailServer } from '../../adapters/mail/smtp.ts'
 import { startUp } from '../../start.ts'
-import { mailKindNamed, previewMail } from './preview-mail.ts'
 import { testMail } from './test-mail.ts'
 
 export const mailPreview = command({
@@ -18,8 +18,8 @@ export const mailPreview = command({
   },
   details: `Kinds: ${ALL_KINDS.join(', ')}`,
   run: async ({ options, operands: [name = ''], json }) => {
-    const kind = mailKindNamed(name)
-    if (!kind) throw new UsageError(`there is no mail "${name}", only ${ALL_KINDS.join(', ')}`)
+    const kind = name.toLowerCase().replaceAll('-', '_')
+    if (!isMailKind(kind)) throw new UsageError(`there is no mail "${name}", only ${ALL_KINDS.join(', ')}`)
     if (options.html && options.text) throw new UsageError('takes either --html or --text')
     const { config, log } = startUp({ toStderr: true })
     const locale = options.locale?.toLowerCase()
@@ -28,7 +28,7 @@ export const mailPreview = command({
       throw new UsageError(`--locale must be one of AUTH_MAILER_LOCALES, which are ${locales.join(', ')}`)
     }
     const templates = openMailTemplates({ config, log, now: () => new Date() })
-    const { subject, html, text } = await previewMail(templates, kind, locale)
+    const { subject, html, text } = await templates.render(kind, locale, SAMPLE_VARIABLES[kind])
     const whole = `Subject: ${subject}\n\n${text}\n${html}`
     printResult(json, { subject, html, text }, options.html ? html : options.text ? text : whole)
   },

@@ -2,7 +2,6 @@ import { ApiError } from '@services/common/errors'
 import type { Kysely, Transaction } from 'kysely'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
 import { hasLiveToken } from '../../core/one-time-tokens/one-time-tokens.store.ts'
-import type { Address } from '../../core/users/address.ts'
 import { CHANGE_PURPOSES } from '../../core/users/end-tokens.ts'
 import { releaseAddress } from '../../core/users/unproven-holder.store.ts'
 import { findUserByAddress, type LockedAccount, lockAndReadUser, type User } from '../../core/users/users.store.ts'
@@ -46,17 +45,12 @@ export async function sendAgain(deps: Deps, log: AuditLog, request: MessageReque
 }
 
 /** The address of a pending change, which is not the one in the request. */
-async function pendingAddress(
-  { now }: Pick<Deps, 'now'>,
-  db: Kysely<DB>,
-  user: User,
-  { type }: MessageRequest,
-): Promise<Address | undefined> {
+async function pendingAddress({ now }: Deps, db: Kysely<DB>, user: User, { type }: MessageRequest) {
   if (type !== 'email_change' && type !== 'phone_change') return undefined
   const value = user[type]
   // Any caller may request this, so an expired change stays expired: only its user can request it anew.
   if (!value || !(await hasLiveToken(db, user.id, CHANGE_PURPOSES[type], now()))) return undefined
-  return { channel: type === 'email_change' ? 'email' : 'phone', value }
+  return { channel: type === 'email_change' ? 'email' : 'phone', value } as const
 }
 
 type Sender = (

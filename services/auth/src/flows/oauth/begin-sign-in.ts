@@ -8,35 +8,14 @@
 // begun                 | used, by one callback of the same browser within its lifetime
 // begun                 | expired
 import { seal, unseal } from '@services/common/sealed'
-import type { Linking } from '../../core/identities/link-identity.ts'
-import type { Pkce } from '../../core/one-time-tokens/pkce.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { insertFlowState, isBegun } from './flow-states.store.ts'
+import { type FlowState, insertFlowState, isBegun } from './flow-states.store.ts'
 
-export interface SignInOrder {
-  /** Name given by the application. */
-  provider: string
+export interface SignInOrder extends Omit<FlowState, 'id' | 'sealed'> {
   scopes: string
   /** Parameters passed on to the provider. */
   parameters: Readonly<Record<string, string>>
-  redirectTo: string
-  audience: string
-  pkce: Pkce | undefined
-  inviteTokenHash: Buffer | null
-  linking: Linking | null
-}
-
-export interface BegunSignIn {
-  /** `state` sent to the provider. */
-  id: string
-  /** Address of the provider's page. */
-  url: string
-  lifetimeSeconds: number
-  /** Whether browsers return by https. */
-  isSecure: boolean
-  /** Whether the provider's page posts its answer. */
-  isPosted: boolean
 }
 
 /** An order sealed into an address to begin. */
@@ -55,14 +34,10 @@ interface Beginning {
 }
 
 /** Stores the attempt. The caller sets its cookie. */
-export async function beginSignIn(
-  deps: Deps,
-  order: SignInOrder,
-  { id: givenId, countRequest }: Beginning,
-): Promise<BegunSignIn> {
+export async function beginSignIn(deps: Deps, order: SignInOrder, { id: given, countRequest }: Beginning) {
   const { client, name } = deps.providers.find(order.provider)
-  const id = givenId ?? deps.newId()
-  if (givenId && (await isBegun(deps.db, id))) throw openedBefore()
+  const id = given ?? deps.newId()
+  if (given && (await isBegun(deps.db, id))) throw openedBefore()
   if (client.asksFirst) await countRequest()
   const { scopes, parameters } = order
   const { url, secrets } = await client.begin({ state: id, scopes, parameters, random: deps.random })

@@ -2,13 +2,16 @@
 // code or an error; while the attempt is unknown, that is the site itself (contract/auth-external.md 2.3).
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inDocument } from '@services/common/documented'
+import type { ApiError } from '@services/common/errors'
 import { unseal } from '@services/common/sealed'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { primaryEmail } from '../../adapters/providers/clean-account.ts'
-import type { SignInSecrets } from '../../adapters/providers/sign-in-client.ts'
+import { fitsAddress } from '../../adapters/providers/far-side.ts'
+import type { SignedIn, SignInSecrets } from '../../adapters/providers/sign-in-client.ts'
 import { recordSignIn } from '../../core/audit/sign-in-attempt.ts'
-import { withQuery } from '../../core/redirects/redirect-url.ts'
+import { ERROR_NAMES, sessionParameters } from '../../core/redirects/redirect-parameters.ts'
+import { withFragment, withQuery } from '../../core/redirects/redirect-url.ts'
 import { UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
@@ -20,7 +23,6 @@ import { isProven, provePage, type ShownPage } from '../../http/page-cookie.ts'
 import { isPrefetch } from '../../http/prefetch.ts'
 import { errorResponses, HtmlPage, Redirect } from '../../http/shapes.ts'
 import { type AddressToBegin, beginSignIn, isReachedByTls, readAddressToBegin } from './begin-sign-in.ts'
-import { errorParameters, failedRedirect, signedInRedirect, tokensForAddress } from './callback-redirect.ts'
 import { finishSignIn } from './finish-sign-in.ts'
 import { type FlowState, takeFlowState } from './flow-states.store.ts'
 import { linkingPage } from './linking-page.ts'
@@ -150,7 +152,7 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
         const facts = { provider: provider.name, accessTokenLength: signedIn.accessToken.length }
         request.log.warn(facts, "provider's token left out of the redirect: too long for an address; PKCE returns it")
       }
-      return signedInRedirect(target, finished.session, { provider: provider.name, tokens })
+      return withFragment(target, { ...sessionParameters(finished.session), provider: provider.name, ...tokens })
     })
   }
 
@@ -217,3 +219,22 @@ const begunElsewhere = () =>
     message: 'This sign-in was begun in another browser',
     cause: new Error('the browser brought no cookie of this attempt'),
   })
+
+/** Codes that refuse the account itself: access_denied, whatever their status (contract/auth-external.md 2.3). */
+const DENIED = ['signup_disabled', 'user_banned', 'provider_email_needs_verification']
+
+const errorParameters = ({ code, status, message }: ApiError): Record<string, string> => ({
+  error: DENIED.includes(code) ? 'access_denied' : (ERROR_NAMES[status] ?? 'server_error'),
+  error_code: code,
+  error_description: message,
+})
+
+/** Adds the error to the query, for servers, and to the fragment, for browsers. */
+const failedRedirect = (target: string, parameters: Record<string, string>): string =>
+  withFragment(withQuery(target, parameters), parameters)
+
+/** The provider's tokens that fit an address. An exchanged code returns longer ones too. */
+const tokensForAddress = ({ accessToken, refreshToken }: Pick<SignedIn, 'accessToken' | 'refreshToken'>) => ({
+  ...(fitsAddress(accessToken) && { provider_token: accessToken }),
+  ...(refreshToken && fitsAddress(refreshToken) && { provider_refresh_token: refreshToken }),
+})

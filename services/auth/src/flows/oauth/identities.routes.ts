@@ -39,10 +39,7 @@ export const ownIdentitiesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       requestHeaders: ['X-JWT-AUD'],
       response: {
         200: Type.Object({
-          url: Type.String({
-            description:
-              "With skip_http_redirect=true. A page for the user's browser, whose button goes to the provider.",
-          }),
+          url: Type.String({ description: 'With skip_http_redirect=true: page whose button leads to the provider.' }),
         }),
         302: Redirect,
         ...errorResponses(400, 401, 403, 404, 429),

@@ -19,10 +19,8 @@ interface LinkingRequest {
  * Renders the page before an account at a provider is linked. No cookie identifies the script that requested it, so a stranger
  * may have sent the address: nothing is linked until the reader has seen which account gets the identity.
  */
-export async function linkingPage(
-  deps: Deps,
-  { provider, userId, fields, acceptLanguage }: LinkingRequest,
-): Promise<string> {
+export async function linkingPage(deps: Deps, request: LinkingRequest): Promise<string> {
+  const { provider, userId, fields, acceptLanguage } = request
   const found = await findUserById(deps.db, userId)
   if (!found) throw apiError('user_not_found', { status: 422, message: 'Linking target user not found' })
   const { mail, siteUrl } = deps.config

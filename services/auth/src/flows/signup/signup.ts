@@ -2,7 +2,6 @@
 // exists, except with autoconfirm, where the specification demands an error. Tests: here, test/contract/sign-up.test.ts,
 // test/registered-first.test.ts. Read next: ../verify/verify.ts.
 import { createHmac, type KeyObject } from 'node:crypto'
-import type { Transaction } from 'kysely'
 import type { SmsChannel } from '../../adapters/sms/gateway.ts'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
 import {
@@ -17,14 +16,16 @@ import type { Pkce } from '../../core/one-time-tokens/pkce.ts'
 import type { SessionBody } from '../../core/sessions/session-shape.ts'
 import { type Client, startSession } from '../../core/sessions/start-session.ts'
 import type { Address } from '../../core/users/address.ts'
+import { blankUser } from '../../core/users/blank-user.ts'
 import { claimOf, noteClaim } from '../../core/users/claims.ts'
 import { requireModestMetadata } from '../../core/users/metadata.ts'
-import { findUserById, type LockedAccount, lockAndReadUser, type User } from '../../core/users/users.store.ts'
+import { withoutFacts } from '../../core/users/proven-addresses.ts'
+import { findUserById, insertUser, lockAndReadUser, type User } from '../../core/users/users.store.ts'
 import { sendConfirmation } from '../../core/verification-messages/confirmation.ts'
 import type { MailContext } from '../../core/verification-messages/link-mail.ts'
 import { withMessagesCounted } from '../../core/verification-messages/message-budget.ts'
 import { gapKeyOf, withinGaps } from '../../core/verification-messages/send-gap.ts'
-import type { DB, Metadata } from '../../db/tables.ts'
+import type { Metadata } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { countSignUp } from '../../metrics.ts'
@@ -83,12 +84,9 @@ async function signUpUnconfirmed(deps: Deps, log: AuditLog, account: Account, in
   const work = () =>
     deps.db.transaction().execute(async (trx) => {
       const holderId = await insertAccount(deps, trx, withClaim(account, await noteClaim(trx, claim)))
-      const holder = await lockHolder(trx, holderId)
-      const { isPending } = await sendConfirmation(deps, trx, holder, {
-        ...input,
-        isClaim: true,
-        choosesPassword: true,
-      })
+      const holder = (await lockAndReadUser(trx, holderId)) ?? refuseVanishedAccount()
+      const request = { ...input, isClaim: true, choosesPassword: true }
+      const { isPending } = await sendConfirmation(deps, trx, holder, request)
       const action = isPending ? 'user_confirmation_requested' : 'user_repeated_signup'
       await audit(deps, trx, log, { action, actor: holder, traits: { provider: address.channel } })
       return holderId === user.id
@@ -103,12 +101,27 @@ async function signUpUnconfirmed(deps: Deps, log: AuditLog, account: Account, in
 
 const gapKind = ({ channel }: Address) => (channel === 'email' ? 'confirmation' : 'sms')
 
-const lockHolder = async (trx: Transaction<DB>, id: string): Promise<LockedAccount> =>
-  (await lockAndReadUser(trx, id)) ?? refuseVanishedAccount()
-
 /** One salt per address: repeated sign-ups with one password give one hash. Only the key's owner can derive it. */
 const saltOf = (codeKey: KeyObject, { address: { channel, value } }: SignupInput): Buffer =>
   createHmac('sha256', codeKey).update(`sign-up\0${channel}\0${value}`).digest().subarray(0, SALT_BYTES)
 
 /** RFC 9106 3.1. */
 const SALT_BYTES = 16
+
+/** Signs a new user without an address in; they can add one later. The caller has checked that anonymous users are enabled. */
+export async function signUpAnonymously(
+  deps: Deps,
+  { data, audience, client }: Pick<SignupInput, 'data' | 'audience' | 'client'>,
+): Promise<SessionBody> {
+  if (deps.config.signup.disabled) throw apiError('signup_disabled')
+  requireModestMetadata(data)
+  const blank = blankUser(deps.newId(), audience, deps.config.jwt.defaultRole, deps.now())
+  const user = { ...blank, is_anonymous: true, user_metadata: withoutFacts(data) }
+  const session = await deps.db.transaction().execute(async (trx) => {
+    const { identities: _none, confirmed_at: _generated, ...row } = user
+    await insertUser(trx, { ...row, password_hash: null })
+    return startSession(deps, trx, user, 'anonymous', client)
+  })
+  countSignUp('anonymous')
+  return session
+}

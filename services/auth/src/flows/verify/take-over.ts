@@ -39,13 +39,7 @@ export async function takeOver(
   return userId
 }
 
-async function moveToNewAccount(
-  deps: Deps,
-  trx: Transaction<DB>,
-  log: AuditLog,
-  holder: LockedUser,
-  address: Address,
-): Promise<string> {
+async function moveToNewAccount(deps: Deps, trx: Transaction<DB>, log: AuditLog, holder: LockedUser, address: Address) {
   if (deps.config.signup.disabled) throw apiError('signup_disabled')
   const before = (await findUserById(trx, holder.id)) as User
   const action = await displace(trx, before, address, deps.now())
