@@ -4,7 +4,6 @@ import { findPasswordHash, type User } from '../../core/users/users.store.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 
-/** Refuses a password that is empty, weak or too long. */
 export async function requireFitPassword(
   deps: Deps,
   password: string,

@@ -17,7 +17,6 @@ const OwnSessionShape = Type.Object(
   { title: 'OwnSessionInfo' },
 )
 
-/** GET /user/sessions and DELETE of one; in the scope of requireUser. */
 export const ownSessionsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   app.route({
     method: 'GET',

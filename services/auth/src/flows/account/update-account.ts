@@ -104,7 +104,6 @@ export async function updateAccount(
   })
 }
 
-/** Lists the requested changes that need more than a live session. */
 function actsOf({ password, email, phone, appMetadata }: AccountChanges): ActName[] {
   const asked: Partial<Record<ActName, boolean>> = {
     'new password': password !== undefined,

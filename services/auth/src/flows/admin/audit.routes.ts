@@ -22,7 +22,6 @@ const AuditEntryShape = Type.Object(
   { title: 'AuditEntry' },
 )
 
-/** GET /admin/audit; in the scope of requireAdmin. */
 export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps: { db } }) => {
   app.route({
     method: 'GET',
@@ -53,7 +52,6 @@ export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
   })
 }
 
-/** Returns undefined for the whole log. Throws validation_failed. */
 function parseSearch(query: string | undefined): AuditSearch | undefined {
   if (!query) return undefined
   const [, scope, text = ''] = /^(author|action|type):(.*)$/s.exec(query) ?? []

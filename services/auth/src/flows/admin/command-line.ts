@@ -17,7 +17,6 @@ import { NIL_UUID, UUID } from '../../db/uuid.ts'
 import { onDatabase } from '../../on-database.ts'
 import type { UserAdminDeps } from './create-user.ts'
 
-/** Actor of commands in the audit log. */
 export const OPERATOR: Actor = { id: NIL_UUID, email: 'cli', phone: null, user_metadata: {} }
 
 export const USER_OPERAND =
@@ -43,7 +42,6 @@ export async function onUsers(work: (deps: UserAdminDeps, log: Logger) => Promis
   })
 }
 
-/** Finds the user of an operand. Throws CommandFailure when there is none, validation_failed for a malformed operand. */
 export async function findNamedUser({ db, config }: UserAdminDeps, name: string): Promise<User> {
   const user = await findByName(db, config, name)
   if (user) return user

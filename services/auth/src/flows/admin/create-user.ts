@@ -24,7 +24,6 @@ import { bannedUntil } from './ban-duration.ts'
 import type { UserUpdate } from './user-fields.ts'
 import { parseName } from './user-input.ts'
 
-/** Dependencies of the flows that commands share with the API. */
 export type UserAdminDeps = Pick<Deps, 'config' | 'db' | 'leakedPasswords' | 'newId' | 'newRowId' | 'now' | 'passwords'>
 
 /** An admin's description of a new user; "" is the same as absent, except in `password`. */
@@ -92,7 +91,6 @@ async function checkNewUser(deps: UserAdminDeps, input: NewUser): Promise<{ user
   return { user, passwordHash }
 }
 
-/** Returns the id of the account that a confirmed address will be taken from. */
 const displaceable = async (
   db: UserAdminDeps['db'],
   audience: string,
@@ -125,7 +123,6 @@ function checkId(id: string): string {
   throw apiError('validation_failed', { message: 'The id must be a UUID, and not the nil UUID' })
 }
 
-/** A null value removes its key, as in an update. */
 const withoutNulls = (metadata: Metadata): Metadata =>
   Object.fromEntries(Object.entries(metadata).filter(([, value]) => value !== null))
 

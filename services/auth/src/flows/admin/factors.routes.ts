@@ -11,7 +11,6 @@ const security = [{ admin: [] }]
 const url = '/admin/users/:user_id/factors'
 const params = Type.Object({ user_id: Type.String(), factor_id: Type.String() })
 
-/** A user's second factors; in the scope of requireSubject. */
 export const adminFactorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   app.route({
     method: 'GET',

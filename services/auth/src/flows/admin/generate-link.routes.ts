@@ -24,7 +24,6 @@ const GeneratedLink = Type.Object(
   { title: 'GeneratedLink' },
 )
 
-/** POST /admin/generate_link: the link of a mail, for admins who send it themselves. */
 export const generateLinkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { config } = deps
   app.route({

@@ -132,10 +132,7 @@ const MAKERS: Record<GeneratedType, (making: Making) => Promise<Made>> = {
 }
 export const GENERATED_TYPES = Object.keys(MAKERS) as GeneratedType[]
 
-/**
- * Replaces data that was registered before by the admin's, and merges it into data of an earlier admin. Later requests are
- * claims again.
- */
+/** Replaces data that was registered before by the admin's, or merges it into data of an earlier admin. */
 async function claimForAdmin({ deps, trx, order: { data }, passwordHash }: Making, user: LockedAccount) {
   const now = deps.now()
   if (isProven(user) || user.is_email_vouched) {

@@ -46,10 +46,7 @@ export async function inviteUser(
   )
 }
 
-/**
- * Locks the account of an invited address. Data of an earlier registration is dropped; data of an earlier admin is kept and
- * extended. Throws as lockUnproven.
- */
+/** Locks the account of an invited address. Drops data of an earlier registration, extends that of an earlier admin. */
 export async function lockInvited(
   deps: Deps,
   trx: Transaction<DB>,

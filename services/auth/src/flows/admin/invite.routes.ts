@@ -10,7 +10,6 @@ import { mailContextOf } from '../../http/mail-context.ts'
 import { errorResponses, NeededField, RedirectQuery } from '../../http/shapes.ts'
 import { inviteUser } from './invite-user.ts'
 
-/** POST /invite: creates an account for an address and mails the link that opens it. */
 export const inviteRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   app.route({
     method: 'POST',

@@ -81,7 +81,6 @@ export const listUsersRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
   }
 }
 
-/** Returns undefined for the list's default order. Throws validation_failed. */
 function parseSort(sort: string | undefined): Direction | undefined {
   if (!sort) return undefined
   const match = /^created_at(?: (asc|desc))?$/.exec(sort)

@@ -39,7 +39,6 @@ const MessageShape = Type.Object(
 
 const security = [{ admin: [] }]
 
-/** GET /admin/messages and its retry; in the scope of requireAdmin. */
 export const messagesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   app.route({
     method: 'GET',

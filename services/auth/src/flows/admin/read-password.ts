@@ -3,10 +3,7 @@ import { CommandFailure } from '@services/common/cli'
 /** Bound on reading only; the flow refuses passwords that are too long (password-rules.ts). */
 const MAX_LINE_BYTES = 16 * 1024
 
-/**
- * Reads the first line of `input`: arguments are visible in the list of processes and in the shell's history. Throws
- * CommandFailure for an empty line and for one that is not text.
- */
+/** Reads the first line of `input`: arguments would be visible in the list of processes and in the shell's history. */
 export async function readPassword(input: AsyncIterable<Uint8Array>): Promise<string> {
   const password = decode(await readLine(input)).replace(/\r$/, '')
   if (password === '') throw new CommandFailure('there is no password on standard input')

@@ -11,7 +11,6 @@ import { subjectOf } from '../../http/subject.ts'
 const security = [{ admin: [] }]
 const params = Type.Object({ user_id: Type.String() })
 
-/** Sessions of a user: listing and ending them; in the scope of requireSubject. */
 export const adminSessionsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   app.route({
     method: 'GET',

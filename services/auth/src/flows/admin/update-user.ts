@@ -43,7 +43,6 @@ interface CheckedUpdate extends UserUpdate {
   bannedUntil: Date | null | undefined
 }
 
-/** Changes of an update to the address of one channel. */
 interface AddressUpdate {
   channel: Address['channel']
   /** The new address, where it differs from the user's. */

@@ -11,7 +11,6 @@ import type { UserUpdate } from './user-fields.ts'
 
 const PASSWORD_STDIN = { meaning: 'read the password from the first line of standard input' }
 
-/** `users create`: POST /admin/users, without any mail. */
 export const usersCreate = command({
   name: 'users create',
   summary: 'create a user, without sending anything',
@@ -91,7 +90,6 @@ export const usersSetRole = command({
   },
 })
 
-/** `users delete`: cannot be undone, hence --yes. */
 export const usersDelete = command({
   name: 'users delete',
   summary: 'delete a user and all their data',

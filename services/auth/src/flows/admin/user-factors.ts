@@ -35,7 +35,6 @@ export function deleteUserFactor(deps: Deps, log: AuditLog, userId: string, fact
   })
 }
 
-/** Changes name and number; "" leaves either. Only a phone has a number. */
 export function updateUserFactor(
   deps: Deps,
   log: AuditLog,

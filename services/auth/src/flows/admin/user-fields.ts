@@ -3,7 +3,6 @@ import { FreeForm } from '../../core/users/metadata.ts'
 
 const Field = Type.String()
 
-/** Fields of a new or changed user in an admin's request. */
 export const UserFields = Type.Object({
   role: Type.Optional(Field),
   email: Type.Optional(Field),
@@ -29,7 +28,6 @@ export const UserFields = Type.Object({
 /** An admin's changes to a user; absent or "" means unchanged, but "" as a password is refused as weak. */
 export type UserUpdate = Partial<ReturnType<typeof readUserFields>>
 
-/** Renames the fields for the flows. */
 export const readUserFields = (body: Static<typeof UserFields>) => ({
   role: body.role,
   email: body.email,

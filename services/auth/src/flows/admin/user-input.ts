@@ -3,7 +3,6 @@ import { apiError } from '../../errors.ts'
 /** Bound on roles and audiences, which are in every token. */
 const MAX_NAME_BYTES = 255
 
-/** Returns the role or audience unchanged, undefined for none. Throws validation_failed. */
 export function parseName(field: 'role' | 'aud', name: string | undefined): string | undefined {
   if (!name) return undefined
   if (Buffer.byteLength(name) <= MAX_NAME_BYTES) return name
@@ -13,7 +12,6 @@ export function parseName(field: 'role' | 'aud', name: string | undefined): stri
 /** The longest e-mail address there is. */
 const MAX_FILTER_LENGTH = 255
 
-/** Returns undefined for all users. Throws validation_failed. */
 export function parseFilter(filter: string | undefined): string | undefined {
   if (!filter) return undefined
   if (filter.length <= MAX_FILTER_LENGTH && !filter.includes('\0')) return filter

@@ -13,7 +13,6 @@ const url = '/admin/users/:user_id'
 const security = [{ admin: [] }]
 const params = Type.Object({ user_id: Type.String() })
 
-/** GET, PUT and DELETE of one user; in the scope of requireSubject. */
 export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   app.route({
     method: 'GET',

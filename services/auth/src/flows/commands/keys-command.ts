@@ -13,7 +13,6 @@ const ROTATION = `This is the whole value of AUTH_JWT_KEYS, and a secret. To rep
   4. drop the old key once its tokens have expired (AUTH_JWT_EXP)
 `
 
-/** `keys generate`: prints a value for AUTH_JWT_KEYS, in one line. */
 export const keysGenerate = command({
   name: 'keys generate',
   summary: 'make a key that signs access tokens, for AUTH_JWT_KEYS',
@@ -31,7 +30,6 @@ export const keysGenerate = command({
   },
 })
 
-/** Makes a JWK set with one key that signs; its `kid` is the key's thumbprint (RFC 7638) unless given. */
 export async function generateKeySet(alg: (typeof ALGORITHMS)[number], kid?: string) {
   const { privateKey } = await generateKeyPair(alg, { extractable: true, modulusLength: RSA_BITS })
   const material = await exportJWK(privateKey)

@@ -2,7 +2,6 @@ import type { Kysely } from 'kysely'
 import { userJson } from '../../core/users/users.store.ts'
 import type { DB } from '../../db/tables.ts'
 
-/** Returns users after this id, by id, with their hashes and without soft-deleted ones. */
 export const findUsersAfter = (db: Kysely<DB>, id: string, limit: number) =>
   db
     .selectFrom('users')

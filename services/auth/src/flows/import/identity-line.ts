@@ -3,7 +3,6 @@ import type { Metadata } from '../../db/tables.ts'
 import type { IdentityRow } from './import-users.store.ts'
 import { readObject, readText, readTime } from './line-fields.ts'
 
-/** The user whose identities are read. */
 interface Holder {
   id: string
   email: string | null
@@ -16,10 +15,7 @@ interface Holder {
 
 const MAX_IDENTITIES = 50
 
-/**
- * Reads the `identities` of a line. Without that member the user gets those of a sign-up by e-mail or phone, unless
- * `app_metadata.providers` names only other providers.
- */
+/** Reads `identities`; by default those of a sign-up by e-mail or phone, as far as `app_metadata.providers` lists them. */
 export function parseIdentities(json: Record<string, unknown>, holder: Holder, newId: () => string): IdentityRow[] {
   const { identities } = json
   if (identities === undefined || identities === null) return ownIdentities(holder, newId)

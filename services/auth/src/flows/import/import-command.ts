@@ -17,7 +17,6 @@ const PROGRESS_EVERY_MS = 1_000
 /** Long enough for a batch of a thousand users on a busy server. */
 const STATEMENT_WITHIN_MS = 120_000
 
-/** `users import`. Imported users sign in with their old passwords. */
 export const usersImport = command({
   name: 'users import',
   summary: 'import users of another system from JSON lines',

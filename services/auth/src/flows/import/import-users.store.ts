@@ -86,7 +86,6 @@ export interface HeldUser {
   created_at: Date
 }
 
-/** Returns the users with an id or address of one of these. */
 export async function findHolders(db: Kysely<DB>, users: ImportedUser[]): Promise<HeldUser[]> {
   const valuesOf = (column: 'id' | 'email' | 'phone') =>
     users.map(({ user }) => user[column]).filter((value) => value !== null)

@@ -37,7 +37,6 @@ function parseOrNothing(text: string): unknown {
 /** RFC 3339 or PostgreSQL's form (`2024-05-01 12:00:00.123456+00`). The offset is required: without it a time is ambiguous. */
 const TIME = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(\.\d{1,9})?(?:Z|([+-]\d\d):?(\d\d)?)$/i
 
-/** Returns the time in ISO 8601, to the millisecond. */
 export function readTime(json: Json, name: string): string | null {
   const text = readText(json, name)
   if (text === undefined) return null

@@ -6,10 +6,7 @@ export type Line = { number: number; text: string } | { number: number; problem:
 
 const LF = 0x0a
 
-/**
- * Splits bytes into lines and holds one at a time. A line past the bound is skipped and reported. Empty lines, a byte order
- * mark and carriage returns are dropped.
- */
+/** Splits bytes into lines and holds one at a time. Drops empty lines, a byte order mark and carriage returns. */
 export async function* readLines(input: AsyncIterable<Uint8Array>): AsyncGenerator<Line> {
   let number = 1
   let parts: Uint8Array[] = []

@@ -90,7 +90,6 @@ function readEmail(json: Record<string, unknown>): string | null {
   }
 }
 
-/** Returns E.164 without the plus sign, as stored. */
 function readPhone(json: Record<string, unknown>): string | null {
   const phone = readText(json, 'phone')
   if (!phone) return null

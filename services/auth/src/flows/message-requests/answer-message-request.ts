@@ -25,10 +25,7 @@ const ANSWERS: Record<MessageRequest['type'], Answer> = {
   phone_change: sendAgain,
 }
 
-/**
- * The worker's half of POST /otp, /recover and /resend: runs the flow of the request under the settings of the instance that
- * accepted it.
- */
+/** The worker's half of a message request. Applies the settings of the instance that accepted it. */
 export async function answerMessageRequest(deps: Deps, job: QueueJob<MessageRequestJob>): Promise<void> {
   const request = openUnlessLast(deps, job)
   // Already sent by a worker that died after its commit.

@@ -11,7 +11,6 @@ import { clientOf, limitKeyOf, networkOf } from '../../http/client.ts'
 import { mailContextOf } from '../../http/mail-context.ts'
 import { Empty, errorResponses, NeededField, pkceFields, RedirectQuery } from '../../http/shapes.ts'
 
-/** POST /recover: mails a link that signs the owner of the address in, to set a new password. */
 export const recoverRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { config, limits } = deps
   app.route({

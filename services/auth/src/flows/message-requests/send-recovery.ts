@@ -9,10 +9,7 @@ import { takeMailboxTurn } from '../../core/verification-messages/send-gap.ts'
 import type { Deps } from '../../deps.ts'
 import { nobody } from './nobody.ts'
 
-/**
- * The worker's half of POST /recover: sends a link for the account of the address, or does the same work without one. Using the
- * link of an unconfirmed account drops the data it was registered with, which a stranger may have chosen.
- */
+/** The worker's half of POST /recover. On an unconfirmed account the link drops its data: a stranger may have chosen it. */
 export async function sendRecovery(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
   const { address, audience, context, pkce, messageId, isOverCap } = request
   await deps.db.transaction().execute(async (trx) => {

@@ -73,7 +73,6 @@ async function lockExisting(trx: Transaction<DB>, { address, audience }: Message
   return found && lockAndReadUser(trx, found.id)
 }
 
-/** Registers an account without a password, if the request and the settings allow it. */
 async function register(deps: Deps, trx: Transaction<DB>, log: AuditLog, request: MessageRequest, claim: Claim) {
   const { mail, sms, signup } = deps.config
   if (!request.createUser || signup.disabled) return undefined

@@ -22,9 +22,7 @@ export interface ChallengeOrder {
   factorId: string
   /** Delivery of a code to a phone; SMS by default. */
   channel: string | undefined
-  /** Relying party for a security key. */
   webauthn: unknown
-  /** Client IP address. */
   ip: string | null
 }
 

@@ -31,7 +31,6 @@ export const VerifiedShape = Type.Object(
   { title: 'RaisedSession' },
 )
 
-/** Requires a live session of a user who is not anonymous. */
 export function requireFactorUser(request: FastifyRequest): LiveCaller {
   const caller = requireLiveSession(request)
   if (!caller.user.is_anonymous) return caller
@@ -41,7 +40,6 @@ export function requireFactorUser(request: FastifyRequest): LiveCaller {
   })
 }
 
-/** The user's second factors; in the scope of requireUser. */
 export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const ipOf = (request: FastifyRequest) => clientOf(request, deps.config).ip
 

@@ -28,13 +28,11 @@ export interface Verification {
 /** Uses the proof up, with the user locked; resolves to false if another request used it first. */
 type Spend = (trx: Transaction<DB>) => Promise<boolean>
 
-/** A proof and the way to check it. */
 interface Proof {
   /** Resolves to undefined for a wrong proof. */
   check(challenge: Challenge): Promise<Spend | undefined>
   /** Runs a check, counted as an attempt if the proof could be guessed. Resolves to whether it was right. */
   counted(attempt: () => Promise<boolean>): Promise<boolean>
-  /** Message for a wrong proof. */
   refusal: string
 }
 

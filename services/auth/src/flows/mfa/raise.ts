@@ -11,10 +11,7 @@ export interface RaisedSession {
   user: User
 }
 
-/**
- * Raises the session to aal2 and ends the user's lower ones; the previous refresh token stops working. Runs in the transaction
- * that uses the proof up, with user and session locked.
- */
+/** Raises the session to aal2, with user and session locked, and ends lower ones. The previous refresh token stops working. */
 export async function raise(
   { now }: Pick<Deps, 'now'>,
   trx: Transaction<DB>,

@@ -23,7 +23,6 @@ const url = '/factors/recovery-codes'
 const security = [{ user: [] }]
 const tags = ['second factors']
 
-/** Recovery codes, each of which replaces a lost second factor once; in the scope of requireUser. */
 export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const proofOf = (request: FastifyRequest, body: Parameters<typeof givenProof>[2]) =>
     givenProof(request, deps.config, body)

@@ -64,7 +64,6 @@ export async function giveFirstRecoveryCodes(
   return giveRecoveryCodes(deps, trx, { id: deps.newId(), userId: user.id, friendlyName })
 }
 
-/** Makes a set. Throws mfa_verified_factor_exists for a user who has one. */
 export function makeRecoveryCodeSet(
   deps: Deps,
   log: AuditLog,
@@ -87,7 +86,6 @@ export function makeRecoveryCodeSet(
   })
 }
 
-/** Replaces the codes of a set; its id and name stay. */
 export function replaceRecoveryCodeSet(
   deps: Deps,
   log: AuditLog,
@@ -188,7 +186,6 @@ async function giveRecoveryCodes(deps: Deps, trx: Transaction<DB>, set: CodeSet)
   return codes
 }
 
-/** Returns the usual name, numbered if a factor of the user has it. */
 async function freeName(trx: Transaction<DB>, userId: string): Promise<string> {
   const taken = (await listFactors(trx, userId)).map(({ friendly_name: name }) => name)
   const names = [USUAL_NAME, ...taken.map((_, index) => `${USUAL_NAME} ${index + 2}`)]

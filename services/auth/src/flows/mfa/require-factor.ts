@@ -43,7 +43,6 @@ export function requireMayProve(
 export const actsOfProof = ({ status }: Pick<Factor, 'status'>): ActName[] =>
   status === 'verified' ? [] : ['proving a factor for the first time']
 
-/** Throws too_many_enrolled_mfa_factors for a user with the maximum of verified factors. */
 export function requireCapacity({ mfa }: Pick<Config, 'mfa'>, factors: NonNullable<User['factors']> | Factor[]): void {
   const verified = factors.filter(({ status, factor_type: type }) => status === 'verified' && type !== 'recovery_code')
   if (verified.length >= mfa.maxVerified) throw tooManyFactors()

@@ -89,7 +89,6 @@ async function requireOpenChallenge({ db, now }: Deps, factor: Factor, { challen
 
 const addressMismatch = () => apiError('mfa_ip_address_mismatch')
 
-/** Applies a proof, in its transaction. */
 async function complete(
   deps: Deps,
   trx: Transaction<DB>,

@@ -33,7 +33,6 @@ const NOT_PASSED_ON = new Set([
   ...['code_challenge', 'code_challenge_method', 'code_verifier', 'request', 'request_uri'],
 ])
 
-/** GET /authorize: sends the browser to the provider. */
 export const authorizeRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   app.route({
     method: 'GET',
@@ -65,7 +64,6 @@ export const authorizeRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
   })
 }
 
-/** Reads the parts that GET /authorize and GET /user/identities/authorize share. */
 export function readOrder(
   { config }: Pick<Deps, 'config'>,
   request: FastifyRequest,

@@ -18,7 +18,6 @@ export interface SignInOrder extends Omit<FlowState, 'id' | 'sealed'> {
   parameters: Readonly<Record<string, string>>
 }
 
-/** An order sealed into an address to begin. */
 interface Carried extends Omit<SignInOrder, 'inviteTokenHash'> {
   inviteTokenHash: string | null
   /** Id of the attempt, which makes the address work once. */
@@ -27,7 +26,6 @@ interface Carried extends Omit<SignInOrder, 'inviteTokenHash'> {
 }
 
 interface Beginning {
-  /** Id from an address to begin. */
   id?: string
   /** Counts a request of ours to a provider that needs one before the browser is sent. */
   countRequest: () => Promise<void>
@@ -84,7 +82,6 @@ export function addressToBegin(deps: Deps, order: SignInOrder): string {
 export interface AddressToBegin {
   id: string
   order: SignInOrder
-  /** Value of the parameter `begin`. */
   begin: string
 }
 

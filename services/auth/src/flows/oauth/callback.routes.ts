@@ -164,7 +164,6 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     }
   }
 
-  /** Throws oauth_provider_not_supported for a provider disabled meanwhile. */
   function findProvider(name: string) {
     try {
       return deps.providers.find(name)

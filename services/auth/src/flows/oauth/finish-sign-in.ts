@@ -21,10 +21,7 @@ export interface Arrival {
   context: MailContext
 }
 
-/**
- * Signs in a user whom a provider vouched for, with a session or a code to exchange for one. The attempt is used up already
- * (flow-states.store.ts), so a provider's answer is worth one sign-in.
- */
+/** Signs in with the answer of a provider. The attempt is used up already (flow-states.store.ts). */
 export function finishSignIn(deps: Deps, log: AuditLog, arrival: Arrival): Promise<Finished> {
   const { state, provider, signedIn, client, context } = arrival
   const { audience, linking, inviteTokenHash, pkce } = state

@@ -20,7 +20,6 @@ const security = [{ user: [] }]
 const LINKING: ActName[] = ['linking an identity']
 const UNLINKING: ActName[] = ['unlinking an identity']
 
-/** Linking and unlinking accounts at providers; in the scope of requireUser. */
 export const ownIdentitiesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   // After authentication and before all other checks of the request.
   app.addHook('preValidation', async () => {

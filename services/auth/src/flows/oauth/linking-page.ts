@@ -10,7 +10,6 @@ import { buttonPage } from '../../http/button-page.ts'
 interface LinkingRequest {
   provider: string
   userId: string
-  /** Fields of the button's form. */
   fields: { begin: string; page: string }
   acceptLanguage: string | undefined
 }

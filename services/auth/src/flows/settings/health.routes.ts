@@ -6,7 +6,6 @@ import { VERSION } from '../../version.ts'
 /** Name of the reference: its client for Go refuses a server with another one. */
 const NAME = 'GoTrue'
 
-/** GET /health, the client's probe: does not use the database (/health/ready does). */
 export const healthRoute: FastifyPluginAsyncTypebox = async (app) => {
   app.route({
     method: 'GET',

@@ -57,10 +57,7 @@ export const jwksRoutes: FastifyPluginAsyncTypebox<JwksOptions> = async (app, { 
   })
 }
 
-/**
- * Discovery for verifiers, which need `issuer` and `jwks_uri`. This service is no authorization server, so it lists no endpoint
- * of one. The keys are below the external URL: the issuer can be any name.
- */
+/** Lists no endpoint of an authorization server: this is none. The keys are below the external URL; the issuer is any name. */
 function openidConfiguration(keys: SigningKeys, { jwt, server }: JwksOptions['config']) {
   const published = keys.publicJwks.map(({ alg }) => String(alg))
   return {
@@ -72,5 +69,4 @@ function openidConfiguration(keys: SigningKeys, { jwt, server }: JwksOptions['co
   }
 }
 
-/** Claims of access tokens, see core/sessions/access-token.ts. */
 const CLAIMS = ['iss', 'sub', 'aud', 'exp', 'iat', 'jti', 'role', 'email', 'phone', 'session_id', 'aal', 'amr']

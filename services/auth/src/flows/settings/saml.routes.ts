@@ -1,10 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { apiError } from '../../errors.ts'
 
-/**
- * Answers every path below /sso like a server with SAML disabled: it is not implemented. The status is the 404 of all disabled
- * features (contract/auth-sso-saml.md 1).
- */
+/** SAML is not implemented: answers like a server that has it disabled, with 404 (contract/auth-sso-saml.md 1). */
 export const samlRoutes: FastifyPluginAsyncTypebox = async (app) => {
   for (const url of ['/sso', '/sso/*']) {
     app.route({

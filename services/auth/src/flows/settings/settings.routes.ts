@@ -5,12 +5,10 @@ import { EXTERNAL_PROVIDERS } from '../../config/external-providers.ts'
 import type { Config } from '../../config.ts'
 import { errorResponses } from '../../http/shapes.ts'
 
-/** The built-in providers, and the operator's own if enabled. */
 const External = Type.Object(Object.fromEntries(EXTERNAL_PROVIDERS.map((name) => [name, Type.Boolean()])), {
   additionalProperties: Type.Boolean(),
 })
 
-/** GET /settings: the ways to sign up and in that an application can offer. No secrets, no account data. */
 export const settingsRoutes: FastifyPluginAsyncTypebox<{ config: Config; providers: Providers }> = async (
   app,
   { config, providers },

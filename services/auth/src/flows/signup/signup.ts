@@ -37,7 +37,6 @@ export interface SignupInput {
   audience: string
   client: Client
   context: MailContext
-  /** Network of the client, see ../../http/client.ts. */
   network: string
   pkce?: Pkce | undefined
   smsChannel?: SmsChannel | undefined

@@ -22,10 +22,7 @@ export interface IdTokenGrantInput {
   client: Client
 }
 
-/**
- * Signs in with an id_token that the application got from the provider, as native applications do
- * (contract/auth-external.md 2.7). Its account is treated like one from /callback.
- */
+/** Signs in with an id_token that a native application got from the provider (contract/auth-external.md 2.7). */
 export async function signInWithIdToken(deps: Deps, log: AuditLog, input: IdTokenGrantInput): Promise<SessionBody> {
   const { id_token: idToken, access_token: accessToken, nonce, linkingCaller, audience, context, client } = input
   if (!idToken) throw badRequest('id_token required')

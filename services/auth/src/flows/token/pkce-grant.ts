@@ -16,14 +16,10 @@ interface Exchange {
   authCode: string
   codeVerifier: string
   client: Client
-  /** Client address from a trusted proxy. */
   clientAddress: string | undefined
 }
 
-/**
- * Exchanges an auth code and its verifier, which only the application has (RFC 7636 4.6). A wrong verifier leaves the code
- * valid; the right one uses it up.
- */
+/** Exchanges an auth code (RFC 7636 4.6). A wrong verifier leaves the code valid; the right one uses it up. */
 export async function exchangeAuthCode(
   deps: Deps,
   log: AuditLog,

@@ -27,7 +27,6 @@ const GRANTS = ['password', 'refresh_token', 'pkce', 'id_token']
 /** Grants whose token or code already came from a sign-in. */
 const CAPTCHA_EXEMPT = ['refresh_token', 'pkce', 'id_token']
 
-/** POST /token. The grants: one file each, beside this one. */
 export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { config, limits } = deps
 

@@ -33,11 +33,9 @@ import { takeOver } from './take-over.ts'
 export interface Redemption {
   user: LockedUser
   token: TakenToken
-  /** `type` given by the caller. */
   type: string
   /** Hash of the password given with the token. */
   passwordHash: string | undefined
-  /** Accept-Language of the request, for mails about the change. */
   acceptLanguage: string | undefined
 }
 

@@ -54,7 +54,6 @@ async function moveToNewAccount(deps: Deps, trx: Transaction<DB>, log: AuditLog,
 
 const NOTHING = { password_hash: null, data: {} }
 
-/** Removes everything from an account but the proven address. */
 async function stripAccount(trx: Transaction<DB>, userId: string, proven: Address, now: Date): Promise<void> {
   await deleteIdentitiesExcept(trx, userId, proven.channel)
   await endEntries(trx, userId)

@@ -32,17 +32,14 @@ const LinkQuery = Type.Object({
   type: Type.Optional(choiceOf(TYPES_OF_LINKS, { required: true })),
   redirect_to: Type.Optional(Type.String()),
 })
-/** The form of a link's page is posted to the link's own address. */
 const FormQuery = Type.Object({
   token: Type.Optional(Type.String()),
   type: Type.Optional(choiceOf(TYPES_OF_LINKS)),
   redirect_to: Type.Optional(Type.String()),
 })
-/** The first of the two confirmations a change of address needs. */
 const OtherAddressToo = Type.Object({ code: Type.Literal('200'), msg: Type.String() })
 type LinkRequest = FastifyRequest<{ Querystring: Type.Static<typeof LinkQuery> }>
 
-/** A link as it was opened, and the address it leads on to. */
 interface Link {
   token: string
   type: string

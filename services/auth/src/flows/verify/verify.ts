@@ -47,7 +47,6 @@ const PURPOSES: Record<string, readonly TokenPurpose[]> = {
 export const isSameLink = (type: string, other: LinkType): boolean =>
   TYPES_OF_LINKS.includes(type) && PURPOSES[type]?.some((purpose) => PURPOSES[other]?.includes(purpose)) === true
 
-/** `type` of POST /verify. */
 export const TYPES = Object.keys(PURPOSES)
 
 /** `type` of GET /verify: those of mails, and `email` for any of them. */
@@ -56,7 +55,6 @@ export const TYPES_OF_LINKS: readonly string[] = [...LINK_TYPES, 'email']
 export interface VerifyRequest {
   type: string
   client: Client
-  /** Client address from a trusted proxy. */
   clientAddress: string | undefined
   /** New password for a user without one; required from an invited user. */
   password?: string | undefined
@@ -72,7 +70,6 @@ export type VerifyOutcome =
   /** The first of the two addresses of an e-mail change has agreed. */
   | { awaitsOtherAddress: true }
 
-/** Redeems the token of a link (`token` of GET, `token_hash` of POST). */
 export async function verifyLink(
   deps: Deps,
   log: AuditLog,
@@ -203,7 +200,6 @@ function effectiveType(type: string, purpose: TokenPurpose): string {
   return purpose === 'recovery' ? 'magiclink' : 'signup'
 }
 
-/** Types by which a user chooses a password. */
 const TYPES_WITH_PASSWORD = ['signup', 'invite', 'email']
 
 const givenPassword = ({ type, password }: VerifyRequest) => (TYPES_WITH_PASSWORD.includes(type) ? password : undefined)
