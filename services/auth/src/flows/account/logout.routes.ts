@@ -10,8 +10,7 @@ import { apiError } from '../../errors.ts'
 import { callerOf, requireLiveSession } from '../../http/authenticate.ts'
 import { errorResponses } from '../../http/shapes.ts'
 
-type LogoutScope = 'global' | 'local' | 'others'
-const SCOPES: Record<string, LogoutScope> = { '': 'global', global: 'global', local: 'local', others: 'others' }
+const SCOPES = ['global', 'local', 'others'] as const
 
 /** POST /logout. Refresh tokens of the ended sessions stop working at once; issued access tokens stay valid until they expire. */
 export const logoutRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
@@ -27,7 +26,7 @@ export const logoutRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         scope: Type.Optional(
           Type.String({
             description: 'local: this session, others: all but this.',
-            ...inDocument({ enum: ['global', 'local', 'others'], default: 'global' }),
+            ...inDocument({ enum: SCOPES, default: 'global' }),
           }),
         ),
       }),
@@ -37,10 +36,9 @@ export const logoutRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       const { user, hadSession } = callerOf(request)
       // A token made without a session can only end all of them.
       const sessionId = hadSession ? requireLiveSession(request).session.id : ''
-      const scope = hadSession ? parseScope(request.query.scope ?? '') : 'global'
-      if (!scope) {
-        throw apiError('validation_failed', { message: 'Unsupported logout scope' })
-      }
+      const wanted = (hadSession && request.query.scope) || 'global'
+      const scope = SCOPES.find((each) => each === wanted)
+      if (!scope) throw apiError('validation_failed', { message: 'Unsupported logout scope' })
       await deps.db.transaction().execute(async (trx) => {
         await lockUser(trx, user.id)
         if (scope === 'local') await endSession(trx, deps.config.sessions, user.id, sessionId)
@@ -53,5 +51,3 @@ export const logoutRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     },
   })
 }
-
-const parseScope = (scope: string) => (Object.hasOwn(SCOPES, scope) ? SCOPES[scope] : undefined)

@@ -32,9 +32,9 @@ import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { auditInvitation, isProven, lockInvited, lockUnproven } from './invite-user.ts'
 
-export type GeneratedType = 'signup' | 'invite' | 'magiclink' | 'recovery' | 'email_change_current' | 'email_change_new'
+type GeneratedType = 'signup' | 'invite' | 'magiclink' | 'recovery' | 'email_change_current' | 'email_change_new'
 
-export interface LinkOrder {
+interface LinkOrder {
   type: GeneratedType
   email: string
   /** email_change_* only. */

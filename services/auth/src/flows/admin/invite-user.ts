@@ -27,18 +27,15 @@ interface Account {
   data: Metadata
   audience: string
 }
+type Invitation = Account & { context: MailContext }
 
 /** Invites an address that is new or not confirmed yet; the user chooses a password when following the link. */
-export async function inviteUser(
-  deps: Deps,
-  log: AuditLog,
-  admin: Actor,
-  { email, data, audience, context }: Account & { context: MailContext },
-): Promise<User> {
-  requireModestMetadata(data)
+export async function inviteUser(deps: Deps, log: AuditLog, admin: Actor, asked: Invitation): Promise<User> {
+  const { email, context } = asked
+  requireModestMetadata(asked.data)
   return withMessagesCounted(deps, [{ channel: 'email', value: email, share: 'admins' }], () =>
     deps.db.transaction().execute(async (trx) => {
-      const user = await lockInvited(deps, trx, log, admin, { email, data, audience })
+      const user = await lockInvited(deps, trx, log, admin, asked)
       await sendLinkMail(deps, trx, { kind: 'invite', to: email, user, isClaim: true, ...context })
       await auditInvitation(deps, trx, log, admin, user)
       return (await findUserById(trx, user.id)) as User
@@ -76,11 +73,8 @@ async function displaceBanned(deps: Deps, trx: Transaction<DB>, log: AuditLog, a
 }
 
 /** Returns the unconfirmed account of the address or a new one without a password. Throws email_exists for a proven address. */
-export async function lockUnproven(
-  deps: Deps,
-  trx: Transaction<DB>,
-  { email, data, audience }: Account,
-): Promise<LockedAccount> {
+export async function lockUnproven(deps: Deps, trx: Transaction<DB>, asked: Account): Promise<LockedAccount> {
+  const { email, data, audience } = asked
   const account = newAccount(deps, { address: { channel: 'email', value: email }, data: {}, audience }, null)
   // Unlike a sign-up's, an admin's data gets no address added.
   const made = { ...account, user: { ...account.user, user_metadata: data } }

@@ -1,3 +1,5 @@
+// Commands that need no database: keys, admin tokens, mail, redirects. The one rule: results go to standard output, all else to
+// standard error. Tests: test/cli.test.ts, ../../adapters/mail/test-mail.test.ts. Read next: ../../commands.ts.
 import { CommandFailure, command, printResult, UsageError } from '@services/common/cli'
 import { parseEmail } from '../../adapters/mail/email-address.ts'
 import { ALL_KINDS, isMailKind } from '../../adapters/mail/kinds.ts'

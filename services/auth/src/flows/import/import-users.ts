@@ -5,7 +5,7 @@ import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { findHolders, type HeldUser, type ImportedUser, insertUsers } from './import-users.store.ts'
 import { type Line, readLines } from './read-lines.ts'
-import { type LineDefaults, parseUserLine } from './user-line.ts'
+import { parseUserLine } from './user-line.ts'
 
 export interface ImportSummary {
   lines: number
@@ -26,6 +26,11 @@ export interface ImportOptions {
   onProgress: (summary: ImportSummary) => void
 }
 
+interface Run extends ImportOptions {
+  summary: ImportSummary
+  refuse: (line: number, reason: string) => void
+}
+
 /** Bounds of one statement, large enough that the round trip to the server does not matter. */
 const BATCH = { users: 1_000, characters: 4 * 1024 * 1024 }
 
@@ -36,6 +41,7 @@ export async function importUsers(options: ImportOptions, input: AsyncIterable<U
     summary.refused++
     options.onRefused(line, reason)
   }
+  const run: Run = { ...options, summary, refuse }
   let batch: ImportedUser[] = []
   let ids = new Set<string>()
   let characters = 0
@@ -46,7 +52,7 @@ export async function importUsers(options: ImportOptions, input: AsyncIterable<U
     batch = []
     ids = new Set()
     characters = 0
-    running = insertBatch(options, users, summary, refuse).then(() => options.onProgress(summary))
+    running = insertBatch(run, users).then(() => options.onProgress(summary))
     // Awaited before the next one; without a handler until then, a rejection would end the process.
     running.catch(() => {})
   }
@@ -70,34 +76,27 @@ export async function importUsers(options: ImportOptions, input: AsyncIterable<U
 
 function readUser(line: Line, options: ImportOptions): ImportedUser | { problem: string } {
   if ('problem' in line) return line
-  const { newId, audience, role } = options
-  const defaults: LineDefaults = { now: options.now(), newId, audience, role }
   try {
-    return parseUserLine(line.text, line.number, defaults)
+    return parseUserLine(line.text, line.number, { ...options, now: options.now() })
   } catch (error) {
     return { problem: (error as Error).message }
   }
 }
 
 /** Finds a line that the database refuses by halving the batch. */
-async function insertBatch(
-  options: ImportOptions,
-  users: ImportedUser[],
-  summary: ImportSummary,
-  refuse: (line: number, reason: string) => void,
-): Promise<void> {
+async function insertBatch(run: Run, users: ImportedUser[]): Promise<void> {
   if (users.length === 0) return
-  const inserted = await tryInsert(options, users)
+  const inserted = await tryInsert(run, users)
   if (inserted) {
     const others = users.filter(({ user }) => !inserted.has(user.id))
-    summary.imported += inserted.size
-    if (others.length > 0) await explainOthers(options, others, summary, refuse)
+    run.summary.imported += inserted.size
+    if (others.length > 0) await explainOthers(run, others)
   } else if (users.length === 1) {
-    refuse((users[0] as ImportedUser).line, 'cannot be stored by the database')
+    run.refuse((users[0] as ImportedUser).line, 'cannot be stored by the database')
   } else {
     const middle = users.length >> 1
-    await insertBatch(options, users.slice(0, middle), summary, refuse)
-    await insertBatch(options, users.slice(middle), summary, refuse)
+    await insertBatch(run, users.slice(0, middle))
+    await insertBatch(run, users.slice(middle))
   }
 }
 
@@ -120,12 +119,7 @@ async function tryInsert({ db, dryRun }: ImportOptions, users: ImportedUser[]): 
 /** SQLSTATE classes that a row's content can cause: data exceptions, constraints, program limits. */
 const isRefusedByContent = (error: unknown) => /^(22|23|54)/.test(String((error as { code?: unknown }).code ?? ''))
 
-async function explainOthers(
-  { db }: ImportOptions,
-  users: ImportedUser[],
-  summary: ImportSummary,
-  refuse: (line: number, reason: string) => void,
-): Promise<void> {
+async function explainOthers({ db, summary, refuse }: Run, users: ImportedUser[]): Promise<void> {
   const held = await findHolders(db, users)
   const byId = new Map(held.map((user) => [user.id, user]))
   const byEmail = new Map(held.map((user) => [`${user.aud} ${user.email}`, user]))

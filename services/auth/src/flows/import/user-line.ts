@@ -8,7 +8,7 @@ import { parseIdentities } from './identity-line.ts'
 import type { ImportedUser } from './import-users.store.ts'
 import { isGiven, readObject, readText, readTime } from './line-fields.ts'
 
-export interface LineDefaults {
+interface LineDefaults {
   now: Date
   newId: () => string
   audience: string

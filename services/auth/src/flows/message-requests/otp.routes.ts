@@ -57,7 +57,7 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
     const { data = {}, create_user: createUser = true } = body
     const pkce = parsePkce(body)
     const address = oneAddress(body)
-    const channel = parseChannel(config.sms, body.channel)
+    const smsChannel = parseChannel(config.sms, body.channel)
     requireModestMetadata(data)
     const asked = {
       type: 'sign_in',
@@ -68,7 +68,7 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
       clientAddress: limitKeyOf(request, config),
       pkce,
       network: networkOf(request, config),
-      smsChannel: channel,
+      smsChannel,
       createUser,
       data,
     } as const

@@ -49,13 +49,8 @@ export async function sendSignIn(deps: Deps, log: AuditLog, request: MessageRequ
   if (isNew) countSignUp('otp')
 }
 
-async function sendToConfirmed(
-  deps: Deps,
-  trx: Transaction<DB>,
-  log: AuditLog,
-  user: User,
-  { address, context, pkce, smsChannel = 'sms', messageId, isOverCap }: MessageRequest,
-): Promise<void> {
+async function sendToConfirmed(deps: Deps, trx: Transaction<DB>, log: AuditLog, user: User, request: MessageRequest) {
+  const { address, context, pkce, smsChannel = 'sms', messageId, isOverCap } = request
   const message = { user, to: address.value, messageId }
   if (address.channel === 'email') {
     await audit(deps, trx, log, { action: 'user_recovery_requested', actor: user })

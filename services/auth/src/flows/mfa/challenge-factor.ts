@@ -1,3 +1,4 @@
+import { type Static, Type } from 'typebox'
 import { parseChannel } from '../../adapters/sms/parse-channel.ts'
 import { smsText } from '../../adapters/sms/sms-text.ts'
 import { testCodeOf } from '../../adapters/sms/test-numbers.ts'
@@ -14,7 +15,6 @@ import type { LiveCaller } from '../../core/sessions/caller.ts'
 import { withLockedCaller } from '../../core/sessions/locked-caller.ts'
 import { withMessagesCounted } from '../../core/verification-messages/message-budget.ts'
 import { withinGaps } from '../../core/verification-messages/send-gap.ts'
-import type { FactorType } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { requireEnabled, requireFactor, requireMayProve } from './require-factor.ts'
 
@@ -26,19 +26,17 @@ export interface ChallengeOrder {
   ip: string | null
 }
 
-export interface OpenChallenge {
-  id: string
-  type: FactorType
-  /** Unix seconds. */
-  expires_at: number
-  webauthn?: KeyChallenge
-}
-
-/** Options that a browser passes to its key: `create` until the factor is verified, then `request`. */
-interface KeyChallenge {
-  type: 'create' | 'request'
-  credential_options: { publicKey: object }
-}
+export const OpenChallenge = Type.Object({
+  id: Type.String({ format: 'uuid' }),
+  type: Type.String(),
+  expires_at: Type.Integer({ description: 'Unix seconds.' }),
+  webauthn: Type.Optional(
+    Type.Object({
+      type: Type.String({ description: '`create`, or `request` once the factor is verified.' }),
+      credential_options: Type.Object({ publicKey: Type.Object({}, { additionalProperties: true }) }),
+    }),
+  ),
+})
 
 /** Stores the challenge with the parts of its kind of factor, and queues the message in the same transaction. */
 type Open = (
@@ -52,7 +50,7 @@ export async function challengeFactor(
   log: AuditLog,
   caller: LiveCaller,
   order: ChallengeOrder,
-): Promise<OpenChallenge> {
+): Promise<Static<typeof OpenChallenge>> {
   const factor = await requireFactor(deps.db, caller.user, order.factorId)
   const { factor_type: type } = factor
   requireEnabled(deps.config.mfa, type, 'verify')
@@ -119,12 +117,12 @@ async function challengeKey(deps: Deps, { user }: LiveCaller, factor: Factor, as
   if (factor.credential) {
     const publicKey = await requestOptions(question, factor.credential)
     await open({ webauthn: { ...stored, type: 'request' } })
-    return { type: 'request', credential_options: { publicKey } } as const
+    return { type: 'request', credential_options: { publicKey } }
   }
   const known = (await listFactors(deps.db, user.id)).flatMap(({ credential }) => credential ?? [])
   const displayName = mfa.webauthn.displayName ?? new URL(siteUrl).host
   const owner = { id: user.id, name: user.email || user.phone || user.id }
   const publicKey = await creationOptions({ ...question, displayName }, owner, known)
   await open({ webauthn: { ...stored, type: 'create' } })
-  return { type: 'create', credential_options: { publicKey } } as const
+  return { type: 'create', credential_options: { publicKey } }
 }

@@ -1,4 +1,5 @@
 import type { Transaction } from 'kysely'
+import { type Static, Type } from 'typebox'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
 import { requireShortName } from '../../core/factors/factor-name.ts'
 import { deleteFactors, type Factor, insertFactor, listFactors } from '../../core/factors/factors.store.ts'
@@ -20,13 +21,19 @@ export interface Enrollment {
   phone: string | undefined
 }
 
-export interface EnrolledFactor {
-  id: string
-  type: FactorType
-  friendly_name: string
-  phone?: string
-  totp?: { qr_code: string; secret: string; uri: string }
-}
+export const EnrolledFactor = Type.Object({
+  id: Type.String({ format: 'uuid' }),
+  type: Type.String(),
+  friendly_name: Type.String(),
+  phone: Type.Optional(Type.String()),
+  totp: Type.Optional(
+    Type.Object({
+      qr_code: Type.String({ description: 'An SVG document.' }),
+      secret: Type.String({ description: 'Base32, for typing in.' }),
+      uri: Type.String(),
+    }),
+  ),
+})
 
 const TYPES: readonly string[] = ['totp', 'phone', 'webauthn'] satisfies FactorType[]
 
@@ -40,7 +47,7 @@ export async function enrollFactor(
   caller: LiveCaller,
   { factorType, friendlyName = '', issuer, phone }: Enrollment,
   given: GivenProof,
-): Promise<EnrolledFactor> {
+): Promise<Static<typeof EnrolledFactor>> {
   const type = parseType(factorType)
   requireEnabled(deps.config.mfa, type, 'enroll')
   const number = type === 'phone' ? parseNumber(phone) : undefined

@@ -10,14 +10,13 @@ import { clientOf } from '../../http/client.ts'
 import { givenProof, ProofBody, proofFields } from '../../http/given-proof.ts'
 import { acceptLanguageOf } from '../../http/mail-context.ts'
 import { ChannelField, choiceOf, errorResponses, Field } from '../../http/shapes.ts'
-import { challengeFactor } from './challenge-factor.ts'
-import { enrollFactor } from './enroll-factor.ts'
+import { challengeFactor, OpenChallenge } from './challenge-factor.ts'
+import { EnrolledFactor, enrollFactor } from './enroll-factor.ts'
 import { unenrollFactor } from './unenroll-factor.ts'
 import { verifyFactor } from './verify-factor.ts'
 
 const security = [{ user: [] }]
 const params = Type.Object({ factor_id: Type.String() })
-const Id = Type.String({ format: 'uuid' })
 
 export const VerifiedShape = Type.Object(
   {
@@ -58,30 +57,14 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
         phone: Type.Optional(Field),
         ...proofFields,
       }),
-      response: {
-        200: Type.Object({
-          id: Id,
-          type: Type.String(),
-          friendly_name: Type.String(),
-          phone: Type.Optional(Type.String()),
-          totp: Type.Optional(
-            Type.Object({
-              qr_code: Type.String({ description: 'An SVG document.' }),
-              secret: Type.String({ description: 'Base32, for typing in.' }),
-              uri: Type.String(),
-            }),
-          ),
-        }),
-        ...errorResponses(400, 401, 403, 413, 422, 429),
-      },
+      response: { 200: EnrolledFactor, ...errorResponses(400, 401, 403, 413, 422, 429) },
     },
     handler: async (request) => {
       const caller = requireFactorUser(request)
       await deps.limits.byAddress(request, 'user')
       const { factor_type: factorType, friendly_name: friendlyName, issuer, phone } = request.body
       const enrollment = { factorType, friendlyName, issuer, phone }
-      const given = givenProof(request, deps.config, request.body)
-      return enrollFactor(deps, request.log, caller, enrollment, given)
+      return enrollFactor(deps, request.log, caller, enrollment, givenProof(request, deps.config, request.body))
     },
   })
 
@@ -101,20 +84,7 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
         }),
         Type.Null(),
       ]),
-      response: {
-        200: Type.Object({
-          id: Id,
-          type: Type.String(),
-          expires_at: Type.Integer({ description: 'Unix seconds.' }),
-          webauthn: Type.Optional(
-            Type.Object({
-              type: Type.String({ description: '`create`, or `request` once the factor is verified.' }),
-              credential_options: Type.Object({ publicKey: Type.Object({}, { additionalProperties: true }) }),
-            }),
-          ),
-        }),
-        ...errorResponses(400, 401, 403, 404, 413, 422, 429),
-      },
+      response: { 200: OpenChallenge, ...errorResponses(400, 401, 403, 404, 413, 422, 429) },
     },
     handler: async (request) => {
       const caller = requireFactorUser(request)
@@ -168,7 +138,10 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       security,
       params,
       body: ProofBody,
-      response: { 200: Type.Object({ id: Id }), ...errorResponses(400, 401, 403, 404, 409, 413, 422, 429) },
+      response: {
+        200: Type.Object({ id: Type.String({ format: 'uuid' }) }),
+        ...errorResponses(400, 401, 403, 404, 409, 413, 422, 429),
+      },
     },
     handler: async (request) => {
       const caller = requireFactorUser(request)

@@ -3,9 +3,8 @@ import type { Config } from '../../config.ts'
 import { type Factor, findFactor } from '../../core/factors/factors.store.ts'
 import type { ActName } from '../../core/freshness/acts.ts'
 import { requireSecondFactor } from '../../core/freshness/require-fresh.ts'
-import type { LiveCaller } from '../../core/sessions/caller.ts'
 import type { User } from '../../core/users/users.store.ts'
-import type { DB, FactorType } from '../../db/tables.ts'
+import type { Aal, DB, FactorType } from '../../db/tables.ts'
 import { UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
@@ -30,12 +29,7 @@ export function requireEnabled(mfa: Pick<Config['mfa'], FactorType>, type: Facto
  * Requires aal2 to prove a further factor for the first time. Otherwise a thief with the password could verify a factor enrolled
  * before the owner had any, and reach aal2 by it.
  */
-export function requireMayProve(
-  { config }: Pick<Deps, 'config'>,
-  user: User,
-  session: Pick<LiveCaller['session'], 'aal'>,
-  factor: Pick<Factor, 'status'>,
-): void {
+export function requireMayProve({ config }: Deps, user: User, session: { aal: Aal }, factor: Factor): void {
   requireSecondFactor(config, actsOfProof(factor), user, session)
 }
 

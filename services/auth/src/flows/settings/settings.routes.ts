@@ -1,3 +1,5 @@
+// Public facts about the service: settings, keys, health, start page. The one rule: no secrets and no account data.
+// Tests: here and in ../../core/keys/. Read next: jwks.routes.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import type { Providers } from '../../adapters/providers/index.ts'

@@ -20,11 +20,8 @@ interface Exchange {
 }
 
 /** Exchanges an auth code (RFC 7636 4.6). A wrong verifier leaves the code valid; the right one uses it up. */
-export async function exchangeAuthCode(
-  deps: Deps,
-  log: AuditLog,
-  { authCode, codeVerifier, client, clientAddress }: Exchange,
-): Promise<SessionBody> {
+export async function exchangeAuthCode(deps: Deps, log: AuditLog, exchange: Exchange): Promise<SessionBody> {
+  const { authCode, codeVerifier, client, clientAddress } = exchange
   if (authCode === '' || codeVerifier === '') {
     throw apiError('validation_failed', {
       message: 'invalid request: both auth code and code verifier should be non-empty',

@@ -1,3 +1,5 @@
+// POST /token: signing in and refreshing. The one rule: each grant is a file of its own, and the route reads the request for it.
+// Tests: here, test/contract/token.test.ts, test/limits.test.ts. Read next: password-grant.ts, refresh-token-grant.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { counted } from '@services/common/instruments'
 import type { FastifyRequest } from 'fastify'
