@@ -149,7 +149,7 @@ describe('on the command line', () => {
     expect(await authHere(['mail', 'test', 'ada@example.com'], off)).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'there is no mail server to send by: AUTH_SMTP_HOST and AUTH_SMTP_ADMIN_EMAIL must be set\n',
+      stderr: 'no mail server is configured: AUTH_SMTP_HOST and AUTH_SMTP_ADMIN_EMAIL must be set\n',
     })
   })
 

@@ -8,7 +8,7 @@ const sign = (claims: object) =>
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 const UNKNOWN = '3f2504e0-4f89-41d3-9a0c-0305e82c3301'
 
-describe('who may call', () => {
+describe('access', () => {
   test('no token, a malformed header and a foreign scheme are 401', async ({ service }) => {
     for (const authorization of [undefined, 'Bearer', 'Bearer  two', 'Basic abc', 'token']) {
       const answer = await service.get('/user', authorization ? { authorization } : {})
@@ -122,7 +122,7 @@ describe('PUT /user', () => {
     expect(await service.put('/user', body, auth)).toMatchObject({ status, body: { error_code: code } })
   })
 
-  // Of section 18's list: a nonce burned before later checks.
+  // Section 18: a nonce burned before later checks.
   test('where reauthentication is required, a password needs the right nonce', async () => {
     const service = await startTestService({ AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: 'true' })
     const { auth } = await service.signedUp('nonce@example.com')
@@ -177,7 +177,7 @@ describe('POST /logout', () => {
     expect(await alive(here.refreshToken)).toBe(false)
   })
 
-  test('a scope nobody knows is refused and ends nothing', async ({ service }) => {
+  test('an unknown scope is refused and ends nothing', async ({ service }) => {
     const { here, alive } = await twoSessions(service)
     expect((await service.post('/logout?scope=all', {}, here.auth)).status).toBe(400)
     expect(await alive(here.refreshToken)).toBe(true)

@@ -63,7 +63,7 @@ describe('a change of e-mail address', () => {
     })
   })
 
-  test('is told to the old address once both have agreed, also where notifications are disabled', async ({
+  test('is reported to the old address once both have agreed, also where notifications are disabled', async ({
     service,
   }) => {
     const { current, next, from } = await wantsChange(service)
@@ -82,7 +82,7 @@ describe('a change of e-mail address', () => {
     expect(await email()).toBe(to)
   })
 
-  test('needs only the new address where that is set, and is told to the old one', async () => {
+  test('needs only the new address where that is set, and is reported to the old one', async () => {
     const service = await startTestService({ AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })
     const { auth } = await service.signedIn('single@example.com')
     service.mailbox.clear()
@@ -92,14 +92,14 @@ describe('a change of e-mail address', () => {
     expect(await service.post('/verify', { type: 'email_change', token_hash: tokenIn(mail.text) })).toMatchObject({
       body: { user: { email: 'single-new@example.com' } },
     })
-    // Notifications are disabled; who changed it may have had no more than a session of theirs.
+    // Sent although notifications are disabled: the change may be by a thief with a session.
     const told = await service.mailbox.waitFor('single@example.com')
     expect(told.subject).toBe('Your email address was changed')
     expect(told.text).toContain('single-new@example.com')
     await service.close()
   })
 
-  test('is not told to an old address that only a setting had confirmed', async () => {
+  test('is not reported to an old address that only a setting had confirmed', async () => {
     const service = await startTestService({ AUTH_MAILER_AUTOCONFIRM: 'true' })
     const { body } = await service.post('/signup', { email: 'mistyped@example.com', password: 'correct horse' })
     const auth = { authorization: `Bearer ${body.access_token}` }
@@ -112,7 +112,7 @@ describe('a change of e-mail address', () => {
     await service.close()
   })
 
-  test('to an address somebody has is refused, also when they got it meanwhile', async ({ service }) => {
+  test('to the address of another user is refused, also one taken meanwhile', async ({ service }) => {
     await service.signedIn('taken@example.com')
     const { auth } = await service.signedIn('wants-taken@example.com')
     const taken = { status: 422, body: { error_code: 'email_exists' } }
@@ -138,7 +138,7 @@ describe('a change of e-mail address', () => {
     })
   })
 
-  test('asked for anew makes the links of the older wish worthless', async ({ service }) => {
+  test('a newer request voids the links of the older one', async ({ service }) => {
     const older = await wantsChange(service)
     service.clock.advance({ seconds: 901 })
     const { body } = await service.post('/token?grant_type=password', { email: older.from, password: 'correct horse' })
@@ -195,7 +195,7 @@ describe('an anonymous user', () => {
   })
 })
 
-test('the current password is demanded where that is set, but not of who came by a mailed link', async () => {
+test('the current password is required where that is set, but not in a session begun by a mailed link', async () => {
   const service = await startTestService({ AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true' })
   const { auth } = await service.signedIn('careful@example.com')
   const change = (body: object, who = auth) => service.put('/user', { password: 'a new horse', ...body }, who)

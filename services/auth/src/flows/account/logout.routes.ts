@@ -10,10 +10,9 @@ import { apiError } from '../../errors.ts'
 import { callerOf, requireLiveSession } from '../../http/authenticate.ts'
 import { errorResponses } from '../../http/shapes.ts'
 
-type LogoutScope = 'global' | 'local' | 'others'
-const SCOPES: Record<string, LogoutScope> = { '': 'global', global: 'global', local: 'local', others: 'others' }
+const SCOPES = ['global', 'local', 'others'] as const
 
-/** POST /logout: refresh tokens of the ended sessions die at once, access tokens already issued live until they expire. */
+/** POST /logout. Refresh tokens of the ended sessions stop working at once; issued access tokens stay valid until they expire. */
 export const logoutRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   app.route({
     method: 'POST',
@@ -27,7 +26,7 @@ export const logoutRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         scope: Type.Optional(
           Type.String({
             description: 'local: this session, others: all but this.',
-            ...inDocument({ enum: ['global', 'local', 'others'], default: 'global' }),
+            ...inDocument({ enum: SCOPES, default: 'global' }),
           }),
         ),
       }),
@@ -35,17 +34,16 @@ export const logoutRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     },
     handler: async (request, reply) => {
       const { user, hadSession } = callerOf(request)
-      // A token that never had a session can only act on all of them.
+      // A token made without a session can only end all of them.
       const sessionId = hadSession ? requireLiveSession(request).session.id : ''
-      const scope = hadSession ? parseScope(request.query.scope ?? '') : 'global'
-      if (!scope) {
-        throw apiError('validation_failed', { message: 'Unsupported logout scope' })
-      }
+      const wanted = (hadSession && request.query.scope) || 'global'
+      const scope = SCOPES.find((each) => each === wanted)
+      if (!scope) throw apiError('validation_failed', { message: 'Unsupported logout scope' })
       await deps.db.transaction().execute(async (trx) => {
         await lockUser(trx, user.id)
         if (scope === 'local') await endSession(trx, deps.config.sessions, user.id, sessionId)
         else await endSessions(trx, user.id, scope === 'others' ? sessionId : undefined)
-        // Who signs out others may do so because one of them is no friend.
+        // One of the other sessions may be a thief's, and so may a pending change of address.
         if (scope !== 'local') await endTokens(trx, user.id, 'changes', deps.now())
         await audit(deps, trx, request.log, { action: 'logout', actor: user })
       })
@@ -53,5 +51,3 @@ export const logoutRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     },
   })
 }
-
-const parseScope = (scope: string) => (Object.hasOwn(SCOPES, scope) ? SCOPES[scope] : undefined)

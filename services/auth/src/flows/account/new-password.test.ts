@@ -34,7 +34,7 @@ describe('strangers who guess at the sign-in', () => {
   })
 })
 
-test('misses of the current password count by the trusted address of the client', async () => {
+test('wrong current passwords are counted by the trusted address of the client', async () => {
   await withUser({ ...CURRENT, ...BEHIND_PROXY }, async (service, { auth }) => {
     const change = async (current_password: string, from: object) =>
       (await service.put('/user', { password: 'a new horse', current_password }, { ...auth, ...from })).status
@@ -45,7 +45,7 @@ test('misses of the current password count by the trusted address of the client'
 })
 
 describe('whether a password is the one in use', () => {
-  test('is not told by a request that is refused for something else', async () => {
+  test('is not revealed by a request that is refused for another reason', async () => {
     await withUser({ AUTH_RATE_LIMIT_EMAIL_SENT: '1' }, async (service, { auth }) => {
       const told = async (guess: string, also: object) => {
         const { status, body } = await service.put('/user', { password: guess, ...also }, auth)
@@ -64,7 +64,7 @@ describe('whether a password is the one in use', () => {
     })
   })
 
-  test('is not told by one for a number that gets no messages', async () => {
+  test('is not revealed by a request for a number that gets no messages', async () => {
     await withUser({ ...SMS_GATEWAY, AUTH_SMS_COUNTRIES: '+49' }, async (service, { auth }) => {
       for (const guess of ['a wrong guess', password]) {
         const answer = await service.put('/user', { password: guess, phone: '18765550100' }, auth)
@@ -77,7 +77,7 @@ describe('whether a password is the one in use', () => {
     await withUser({ AUTH_RATE_LIMIT_FAILED_SIGN_INS: '3' }, async (service, { auth }) => {
       const holder = await service.deps.pool.connect()
       const change = async (guess: string) => (await service.put('/user', { password: guess }, auth)).status
-      // A transaction that fails tells of a wrong guess and changes nothing.
+      // A failing transaction reveals a wrong guess and changes nothing.
       await holder.query('alter table audit_log_entries add constraint none check (false) not valid')
       for (let i = 0; i < 3; i++) expect(await change(`guess number ${i}`)).toBe(500)
       expect(await change(password)).toBe(429)

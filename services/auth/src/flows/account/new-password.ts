@@ -4,7 +4,6 @@ import { findPasswordHash, type User } from '../../core/users/users.store.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 
-/** What can be refused by the password alone. */
 export async function requireFitPassword(
   deps: Deps,
   password: string,
@@ -14,7 +13,7 @@ export async function requireFitPassword(
   await requireStrongPassword(deps, password, email)
 }
 
-/** An anonymous user sets a password together with an address: without one it could not be used to sign in. */
+/** Requires an anonymous user to set an address with the password, which could not be used without one. */
 export function requireAddressForPassword(
   user: User,
   { email, phone }: { email?: string | undefined; phone?: string | undefined },
@@ -27,8 +26,8 @@ export function requireAddressForPassword(
 }
 
 /**
- * Hashes a fit password that differs from the current one. Comes after all else that refuses the request: novelty tells
- * whether a guess is the password in use, so a caller who has not given that one pays for the answer with an attempt at it.
+ * Hashes a password that differs from the current one. The last check of a request, because `same_password` reveals the
+ * current password: it counts as an attempt unless the caller supplied the current one.
  */
 export async function hashNewPassword(
   { db, passwords, limits }: Deps,

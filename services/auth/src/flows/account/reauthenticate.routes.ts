@@ -6,7 +6,6 @@ import { mailContextOf } from '../../http/mail-context.ts'
 import { errorResponses } from '../../http/shapes.ts'
 import { sendNonce } from './send-nonce.ts'
 
-/** GET /reauthenticate: a nonce for a change of password, by mail or else by SMS. */
 export const reauthenticateRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   app.route({
     method: 'GET',

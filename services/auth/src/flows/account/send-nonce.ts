@@ -8,7 +8,7 @@ import { withinGaps } from '../../core/verification-messages/send-gap.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 
-/** Sends the nonce to the user's proven address, the e-mail address if there is one; the message's id. */
+/** Sends the nonce to the user's proven e-mail address, or else number, and returns the id of the message. */
 export async function sendNonce(
   deps: Deps,
   log: AuditLog,

@@ -17,7 +17,6 @@ const OwnSessionShape = Type.Object(
   { title: 'OwnSessionInfo' },
 )
 
-/** Where the user is signed in, and signing out there; in the scope of requireUser. */
 export const ownSessionsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   app.route({
     method: 'GET',

@@ -1,6 +1,6 @@
-// What a user changes about themselves. The one rule: all of a request happens or nothing. A new password ends every other
-// session, every open one-time token and changes of address asked for before; a new address is only asked for here and
-// becomes the user's in ../verify/.
+// Changes of the signed-in user to their own account. The one rule: a request changes everything or nothing. A new password
+// ends all other sessions, one-time tokens and pending changes of address; a new address waits for its proof in ../verify/.
+// Tests: here, test/contract/account.test.ts, test/stolen-session.test.ts. Read next: new-password.ts.
 import type { Transaction } from 'kysely'
 import type { SmsChannel } from '../../adapters/sms/gateway.ts'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
@@ -45,7 +45,7 @@ import { apiError } from '../../errors.ts'
 import { hashNewPassword, requireAddressForPassword, requireFitPassword } from './new-password.ts'
 
 export interface AccountChanges extends GivenProof {
-  /** In lower case; undefined: unchanged. */
+  /** Lower case; undefined: unchanged. */
   email?: string | undefined
   /** Digits; undefined: unchanged. */
   phone?: string | undefined
@@ -71,12 +71,12 @@ export async function updateAccount(
     phone: asked.phone === proven.phone ? undefined : asked.phone,
     data: asked.data && withoutFacts(asked.data),
   }
-  // Before anything is looked up: the answer tells whether an address is taken.
+  // Before any look-up: the answer reveals whether an address is taken.
   if (changes.email || changes.phone) await deps.limits.addressChange(user.id)
   const acts = actsOf(changes)
   await checkChanges(deps, caller, acts, changes)
   return withChangesCounted(deps, user, addressesToProve(deps, user, changes), { userId: user.id }, async () => {
-    // Last of all that may refuse, because its refusal tells of the password in use.
+    // Last, because its refusal reveals the current password.
     const freshness = await requireFresh(deps, caller, acts, changes)
     const { password, clientAddress } = changes
     const passwordHash =
@@ -84,14 +84,13 @@ export async function updateAccount(
     const updated = await deps.db.transaction().execute(async (trx) => {
       const now = deps.now()
       await lockUser(trx, user.id)
-      // Hashing took its time: the session may have been ended meanwhile, by its owner's own password change.
+      // Hashing is slow: the session may have ended meanwhile, by its owner's own change of password.
       if (!(await lockSession(trx, session.id))) throw apiError('session_not_found')
       await spendNonce(trx, user.id, freshness)
       if (passwordHash) await changePassword(deps, trx, log, caller, passwordHash, changes)
       if (changes.data) await mergeUserMetadata(trx, user.id, changes.data, now)
       if (changes.appMetadata) await mergeAppMetadata(trx, user.id, changes.appMetadata, now)
-      if (changes.email) await changeEmail(deps, trx, user, changes.email, changes)
-      if (changes.phone) await changePhone(deps, trx, log, user, changes.phone, changes)
+      for (const address of newAddresses(changes)) await changeAddress(deps, trx, log, user, address, changes)
       await touchUser(trx, user.id, now)
       await audit(deps, trx, log, { action: 'user_modified', actor: user })
       const updated = await findUserById(trx, user.id)
@@ -105,7 +104,6 @@ export async function updateAccount(
   })
 }
 
-/** Lists the changes that need more than a live session. */
 function actsOf({ password, email, phone, appMetadata }: AccountChanges): ActName[] {
   const asked: Partial<Record<ActName, boolean>> = {
     'new password': password !== undefined,
@@ -116,15 +114,19 @@ function actsOf({ password, email, phone, appMetadata }: AccountChanges): ActNam
   return (Object.keys(asked) as ActName[]).filter((act) => asked[act])
 }
 
-/** The new addresses that become the user's only when whoever has them agrees. */
-function addressesToProve(deps: Deps, user: User, { email, phone }: AccountChanges): Address[] {
-  const wanted: Address[] = []
-  if (email && !changesEmailAtOnce(deps, user)) wanted.push({ channel: 'email', value: email })
-  if (phone && !deps.config.sms.autoconfirm) wanted.push({ channel: 'phone', value: phone })
-  return wanted
-}
+const newAddresses = ({ email, phone }: AccountChanges): Address[] => [
+  ...(email ? [{ channel: 'email', value: email } as const] : []),
+  ...(phone ? [{ channel: 'phone', value: phone } as const] : []),
+]
 
-/** Everything that can be refused before a message is counted, in the order of contract/auth-core.md 11.11. */
+/** Only an anonymous user gets an e-mail address without proof, and only where mail is confirmed automatically. */
+const needsProof = ({ config: { mail, sms } }: Deps, user: User, { channel }: Address): boolean =>
+  channel === 'email' ? !(user.is_anonymous && mail.autoconfirm) : !sms.autoconfirm
+
+const addressesToProve = (deps: Deps, user: User, changes: AccountChanges): Address[] =>
+  newAddresses(changes).filter((address) => needsProof(deps, user, address))
+
+/** Refuses all that can be refused before a message is counted, in the order of contract/auth-core.md 11.11. */
 async function checkChanges(
   deps: Deps,
   { user, session }: LiveCaller,
@@ -136,26 +138,20 @@ async function checkChanges(
   if (appMetadata && user.role !== deps.config.jwt.adminGroup) throw apiError('not_admin')
   requireSecondFactor(deps.config, acts, user, session)
   if (password !== undefined) requireAddressForPassword(user, changes)
-  // Before it is told whether an address is taken.
+  // Before the answer reveals whether an address is taken.
   requireAuthorized(deps, askedAddresses(deps, user, addressesToProve(deps, user, changes)))
-  if (changes.email && !(await canBeProven(deps, user, { channel: 'email', value: changes.email }))) {
-    await refuseTakenEmail(deps.db, changes.email, user.aud, user.id)
-  }
-  if (changes.phone && !(await canBeProven(deps, user, { channel: 'phone', value: changes.phone }))) {
-    await refuseTakenPhone(deps.db, changes.phone, user.aud, user.id)
+  for (const address of newAddresses(changes)) {
+    if (await canBeProven(deps, user, address)) continue
+    const refuseTaken = address.channel === 'email' ? refuseTakenEmail : refuseTakenPhone
+    await refuseTaken(deps.db, address.value, user.aud, user.id)
   }
   if (data) requireModestMetadata(mergedMetadata(user.user_metadata, data))
   if (appMetadata) requireModestMetadata(mergedMetadata(user.app_metadata, appMetadata))
 }
 
-/** Whether the address is another account's that never proved it, and this user will have to: then it may become theirs. */
-async function canBeProven(deps: Deps, user: User, address: Address): Promise<boolean> {
-  const needsNoProof = address.channel === 'email' ? changesEmailAtOnce(deps, user) : deps.config.sms.autoconfirm
-  return !needsNoProof && isHeldUnproven(deps.db, { address, audience: user.aud, exceptId: user.id })
-}
-
-/** An anonymous user gets the address at once where addresses need no proof; everybody else proves it first. */
-const changesEmailAtOnce = ({ config }: Deps, user: User) => user.is_anonymous && config.mail.autoconfirm
+/** Reports whether the holder never proved the address and this user has to: then it may become theirs. */
+const canBeProven = async (deps: Deps, user: User, address: Address): Promise<boolean> =>
+  needsProof(deps, user, address) && isHeldUnproven(deps.db, { address, audience: user.aud, exceptId: user.id })
 
 async function changePassword(
   deps: Deps,
@@ -172,34 +168,25 @@ async function changePassword(
   await notify(deps, trx, user, 'password_changed_notification', {}, context)
 }
 
-async function changeEmail(deps: Deps, trx: Transaction<DB>, user: User, email: string, order: AccountChanges) {
-  const now = deps.now()
-  if (changesEmailAtOnce(deps, user)) {
-    await applyEmailChange(trx, user.id, email, 'assumed', now)
-    await putProvenIdentity(trx, { id: deps.newId(), userId: user.id, provider: 'email', address: email, now })
-    await refreshProviders(trx, user.id, now)
-    return
-  }
-  await sendEmailChange(deps, trx, user, email, order)
-}
-
-async function changePhone(
+async function changeAddress(
   deps: Deps,
   trx: Transaction<DB>,
   log: AuditLog,
   user: User,
-  phone: string,
-  { smsChannel, context }: AccountChanges,
-) {
-  const now = deps.now()
-  if (deps.config.sms.autoconfirm) {
-    await applyPhoneChange(trx, user.id, phone, 'assumed', now)
-    const identity = { id: deps.newId(), userId: user.id, provider: 'phone', address: phone, now } as const
-    const isNew = await putProvenIdentity(trx, identity)
-    await refreshProviders(trx, user.id, now)
-    await audit(deps, trx, log, { action: 'user_modified', actor: user })
-    await notifyPhoneChange(deps, trx, user, phone, isNew, context.acceptLanguage)
-    return
+  address: Address,
+  changes: AccountChanges,
+): Promise<void> {
+  const { channel, value } = address
+  if (needsProof(deps, user, address)) {
+    if (channel === 'email') return sendEmailChange(deps, trx, user, value, changes)
+    return sendPhoneChange(deps, trx, user, value, changes.smsChannel)
   }
-  await sendPhoneChange(deps, trx, user, phone, smsChannel)
+  const now = deps.now()
+  await (channel === 'email' ? applyEmailChange : applyPhoneChange)(trx, user.id, value, 'assumed', now)
+  const identity = { id: deps.newId(), userId: user.id, provider: channel, address: value, now }
+  const isNew = await putProvenIdentity(trx, identity)
+  await refreshProviders(trx, user.id, now)
+  if (channel === 'email') return
+  await audit(deps, trx, log, { action: 'user_modified', actor: user })
+  await notifyPhoneChange(deps, trx, user, value, isNew, changes.context.acceptLanguage)
 }

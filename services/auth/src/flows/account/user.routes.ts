@@ -16,7 +16,6 @@ import { updateAccount } from './update-account.ts'
 
 const security = [{ user: [] }]
 
-/** GET and PUT /user; in the scope of requireUser. */
 export const userRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   app.route({
     method: 'GET',

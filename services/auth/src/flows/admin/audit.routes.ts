@@ -8,7 +8,7 @@ import { apiError } from '../../errors.ts'
 import { PAGE_HEADERS, PageQuery, pageHeaders, parsePage } from '../../http/paging.ts'
 import { errorResponses } from '../../http/shapes.ts'
 
-/** How far entries are counted; the log grows with every refresh, and nobody turns to page two hundred. */
+/** Largest total counted: the log grows with every refresh, and page 200 is never opened. */
 const MAX_COUNTED = 10_000
 const MAX_TEXT_LENGTH = 255
 
@@ -22,7 +22,6 @@ const AuditEntryShape = Type.Object(
   { title: 'AuditEntry' },
 )
 
-/** GET /admin/audit; in the scope of requireAdmin. */
 export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps: { db } }) => {
   app.route({
     method: 'GET',
@@ -36,7 +35,9 @@ export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       querystring: Type.Object({
         ...PageQuery,
         query: Type.Optional(
-          Type.String({ description: '`author:…`, `action:…` or `type:…`: a part of it, in whatever case.' }),
+          Type.String({
+            description: 'Part of an author, action or type: `author:…`, `action:…` or `type:…`, in any case.',
+          }),
         ),
       }),
       response: { 200: withHeaders(Type.Array(AuditEntryShape), ...PAGE_HEADERS), ...errorResponses(400, 401, 403) },
@@ -51,7 +52,6 @@ export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
   })
 }
 
-/** undefined: everything. Throws validation_failed. */
 function parseSearch(query: string | undefined): AuditSearch | undefined {
   if (!query) return undefined
   const [, scope, text = ''] = /^(author|action|type):(.*)$/s.exec(query) ?? []

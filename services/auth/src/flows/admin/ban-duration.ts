@@ -4,7 +4,7 @@ const UNIT_MS: Record<string, number> = {
   ns: 1e-6,
   us: 1e-3,
   µs: 1e-3,
-  μs: 1e-3, // the same sign as the Greek letter, which Go reads too
+  μs: 1e-3, // the Greek letter instead of the micro sign: Go reads both
   ms: 1,
   s: 1000,
   m: 60_000,
@@ -18,9 +18,8 @@ const MAX_MS = 2 ** 63 / 1e6
 const MAX_LENGTH = 100
 
 /**
- * When a ban ends: `now` plus a duration as Go writes it (`24h`, `1h30m`, `1.5h`, signed); null for `none` and zero, which
- * lift it. A number without a unit is refused, or an operator who means hours would ban for nothing. Throws
- * validation_failed.
+ * Returns the end of a ban: `now` plus a Go duration (`24h`, `1h30m`, `1.5h`, signed); null for `none` and zero, which lift
+ * it. A number without a unit is refused: an operator who meant hours would ban for no time. Throws validation_failed.
  */
 export function bannedUntil(duration: string, now: Date): Date | null {
   if (duration === 'none') return null

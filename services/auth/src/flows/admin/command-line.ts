@@ -1,5 +1,5 @@
-// What the commands about users share. The one rule: they go through the flows of this folder, so that what an operator
-// types is checked and audited as what an admin sends. The commands: user-commands.ts, list-users-command.ts.
+// Shared parts of the `users` commands. The one rule: commands call the flows of this folder, so that an operator's input is
+// checked and audited like an admin's. The commands: user-commands.ts, list-users-command.ts.
 import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import { CommandFailure } from '@services/common/cli'
 import { ApiError } from '@services/common/errors'
@@ -17,13 +17,12 @@ import { NIL_UUID, UUID } from '../../db/uuid.ts'
 import { onDatabase } from '../../on-database.ts'
 import type { UserAdminDeps } from './create-user.ts'
 
-/** Who acts in the audit log. */
 export const OPERATOR: Actor = { id: NIL_UUID, email: 'cli', phone: null, user_metadata: {} }
 
 export const USER_OPERAND =
   'USER is an id, an e-mail address or a phone number; addresses are looked up in the audience of AUTH_JWT_AUD.'
 
-/** Runs `work` on the configured database; what it refuses is told in the words a caller of the API would read. */
+/** Runs `work` on the configured database and fails with the message a caller of the API would get. */
 export async function onUsers(work: (deps: UserAdminDeps, log: Logger) => Promise<void>): Promise<void> {
   await onDatabase(async ({ config, db, log }) => {
     const deps: UserAdminDeps = {
@@ -43,7 +42,6 @@ export async function onUsers(work: (deps: UserAdminDeps, log: Logger) => Promis
   })
 }
 
-/** The user an operand names. Throws CommandFailure when there is none, validation_failed when it can name nobody. */
 export async function findNamedUser({ db, config }: UserAdminDeps, name: string): Promise<User> {
   const user = await findByName(db, config, name)
   if (user) return user

@@ -20,12 +20,12 @@ const NewUserBody = Type.Object(
           'A hash made elsewhere, instead of a password: bcrypt, argon2i or argon2id (PHC), scrypt (PHC) or Firebase scrypt. Replaced by our own at the first sign-in.',
       }),
     ),
-    ...UserFields,
+    ...UserFields.properties,
   },
   { title: 'NewUser' },
 )
 
-/** Creates a user, with an id of the caller's own (the specification's path) or without; in the scope of requireAdmin. */
+/** POST /admin/users, and the specification's path with an id of the caller's choice; in the scope of requireAdmin. */
 export const createUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const schema = {
     tags: ['admin'],

@@ -12,7 +12,7 @@ const signIn = (service: TestService, email: string, password: string) =>
   service.post('/token?grant_type=password', { email, password })
 
 describe('POST /admin/users', () => {
-  // Of section 18's list: email_verified of the identity.
+  // Section 18: email_verified of the identity.
   test('makes a user with identity, providers, role, metadata and the confirmations asked for', async ({ service }) => {
     const admin = await asAdmin(service)
     const email = freshEmail()
@@ -42,7 +42,7 @@ describe('POST /admin/users', () => {
     expect((await signIn(service, email, 'pw')).status).toBe(200)
   })
 
-  test('without confirmations the address is unproven and nobody is sent anything', async ({ service }) => {
+  test('without confirmations the address is unproven and no message is sent', async ({ service }) => {
     const admin = await asAdmin(service)
     const user = await admin.create({ email: freshEmail(), password: 'correct horse' })
     expect(user).not.toHaveProperty('email_confirmed_at')
@@ -308,7 +308,7 @@ describe('an address that is taken', () => {
     expect(refused.map(({ status, body }) => [status, body.error_code])).toEqual(Array(7).fill([422, code]))
   })
 
-  test('of creations of one id at once, one wins and the others are told', async ({ service }) => {
+  test('of parallel creations of one id, one succeeds and the others get user_already_exists', async ({ service }) => {
     const admin = await asAdmin(service)
     const id = service.deps.newId()
     const emails = Array.from({ length: 8 }, freshEmail)

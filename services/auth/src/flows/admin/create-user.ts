@@ -1,11 +1,12 @@
-// What admins do to users: creating, changing, banning, deleting, listing. The one rule: everything an admin changes is
-// audited in the same transaction. Who is an admin: ../http/admin-only.ts. The flows take an actor, so that commands can
-// act too; invitations and links, which send mail, are not here.
+// The admin API and the `users` commands: creating, changing, banning, deleting and listing users, invitations and links. The
+// one rule: each change is audited in its transaction, under the actor, which is an admin (../../http/admin-only.ts) or the
+// command line. Tests: here, test/admin-namespace.test.ts, test/cli-users.test.ts. Read next: update-user.ts.
 import type { Transaction } from 'kysely'
 import { parseEmail } from '../../adapters/mail/email-address.ts'
 import { type Actor, type AuditLog, audit } from '../../core/audit/audit.ts'
 import { putAddressIdentity } from '../../core/identities/identities.store.ts'
 import { isSupportedHash } from '../../core/passwords/imported-hash.ts'
+import { MAX_PASSWORD_BYTES } from '../../core/passwords/password-rules.ts'
 import type { Address } from '../../core/users/address.ts'
 import { refuseTakenEmail, refuseTakenPhone } from '../../core/users/addresses.store.ts'
 import { blankUser } from '../../core/users/blank-user.ts'
@@ -20,35 +21,25 @@ import { NIL_UUID, UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { bannedUntil } from './ban-duration.ts'
-import { parseName, refuseOversizedPassword } from './user-input.ts'
+import type { UserUpdate } from './user-fields.ts'
+import { parseName } from './user-input.ts'
 
-/** What the flows about users need; commands have no more than this. */
 export type UserAdminDeps = Pick<Deps, 'config' | 'db' | 'leakedPasswords' | 'newId' | 'newRowId' | 'now' | 'passwords'>
 
-/** A user as an admin describes one: texts as they were given, "" is the same as absent (but see `password`). */
-export interface NewUser {
+/** An admin's description of a new user; "" is the same as absent, except in `password`. */
+export interface NewUser extends UserUpdate {
   id?: string | undefined
-  /** Empty: the service's own. */
+  /** Default: AUTH_JWT_AUD. */
   aud?: string | undefined
-  role?: string | undefined
-  email?: string | undefined
-  phone?: string | undefined
-  /** Given at all, even "", it excludes `passwordHash`; without either the user has no password. */
-  password?: string | undefined
+  /** Refused beside a password, even ""; without either the user has no password. */
   passwordHash?: string | undefined
-  emailConfirm?: boolean | undefined
-  phoneConfirm?: boolean | undefined
-  userMetadata?: Metadata | undefined
-  appMetadata?: Metadata | undefined
-  /** See bannedUntil. */
-  banDuration?: string | undefined
 }
 
 /**
- * Creates a user without asking them: no mail, no rule on the password's strength, whatever is switched off for sign-ups. An
- * address that the admin confirms leaves an account that never proved it; one that is not confirmed is taken by such an account.
- * Throws validation_failed, email_exists, phone_exists, or user_already_exists (422) when the id is taken. Order of
- * checks: contract/auth-core.md 11.16.
+ * Creates a user without mail, without a rule on the password's strength and regardless of the settings of sign-up. An address
+ * that the admin confirms is taken from an account that never proved it; unconfirmed, it counts as taken by that account.
+ * Throws validation_failed, email_exists, phone_exists, or user_already_exists (422) for the id. Order of checks:
+ * contract/auth-core.md 11.16.
  */
 export async function createUser(deps: UserAdminDeps, log: AuditLog, actor: Actor, input: NewUser): Promise<User> {
   const { user, passwordHash } = await checkNewUser(deps, input)
@@ -64,7 +55,7 @@ export async function createUser(deps: UserAdminDeps, log: AuditLog, actor: Acto
   })
 }
 
-/** Everything that can be refused, and the hash, before the transaction, which must not hold locks for the time of one. */
+/** Refuses and hashes before the transaction, which must not hold locks while hashing. */
 async function checkNewUser(deps: UserAdminDeps, input: NewUser): Promise<{ user: User; passwordHash: string | null }> {
   const { db } = deps
   if (!input.email && !input.phone) {
@@ -100,7 +91,6 @@ async function checkNewUser(deps: UserAdminDeps, input: NewUser): Promise<{ user
   return { user, passwordHash }
 }
 
-/** The account that a confirmed address will be taken from. */
 const displaceable = async (
   db: UserAdminDeps['db'],
   audience: string,
@@ -122,7 +112,10 @@ function checkPassword({ password, passwordHash }: NewUser): void {
   if (passwordHash !== undefined && !isSupportedHash(passwordHash)) {
     throw apiError('validation_failed', { message: 'The password hash is of an unknown or unsupported format' })
   }
-  refuseOversizedPassword(password ?? '')
+  // Bounds the work of hashing, not the strength.
+  if (Buffer.byteLength(password ?? '') > MAX_PASSWORD_BYTES) {
+    throw apiError('validation_failed', { message: `Password cannot be longer than ${MAX_PASSWORD_BYTES} bytes` })
+  }
 }
 
 function checkId(id: string): string {
@@ -130,29 +123,26 @@ function checkId(id: string): string {
   throw apiError('validation_failed', { message: 'The id must be a UUID, and not the nil UUID' })
 }
 
-/** The same merge as an update's: a key given as null is a key not wanted. */
 const withoutNulls = (metadata: Metadata): Metadata =>
   Object.fromEntries(Object.entries(metadata).filter(([, value]) => value !== null))
 
-/** Somebody else was faster; the rows that are there now tell with what. */
+/** Another request was faster: the rows that exist now say which value is taken. */
 async function explainConflict(trx: Transaction<DB>, { id, email, phone, aud }: User): Promise<never> {
   if (email) await refuseTakenEmail(trx, email, aud)
   if (phone) await refuseTakenPhone(trx, phone, aud)
   if (await findUserById(trx, id)) {
     throw apiError('user_already_exists', { status: 422, message: 'A user with this id already exists' })
   }
-  // Deleted again in this very moment; the next try finds everything free.
+  // Deleted again meanwhile: the next attempt finds everything free.
   throw apiError('service_unavailable', { retryAfterSeconds: 1 })
 }
 
 async function insertIdentities(deps: UserAdminDeps, trx: Transaction<DB>, user: User): Promise<void> {
-  const identity = { userId: user.id, providerId: user.id, now: user.created_at }
-  if (user.email) {
-    const data = { sub: user.id, email: user.email, email_verified: user.email_confirmed_at !== null }
-    await putAddressIdentity(trx, { ...identity, id: deps.newId(), provider: 'email', data })
-  }
-  if (user.phone) {
-    const data = { sub: user.id, phone: user.phone, phone_verified: user.phone_confirmed_at !== null }
-    await putAddressIdentity(trx, { ...identity, id: deps.newId(), provider: 'phone', data })
+  for (const provider of ['email', 'phone'] as const) {
+    if (!user[provider]) continue
+    const isVerified = user[`${provider}_confirmed_at`] !== null
+    const data = { sub: user.id, [provider]: user[provider], [`${provider}_verified`]: isVerified }
+    const identity = { id: deps.newId(), userId: user.id, provider, providerId: user.id, data, now: user.created_at }
+    await putAddressIdentity(trx, identity)
   }
 }

@@ -61,7 +61,7 @@ describe('DELETE /admin/users/{user_id}', () => {
 })
 
 describe('soft deletion', () => {
-  test('keeps the id and nothing that tells whose it was', async ({ service }) => {
+  test('keeps the id and nothing that identifies the user', async ({ service }) => {
     const { admin, user, path, signIn, get } = await setUp(service)
     const { refreshToken } = toSignedIn((await signIn()).body)
     expect(await admin.delete(path, SOFT)).toMatchObject({ status: 200, body: {} })

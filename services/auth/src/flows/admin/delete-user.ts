@@ -14,8 +14,8 @@ import { apiError } from '../../errors.ts'
 import type { UserAdminDeps } from './create-user.ts'
 
 /**
- * `hard`: the row and everything that is theirs. `soft`: the id stays for other systems' references, without anything
- * that tells whose it was, and the addresses are free for others. Throws user_not_found (404).
+ * `hard` deletes the row and all of the user's data. `soft` keeps the id for references from other systems, anonymised, and
+ * frees the addresses. Throws user_not_found (404).
  */
 export type Deletion = 'hard' | 'soft'
 
@@ -47,11 +47,11 @@ async function softDelete(trx: Transaction<DB>, user: User, now: Date): Promise<
   await anonymiseUser(trx, user.id, pseudonymsOf(user), now)
 }
 
-/** The reference's lengths (contract/auth-core.md 11.19); an address that is not there gets one too, telling nothing. */
+/** The reference's length (contract/auth-core.md 11.19). An absent address gets a pseudonym too, so that absence is hidden. */
 const PHONE_LENGTH = 15
 
 const pseudonymsOf = ({ id, email, phone, email_change: emailChange, phone_change: phoneChange }: User) => ({
-  // In lower case, as the column demands of every address.
+  // The column requires lower case.
   email: pseudonym(id, email ?? '').toLowerCase(),
   phone: pseudonym(id, phone ?? '').slice(0, PHONE_LENGTH),
   emailChange: pseudonym(id, emailChange ?? ''),

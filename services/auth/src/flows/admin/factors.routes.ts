@@ -11,7 +11,6 @@ const security = [{ admin: [] }]
 const url = '/admin/users/:user_id/factors'
 const params = Type.Object({ user_id: Type.String(), factor_id: Type.String() })
 
-/** A user's second factors; in the scope of requireSubject. */
 export const adminFactorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   app.route({
     method: 'GET',
@@ -33,7 +32,7 @@ export const adminFactorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
     schema: {
       operationId: 'adminUpdateFactor',
       tags: ['admin'],
-      summary: 'Renames a second factor, or changes the number of one',
+      summary: 'Renames a second factor, or changes its phone number',
       security,
       params,
       body: Type.Object({ friendly_name: Type.Optional(Field), phone: Type.Optional(Field) }),
@@ -41,9 +40,8 @@ export const adminFactorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
     },
     handler: (request) => {
       const { friendly_name: friendlyName, phone } = request.body
-      const { id: userId } = subjectOf(request)
-      const changes = { friendlyName, phone }
-      return updateUserFactor(deps, request.log, adminOf(request), userId, request.params.factor_id, changes)
+      const update = { userId: subjectOf(request).id, factorId: request.params.factor_id, friendlyName, phone }
+      return updateUserFactor(deps, request.log, adminOf(request), update)
     },
   })
 

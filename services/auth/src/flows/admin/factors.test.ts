@@ -32,7 +32,7 @@ test('an admin sees the factors of a user, proven or not, and none of their secr
   expect((await admin.get(`/admin/users/${user.userId}`)).body.factors).toHaveLength(3)
 })
 
-test('an admin removes a factor: its sessions are aal1 again, the recovery codes are gone, the user is told', async () => {
+test('an admin removes a factor: sessions are aal1 again, recovery codes are deleted, the user gets a mail', async () => {
   const service = await startTestService({ AUTH_MAILER_NOTIFICATIONS_MFA_FACTOR_UNENROLLED_ENABLED: 'true' })
   const admin = await asAdmin(service)
   const user = await withTotp(service)
@@ -124,7 +124,7 @@ describe('is refused', () => {
     }
   })
 
-  test('whoever is no admin', async ({ service }) => {
+  test('a caller who is no admin', async ({ service }) => {
     const user = await withTotp(service)
     const url = `/admin/users/${user.userId}/factors`
     expect(await service.get(url, user.auth)).toMatchObject(refusal(403, 'not_admin'))

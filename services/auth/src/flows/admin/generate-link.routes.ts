@@ -10,7 +10,7 @@ import { adminOf } from '../../http/admin-only.ts'
 import { adminAudience } from '../../http/authenticate.ts'
 import { mailContextOf } from '../../http/mail-context.ts'
 import { choiceOf, errorResponses, Field, NeededField, RedirectQuery } from '../../http/shapes.ts'
-import { GENERATED_TYPES, type GeneratedType, generateLink } from './generate-link.ts'
+import { GENERATED_TYPES, generateLink } from './generate-link.ts'
 
 const GeneratedLink = Type.Object(
   {
@@ -24,7 +24,6 @@ const GeneratedLink = Type.Object(
   { title: 'GeneratedLink' },
 )
 
-/** POST /admin/generate_link: the link of a mail, for admins who send it themselves. */
 export const generateLinkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { config } = deps
   app.route({
@@ -48,10 +47,11 @@ export const generateLinkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
       response: { 200: GeneratedLink, ...errorResponses(400, 401, 403, 404, 413, 422) },
     },
     handler: async (request) => {
-      const { type = '', email = '', new_email: newEmail = '', password = '', data = {} } = request.body
+      const { email = '', new_email: newEmail = '', password = '', data = {} } = request.body
       const { redirect_to: asked = '' } = request.body
       const address = parseEmail(email)
-      if (!isGeneratedType(type)) throw apiError('validation_failed', { message: 'Invalid email action link type' })
+      const type = GENERATED_TYPES.find((each) => each === request.body.type)
+      if (!type) throw apiError('validation_failed', { message: 'Invalid email action link type' })
       const rules = { siteUrl: config.siteUrl, allowList: config.redirectAllowList }
       const context = mailContextOf(request, config)
       const link = await generateLink(deps, request.log, adminOf(request), {
@@ -67,5 +67,3 @@ export const generateLinkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
     },
   })
 }
-
-const isGeneratedType = (type: string): type is GeneratedType => (GENERATED_TYPES as readonly string[]).includes(type)

@@ -60,7 +60,7 @@ describe('POST /admin/generate_link', () => {
     expect([(await signIn('correct horse')).status, (await signIn('another horse')).status]).toEqual([400, 200])
   })
 
-  test('a target stands in the link as it was given, but for what would end or change it', async ({ service }) => {
+  test('a target is in the link as given, except for characters that would end or change it', async ({ service }) => {
     const own = await service.with({ AUTH_URI_ALLOW_LIST: 'http://localhost:9999/**' })
     const linkTo = async (redirect_to: string) =>
       (await generate(own, { type: 'magiclink', email: 'targets@example.com', redirect_to })).body.action_link
@@ -72,7 +72,7 @@ describe('POST /admin/generate_link', () => {
     await own.close()
   })
 
-  test('magiclink for nobody signs up', async ({ service }) => {
+  test('magiclink for an unknown address signs up', async ({ service }) => {
     const { body } = await generate(service, { type: 'magiclink', email: 'unknown@example.com' })
     expect(body.verification_type).toBe('signup')
     expect(fragmentOf(await follow(service, body))).toMatchObject({ type: 'signup' })

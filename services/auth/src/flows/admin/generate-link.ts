@@ -32,17 +32,9 @@ import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { auditInvitation, isProven, lockInvited, lockUnproven } from './invite-user.ts'
 
-export const GENERATED_TYPES = [
-  'signup',
-  'invite',
-  'magiclink',
-  'recovery',
-  'email_change_current',
-  'email_change_new',
-] as const
-export type GeneratedType = (typeof GENERATED_TYPES)[number]
+type GeneratedType = 'signup' | 'invite' | 'magiclink' | 'recovery' | 'email_change_current' | 'email_change_new'
 
-export interface LinkOrder {
+interface LinkOrder {
   type: GeneratedType
   email: string
   /** email_change_* only. */
@@ -54,28 +46,19 @@ export interface LinkOrder {
   context: MailContext
 }
 
-export interface GeneratedLink {
-  user: User
-  properties: {
-    action_link: string
-    email_otp: string
-    hashed_token: string
-    verification_type: string
-    redirect_to: string
-  }
-}
-
-/** What is made for a type: the mail it stands for, the token it spends and the address it proves. */
 interface Made {
+  /** The mail that carries such a link. */
   kind: LinkKind
-  purpose: TokenPurpose
-  relatesTo: string
   user: User
+  /** Address to prove; the order's by default. */
+  relatesTo?: string
+  /** Purpose of the token; that of the mail by default. */
+  purpose?: TokenPurpose
   isClaim?: boolean
 }
 
-/** Makes a link and code as a mail would carry them, without sending; a magic link for an unknown address signs up. */
-export async function generateLink(deps: Deps, log: AuditLog, admin: Actor, asked: LinkOrder): Promise<GeneratedLink> {
+/** Makes the link and code of a mail without sending them. A magic link for an unknown address signs up. */
+export async function generateLink(deps: Deps, log: AuditLog, admin: Actor, asked: LinkOrder) {
   const order = { ...asked, data: withoutFacts(asked.data) }
   requireModestMetadata(order.data)
   await releaseAddress(deps.db, { channel: 'email', value: order.email }, order.audience, deps.now())
@@ -83,18 +66,18 @@ export async function generateLink(deps: Deps, log: AuditLog, admin: Actor, aske
   const type = order.type === 'magiclink' && !known ? 'signup' : order.type
   const passwordHash = await passwordOf(deps, order, type, known !== undefined)
   return deps.db.transaction().execute(async (trx) => {
-    const made = await MAKERS[type](deps, trx, log, admin, order, passwordHash)
+    const made = await MAKERS[type]({ deps, trx, log, admin, order, passwordHash })
     const token = await issueToken(deps, trx, {
       userId: made.user.id,
-      purpose: made.purpose,
-      relatesTo: made.relatesTo,
+      purpose: made.purpose ?? LINK_KINDS[made.kind].purpose,
+      relatesTo: made.relatesTo ?? order.email,
       codeLength: deps.config.mail.codeLength,
       lifetimeSeconds: linkLifetime(deps.config, made.kind),
       isClaim: made.isClaim,
     })
     const user = await findUserById(trx, made.user.id)
     if (!user) throw apiError('user_not_found', { status: 404 })
-    // Each sign-up link for an account that is there merges more into it.
+    // Each sign-up link for an existing account merges more into it.
     if (type === 'signup') requireModestMetadata(user.user_metadata)
     const properties = {
       action_link: confirmationUrl(deps.config, made.kind, token, order.context),
@@ -107,7 +90,7 @@ export async function generateLink(deps: Deps, log: AuditLog, admin: Actor, aske
   })
 }
 
-/** Of a sign-up; a magic link that became one needs none. Hashed before the transaction. */
+/** Hashes the password of a sign-up, before the transaction. A magic link that became a sign-up has none. */
 async function passwordOf(deps: Deps, order: LinkOrder, type: GeneratedType, isKnown: boolean): Promise<string | null> {
   if (type !== 'signup' || order.type === 'magiclink') return null
   if (order.password === '') {
@@ -118,52 +101,39 @@ async function passwordOf(deps: Deps, order: LinkOrder, type: GeneratedType, isK
   return deps.passwords.hash(order.password)
 }
 
-type Maker = (
-  deps: Deps,
-  trx: Transaction<DB>,
-  log: AuditLog,
-  admin: Actor,
-  order: LinkOrder,
-  passwordHash: string | null,
-) => Promise<Made>
-
-const MAKERS: Record<GeneratedType, Maker> = {
-  signup: async (deps, trx, _log, _admin, order, passwordHash) => {
-    // Before the account: that is the order of locks.
-    await noteAdminClaim(trx, emailClaim(deps, order, passwordHash, order.data))
-    const user = await lockUnproven(deps, trx, order)
-    await claimForAdmin(deps, trx, user, order, passwordHash)
-    await setSentAt(trx, user.id, 'confirmation_sent_at', deps.now())
-    return {
-      kind: 'confirmation',
-      purpose: LINK_KINDS.confirmation.purpose,
-      relatesTo: order.email,
-      user,
-      isClaim: true,
-    }
-  },
-  invite: async (deps, trx, log, admin, order) => {
-    const user = await lockInvited(deps, trx, log, admin, order)
-    await auditInvitation(deps, trx, log, admin, user)
-    return { kind: 'invite', purpose: LINK_KINDS.invite.purpose, relatesTo: order.email, user, isClaim: true }
-  },
-  magiclink: (...order) => makeSignInLink('magic_link', ...order),
-  recovery: (...order) => makeSignInLink('recovery', ...order),
-  email_change_current: (...order) => makeEmailChange('email_change_current', ...order),
-  email_change_new: (...order) => makeEmailChange('email_change_new', ...order),
+interface Making {
+  deps: Deps
+  trx: Transaction<DB>
+  log: AuditLog
+  admin: Actor
+  order: LinkOrder
+  passwordHash: string | null
 }
 
-/**
- * A generated sign-up is an admin's word against whatever was registered before; requests that come after it are claims as
- * ever. To what admins gave before, their data is added.
- */
-async function claimForAdmin(
-  deps: Deps,
-  trx: Transaction<DB>,
-  user: LockedAccount,
-  { data }: LinkOrder,
-  passwordHash: string | null,
-): Promise<void> {
+const MAKERS: Record<GeneratedType, (making: Making) => Promise<Made>> = {
+  signup: async (making) => {
+    const { deps, trx, order, passwordHash } = making
+    // Before the account: the order of locks.
+    await noteAdminClaim(trx, emailClaim(making, passwordHash, order.data))
+    const user = await lockUnproven(deps, trx, order)
+    await claimForAdmin(making, user)
+    await setSentAt(trx, user.id, 'confirmation_sent_at', deps.now())
+    return { kind: 'confirmation', user, isClaim: true }
+  },
+  invite: async ({ deps, trx, log, admin, order }) => {
+    const user = await lockInvited(deps, trx, log, admin, order)
+    await auditInvitation(deps, trx, log, admin, user)
+    return { kind: 'invite', user, isClaim: true }
+  },
+  magiclink: (making) => makeSignInLink(making, 'magic_link'),
+  recovery: (making) => makeSignInLink(making, 'recovery'),
+  email_change_current: (making) => makeEmailChange(making, 'email_change_current'),
+  email_change_new: (making) => makeEmailChange(making, 'email_change_new'),
+}
+export const GENERATED_TYPES = Object.keys(MAKERS) as GeneratedType[]
+
+/** Replaces data that was registered before by the admin's, or merges it into data of an earlier admin. */
+async function claimForAdmin({ deps, trx, order: { data }, passwordHash }: Making, user: LockedAccount) {
   const now = deps.now()
   if (isProven(user) || user.is_email_vouched) {
     await mergeUserMetadata(trx, user.id, data, now)
@@ -177,34 +147,32 @@ async function claimForAdmin(
   })
 }
 
-const emailClaim = (deps: Deps, { email }: LinkOrder, passwordHash: string | null, data: Metadata) =>
+const emailClaim = ({ deps, order: { email } }: Making, passwordHash: string | null, data: Metadata) =>
   claimOf(deps, { address: { channel: 'email', value: email }, passwordHash, data })
 
-async function makeSignInLink(
-  kind: 'magic_link' | 'recovery',
-  ...[deps, trx, log, _admin, order]: Parameters<Maker>
-): Promise<Made> {
-  // Another request may have registered the address and chosen a password: the link proves the address, that one did not.
-  await noteClaim(trx, emailClaim(deps, order, null, {}))
+async function makeSignInLink(making: Making, kind: 'magic_link' | 'recovery'): Promise<Made> {
+  const { deps, trx, log, order } = making
+  // Another request may have registered the address with a password; this link proves the address, that request did not.
+  await noteClaim(trx, emailClaim(making, null, {}))
   const user = await lockKnown(trx, order)
   await setSentAt(trx, user.id, 'recovery_sent_at', deps.now())
   await audit(deps, trx, log, { action: 'user_recovery_requested', actor: user })
-  return { kind, purpose: LINK_KINDS[kind].purpose, relatesTo: order.email, user, isClaim: !user.email_confirmed_at }
+  return { kind, user, isClaim: !user.email_confirmed_at }
 }
 
 async function makeEmailChange(
+  { deps, trx, order }: Making,
   purpose: 'email_change_current' | 'email_change_new',
-  ...[deps, trx, _log, _admin, order]: Parameters<Maker>
 ): Promise<Made> {
   const user = await lockKnown(trx, order)
-  if (purpose === 'email_change_current' && !deps.config.mail.secureEmailChange) {
+  const isCurrent = purpose === 'email_change_current'
+  if (isCurrent && !deps.config.mail.secureEmailChange) {
     throw apiError('validation_failed', { message: 'Enable secure email change to generate link for current email' })
   }
   const newEmail = parseEmail(order.newEmail)
   await refuseTakenEmail(trx, newEmail, user.aud, user.id)
   await beginEmailChange(deps, trx, user, newEmail)
-  const relatesTo = purpose === 'email_change_current' ? order.email : newEmail
-  return { kind: 'email_change', purpose, relatesTo, user }
+  return { kind: 'email_change', user, purpose, relatesTo: isCurrent ? order.email : newEmail }
 }
 
 async function lockKnown(trx: Transaction<DB>, { email, audience }: LinkOrder): Promise<User> {

@@ -22,24 +22,20 @@ import { NIL_UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 
-export interface Invitation {
+interface Account {
   email: string
   data: Metadata
   audience: string
-  context: MailContext
 }
+type Invitation = Account & { context: MailContext }
 
-/** Invites a new address, or again one that has not confirmed yet; whoever follows the link chooses the password. */
-export async function inviteUser(
-  deps: Deps,
-  log: AuditLog,
-  admin: Actor,
-  { email, data, audience, context }: Invitation,
-): Promise<User> {
-  requireModestMetadata(data)
+/** Invites an address that is new or not confirmed yet; the user chooses a password when following the link. */
+export async function inviteUser(deps: Deps, log: AuditLog, admin: Actor, asked: Invitation): Promise<User> {
+  const { email, context } = asked
+  requireModestMetadata(asked.data)
   return withMessagesCounted(deps, [{ channel: 'email', value: email, share: 'admins' }], () =>
     deps.db.transaction().execute(async (trx) => {
-      const user = await lockInvited(deps, trx, log, admin, { email, data, audience })
+      const user = await lockInvited(deps, trx, log, admin, asked)
       await sendLinkMail(deps, trx, { kind: 'invite', to: email, user, isClaim: true, ...context })
       await auditInvitation(deps, trx, log, admin, user)
       return (await findUserById(trx, user.id)) as User
@@ -47,21 +43,17 @@ export async function inviteUser(
   )
 }
 
-/**
- * The account of an invited address. What the address was registered with before is gone; to what an admin gave it the data is
- * added. Throws as lockUnproven.
- */
+/** Locks the account of an invited address. Drops data of an earlier registration, extends that of an earlier admin. */
 export async function lockInvited(
   deps: Deps,
   trx: Transaction<DB>,
   log: AuditLog,
   admin: Actor,
-  asked: Omit<Invitation, 'context'>,
+  asked: Account,
 ): Promise<User> {
-  const invitation = { ...asked, data: withoutFacts(asked.data) }
-  const { data } = invitation
-  await displaceBanned(deps, trx, log, admin, invitation)
-  const user = await lockUnproven(deps, trx, invitation)
+  const data = withoutFacts(asked.data)
+  await displaceBanned(deps, trx, log, admin, asked)
+  const user = await lockUnproven(deps, trx, { ...asked, data })
   const { id } = user
   if (user.is_email_vouched) await mergeUserMetadata(trx, id, data, deps.now())
   else if (!isProven(user)) await applyClaim(trx, user, { password_hash: null, data, by_admin: true }, deps.now())
@@ -71,29 +63,20 @@ export async function lockInvited(
   return invited
 }
 
-/** Takes the address from a banned account that never proved it: the ban is its registrant's, not that of who is invited. */
-async function displaceBanned(
-  deps: Deps,
-  trx: Transaction<DB>,
-  log: AuditLog,
-  admin: Actor,
-  { email, audience }: Pick<Invitation, 'email' | 'audience'>,
-): Promise<void> {
-  const address = { channel: 'email', value: email } as const
-  const holder = await lockUnprovenHolder(trx, { address, audience, exceptId: NIL_UUID })
+/** Takes the address from a banned account that never proved it: the ban is the registrant's, not the invited user's. */
+async function displaceBanned(deps: Deps, trx: Transaction<DB>, log: AuditLog, admin: Actor, asked: Account) {
+  const address = { channel: 'email', value: asked.email } as const
+  const holder = await lockUnprovenHolder(trx, { address, audience: asked.audience, exceptId: NIL_UUID })
   if (!holder || !isBanned(holder, deps.now())) return
   const action = await displace(trx, holder, address, deps.now())
   await audit(deps, trx, log, { action, actor: admin, target: holder })
 }
 
-/** Returns the unconfirmed account of the address, if need be a new one without a password. Throws email_exists for a proven address. */
-export async function lockUnproven(
-  deps: Deps,
-  trx: Transaction<DB>,
-  { email, data, audience }: Omit<Invitation, 'context'>,
-): Promise<LockedAccount> {
+/** Returns the unconfirmed account of the address or a new one without a password. Throws email_exists for a proven address. */
+export async function lockUnproven(deps: Deps, trx: Transaction<DB>, asked: Account): Promise<LockedAccount> {
+  const { email, data, audience } = asked
   const account = newAccount(deps, { address: { channel: 'email', value: email }, data: {}, audience }, null)
-  // An admin's data stands as it is; a sign-up's gets the address beside it.
+  // Unlike a sign-up's, an admin's data gets no address added.
   const made = { ...account, user: { ...account.user, user_metadata: data } }
   const user = await lockAndReadUser(trx, await insertAccount(deps, trx, made))
   if (!user || user.email !== email || user.email_confirmed_at) throw apiError('email_exists')

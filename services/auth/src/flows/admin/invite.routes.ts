@@ -10,7 +10,6 @@ import { mailContextOf } from '../../http/mail-context.ts'
 import { errorResponses, NeededField, RedirectQuery } from '../../http/shapes.ts'
 import { inviteUser } from './invite-user.ts'
 
-/** POST /invite: an account for an address, and a mail with the link to take it over. */
 export const inviteRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   app.route({
     method: 'POST',
@@ -18,7 +17,7 @@ export const inviteRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     schema: {
       operationId: 'inviteUser',
       tags: ['admin'],
-      summary: 'Invites somebody by mail',
+      summary: 'Invites a user by mail',
       security: [{ admin: [] }],
       querystring: RedirectQuery,
       requestHeaders: ['X-JWT-AUD'],

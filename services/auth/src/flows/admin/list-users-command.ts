@@ -8,13 +8,13 @@ import { parseFilter } from './user-input.ts'
 
 const PAGE = 500
 
-/** `users list`: a page at a time, so that memory does not grow with the number of users. */
+/** `users list`. Reads a page at a time: memory does not grow with the number of users. */
 export const usersList = command({
   name: 'users list',
   summary: 'list users, newest first',
   options: {
     filter: { value: 'TEXT', meaning: 'part of an e-mail address or of user_metadata.full_name' },
-    limit: { value: 'N', meaning: 'at most so many; all if absent' },
+    limit: { value: 'N', meaning: 'largest number of users; all if absent' },
   },
   details: 'Users of the audience of AUTH_JWT_AUD. --json prints one user a line.',
   run: async ({ options: { filter, limit }, json }) => {
@@ -40,7 +40,7 @@ async function print(line: string): Promise<void> {
 
 const HEADINGS = ['id', 'created', 'last sign-in', 'state', 'role', 'e-mail, phone']
 
-/** Of a UUID, two times to the minute, the longest state, the usual role; addresses come last, as long as they are. */
+/** Widths of a UUID, two times to the minute, the longest state and the usual role. Addresses come last, unpadded. */
 const WIDTHS = [36, 16, 16, 11, 13, 0]
 
 const tableRow = (cells: string[]) => cells.map((cell, index) => cell.padEnd(WIDTHS[index] ?? 0)).join('  ')
@@ -61,5 +61,5 @@ function stateOf(user: User): string {
   return user.confirmed_at ? 'confirmed' : 'unconfirmed'
 }
 
-/** Roles are free text: none may move the cursor of whoever reads this. */
+/** Replaces control characters: a role is free text and must not move the terminal's cursor. */
 const printable = (text: string) => text.replaceAll(/\p{Cc}/gu, '?')

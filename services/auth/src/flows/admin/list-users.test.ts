@@ -94,7 +94,7 @@ describe('GET /admin/users by page', () => {
   })
 })
 
-// Of section 18's list: wildcards.
+// Section 18: wildcards.
 describe('filter', () => {
   plain.for<[string, string[]]>([
     ['ada@', ['ada']],

@@ -14,7 +14,7 @@ import { noSuchMessage, resendFailedMessage } from './resend-failed-message.ts'
 const CHANNELS: readonly MessageChannel[] = ['mail', 'sms']
 const STATES: readonly MessageState[] = ['queued', 'sent', 'failed', 'dropped']
 
-/** How far messages are counted; a busy service sends that many in an hour. */
+/** Largest total counted; a busy service sends that many in an hour. */
 const MAX_COUNTED = 10_000
 
 const OneOf = <Name extends string>(names: readonly Name[]) => Type.Unsafe<Name>(Type.String({ enum: [...names] }))
@@ -39,7 +39,6 @@ const MessageShape = Type.Object(
 
 const security = [{ admin: [] }]
 
-/** GET /admin/messages and its retry; in the scope of requireAdmin. */
 export const messagesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   app.route({
     method: 'GET',
@@ -47,7 +46,7 @@ export const messagesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     schema: {
       operationId: 'listMessages',
       tags: ['admin'],
-      summary: 'Mail and SMS on their way out and what became of them, newest first',
+      summary: 'Outgoing mail and SMS with their state, newest first',
       description: `\`X-Total-Count\` and the last page of \`Link\` count up to ${MAX_COUNTED} messages; later pages are there.`,
       security,
       querystring: Type.Object({
@@ -92,11 +91,7 @@ export const messagesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
   })
 }
 
-function known<Name extends string>(
-  field: string,
-  names: readonly Name[],
-  given: string | undefined,
-): Name | undefined {
+function known<Name extends string>(field: string, names: readonly Name[], given: string | undefined) {
   if (!given) return undefined
   const name = names.find((candidate) => candidate === given)
   if (!name) throw apiError('validation_failed', { message: `${field} must be one of ${names.join(', ')}` })

@@ -1,12 +1,9 @@
 import { CommandFailure } from '@services/common/cli'
 
-/** More than any password may have (password-rules.ts): the flow refuses what is too long, this only bounds the reading. */
+/** Bound on reading only; the flow refuses passwords that are too long (password-rules.ts). */
 const MAX_LINE_BYTES = 16 * 1024
 
-/**
- * The first line of `input`: a password among the arguments would be seen in the list of processes and in the shell's
- * history. Throws CommandFailure for an empty line and for one that is no text.
- */
+/** Reads the first line of `input`: arguments would be visible in the list of processes and in the shell's history. */
 export async function readPassword(input: AsyncIterable<Uint8Array>): Promise<string> {
   const password = decode(await readLine(input)).replace(/\r$/, '')
   if (password === '') throw new CommandFailure('there is no password on standard input')

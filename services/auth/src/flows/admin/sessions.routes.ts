@@ -11,7 +11,6 @@ import { subjectOf } from '../../http/subject.ts'
 const security = [{ admin: [] }]
 const params = Type.Object({ user_id: Type.String() })
 
-/** Where a user is signed in, and signing them out; in the scope of requireSubject. */
 export const adminSessionsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   app.route({
     method: 'GET',

@@ -72,7 +72,7 @@ describe('PUT /admin/users/{user_id}', () => {
     expect(service.mailbox.messages()).toEqual([])
   })
 
-  // Of section 18's list: providers left stale.
+  // Section 18: providers left stale.
   test('a phone number for a user who had none makes an identity and a provider', async ({ service }) => {
     const { put, user } = await setUp(service)
     const phone = freshPhone()
@@ -93,7 +93,7 @@ describe('PUT /admin/users/{user_id}', () => {
     expect(proven.body.identities[1].identity_data).toMatchObject({ phone: other, phone_verified: true })
   })
 
-  test('the address the user has already changes nothing of what was verified', async ({ service }) => {
+  test('the current address of the user keeps its verification', async ({ service }) => {
     const { put, user } = await setUp(service)
     expect((await put({ email: user.email })).body).toEqual({ ...user, updated_at: expect.any(String) })
   })
@@ -165,7 +165,7 @@ describe('PUT /admin/users/{user_id}', () => {
   test('whatever is not metadata can be changed where metadata has outgrown its limit', async ({ service }) => {
     const admin = await asAdmin(service)
     const email = freshEmail()
-    // To the largest data there may be a sign-up adds what the service says of the address.
+    // A sign-up adds the service's own keys about the address to the largest permitted data.
     await service.post('/signup', { email, password: 'correct horse', data: { text: 'x'.repeat(16 * 1024 - 11) } })
     await service.get(linkPath((await service.mailbox.waitFor(email)).text))
     const { userId, auth } = toSignedIn((await signIn(service, email, 'correct horse')).body)
@@ -227,7 +227,7 @@ describe('PUT /admin/users/{user_id}', () => {
   })
 
   // contract/auth-core.md 18, BUG13.
-  test('an address of somebody else is refused by name, not with 500', async ({ service }) => {
+  test('an address of another user is refused by code, not with 500', async ({ service }) => {
     const { admin, put, get, user } = await setUp(service)
     const other = await admin.create({ email: freshEmail(), phone: freshPhone() })
     expect(await put({ email: other.email })).toMatchObject({ status: 422, body: { error_code: 'email_exists' } })

@@ -9,6 +9,7 @@ import {
 } from '../../core/identities/identities.store.ts'
 import { requireStrongPassword } from '../../core/passwords/require-strong-password.ts'
 import { endSessions } from '../../core/sessions/end-sessions.store.ts'
+import type { Address } from '../../core/users/address.ts'
 import { refuseTakenAddress, refuseTakenEmail, refuseTakenPhone } from '../../core/users/addresses.store.ts'
 import { changeUser, type UserChanges } from '../../core/users/change-user.store.ts'
 import { vouchFor } from '../../core/users/claims.store.ts'
@@ -27,39 +28,31 @@ import {
   setPassword,
   type User,
 } from '../../core/users/users.store.ts'
-import type { DB, Metadata } from '../../db/tables.ts'
+import type { DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import { bannedUntil } from './ban-duration.ts'
 import type { UserAdminDeps } from './create-user.ts'
+import type { UserUpdate } from './user-fields.ts'
 import { parseName } from './user-input.ts'
-
-/** What an admin changes about a user; absent, or "" but for the password, means unchanged. */
-export interface UserUpdate {
-  role?: string | undefined
-  email?: string | undefined
-  phone?: string | undefined
-  /** "" is refused as too weak. */
-  password?: string | undefined
-  /** Only true has an effect: nothing is ever un-confirmed. */
-  emailConfirm?: boolean | undefined
-  phoneConfirm?: boolean | undefined
-  userMetadata?: Metadata | undefined
-  appMetadata?: Metadata | undefined
-  /** See bannedUntil. */
-  banDuration?: string | undefined
-}
 
 interface CheckedUpdate extends UserUpdate {
   passwordHash: string | undefined
-  /** null lifts a ban, undefined leaves it as it is. */
+  /** null lifts a ban, undefined leaves it. */
   bannedUntil: Date | null | undefined
 }
 
+interface AddressUpdate {
+  channel: Address['channel']
+  /** The new address, where it differs from the user's. */
+  value: string | undefined
+  /** Only true has an effect: a confirmation cannot be taken back. */
+  isConfirmed: boolean
+}
+
 /**
- * Changes a user at once: nothing is sent and nobody is asked. A new password ends all sessions; a new password, address
- * or confirmation ends all open one-time tokens and changes of address under way. A ban ends such changes too and leaves
- * sessions alone, it stops them from being used. Throws user_not_found (404), validation_failed, weak_password, email_exists,
- * phone_exists.
+ * Changes a user at once, without any message. A new password ends all sessions; a new password, address or confirmation
+ * ends all one-time tokens and pending changes of address. A ban ends pending changes too; sessions stay but cannot be used.
+ * Throws user_not_found (404), validation_failed, weak_password, email_exists, phone_exists.
  */
 export async function updateUser(
   deps: UserAdminDeps,
@@ -75,24 +68,28 @@ export async function updateUser(
     if (!user) throw apiError('user_not_found', { status: 404, message: 'User not found' })
     if (user.deleted_at)
       throw apiError('validation_failed', { status: 422, message: 'A deleted user cannot be changed' })
-    // An admin's confirmation or password ends the dispute about the address: no claim to it stays.
+    // An admin's confirmation or password settles who owns the address: no claim to it stays.
     const isVouchedFor = Boolean(checked.passwordHash || checked.emailConfirm || checked.phoneConfirm)
     if (isVouchedFor && user.claim && !user.confirmed_at) await applyClaim(trx, user, user.claim, now)
-    await displaceHolders(deps, trx, log, actor, user, checked)
+    const addresses = addressesOf(user, checked)
+    for (const { channel, value, isConfirmed } of addresses) {
+      // Takes a confirmed address from an account that never proved it.
+      if (value && isConfirmed) await displaceHolder(deps, trx, log, user, { channel, value }, actor)
+    }
     if (isVouchedFor) await endUnprovenEntries(deps, trx, user, checked, now)
-    await changeRow(trx, user, checked, now)
-    await changeIdentities(deps, trx, user, checked, now)
+    await changeRow(trx, user, checked, addresses, now)
+    await changeIdentities(deps, trx, user, addresses, now)
     if (checked.passwordHash) {
       await setPassword(trx, userId, checked.passwordHash, now)
       await vouchFor(trx, userId)
       await endSessions(trx, userId)
     }
-    if (checked.passwordHash || changesAddress(user, checked) || checked.emailConfirm || checked.phoneConfirm) {
+    if (isVouchedFor || addresses.some(({ value }) => value)) {
       await endTokens(trx, userId, 'all', now)
     } else if (checked.bannedUntil) await endTokens(trx, userId, 'changes', now)
     await changeMetadata(trx, user, checked, now)
     const updated = (await findUserById(trx, userId)) as User
-    // Only what this request has grown: an account must stay changeable, and be banned, however large the rest has become.
+    // Only the metadata of this request: an account with too much of the rest must stay changeable, to ban it for one.
     if (checked.userMetadata) requireModestMetadata(updated.user_metadata)
     if (checked.appMetadata) requireModestMetadata(updated.app_metadata)
     await audit(deps, trx, log, { action: 'user_modified', actor, target: updated })
@@ -100,7 +97,7 @@ export async function updateUser(
   })
 }
 
-/** Everything that can be refused without the user, in the contract's order (11.18); the hash comes last. */
+/** Refuses all that can be refused before the user is locked, in the order of contract/auth-core.md 11.18, then hashes. */
 async function checkUpdate(deps: UserAdminDeps, userId: string, update: UserUpdate): Promise<CheckedUpdate> {
   const email = update.email ? parseEmail(update.email) : undefined
   const phone = update.phone ? parsePhone(update.phone) : undefined
@@ -115,30 +112,15 @@ async function checkUpdate(deps: UserAdminDeps, userId: string, update: UserUpda
   return { ...update, email, phone, role, bannedUntil: ban, passwordHash }
 }
 
-/** The address an update brings, if it is another than the user has. */
-const newEmail = (user: User, { email }: UserUpdate) => (email && email !== user.email ? email : undefined)
-const newPhone = (user: User, { phone }: UserUpdate) => (phone && phone !== user.phone ? phone : undefined)
-const changesAddress = (user: User, update: UserUpdate) => Boolean(newEmail(user, update) || newPhone(user, update))
-
-/** Takes an address that the admin confirms from an account that never proved it. */
-async function displaceHolders(
-  deps: UserAdminDeps,
-  trx: Transaction<DB>,
-  log: AuditLog,
-  actor: Actor,
-  user: User,
-  update: CheckedUpdate,
-): Promise<void> {
-  const email = update.emailConfirm && newEmail(user, update)
-  const phone = update.phoneConfirm && newPhone(user, update)
-  if (email) await displaceHolder(deps, trx, log, user, { channel: 'email', value: email }, actor)
-  if (phone) await displaceHolder(deps, trx, log, user, { channel: 'phone', value: phone }, actor)
-}
+const addressesOf = (user: User, { email, phone, emailConfirm, phoneConfirm }: UserUpdate): AddressUpdate[] => [
+  { channel: 'email', value: email === user.email ? undefined : email, isConfirmed: emailConfirm === true },
+  { channel: 'phone', value: phone === user.phone ? undefined : phone, isConfirmed: phoneConfirm === true },
+]
 
 /**
- * Treats an admin's word as the first proof of the account's address. An account at a provider that has not verified it may be a
- * stranger's and is no way in any more. Where a setting confirmed the address, the account has been in use, and nothing of its
- * registrant stays. One in use without any address stays.
+ * Treats an admin's confirmation as the first proof of the account's address. An identity whose provider has not verified the
+ * address may be a stranger's: it is removed. Where a setting had confirmed the address, nothing of the registrant stays.
+ * Accounts in use without any address stay as they are.
  */
 async function endUnprovenEntries(
   deps: UserAdminDeps,
@@ -150,7 +132,7 @@ async function endUnprovenEntries(
   const isProven = (user.email_confirmed_at && !user.email_assumed) || (user.phone_confirmed_at && !user.phone_assumed)
   const isAssumed = user.email_assumed || user.phone_assumed
   if (isProven || !(isPending(user) || isAssumed)) return
-  const hadProvider = await deleteProviderIdentities(trx, user.id, newEmail(user, update) ?? user.email)
+  const hadProvider = await deleteProviderIdentities(trx, user.id, update.email ?? user.email)
   if (!hadProvider && !isAssumed) return
   await endEntries(trx, user.id)
   if (isAssumed) await stripAssumed(trx, user, update, now)
@@ -161,8 +143,8 @@ async function endUnprovenEntries(
 }
 
 /**
- * Leaves an account whose addresses a setting confirmed without what its registrant gave it. A number beside the e-mail address
- * goes too, unless the admin names it: the word is for the person behind the address.
+ * Removes what the registrant gave an account whose addresses a setting confirmed. A number beside the e-mail address is
+ * dropped too unless the admin names it: the confirmation is for the owner of the e-mail address.
  */
 async function stripAssumed(trx: Transaction<DB>, user: LockedAccount, update: CheckedUpdate, now: Date) {
   const { id, email, phone } = user
@@ -170,56 +152,54 @@ async function stripAssumed(trx: Transaction<DB>, user: LockedAccount, update: C
   if (email && phone && !update.phone && !update.phoneConfirm) {
     await dropAddress(trx, id, { channel: 'phone', value: phone }, now)
   }
-  // The admin's password replaces the setting's word for the address.
+  // The admin's password confirms the address in place of the setting.
   if (update.passwordHash) await changeUser(trx, id, { email_assumed: false, phone_assumed: false }, now)
 }
 
-async function changeRow(trx: Transaction<DB>, user: User, update: CheckedUpdate, now: Date): Promise<void> {
-  const email = newEmail(user, update)
-  const phone = newPhone(user, update)
-  if (email) await refuseTakenEmail(trx, email, user.aud, user.id)
-  if (phone) await refuseTakenPhone(trx, phone, user.aud, user.id)
-  const changes: UserChanges = {}
-  if (update.role) changes.role = update.role
-  if (update.emailConfirm && (email ?? user.email))
-    Object.assign(changes, { email_confirmed_at: now, email_assumed: false })
-  if (update.phoneConfirm && (phone ?? user.phone))
-    Object.assign(changes, { phone_confirmed_at: now, phone_assumed: false })
-  // A change the user had begun is over: its tokens end with the address they were sent for. An address that replaces
-  // an assumed one is unproven too.
-  if (email) Object.assign(changes, { email, email_vouched: true, ...NO_EMAIL_CHANGE })
-  if (phone) Object.assign(changes, { phone, phone_vouched: true, ...NO_PHONE_CHANGE })
-  if (changes.email_confirmed_at || changes.phone_confirmed_at) changes.is_anonymous = false
-  if (update.bannedUntil !== undefined) changes.banned_until = update.bannedUntil
+async function changeRow(
+  trx: Transaction<DB>,
+  user: User,
+  { role, bannedUntil }: CheckedUpdate,
+  addresses: AddressUpdate[],
+  now: Date,
+): Promise<void> {
+  const changes: UserChanges = {
+    ...(role && { role }),
+    ...(bannedUntil !== undefined && { banned_until: bannedUntil }),
+  }
+  for (const { channel, value, isConfirmed } of addresses) {
+    if (value) await (channel === 'email' ? refuseTakenEmail : refuseTakenPhone)(trx, value, user.aud, user.id)
+    if (isConfirmed && (value ?? user[channel])) {
+      Object.assign(changes, { [`${channel}_confirmed_at`]: now, [`${channel}_assumed`]: false, is_anonymous: false })
+    }
+    // Ends the user's own pending change: its tokens belong to the old address. A new address inherits no proof.
+    if (value) Object.assign(changes, { [channel]: value, [`${channel}_vouched`]: true, ...NO_CHANGE[channel] })
+  }
   await changeUser(trx, user.id, changes, now).catch(refuseTakenAddress)
 }
 
-const NO_EMAIL_CHANGE = { email_change: null, email_change_sent_at: null, email_change_confirm_status: 0 }
-const NO_PHONE_CHANGE = { phone_change: null, phone_change_sent_at: null }
+const NO_CHANGE = {
+  email: { email_change: null, email_change_sent_at: null, email_change_confirm_status: 0 },
+  phone: { phone_change: null, phone_change_sent_at: null },
+}
 
-/** The identity of an address follows it; what was verified of the old one says nothing of the new one. */
+/** Moves the identity to the new address, which is not verified by the old address's proof. */
 async function changeIdentities(
   deps: UserAdminDeps,
   trx: Transaction<DB>,
   user: User,
-  update: CheckedUpdate,
+  addresses: AddressUpdate[],
   now: Date,
-) {
-  const { id: userId } = user
-  const identity = { userId, providerId: userId, now }
-  const email = newEmail(user, update)
-  if (email) {
-    const data = { sub: userId, email, email_verified: update.emailConfirm === true }
-    await putAddressIdentity(trx, { ...identity, id: deps.newId(), provider: 'email', data })
-  } else if (user.email && update.emailConfirm) {
-    await setIdentityVerified(trx, userId, { channel: 'email', value: user.email }, now)
-  }
-  const phone = newPhone(user, update)
-  if (phone) {
-    const data = { sub: userId, phone, phone_verified: update.phoneConfirm === true }
-    await putAddressIdentity(trx, { ...identity, id: deps.newId(), provider: 'phone', data })
-  } else if (user.phone && update.phoneConfirm) {
-    await setIdentityVerified(trx, userId, { channel: 'phone', value: user.phone }, now)
+): Promise<void> {
+  for (const { channel, value, isConfirmed } of addresses) {
+    const current = user[channel]
+    if (value) {
+      const data = { sub: user.id, [channel]: value, [`${channel}_verified`]: isConfirmed }
+      const identity = { id: deps.newId(), userId: user.id, provider: channel, providerId: user.id, data, now }
+      await putAddressIdentity(trx, identity)
+    } else if (current && isConfirmed) {
+      await setIdentityVerified(trx, user.id, { channel, value: current }, now)
+    }
   }
 }
 
@@ -229,6 +209,6 @@ async function changeMetadata(trx: Transaction<DB>, user: User, update: CheckedU
   }
   if (update.appMetadata) await mergeAppMetadata(trx, user.id, update.appMetadata, now)
   if (update.userMetadata) await mergeUserMetadata(trx, user.id, withoutFacts(update.userMetadata), now)
-  // After the caller's own keys: which providers there are is a fact, whatever an admin's form sends back.
+  // Last: the list of providers is a fact, whatever an admin's form sends back.
   await refreshProviders(trx, user.id, now)
 }

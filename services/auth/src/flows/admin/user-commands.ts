@@ -6,24 +6,24 @@ import { findNamedUser, OPERATOR, onUsers, USER_OPERAND } from './command-line.t
 import { createUser } from './create-user.ts'
 import { deleteUser } from './delete-user.ts'
 import { readPassword } from './read-password.ts'
-import { type UserUpdate, updateUser } from './update-user.ts'
+import { updateUser } from './update-user.ts'
+import type { UserUpdate } from './user-fields.ts'
 
 const PASSWORD_STDIN = { meaning: 'read the password from the first line of standard input' }
 
-/** `users create`: as POST /admin/users, so without any mail. */
 export const usersCreate = command({
   name: 'users create',
   summary: 'create a user, without sending anything',
   options: {
-    email: { value: 'ADDRESS', meaning: 'their e-mail address; this or --phone is needed' },
+    email: { value: 'ADDRESS', meaning: 'their e-mail address; this or --phone is required' },
     phone: { value: 'NUMBER', meaning: 'their phone number (E.164)' },
     'email-confirm': { meaning: 'the e-mail address counts as proven' },
     'phone-confirm': { meaning: 'the number counts as proven' },
-    role: { value: 'ROLE', meaning: 'their role; that of everybody if absent' },
-    id: { value: 'UUID', meaning: 'their id; made up if absent' },
+    role: { value: 'ROLE', meaning: 'their role; AUTH_JWT_DEFAULT_GROUP_NAME if absent' },
+    id: { value: 'UUID', meaning: 'their id; generated if absent' },
     'password-stdin': PASSWORD_STDIN,
   },
-  details: 'Without --password-stdin the user has no password. As for admins, no rule on its strength applies.',
+  details: 'Without --password-stdin the user has no password. No rule on its strength applies.',
   run: async ({ options, json }) => {
     if (!options.email && !options.phone) throw new UsageError('needs --email or --phone')
     await onUsers(async (deps, log) => {
@@ -41,12 +41,12 @@ export const usersCreate = command({
   },
 })
 
-/** `users ban`: their sessions end nowhere, but cannot be used any more. */
+/** `users ban`: sessions stay, but cannot be used. */
 export const usersBan = command({
   name: 'users ban',
   summary: 'keep a user out for a time',
   operands: ['USER'],
-  options: { for: { value: 'DURATION', meaning: 'from now on, as in 24h or 1h30m; needed' } },
+  options: { for: { value: 'DURATION', meaning: 'from now on, as in 24h or 1h30m; required' } },
   details: USER_OPERAND,
   run: async ({ operands: [name = ''], options: { for: duration = '' }, json }) => {
     if (!isInFuture(duration)) throw new UsageError('--for must be a duration such as 24h or 1h30m')
@@ -56,7 +56,6 @@ export const usersBan = command({
   },
 })
 
-/** `users unban`: at once. */
 export const usersUnban = command({
   name: 'users unban',
   summary: 'lift the ban of a user',
@@ -66,21 +65,20 @@ export const usersUnban = command({
     changeNamed(json, name, { banDuration: 'none' }, ({ id }) => `${id} is not banned`),
 })
 
-/** `users set-password`: ends all their sessions. */
 export const usersSetPassword = command({
   name: 'users set-password',
   summary: 'set the password of a user and end all their sessions',
   operands: ['USER'],
-  options: { 'password-stdin': { meaning: `${PASSWORD_STDIN.meaning}; needed` } },
+  options: { 'password-stdin': { meaning: `${PASSWORD_STDIN.meaning}; required` } },
   details: USER_OPERAND,
   run: async ({ operands: [name = ''], options, json }) => {
-    if (!options['password-stdin']) throw new UsageError('needs --password-stdin: arguments are seen by others')
+    if (!options['password-stdin'])
+      throw new UsageError('needs --password-stdin: other users of this machine can read arguments')
     const password = await readPassword(process.stdin)
     await changeNamed(json, name, { password }, ({ id }) => `${id} has a new password and no session`)
   },
 })
 
-/** `users set-role`: tokens carry it from the next refresh on. */
 export const usersSetRole = command({
   name: 'users set-role',
   summary: 'change the role of a user',
@@ -92,18 +90,17 @@ export const usersSetRole = command({
   },
 })
 
-/** `users delete`: there is no way back, so it wants to be told twice. */
 export const usersDelete = command({
   name: 'users delete',
-  summary: 'delete a user and everything that is theirs',
+  summary: 'delete a user and all their data',
   operands: ['USER'],
   options: {
-    soft: { meaning: 'keep the id, without anything that tells whose it was' },
-    yes: { meaning: 'needed: nothing brings a user back' },
+    soft: { meaning: 'keep the id, and nothing that identifies the user' },
+    yes: { meaning: 'required: a deleted user cannot be restored' },
   },
   details: USER_OPERAND,
   run: async ({ operands: [name = ''], options: { soft, yes }, json }) => {
-    if (!yes) throw new UsageError('needs --yes: nothing brings a user back')
+    if (!yes) throw new UsageError('needs --yes: a deleted user cannot be restored')
     await onUsers(async (deps, log) => {
       const { id } = await findNamedUser(deps, name)
       const deletion = soft ? 'soft' : 'hard'

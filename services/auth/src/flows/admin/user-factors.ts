@@ -13,34 +13,38 @@ import { UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 
+interface FactorUpdate {
+  userId: string
+  factorId: string
+  friendlyName: string | undefined
+  phone: string | undefined
+}
+
 export const listUserFactors = ({ factors }: Pick<User, 'factors'>): FactorBody[] => (factors ?? []).map(toFactorBody)
 
-/** Removes a factor, or the recovery codes, whatever the user has proven. Throws validation_failed or mfa_factor_not_found, both 404. */
+/** Removes a factor or the recovery codes, proven or not. Throws validation_failed or mfa_factor_not_found, both 404. */
 export function deleteUserFactor(deps: Deps, log: AuditLog, userId: string, factorId: string): Promise<FactorBody> {
   return withUser(deps, userId, factorId, async (trx, user, id) => {
     const shown = shownFactor(user, id)
     if (shown.factor_type === 'recovery_code') await deleteRecoveryCodes(trx, user.id)
     else await removeFactor(deps, trx, user, await requireRow(trx, user.id, id), undefined)
-    // Under the user's name, as the reference has it (contract/auth-core.md 11.22).
+    // The actor is the user, as in the reference (contract/auth-core.md 11.22).
     const traits = { user_id: user.id, factor_id: id }
     await audit(deps, trx, log, { action: 'factor_deleted', actor: user, traits })
     return shown
   })
 }
 
-/** A number is changed of a phone alone; "" leaves either as it is. */
 export function updateUserFactor(
   deps: Deps,
   log: AuditLog,
   actor: Actor,
-  userId: string,
-  factorId: string,
-  asked: { friendlyName: string | undefined; phone: string | undefined },
+  { userId, factorId, friendlyName = '', ...asked }: FactorUpdate,
 ): Promise<FactorBody> {
-  const { friendlyName = '' } = asked
   requireShortName(friendlyName)
   const phone = asked.phone ? parsePhone(asked.phone) : undefined
-  return withFactor(deps, userId, factorId, async (trx, _user, factor) => {
+  return withUser(deps, userId, factorId, async (trx, user, id) => {
+    const factor = await requireRow(trx, user.id, id)
     const changes: FactorChanges = {}
     if (friendlyName) changes.friendly_name = friendlyName
     if (phone && factor.factor_type === 'phone') changes.phone = phone
@@ -53,7 +57,7 @@ export function updateUserFactor(
   })
 }
 
-/** The user is locked: nobody else takes name or number meanwhile. */
+/** Refuses a name or number of another factor. The lock on the user keeps both free. */
 function requireFree(factors: Factor[], changed: Factor, { friendly_name: name, phone }: FactorChanges): void {
   const others = factors.filter(({ id }) => id !== changed.id)
   if (name !== undefined && others.some((factor) => factor.friendly_name === name)) {
@@ -64,29 +68,17 @@ function requireFree(factors: Factor[], changed: Factor, { friendly_name: name, 
   }
 }
 
-/** A set of recovery codes is no row: it has neither name nor number to change here. */
-function withFactor<Result>(
-  deps: Deps,
-  userId: string,
-  factorId: string,
-  work: (trx: Transaction<DB>, user: User, factor: Factor) => Promise<Result>,
-): Promise<Result> {
-  return withUser(deps, userId, factorId, async (trx, user, id) => work(trx, user, await requireRow(trx, userId, id)))
-}
-
+/** Excludes recovery codes, which are no row of factors. */
 async function requireRow(trx: Transaction<DB>, userId: string, id: string): Promise<Factor> {
   const factor = (await listFactors(trx, userId)).find((row) => row.id === id)
   if (!factor) throw apiError('mfa_factor_not_found')
   return factor
 }
 
-/** Runs `work` with the user locked and the id as it is stored. */
-function withUser<Result>(
-  { db }: Deps,
-  userId: string,
-  factorId: string,
-  work: (trx: Transaction<DB>, user: User, id: string) => Promise<Result>,
-): Promise<Result> {
+type Work = (trx: Transaction<DB>, user: User, factorId: string) => Promise<FactorBody>
+
+/** Runs `work` with the user locked and the id in the stored case. */
+function withUser({ db }: Deps, userId: string, factorId: string, work: Work): Promise<FactorBody> {
   if (!UUID.test(factorId)) {
     throw apiError('validation_failed', { status: 404, message: 'factor_id must be an UUID' })
   }
@@ -97,7 +89,6 @@ function withUser<Result>(
   })
 }
 
-/** `users.factors` shows what there is. */
 function shownFactor(user: User, id: string): FactorBody {
   const shown = user.factors?.find((factor) => factor.id === id)
   if (!shown) throw apiError('mfa_factor_not_found')

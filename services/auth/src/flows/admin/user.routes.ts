@@ -13,7 +13,6 @@ const url = '/admin/users/:user_id'
 const security = [{ admin: [] }]
 const params = Type.Object({ user_id: Type.String() })
 
-/** One user: reading, changing, deleting; in the scope of requireSubject. */
 export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   app.route({
     method: 'GET',
@@ -39,7 +38,7 @@ export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
       description: 'A new password ends all sessions. Metadata is merged at the top level; null removes a key.',
       security,
       params,
-      body: Type.Object(UserFields),
+      body: UserFields,
       response: { 200: UserShape, ...errorResponses(400, 401, 403, 404, 413, 422) },
     },
     handler: async (request) => {
@@ -56,7 +55,7 @@ export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
       tags: ['admin'],
       summary: 'Deletes a user',
       description:
-        'Ends all sessions. With `should_soft_delete` the row stays with its id, role and times, without addresses, metadata or password; the addresses are free for others. Without it everything of the user goes but the audit log.',
+        'Ends all sessions. With `should_soft_delete` the row stays with its id, role and times, without addresses, metadata or password; the addresses are free for others. Without it all of the user is deleted except the audit log.',
       security,
       params,
       body: Type.Union([Type.Object({ should_soft_delete: Type.Optional(Type.Boolean()) }), Type.Null()]),

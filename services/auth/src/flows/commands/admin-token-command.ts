@@ -3,10 +3,10 @@ import { parseDurationSeconds } from '@services/common/duration'
 import { importSigningKeys } from '../../core/keys/signing-keys.ts'
 import { startUp } from '../../start.ts'
 
-/** A token for longer is one without an end; far beyond, no date can be written. */
+/** 100 years. Much later no date can be written; `none` makes a token that never expires. */
 const LONGEST_SECONDS = 876_000 * 3600
 
-/** `tokens admin`: a token for the admin endpoints, signed with the configured key. It belongs to no user. */
+/** `tokens admin`: signs a token for the admin endpoints with the configured key. It belongs to no user. */
 export const tokensAdmin = command({
   name: 'tokens admin',
   summary: 'make a token for the admin endpoints',
@@ -34,7 +34,7 @@ export const tokensAdmin = command({
     const token = await sign(expiry === undefined ? claims : { ...claims, exp: expiry })
     const expiresAt = expiry === undefined ? null : new Date(expiry * 1000).toISOString()
     printResult(json, { token, role, expires_at: expiresAt }, token)
-    const end = expiresAt ? `expires at ${expiresAt}` : 'never expires: only another key or secret ends it'
+    const end = expiresAt ? `expires at ${expiresAt}` : 'never expires: only a change of key or secret revokes it'
     process.stderr.write(`It may do everything that ${role} may, and ${end}. It is stored nowhere.\n`)
   },
 })

@@ -3,17 +3,16 @@ import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
 
 const ALGORITHMS = ['RS256', 'ES256', 'EdDSA'] as const
 
-/** 128 bits of security; 2,048 have 112 (NIST SP 800-57 part 1, table 2). */
+/** 128 bits of security; 2,048 bits give 112 (NIST SP 800-57 part 1, table 2). */
 const RSA_BITS = 3072
 
-const ROTATION = `This is the whole value of AUTH_JWT_KEYS and a secret. To replace keys that are in use without signing anybody out:
+const ROTATION = `This is the whole value of AUTH_JWT_KEYS, and a secret. To replace keys without signing users out:
   1. add the new key to the "keys" of the old value, without "sign" in its key_ops; restart all replicas
   2. wait 10 minutes, until applications have read it at /.well-known/jwks.json
   3. move "sign" from the old key's key_ops to the new one's; restart all replicas
   4. drop the old key once its tokens have expired (AUTH_JWT_EXP)
 `
 
-/** `keys generate`: a JWK set fit for AUTH_JWT_KEYS, in one line. */
 export const keysGenerate = command({
   name: 'keys generate',
   summary: 'make a key that signs access tokens, for AUTH_JWT_KEYS',
@@ -31,7 +30,6 @@ export const keysGenerate = command({
   },
 })
 
-/** Makes a JWK set with one key that signs; its `kid` is the key's thumbprint (RFC 7638) unless given. */
 export async function generateKeySet(alg: (typeof ALGORITHMS)[number], kid?: string) {
   const { privateKey } = await generateKeyPair(alg, { extractable: true, modulusLength: RSA_BITS })
   const material = await exportJWK(privateKey)

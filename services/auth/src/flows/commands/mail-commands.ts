@@ -1,13 +1,14 @@
+// Commands that need no database: keys, admin tokens, mail, redirects. The one rule: results go to standard output, all else to
+// standard error. Tests: test/cli.test.ts, ../../adapters/mail/test-mail.test.ts. Read next: ../../commands.ts.
 import { CommandFailure, command, printResult, UsageError } from '@services/common/cli'
 import { parseEmail } from '../../adapters/mail/email-address.ts'
-import { ALL_KINDS } from '../../adapters/mail/kinds.ts'
+import { ALL_KINDS, isMailKind } from '../../adapters/mail/kinds.ts'
 import { openMailTemplates } from '../../adapters/mail/mail-templates.ts'
+import { SAMPLE_VARIABLES } from '../../adapters/mail/sample-variables.ts'
 import { hasMailServer } from '../../adapters/mail/smtp.ts'
 import { startUp } from '../../start.ts'
-import { mailKindNamed, previewMail } from './preview-mail.ts'
 import { testMail } from './test-mail.ts'
 
-/** `mail preview`: a mail as it would leave, with made-up variables. */
 export const mailPreview = command({
   name: 'mail preview',
   summary: 'print a mail with made-up variables',
@@ -19,8 +20,8 @@ export const mailPreview = command({
   },
   details: `Kinds: ${ALL_KINDS.join(', ')}`,
   run: async ({ options, operands: [name = ''], json }) => {
-    const kind = mailKindNamed(name)
-    if (!kind) throw new UsageError(`there is no mail "${name}", only ${ALL_KINDS.join(', ')}`)
+    const kind = name.toLowerCase().replaceAll('-', '_')
+    if (!isMailKind(kind)) throw new UsageError(`there is no mail "${name}", only ${ALL_KINDS.join(', ')}`)
     if (options.html && options.text) throw new UsageError('takes either --html or --text')
     const { config, log } = startUp({ toStderr: true })
     const locale = options.locale?.toLowerCase()
@@ -29,13 +30,12 @@ export const mailPreview = command({
       throw new UsageError(`--locale must be one of AUTH_MAILER_LOCALES, which are ${locales.join(', ')}`)
     }
     const templates = openMailTemplates({ config, log, now: () => new Date() })
-    const { subject, html, text } = await previewMail(templates, kind, locale)
+    const { subject, html, text } = await templates.render(kind, locale, SAMPLE_VARIABLES[kind])
     const whole = `Subject: ${subject}\n\n${text}\n${html}`
     printResult(json, { subject, html, text }, options.html ? html : options.text ? text : whole)
   },
 })
 
-/** `mail test`: sends a mail through the configured server and says in words what fails. */
 export const mailTest = command({
   name: 'mail test',
   summary: 'send a mail through the configured server and say what fails',
@@ -44,9 +44,7 @@ export const mailTest = command({
     requireAddress(address)
     const { smtp } = startUp({ toStderr: true }).config
     if (!hasMailServer(smtp)) {
-      throw new CommandFailure(
-        'there is no mail server to send by: AUTH_SMTP_HOST and AUTH_SMTP_ADMIN_EMAIL must be set',
-      )
+      throw new CommandFailure('no mail server is configured: AUTH_SMTP_HOST and AUTH_SMTP_ADMIN_EMAIL must be set')
     }
     const result = await testMail(smtp, address)
     if (!result.sent) throw new CommandFailure(`not sent: ${result.problem}\n${result.remedy}`)

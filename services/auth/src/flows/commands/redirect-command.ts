@@ -2,7 +2,6 @@ import { command, printResult } from '@services/common/cli'
 import { judgeTarget } from '../../core/redirects/redirect-rules.ts'
 import { startUp } from '../../start.ts'
 
-/** `redirect check`: tries an allow list before users do. Exit code 1 for a target that is not permitted. */
 export const redirectCheck = command({
   name: 'redirect check',
   summary: 'say whether a redirect_to is accepted, and by which rule',

@@ -4,7 +4,7 @@ import { explainSmtpError, type SmtpError } from '../../adapters/mail/smtp-failu
 
 export type MailTestResult = { sent: true; messageId: string } | { sent: false; problem: string; remedy: string }
 
-/** Sends a mail through the configured server, outside the outbox, and tells in words what failed and what to look at. */
+/** Sends a mail through the configured server, outside the outbox, and explains a failure and its likely cause. */
 export async function testMail(settings: SmtpSettings, to: string): Promise<MailTestResult> {
   const mailer = createMailer(settings, (error) => error as Error)
   const text = 'This mail was sent by "mail test" of the auth service. Its mail settings work.\n'
@@ -26,7 +26,7 @@ export async function testMail(settings: SmtpSettings, to: string): Promise<Mail
   }
 }
 
-/** Only shown to whoever runs the command, so the server's own words may be in it. */
+/** Includes the server's own words: only the operator reads them. */
 function explain(error: SmtpError & Error, settings: SmtpSettings): { problem: string; remedy: string } {
   const said = error.response ?? error.message
   return { problem: `${explainSmtpError(error)}: ${said}`, remedy: remedyFor(error, settings) }

@@ -6,16 +6,16 @@ import { findUsersAfter } from './export-users.store.ts'
 
 const PAGE = 500
 
-/** `users export`: JSON lines as `users import` reads them, a page at a time. */
+/** `users export`. Reads a page at a time: memory does not grow with the number of users. */
 export const usersExport = command({
   name: 'users export',
   summary: 'print all users as JSON lines',
   options: { 'with-hashes': { meaning: 'with their password hashes' } },
   details:
-    'What `users import` reads. Users who join or change meanwhile may be missing or new: it is not one snapshot.',
+    'The format of `users import`. The export is not a snapshot: users who sign up or change meanwhile may be missing.',
   run: async ({ options }) => {
     await onDatabase(async ({ db }) => {
-      // Before all others.
+      // Sorts before all ids.
       let after = NIL_UUID
       for (;;) {
         const page = await findUsersAfter(db, after, PAGE)

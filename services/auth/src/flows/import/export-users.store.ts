@@ -1,14 +1,9 @@
 import type { Kysely } from 'kysely'
-import { type UserJson, userJson } from '../../core/users/users.store.ts'
+import { userJson } from '../../core/users/users.store.ts'
 import type { DB } from '../../db/tables.ts'
 
-/** The users after this id, in the order of ids, with their hashes; deleted ones are left out. */
-export async function findUsersAfter(
-  db: Kysely<DB>,
-  id: string,
-  limit: number,
-): Promise<{ user: UserJson; password_hash: string | null }[]> {
-  return db
+export const findUsersAfter = (db: Kysely<DB>, id: string, limit: number) =>
+  db
     .selectFrom('users')
     .select(['users.password_hash', userJson])
     .where('users.id', '>', id)
@@ -16,4 +11,3 @@ export async function findUsersAfter(
     .orderBy('users.id')
     .limit(limit)
     .execute()
-}

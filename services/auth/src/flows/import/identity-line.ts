@@ -3,7 +3,6 @@ import type { Metadata } from '../../db/tables.ts'
 import type { IdentityRow } from './import-users.store.ts'
 import { readObject, readText, readTime } from './line-fields.ts'
 
-/** What is known of the user whose identities are read. */
 interface Holder {
   id: string
   email: string | null
@@ -16,10 +15,7 @@ interface Holder {
 
 const MAX_IDENTITIES = 50
 
-/**
- * The `identities` of a line. Without that member the user gets those that a sign-up by e-mail or phone would have made,
- * unless `app_metadata.providers` says that they came in other ways only.
- */
+/** Reads `identities`; by default those of a sign-up by e-mail or phone, as far as `app_metadata.providers` lists them. */
 export function parseIdentities(json: Record<string, unknown>, holder: Holder, newId: () => string): IdentityRow[] {
   const { identities } = json
   if (identities === undefined || identities === null) return ownIdentities(holder, newId)
@@ -34,7 +30,7 @@ function parseIdentity(json: unknown, holder: Holder, newId: () => string): Iden
   const member = json as Record<string, unknown>
   const provider = readText(member, 'provider')
   if (!provider || !/^[a-z][a-z0-9_:-]{0,63}$/.test(provider)) throw new Error('identities need a provider')
-  // An address identity is found by its user; exports of different ages name it by address or by user.
+  // Identities of addresses are found by the user's id; older exports give the address instead.
   const isOwn = provider === 'email' || provider === 'phone'
   const data = readData(member)
   const providerId = isOwn ? holder.id : (readText(member, 'provider_id') ?? readText(data, 'sub'))
@@ -52,7 +48,7 @@ function parseIdentity(json: unknown, holder: Holder, newId: () => string): Iden
   }
 }
 
-/** As bounded as the metadata it is shown beside. */
+/** Applies the limits of user metadata. */
 function readData(member: Record<string, unknown>): Metadata {
   const data = readObject(member, 'identity_data') ?? {}
   try {

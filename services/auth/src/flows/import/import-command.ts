@@ -9,20 +9,19 @@ const DETAILS = `FILE holds one user a line as JSON; - reads standard input. Mem
   user_metadata, app_metadata, role, aud, created_at, updated_at, last_sign_in_at, invited_at, banned_until,
   is_anonymous, identities: [{provider, provider_id, identity_data, created_at, last_sign_in_at}]
 Exports of the reference's users table are read as they are (encrypted_password, raw_user_meta_data, raw_app_meta_data).
-Refused lines are listed on standard error by number and leave the others alone; exit code 1 tells of any. A second run
-adds what is missing. Second factors are not imported. Hashes: bcrypt up to cost 15, argon2i, argon2id, scrypt ($scrypt$), Firebase ($fbscrypt$).`
+Refused lines are listed on standard error by number; all others are imported, and the exit code is 1. A second run
+adds the missing users. Second factors are not imported. Hashes: bcrypt up to cost 15, argon2i, argon2id, scrypt ($scrypt$), Firebase ($fbscrypt$).`
 
 const PROGRESS_EVERY_MS = 1_000
 
-/** A batch of a thousand users on a busy server. */
+/** Long enough for a batch of a thousand users on a busy server. */
 const STATEMENT_WITHIN_MS = 120_000
 
-/** `users import`: reads the users of another system, who sign in with their old passwords. */
 export const usersImport = command({
   name: 'users import',
   summary: 'import users of another system from JSON lines',
   operands: ['FILE'],
-  options: { 'dry-run': { meaning: 'check every line and keep nothing' } },
+  options: { 'dry-run': { meaning: 'check every line and import nothing' } },
   details: DETAILS,
   run: async ({ operands: [file = ''], options, json }) => {
     const dryRun = options['dry-run'] ?? false

@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { DB, Metadata } from '../../db/tables.ts'
 
-/** A row as it travels to PostgreSQL inside JSON: times are ISO 8601. */
+/** A row as JSON for PostgreSQL: times are ISO 8601. */
 export interface UserRow {
   id: string
   aud: string
@@ -34,7 +34,7 @@ export interface IdentityRow {
 
 export interface ImportedUser {
   line: number
-  /** Whether the line gave the id and the time of creation, or they were made up for it. */
+  /** Whether the line gave the id and the time of creation, or they were generated. */
   hasOwnId: boolean
   hasOwnCreatedAt: boolean
   user: UserRow
@@ -46,8 +46,8 @@ const USER_COLUMNS = sql`id, aud, role, email, phone, password_hash, email_confi
 const IDENTITY_COLUMNS = sql`id, user_id, provider, provider_id, identity_data, last_sign_in_at, created_at, updated_at`
 
 /**
- * Inserts users and identities in one statement and answers the ids of those that are new. A user whose id, address or
- * identity is taken is passed over. Throws a unique violation when two users of the batch claim one identity.
+ * Inserts users and identities in one statement and returns the ids of the new ones. Skips a user whose id, address or
+ * identity is taken. Throws a unique violation when two users of the batch have the same identity.
  */
 export async function insertUsers(db: Kysely<DB>, users: ImportedUser[]): Promise<Set<string>> {
   const rows = JSON.stringify(users.map(({ user }) => user))
@@ -86,7 +86,6 @@ export interface HeldUser {
   created_at: Date
 }
 
-/** The users that have an id or an address of one of these. */
 export async function findHolders(db: Kysely<DB>, users: ImportedUser[]): Promise<HeldUser[]> {
   const valuesOf = (column: 'id' | 'email' | 'phone') =>
     users.map(({ user }) => user[column]).filter((value) => value !== null)

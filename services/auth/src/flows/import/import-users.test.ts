@@ -101,7 +101,7 @@ describe('imported users sign in with their old passwords', async () => {
   })
 })
 
-test('what a line says of the user is what the account is', async ({ service }) => {
+test('the account is the one that the line describes', async ({ service }) => {
   const id = newUuid()
   const email = newEmail()
   const summary = await importLines(service, [
@@ -195,7 +195,7 @@ test.for([
   [{ user_metadata: {} }, 'needs an id, an email or a phone'],
   [{ email: '' }, 'needs an id, an email or a phone'],
   [{ email: 'nobody' }, 'email is not a valid address'],
-  [{ email: 5 }, 'email must be a text of modest length'],
+  [{ email: 5 }, 'email must be a text of at most 1024 characters'],
   [{ phone: '12 34' }, 'phone must be E.164 digits'],
   [{ phone: '+0123' }, 'phone must be E.164 digits'],
   [{ id: '1234' }, 'id must be a UUID'],
@@ -205,8 +205,8 @@ test.for([
   [{ email: 'a@b.example', created_at: '2024-02-30T12:00:00Z' }, /^created_at must be a time/],
   [{ email: 'a@b.example', banned_until: 'infinity' }, /^banned_until must be a time/],
   [{ email: 'a@b.example', password: OLD }, /^holds a plain password/],
-  [{ email: 'a@b.example', password_hash: OLD }, /^password_hash is of no supported format/],
-  [{ email: 'a@b.example', encrypted_password: '$1$abc' }, /^password_hash is of no supported format/],
+  [{ email: 'a@b.example', password_hash: OLD }, /^password_hash is of an unsupported format/],
+  [{ email: 'a@b.example', encrypted_password: '$1$abc' }, /^password_hash is of an unsupported format/],
   [{ email: 'a@b.example', user_metadata: 'text' }, 'user_metadata must be an object'],
   [{ email: 'a@b.example', app_metadata: [] }, 'app_metadata must be an object'],
   [
@@ -227,7 +227,7 @@ test.for([
   [{ email: 'a@b.example', user_metadata: { nul: '\0' } }, /^holds NUL or half characters/],
   ['{"email":"a@b.example","user_metadata":{"half":"\\ud800"}}', /^holds NUL or half characters/],
   [{ email: 'a@b.example', raw_user_meta_data: '{"nul":"\\u0000"}' }, 'cannot be stored by the database'],
-  [{ email: 'a@b.example', deleted_at: '2024-05-01T00:00:00Z' }, 'is of a deleted user'],
+  [{ email: 'a@b.example', deleted_at: '2024-05-01T00:00:00Z' }, 'has deleted_at: deleted users are not imported'],
   [{ email: 'a@b.example', identities: {} }, /^identities must be an array/],
   [{ email: 'a@b.example', identities: [null] }, 'identities must hold objects'],
   [{ email: 'a@b.example', identities: [{ provider: 'x y', provider_id: '1' }] }, 'identities need a provider'],

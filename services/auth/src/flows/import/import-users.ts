@@ -1,10 +1,11 @@
-// Importing users of another system from JSON lines (`users import`). The one rule: a line is imported whole or refused
-// by its number, and a second run over the same file adds what is missing and nothing else. The line: user-line.ts.
+// Importing users of another system from JSON lines (`users import`), and exporting them. The one rule: a line is imported
+// whole or refused by number, and a second run over the same file adds only the missing users. Tests: here,
+// test/cli-users.test.ts. Read next: user-line.ts.
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { findHolders, type HeldUser, type ImportedUser, insertUsers } from './import-users.store.ts'
 import { type Line, readLines } from './read-lines.ts'
-import { type LineDefaults, parseUserLine } from './user-line.ts'
+import { parseUserLine } from './user-line.ts'
 
 export interface ImportSummary {
   lines: number
@@ -19,22 +20,28 @@ export interface ImportOptions {
   now: () => Date
   audience: string
   role: string
-  /** Checks everything against the database and keeps nothing. */
+  /** Checks everything against the database and rolls back. */
   dryRun: boolean
   onRefused: (line: number, reason: string) => void
   onProgress: (summary: ImportSummary) => void
 }
 
-/** Large enough that the way to the server does not matter; one statement holds at most so many rows and bytes. */
+interface Run extends ImportOptions {
+  summary: ImportSummary
+  refuse: (line: number, reason: string) => void
+}
+
+/** Bounds of one statement, large enough that the round trip to the server does not matter. */
 const BATCH = { users: 1_000, characters: 4 * 1024 * 1024 }
 
-/** Reads users from JSON lines. Memory does not grow with the input; the next batch is read while one is inserted. */
+/** Imports JSON lines. Memory does not grow with the input; the next batch is read while one is inserted. */
 export async function importUsers(options: ImportOptions, input: AsyncIterable<Uint8Array>): Promise<ImportSummary> {
   const summary: ImportSummary = { lines: 0, imported: 0, already_there: 0, refused: 0 }
   const refuse = (line: number, reason: string) => {
     summary.refused++
     options.onRefused(line, reason)
   }
+  const run: Run = { ...options, summary, refuse }
   let batch: ImportedUser[] = []
   let ids = new Set<string>()
   let characters = 0
@@ -45,8 +52,8 @@ export async function importUsers(options: ImportOptions, input: AsyncIterable<U
     batch = []
     ids = new Set()
     characters = 0
-    running = insertBatch(options, users, summary, refuse).then(() => options.onProgress(summary))
-    // Awaited before the next one; until then nobody listens, which would end the process.
+    running = insertBatch(run, users).then(() => options.onProgress(summary))
+    // Awaited before the next one; without a handler until then, a rejection would end the process.
     running.catch(() => {})
   }
   for await (const line of readLines(input)) {
@@ -54,7 +61,7 @@ export async function importUsers(options: ImportOptions, input: AsyncIterable<U
     const read = readUser(line, options)
     if ('problem' in read) refuse(line.number, read.problem)
     else {
-      // By its id a user is recognised as inserted, so that one batch must not hold an id twice.
+      // insertUsers reports by id, so a batch must not hold an id twice.
       if (ids.has(read.user.id)) await flush()
       ids.add(read.user.id)
       batch.push(read)
@@ -69,38 +76,31 @@ export async function importUsers(options: ImportOptions, input: AsyncIterable<U
 
 function readUser(line: Line, options: ImportOptions): ImportedUser | { problem: string } {
   if ('problem' in line) return line
-  const { newId, audience, role } = options
-  const defaults: LineDefaults = { now: options.now(), newId, audience, role }
   try {
-    return parseUserLine(line.text, line.number, defaults)
+    return parseUserLine(line.text, line.number, { ...options, now: options.now() })
   } catch (error) {
     return { problem: (error as Error).message }
   }
 }
 
-/** A refusal by the database is narrowed down to its line by halving the batch. */
-async function insertBatch(
-  options: ImportOptions,
-  users: ImportedUser[],
-  summary: ImportSummary,
-  refuse: (line: number, reason: string) => void,
-): Promise<void> {
+/** Finds a line that the database refuses by halving the batch. */
+async function insertBatch(run: Run, users: ImportedUser[]): Promise<void> {
   if (users.length === 0) return
-  const inserted = await tryInsert(options, users)
+  const inserted = await tryInsert(run, users)
   if (inserted) {
     const others = users.filter(({ user }) => !inserted.has(user.id))
-    summary.imported += inserted.size
-    if (others.length > 0) await explainOthers(options, others, summary, refuse)
+    run.summary.imported += inserted.size
+    if (others.length > 0) await explainOthers(run, others)
   } else if (users.length === 1) {
-    refuse((users[0] as ImportedUser).line, 'cannot be stored by the database')
+    run.refuse((users[0] as ImportedUser).line, 'cannot be stored by the database')
   } else {
     const middle = users.length >> 1
-    await insertBatch(options, users.slice(0, middle), summary, refuse)
-    await insertBatch(options, users.slice(middle), summary, refuse)
+    await insertBatch(run, users.slice(0, middle))
+    await insertBatch(run, users.slice(middle))
   }
 }
 
-/** The new ids, or undefined when the database refused something in the batch as a whole. */
+/** Returns the new ids; undefined when the database refused the batch because of its content. */
 async function tryInsert({ db, dryRun }: ImportOptions, users: ImportedUser[]): Promise<Set<string> | undefined> {
   try {
     if (!dryRun) return await insertUsers(db, users)
@@ -116,15 +116,10 @@ async function tryInsert({ db, dryRun }: ImportOptions, users: ImportedUser[]): 
   }
 }
 
-/** SQLSTATE classes of what a row's content can cause: data exceptions, constraints, program limits. */
+/** SQLSTATE classes that a row's content can cause: data exceptions, constraints, program limits. */
 const isRefusedByContent = (error: unknown) => /^(22|23|54)/.test(String((error as { code?: unknown }).code ?? ''))
 
-async function explainOthers(
-  { db }: ImportOptions,
-  users: ImportedUser[],
-  summary: ImportSummary,
-  refuse: (line: number, reason: string) => void,
-): Promise<void> {
+async function explainOthers({ db, summary, refuse }: Run, users: ImportedUser[]): Promise<void> {
   const held = await findHolders(db, users)
   const byId = new Map(held.map((user) => [user.id, user]))
   const byEmail = new Map(held.map((user) => [`${user.aud} ${user.email}`, user]))
@@ -138,12 +133,12 @@ async function explainOthers(
     ]
     const [what, holder] = holders.find(([, user]) => user) ?? ['identity']
     if (holder && isSame(given, holder)) summary.already_there++
-    // In a dry run the holder may be a line of the same batch, which is not there any more.
+    // The holder may be missing in a dry run: a line of the same batch, rolled back since.
     else refuse(given.line, `${what} belongs to another user`)
   }
 }
 
-/** Whether this user was imported before: what was given then is still the same. Passwords and metadata may have changed. */
+/** Reports whether an earlier run imported this user: id, addresses and creation are the same; the rest may have changed. */
 function isSame({ user, hasOwnId, hasOwnCreatedAt }: ImportedUser, holder: HeldUser): boolean {
   return (
     user.aud === holder.aud &&

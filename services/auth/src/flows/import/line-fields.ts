@@ -1,23 +1,23 @@
-// Members of an imported line, by type. All throw an Error that names the member and never quotes it.
+// Readers of an imported line's members, by type. All throw an Error that names the member and never quotes its value.
 import type { Metadata } from '../../db/tables.ts'
 
 type Json = Record<string, unknown>
 
-/** Longest text outside metadata; what is longer would not fit an index. */
+/** Longest text outside metadata; a longer one would not fit an index. */
 const MAX_TEXT_LENGTH = 1024
 
-/** Exports write null, and the reference "", for a value that is not there. */
+/** Exports write null, and the reference "", for an absent value. */
 export const isGiven = (value: unknown): boolean => value !== undefined && value !== null && value !== ''
 
 export function readText(json: Json, name: string): string | undefined {
   const value = json[name]
   if (!isGiven(value)) return undefined
   if (typeof value !== 'string' || value.length > MAX_TEXT_LENGTH)
-    throw new Error(`${name} must be a text of modest length`)
+    throw new Error(`${name} must be a text of at most ${MAX_TEXT_LENGTH} characters`)
   return value
 }
 
-/** An object, or the text of one, as exports by way of CSV have it. */
+/** Reads an object, or JSON text of one, as in exports by way of CSV. */
 export function readObject(json: Json, name: string): Metadata | undefined {
   const given = json[name]
   if (!isGiven(given)) return undefined
@@ -34,16 +34,15 @@ function parseOrNothing(text: string): unknown {
   }
 }
 
-/** RFC 3339, or as PostgreSQL writes it (`2024-05-01 12:00:00.123456+00`). The offset must be there: whose noon is it? */
+/** RFC 3339 or PostgreSQL's form (`2024-05-01 12:00:00.123456+00`). The offset is required: without it a time is ambiguous. */
 const TIME = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(\.\d{1,9})?(?:Z|([+-]\d\d):?(\d\d)?)$/i
 
-/** The time in ISO 8601, to the millisecond. */
 export function readTime(json: Json, name: string): string | null {
   const text = readText(json, name)
   if (text === undefined) return null
   const [whole, date, time, fraction = '', hours, minutes = '00'] = TIME.exec(text) ?? []
   const parsed = new Date(`${date}T${time}${fraction.slice(0, 4)}${hours ? `${hours}:${minutes}` : 'Z'}`)
-  // JavaScript makes a day in March of the 30th of February.
+  // JavaScript reads the 30th of February as a day in March.
   const midnight = new Date(`${date}T00:00Z`)
   const isDay = midnight.getUTCDate() === Number(date?.slice(-2))
   if (whole === undefined || !isDay || Number.isNaN(parsed.getTime())) {

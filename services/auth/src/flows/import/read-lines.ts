@@ -1,15 +1,12 @@
-/** Both kinds of metadata at their largest, every character escaped, and room for the rest. */
+/** Fits both kinds of metadata at their largest with every character escaped, and the rest of a line. */
 export const MAX_LINE_BYTES = 256 * 1024
 
-/** One line of the input, or why it cannot be read. Numbers count from 1, empty lines included. */
+/** A line, or the reason it cannot be read. Numbers count from 1, empty lines included. */
 export type Line = { number: number; text: string } | { number: number; problem: string }
 
 const LF = 0x0a
 
-/**
- * Splits bytes into lines without ever holding more than one: a line past the bound is skipped to its end and reported.
- * Empty lines are left out; a byte order mark and carriage returns are dropped.
- */
+/** Splits bytes into lines and holds one at a time. Drops empty lines, a byte order mark and carriage returns. */
 export async function* readLines(input: AsyncIterable<Uint8Array>): AsyncGenerator<Line> {
   let number = 1
   let parts: Uint8Array[] = []

@@ -8,7 +8,7 @@ import { parseIdentities } from './identity-line.ts'
 import type { ImportedUser } from './import-users.store.ts'
 import { isGiven, readObject, readText, readTime } from './line-fields.ts'
 
-export interface LineDefaults {
+interface LineDefaults {
   now: Date
   newId: () => string
   audience: string
@@ -16,8 +16,8 @@ export interface LineDefaults {
 }
 
 /**
- * The user of one line, `{"email": …, "password_hash": …}`, in our names or those of an export of the reference's users
- * table. Unknown members are passed over. Throws an Error whose text says which member is wrong, never its value.
+ * Reads the user of one line, `{"email": …, "password_hash": …}`, in our names or those of the reference's users table. Ignores
+ * unknown members. Throws an Error that names the wrong member, never its value.
  */
 export function parseUserLine(text: string, line: number, defaults: LineDefaults): ImportedUser {
   const json = readLine(text)
@@ -25,7 +25,7 @@ export function parseUserLine(text: string, line: number, defaults: LineDefaults
   if (id && !UUID.test(id)) throw new Error('id must be a UUID')
   const email = readEmail(json)
   const phone = readPhone(json)
-  // What a second run recognises the user by.
+  // Needed to recognise the user in a second run.
   if (!id && !email && !phone) throw new Error('needs an id, an email or a phone')
   const createdAt = readTime(json, 'created_at')
   const now = defaults.now.toISOString()
@@ -65,9 +65,10 @@ function readLine(text: string): Record<string, unknown> {
   const json = parseJson(text)
   if (typeof json !== 'object' || json === null || Array.isArray(json)) throw new Error('is not a JSON object')
   if (!isStorable(json)) throw new Error('holds NUL or half characters, or is nested too deep')
-  // Not a member to pass over in silence: whoever writes it expects that it works.
+  // Not ignored like other members: the author of the file expects these passwords to work.
   if ('password' in json) throw new Error('holds a plain password; only hashes are imported (password_hash)')
-  if ('deleted_at' in json && isGiven(json.deleted_at)) throw new Error('is of a deleted user')
+  if ('deleted_at' in json && isGiven(json.deleted_at))
+    throw new Error('has deleted_at: deleted users are not imported')
   return json as Record<string, unknown>
 }
 
@@ -89,7 +90,6 @@ function readEmail(json: Record<string, unknown>): string | null {
   }
 }
 
-/** E.164, stored without the plus sign. */
 function readPhone(json: Record<string, unknown>): string | null {
   const phone = readText(json, 'phone')
   if (!phone) return null
@@ -97,7 +97,7 @@ function readPhone(json: Record<string, unknown>): string | null {
   return phone.replace('+', '')
 }
 
-/** `email_confirmed_at`, or `email_verified: true` for an unknown time. */
+/** Reads `email_confirmed_at`, or `email_verified: true` where the time is unknown. */
 function confirmedAt(json: Record<string, unknown>, address: 'email' | 'phone', created: string): string | null {
   return readTime(json, `${address}_confirmed_at`) ?? (json[`${address}_verified`] === true ? created : null)
 }
@@ -106,7 +106,7 @@ function readHash(json: Record<string, unknown>): string | null {
   const hash = readText(json, 'password_hash') ?? readText(json, 'encrypted_password')
   if (!hash) return null
   if (!isSupportedHash(hash)) {
-    throw new Error('password_hash is of no supported format, or beyond its bounds of memory and time')
+    throw new Error('password_hash is of an unsupported format or exceeds its limits of memory and time')
   }
   return hash
 }

@@ -24,13 +24,10 @@ const ANSWERS: Record<MessageRequest['type'], Answer> = {
   phone_change: sendAgain,
 }
 
-/**
- * The worker's half of POST /otp, /recover and /resend: finds the flow that knows what fits the address, and decides as the
- * instance that was asked would have.
- */
+/** The worker's half of a message request. Applies the settings of the instance that accepted it. */
 export async function answerMessageRequest(deps: Deps, job: QueueJob<MessageRequestJob>): Promise<void> {
   const request = openUnlessLast(deps, job)
-  // A worker that died after its commit: the message is there, and nothing is left to do.
+  // Already sent by a worker that died after its commit.
   if (await messageExists(deps.db, request.messageId)) return
   const { settings } = request
   const asked = settings ? { ...deps, config: withSettingsAsked(deps.config, settings) } : deps
@@ -40,7 +37,7 @@ export async function answerMessageRequest(deps: Deps, job: QueueJob<MessageRequ
   await ANSWERS[request.type](asked, log, request)
 }
 
-/** A request that no worker could open in all its time is an error in the log; until then it is given back to the others. */
+/** Gives a request that cannot be opened here back to the other workers; after the last retry it is an error in the log. */
 function openUnlessLast(deps: Deps, { data, retryCount }: QueueJob<MessageRequestJob>): MessageRequest {
   try {
     return openRequest(deps, data)

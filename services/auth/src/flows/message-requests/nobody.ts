@@ -3,7 +3,7 @@ import { newAccount } from '../../core/identities/new-account.ts'
 import type { User } from '../../core/users/users.store.ts'
 import type { MessageRequest } from '../../core/verification-messages/message-request.ts'
 
-/** An account as the address would have one. */
+/** The account that an unknown address would have, for doing the same work as with a known one. */
 export const nobody = (
   deps: { config: Pick<Config, 'jwt'>; newId: () => string; now: () => Date },
   { address, audience }: Pick<MessageRequest, 'address' | 'audience'>,

@@ -47,8 +47,8 @@ const OtpAnswer = Type.Object({
 })
 
 /**
- * POST /otp and its elder POST /magiclink: a link or code to sign in with. Known and unknown addresses are answered alike
- * (design.md 5.7), also where `create_user` is false or sign-ups are closed: then nothing is sent to unknown ones.
+ * POST /otp and the older POST /magiclink: a link or code to sign in with. Known and unknown addresses get the same answer
+ * (design.md 5.7). With `create_user` false or sign-ups closed, nothing is sent to unknown ones.
  */
 export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { config, limits } = deps
@@ -57,7 +57,7 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
     const { data = {}, create_user: createUser = true } = body
     const pkce = parsePkce(body)
     const address = oneAddress(body)
-    const channel = parseChannel(config.sms, body.channel)
+    const smsChannel = parseChannel(config.sms, body.channel)
     requireModestMetadata(data)
     const asked = {
       type: 'sign_in',
@@ -68,7 +68,7 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
       clientAddress: limitKeyOf(request, config),
       pkce,
       network: networkOf(request, config),
-      smsChannel: channel,
+      smsChannel,
       createUser,
       data,
     } as const
@@ -95,7 +95,7 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
       if (email !== '' && channel !== '') {
         throw apiError('validation_failed', { message: 'Channel should only be specified with a phone number' })
       }
-      // What is wrong with the request comes before what is switched off (contract/auth-core.md 11.5).
+      // Faults of the request come before disabled features (contract/auth-core.md 11.5).
       parsePkce(request.body)
       requireAddress({ email, phone })
       if (phone !== '') requireProvider(config, 'phone')
@@ -105,7 +105,7 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
     },
   })
 
-  let toldOfMagicLink = false
+  let hasWarned = false
   app.route({
     method: 'POST',
     url: '/magiclink',
@@ -120,9 +120,9 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
       response: { 200: withHeaders(Empty, 'Deprecation', 'Link'), ...errorResponses(400, 413, 422, 429) },
     },
     handler: async (request, reply) => {
-      if (!toldOfMagicLink) request.log.warn('POST /magiclink is deprecated, use POST /otp; this is said once')
-      toldOfMagicLink = true
-      // RFC 9745: the date it was deprecated on; RFC 8288: what to use instead.
+      if (!hasWarned) request.log.warn('POST /magiclink is deprecated, use POST /otp; logged once')
+      hasWarned = true
+      // Date of deprecation (RFC 9745) and the replacement (RFC 8288).
       reply.header('deprecation', '@1763683200').header('link', '</otp>; rel="successor-version"')
       await limits.byAddress(request, 'magiclink')
       await deps.captcha.check(request)

@@ -36,7 +36,7 @@ describe('POST /otp with an e-mail address', () => {
     expect(byCode).toMatchObject({ status: 200, body: { type: 'magiclink', user: { id: userId } } })
   })
 
-  test('of nobody makes an account without a password, which the code confirms', async ({ service }) => {
+  test('that is unknown gets an account without a password, which the code confirms', async ({ service }) => {
     await service.post('/otp', { email: 'new@example.com', data: { plan: 'pro' } })
     const mail = await service.mailbox.waitFor('new@example.com')
     expect(linkPath(mail.text)).toContain('type=signup')
@@ -49,7 +49,7 @@ describe('POST /otp with an e-mail address', () => {
     expect(body).toMatchObject({ type: 'signup', user: { user_metadata: { plan: 'pro', email_verified: true } } })
   })
 
-  test('of nobody sends nothing with create_user false or closed sign-ups, and is answered the same', async ({
+  test('that is unknown gets nothing with create_user false or closed sign-ups, and the same answer', async ({
     service,
   }) => {
     const closed = await startTestService({ AUTH_DISABLE_SIGNUP: 'true' })

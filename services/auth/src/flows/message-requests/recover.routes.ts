@@ -11,7 +11,6 @@ import { clientOf, limitKeyOf, networkOf } from '../../http/client.ts'
 import { mailContextOf } from '../../http/mail-context.ts'
 import { Empty, errorResponses, NeededField, pkceFields, RedirectQuery } from '../../http/shapes.ts'
 
-/** POST /recover: a link to set a new password with, for whoever has the address. */
 export const recoverRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { config, limits } = deps
   app.route({

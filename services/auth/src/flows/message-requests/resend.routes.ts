@@ -12,7 +12,7 @@ import { mailContextOf } from '../../http/mail-context.ts'
 import { choiceOf, errorResponses, Field, pkceFields, RedirectQuery } from '../../http/shapes.ts'
 import { sendAgain } from './send-again.ts'
 
-/** What may be sent again: the request it becomes, the one kind of address it needs if it needs one, whether by link. */
+/** Each `type`: the request it becomes, the kind of address it requires, and whether it sends a link. */
 const TYPES: Record<string, { request: MessageRequest['type']; needs?: 'email' | 'phone'; isLink: boolean }> = {
   signup: { request: 'confirmation', needs: 'email', isLink: true },
   email_change: { request: 'email_change', isLink: true },
@@ -20,7 +20,7 @@ const TYPES: Record<string, { request: MessageRequest['type']; needs?: 'email' |
   phone_change: { request: 'phone_change', isLink: false },
 }
 
-/** POST /resend: sends a pending confirmation again. `message_id` is answered whether or not there was one to send. */
+/** POST /resend: sends a pending confirmation again. The answer has a `message_id` whether or not one was pending. */
 export const resendRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { config, limits } = deps
   app.route({

@@ -17,7 +17,7 @@ test('a pending sign-up gets a new mail, which replaces the old one and keeps th
   expect((await service.post('/token?grant_type=password', { email, password })).status).toBe(200)
 })
 
-test('who has nothing pending, or no account, is answered the same and gets nothing', async ({ service }) => {
+test('an address with nothing pending or no account gets the same answer and no message', async ({ service }) => {
   await service.signedIn('done@example.com')
   service.mailbox.clear()
   service.clock.advance({ seconds: 901 })
@@ -79,7 +79,7 @@ test('changes that are asked for again wait in the queue only as many as mails m
   }
   expect(statuses).toEqual([200, 200, 200, 429, 429, 429, 429, 429])
   expect(await service.deps.queue.depth('message-requests')).toBe(3)
-  // What they use up is their own: nobody else's mail.
+  // These count in a share of their own and cost other users no mail.
   expect((await service.post('/recover', { email: 'other@example.com' })).status).toBe(200)
   await service.close()
 })

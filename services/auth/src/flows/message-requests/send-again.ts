@@ -2,7 +2,6 @@ import { ApiError } from '@services/common/errors'
 import type { Kysely, Transaction } from 'kysely'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
 import { hasLiveToken } from '../../core/one-time-tokens/one-time-tokens.store.ts'
-import type { Address } from '../../core/users/address.ts'
 import { CHANGE_PURPOSES } from '../../core/users/end-tokens.ts'
 import { releaseAddress } from '../../core/users/unproven-holder.store.ts'
 import { findUserByAddress, type LockedAccount, lockAndReadUser, type User } from '../../core/users/users.store.ts'
@@ -18,7 +17,7 @@ import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { nobody } from './nobody.ts'
 
-/** The worker's half of POST /resend: sends again what is still pending; a confirmation is pretended where none is. */
+/** The worker's half of POST /resend: sends a pending message again, or does the same work for one that is not pending. */
 export async function sendAgain(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
   const { address, audience } = request
   await releaseAddress(deps.db, address, audience, deps.now())
@@ -32,31 +31,26 @@ export async function sendAgain(deps: Deps, log: AuditLog, request: MessageReque
         if (request.type === 'confirmation' && !(user && isUnconfirmed(user, address))) {
           return pretendMessage(deps, trx, log, nobody(deps, request), 'confirmation', request)
         }
-        // Another change was asked for in this very moment; its message is on its way.
+        // Replaced by another change meanwhile, whose message is on its way.
         if (!user || (await pendingAddress(deps, trx, user, request))?.value !== recipient?.value) return
         if (isChange(request) && !recipient) return
         await SENDERS[request.type]?.(deps, trx, log, user, request)
       }),
     )
   } catch (error) {
-    // Too soon or too many: nobody waits for the answer any more, and trying again later would only send it late.
+    // Refused by a limit. The caller has its answer, and a retry would only send the message late.
     if (!(error instanceof ApiError)) throw error
-    log.info({ code: error.code, userId: found.id }, 'nothing sent again')
+    log.info({ code: error.code, userId: found.id }, 'message not sent again: refused')
   }
 }
 
-/** Where a change that is sent again goes: not to the address that was named. */
-async function pendingAddress(
-  { now }: Pick<Deps, 'now'>,
-  db: Kysely<DB>,
-  user: User,
-  { type }: MessageRequest,
-): Promise<Address | undefined> {
+/** The address of a pending change, which is not the one in the request. */
+async function pendingAddress({ now }: Deps, db: Kysely<DB>, user: User, { type }: MessageRequest) {
   if (type !== 'email_change' && type !== 'phone_change') return undefined
   const value = user[type]
-  // Anybody may ask to send again: a wish whose code has expired is over, only its user may have it again.
+  // Any caller may request this, so an expired change stays expired: only its user can request it anew.
   if (!value || !(await hasLiveToken(db, user.id, CHANGE_PURPOSES[type], now()))) return undefined
-  return { channel: type === 'email_change' ? 'email' : 'phone', value }
+  return { channel: type === 'email_change' ? 'email' : 'phone', value } as const
 }
 
 type Sender = (

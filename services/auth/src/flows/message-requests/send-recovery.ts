@@ -9,10 +9,7 @@ import { takeMailboxSlot } from '../../core/verification-messages/send-gap.ts'
 import type { Deps } from '../../deps.ts'
 import { nobody } from './nobody.ts'
 
-/**
- * The worker's half of POST /recover: a link to the account of the address, if there is one; the same work if not. Using it on an
- * account that was never confirmed takes away what it was registered with, which somebody else may have chosen.
- */
+/** The worker's half of POST /recover. On an unconfirmed account the link drops its data: a stranger may have chosen it. */
 export async function sendRecovery(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
   const { address, audience, context, pkce, messageId, isOverCap } = request
   await deps.db.transaction().execute(async (trx) => {

@@ -1,5 +1,6 @@
-// The worker's half of POST /otp and /magiclink: a link or code to sign in with, for the account of the address or a new
-// one. An account without a proven address is confirmed by it, and loses a password that somebody else may have chosen.
+// Messages that a caller requests by address: POST /otp, /magiclink, /recover and /resend. The one rule: the route answers at
+// once and alike for every address; the worker's half does the same work for an unknown address, so that time reveals nothing.
+// Tests: here, test/equal-work.test.ts, test/registered-first.test.ts. Read next: answer-message-request.ts.
 import type { Transaction } from 'kysely'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
 import { confirmed, insertAccount, newAccount } from '../../core/identities/new-account.ts'
@@ -17,10 +18,14 @@ import type { Deps } from '../../deps.ts'
 import { countSignUp } from '../../metrics.ts'
 import { nobody } from './nobody.ts'
 
+/**
+ * The worker's half of POST /otp and /magiclink: a link or code for the account of the address or a new one. It confirms an
+ * account without a proven address, which loses its password: a stranger may have chosen it.
+ */
 export async function sendSignIn(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
   const { address } = request
   const isNew = await deps.db.transaction().execute(async (trx) => {
-    // The claim first: that is the order of locks.
+    // The claim first: the order of locks.
     const { data = {} } = request
     const claim = await noteClaim(trx, claimOf(deps, { ...request, passwordHash: null, data }))
     await releaseAddress(trx, address, request.audience, deps.now())
@@ -44,13 +49,8 @@ export async function sendSignIn(deps: Deps, log: AuditLog, request: MessageRequ
   if (isNew) countSignUp('otp')
 }
 
-async function sendToConfirmed(
-  deps: Deps,
-  trx: Transaction<DB>,
-  log: AuditLog,
-  user: User,
-  { address, context, pkce, smsChannel = 'sms', messageId, isOverCap }: MessageRequest,
-): Promise<void> {
+async function sendToConfirmed(deps: Deps, trx: Transaction<DB>, log: AuditLog, user: User, request: MessageRequest) {
+  const { address, context, pkce, smsChannel = 'sms', messageId, isOverCap } = request
   const message = { user, to: address.value, messageId }
   if (address.channel === 'email') {
     await audit(deps, trx, log, { action: 'user_recovery_requested', actor: user })
@@ -63,13 +63,11 @@ async function sendToConfirmed(
   }
 }
 
-/** The account whose own address it is. */
 async function lockExisting(trx: Transaction<DB>, { address, audience }: MessageRequest) {
   const found = await findUserByAddress(trx, address, audience)
   return found && lockAndReadUser(trx, found.id)
 }
 
-/** A new account without a password, where the caller and the settings allow one. */
 async function register(deps: Deps, trx: Transaction<DB>, log: AuditLog, request: MessageRequest, claim: Claim) {
   const { mail, sms, signup } = deps.config
   if (!request.createUser || signup.disabled) return undefined
@@ -78,7 +76,7 @@ async function register(deps: Deps, trx: Transaction<DB>, log: AuditLog, request
   const autoconfirm = address.channel === 'email' ? mail.autoconfirm : sms.autoconfirm
   const account = autoconfirm ? confirmed(made) : made
   const id = await insertAccount(deps, trx, account)
-  // Taken in this very moment, which nobody is told.
+  // Registered meanwhile; the caller does not learn it.
   if (id !== account.user.id) return undefined
   if (autoconfirm) {
     const traits = { provider: address.channel }

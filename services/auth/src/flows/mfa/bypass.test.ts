@@ -1,4 +1,4 @@
-// Who has the password and not the second factor: what they guess, and what they try instead.
+// Attacks by a caller with the password and without the second factor: guessing, and ways around it.
 import { describe, expect } from 'vitest'
 import {
   challenge,
@@ -37,7 +37,7 @@ describe('guessing', () => {
     expect((await guess(totpCode(totp.secret, service.clock.now()))).status).toBe(200)
   })
 
-  test('of guesses all at once no more are looked at than one after the other', async ({ service }) => {
+  test('of parallel guesses no more are checked than of guesses in a row', async ({ service }) => {
     const { email, totp } = await withTotp(service)
     const thief = await signInAgain(service, email)
     const challenge_id = await challenge(service, thief, totp.id)
@@ -72,7 +72,7 @@ describe('guessing', () => {
           else refused++
         }
       }
-      // All sessions and addresses together: what is free, and after it one for each wait that has passed.
+      // All sessions and addresses together: the free attempts, then one for each wait that has passed.
       expect([looked, refused]).toEqual([20, 28])
       await service.post('/otp', { email })
       const { text } = await service.mailbox.waitFor(email, { subject: 'Your sign-in link' })
@@ -119,7 +119,7 @@ describe('guessing', () => {
   })
 })
 
-describe('whoever knows the password alone', () => {
+describe('a caller who knows only the password', () => {
   test('cannot add a second factor beside the one there is', async ({ service }) => {
     const { email } = await withTotp(service)
     const { auth } = await signInAgain(service, email)

@@ -1,80 +1,133 @@
-import type { Transaction } from 'kysely'
+import { type Static, Type } from 'typebox'
+import { parseChannel } from '../../adapters/sms/parse-channel.ts'
+import { smsText } from '../../adapters/sms/sms-text.ts'
+import { testCodeOf } from '../../adapters/sms/test-numbers.ts'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
 import { insertChallenge, type NewChallenge } from '../../core/factors/challenges.store.ts'
-import { changeFactor, type Factor } from '../../core/factors/factors.store.ts'
+import { changeFactor, type Factor, listFactors } from '../../core/factors/factors.store.ts'
+import { hashPhoneCode } from '../../core/factors/phone-code.ts'
+import { relyingPartyOf } from '../../core/factors/relying-party.ts'
+import { creationOptions, requestOptions } from '../../core/factors/webauthn.ts'
+import { randomDigits } from '../../core/one-time-tokens/one-time-token.ts'
+import { FACTOR_CODE_KIND, queueMessage, type SmsVariables } from '../../core/outbox/outbox.ts'
 import { type LiveCaller, withLockedCaller } from '../../core/sessions/caller.ts'
-import type { User } from '../../core/users/users.store.ts'
-import type { DB, FactorType } from '../../db/tables.ts'
+import { withMessagesCounted } from '../../core/verification-messages/message-budget.ts'
+import { withinGaps } from '../../core/verification-messages/send-gap.ts'
 import type { Deps } from '../../deps.ts'
-import type { Open } from './challenge-parts.ts'
-import { requireVerifyEnabled } from './factor-switches.ts'
-import { requireFactor, requireMayProve } from './find-factor.ts'
-import { sendPhoneCode } from './phone-challenge.ts'
-import { challengeKey, type KeyChallenge } from './webauthn-challenge.ts'
+import { requireEnabled, requireFactor, requireMayProve } from './require-factor.ts'
 
 export interface ChallengeOrder {
   factorId: string
-  /** How a code gets to a phone; SMS by default. */
+  /** Delivery of a code to a phone; SMS by default. */
   channel: string | undefined
-  /** The relying party a security key is to answer to. */
   webauthn: unknown
-  /** Of who asks. */
   ip: string | null
 }
 
-export interface OpenChallenge {
-  id: string
-  type: FactorType
-  /** Unix seconds. */
-  expires_at: number
-  webauthn?: KeyChallenge
-}
+export const OpenChallenge = Type.Object({
+  id: Type.String({ format: 'uuid' }),
+  type: Type.String(),
+  expires_at: Type.Integer({ description: 'Unix seconds.' }),
+  webauthn: Type.Optional(
+    Type.Object({
+      type: Type.String({ description: '`create`, or `request` once the factor is verified.' }),
+      credential_options: Type.Object({ publicKey: Type.Object({}, { additionalProperties: true }) }),
+    }),
+  ),
+})
 
-/** Asks for a proof of the factor (contract/auth-external.md 4.3). */
+/** Stores the challenge with the parts of its kind of factor, and queues the message in the same transaction. */
+type Open = (
+  parts?: Pick<NewChallenge, 'codeHash' | 'webauthn'>,
+  message?: Parameters<typeof queueMessage>[2],
+) => Promise<void>
+
+/** Opens a challenge to a factor (contract/auth-external.md 4.3). */
 export async function challengeFactor(
   deps: Deps,
   log: AuditLog,
   caller: LiveCaller,
   order: ChallengeOrder,
-): Promise<OpenChallenge> {
+): Promise<Static<typeof OpenChallenge>> {
   const factor = await requireFactor(deps.db, caller.user, order.factorId)
-  requireVerifyEnabled(deps.config.mfa, factor.factor_type)
+  const { factor_type: type } = factor
+  requireEnabled(deps.config.mfa, type, 'verify')
   requireMayProve(deps, caller.user, caller.session, factor)
   await deps.limits.factorTry(factor.id, caller.session.id)
   const id = deps.newId()
   const expiresAt = new Date(deps.now().getTime() + deps.config.mfa.challengeSeconds * 1000)
-  const open: Open = ({ whenOpen, ...parts }) =>
+  const open: Open = (parts, message) =>
     withLockedCaller(deps, caller, async (trx, { user, session }) => {
       const current = await requireFactor(trx, user, factor.id)
       requireMayProve(deps, user, session, current)
-      const challenge = { ...parts, id, factorId: factor.id, ip: order.ip, expiresAt, now: deps.now() }
-      await openChallenge(deps, trx, log, user, current, challenge)
-      await whenOpen?.(trx)
+      const now = deps.now()
+      await insertChallenge(trx, { ...parts, id, factorId: factor.id, ip: order.ip, expiresAt, now })
+      await changeFactor(trx, current, { last_challenged_at: now }, now)
+      const traits = { factor_id: factor.id, factor_type: type, challenge_id: id }
+      await audit(deps, trx, log, { action: 'challenge_created', actor: user, traits })
+      if (message) await queueMessage(deps, trx, message)
     })
-  const opened = { id, type: factor.factor_type, expires_at: Math.floor(expiresAt.getTime() / 1000) }
-  switch (factor.factor_type) {
-    case 'totp':
-      await open({})
-      return opened
-    case 'phone':
-      await sendPhoneCode(deps, caller, factor, { ...order, challengeId: id }, open)
-      return opened
-    case 'webauthn':
-      return { ...opened, webauthn: await challengeKey(deps, caller, factor, order.webauthn, open) }
-  }
+  const opened = { id, type, expires_at: Math.floor(expiresAt.getTime() / 1000) }
+  if (type === 'webauthn')
+    return { ...opened, webauthn: await challengeKey(deps, caller, factor, order.webauthn, open) }
+  if (type === 'phone') await sendPhoneCode(deps, caller, factor, { ...order, challengeId: id }, open)
+  else await open()
+  return opened
 }
 
-/** Stores a challenge and notes it on the factor, with the user locked. */
-async function openChallenge(
+/**
+ * Sends a code to the factor's number. The gap between codes is per user and number: users of one number do not delay each
+ * other, and enrolling the factor anew does not reset it. Messages to a proven number count in its user's share.
+ */
+async function sendPhoneCode(
   deps: Deps,
-  trx: Transaction<DB>,
-  log: AuditLog,
-  user: User,
+  { user }: LiveCaller,
   factor: Factor,
-  challenge: NewChallenge,
-): Promise<void> {
-  await insertChallenge(trx, challenge)
-  await changeFactor(trx, factor, { last_challenged_at: challenge.now }, challenge.now)
-  const traits = { factor_id: factor.id, factor_type: factor.factor_type, challenge_id: challenge.id }
-  await audit(deps, trx, log, { action: 'challenge_created', actor: user, traits })
+  { channel, challengeId }: { channel: string | undefined; challengeId: string },
+  open: Open,
+) {
+  const { sms, mfa } = deps.config
+  const to = factor.phone ?? ''
+  const smsChannel = parseChannel(sms, channel)
+  const testCode = testCodeOf(sms.testNumbers, to, deps.now())
+  const code = testCode ?? randomDigits(deps.random, mfa.phone.codeLength)
+  const codeHash = hashPhoneCode(deps.codeKey, challengeId, code)
+  const variables: SmsVariables = { code, channel: smsChannel, text: smsText(mfa.phone.template, code) }
+  const message = {
+    channel: 'sms',
+    kind: FACTOR_CODE_KIND,
+    userId: user.id,
+    to,
+    variables,
+    lifetimeSeconds: null,
+  } as const
+  // A number that is not proven may be a stranger's.
+  const share = factor.status === 'verified' ? { userId: user.id } : 'anybody'
+  await withinGaps(deps, [{ kind: 'second_factor', key: `${user.id} ${to}` }], () =>
+    withMessagesCounted(deps, [{ channel: 'phone', value: to, share }], () =>
+      open({ codeHash }, testCode ? undefined : message),
+    ),
+  )
+}
+
+const CHALLENGE_BYTES = 32
+
+/** Opens a challenge to a security key; `asked` is the relying party in the request. */
+async function challengeKey(deps: Deps, { user }: LiveCaller, factor: Factor, asked: unknown, open: Open) {
+  const { mfa, siteUrl, redirectAllowList } = deps.config
+  const party = relyingPartyOf(mfa.webauthn, { siteUrl, allowList: redirectAllowList }, asked)
+  const challenge = deps.random(CHALLENGE_BYTES)
+  const question = { rpId: party.rpId, challenge, timeoutSeconds: mfa.challengeSeconds }
+  const stored = { ...party, challenge: challenge.toString('base64url') }
+  if (factor.credential) {
+    const publicKey = await requestOptions(question, factor.credential)
+    await open({ webauthn: { ...stored, type: 'request' } })
+    return { type: 'request', credential_options: { publicKey } }
+  }
+  const known = (await listFactors(deps.db, user.id)).flatMap(({ credential }) => credential ?? [])
+  const displayName = mfa.webauthn.displayName ?? new URL(siteUrl).host
+  const owner = { id: user.id, name: user.email || user.phone || user.id }
+  const publicKey = await creationOptions({ ...question, displayName }, owner, known)
+  await open({ webauthn: { ...stored, type: 'create' } })
+  return { type: 'create', credential_options: { publicKey } }
 }

@@ -1,4 +1,5 @@
 import type { Transaction } from 'kysely'
+import { type Static, Type } from 'typebox'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
 import { requireShortName } from '../../core/factors/factor-name.ts'
 import { deleteFactors, type Factor, insertFactor, listFactors } from '../../core/factors/factors.store.ts'
@@ -10,8 +11,7 @@ import type { User } from '../../core/users/users.store.ts'
 import type { DB, FactorType } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { requireRoomToProve, tooManyFactors } from './factor-room.ts'
-import { requireEnrollEnabled } from './factor-switches.ts'
+import { requireCapacity, requireEnabled, tooManyFactors } from './require-factor.ts'
 
 export interface Enrollment {
   factorType: string | undefined
@@ -20,47 +20,50 @@ export interface Enrollment {
   phone: string | undefined
 }
 
-export interface EnrolledFactor {
-  id: string
-  type: FactorType
-  friendly_name: string
-  phone?: string
-  totp?: { qr_code: string; secret: string; uri: string }
-}
+export const EnrolledFactor = Type.Object({
+  id: Type.String({ format: 'uuid' }),
+  type: Type.String(),
+  friendly_name: Type.String(),
+  phone: Type.Optional(Type.String()),
+  totp: Type.Optional(
+    Type.Object({
+      qr_code: Type.String({ description: 'An SVG document.' }),
+      secret: Type.String({ description: 'Base32, for typing in.' }),
+      uri: Type.String(),
+    }),
+  ),
+})
 
 const TYPES: readonly string[] = ['totp', 'phone', 'webauthn'] satisfies FactorType[]
 
-/** Shown by authenticator apps beside each code. */
+/** Authenticator apps show the issuer beside each code. */
 const MAX_ISSUER_LENGTH = 100
 
-/** Begins a second factor, which counts once it is verified. Checks in the order of contract/auth-external.md 4.2. */
+/** Enrolls a factor, which counts once it is verified. Order of checks: contract/auth-external.md 4.2. */
 export async function enrollFactor(
   deps: Deps,
   log: AuditLog,
   caller: LiveCaller,
   { factorType, friendlyName = '', issuer, phone }: Enrollment,
   given: GivenProof,
-): Promise<EnrolledFactor> {
+): Promise<Static<typeof EnrolledFactor>> {
   const type = parseType(factorType)
-  requireEnrollEnabled(deps.config.mfa, type)
+  requireEnabled(deps.config.mfa, type, 'enroll')
   const number = type === 'phone' ? parseNumber(phone) : undefined
   requireShortName(friendlyName)
   requireShortIssuer(issuer)
-  // Before the password, whose refusal tells of a guess. A nonce stays good for the proof that follows.
+  // Before the password, whose refusal reveals a wrong guess. A nonce stays valid for the proof that follows.
   requireSecondFactor(deps.config, ['beginning a factor'], caller.user, caller.session)
   await requireFresh(deps, caller, ['beginning a factor'], given)
   const totp = type === 'totp' ? await newTotp(deps, caller, issuer) : undefined
   const id = deps.newId()
   await withLockedCaller(deps, caller, async (trx, { user, session }) => {
     const kept = await dropReplaced(deps, trx, user.id, number)
-    requireRoom(deps, kept, user, friendlyName)
+    requireFree(deps, kept, user, friendlyName)
     requireSecondFactor(deps.config, ['beginning a factor'], user, session)
     const now = deps.now()
-    await insertFactor(trx, {
-      ...{ id, userId: user.id, type, friendlyName, now },
-      phone: number,
-      sealedSecret: totp?.sealedSecret,
-    })
+    const factor = { id, userId: user.id, type, friendlyName, phone: number, sealedSecret: totp?.sealedSecret, now }
+    await insertFactor(trx, factor)
     const traits = { factor_id: id, factor_type: type }
     await audit(deps, trx, log, { action: 'factor_in_progress', actor: user, traits })
   })
@@ -85,22 +88,17 @@ function parseNumber(phone: string | undefined): string {
 
 function requireShortIssuer(issuer = ''): void {
   if (issuer.length <= MAX_ISSUER_LENGTH) return
-  throw apiError('validation_failed', { message: `issuer may have ${MAX_ISSUER_LENGTH} characters` })
+  throw apiError('validation_failed', { message: `issuer must be at most ${MAX_ISSUER_LENGTH} characters` })
 }
 
-/** What an authenticator app shows: the site, and which of somebody's accounts there. */
+/** Makes a TOTP secret. The app shows it as the site and the user's address. */
 function newTotp(deps: Deps, { user }: LiveCaller, issuer: string | undefined) {
   const account = user.email || (user.phone ? `+${user.phone}` : user.id)
   return makeTotp(deps, { issuer: issuer || new URL(deps.config.siteUrl).host || 'site', account })
 }
 
-/** Drops what was begun and given up, or is begun anew with the same number; the factors that stay. */
-async function dropReplaced(
-  deps: Deps,
-  trx: Transaction<DB>,
-  userId: string,
-  phone: string | undefined,
-): Promise<Factor[]> {
+/** Deletes abandoned factors and unverified ones of the same number, and returns the others. */
+async function dropReplaced(deps: Deps, trx: Transaction<DB>, userId: string, phone: string | undefined) {
   const factors = await listFactors(trx, userId)
   const sameNumber = factors.filter((factor) => phone !== undefined && factor.phone === phone)
   if (sameNumber.some(({ status }) => status === 'verified')) {
@@ -112,26 +110,18 @@ async function dropReplaced(
   const isStale = ({ status, created_at: began, last_challenged_at: tried }: Factor) =>
     status === 'unverified' && began < staleSince && (tried === null || tried < staleSince)
   const dropped = factors.filter((factor) => sameNumber.includes(factor) || isStale(factor))
-  await deleteFactors(
-    trx,
-    userId,
-    dropped.map(({ id }) => id),
-  )
+  const ids = dropped.map(({ id }) => id)
+  await deleteFactors(trx, userId, ids)
   return factors.filter((factor) => !dropped.includes(factor))
 }
 
-function requireRoom(
-  { config: { mfa } }: Deps,
-  factors: Factor[],
-  user: Pick<User, 'factors'>,
-  friendlyName: string,
-): void {
+function requireFree({ config }: Deps, factors: Factor[], user: Pick<User, 'factors'>, friendlyName: string) {
   const codes = (user.factors ?? []).filter(({ factor_type: type }) => type === 'recovery_code')
   if ([...factors, ...codes].some((factor) => factor.friendly_name === friendlyName)) {
     throw apiError('mfa_factor_name_conflict', {
       message: `A factor with the friendly name "${friendlyName}" for this user already exists`,
     })
   }
-  if (factors.length >= mfa.maxEnrolled) throw tooManyFactors()
-  requireRoomToProve(mfa, factors)
+  if (factors.length >= config.mfa.maxEnrolled) throw tooManyFactors()
+  requireCapacity(config, factors)
 }

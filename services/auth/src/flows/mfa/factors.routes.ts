@@ -10,14 +10,13 @@ import { clientOf } from '../../http/client.ts'
 import { givenProof, ProofBody, proofFields } from '../../http/given-proof.ts'
 import { acceptLanguageOf } from '../../http/mail-context.ts'
 import { ChannelField, choiceOf, errorResponses, Field } from '../../http/shapes.ts'
-import { challengeFactor } from './challenge-factor.ts'
-import { enrollFactor } from './enroll-factor.ts'
+import { challengeFactor, OpenChallenge } from './challenge-factor.ts'
+import { EnrolledFactor, enrollFactor } from './enroll-factor.ts'
 import { unenrollFactor } from './unenroll-factor.ts'
 import { verifyFactor } from './verify-factor.ts'
 
 const security = [{ user: [] }]
 const params = Type.Object({ factor_id: Type.String() })
-const Id = Type.String({ format: 'uuid' })
 
 export const VerifiedShape = Type.Object(
   {
@@ -31,7 +30,6 @@ export const VerifiedShape = Type.Object(
   { title: 'RaisedSession' },
 )
 
-/** Who may have second factors: users with a live session that are not anonymous. */
 export function requireFactorUser(request: FastifyRequest): LiveCaller {
   const caller = requireLiveSession(request)
   if (!caller.user.is_anonymous) return caller
@@ -41,7 +39,6 @@ export function requireFactorUser(request: FastifyRequest): LiveCaller {
   })
 }
 
-/** Second factors of the user; in the scope of requireUser. */
 export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const ipOf = (request: FastifyRequest) => clientOf(request, deps.config).ip
 
@@ -51,39 +48,23 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
     schema: {
       operationId: 'enrollFactor',
       tags: ['second factors'],
-      summary: 'Begins a second factor, which counts once it is verified',
+      summary: 'Enrolls a second factor, which counts once it is verified',
       security,
       body: Type.Object({
         factor_type: Type.Optional(choiceOf(['totp', 'phone', 'webauthn'], { required: true })),
         friendly_name: Type.Optional(Field),
-        issuer: Type.Optional(Type.String({ description: 'What an authenticator app shows; the site by default.' })),
+        issuer: Type.Optional(Type.String({ description: 'Name in the authenticator app; the site by default.' })),
         phone: Type.Optional(Field),
         ...proofFields,
       }),
-      response: {
-        200: Type.Object({
-          id: Id,
-          type: Type.String(),
-          friendly_name: Type.String(),
-          phone: Type.Optional(Type.String()),
-          totp: Type.Optional(
-            Type.Object({
-              qr_code: Type.String({ description: 'An SVG document.' }),
-              secret: Type.String({ description: 'Base32, for typing in.' }),
-              uri: Type.String(),
-            }),
-          ),
-        }),
-        ...errorResponses(400, 401, 403, 413, 422, 429),
-      },
+      response: { 200: EnrolledFactor, ...errorResponses(400, 401, 403, 413, 422, 429) },
     },
     handler: async (request) => {
       const caller = requireFactorUser(request)
       await deps.limits.byAddress(request, 'user')
       const { factor_type: factorType, friendly_name: friendlyName, issuer, phone } = request.body
       const enrollment = { factorType, friendlyName, issuer, phone }
-      const given = givenProof(request, deps.config, request.body)
-      return enrollFactor(deps, request.log, caller, enrollment, given)
+      return enrollFactor(deps, request.log, caller, enrollment, givenProof(request, deps.config, request.body))
     },
   })
 
@@ -93,30 +74,17 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
     schema: {
       operationId: 'challengeFactor',
       tags: ['second factors'],
-      summary: 'Asks for a proof of a second factor',
+      summary: 'Opens a challenge to a second factor',
       security,
       params,
       body: Type.Union([
         Type.Object({
           channel: Type.Optional(ChannelField),
-          webauthn: Type.Optional(Type.Unknown({ description: 'To a security key: rpId, rpOrigins.' })),
+          webauthn: Type.Optional(Type.Unknown({ description: 'For a security key: rpId, rpOrigins.' })),
         }),
         Type.Null(),
       ]),
-      response: {
-        200: Type.Object({
-          id: Id,
-          type: Type.String(),
-          expires_at: Type.Integer({ description: 'Unix seconds.' }),
-          webauthn: Type.Optional(
-            Type.Object({
-              type: Type.String({ description: 'create, or request once the factor is proven.' }),
-              credential_options: Type.Object({ publicKey: Type.Object({}, { additionalProperties: true }) }),
-            }),
-          ),
-        }),
-        ...errorResponses(400, 401, 403, 404, 413, 422, 429),
-      },
+      response: { 200: OpenChallenge, ...errorResponses(400, 401, 403, 404, 413, 422, 429) },
     },
     handler: async (request) => {
       const caller = requireFactorUser(request)
@@ -139,7 +107,7 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       body: Type.Object({
         challenge_id: Type.Optional(Field),
         code: Type.Optional(Field),
-        webauthn: Type.Optional(Type.Unknown({ description: 'What the browser answered: type, credential_response.' })),
+        webauthn: Type.Optional(Type.Unknown({ description: 'Answer of the browser: type, credential_response.' })),
         ...proofFields,
       }),
       response: { 200: VerifiedShape, ...errorResponses(400, 401, 403, 404, 413, 422, 429) },
@@ -170,7 +138,10 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       security,
       params,
       body: ProofBody,
-      response: { 200: Type.Object({ id: Id }), ...errorResponses(400, 401, 403, 404, 409, 413, 422, 429) },
+      response: {
+        200: Type.Object({ id: Type.String({ format: 'uuid' }) }),
+        ...errorResponses(400, 401, 403, 404, 409, 413, 422, 429),
+      },
     },
     handler: async (request) => {
       const caller = requireFactorUser(request)

@@ -89,7 +89,7 @@ test('of one right code sent many times at once exactly one is accepted', async 
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
 })
 
-test('five wrong tries kill the code, also when the waits are kept', async () => {
+test('five wrong attempts kill the code, also when the waits are kept', async () => {
   const { user, phone, id, challengeId } = await withPhone()
   const code = await codeFor(phone)
   const wrong = code === '000000' ? '000001' : '000000'
@@ -135,7 +135,7 @@ test('of challenges at once one sends a message', async () => {
 
 test('one number is one factor: a proven one stays, one that was begun is replaced', async () => {
   const { user, phone, id, challengeId } = await withPhone()
-  // Else it may come after the messages are forgotten below, and be taken for the next one.
+  // Waited for: arriving after the messages are cleared below, it would be taken for the next one.
   await codeFor(phone)
   const { body: replaced } = await enroll(user, phone)
   expect(replaced.id).not.toBe(id)

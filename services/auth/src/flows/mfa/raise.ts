@@ -1,5 +1,3 @@
-// A session becomes aal2, by a factor or by a recovery code. The one rule: all of it happens in the transaction in which
-// the proof was spent, or nothing does.
 import type { Transaction } from 'kysely'
 import type { SecondMethod } from '../../core/factors/assurance.ts'
 import { endLowerSessions, raiseSession } from '../../core/sessions/raise-session.store.ts'
@@ -13,7 +11,7 @@ export interface RaisedSession {
   user: User
 }
 
-/** Raises the session and ends the user's lower ones; the refresh token of before is dead. User and session are locked. */
+/** Raises the session to aal2, with user and session locked, and ends lower ones. The previous refresh token stops working. */
 export async function raise(
   { now }: Pick<Deps, 'now'>,
   trx: Transaction<DB>,

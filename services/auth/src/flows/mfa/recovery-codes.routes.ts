@@ -11,6 +11,8 @@ import { errorResponses, Field } from '../../http/shapes.ts'
 import { requireFactorUser } from './factors.routes.ts'
 import {
   makeRecoveryCodeSet,
+  NewRecoveryCodes,
+  RecoveryCodesStatus,
   recoveryCodesLeft,
   removeRecoveryCodes,
   replaceRecoveryCodeSet,
@@ -20,20 +22,7 @@ import {
 const url = '/factors/recovery-codes'
 const security = [{ user: [] }]
 const tags = ['second factors']
-const Id = Type.String({ format: 'uuid' })
-const Kind = Type.Literal('recovery_code')
-const CodesShape = Type.Object(
-  {
-    id: Id,
-    type: Kind,
-    friendly_name: Type.String(),
-    total: Type.Integer(),
-    codes: Type.Array(Type.String(), { description: 'Recovery codes; shown once.' }),
-  },
-  { title: 'RecoveryCodes' },
-)
 
-/** Codes that each replace a lost second factor once; in the scope of requireUser. */
 export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const proofOf = (request: FastifyRequest, body: Parameters<typeof givenProof>[2]) =>
     givenProof(request, deps.config, body)
@@ -44,10 +33,10 @@ export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
     schema: {
       operationId: 'getRecoveryCodes',
       tags,
-      summary: 'How many recovery codes are left',
+      summary: 'Number of recovery codes left',
       security,
       response: {
-        200: Type.Object({ id: Id, type: Kind, total: Type.Integer(), remaining: Type.Integer() }),
+        200: RecoveryCodesStatus,
         ...errorResponses(400, 401, 403, 404),
       },
     },
@@ -63,7 +52,7 @@ export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       summary: 'Makes recovery codes for a user who has none; needs a session of aal2',
       security,
       body: Type.Union([Type.Object({ friendly_name: Type.Optional(Field), ...proofFields }), Type.Null()]),
-      response: { 200: CodesShape, ...errorResponses(400, 401, 403, 413, 422, 429) },
+      response: { 200: NewRecoveryCodes, ...errorResponses(400, 401, 403, 413, 422, 429) },
     },
     handler: async (request) => {
       const caller = requireFactorUser(request)
@@ -82,7 +71,7 @@ export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       summary: 'Replaces the recovery codes; their id and name stay. Needs a session of aal2',
       security,
       body: ProofBody,
-      response: { 200: CodesShape, ...errorResponses(400, 401, 403, 404, 413, 422, 429) },
+      response: { 200: NewRecoveryCodes, ...errorResponses(400, 401, 403, 404, 413, 422, 429) },
     },
     handler: async (request) => {
       const caller = requireFactorUser(request)
@@ -129,7 +118,10 @@ export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       summary: 'Removes the recovery codes; needs a session of aal2',
       security,
       body: ProofBody,
-      response: { 200: Type.Object({ id: Id }), ...errorResponses(400, 401, 403, 404, 413, 422, 429) },
+      response: {
+        200: Type.Object({ id: Type.String({ format: 'uuid' }) }),
+        ...errorResponses(400, 401, 403, 404, 413, 422, 429),
+      },
     },
     handler: (request) =>
       removeRecoveryCodes(deps, request.log, requireFactorUser(request), proofOf(request, request.body)),

@@ -26,7 +26,7 @@ test('codes are stored as hashes', async ({ service }) => {
 })
 
 describe('using one', () => {
-  test('raises the session to aal2, ends lower ones, and tells the user by mail', async ({ service }) => {
+  test('raises the session to aal2, ends lower ones, and notifies the user by mail', async ({ service }) => {
     const user = await withTotp(service)
     const [lost, other] = [await signInAgain(service, user.email), await signInAgain(service, user.email)]
     const typed = (user.recoveryCodes[3] as string).toUpperCase().replaceAll(/(.{4})/g, '$1- ')
@@ -162,7 +162,7 @@ describe('the set', () => {
     await service.close()
   })
 
-  test('is new without the wait that misses at the old one cost, also from the address they came from', async () => {
+  test('is new without the wait that wrong codes of the old set cost, also from the same address', async () => {
     const service = await startTestService({ AUTH_RATE_LIMIT_HEADER: 'x-real-ip' })
     const user = await withTotp(service)
     const from = { 'x-real-ip': '198.51.100.7' }

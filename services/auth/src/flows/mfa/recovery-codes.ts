@@ -1,7 +1,8 @@
-// Codes for whoever lost their second factor; the reference has none. The one rule: a set belongs to proven factors and goes
-// with the last of them; its codes are shown once, when it is made. Paths and shapes: as auth-js calls mfa.recoveryCodes.
+// Recovery codes, which the reference lacks: paths and shapes are those of mfa.recoveryCodes in auth-js. A set needs a verified
+// factor and is deleted with the last one; its codes are shown once, when made.
 import { ApiError } from '@services/common/errors'
 import type { Transaction } from 'kysely'
+import { type Static, Type } from 'typebox'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
 import { type RefusalLog, recordRefusal } from '../../core/audit/sign-in-attempt.ts'
 import { hasVerifiedFactor, SECOND_METHODS } from '../../core/factors/assurance.ts'
@@ -19,38 +20,40 @@ import type { ActName } from '../../core/freshness/acts.ts'
 import { type GivenProof, requireFresh, requireSecondFactor, spendNonce } from '../../core/freshness/require-fresh.ts'
 import type { PasswordAttempt } from '../../core/limits/password-attempts.ts'
 import { notify } from '../../core/outbox/notify.ts'
-import { answerSession, type SessionBody } from '../../core/sessions/answer-session.ts'
-import { type LiveCaller, withLockedCaller } from '../../core/sessions/caller.ts'
+import type { SessionBody } from '../../core/sessions/answer-session.ts'
+import { answerSession } from '../../core/sessions/answer-session.ts'
+import type { LiveCaller } from '../../core/sessions/caller.ts'
+import { withLockedCaller } from '../../core/sessions/caller.ts'
 import type { User } from '../../core/users/users.store.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
+import { secondFactorTry } from './proof.ts'
 import { type RaisedSession, raise } from './raise.ts'
-import { secondFactorTry } from './second-factor-try.ts'
 
-export interface RecoveryCodesStatus {
-  id: string
-  type: 'recovery_code'
-  total: number
-  remaining: number
-}
+const SetFields = { id: Type.String({ format: 'uuid' }), type: Type.Literal('recovery_code') }
+export const RecoveryCodesStatus = Type.Object({ ...SetFields, total: Type.Integer(), remaining: Type.Integer() })
+export const NewRecoveryCodes = Type.Object(
+  {
+    ...SetFields,
+    friendly_name: Type.String(),
+    total: Type.Integer(),
+    codes: Type.Array(Type.String(), { description: 'Recovery codes; shown once.' }),
+  },
+  { title: 'RecoveryCodes' },
+)
+type NewRecoveryCodes = Static<typeof NewRecoveryCodes>
 
-export interface NewRecoveryCodes {
-  id: string
-  type: 'recovery_code'
-  friendly_name: string
-  total: number
-  codes: string[]
-}
-
-/** How many are left; never the codes. */
-export async function recoveryCodesLeft({ db }: Deps, { user }: LiveCaller): Promise<RecoveryCodesStatus> {
+export async function recoveryCodesLeft(
+  { db }: Deps,
+  { user }: LiveCaller,
+): Promise<Static<typeof RecoveryCodesStatus>> {
   const set = await findRecoveryCodes(db, user.id)
   if (!set) throw noCodes()
   return { id: set.id, type: 'recovery_code', total: set.total, remaining: set.remaining }
 }
 
-/** For a user who has none yet; undefined: they have, or there are to be none. */
+/** Gives a user their first set; undefined if they have one or sets are disabled. */
 export async function giveFirstRecoveryCodes(
   deps: Deps,
   trx: Transaction<DB>,
@@ -61,7 +64,6 @@ export async function giveFirstRecoveryCodes(
   return giveRecoveryCodes(deps, trx, { id: deps.newId(), userId: user.id, friendlyName })
 }
 
-/** Makes a set for a user who has none. Throws mfa_verified_factor_exists for one who has. */
 export function makeRecoveryCodeSet(
   deps: Deps,
   log: AuditLog,
@@ -84,7 +86,6 @@ export function makeRecoveryCodeSet(
   })
 }
 
-/** Replaces the codes of a set; its id and name stay. */
 export function replaceRecoveryCodeSet(
   deps: Deps,
   log: AuditLog,
@@ -146,7 +147,7 @@ export async function removeRecoveryCodes(
   })
 }
 
-/** Uses up a code: the same session is aal2 afterwards, as after a factor. */
+/** Uses a code up and raises the session to aal2. */
 export async function useRecoveryCode(
   deps: Deps,
   log: RefusalLog,
@@ -177,7 +178,7 @@ export async function useRecoveryCode(
   return answerSession(deps, raised.user, raised.session)
 }
 
-/** Stores a set of new codes, with the user locked; this is the only time that they can be read. */
+/** Stores new codes, with the user locked. Only their hashes are kept. */
 async function giveRecoveryCodes(deps: Deps, trx: Transaction<DB>, set: CodeSet): Promise<string[]> {
   const codes = makeRecoveryCodes(deps.random)
   const hashes = codes.map((code) => hashRecoveryCode(set.userId, code))
@@ -185,7 +186,6 @@ async function giveRecoveryCodes(deps: Deps, trx: Transaction<DB>, set: CodeSet)
   return codes
 }
 
-/** The usual name, numbered where a factor of the user has it already. */
 async function freeName(trx: Transaction<DB>, userId: string): Promise<string> {
   const taken = (await listFactors(trx, userId)).map(({ friendly_name: name }) => name)
   const names = [USUAL_NAME, ...taken.map((_, index) => `${USUAL_NAME} ${index + 2}`)]
@@ -197,10 +197,14 @@ const noCodes = () => apiError('mfa_factor_not_found', { message: 'There are no 
 const tryOf = ({ user, session }: LiveCaller, address: string | undefined): PasswordAttempt =>
   secondFactorTry(`recovery codes ${user.id}`, session, address)
 
-/** Nobody guesses 80 bits; who tries all the same waits as for passwords, and is told so in the client's words. */
-async function countedTry({ limits }: Deps, subject: PasswordAttempt, look: () => Promise<boolean>): Promise<boolean> {
+/** 80 bits cannot be guessed; attempts are delayed as for passwords all the same, under the client's error code. */
+async function countedTry(
+  { limits }: Deps,
+  subject: PasswordAttempt,
+  attempt: () => Promise<boolean>,
+): Promise<boolean> {
   try {
-    return await limits.passwordTry(subject, look)
+    return await limits.passwordTry(subject, attempt)
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 'over_request_rate_limit') throw error
     throw apiError('mfa_recovery_codes_locked', { retryAfterSeconds: error.retryAfterSeconds ?? 1 })

@@ -21,7 +21,7 @@ const refusal = (status: number, code: string, msg?: string) => ({
   body: { code: status, error_code: code, ...(msg ? { msg } : {}) },
 })
 
-describe('who may call', () => {
+describe('access', () => {
   const CALLS = [
     ['post', '/factors'],
     ['post', '/factors/nonsense/challenge'],
@@ -164,7 +164,7 @@ describe('enrolling', () => {
 })
 
 describe('proving', () => {
-  test('raises the same session to aal2 with new tokens, and is told to the user', async () => {
+  test('raises the same session to aal2 with new tokens, and notifies the user', async () => {
     const service = await startTestService({ AUTH_MAILER_NOTIFICATIONS_MFA_FACTOR_ENROLLED_ENABLED: 'true' })
     const before = await service.signedIn('raised@example.com')
     const totp = await enrollTotp(service, before)
@@ -390,7 +390,7 @@ describe('with another AUTH_ENCRYPTION_KEY', () => {
         refusal(
           422,
           'mfa_verification_failed',
-          'This factor cannot be checked any more, use another one or a recovery code',
+          'This factor can no longer be checked, use another one or a recovery code',
         ),
       )
     }

@@ -6,9 +6,9 @@ import { type GivenProof, requireFresh, requireSecondFactor, spendNonce } from '
 import { type LiveCaller, withLockedCaller } from '../../core/sessions/caller.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { requireFactor } from './find-factor.ts'
+import { requireFactor } from './require-factor.ts'
 
-/** Takes a factor away from its user (contract/auth-external.md 4.5). */
+/** Removes a factor (contract/auth-external.md 4.5). */
 export async function unenrollFactor(
   deps: Deps,
   log: AuditLog,
@@ -21,7 +21,7 @@ export async function unenrollFactor(
   const freshness = await requireFresh(deps, caller, actsOfRemoval(found), given)
   return withLockedCaller(deps, caller, async (trx, { user, session }) => {
     const factor = await requireFactor(trx, user, found.id)
-    // Proven meanwhile: not what the caller asked to remove.
+    // Verified meanwhile: the caller asked to remove an unverified one.
     if (factor.status !== found.status) throw apiError('conflict', { message: 'The factor was proven meanwhile' })
     requireSecondFactor(deps.config, actsOfRemoval(factor), user, session)
     await spendNonce(trx, user.id, freshness)
@@ -32,6 +32,6 @@ export async function unenrollFactor(
   })
 }
 
-/** What has not been proven yet is no factor: removing it takes nothing away. */
+/** An unverified factor protects nothing, so its removal needs no proof. */
 const actsOfRemoval = ({ status }: Pick<Factor, 'status'>): ActName[] =>
   status === 'verified' ? ['removing a proven factor'] : []

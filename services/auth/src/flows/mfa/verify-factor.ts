@@ -1,3 +1,10 @@
+// Second factors: enrolling, challenging, verifying, removing, and recovery codes. The one rule: a factor counts once it is
+// verified, and each proof is used up in the transaction that raises the session to aal2. Tests: here and
+// ../../core/freshness/. Read next: proof.ts, recovery-codes.ts.
+//
+// Factor      | next
+// unverified  | verified by its first proof; deleted when stale, replaced or another factor of its type is verified
+// verified    | raises a session by each further proof; removed by its owner at aal2 or by an admin
 import type { Transaction } from 'kysely'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
 import { type RefusalLog, recordRefusal } from '../../core/audit/sign-in-attempt.ts'
@@ -13,18 +20,15 @@ import type { DB } from '../../db/tables.ts'
 import { UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import type { Verification } from './factor-proof.ts'
-import { requireRoomToProve } from './factor-room.ts'
-import { requireVerifyEnabled } from './factor-switches.ts'
-import { actsOfProof, requireFactor, requireMayProve } from './find-factor.ts'
-import { proofOf } from './proof.ts'
+import { proofOf, type Verification } from './proof.ts'
 import { type RaisedSession, raise } from './raise.ts'
 import { giveFirstRecoveryCodes } from './recovery-codes.ts'
+import { actsOfProof, requireCapacity, requireEnabled, requireFactor, requireMayProve } from './require-factor.ts'
 
-/** With the codes, where this was the user's first proof of a factor. */
+/** Includes recovery codes with the user's first verified factor. */
 export type VerifiedSession = SessionBody & { recovery_codes?: string[] }
 
-/** Proves a factor: the same session is aal2 afterwards (contract/auth-external.md 4.4). */
+/** Verifies a factor and raises the session to aal2 (contract/auth-external.md 4.4). */
 export async function verifyFactor(
   deps: Deps,
   log: RefusalLog,
@@ -32,14 +36,14 @@ export async function verifyFactor(
   given: Verification,
 ): Promise<VerifiedSession> {
   const factor = await requireFactor(deps.db, caller.user, given.factorId)
-  requireVerifyEnabled(deps.config.mfa, factor.factor_type)
+  requireEnabled(deps.config.mfa, factor.factor_type, 'verify')
   const proof = proofOf(deps, caller, factor, given)
   await deps.limits.factorTry(factor.id, caller.session.id)
   requireMayProve(deps, caller.user, caller.session, factor)
   const freshness = await requireFresh(deps, caller, actsOfProof(factor), given.proof)
   const challenge = await requireOpenChallenge(deps, factor, given)
   let verified: (RaisedSession & { recoveryCodes: string[] | undefined }) | undefined
-  // Only codes can be guessed. Each wrong one makes the next wait longer, in all replicas.
+  // Only codes can be guessed: each wrong one lengthens the wait, in all replicas.
   const isRight = await proof.counted(async () => {
     const spend = await proof.check(challenge)
     if (!spend) return false
@@ -65,11 +69,7 @@ export async function verifyFactor(
   }
 }
 
-async function requireOpenChallenge(
-  { db, now }: Deps,
-  factor: Factor,
-  { challengeId = '', ip }: Verification,
-): Promise<Challenge> {
+async function requireOpenChallenge({ db, now }: Deps, factor: Factor, { challengeId = '', ip }: Verification) {
   const challenge = UUID.test(challengeId) ? await findChallenge(db, factor.id, challengeId, ip) : undefined
   if (!challenge) {
     throw apiError('mfa_factor_not_found', {
@@ -87,7 +87,6 @@ async function requireOpenChallenge(
 
 const addressMismatch = () => apiError('mfa_ip_address_mismatch')
 
-/** All that follows from a proof, in its transaction. */
 async function complete(
   deps: Deps,
   trx: Transaction<DB>,
@@ -101,16 +100,15 @@ async function complete(
   },
 ) {
   const { user, session, factor, challenge, given } = done
-  const { acceptLanguage } = given
   const isFirst = factor.status === 'unverified'
   if (isFirst) {
-    // Again: several may have been begun while there was room for one.
-    requireRoomToProve(deps.config.mfa, user.factors ?? [])
+    // Checked again: several may have been enrolled while one was allowed.
+    requireCapacity(deps.config, user.factors ?? [])
     await changeFactor(trx, factor, { status: 'verified' }, deps.now())
-    // Whoever asked for another address before had not proven as much as is needed from now on.
+    // A change of address requested before had less proof than is required from now on.
     await endTokens(trx, user.id, 'changes', deps.now())
     const details = { FactorType: factor.factor_type }
-    await notify(deps, trx, user, 'mfa_factor_enrolled_notification', details, { acceptLanguage })
+    await notify(deps, trx, user, 'mfa_factor_enrolled_notification', details, given)
   }
   await deleteUnverified(trx, user.id, factor.factor_type)
   const traits = { factor_id: factor.id, factor_type: factor.factor_type, challenge_id: challenge.id }

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { claimsOf, signInAgain } from '../../../test/second-factors.ts'
 import { startTestService, type TestService, toSignedIn } from '../../../test/service.ts'
 
-/** What an application's page does, with what browsers have built in. */
+/** Script of an application's page, with the browser's own functions. */
 const APPLICATION = `
   const call = async (base, path, token, body) => {
     const headers = { authorization: 'Bearer ' + token, 'content-type': 'application/json' }

@@ -176,10 +176,10 @@ describe('an answer', () => {
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
   })
 
-  test('with the counter of another one is refused, also when both were looked at before either was stored', async () => {
+  test('with the counter of another one is refused, also when both were checked before either was stored', async () => {
     const user = await withKey()
     const asked = [await questionFor(user, user.id), await questionFor(user, user.id)]
-    // Whoever holds the user's row lets both look at the key, and neither store what it found.
+    // The lock on the user's row lets both requests check the key and neither store its counter.
     const holder = await service.deps.pool.connect()
     await holder.query('begin')
     await holder.query('select from users where id = $1 for update', [user.userId])

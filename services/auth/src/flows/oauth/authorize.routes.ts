@@ -13,27 +13,26 @@ import { redirectTarget } from '../../http/redirect-target.ts'
 import { errorResponses, pkceFields, Redirect } from '../../http/shapes.ts'
 import { addressToBegin, beginSignIn, type SignInOrder } from './begin-sign-in.ts'
 
-/** Whatever else is in the query goes on to the provider: `prompt`, `login_hint`, `access_type` and the like. */
+/** All other parameters are passed on to the provider: `prompt`, `login_hint`, `access_type` and the like. */
 export const AuthorizeQuery = Type.Object(
   {
     provider: Type.Optional(Type.String({ description: 'Name of the provider.', ...inDocument({ required: true }) })),
-    scopes: Type.Optional(Type.String({ description: 'Asked for beside the usual ones.' })),
+    scopes: Type.Optional(Type.String({ description: 'Scopes in addition to the default ones.' })),
     redirect_to: Type.Optional(Type.String()),
     ...pkceFields,
-    invite_token: Type.Optional(Type.String({ description: 'Token of the link an invited user got.' })),
+    invite_token: Type.Optional(Type.String({ description: "Token of an invited user's link." })),
     skip_http_redirect: Type.Optional(Type.String(inDocument({ type: 'boolean' }))),
   },
   { additionalProperties: Type.String({ maxLength: 2048 }), maxProperties: 50 },
 )
 
-/** What is ours, and what would make another request of the one to the provider. */
+/** Our own parameters, and those that would change the request to the provider. */
 const NOT_PASSED_ON = new Set([
   ...['provider', 'scopes', 'redirect_to', 'invite_token', 'skip_http_redirect'],
   ...['client_id', 'client_secret', 'redirect_uri', 'response_type', 'response_mode', 'state', 'scope'],
   ...['code_challenge', 'code_challenge_method', 'code_verifier', 'request', 'request_uri'],
 ])
 
-/** GET /authorize: sends the browser to the provider. */
 export const authorizeRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   app.route({
     method: 'GET',
@@ -65,7 +64,6 @@ export const authorizeRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
   })
 }
 
-/** What GET /authorize and GET /user/identities/authorize have in common. */
 export function readOrder(
   { config }: Pick<Deps, 'config'>,
   request: FastifyRequest,
@@ -81,7 +79,7 @@ export function readOrder(
   }
 }
 
-/** Whether a cookie set by the answer to this request comes back with the provider's answer. */
+/** Reports whether a cookie of this host comes back with the provider's answer. */
 function isWhereProviderAnswers({ providers }: Pick<Deps, 'providers'>, request: FastifyRequest, name: string) {
   const { redirectUri } = providers.find(name).settings
   const [forwarded = ''] = String(request.headers['x-forwarded-host'] ?? '').split(',', 1)

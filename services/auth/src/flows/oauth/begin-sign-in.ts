@@ -1,63 +1,41 @@
-// Beginning to sign in at a provider. The one rule: an attempt begins with a navigation to the host the provider sends the
-// browser back to, since only there can the browser be given the cookie the attempt is bound to (../http/attempt-cookie.ts). What asks
-// from elsewhere, a page's script or another host of ours, gets an address of that host that begins it; where it links, after a page
-// (linking-page.ts), since the address may have been sent by a stranger.
+// Signing in at a provider. The one rule: an attempt is bound to the browser that began it by a cookie of the callback's host
+// (../../http/attempt-cookie.ts), so it begins with a navigation to that host. Other callers, a script or another host of ours,
+// get an address there that begins it; one that links an account shows a page first (linking-page.ts), because a stranger may
+// have sent it. Tests: here, ../../adapters/providers/. Read next: callback.routes.ts.
+//
+// Attempt (flow_states) | becomes
+// address to begin      | begun, when opened for the first time within its lifetime
+// begun                 | used, by one callback of the same browser within its lifetime
+// begun                 | expired
 import { seal, unseal } from '@services/common/sealed'
-import type { Linking } from '../../core/identities/link-identity.ts'
-import type { Pkce } from '../../core/one-time-tokens/pkce.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { insertFlowState, isBegun } from './flow-states.store.ts'
+import { type FlowState, insertFlowState, isBegun } from './flow-states.store.ts'
 
-export interface SignInOrder {
-  /** As the application named it. */
-  provider: string
+export interface SignInOrder extends Omit<FlowState, 'id' | 'sealed'> {
   scopes: string
-  /** For the provider: what is not ours of the query. */
+  /** Parameters passed on to the provider. */
   parameters: Readonly<Record<string, string>>
-  redirectTo: string
-  audience: string
-  pkce: Pkce | undefined
-  inviteTokenHash: Buffer | null
-  linking: Linking | null
 }
 
-export interface BegunSignIn {
-  /** The `state` the provider is given. */
-  id: string
-  /** Where to send the browser. */
-  url: string
-  lifetimeSeconds: number
-  /** Whether browsers come back by https. */
-  isSecure: boolean
-  /** Whether the provider's page posts its answer. */
-  isPosted: boolean
-}
-
-/** An order as the browser carries it to where it is begun. */
 interface Carried extends Omit<SignInOrder, 'inviteTokenHash'> {
   inviteTokenHash: string | null
-  /** The attempt it becomes, of which there is one. */
+  /** Id of the attempt, which makes the address work once. */
   id: string
   expiresAt: number
 }
 
 interface Beginning {
-  /** Of an address to begin, which is good once. */
   id?: string
-  /** Counts a request of ours to the provider, where it has to be asked first. */
+  /** Counts a request of ours to a provider that needs one before the browser is sent. */
   countRequest: () => Promise<void>
 }
 
-/** Notes the attempt. The browser is to be given its cookie. */
-export async function beginSignIn(
-  deps: Deps,
-  order: SignInOrder,
-  { id: givenId, countRequest }: Beginning,
-): Promise<BegunSignIn> {
+/** Stores the attempt. The caller sets its cookie. */
+export async function beginSignIn(deps: Deps, order: SignInOrder, { id: given, countRequest }: Beginning) {
   const { client, name } = deps.providers.find(order.provider)
-  const id = givenId ?? deps.newId()
-  if (givenId && (await isBegun(deps.db, id))) throw openedBefore()
+  const id = given ?? deps.newId()
+  if (given && (await isBegun(deps.db, id))) throw openedBefore()
   if (client.asksFirst) await countRequest()
   const { scopes, parameters } = order
   const { url, secrets } = await client.begin({ state: id, scopes, parameters, random: deps.random })
@@ -72,16 +50,16 @@ export async function beginSignIn(
 
 const openedBefore = () => apiError('bad_oauth_state', { message: 'This address has been opened before' })
 
-/** Reports whether browsers come to /callback by https. */
+/** Reports whether browsers reach /callback by https. */
 export const isReachedByTls = ({ config, providers }: Pick<Deps, 'config' | 'providers'>, provider: string): boolean =>
   [config.server.externalUrl, providers.find(provider).settings.redirectUri].some((url) => url.startsWith('https:'))
 
-/** Longest address to begin: nginx takes 4 KiB of an answer's header unless it is told otherwise. */
+/** Longest address to begin: by default nginx accepts 4 KiB of response headers. */
 const MAX_ADDRESS_LENGTH = 3 * 1024
 
 /**
- * An address of ours that begins the attempt in the browser that opens it first, once. Whatever is in front of us, the address
- * that the provider knows reaches us. Throws validation_failed where the order is too long for an address.
+ * Makes an address of ours that begins the attempt in the first browser that opens it. It is based on the redirect URI, which
+ * reaches us through any proxy. Throws validation_failed for an order too long for an address.
  */
 export function addressToBegin(deps: Deps, order: SignInOrder): string {
   const { redirectUri } = deps.providers.find(order.provider).settings
@@ -95,7 +73,7 @@ export function addressToBegin(deps: Deps, order: SignInOrder): string {
   address.searchParams.set('begin', seal(deps.attemptKey, carried))
   if (address.href.length > MAX_ADDRESS_LENGTH) {
     throw apiError('validation_failed', {
-      message: 'The parameters are too long: shorten redirect_to, scopes or those for the provider',
+      message: 'The parameters are too long: shorten redirect_to, scopes or the parameters for the provider',
     })
   }
   return address.href
@@ -104,11 +82,10 @@ export function addressToBegin(deps: Deps, order: SignInOrder): string {
 export interface AddressToBegin {
   id: string
   order: SignInOrder
-  /** The parameter itself. */
   begin: string
 }
 
-/** Reads what such an address holds. */
+/** Reads an address to begin. Throws bad_oauth_state for one that is incomplete or expired. */
 export function readAddressToBegin({ attemptKey, now }: Deps, begin: string): AddressToBegin {
   const { id, expiresAt, ...order } = unsealOrder(attemptKey, begin)
   if (expiresAt <= now().getTime()) throw apiError('bad_oauth_state', { message: 'This address has expired' })

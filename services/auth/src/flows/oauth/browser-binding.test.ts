@@ -74,7 +74,7 @@ describe("the end of somebody else's sign-in", () => {
       [state, `__Host-auth-attempt-${state}=`],
       [state, '__Host-auth-attempt-'],
       [stateOfGood, planted],
-      // To a browser this name has no prefix: any host of the domain may set it.
+      // A browser sees no prefix in this name: any host of the domain may set it.
       [stateOfGood, `\u00a0${good.split(';')[0]}`],
     ] as const) {
       const answer = await service.get(`/callback?code=x&state=${of}`, { cookie })
@@ -156,7 +156,7 @@ describe('at a provider whose page posts its answer', () => {
   })
   afterAll(() => all.close())
 
-  test('the cookie comes along from there, and without it nobody is signed in', async () => {
+  test('the cookie comes along from there, and without it the sign-in is refused', async () => {
     const begun = await all.service.otherBrowser().get('/authorize?provider=apple')
     expect(cookiesOf(begun)[0]).toMatch(/; SameSite=None; Secure$/)
     const attempt = await all.begin('apple', all.newAccount('apple'))
@@ -184,7 +184,7 @@ describe('an attempt that was asked for by something else than a navigation to u
     expect(String((await browser.get(AUTHORIZE, forwarded)).headers.location)).toContain(google.issuer)
   })
 
-  test('is nothing its maker could finish: who opens the address begins an attempt of their own', async () => {
+  test('cannot be finished by its maker: the browser that opens the address begins an attempt of its own', async () => {
     google.next(newPerson())
     const address = await ask('other.example')
     const browser = service.otherBrowser()
@@ -397,7 +397,7 @@ describe('sign-ins begun at providers and never ended', () => {
       body: { error_code: 'over_request_rate_limit' },
     })
     expect((await own.get(AUTHORIZE, user)).status).toBe(302)
-    // What comes back is counted, too.
+    // Callbacks are counted too.
     const guess = (from: object) => own.get('/callback?code=x&state=00000000-0000-4000-8000-000000000000', { ...from })
     const codes = []
     for (let time = 0; time < 4; time++) codes.push(queryOf(await guess(stranger)).error_code)

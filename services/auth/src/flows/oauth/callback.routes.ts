@@ -1,40 +1,37 @@
-// Where providers send the browser back to. The one rule: whatever happens, the browser ends at the application, with a
-// session, a code or an error; until the attempt is known that is the site itself (contract/auth-external.md 2.3).
-
+// The address providers send the browser back to. The one rule: the browser always ends at the application, with a session, a
+// code or an error; while the attempt is unknown, that is the site itself (contract/auth-external.md 2.3).
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { answerTimeoutBy, isPastDeadline } from '@services/common/deadline'
 import { inDocument } from '@services/common/documented'
-import { explainFailure } from '@services/common/error-handler'
+import type { ApiError } from '@services/common/errors'
 import { unseal } from '@services/common/sealed'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { primaryEmail } from '../../adapters/providers/clean-account.ts'
-import type { SignInSecrets } from '../../adapters/providers/sign-in-client.ts'
+import type { SignedIn, SignInSecrets } from '../../adapters/providers/sign-in-client.ts'
+import { fitsAddress } from '../../adapters/providers/upstream.ts'
 import { recordSignIn } from '../../core/audit/sign-in-attempt.ts'
-import type { Linking } from '../../core/identities/link-identity.ts'
-import { withQuery } from '../../core/redirects/redirect-url.ts'
+import { ERROR_NAMES, sessionParameters } from '../../core/redirects/redirect-parameters.ts'
+import { withFragment, withQuery } from '../../core/redirects/redirect-url.ts'
 import { UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
+import { answerByRedirect, type HtmlAnswer, type Redirection } from '../../http/answer-by-redirect.ts'
 import { bindBrowser, isBound, unbindBrowser } from '../../http/attempt-cookie.ts'
-import { BUTTON_PAGE_CSP } from '../../http/button-page.ts'
 import { clientOf } from '../../http/client.ts'
-import { errorAnswers } from '../../http/error-bodies.ts'
 import { acceptLanguageOf, mailContextOf } from '../../http/mail-context.ts'
-import { isProven, provePage } from '../../http/page-cookie.ts'
+import { isProven, provePage, type ShownPage } from '../../http/page-cookie.ts'
 import { isPrefetch } from '../../http/prefetch.ts'
 import { errorResponses, HtmlPage, Redirect } from '../../http/shapes.ts'
 import { type AddressToBegin, beginSignIn, isReachedByTls, readAddressToBegin } from './begin-sign-in.ts'
-import { errorParameters, failedRedirect, signedInRedirect, tokensForAddress } from './callback-redirect.ts'
 import { finishSignIn } from './finish-sign-in.ts'
 import { type FlowState, takeFlowState } from './flow-states.store.ts'
 import { linkingPage } from './linking-page.ts'
 
-/** Apple posts the user's name beside the code; nothing a provider sends is longer. */
+/** Apple posts the user's name beside the code, the longest form of any provider. */
 const MAX_FORM_BYTES = 64 * 1024
 
-/** Of what a provider, or whoever has its state, says; it is repeated twice in an address. */
-const MAX_TOLD = 500
+/** Longest error text of a provider that is passed on, twice in one address. */
+const MAX_ERROR_LENGTH = 500
 
 const CallbackQuery = Type.Object(
   {
@@ -45,10 +42,10 @@ const CallbackQuery = Type.Object(
     begin: Type.Optional(
       Type.String({
         description:
-          'Not from a provider: begins what was asked for elsewhere, and sends the browser there. Linking shows a page first, whose button posts `begin` and `page`.',
+          'Not from a provider: begins an attempt requested elsewhere and sends the browser on. Linking shows a page first, whose button posts `begin` and `page`.',
       }),
     ),
-    page: Type.Optional(Type.String({ description: 'Proof that the browser was shown that page.' })),
+    page: Type.Optional(Type.String({ description: 'Proof that this browser was shown that page.' })),
   },
   { additionalProperties: Type.String() },
 )
@@ -65,64 +62,57 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     (_request, body, done) => done(null, Object.fromEntries(new URLSearchParams(body as string))),
   )
 
-  async function arrive(request: FastifyRequest, reply: FastifyReply, callback: Record<string, string>) {
-    reply.header('referrer-policy', 'no-referrer')
+  function answerCallback(request: FastifyRequest, reply: FastifyReply, callback: Record<string, string>) {
     let target: string | undefined
-    const failed = (error: unknown) => {
-      const parameters = errorParameters(explainFailure(error, request, errorAnswers))
-      return target
-        ? { location: failedRedirect(target, parameters), status: 302 }
-        : { location: withQuery(config.siteUrl, parameters), status: 303 }
-    }
-    const redirect = ({ location, status }: { location: string; status: number }) => reply.redirect(location, status)
-    answerTimeoutBy((timeout) => redirect(failed(timeout)))
-    try {
-      if (request.validationError) throw apiError('bad_oauth_callback', { message: 'OAuth callback is malformed' })
-      if (callback.begin !== undefined) {
-        const attempt = readAddressToBegin(deps, callback.begin)
-        target = targetOf(attempt.order)
-        await deps.limits.byAddress(request, 'authorize')
-        const { linking } = attempt.order
-        if (linking && request.method === 'GET') return await askBeforeLinking(request, reply, attempt, linking)
-        if (linking && !isButtonPressed(request, attempt, callback.page)) throw begunElsewhere()
-        const countRequest = () => deps.limits.providerAsked(request)
-        const begun = await beginSignIn(deps, attempt.order, { id: attempt.id, countRequest })
-        if (isPastDeadline()) return reply
-        bindBrowser(request, reply, deps.attemptKey, begun)
-        return redirect({ location: begun.url, status: 302 })
-      }
-      await deps.limits.byAddress(request, 'callback')
-      const state = await takeState(request, callback.state)
-      target = targetOf(state)
-      unbindBrowser(request, reply, state.id)
-      const answer = { location: await redeem(request, state, callback), status: 302 }
-      return isPastDeadline() ? reply : redirect(answer)
-    } catch (error) {
-      return isPastDeadline() ? reply : redirect(failed(error))
-    }
+    return answerByRedirect(request, reply, {
+      steps: async () => {
+        if (request.validationError) throw apiError('bad_oauth_callback', { message: 'OAuth callback is malformed' })
+        if (callback.begin !== undefined) {
+          const attempt = readAddressToBegin(deps, callback.begin)
+          target = targetOf(attempt.order)
+          await deps.limits.byAddress(request, 'authorize')
+          return begin(request, reply, attempt, callback.page)
+        }
+        await deps.limits.byAddress(request, 'callback')
+        const state = await takeState(request, callback.state)
+        target = targetOf(state)
+        unbindBrowser(request, reply, state.id)
+        return found(await redeem(request, state, callback))
+      },
+      failed: (error) =>
+        target === undefined
+          ? { location: withQuery(config.siteUrl, errorParameters(error)), status: 303 }
+          : found(failedRedirect(target, errorParameters(error))),
+    })
   }
 
-  async function askBeforeLinking(
+  /** Sends the browser to the provider; where the attempt links an account, only by the button of a page it was shown. */
+  async function begin(
     request: FastifyRequest,
     reply: FastifyReply,
     { id, order, begin }: AddressToBegin,
-    { userId }: Linking,
-  ) {
-    const { name } = deps.providers.find(order.provider)
+    pageProof: string | undefined,
+  ): Promise<Redirection | HtmlAnswer> {
     const shown = { id, isSecure: isReachedByTls(deps, order.provider) }
-    const { stateLifetimeSeconds: lifetimeSeconds } = config.external
-    const { attemptKey: key, random } = deps
-    const proof = provePage(request, reply, { ...shown, key, lifetimeSeconds, random })
-    const fields = { begin, page: proof }
-    const page = await linkingPage(deps, { provider: name, userId, fields, acceptLanguage: acceptLanguageOf(request) })
-    if (isPastDeadline()) return reply
-    return reply.header('content-security-policy', BUTTON_PAGE_CSP).type('text/html; charset=utf-8').send(page)
+    if (order.linking && request.method === 'GET') {
+      const { stateLifetimeSeconds: lifetimeSeconds } = config.external
+      const { attemptKey: key, random } = deps
+      const page = provePage(request, reply, { ...shown, key, lifetimeSeconds, random })
+      const { name: provider } = deps.providers.find(order.provider)
+      const { userId } = order.linking
+      const fields = { begin, page }
+      return { page: await linkingPage(deps, { provider, userId, fields, acceptLanguage: acceptLanguageOf(request) }) }
+    }
+    if (order.linking && !isButtonPressed(request, shown, pageProof)) throw begunElsewhere()
+    const begun = await beginSignIn(deps, order, { id, countRequest: () => deps.limits.providerAsked(request) })
+    bindBrowser(request, reply, deps.attemptKey, begun)
+    return found(begun.url)
   }
 
-  /** The proof comes along with no form of others, and `Sec-Fetch-Site` tells apart other hosts of this site. */
-  const isButtonPressed = (request: FastifyRequest, { id, order }: AddressToBegin, proof = '') =>
+  /** No foreign form can carry the proof; `Sec-Fetch-Site` rules out other hosts of this site. */
+  const isButtonPressed = (request: FastifyRequest, page: ShownPage, proof = '') =>
     ['same-origin', undefined].includes(request.headers['sec-fetch-site'] as string | undefined) &&
-    isProven(request, deps.attemptKey, { id, isSecure: isReachedByTls(deps, order.provider) }, proof)
+    isProven(request, deps.attemptKey, page, proof)
 
   async function takeState(request: FastifyRequest, id: string | undefined): Promise<FlowState> {
     if (!id) throw apiError('bad_oauth_callback')
@@ -139,8 +129,8 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
   async function redeem(request: FastifyRequest, state: FlowState, callback: Record<string, string>): Promise<string> {
     const target = targetOf(state)
     if (callback.error) {
-      const error = callback.error.slice(0, MAX_TOLD)
-      const description = callback.error_description?.slice(0, MAX_TOLD)
+      const error = callback.error.slice(0, MAX_ERROR_LENGTH)
+      const description = callback.error_description?.slice(0, MAX_ERROR_LENGTH)
       return failedRedirect(target, { error, ...(description && { error_description: description }) })
     }
     const attempt = { method: state.provider, typed: '' }
@@ -160,9 +150,9 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
       const tokens = tokensForAddress(signedIn)
       if (!tokens.provider_token || (signedIn.refreshToken && !tokens.provider_refresh_token)) {
         const facts = { provider: provider.name, accessTokenLength: signedIn.accessToken.length }
-        request.log.warn(facts, "a provider's token is too long for an address and left out; PKCE gives it")
+        request.log.warn(facts, "provider's token left out of the redirect: too long for an address; PKCE returns it")
       }
-      return signedInRedirect(target, finished.session, { provider: provider.name, tokens })
+      return withFragment(target, { ...sessionParameters(finished.session), provider: provider.name, ...tokens })
     })
   }
 
@@ -174,7 +164,6 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     }
   }
 
-  /** It may have been switched off while the browser was there. */
   function findProvider(name: string) {
     try {
       return deps.providers.find(name)
@@ -188,42 +177,63 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
   app.route({
     method: 'GET',
     url: '/callback',
-    // The browser is sent on even then.
+    // A malformed callback redirects too.
     attachValidation: true,
     exposeHeadRoute: false,
     schema: {
       operationId: 'finishExternalSignIn',
       tags: ['external sign-in'],
-      summary: 'Where a provider sends the browser back to',
+      summary: 'Address that a provider sends the browser back to',
       querystring: CallbackQuery,
       response: { 200: HtmlPage, 204: Type.Null(), 302: Redirect, 303: Redirect, ...errorResponses(400) },
     },
     handler: async (request, reply) => {
       if (isPrefetch(request)) return reply.code(204).send(null)
-      return arrive(request, reply, request.query as Record<string, string>)
+      return answerCallback(request, reply, request.query as Record<string, string>)
     },
   })
 
   app.route({
     method: 'POST',
     url: '/callback',
-    // The browser is sent on even then.
+    // A malformed callback redirects too.
     attachValidation: true,
     schema: {
       operationId: 'finishExternalSignInByForm',
       tags: ['external sign-in'],
-      summary: 'The same for providers that answer by a form',
+      summary: 'The same, for providers that post a form',
       consumes: ['application/x-www-form-urlencoded'],
       body: CallbackForm,
       response: { 302: Redirect, 303: Redirect, ...errorResponses(400, 413) },
     },
-    handler: (request, reply) => arrive(request, reply, request.body as Record<string, string>),
+    handler: async (request, reply) => answerCallback(request, reply, request.body as Record<string, string>),
   })
 }
 
-/** The cause is for the operator whose proxy takes cookies away; the attempt stays good for the browser that has it. */
+const found = (location: string): Redirection => ({ location, status: 302 })
+
+/** The cause helps an operator whose proxy drops cookies. The attempt stays valid for the browser with the cookie. */
 const begunElsewhere = () =>
   apiError('bad_oauth_state', {
     message: 'This sign-in was begun in another browser',
     cause: new Error('the browser brought no cookie of this attempt'),
   })
+
+/** Codes that refuse the account itself: access_denied, whatever their status (contract/auth-external.md 2.3). */
+const DENIED = ['signup_disabled', 'user_banned', 'provider_email_needs_verification']
+
+const errorParameters = ({ code, status, message }: ApiError): Record<string, string> => ({
+  error: DENIED.includes(code) ? 'access_denied' : (ERROR_NAMES[status] ?? 'server_error'),
+  error_code: code,
+  error_description: message,
+})
+
+/** Adds the error to the query, for servers, and to the fragment, for browsers. */
+const failedRedirect = (target: string, parameters: Record<string, string>): string =>
+  withFragment(withQuery(target, parameters), parameters)
+
+/** The provider's tokens that fit an address. An exchanged code returns longer ones too. */
+const tokensForAddress = ({ accessToken, refreshToken }: Pick<SignedIn, 'accessToken' | 'refreshToken'>) => ({
+  ...(fitsAddress(accessToken) && { provider_token: accessToken }),
+  ...(refreshToken && fitsAddress(refreshToken) && { provider_refresh_token: refreshToken }),
+})

@@ -20,10 +20,7 @@ export interface Arrival {
   context: MailContext
 }
 
-/**
- * Lets in who came back from a provider: with a session, or with a code that the application exchanges for one. The attempt
- * was used up before (flow-states.store.ts), so that an answer of the provider is worth one sign-in.
- */
+/** Signs in with the answer of a provider. The attempt is used up already (flow-states.store.ts). */
 export function finishSignIn(deps: Deps, log: AuditLog, arrival: Arrival): Promise<Finished> {
   const { state, provider, signedIn, client, context } = arrival
   const { audience, linking, inviteTokenHash, pkce } = state

@@ -5,7 +5,7 @@ import type { Pkce } from '../../core/one-time-tokens/pkce.ts'
 import type { DB, FlowStatesTable } from '../../db/tables.ts'
 
 export interface FlowState {
-  /** The `state` the provider is given and gives back. */
+  /** `state` sent to the provider and returned by it. */
   id: string
   provider: string
   redirectTo: string
@@ -16,7 +16,7 @@ export interface FlowState {
   sealed: string
 }
 
-/** Notes an attempt, bound to the browser that is given its cookie. False where one of this id was begun before. */
+/** Stores an attempt, bound to the browser with its cookie. Returns false if the id was used before. */
 export async function insertFlowState(db: Kysely<DB>, state: FlowState, now: Date, expiresAt: Date): Promise<boolean> {
   const inserted = await db
     .insertInto('flow_states')
@@ -42,8 +42,8 @@ export async function insertFlowState(db: Kysely<DB>, state: FlowState, now: Dat
 }
 
 /**
- * Uses an attempt up: of callbacks at once one gets it, and none of another browser. The row tells the others why: it was
- * used before, has expired or is another browser's; undefined where there was none.
+ * Uses an attempt up: one of several parallel callbacks gets it, and none of another browser. `refusal` says why the others do
+ * not; undefined for an unknown attempt.
  */
 export async function takeFlowState(
   db: Kysely<DB>,
@@ -79,7 +79,6 @@ const fromRow = (row: Selectable<FlowStatesTable>): FlowState => ({
   sealed: row.sealed,
 })
 
-/** Housekeeping. */
 export const deleteExpiredFlowStates = (db: Kysely<DB>, before: Date, limit: number): Promise<number> =>
   deleteBatch(db, 'flow_states', sql`expires_at < ${before}`, limit)
 

@@ -20,9 +20,8 @@ const security = [{ user: [] }]
 const LINKING: ActName[] = ['linking an identity']
 const UNLINKING: ActName[] = ['unlinking an identity']
 
-/** Linking accounts at providers to one's own, and taking them off; in the scope of requireUser. */
 export const ownIdentitiesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
-  // Before everything else that can be wrong with the request, but after who asks.
+  // After authentication and before all other checks of the request.
   app.addHook('preValidation', async () => {
     if (!deps.config.external.manualLinking) throw apiError('manual_linking_disabled')
   })
@@ -33,16 +32,13 @@ export const ownIdentitiesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
     schema: {
       operationId: 'beginLinkingIdentity',
       tags: ['external sign-in'],
-      summary: 'Sends the browser to a provider, whose account becomes one more of the user',
+      summary: 'Sends the browser to a provider to link its account to the user',
       security,
       querystring: AuthorizeQuery,
       requestHeaders: ['X-JWT-AUD'],
       response: {
         200: Type.Object({
-          url: Type.String({
-            description:
-              "With skip_http_redirect=true. A page for the user's browser, whose button goes to the provider.",
-          }),
+          url: Type.String({ description: 'With skip_http_redirect=true: page whose button leads to the provider.' }),
         }),
         302: Redirect,
         ...errorResponses(400, 401, 403, 404, 429),
@@ -52,12 +48,12 @@ export const ownIdentitiesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       const caller = requireLiveSession(request)
       const { user, session } = caller
       requireSecondFactor(deps.config, LINKING, user, session)
-      // A browser is sent here by its address alone, in which a password must not stand.
+      // Takes no password: an address must not contain one.
       await requireFresh(deps, caller, LINKING, givenProof(request, deps.config, null))
       await deps.limits.byAddress(request, 'authorize')
       const linking = { userId: user.id, sessionId: session.id }
       const order = { ...readOrder(deps, request), audience: user.aud, inviteTokenHash: null, linking }
-      // No navigation sends a token along: this is a script, whose browser has to come by itself to be bound.
+      // Only a script can send a token; its browser has to navigate to be bound to the attempt.
       const url = addressToBegin(deps, order)
       if (request.query.skip_http_redirect === 'true') return { url }
       return reply.redirect(url, 302)
@@ -70,7 +66,7 @@ export const ownIdentitiesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
     schema: {
       operationId: 'unlinkIdentity',
       tags: ['external sign-in'],
-      summary: 'Takes an identity off the user',
+      summary: 'Unlinks an identity from the user',
       security,
       params: Type.Object({ identity_id: Type.String() }),
       body: ProofBody,
@@ -90,7 +86,7 @@ export const ownIdentitiesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       const freshness = await requireFresh(deps, caller, UNLINKING, givenProof(request, deps.config, request.body))
       const order = { userId: user.id, identityId, acceptLanguage: acceptLanguageOf(request) }
       await withLockedCaller(deps, caller, async (trx, now) => {
-        // Once more: the password may have taken its time, and the session been raised or ended meanwhile.
+        // Checked again: the session may have been raised or ended while the password was verified.
         requireSecondFactor(deps.config, UNLINKING, now.user, now.session)
         const identity = now.user.identities.find(({ id }) => id === identityId.toLowerCase())
         await unlinkIdentity(deps, trx, request.log, order)

@@ -46,7 +46,7 @@ async function anonymous() {
 }
 
 describe('linking', () => {
-  test('adds the account at the provider, whatever its address, keeps the data, tells the owner and signs in', async () => {
+  test('adds the account at the provider, whatever its address, keeps the data, notifies the owner and signs in', async () => {
     const { auth, userId } = await service.signedUp('links@example.com', password)
     const confirmation = await service.mailbox.waitFor('links@example.com')
     const before = await read(auth)
@@ -61,7 +61,7 @@ describe('linking', () => {
     expect(JSON.stringify(entries)).toContain(userId)
   })
 
-  test('begins at an address of ours, where the browser goes by itself and is asked: it is told of it, or redirected there', async () => {
+  test('begins at an address of ours with a button: in the answer for scripts, else by a redirect', async () => {
     const { auth } = await service.signedIn()
     const redirected = await service.get('/user/identities/authorize?provider=google', auth)
     const { body, headers } = await authorize(auth)
@@ -96,7 +96,7 @@ describe('linking', () => {
     expect(user.email_confirmed_at).toBeTruthy()
   })
 
-  test('gives nobody an address that another account has', async () => {
+  test('takes no address from another account', async () => {
     const { auth } = await anonymous()
     await service.signedIn('has-it@example.com')
     expect(queryOf(await link(auth, newPerson({ email: 'has-it@example.com' }))).error_code).toBe('email_exists')
@@ -115,7 +115,7 @@ describe('linking', () => {
     expect([user.email, user.new_email, user.is_anonymous]).toEqual(['', person.email, true])
   })
 
-  test('signs nobody in who is banned meanwhile, and links nothing', async () => {
+  test('refuses a user banned meanwhile, and links nothing', async () => {
     const { auth, userId } = await service.signedIn()
     google.next(newPerson())
     const { body } = await authorize(auth)
@@ -152,7 +152,7 @@ describe('linking', () => {
 })
 
 describe('an account begun to be linked is not linked any more', () => {
-  /** Tells apart what a thief did who had the session for a moment, from when its owner put them out. */
+  /** Ways to end the session of a thief, after which the link that they began must not work. */
   test.each<[string, string, (user: SignedIn) => Promise<unknown>]>([
     ['once its session was ended', 'session_not_found', ({ auth }) => service.post('/logout?scope=global', {}, auth)],
     [
@@ -191,7 +191,7 @@ describe('an account begun to be linked is not linked any more', () => {
     google.next(newPerson())
     const { body } = await authorize(user.auth)
     const callback = await visitFrom(service, google, body.url)
-    // As when the factor is removed and another one proven elsewhere.
+    // The state after the factor was removed and another one verified elsewhere.
     await service.deps.db.updateTable('sessions').set({ aal: 'aal1' }).where('user_id', '=', user.userId).execute()
     const answer = await service.get(callback.pathname + callback.search)
     expect(queryOf(answer).error_code).toBe('insufficient_aal')
@@ -199,7 +199,7 @@ describe('an account begun to be linked is not linked any more', () => {
 })
 
 describe('unlinking', () => {
-  test('lets nobody in by the identity who came while it was being taken off', async () => {
+  test('refuses a sign-in by the identity that arrives while it is unlinked', async () => {
     const { auth, userId } = await service.signedIn()
     const person = newPerson()
     await link(auth, person)
@@ -230,7 +230,7 @@ describe('unlinking', () => {
     expect([email, app_metadata.providers]).toEqual(['first@example.com', ['email', 'google']])
   })
 
-  test('of an account at a provider leaves the address, whose owner is told', async () => {
+  test('of an account at a provider leaves the address, whose owner gets a mail', async () => {
     const { auth } = await service.signedIn('stays@example.com')
     await link(auth, newPerson())
     await unlink(auth, identityIn(await read(auth), 'google'))
@@ -249,7 +249,7 @@ describe('unlinking', () => {
     expect([user.phone, user.phone_confirmed_at]).toEqual(['', undefined])
   })
 
-  test('is refused for the last one, for a stranger and for what is no id', async () => {
+  test('is refused for the last one, for a stranger and for a malformed id', async () => {
     const { auth } = await service.signedIn('lonely@example.com')
     const own = identityIn(await read(auth), 'email')
     expect(await unlink(auth, own)).toMatchObject({
@@ -298,7 +298,7 @@ describe('unlinking', () => {
   })
 })
 
-test('whoever has a second factor shows it before a way to sign in comes or goes', async () => {
+test('a user with a second factor proves it before a way to sign in is added or removed', async () => {
   const user = await withTotp(service)
   const thief = await signInAgain(service, user.email)
   await link(user.auth, newPerson())
@@ -313,7 +313,7 @@ test('whoever has a second factor shows it before a way to sign in comes or goes
   expect((await unlink(user.auth, identity)).status).toBe(200)
 })
 
-test('without the switch there is neither, and who is not signed in hears that first', async () => {
+test('without the setting there is neither, and a caller who is not signed in gets 401 first', async () => {
   const off = await startTestService({
     ...google.settings('GOOGLE'),
     AUTH_WORKERS_ENABLED: 'false',
@@ -328,7 +328,7 @@ test('without the switch there is neither, and who is not signed in hears that f
   await off.close()
 })
 
-describe('an account with a proven number has no address that a provider was only told: its owner may still come', () => {
+describe('an account with a proven number has no address that its provider did not verify: the owner may still come', () => {
   const number = '4915100000001'
 
   test.each<[string, (own: TestService) => Promise<SignedIn>]>([
@@ -381,8 +381,8 @@ describe('an account with a proven number has no address that a provider was onl
   }
 })
 
-describe('an address that a provider was only told', () => {
-  test('keeps nobody from signing up with it, and its owner from nothing', async () => {
+describe('an address that its provider did not verify', () => {
+  test('does not block a sign-up with it, or its owner', async () => {
     const { auth } = await service.signedIn()
     await link(auth, newPerson({ email: 'owner-of-it@example.com', email_verified: false }))
     const { auth: owner } = await service.signedIn('owner-of-it@example.com', password)

@@ -50,7 +50,7 @@ describe('signing in at a provider by the address of a user who has a second fac
     expect((await service.get('/user', owner.auth)).body.identities).toHaveLength(1)
   })
 
-  test('links as ever where the user has none, and tells the owner', async () => {
+  test('links as before where the user has none, and notifies the owner', async () => {
     const { auth, userId } = await service.signedIn('without-a-factor@example.com')
     expect(fragmentOf(await signIn(newPerson({ email: 'without-a-factor@example.com' }))).access_token).toBeTruthy()
     expect((await service.mailbox.waitFor('without-a-factor@example.com')).text).toContain('google')

@@ -10,19 +10,16 @@ import { buttonPage } from '../../http/button-page.ts'
 interface LinkingRequest {
   provider: string
   userId: string
-  /** What the button posts. */
   fields: { begin: string; page: string }
   acceptLanguage: string | undefined
 }
 
 /**
- * Returns the page before an account at a provider is linked. The script that asks for the linking cannot be recognised by a cookie
- * here, so the address may have come from a stranger: it links nothing until its reader has seen whose account gets the identity.
+ * Renders the page before an account at a provider is linked. No cookie identifies the script that requested it, so a stranger
+ * may have sent the address: nothing is linked until the reader has seen which account gets the identity.
  */
-export async function linkingPage(
-  deps: Deps,
-  { provider, userId, fields, acceptLanguage }: LinkingRequest,
-): Promise<string> {
+export async function linkingPage(deps: Deps, request: LinkingRequest): Promise<string> {
+  const { provider, userId, fields, acceptLanguage } = request
   const found = await findUserById(deps.db, userId)
   if (!found) throw apiError('user_not_found', { status: 422, message: 'Linking target user not found' })
   const { mail, siteUrl } = deps.config
@@ -36,7 +33,7 @@ export async function linkingPage(
   return buttonPage({
     language,
     heading: words.heading,
-    // In one pass: an address may hold braces.
+    // One pass: an address may hold braces.
     text: words.text.replaceAll(/\{(\w+)\}/g, (hole, name: string) => values[name] ?? hole),
     button: words.button,
     action: '?',

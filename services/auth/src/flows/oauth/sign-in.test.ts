@@ -84,7 +84,7 @@ describe.each([
     expect(user.identities[0].identity_data.user_name).toBe(claims)
   })
 
-  test('who comes again gets the same account, with what the provider says now', async () => {
+  test('a returning user gets the same account, with the current data of the provider', async () => {
     const person = newPerson()
     at().next(person)
     const first = await userOf(await signIn(at(), name))
@@ -111,7 +111,7 @@ describe.each([
     expect((await exchange(verifier)).body.error_code).toBe('flow_state_not_found')
   })
 
-  test('who refuses comes back with what the provider said', async () => {
+  test('a user who refuses returns with the error of the provider', async () => {
     at().next('denied')
     const answer = await signIn(at(), name, '&redirect_to=https://app.example/home')
     const said = { error: 'access_denied', error_description: 'The user said no' }
@@ -143,7 +143,7 @@ describe('a state', () => {
     return queryOf(answer)
   }
 
-  test('that is missing, or no id, or nobody knows, ends at the site', async () => {
+  test('that is missing, malformed or unknown ends at the site', async () => {
     const ask = async (query: string) => refusal(await service.get(`/callback?code=x${query}`)).error_code
     expect([
       await ask(''),
@@ -210,7 +210,7 @@ describe('a state', () => {
 })
 
 describe('an account that has the address', () => {
-  test('is linked by a verified address, keeps what it has and is told', async () => {
+  test('is linked by a verified address, keeps its data and its owner gets a mail', async () => {
     const own = await startTestService({
       ...google.settings('GOOGLE'),
       AUTH_MAILER_NOTIFICATIONS_IDENTITY_LINKED_ENABLED: 'true',
@@ -243,7 +243,7 @@ describe('an account that has the address', () => {
     expect(body.identities).toHaveLength(1)
   })
 
-  test('that nobody has proven is taken over whole: password, data and sessions of who made it are gone', async () => {
+  test('that is unproven is taken over whole: password, data and sessions of its maker are gone', async () => {
     const person = newPerson()
     await service.post('/signup', { email: person.email, password, data: { planted: true } })
     const squatters = await service.mailbox.waitFor(person.email)
@@ -269,7 +269,7 @@ describe('an account that has the address', () => {
     expect((await service.get(`/admin/users/${squatter.id}`, service.admin)).body.email).toBe('')
   })
 
-  test('that somebody made at another provider, unproven and without a mail, is no way in for them any more', async () => {
+  test('that a stranger made at another provider, unproven and without a mail, no longer lets them in', async () => {
     const own = await startTestService({
       ...google.settings('GOOGLE'),
       ...corp.settings('OIDC_CORP'),
@@ -315,7 +315,7 @@ test('an address that a stranger registered is confirmed without what the strang
   expect(stranger.body.error_code).toBe('invalid_credentials')
 })
 
-test('an address nobody has verified is confirmed by mail first, and then it signs in', async () => {
+test('an unverified address is confirmed by mail first, and then signs in', async () => {
   const person = newPerson({ email_verified: false })
   google.next(person)
   const refused = await signIn(google, 'google')
@@ -323,7 +323,7 @@ test('an address nobody has verified is confirmed by mail first, and then it sig
     'Unverified email with google. A confirmation email has been sent to your google email',
   )
   const mail = await service.mailbox.waitFor(person.email)
-  // At once again: no second mail, and it says so.
+  // Repeated at once: no second mail, and the answer says so.
   const again = await signIn(google, 'google')
   expect(queryOf(again).error_description).toContain('Verify the email with google')
   const link = new URL(/https?:\/\/\S+\/verify\?\S+/.exec(mail.text)?.[0] as string)
@@ -343,10 +343,10 @@ test('of one stranger coming by two providers at once there is one account, and 
   }
 })
 
-test('an address nobody has verified is answered alike whether somebody has it here or not, also the second time', async () => {
+test('an unverified address gets the same answer whether or not a user has it, also the second time', async () => {
   const unknown = newPerson({ email_verified: false })
   const known = newPerson({ email_verified: false })
-  // By no mail, which would be one too soon before the next.
+  // Confirmed without a mail, which would delay the next one.
   const { body: made } = await service.post('/admin/users', { email: known.email, email_confirm: true }, service.admin)
   const told = []
   for (const person of [known, unknown, known, unknown]) {
@@ -357,7 +357,7 @@ test('an address nobody has verified is answered alike whether somebody has it h
   expect(told[2]).toEqual(told[3])
   const { body } = await service.get(`/admin/users/${made.id}`, service.admin)
   expect(body.identities).toHaveLength(1)
-  // Who has confirmed it gets no mail; what stands for one is dropped.
+  // A user who has confirmed the address gets no mail; its stand-in is dropped.
   const stateOf = async () => {
     const { rows } = await service.deps.pool.query('select state from messages where user_id = $1', [made.id])
     return rows
@@ -389,7 +389,7 @@ describe('GET /authorize', () => {
     expect(await service.get(`/authorize?${query}`)).toMatchObject({ status, body: { error_code, msg } })
   })
 
-  test('passes on what is not ours, adds scopes, and takes no order for another client', async () => {
+  test('passes on foreign parameters, adds scopes, and accepts none that names another client', async () => {
     const { origin, searchParams } = new URL(
       await begin(
         'google',

@@ -3,10 +3,9 @@ import { Type } from 'typebox'
 import { errorResponses } from '../../http/shapes.ts'
 import { VERSION } from '../../version.ts'
 
-/** The product that clients were written for; their libraries for Go refuse a server of another name. */
+/** Name of the reference: its client for Go refuses a server with another one. */
 const NAME = 'GoTrue'
 
-/** GET /health, the client's probe: version and name, without touching the database (that is /health/ready). */
 export const healthRoute: FastifyPluginAsyncTypebox = async (app) => {
   app.route({
     method: 'GET',

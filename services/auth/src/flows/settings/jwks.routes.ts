@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import type { SigningKeys } from '../../core/keys/signing-keys.ts'
 import { errorResponses } from '../../http/shapes.ts'
 
-/** Verifiers may keep the set this long; a new key must be published at least as long before it signs. */
+/** Time verifiers may cache the set. A new key has to be published at least as long before it signs. */
 const CACHE_SECONDS = 600
 
 interface JwksOptions {
@@ -50,18 +50,14 @@ export const jwksRoutes: FastifyPluginAsyncTypebox<JwksOptions> = async (app, { 
     schema: {
       operationId: 'getOpenidConfiguration',
       tags: ['service'],
-      summary: 'Where verifiers of access tokens find issuer and keys (OpenID Connect Discovery)',
+      summary: 'Issuer and keys for verifiers of access tokens (OpenID Connect Discovery)',
       response: { 200: OpenidConfiguration, ...errorResponses() },
     },
     handler: async () => openidConfiguration(keys, config),
   })
 }
 
-/**
- * What is true of this service and enough for verifiers, which need `issuer` and `jwks_uri`: it signs users in for their own
- * application and is no authorization server, so it names no endpoint of one. The keys are under the external URL, where
- * the service is, not under the issuer, which an operator may have set to any name.
- */
+/** Lists no endpoint of an authorization server: this is none. The keys are below the external URL; the issuer is any name. */
 function openidConfiguration(keys: SigningKeys, { jwt, server }: JwksOptions['config']) {
   const published = keys.publicJwks.map(({ alg }) => String(alg))
   return {
@@ -73,5 +69,4 @@ function openidConfiguration(keys: SigningKeys, { jwt, server }: JwksOptions['co
   }
 }
 
-/** Claims of access tokens, see core/sessions/answer-session.ts. */
 const CLAIMS = ['iss', 'sub', 'aud', 'exp', 'iat', 'jti', 'role', 'email', 'phone', 'session_id', 'aal', 'amr']

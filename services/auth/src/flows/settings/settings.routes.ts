@@ -1,3 +1,5 @@
+// Public facts about the service: settings, keys, health, start page. The one rule: no secrets and no account data.
+// Tests: here and in ../../core/keys/. Read next: jwks.routes.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import type { Providers } from '../../adapters/providers/index.ts'
@@ -5,12 +7,10 @@ import { EXTERNAL_PROVIDERS } from '../../config/external-providers.ts'
 import type { Config } from '../../config.ts'
 import { errorResponses } from '../../http/shapes.ts'
 
-/** The eighteen, and the operator's own where they are on. */
 const External = Type.Object(Object.fromEntries(EXTERNAL_PROVIDERS.map((name) => [name, Type.Boolean()])), {
   additionalProperties: Type.Boolean(),
 })
 
-/** GET /settings: what an application may offer its users. No secrets, no account data. */
 export const settingsRoutes: FastifyPluginAsyncTypebox<{ config: Config; providers: Providers }> = async (
   app,
   { config, providers },
@@ -32,7 +32,7 @@ export const settingsRoutes: FastifyPluginAsyncTypebox<{ config: Config; provide
     schema: {
       operationId: 'getSettings',
       tags: ['service'],
-      summary: 'Which ways of signing up and in are offered',
+      summary: 'Enabled ways of signing up and in',
       response: {
         200: Type.Object(
           {

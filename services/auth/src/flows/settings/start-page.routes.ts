@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { escapeHtml } from '@services/common/html'
 import type { Config } from '../../config.ts'
 
-/** GET /, for people who open the base URL in a browser: where to read on. Every other caller is told that nothing is there. */
+/** GET / for people who open the base URL in a browser. All other callers get 404. */
 export const startPageRoutes: FastifyPluginAsyncTypebox<{ config: Config }> = async (app, { config }) => {
   const page = startPage(config.server.externalUrl)
   app.get('/', { schema: { hide: true } }, async (request, reply) => {
@@ -33,7 +33,7 @@ a:hover { text-decoration: underline }
 a:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; border-radius: 6px }
 `
 
-/** The page's own style sheet and nothing else: nothing loads, runs, submits or frames it. */
+/** Permits the page's own style sheet and nothing else. */
 const POLICY = [
   "default-src 'none'",
   `style-src 'sha256-${createHash('sha256').update(CSS).digest('base64')}'`,
@@ -44,9 +44,9 @@ const POLICY = [
 ].join('; ')
 
 const LINKS = [
-  { path: '/docs', meaning: 'every endpoint, with what it takes and answers' },
-  { path: '/settings', meaning: 'which ways to sign in are enabled' },
-  { path: '/health', meaning: 'whether the service answers, and its version' },
+  { path: '/docs', meaning: 'every endpoint, with its requests and answers' },
+  { path: '/settings', meaning: 'the enabled ways to sign in' },
+  { path: '/health', meaning: 'the version, if the service answers' },
 ]
 
 function startPage(base: string): string {

@@ -14,18 +14,7 @@ import { captchaFields } from '../../http/captcha.ts'
 import { clientOf, networkOf } from '../../http/client.ts'
 import { mailContextOf } from '../../http/mail-context.ts'
 import { ChannelField, errorResponses, Field, pkceFields, RedirectQuery } from '../../http/shapes.ts'
-import { signUp } from './signup.ts'
-import { signUpAnonymously } from './signup-anonymously.ts'
-
-const SignupBody = Type.Object({
-  email: Type.Optional(Field),
-  phone: Type.Optional(Field),
-  password: Type.Optional(Field),
-  data: Type.Optional(FreeForm),
-  channel: Type.Optional(ChannelField),
-  ...pkceFields,
-  ...captchaFields,
-})
+import { signUp, signUpAnonymously } from './signup.ts'
 
 export const signupRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { config, limits } = deps
@@ -37,7 +26,15 @@ export const signupRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       tags: ['sign-up'],
       summary: 'Registers a user by e-mail or phone and password; without an address, anonymously',
       querystring: RedirectQuery,
-      body: SignupBody,
+      body: Type.Object({
+        email: Type.Optional(Field),
+        phone: Type.Optional(Field),
+        password: Type.Optional(Field),
+        data: Type.Optional(FreeForm),
+        channel: Type.Optional(ChannelField),
+        ...pkceFields,
+        ...captchaFields,
+      }),
       requestHeaders: ['X-JWT-AUD'],
       response: {
         200: Type.Union([SessionShape, UserShape]),
@@ -60,24 +57,23 @@ export const signupRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       if (config.signup.disabled) throw apiError('signup_disabled')
       await requireStrongPassword(deps, password, email)
       refuseBoth({ email, phone })
-      const channel = parseChannel(config.sms, phone === '' ? '' : request.body.channel)
+      const smsChannel = parseChannel(config.sms, phone === '' ? '' : request.body.channel)
       if (phone !== '' && request.body.code_challenge) {
         throw apiError('validation_failed', { message: 'PKCE not supported for phone signups' })
       }
       const pkce = parsePkce(request.body)
       requireProvider(config, email === '' ? 'phone' : 'email')
       const address = oneAddress({ email, phone })
-      const context = mailContextOf(request, config)
       const result = await signUp(deps, request.log, {
         address,
         password,
         data,
         audience,
         client,
-        context,
+        context: mailContextOf(request, config),
         pkce,
         network: networkOf(request, config),
-        smsChannel: channel,
+        smsChannel,
       })
       return 'session' in result ? result.session : toRegisteredBody(result.user)
     },

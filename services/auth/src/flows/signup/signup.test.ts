@@ -46,7 +46,7 @@ describe('a new address', () => {
     expect(body.user_metadata).toMatchObject({ sub: body.id, email: 'override@example.com', email_verified: false })
   })
 
-  test('makes nobody more than a user, whatever it claims to be, and neither does a change', async ({ service }) => {
+  test('gives no privileges, whatever it claims, and neither does a change', async ({ service }) => {
     const claims = { role: 'service_role', aud: 'admin', is_super_admin: true, email_confirmed_at: '2020-01-01' }
     const email = 'climber@example.com'
     const signUp = { ...claims, app_metadata: { role: 'admin' }, email, password, data: claims }
@@ -73,7 +73,7 @@ describe('a new address', () => {
 })
 
 describe('an address that exists', () => {
-  /** Keys in order and value types: what an outsider could compare. */
+  /** Keys in order and value types, which an outsider could compare. */
   const outline = (value: unknown): unknown =>
     Array.isArray(value)
       ? value.map(outline)
@@ -131,7 +131,7 @@ describe('an address that exists', () => {
 })
 
 describe('with autoconfirm', () => {
-  // Of section 18's list: email_verified of the identity.
+  // Section 18: email_verified of the identity.
   test('the answer is a session and no mail is sent', async ({ autoconfirm }) => {
     const { status, body } = await autoconfirm.post('/signup', { email: 'auto@example.com', password })
     expect(status).toBe(200)
@@ -150,7 +150,7 @@ describe('with autoconfirm', () => {
     expect(body).toMatchObject({ code: 400, error_code: 'user_already_exists', msg: 'User already registered' })
   })
 
-  test('a pending account is not handed to whoever signs up with its address', async ({ autoconfirm }) => {
+  test('a pending account is not given to a second sign-up with its address', async ({ autoconfirm }) => {
     const careful = await autoconfirm.with({ AUTH_MAILER_AUTOCONFIRM: 'false' })
     await careful.post('/signup', { email: 'victim@example.com', password })
     await careful.close()

@@ -1,7 +1,7 @@
-// Signing up by e-mail or phone and password. The one rule: the answer never tells whether an account existed; the only
-// exception is autoconfirm, where the specification wants an error. Confirmation: ../verify/.
+// Signing up by e-mail or phone and password, or anonymously. The one rule: the answer does not reveal whether an account
+// exists, except with autoconfirm, where the specification demands an error. Tests: here, test/contract/sign-up.test.ts,
+// test/registered-first.test.ts. Read next: ../verify/verify.ts.
 import { createHmac, type KeyObject } from 'node:crypto'
-import type { Transaction } from 'kysely'
 import type { SmsChannel } from '../../adapters/sms/gateway.ts'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
 import {
@@ -16,14 +16,16 @@ import type { Pkce } from '../../core/one-time-tokens/pkce.ts'
 import type { SessionBody } from '../../core/sessions/answer-session.ts'
 import { type Client, startSession } from '../../core/sessions/start-session.ts'
 import type { Address } from '../../core/users/address.ts'
+import { blankUser } from '../../core/users/blank-user.ts'
 import { claimOf, noteClaim } from '../../core/users/claims.ts'
 import { requireModestMetadata } from '../../core/users/metadata.ts'
-import { findUserById, type LockedAccount, lockAndReadUser, type User } from '../../core/users/users.store.ts'
+import { withoutFacts } from '../../core/users/proven-addresses.ts'
+import { findUserById, insertUser, lockAndReadUser, type User } from '../../core/users/users.store.ts'
 import { sendConfirmation } from '../../core/verification-messages/confirmation.ts'
 import type { MailContext } from '../../core/verification-messages/link-mail.ts'
 import { withMessagesCounted } from '../../core/verification-messages/message-budget.ts'
 import { gapKeyOf, withinGaps } from '../../core/verification-messages/send-gap.ts'
-import type { DB, Metadata } from '../../db/tables.ts'
+import type { Metadata } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { countSignUp } from '../../metrics.ts'
@@ -35,7 +37,6 @@ export interface SignupInput {
   audience: string
   client: Client
   context: MailContext
-  /** Network of the client, see ../http/client.ts. */
   network: string
   pkce?: Pkce | undefined
   smsChannel?: SmsChannel | undefined
@@ -43,10 +44,10 @@ export interface SignupInput {
 
 export type SignupResult = { session: SessionBody } | { user: User }
 
-/** The caller has checked that sign-ups are open, that the provider is on and that the password is strong. */
+/** The caller has checked that sign-ups are open, that the provider is enabled and that the password is strong. */
 export async function signUp(deps: Deps, log: AuditLog, input: SignupInput): Promise<SignupResult> {
   requireModestMetadata(input.data)
-  // Hashed whether or not the account exists: the time would tell otherwise.
+  // Hashed whether or not the account exists, so that time reveals nothing.
   const passwordHash = await deps.passwords.hash(input.password, saltOf(deps.codeKey, input))
   const account = newAccount(deps, input, passwordHash)
   const { mail, sms } = deps.config
@@ -77,17 +78,14 @@ async function signUpConfirmed(deps: Deps, log: AuditLog, account: Account, inpu
 async function signUpUnconfirmed(deps: Deps, log: AuditLog, account: Account, input: SignupInput) {
   const { user, address } = account
   const claim = claimOf(deps, { ...input, passwordHash: account.passwordHash })
-  // Before anything that may refuse: a refused request of the owner takes a stranger's password away all the same.
+  // Before any refusal: even a refused request of the owner removes a stranger's password.
   await deps.db.transaction().execute((trx) => noteClaim(trx, claim))
   const work = () =>
     deps.db.transaction().execute(async (trx) => {
       const holderId = await insertAccount(deps, trx, withClaim(account, await noteClaim(trx, claim)))
-      const holder = await lockHolder(trx, holderId)
-      const { isPending } = await sendConfirmation(deps, trx, holder, {
-        ...input,
-        isClaim: true,
-        choosesPassword: true,
-      })
+      const holder = (await lockAndReadUser(trx, holderId)) ?? refuseVanishedAccount()
+      const request = { ...input, isClaim: true, choosesPassword: true }
+      const { isPending } = await sendConfirmation(deps, trx, holder, request)
       const action = isPending ? 'user_confirmation_requested' : 'user_repeated_signup'
       await audit(deps, trx, log, { action, actor: holder, traits: { provider: address.channel } })
       return holderId === user.id
@@ -96,18 +94,33 @@ async function signUpUnconfirmed(deps: Deps, log: AuditLog, account: Account, in
     withMessagesCounted(deps, [address], work),
   )
   if (isNew) countSignUp('password')
-  // Built from the request alone: for an account that exists these ids are made up and name nothing.
+  // Built from the request alone: for an existing account the ids are fresh and name nothing.
   return { user: { ...user, confirmation_sent_at: user.created_at } }
 }
 
 const gapKind = ({ channel }: Address) => (channel === 'email' ? 'confirmation' : 'sms')
 
-const lockHolder = async (trx: Transaction<DB>, id: string): Promise<LockedAccount> =>
-  (await lockAndReadUser(trx, id)) ?? refuseVanishedAccount()
-
-/** The same for each sign-up of an address, so that equal passwords have equal hashes; nobody without the key can tell it. */
+/** One salt per address: repeated sign-ups with one password give one hash. Only the key's owner can derive it. */
 const saltOf = (codeKey: KeyObject, { address: { channel, value } }: SignupInput): Buffer =>
   createHmac('sha256', codeKey).update(`sign-up\0${channel}\0${value}`).digest().subarray(0, SALT_BYTES)
 
 /** RFC 9106 3.1. */
 const SALT_BYTES = 16
+
+/** Signs a new user without an address in; they can add one later. The caller has checked that anonymous users are enabled. */
+export async function signUpAnonymously(
+  deps: Deps,
+  { data, audience, client }: Pick<SignupInput, 'data' | 'audience' | 'client'>,
+): Promise<SessionBody> {
+  if (deps.config.signup.disabled) throw apiError('signup_disabled')
+  requireModestMetadata(data)
+  const blank = blankUser(deps.newId(), audience, deps.config.jwt.defaultRole, deps.now())
+  const user = { ...blank, is_anonymous: true, user_metadata: withoutFacts(data) }
+  const session = await deps.db.transaction().execute(async (trx) => {
+    const { identities: _none, confirmed_at: _generated, ...row } = user
+    await insertUser(trx, { ...row, password_hash: null })
+    return startSession(deps, trx, user, 'anonymous', client)
+  })
+  countSignUp('anonymous')
+  return session
+}

@@ -15,17 +15,14 @@ export interface IdTokenGrantInput {
   nonce?: string | undefined
   client_id?: string | undefined
   issuer?: string | undefined
-  /** Whose account the token's becomes one more of. */
+  /** User to link the token's account to. */
   linkingCaller: LiveCaller | undefined
   audience: string
   context: MailContext
   client: Client
 }
 
-/**
- * Signs in with an id_token that the application got from the provider itself, as native applications do
- * (contract/auth-external.md 2.7). The account it names is treated like one shown at /callback.
- */
+/** Signs in with an id_token that a native application got from the provider (contract/auth-external.md 2.7). */
 export async function signInWithIdToken(deps: Deps, log: AuditLog, input: IdTokenGrantInput): Promise<SessionBody> {
   const { id_token: idToken, access_token: accessToken, nonce, linkingCaller, audience, context, client } = input
   if (!idToken) throw badRequest('id_token required')
@@ -45,7 +42,7 @@ export async function signInWithIdToken(deps: Deps, log: AuditLog, input: IdToke
   })
 }
 
-/** By its name, before the token is looked at; or by the issuer of the token and the client it was made for. */
+/** Finds the provider by name, without reading the token, or by the token's issuer and client. */
 async function findProvider({ providers, now }: Deps, idToken: string, input: IdTokenGrantInput) {
   const { provider: name = '', client_id: clientId = '', issuer = '' } = input
   if (name === '' && (clientId === '' || issuer === '')) {

@@ -89,7 +89,7 @@ describe('an id_token', () => {
     expect(answers).toMatchObject([refused('Bad ID token'), { status: 200 }])
   })
 
-  test('links to who has its verified address, and to nobody by another', async () => {
+  test('links to the owner of its verified address, and to no user by an unverified one', async () => {
     const person = newPerson()
     const { userId } = await service.signedIn(person.email, password)
     const linked = await grant({ provider: 'google', id_token: await google.idToken(person) })
@@ -102,7 +102,7 @@ describe('an id_token', () => {
     })
   })
 
-  test('becomes one more of who is signed in, if they say so', async () => {
+  test('is linked to the signed-in caller on request', async () => {
     const { auth, userId } = await service.signedIn()
     const body = { provider: 'google', id_token: await google.idToken(newPerson()), link_identity: true }
     expect((await grant(body)).body.error_code).toBe('no_authorization')
@@ -136,7 +136,7 @@ describe('refused is', () => {
     expect(await grant(body)).toMatchObject(refused(description))
   })
 
-  test('a provider that is off, before the token is looked at, and one that has none', async () => {
+  test('a disabled provider, before the token is read, and one that has none', async () => {
     expect(await grant({ provider: 'facebook', id_token: 'x' })).toMatchObject({
       status: 400,
       body: { error_code: 'provider_disabled', msg: 'Provider "facebook" is not enabled' },
@@ -206,7 +206,7 @@ describe('refused is', () => {
     )
   })
 
-  test('any of a provider that cannot be reached, with 503: nobody can tell', async () => {
+  test('any token of an unreachable provider, with 503: it cannot be checked', async () => {
     const gone = await startOpenIdProvider()
     const own = await startTestService({ ...gone.settings('GOOGLE'), AUTH_WORKERS_ENABLED: 'false' })
     const id_token = await gone.idToken(newPerson())
@@ -240,7 +240,7 @@ describe('refused is', () => {
     const own = await service.with(gone.settings('GOOGLE'))
     const id_token = await make()
     const given = [{ provider: 'google' }, { provider: gone.issuer }, { issuer: gone.issuer, client_id: 'our-client' }]
-    // By its issuer the provider has to be asked before the audience can be looked at.
+    // Found by its issuer, the provider is asked before the audience is checked.
     for (const by of description.startsWith('Bad') ? given : given.slice(0, 1)) {
       expect(await own.post('/token?grant_type=id_token', { ...by, id_token })).toMatchObject(refused(description))
     }
@@ -282,7 +282,7 @@ async function publishedKey() {
   return keys[0] as JWK & { kid: string }
 }
 
-/** By the clock of the service, which stands still: real time would not make a token expire there. */
+/** The clock of the service, which stands still: by real time no token would expire there. */
 const now = () => Math.floor(service.clock.now().getTime() / 1000)
 const encode = (json: object) => Buffer.from(JSON.stringify(json)).toString('base64url')
 const LIVE = { aud: 'our-client', exp: 4e9 }

@@ -40,7 +40,7 @@ describe('signing in with a password', () => {
     }
   })
 
-  test('only who knows the password learns that the account is banned or unconfirmed', async ({ service }) => {
+  test('only the right password reveals that the account is banned or unconfirmed', async ({ service }) => {
     const { userId } = await service.signedIn('banned@example.com')
     const bannedUntil = new Date(service.clock.now().getTime() + 3600_000)
     await service.deps.db.updateTable('users').set({ banned_until: bannedUntil }).where('id', '=', userId).execute()

@@ -15,22 +15,22 @@ export interface PasswordGrantInput {
   password: string
   audience: string
   client: Client
-  /** The client address a trusted proxy vouches for; misses are counted by it. */
+  /** Client address from a trusted proxy; failed attempts are counted by it. */
   clientAddress: string | undefined
 }
 
 /**
- * Signs in by e-mail or phone and password. Unknown address, no password and wrong password cost the same time and give one
- * answer; what else could be said of the account (banned, unconfirmed) is said only to who knows the password.
+ * Signs in by e-mail or phone and password. Unknown address, no password and wrong password take the same time and get the same
+ * answer. Only the right password reveals that the account is banned or unconfirmed.
  */
 export async function signInWithPassword(deps: Deps, log: AuditLog, input: PasswordGrantInput): Promise<SessionBody> {
   const { channel, value } = input.address
   const found = await findUserByAddress(deps.db, input.address, input.audience)
-  // A stored hash can only be of an accepted length, so an oversized password is hashed in a shortened form and fails.
+  // No stored hash is of an oversized password: one is hashed in a shortened form, for the time, and fails.
   const isOversized = Buffer.byteLength(input.password) > MAX_PASSWORD_BYTES
   const storedHash = isOversized ? null : found?.password_hash
-  // By what was typed: whether two addresses are of one account is not to be told. By audience too, or a sign-up in another
-  // one would make misses be forgotten.
+  // Keyed by the typed address, which does not reveal that two addresses are of one account, and by audience: otherwise a
+  // sign-up in another audience would reset failed attempts.
   const tried = { identifier: `${input.audience}\0${value}`, address: input.clientAddress }
   const right = await deps.limits.signInTry(tried, () =>
     deps.passwords.verify(storedHash, input.password.slice(0, MAX_PASSWORD_BYTES)),
@@ -47,7 +47,7 @@ export async function signInWithPassword(deps: Deps, log: AuditLog, input: Passw
     startSession(deps, deps.db, user, 'password', input.client, audited, { verifiedHash })
   const [session, weakness] = await Promise.all([
     start(hash).catch(async (refusal) => {
-      // Another sign-in may have replaced the hash by one of the same password.
+      // A parallel sign-in may have replaced the hash by another of the same password.
       const current = await findPasswordHash(deps.db, user.id)
       if (current === hash || !(await deps.passwords.verify(current, input.password))) throw refusal
       return start(current as string)
@@ -59,7 +59,7 @@ export async function signInWithPassword(deps: Deps, log: AuditLog, input: Passw
   return weakness ? { ...session, weak_password: weakness } : session
 }
 
-/** Left to the next sign-in where too many hashes are waiting: this one has its session already. */
+/** Leaves a weak hash to the next sign-in when the hash queue is full: this one has its session already. */
 async function strengthenHash({ db, passwords }: Deps, userId: string, hash: string, password: string): Promise<void> {
   try {
     await replaceHash(db, userId, hash, await passwords.hash(password))

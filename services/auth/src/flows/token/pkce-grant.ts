@@ -15,19 +15,12 @@ interface Exchange {
   authCode: string
   codeVerifier: string
   client: Client
-  /** The client address a trusted proxy vouches for. */
   clientAddress: string | undefined
 }
 
-/**
- * Exchanges the code a PKCE link redirected with, together with the verifier only the application has (RFC 7636 4.6).
- * A wrong verifier leaves the code as it is; the right one uses it up.
- */
-export async function exchangeAuthCode(
-  deps: Deps,
-  log: AuditLog,
-  { authCode, codeVerifier, client, clientAddress }: Exchange,
-): Promise<SessionBody> {
+/** Exchanges an auth code (RFC 7636 4.6). A wrong verifier leaves the code valid; the right one uses it up. */
+export async function exchangeAuthCode(deps: Deps, log: AuditLog, exchange: Exchange): Promise<SessionBody> {
+  const { authCode, codeVerifier, client, clientAddress } = exchange
   if (authCode === '' || codeVerifier === '') {
     throw apiError('validation_failed', {
       message: 'invalid request: both auth code and code verifier should be non-empty',
@@ -55,7 +48,7 @@ export async function exchangeAuthCode(
       identityId: tokens?.identityId,
     })
     if (tokens) return { ...session, provider_token: tokens.accessToken, provider_refresh_token: tokens.refreshToken }
-    // The link that gave the code left the others good: its asker may have been a stranger.
+    // The link that gave the code left the others valid: a stranger may have requested it.
     await deleteOneTimeTokens(trx, user.id, ['confirmation', 'recovery'])
     if (user.email_confirmed_at && !locked?.email_assumed) proven = `${user.aud}\0${user.email}`
     return session
@@ -64,7 +57,7 @@ export async function exchangeAuthCode(
   return signedIn
 }
 
-/** Whoever signs in once more has them; a session without them would surprise the application. */
+/** Refuses rather than returning a session without them: a new sign-in has them. */
 function unsealTokens({ storageKey }: Deps, sealed: string): ProviderTokens {
   try {
     return unseal(storageKey, sealed)

@@ -260,7 +260,7 @@ describe('a code', () => {
     })
   })
 
-  // Of section 18's list: the exchange ignores bans.
+  // Section 18: the exchange ignores bans.
   test('of a user banned meanwhile is refused', async ({ service }) => {
     const { code, verifier } = await signedUp(service, 'banned-code@example.com')
     const banned_until = new Date(service.clock.now().getTime() + 60_000)

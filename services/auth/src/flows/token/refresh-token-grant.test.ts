@@ -230,7 +230,7 @@ describe('refreshing', () => {
     })
   })
 
-  test('a banned user cannot refresh until the ban is over', async ({ service }) => {
+  test('a banned user cannot refresh until the ban ends', async ({ service }) => {
     const { refreshToken, userId } = await service.signedIn()
     const bannedUntil = new Date(service.clock.now().getTime() + 60_000)
     await service.deps.db.updateTable('users').set({ banned_until: bannedUntil }).where('id', '=', userId).execute()

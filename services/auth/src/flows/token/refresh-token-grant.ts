@@ -13,7 +13,7 @@ import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { countReuseDetected } from '../../metrics.ts'
 
-/** A session that keeps moving between refusal and look-up is under fire from elsewhere; then the caller may retry. */
+/** Bound on parallel refreshes that overtake this one; then the caller may retry. */
 const MAX_RACES = 5
 
 /** Exchanges a refresh token for its successor; the rule is in core/sessions/rotate-session.ts. */
@@ -38,14 +38,14 @@ export async function refreshSession(deps: Deps, log: AuditLog, text: string, cl
   throw apiError('service_unavailable', { retryAfterSeconds: 1 })
 }
 
-/** Finds out why the rotation refused and throws it; returns only when the session moved in between, or was moved on. */
+/** Throws the reason for a refused rotation. Returns when the session changed meanwhile and the rotation can be repeated. */
 async function refuse(deps: Deps, log: AuditLog, token: RefreshToken): Promise<void> {
   const now = deps.now()
   const session = await findSessionWithUser(deps.db, token.sessionId, deps.config.sessions)
   if (!session) throw apiError('refresh_token_not_found')
   if (isBanned(session, now)) throw apiError('user_banned', { status: 400 })
   const verdict = judgeRefusal(token.counter, session.refresh_counter)
-  // A token ahead was made by a refresh that the row knows nothing of, nor when it was. The time box counts from the sign-in.
+  // A token ahead of its row comes from a lost refresh of unknown time, so inactivity cannot be judged; the time box can.
   const seen = verdict === 'ahead' ? { ...session, refreshed_at: now } : session
   const end = whyEnded(seen, deps.config.sessions, now)
   if (end === 'inactive') {
@@ -59,7 +59,7 @@ async function refuse(deps: Deps, log: AuditLog, token: RefreshToken): Promise<v
   const actor = { ...session, id: session.user_id }
   const traits = { session_id: token.sessionId }
   if (verdict === 'ahead') {
-    // The next attempt finds the token current, or one behind where a request at once was first, and judges it as any other.
+    // The next attempt finds the token current, or one behind if a parallel request was first.
     await deps.db.transaction().execute(async (trx) => {
       if (!(await recoverSession(trx, token.sessionId, token.counter, now))) return
       await audit(deps, trx, log, { action: 'token_recovered', actor, traits })
@@ -67,11 +67,11 @@ async function refuse(deps: Deps, log: AuditLog, token: RefreshToken): Promise<v
     return
   }
   if (deps.config.sessions.rotation) {
-    // Committed although the request fails: whoever holds the other copy of the token must lose the session too.
+    // Committed although the request fails: the holder of the other copy must lose the session too.
     const hasEnded = await deps.db.transaction().execute(async (trx) => {
       await lockUser(trx, session.user_id)
       if (!(await endReusedSession(trx, deps.config.sessions, token.sessionId, token.counter))) return false
-      // Nor come back by an address of theirs that still waits for its code.
+      // Nor return by a pending change to an address of theirs.
       await endTokens(trx, session.user_id, 'changes', now)
       await audit(deps, trx, log, { action: 'token_reuse_detected', actor, traits })
       return true

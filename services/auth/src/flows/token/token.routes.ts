@@ -1,3 +1,5 @@
+// POST /token: signing in and refreshing. The one rule: each grant is a file of its own, and the route reads the request for it.
+// Tests: here, test/contract/token.test.ts, test/limits.test.ts. Read next: password-grant.ts, refresh-token-grant.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { counted } from '@services/common/instruments'
 import type { FastifyRequest } from 'fastify'
@@ -24,7 +26,7 @@ import { refreshSession } from './refresh-token-grant.ts'
 
 const GRANTS = ['password', 'refresh_token', 'pkce', 'id_token']
 
-/** What is exchanged here was got past a captcha, or past another service's sign-in. */
+/** Grants whose token or code already came from a sign-in. */
 const CAPTCHA_EXEMPT = ['refresh_token', 'pkce', 'id_token']
 
 export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
@@ -37,7 +39,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     if (!session) throw apiError('session_not_found')
     const linking = { ...caller, session }
     requireSecondFactor(config, ['linking an identity'], user, session)
-    // `nonce` is the id_token's here.
+    // `nonce` in this body belongs to the id_token.
     await requireFresh(deps, linking, ['linking an identity'], givenProof(request, config, null))
     return linking
   }
@@ -65,18 +67,16 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
         nonce: Type.Optional(Field),
         client_id: Type.Optional(Field),
         issuer: Type.Optional(Field),
-        link_identity: Type.Optional(
-          Type.Boolean({ description: 'The account of the token becomes one more of the caller.' }),
-        ),
+        link_identity: Type.Optional(Type.Boolean({ description: "Links the token's account to the caller." })),
         ...captchaFields,
       }),
       requestHeaders: ['X-JWT-AUD'],
       response: { 200: SessionShape, ...errorResponses(400, 401, 403, 404, 413, 422, 429, 502) },
     },
-    // Before the body is looked at: clients ask with bodies of other grants.
+    // Before the body is validated: clients probe with bodies of other grants.
     preValidation: async (request) => {
       if (!CAPTCHA_EXEMPT.includes(request.query.grant_type ?? '')) await deps.captcha.check(request)
-      // Sign-in by a wallet does not exist yet; clients know this answer as the one of a server that has it off.
+      // Not implemented; clients know this answer from servers that have it disabled.
       if (request.query.grant_type === 'web3') throw apiError('web3_provider_disabled')
       if (!GRANTS.includes(request.query.grant_type ?? '')) {
         throw apiError('invalid_credentials', { message: 'unsupported_grant_type' })
@@ -111,7 +111,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       const channel = phone === '' ? 'email' : 'phone'
       requireProvider(config, channel, 422)
       if (email === '' && phone === '') throw apiError('validation_failed', { message: 'missing email or phone' })
-      // Not checked, only written as it is stored: a malformed address is an unknown one.
+      // Only normalised, not validated: a malformed address is an unknown one.
       const address = { channel, value: channel === 'email' ? email.toLowerCase() : normalisePhone(phone) } as const
       const audience = requestAudience(request, config.jwt)
       return recordSignIn(deps, request.log, { method: 'password', typed: address.value }, () =>

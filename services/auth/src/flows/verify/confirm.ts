@@ -33,27 +33,24 @@ import { takeOver } from './take-over.ts'
 export interface Redemption {
   user: LockedUser
   token: TakenToken
-  /** As the caller named it. */
   type: string
-  /** Of the password given with the confirmation. */
+  /** Hash of the password given with the token. */
   passwordHash: string | undefined
-  /** Of the request, for mails that tell of the change. */
   acceptLanguage: string | undefined
 }
 
 interface Effect {
   action: AuditAction
   traits?: Metadata
-  /** Whose account the proof is for, where it is not the one the token was sent for. */
+  /** The account that was proven, if not the one the token was sent for. */
   userId?: string
 }
 
 type Apply = (deps: Deps, trx: Transaction<DB>, redemption: Redemption, log: AuditLog) => Promise<Effect | undefined>
 
 /**
- * What using a token changes, by its purpose. Returns the user as they are now; undefined when the other address of an
- * e-mail change has to agree too. A token that has done its work takes all others of its user with it, and changes of
- * address that still wait for theirs.
+ * Makes the change of a token, by its purpose, and ends all other tokens and pending changes of its user. Returns the changed
+ * user; undefined when the other address of an e-mail change has to agree too.
  */
 export async function confirm(
   deps: Deps,
@@ -72,15 +69,14 @@ export async function confirm(
   const { userId = user.id, ...event } = effect
   await endTokens(trx, user.id, 'all', deps.now())
   await refreshProviders(trx, userId, deps.now())
-  const confirmed = (await findUserById(trx, userId)) as User
-  await audit(deps, trx, log, { ...event, actor: confirmed })
-  return confirmed
+  const owner = (await findUserById(trx, userId)) as User
+  await audit(deps, trx, log, { ...event, actor: owner })
+  return owner
 }
 
 /**
- * Whether the token proves an address that waits for its proof. A ban of the account is its registrant's then, and keeps the owner
- * of the address from nothing. One that a setting confirmed has been in use, and its user may be who asks: the ban holds, as where
- * an admin gave the address.
+ * Reports whether the token gives the account's address its first proof. A ban is the registrant's then and does not bind the
+ * owner of the address. It holds where a setting or an admin confirmed the address: the caller may be the banned user.
  */
 export function provesUnproven(user: LockedUser, { purpose, relates_to }: TakenToken): boolean {
   const channel = CHANNELS[purpose]
@@ -88,7 +84,7 @@ export function provesUnproven(user: LockedUser, { purpose, relates_to }: TakenT
   return !user[`${channel}_confirmed_at`]
 }
 
-/** Whose address a link or code proves that was sent to the address an account has. */
+/** Purposes sent to an address that the account has. */
 const CHANNELS: Partial<Record<TokenPurpose, Address['channel']>> = {
   confirmation: 'email',
   recovery: 'email',
@@ -165,13 +161,13 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
     return { action: 'user_modified' }
   },
 
-  // Used up where the password is changed (../account/), never here.
+  // Redeemed by a change of password (../account/), never here.
   reauthentication: async () => {
     throw apiError('otp_expired')
   },
 }
 
-/** The first of two addresses only notes that it agrees; the last one makes the change. */
+/** The first of two addresses is recorded; the second makes the change. */
 async function changeEmail(
   deps: Deps,
   trx: Transaction<DB>,
@@ -195,27 +191,26 @@ async function changeEmail(
       { ...before, email },
       'email_changed_notification',
       { OldEmail: before.email },
-      // A thief needs no more than a session and a mailbox of their own, or a scanner that opens the link to the old address:
-      // its owner hears of the change in any case. An assumed address may be anybody's.
+      // Always sent: a thief needs only a session and a mailbox, or a scanner that opens the link to the old address. An
+      // assumed address may be a stranger's.
       { acceptLanguage, to: before.email, always: !user.email_assumed },
     )
   }
   return { action: 'user_modified' }
 }
 
-/** An admin may have given the account another address since: what was proven is not what it has now. */
+/** Refuses a proof of an address that an admin has replaced since. */
 function requireOwnAddress(address: string | null, token: TakenToken): void {
   if (address !== token.relates_to) throw apiError('otp_expired')
 }
 
 /**
- * Gives an account that has proven no address until now what is left of the claims to it, in place of what it was registered
- * with; whether it has a password then. An account at a provider that was only told the address may be anybody's: it stays
- * where its own sign-in sent the token, and goes with all that it was a way to where another request did.
+ * Replaces an account's registered password and data by its claim on the first proof; returns whether it has a password.
+ * An identity whose provider did not verify the address may be a stranger's: it stays only if its own sign-in sent the token.
  */
 async function settleClaim(deps: Deps, trx: Transaction<DB>, { user, token }: Redemption): Promise<boolean> {
   const isFirstProof = !user.email_confirmed_at && !user.phone_confirmed_at
-  // A request that a limit refused has left its claim too, and an invitation is an admin's word: neither is the provider's.
+  // A request that a limit refused has left a claim, and an admin invited: neither is the provider's sign-in.
   const isDisputed = token.sets_password || user.claim !== null || user.invited_at !== null
   if (isFirstProof && isDisputed) await forgetProviders(deps, trx, user.id, token.relates_to)
   const { claim } = user

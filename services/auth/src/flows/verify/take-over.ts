@@ -1,6 +1,5 @@
-// The first proof of an address that counted as confirmed by a setting, or whose account is banned. Its registrant may be a stranger,
-// so the proof is no sign-in to what the registrant made. The rule: ../users/proven-addresses.ts.
-
+// The first proof of an address that a setting confirmed, or whose account is banned. The registrant may be a stranger, so the
+// proof does not sign in to the registrant's account as it is. The rule: ../../core/users/proven-addresses.ts.
 import type { Transaction } from 'kysely'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
 import { deleteIdentitiesExcept, endEntries, putProvenIdentity } from '../../core/identities/identities.store.ts'
@@ -18,9 +17,9 @@ import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 
 /**
- * Returns the id of the account that an assumed address opens once it is proven. An account without another proven address is
- * taken over: no way in of its registrant is left. One with another proven address stays its holder's, one that is banned its
- * registrant's: the address leaves it for a new account. Throws signup_disabled where that cannot be made.
+ * Returns the id of the account that a newly proven address opens. An account without another proven address is taken over: its
+ * registrant loses every way in. An account that is banned or has another proven address stays as it is, and the address moves
+ * to a new account. Throws signup_disabled if none may be made.
  */
 export async function takeOver(
   deps: Deps,
@@ -39,19 +38,13 @@ export async function takeOver(
   return userId
 }
 
-async function moveToNewAccount(
-  deps: Deps,
-  trx: Transaction<DB>,
-  log: AuditLog,
-  holder: LockedUser,
-  address: Address,
-): Promise<string> {
+async function moveToNewAccount(deps: Deps, trx: Transaction<DB>, log: AuditLog, holder: LockedUser, address: Address) {
   if (deps.config.signup.disabled) throw apiError('signup_disabled')
   const before = (await findUserById(trx, holder.id)) as User
   const action = await displace(trx, before, address, deps.now())
   const account = newAccount(deps, { address, data: {}, audience: before.aud }, null)
   const { user } = account
-  // Somebody else has taken the address in this very moment.
+  // Taken by another request meanwhile.
   if ((await insertAccount(deps, trx, account)) !== user.id) throw apiError('email_exists')
   await audit(deps, trx, log, { action, actor: user, target: before })
   await audit(deps, trx, log, { action: 'user_signedup', actor: user, traits: { provider: address.channel } })
@@ -60,7 +53,6 @@ async function moveToNewAccount(
 
 const NOTHING = { password_hash: null, data: {} }
 
-/** Leaves an account nothing but the address that was proven. */
 async function stripAccount(trx: Transaction<DB>, userId: string, proven: Address, now: Date): Promise<void> {
   await deleteIdentitiesExcept(trx, userId, proven.channel)
   await endEntries(trx, userId)

@@ -1,75 +1,79 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { answerTimeoutBy, isPastDeadline } from '@services/common/deadline'
 import { inDocument, withHeaders } from '@services/common/documented'
-import { explainFailure } from '@services/common/error-handler'
+import type { ApiError } from '@services/common/errors'
 import { counted } from '@services/common/instruments'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { ENGLISH } from '../../adapters/mail/built-in/words.en.ts'
+import { WORDS } from '../../adapters/mail/built-in/words.ts'
 import { parseEmail } from '../../adapters/mail/email-address.ts'
 import { pickLocale } from '../../adapters/mail/locale.ts'
 import type { Config } from '../../config.ts'
 import { recordSignIn } from '../../core/audit/sign-in-attempt.ts'
+import { ERROR_NAMES, sessionParameters } from '../../core/redirects/redirect-parameters.ts'
+import { withFragment, withQuery } from '../../core/redirects/redirect-url.ts'
 import { SessionShape } from '../../core/sessions/answer-session.ts'
 import { parsePhone } from '../../core/users/phone-number.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
+import { answerByRedirect, type HtmlAnswer, type Redirection } from '../../http/answer-by-redirect.ts'
 import { requestAudience } from '../../http/authenticate.ts'
-import { BUTTON_PAGE_CSP } from '../../http/button-page.ts'
+import { buttonPage } from '../../http/button-page.ts'
 import { clientOf, limitKeyOf } from '../../http/client.ts'
-import { errorAnswers } from '../../http/error-bodies.ts'
 import { acceptLanguageOf } from '../../http/mail-context.ts'
 import { isPrefetch } from '../../http/prefetch.ts'
 import { redirectTarget } from '../../http/redirect-target.ts'
 import { choiceOf, errorResponses, Field, HtmlPage, Redirect } from '../../http/shapes.ts'
 import { countSignIn } from '../../metrics.ts'
-import { confirmationPage } from './confirmation-page.ts'
-import { type Confirmed, isSameLink, TYPES, TYPES_OF_LINKS, verifyCode, verifyLink } from './verify.ts'
-import { codeRedirect, errorRedirect, type Flow, flowOf, messageRedirect, sessionRedirect } from './verify-redirect.ts'
+import { isSameLink, TYPES, TYPES_OF_LINKS, type VerifyOutcome, verifyCode, verifyLink } from './verify.ts'
 
 const LinkQuery = Type.Object({
   token: Type.Optional(Type.String({ description: "The link's token.", ...inDocument({ required: true }) })),
   type: Type.Optional(choiceOf(TYPES_OF_LINKS, { required: true })),
   redirect_to: Type.Optional(Type.String()),
 })
-/** The confirmation page's form is posted to the link's own address. */
 const FormQuery = Type.Object({
   token: Type.Optional(Type.String()),
   type: Type.Optional(choiceOf(TYPES_OF_LINKS)),
   redirect_to: Type.Optional(Type.String()),
 })
-/** The first of the two confirmations a change of address needs. */
 const OtherAddressToo = Type.Object({ code: Type.Literal('200'), msg: Type.String() })
 type LinkRequest = FastifyRequest<{ Querystring: Type.Static<typeof LinkQuery> }>
+
+interface Link {
+  token: string
+  type: string
+  target: string
+}
 
 export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { config, limits } = deps
 
-  async function followLink(request: LinkRequest, reply: FastifyReply) {
-    const { token, type } = requireLink(request)
+  const senderOf = (request: FastifyRequest) => ({
+    client: clientOf(request, config),
+    clientAddress: limitKeyOf(request, config),
+    acceptLanguage: acceptLanguageOf(request),
+  })
+
+  function answerLink(
+    request: LinkRequest,
+    reply: FastifyReply,
+    steps: (link: Link) => Promise<Redirection | HtmlAnswer>,
+  ) {
+    const { token, type } = request.query
+    if (!token || !type) throw apiError('validation_failed', { message: 'Verify requires a token and a type' })
     const target = redirectTarget(request, { siteUrl: config.siteUrl, allowList: config.redirectAllowList })
-    const flow = flowOf(token)
-    reply.header('referrer-policy', 'no-referrer')
-    const failed = (error: unknown) => errorRedirect(target, explainFailure(error, request, errorAnswers), flow)
-    answerTimeoutBy((timeout) => reply.redirect(failed(timeout), 303))
-    let location: string
-    try {
-      await limits.byAddress(request, 'verify')
-      const client = clientOf(request, config)
-      const confirmed = await countedAsOtp(() =>
-        verifyLink(deps, request.log, token, {
-          type,
-          client,
-          clientAddress: limitKeyOf(request, config),
-          givesCode: true,
-          acceptLanguage: acceptLanguageOf(request),
-        }),
-      )
-      location = confirmedRedirect(target, confirmed, flow)
-    } catch (error) {
-      if (isPastDeadline()) return reply
-      location = failed(error)
-    }
-    return isPastDeadline() ? reply : reply.redirect(location, 303)
+    const link = { token, type, target }
+    return answerByRedirect(request, reply, {
+      steps: () => steps(link),
+      failed: (error) => seeOther(withError(link, error)),
+    })
+  }
+
+  async function redeemLink(request: LinkRequest, link: Link): Promise<Redirection> {
+    await limits.byAddress(request, 'verify')
+    const asked = { ...senderOf(request), type: link.type, givesCode: true }
+    return seeOther(withOutcome(link, await countedAsOtp(() => verifyLink(deps, request.log, link.token, asked))))
   }
 
   app.route({
@@ -85,17 +89,13 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     },
     handler: async (request, reply) => {
       if (isPrefetch(request)) return reply.code(204).send(null)
-      const { type } = requireLink(request)
-      if (!isBehindPage(config, type)) return followLink(request, reply)
-      reply.header('content-security-policy', BUTTON_PAGE_CSP).header('referrer-policy', 'no-referrer')
-      const action = request.url.slice(request.url.indexOf('?'))
-      const locale = pickLocale(config.mail, { acceptLanguage: acceptLanguageOf(request) })
-      const page = confirmationPage({ action, type, locale, siteUrl: config.siteUrl })
-      return reply.type('text/html; charset=utf-8').send(page)
+      return answerLink(request, reply, async (link) =>
+        isBehindPage(config, link.type) ? { page: linkPage(config, request, link.type) } : redeemLink(request, link),
+      )
     },
   })
 
-  // Scanners look at links with HEAD; it must not spend the token (design.md 5.5).
+  // Scanners request links with HEAD, which must not spend the token (design.md 5.5).
   app.route({
     method: 'HEAD',
     url: '/verify',
@@ -129,12 +129,12 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     },
     // Two shapes under one status: serialised as built, because a union would be matched against both at run time.
     serializerCompiler: () => JSON.stringify,
-    // The button of the confirmation page posts an empty form to the link's own address.
+    // The button of a link's page posts an empty form.
     preValidation: async (request) => {
       if (isLinkForm(request)) request.body ??= {}
     },
     handler: async (request, reply) => {
-      if (isLinkForm(request)) return followLink(request, reply)
+      if (isLinkForm(request)) return answerLink(request, reply, (link) => redeemLink(request, link))
       await limits.byAddress(request, 'verify')
       const { type = '', token = '', token_hash: tokenHash = '', phone = '', password, redirect_to } = request.body
       const { email = '' } = request.body
@@ -142,14 +142,12 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       if ((token === '') === (tokenHash === '')) {
         throw apiError('validation_failed', { message: 'Verify requires either a token or a token hash' })
       }
-      const client = clientOf(request, config)
-      const clientAddress = limitKeyOf(request, config)
-      const confirmation = { type, password, client, clientAddress, acceptLanguage: acceptLanguageOf(request) }
+      const asked = { ...senderOf(request), type, password }
       if (tokenHash !== '') {
         if (email || phone || redirect_to) {
           throw apiError('validation_failed', { message: 'Only the token_hash and type should be provided' })
         }
-        return toAnswer(await countedAsOtp(() => verifyLink(deps, request.log, tokenHash, confirmation)))
+        return toAnswer(await countedAsOtp(() => verifyLink(deps, request.log, tokenHash, asked)))
       }
       if ((email === '') === (phone === '')) {
         throw apiError('validation_failed', { message: 'Only an email address or phone number should be provided' })
@@ -158,36 +156,56 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       const audience = requestAudience(request, config.jwt)
       const code = { address, audience, code: token }
       const attempt = { method: 'otp', typed: address }
-      return toAnswer(
-        await recordSignIn(deps, request.log, attempt, () => verifyCode(deps, request.log, code, confirmation)),
-      )
+      return toAnswer(await recordSignIn(deps, request.log, attempt, () => verifyCode(deps, request.log, code, asked)))
     },
   })
 }
 
-/** A link token that nothing has is no attempt at anybody's account. */
-const countedAsOtp = (redeem: () => Promise<Confirmed>) => counted((result) => countSignIn('otp', result), redeem)
+/** A link token that matches nothing is no attempt at any account. */
+const countedAsOtp = (redeem: () => Promise<VerifyOutcome>) => counted((result) => countSignIn('otp', result), redeem)
 
 const OTHER_ADDRESS_TOO = 'Confirmation link accepted. Please proceed to confirm link sent to the other email'
 
 /** `code` is text here, as the reference has it. */
-const toAnswer = (confirmed: Confirmed) =>
-  'session' in confirmed ? confirmed.session : { code: '200' as const, msg: OTHER_ADDRESS_TOO }
+const toAnswer = (outcome: VerifyOutcome) =>
+  'session' in outcome ? outcome.session : { code: '200' as const, msg: OTHER_ADDRESS_TOO }
 
-function confirmedRedirect(target: string, confirmed: Confirmed, flow: Flow): string {
-  if ('session' in confirmed) return sessionRedirect(target, confirmed.session)
-  if ('authCode' in confirmed) return codeRedirect(target, confirmed.authCode)
-  return messageRedirect(target, OTHER_ADDRESS_TOO, flow)
+const seeOther = (location: string): Redirection => ({ location, status: 303 })
+
+function withOutcome(link: Link, outcome: VerifyOutcome): string {
+  if ('authCode' in outcome) return withQuery(link.target, { code: outcome.authCode })
+  if (!('session' in outcome)) return withParameters(link, { message: OTHER_ADDRESS_TOO })
+  const { session } = outcome
+  // Appended to the target's own fragment: some applications route by it.
+  return link.target + withFragment('', { ...sessionParameters(session), type: session.type ?? '' })
 }
 
-function requireLink({ query: { token, type } }: LinkRequest): { token: string; type: string } {
-  if (token && type) return { token, type }
-  throw apiError('validation_failed', { message: 'Verify requires a token and a type' })
+function withError(link: Link, { status, code, message }: ApiError): string {
+  const name = ERROR_NAMES[status]
+  return withParameters(link, { ...(name && { error: name }), error_code: code, error_description: message })
 }
 
-/** The type is what the link says; the token decides, so each type that redeems a listed one's tokens has the page. */
+/** Replaces the target's fragment. A link of the PKCE flow, whose application reads on the server, gets the query as well. */
+const withParameters = ({ target, token }: Link, parameters: Record<string, string>): string =>
+  withFragment(token.startsWith('pkce_') ? withQuery(target, parameters) : target, parameters)
+
+/** Compares the purposes that a type redeems, because its name can be edited in the link. */
 const isBehindPage = ({ mail }: Pick<Config, 'mail'>, type: string): boolean =>
   mail.confirmationPageTypes.some((listed) => isSameLink(type, listed))
+
+/**
+ * Renders the page between a mail link and its effect (AUTH_MAILER_LINK_CONFIRMATION_PAGE): scanners open links but press
+ * no buttons. The button posts to the same address. A language without words of its own gets English.
+ */
+function linkPage({ mail, siteUrl }: Config, request: FastifyRequest, type: string): string {
+  const locale = pickLocale(mail, { acceptLanguage: acceptLanguageOf(request) })
+  const language = Object.hasOwn(WORDS, locale) ? locale : 'en'
+  const { pages } = WORDS[language] ?? ENGLISH
+  const { heading, text, button } = Object.hasOwn(pages, type) ? pages[type as keyof typeof pages] : pages.email
+  const site = new URL(siteUrl).host || siteUrl
+  const action = request.url.slice(request.url.indexOf('?'))
+  return buttonPage({ language, heading, text: text.replace('{site}', () => site), button, action })
+}
 
 const isLinkForm = (request: FastifyRequest) =>
   Boolean((request.query as { token?: string }).token) &&

@@ -109,11 +109,11 @@ describe('the link', () => {
   })
 })
 
-/** What the button of the confirmation page does. */
+/** Presses the button of the confirmation page. */
 const press = (service: TestService, path: string) =>
   service.post(path, undefined, { 'content-type': 'application/x-www-form-urlencoded' })
 
-/** What a scanner does that opens every link of a mail, as often as it likes. */
+/** Opens every link of a mail twice, as a scanner does. */
 async function scan(service: TestService, path: string) {
   for (let i = 0; i < 2; i++) expect(await service.get(path)).toMatchObject({ status: 200, text: expect.any(String) })
 }
@@ -159,7 +159,7 @@ describe('where links open a page, a scanner at the mailbox proves nothing', () 
     await service.close()
   })
 
-  test('of a request to sign in or to recover: nobody is signed in, and the link still works', async ({
+  test('of a request to sign in or to recover: no session begins, and the link still works', async ({
     service: plain,
   }) => {
     const service = await plain.with(settings)
@@ -258,7 +258,7 @@ describe('the code', () => {
     expect((await service.post('/verify', { type: 'email', email, token: code })).body.type).toBe('signup')
   })
 
-  test('dies after five wrong tries, also when they come all at once', async ({ service }) => {
+  test('dies after five wrong attempts, also when they are parallel', async ({ service }) => {
     const { email, code } = await signUp(service, 'guesses@example.com')
     const wrong = code === '000000' ? '111111' : '000000'
     const tries = Array.from({ length: 5 }, () => service.post('/verify', { type: 'signup', email, token: wrong }))

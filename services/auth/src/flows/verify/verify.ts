@@ -1,6 +1,12 @@
-// Redeeming a one-time token: by its link or by the code typed in. The one rule: a token is taken in the same transaction
-// as what it confirms, so it is worth exactly one confirmation. What each confirms: confirm.ts. Making and sending them:
-// ../one-time-messages/.
+// Redeems one-time tokens, by the link or by the code typed in. The one rule: the transaction that takes a token also makes
+// its change, so a token works once. The change of each purpose: confirm.ts. Issuing and sending:
+// ../../core/verification-messages/. Tests: verify.test.ts here, test/contract/verify.test.ts, test/takeover.test.ts.
+//
+// A token redeemed by                | ends as
+// its link, or its code within time  | used; all other tokens of the user end
+// the first of two e-mail addresses  | used; the change waits for the other address
+// a link of the PKCE flow            | used; the user's other links work until the auth code is exchanged
+// MAX_ATTEMPTS wrong codes           | dead to codes; its link still works
 import { ApiError } from '@services/common/errors'
 import type { Transaction } from 'kysely'
 import { LINK_TYPES, type LinkType } from '../../adapters/mail/kinds.ts'
@@ -25,7 +31,7 @@ import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { confirm, provesUnproven } from './confirm.ts'
 
-/** What a link or code of each type may redeem; signup and invite are interchangeable, as are recovery and magiclink. */
+/** Purposes that each `type` redeems; signup and invite are interchangeable, as are recovery and magiclink. */
 const PURPOSES: Record<string, readonly TokenPurpose[]> = {
   signup: ['confirmation'],
   invite: ['confirmation'],
@@ -37,78 +43,74 @@ const PURPOSES: Record<string, readonly TokenPurpose[]> = {
   phone_change: ['phone_change'],
 }
 
-/** Whether links of one type are redeemed by the other, which anybody may write into the link instead. */
+/** Reports whether links of one type can be redeemed as the other: the type in a link can be edited. */
 export const isSameLink = (type: string, other: LinkType): boolean =>
   TYPES_OF_LINKS.includes(type) && PURPOSES[type]?.some((purpose) => PURPOSES[other]?.includes(purpose)) === true
 
-/** What POST /verify takes as `type`. */
 export const TYPES = Object.keys(PURPOSES)
 
-/** What GET /verify takes as `type`: those of mails and the one that stands for any of them. */
+/** `type` of GET /verify: those of mails, and `email` for any of them. */
 export const TYPES_OF_LINKS: readonly string[] = [...LINK_TYPES, 'email']
 
-export interface Confirmation {
+export interface VerifyRequest {
   type: string
   client: Client
-  /** The client address a trusted proxy vouches for. */
   clientAddress: string | undefined
-  /** Becomes the user's who has none; an invited one needs it. */
+  /** New password for a user without one; required from an invited user. */
   password?: string | undefined
-  /** Whether a link of the PKCE flow gives a code instead of a session: the browser followed it, not the application. */
+  /** Whether a link of the PKCE flow returns a code: the browser followed it, not the application. */
   givesCode?: boolean
   acceptLanguage: string | undefined
 }
 
-export type Confirmed =
+export type VerifyOutcome =
   | { session: SessionBody }
-  /** To be exchanged at POST /token?grant_type=pkce. */
+  /** Exchanged at POST /token?grant_type=pkce. */
   | { authCode: string }
-  /** One of the two addresses of an e-mail change has agreed. */
+  /** The first of the two addresses of an e-mail change has agreed. */
   | { awaitsOtherAddress: true }
 
-/** Redeems the token of a link (`token` of GET, `token_hash` of POST). */
 export async function verifyLink(
   deps: Deps,
   log: AuditLog,
   linkToken: string,
-  confirmation: Confirmation,
-): Promise<Confirmed> {
+  asked: VerifyRequest,
+): Promise<VerifyOutcome> {
   try {
-    return await redeemLink(deps, log, linkToken, confirmation)
+    return await redeemLink(deps, log, linkToken, asked)
   } catch (error) {
     throw error instanceof ApiError && error.code === 'otp_expired' ? linkExpired() : error
   }
 }
 
-/** Applications match this text and that of a code (../errors.ts) word by word. */
+/** Applications match this text, and the one for a code in errors.ts, word by word. */
 const linkExpired = () => apiError('otp_expired', { message: 'Email link is invalid or has expired' })
 
-async function redeemLink(deps: Deps, log: AuditLog, linkToken: string, confirmation: Confirmation) {
-  if (!TYPES_OF_LINKS.includes(confirmation.type)) {
+async function redeemLink(deps: Deps, log: AuditLog, linkToken: string, asked: VerifyRequest) {
+  if (!TYPES_OF_LINKS.includes(asked.type)) {
     throw apiError('validation_failed', { message: 'Invalid email verification type' })
   }
-  const purposes = PURPOSES[confirmation.type] as readonly TokenPurpose[]
+  const purposes = PURPOSES[asked.type] as readonly TokenPurpose[]
   const tokenHash = hashLinkToken(linkToken)
   const userId = await findUserIdByLinkHash(deps.db, tokenHash, purposes)
   if (!userId) throw apiError('otp_expired')
-  if (givenPassword(confirmation)) {
-    await requireFitPassword(deps, confirmation, (await findUserById(deps.db, userId))?.email)
-  }
-  return redeem(deps, log, confirmation, userId, (trx) => takeLink(trx, confirmation, userId, tokenHash, purposes))
+  const password = givenPassword(asked)
+  if (password) await requireStrongPassword(deps, password, (await findUserById(deps.db, userId))?.email)
+  return redeem(deps, log, asked, userId, (trx) => takeLink(trx, asked, userId, tokenHash, purposes))
 }
 
-/** A change of address that is made leaves nothing to its other links. */
+/** Purposes whose other links may stay good. A change of address ends its other links. */
 const SPARED: readonly TokenPurpose[] = ['confirmation', 'recovery']
 
 interface Taken {
   token: TakenToken
-  /** Links that stay good, where this one gives a code that only its asker can exchange: another one may be the owner's. */
+  /** Links that stay good because only this link's requester can exchange its code: another link may be the owner's. */
   spared?: Awaited<ReturnType<typeof linksBeside>>
 }
 
 async function takeLink(
   trx: Transaction<DB>,
-  { givesCode }: Confirmation,
+  { givesCode }: VerifyRequest,
   userId: string,
   tokenHash: Buffer,
   purposes: readonly TokenPurpose[],
@@ -120,17 +122,18 @@ async function takeLink(
   return { token, spared: isSpared ? others.filter(({ purpose }) => purpose === token.purpose) : [] }
 }
 
-/** Redeems a code typed in with the address it was sent to. Unknown address, wrong code, expired code: one answer. */
+/** Redeems a code typed in with its address. Unknown address, wrong code and expired code get the same answer. */
 export async function verifyCode(
   deps: Deps,
   log: AuditLog,
   { address, audience, code }: { address: string; audience: string; code: string },
-  confirmation: Confirmation,
+  asked: VerifyRequest,
 ) {
-  const purposes = Object.hasOwn(PURPOSES, confirmation.type) ? PURPOSES[confirmation.type] : undefined
+  const purposes = Object.hasOwn(PURPOSES, asked.type) ? PURPOSES[asked.type] : undefined
   if (!purposes) throw apiError('otp_expired')
-  // Before the try is counted: a password that is too weak is no guess at the code.
-  await requireFitPassword(deps, confirmation, address)
+  // Before the attempt is counted: a weak password is not a guess at the code.
+  const password = givenPassword(asked)
+  if (password) await requireStrongPassword(deps, password, address)
   const candidates = await countAttempt(deps.db, { address, audience, purposes, now: deps.now() }, MAX_ATTEMPTS)
   const match = candidates.find(
     ({ purpose, relates_to, code_hash }) =>
@@ -138,7 +141,7 @@ export async function verifyCode(
   )
   if (!match?.code_hash) throw apiError('otp_expired')
   const { user_id: userId, purpose, code_hash: codeHash } = match
-  return redeem(deps, log, confirmation, userId, async (trx) => {
+  return redeem(deps, log, asked, userId, async (trx) => {
     const token = await takeByCodeHash(trx, userId, purpose, codeHash)
     return token && { token }
   })
@@ -147,14 +150,16 @@ export async function verifyCode(
 async function redeem(
   deps: Deps,
   log: AuditLog,
-  confirmation: Confirmation,
+  asked: VerifyRequest,
   userId: string,
   take: (trx: Transaction<DB>) => Promise<Taken | undefined>,
-): Promise<Confirmed> {
-  const passwordHash = await hashGivenPassword(deps, confirmation)
-  const { type, acceptLanguage } = confirmation
+): Promise<VerifyOutcome> {
+  const { type, acceptLanguage } = asked
+  const password = givenPassword(asked)
+  // Before the transaction, which must not hold locks while hashing.
+  const passwordHash = password ? await deps.passwords.hash(password) : undefined
   let proven: string | undefined
-  const confirmed = await deps.db.transaction().execute(async (trx): Promise<Confirmed> => {
+  const outcome = await deps.db.transaction().execute(async (trx): Promise<VerifyOutcome> => {
     const now = deps.now()
     const user = await lockUser(trx, userId)
     const taken = await take(trx)
@@ -166,53 +171,35 @@ async function redeem(
     if (!signedIn) return { awaitsOtherAddress: true }
     proven = `${signedIn.aud}\0${token.relates_to}`
     const effective = effectiveType(type, token.purpose)
-    if (confirmation.givesCode && token.code_challenge) {
-      // Links of a banned account are no way into the new one, and their account may be deleted.
+    if (asked.givesCode && token.code_challenge) {
+      // A banned account's links must not open the new account, and that account may be deleted.
       if (signedIn.id === user.id) await putLinksBack(trx, spared, now)
       const pkce = { challenge: token.code_challenge, method: token.code_challenge_method as ChallengeMethod }
       const method = effective === 'signup' ? 'email/signup' : effective
       return { authCode: await issueAuthCode(deps, trx, { userId: signedIn.id, pkce, method }) }
     }
-    const session = await startSession(deps, trx, signedIn, sessionMethod(token.purpose), confirmation.client)
+    const session = await startSession(deps, trx, signedIn, sessionMethod(token.purpose), asked.client)
     return { session: { ...session, type: effective } }
   })
-  // A code of the PKCE flow is a sign-in once it is exchanged: a scanner of mails may have opened the link.
-  if (proven && 'session' in confirmed)
-    await deps.limits.noteSignIn({ identifier: proven, address: confirmation.clientAddress })
-  return confirmed
+  // An auth code counts as a sign-in once it is exchanged: a mail scanner may have opened the link.
+  if (proven && 'session' in outcome) {
+    await deps.limits.noteSignIn({ identifier: proven, address: asked.clientAddress })
+  }
+  return outcome
 }
 
-/**
- * How the session began. A change of address is agreed to by whoever asked for it, so it proves less than a code to an
- * address the user had: see passwords in ../account/.
- */
+/** `amr` of the session. The requester of a change of address confirms it, which proves less than a code to a known address. */
 function sessionMethod(purpose: TokenPurpose): string {
   if (purpose === 'phone_change') return 'phone_change'
   return purpose === 'email_change_new' || purpose === 'email_change_current' ? 'email_change' : 'otp'
 }
 
-/** `email` stands for whatever was sent. */
+/** `email` matches either kind of mail. */
 function effectiveType(type: string, purpose: TokenPurpose): string {
   if (type !== 'email') return type
   return purpose === 'recovery' ? 'magiclink' : 'signup'
 }
 
-/** Types by which a user chooses a password. */
 const TYPES_WITH_PASSWORD = ['signup', 'invite', 'email']
 
-const givenPassword = ({ type, password }: Confirmation) => (TYPES_WITH_PASSWORD.includes(type) ? password : undefined)
-
-async function requireFitPassword(
-  deps: Deps,
-  confirmation: Confirmation,
-  email: string | null | undefined,
-): Promise<void> {
-  const password = givenPassword(confirmation)
-  if (password) await requireStrongPassword(deps, password, email)
-}
-
-/** Hashed before the transaction, which must not hold locks for the time of a hash. */
-async function hashGivenPassword(deps: Deps, confirmation: Confirmation): Promise<string | undefined> {
-  const password = givenPassword(confirmation)
-  return password ? deps.passwords.hash(password) : undefined
-}
+const givenPassword = ({ type, password }: VerifyRequest) => (TYPES_WITH_PASSWORD.includes(type) ? password : undefined)
