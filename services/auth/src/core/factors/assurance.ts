@@ -1,4 +1,4 @@
-// Second factors in the words of a session. What a session without the second factor may not do: ../freshness/.
+// Second factors in the words of a session. What a session without the second factor may not do: core/freshness/.
 import type { FactorJson } from '../../db/tables.ts'
 
 /** The methods that raise a session to aal2, as its `amr` names them. */

@@ -1,5 +1,5 @@
 // Second factors. The one rule: `users.factors` shows what this table and recovery_codes hold, so whatever changes either ends
-// with `showFactors`, with the user's row locked. What may be done with a factor: assurance.ts, remove-factor.ts, ../mfa/.
+// with `showFactors`, with the user's row locked. What may be done with a factor: assurance.ts, remove-factor.ts, flows/mfa/.
 import { jsonb } from '@services/common/database'
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, FactorJson, FactorType, StoredCredential } from '../../db/tables.ts'

@@ -13,7 +13,7 @@ export interface NewOneTimeToken {
   codeHash: Buffer
   /** Following the link gives a code for this challenge instead of a session. */
   pkce: Pkce | undefined
-  /** Sent for a request that says what the account shall have, see ../users/claims.ts. */
+  /** Sent for a request that says what the account shall have, see core/users/claims.ts. */
   isClaim: boolean
   /** The work is done and nothing changes: there may be a live token. */
   isPretended: boolean

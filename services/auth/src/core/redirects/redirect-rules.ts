@@ -1,5 +1,5 @@
 // Where browsers may be sent after a flow. The one rule: what a browser could read differently from us is refused, whatever
-// the allow list says. The list's patterns: allow-list.ts; what a request asks for: ../http/redirect-target.ts.
+// the allow list says. The list's patterns: allow-list.ts; what a request asks for: http/redirect-target.ts.
 import { type Glob, MAX_TARGET_LENGTH, matches, matchesLoopback } from './allow-list.ts'
 
 /** Where a flow may send the browser afterwards: the site itself or a place of the allow list. */

@@ -1,5 +1,5 @@
 // What requests ask for an address that nobody has proven: a password and metadata. The one rule: any of them may be a
-// stranger's, so the proof of the address brings what all of them agree about and nothing else. Applied by ../verify/.
+// stranger's, so the proof of the address brings what all of them agree about and nothing else. Applied by flows/verify/.
 import { createHash, createHmac, type KeyObject } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { Config } from '../../config.ts'

@@ -1,5 +1,5 @@
 // Accounts that have an address nobody has proven, by a sign-up, a setting or a provider. Whoever proves it takes it
-// (displace-holder.ts, ../identities/external-user.ts). One that an admin gave, by an invitation or with the account, stays.
+// (displace-holder.ts, core/identities/external-user.ts). One that an admin gave, by an invitation or with the account, stays.
 import { type ExpressionBuilder, type Kysely, sql, type Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import type { Address } from './address.ts'

@@ -56,7 +56,7 @@ export interface EmailChangeOrder {
 
 /**
  * Asks the new address to agree and, where changes are secured, the current one too. The address stays as it is until
- * they have (../verify/); a change asked for before is forgotten.
+ * they have (flows/verify/); a change asked for before is forgotten.
  */
 export async function sendEmailChange(
   deps: ChangeDeps,

@@ -15,7 +15,7 @@ export interface ConfirmationOrder {
   context: MailContext
   pkce?: Pkce | undefined
   smsChannel?: SmsChannel | undefined
-  /** The request says what the account shall have; it was noted as a claim (../users/claims.ts). */
+  /** The request says what the account shall have; it was noted as a claim (core/users/claims.ts). */
   isClaim?: boolean
   /** It named a password, which claims of others may have voided. */
   choosesPassword?: boolean

@@ -41,7 +41,7 @@ export interface Gap {
 /** What of a request decides whom it may keep waiting. */
 export interface Asker {
   pkce?: Pkce | undefined
-  /** Network of the client, see ../http/client.ts. */
+  /** Network of the client, see http/client.ts. */
   network: string
 }
 

@@ -1,6 +1,6 @@
 // What a user changes about themselves. The one rule: all of a request happens or nothing. A new password ends every other
 // session, every open one-time token and changes of address asked for before; a new address is only asked for here and
-// becomes the user's in ../verify/.
+// becomes the user's in flows/verify/.
 import type { Transaction } from 'kysely'
 import type { SmsChannel } from '../../adapters/sms/gateway.ts'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'

@@ -1,5 +1,5 @@
 // What admins do to users: creating, changing, banning, deleting, listing. The one rule: everything an admin changes is
-// audited in the same transaction. Who is an admin: ../http/admin-only.ts. The flows take an actor, so that commands can
+// audited in the same transaction. Who is an admin: http/admin-only.ts. The flows take an actor, so that commands can
 // act too; invitations and links, which send mail, are not here.
 import type { Transaction } from 'kysely'
 import { parseEmail } from '../../adapters/mail/email-address.ts'

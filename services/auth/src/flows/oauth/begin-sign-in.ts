@@ -1,5 +1,5 @@
 // Beginning to sign in at a provider. The one rule: an attempt begins with a navigation to the host the provider sends the
-// browser back to, since only there can the browser be given the cookie the attempt is bound to (../http/attempt-cookie.ts). What asks
+// browser back to, since only there can the browser be given the cookie the attempt is bound to (http/attempt-cookie.ts). What asks
 // from elsewhere, a page's script or another host of ours, gets an address of that host that begins it; where it links, after a page
 // (linking-page.ts), since the address may have been sent by a stranger.
 import { seal, unseal } from '@services/common/sealed'

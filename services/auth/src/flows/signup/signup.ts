@@ -1,5 +1,5 @@
 // Signing up by e-mail or phone and password. The one rule: the answer never tells whether an account existed; the only
-// exception is autoconfirm, where the specification wants an error. Confirmation: ../verify/.
+// exception is autoconfirm, where the specification wants an error. Confirmation: flows/verify/.
 import { createHmac, type KeyObject } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { SmsChannel } from '../../adapters/sms/gateway.ts'
@@ -35,7 +35,7 @@ export interface SignupInput {
   audience: string
   client: Client
   context: MailContext
-  /** Network of the client, see ../http/client.ts. */
+  /** Network of the client, see http/client.ts. */
   network: string
   pkce?: Pkce | undefined
   smsChannel?: SmsChannel | undefined

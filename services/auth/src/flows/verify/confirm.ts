@@ -165,7 +165,7 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
     return { action: 'user_modified' }
   },
 
-  // Used up where the password is changed (../account/), never here.
+  // Used up where the password is changed (flows/account/), never here.
   reauthentication: async () => {
     throw apiError('otp_expired')
   },

@@ -1,5 +1,5 @@
 // The first proof of an address that counted as confirmed by a setting, or whose account is banned. Its registrant may be a stranger,
-// so the proof is no sign-in to what the registrant made. The rule: ../users/proven-addresses.ts.
+// so the proof is no sign-in to what the registrant made. The rule: core/users/proven-addresses.ts.
 
 import type { Transaction } from 'kysely'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'

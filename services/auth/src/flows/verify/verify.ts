@@ -1,6 +1,6 @@
 // Redeeming a one-time token: by its link or by the code typed in. The one rule: a token is taken in the same transaction
 // as what it confirms, so it is worth exactly one confirmation. What each confirms: confirm.ts. Making and sending them:
-// ../one-time-messages/.
+// core/verification-messages/.
 import { ApiError } from '@services/common/errors'
 import type { Transaction } from 'kysely'
 import { LINK_TYPES, type LinkType } from '../../adapters/mail/kinds.ts'
@@ -80,7 +80,7 @@ export async function verifyLink(
   }
 }
 
-/** Applications match this text and that of a code (../errors.ts) word by word. */
+/** Applications match this text and that of a code (errors.ts) word by word. */
 const linkExpired = () => apiError('otp_expired', { message: 'Email link is invalid or has expired' })
 
 async function redeemLink(deps: Deps, log: AuditLog, linkToken: string, confirmation: Confirmation) {
@@ -184,7 +184,7 @@ async function redeem(
 
 /**
  * How the session began. A change of address is agreed to by whoever asked for it, so it proves less than a code to an
- * address the user had: see passwords in ../account/.
+ * address the user had: see passwords in flows/account/.
  */
 function sessionMethod(purpose: TokenPurpose): string {
   if (purpose === 'phone_change') return 'phone_change'
