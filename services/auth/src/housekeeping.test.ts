@@ -32,7 +32,7 @@ test('inactive sessions go, in bounded rounds of which each goes on where the la
   await service.close()
 })
 
-test('a wish for another address goes two days after its link, a live one stays', async () => {
+test('a requested change of address is deleted two days after its link expires, a live one stays', async () => {
   const service = await startTestService()
   const old = await service.signedIn('old-wish@example.com')
   await service.put('/user', { email: 'wanted-then@example.com' }, old.auth)
@@ -65,7 +65,7 @@ describe('anonymous users', () => {
   const isThere = async (service: TestService, { userId }: { userId: string }) =>
     (await service.get(`/admin/users/${userId}`, service.admin)).status === 200
 
-  test('go so long after the last sign of them, with all they had; whoever refreshed or changed anything since stays', async () => {
+  test('are deleted that long after their last activity with all their rows; those active since stay', async () => {
     const service = await open()
     const [idle, refreshing, changing] = [await signUp(service), await signUp(service), await signUp(service)]
     const [named, imported] = [await signUp(service), await signUp(service)]
@@ -151,7 +151,7 @@ describe('anonymous users', () => {
     await service.close()
   })
 
-  test('who come back while they are being deleted stay', async () => {
+  test('that return while they are being deleted stay', async () => {
     const service = await open()
     const idle = await signUp(service)
     later(service, 31)

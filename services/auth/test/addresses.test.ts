@@ -1,5 +1,5 @@
-// Whose an address is: proven ones are their owner's, others are in no token, no session and no way in. docs/addresses.md names
-// the test of each step.
+// Ownership of addresses: proven ones belong to their owner, others appear in no token, no session and no sign-in
+// method. docs/addresses.md names the test of each step.
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
@@ -24,7 +24,7 @@ import { SMS_GATEWAY } from './sms-config.ts'
 
 const STRANGERS = 'the stranger knows'
 const OWNERS = 'only the owner knows'
-/** Of every number: none of the messages leaves. */
+/** Numbers are all test numbers: no message leaves. */
 const CODE = '111111'
 const NUMBERS = Array.from({ length: 30 }, (_, index) => `49151000001${String(index).padStart(2, '0')}`)
 
@@ -113,7 +113,7 @@ async function signInByNumber(phone: string) {
   return service.post('/verify', { type: 'sms', phone, token: CODE })
 }
 
-/** What every application may believe: the claims of the token and the user beside it. */
+/** Statements that every application may trust: the claims of the token and the user beside it. */
 function shownBy({ access_token, user }: { access_token: string; user?: { email: string; phone: string } }) {
   const { email, phone, user_metadata } = decodeJwt<{ email: string; phone: string; user_metadata: object }>(
     access_token,
@@ -127,7 +127,7 @@ const withoutAddress = (told: string) => ({
   user_metadata: expect.not.objectContaining({ email: told, email_verified: true }),
 })
 
-/** What makes an account the admin's word, whatever its registrant made of it. */
+/** Ways by which an admin takes over responsibility for an account, whatever its registrant did. */
 const ADMINS_WORDS: [string, () => object][] = [
   ['confirms the address', () => ({ email_confirm: true })],
   ['chooses a password', () => ({ password: OWNERS })],
@@ -135,7 +135,7 @@ const ADMINS_WORDS: [string, () => object][] = [
   ['gives it a number', () => ({ phone: newNumber(), phone_confirm: true })],
 ]
 
-/** How an owner comes to their address, and who they are then. */
+/** Ways of an owner to their address, and the user they are then. */
 const DOORS: Record<string, (email: string) => Promise<Answer>> = {
   'a sign-up': async (email) =>
     service.get(await linkOf(email, () => service.post('/signup', { email, password: OWNERS }))),
@@ -170,7 +170,7 @@ describe('unlinking', () => {
     expect((await signIn(service, email, OWNERS)).status).toBe(200)
   })
 
-  test('gives an account no address that a provider was only told', async () => {
+  test('gives an account no address that a provider has not verified', async () => {
     const { auth } = await service.signedIn()
     const { email } = await read(auth)
     await addNumber(auth, newNumber())
@@ -224,7 +224,7 @@ describe('an address that a user has left, and that an identity of theirs still 
     expect(next).toMatchObject({ email: from, email_confirmed_at: expect.any(String) })
     expect(next.id).not.toBe(userId)
     expect((await read(auth)).app_metadata.providers).toEqual(['email', 'google'])
-    // The account at the provider stays a way in for who linked it.
+    // The account at the provider stays a sign-in method of the user who linked it.
     expect(decodeJwt(fragmentOf(await come(service, 'google', person)).access_token as string).sub).toBe(userId)
   })
 
@@ -238,7 +238,9 @@ describe('an address that a user has left, and that an identity of theirs still 
 })
 
 describe('an account in use that never proved the address it has', () => {
-  /** As unlinking left it in older versions: the address is a provider's word, and the number and a session are the stranger's. */
+  /**
+   * State left by unlinking in older versions: the address is a provider's word, number and session are the stranger's.
+   */
   async function squat(email: string) {
     const stranger = await service.signedUp(undefined, STRANGERS)
     const phone = newNumber()
@@ -262,7 +264,7 @@ describe('an account in use that never proved the address it has', () => {
       expect(owner).toMatchObject({ email, phone: '', email_confirmed_at: expect.any(String) })
       expect(owner.id).not.toBe(stranger.userId)
       expect((await signIn(service, email, STRANGERS)).status).toBe(400)
-      // What is the stranger's stays theirs.
+      // The stranger keeps their own.
       expect(await read(stranger.auth)).toMatchObject({ id: stranger.userId, email: '', phone: stranger.phone })
       expect((await signInByNumber(stranger.phone)).body.user).toMatchObject({ id: stranger.userId, email: '' })
       const again = await come(service, 'corp', stranger.person)
@@ -299,7 +301,7 @@ describe('an account in use that never proved the address it has', () => {
     expect(identities.map((identity: { email?: string }) => identity.email)).not.toContain(email)
   })
 
-  test('has it once its user asks for it and proves it, without a say of what was never confirmed', async () => {
+  test('gets it once its user requests and proves it, whatever unconfirmed account has it', async () => {
     const email = newAddress()
     const { auth, userId } = await squat(email)
     const mailed = await linkOf(email, () => service.put('/user', { email }, auth))
@@ -341,7 +343,7 @@ describe('an account in use that never proved the address it has', () => {
   })
 })
 
-describe('a provider that was only told an address', () => {
+describe('a provider that has not verified an address', () => {
   test.each<[string, (person: Person) => Promise<string | undefined>]>([
     [
       'in the browser',
@@ -447,7 +449,7 @@ describe('a provider that was only told an address', () => {
   })
 })
 
-describe('an anonymous user who links an account with an address nobody verified', () => {
+describe('an anonymous user who links an account with an unverified address', () => {
   test('has it as the one they want, in no token and no answer as theirs, until they prove it', async () => {
     const user = await anonymous()
     const person = toldAt(newAddress())
@@ -476,7 +478,7 @@ describe('an anonymous user who links an account with an address nobody verified
     })
   })
 
-  test('loses nothing to who proves the address first, and gains nothing of theirs', async () => {
+  test('loses nothing to a user who proves the address first, and gains nothing of theirs', async () => {
     const user = await anonymous()
     const person = toldAt(newAddress())
     const told = person.email as string
@@ -487,7 +489,7 @@ describe('an anonymous user who links an account with an address nobody verified
     expect(await read(user.auth)).toMatchObject({ id: user.userId, email: '' })
   })
 
-  test('is told the same whether somebody has the address or not', async () => {
+  test('gets the same answer whether the address is taken or not', async () => {
     const taken = await service.signedIn()
     const { email } = await read(taken.auth)
     const answers = []
@@ -502,7 +504,7 @@ describe('an anonymous user who links an account with an address nobody verified
     expect(service.mailbox.messages({ to: email })).toEqual([])
   })
 
-  test('gets an address that the provider verified, from whoever registered and never proved it', async () => {
+  test('gets an address that the provider verified, from a registrant who never proved it', async () => {
     const email = newAddress()
     await service.post('/signup', { email, password: STRANGERS })
     const user = await anonymous()
@@ -513,7 +515,7 @@ describe('an anonymous user who links an account with an address nobody verified
 })
 
 describe('where accounts are let in without a verified address', () => {
-  test('the session has none, and a mail proves the one that was told', async () => {
+  test('the session has none, and a mail proves the unverified one', async () => {
     const person = toldAt(newAddress())
     const told = person.email as string
     let access_token: string | undefined
@@ -542,7 +544,7 @@ describe('where accounts are let in without a verified address', () => {
     },
   )
 
-  test('it is alike whether somebody has the address or not, and who has it gets no mail', async () => {
+  test('it is the same whether the address is taken or not, and its owner gets no mail', async () => {
     const { auth } = await service.signedIn()
     const { email } = await read(auth)
     for (const address of [email, newAddress()]) {
@@ -586,7 +588,7 @@ describe('an address that counts as confirmed by a setting', () => {
     })
   })
 
-  test('goes to an owner who comes by a provider that verifies, with nothing left of who registered it', async () => {
+  test('goes to an owner who comes by a provider that verifies, with nothing left of its registrant', async () => {
     const stranger = await register({ role: 'owner' })
     const phone = newNumber()
     expect((await autoconfirming.put('/user', { phone }, stranger.auth)).status).toBe(200)
@@ -852,7 +854,7 @@ test.each(['a mail', 'a provider'])(
   },
 )
 
-describe('where accounts at a provider link to nobody', () => {
+describe('where accounts at a provider link to no user', () => {
   test('a stranger who registered the address keeps its owner from nothing', async () => {
     const own = await service.with({ AUTH_EXTERNAL_GOOGLE_LINKING: 'never' })
     const email = newAddress()
@@ -882,7 +884,7 @@ describe('where accounts at a provider link to nobody', () => {
   })
 })
 
-describe('what user_metadata says of addresses is ours alone to say', () => {
+describe('members of user_metadata about addresses are written by the service alone', () => {
   const facts = { sub: 'forged', email: 'ceo@corp.example', email_verified: true, phone: '1', phone_verified: true }
   const data = { ...facts, theme: 'dark' }
   const ways: Record<string, () => Promise<Auth>> = {
@@ -945,7 +947,7 @@ describe('what user_metadata says of addresses is ours alone to say', () => {
   })
 })
 
-test('a proof of another address does not verify the one a provider was told', async () => {
+test('a proof of another address does not verify one from a provider', async () => {
   const person = toldAt(newAddress())
   const { access_token } = fragmentOf(await come(careless, 'corp', person))
   const own = newAddress()
@@ -957,7 +959,7 @@ test('a proof of another address does not verify the one a provider was told', a
   })
 })
 
-test('the account of an address that a provider was told goes to its owner, also when a limit refused their own sign-up', async () => {
+test('an account with an unverified address of a provider goes to its owner, also if a limit refused their own sign-up', async () => {
   const spaced = await service.with({ AUTH_SMTP_MAX_FREQUENCY: '900' })
   const person = toldAt(newAddress())
   const { email = '' } = person

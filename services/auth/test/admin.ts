@@ -16,7 +16,7 @@ export interface Admin {
   /** Creates a user and returns the answer's body. */
   // biome-ignore lint/suspicious/noExplicitAny: bodies are what the test says they are
   create(user: object): Promise<any>
-  /** What was recorded of this action done to this user. */
+  /** Audit entries of this action on this user. */
   // biome-ignore lint/suspicious/noExplicitAny: as above
   audited(action: string, userId: string): Promise<any[]>
 }
@@ -52,6 +52,6 @@ export async function remove(
 }
 
 let count = 0
-/** An address nobody had before in this file. */
+/** An address that is new in this file. */
 export const freshEmail = (): string => `person-${count++}@example.com`
 export const freshPhone = (): string => `4917${String(1_000_000 + count++)}`

@@ -1,5 +1,5 @@
-// Every method of the public client that belongs to our endpoints, called against the running service. What is called
-// where: ./auth-js/. What the library has and we have not, with the reason: the end of this file.
+// Every method of the public client that belongs to our endpoints, called against the running service. The calls:
+// ./auth-js/. Methods that we lack, with the reason: the end of this file.
 import { AuthAdminApi, AuthClient } from '@supabase/auth-js'
 import { expect, test } from 'vitest'
 import './auth-js/admin.ts'

@@ -9,7 +9,7 @@ import { startTestService, type TestService } from './service.ts'
 import { PROVIDER_EXAMPLES } from './upstreams/provider-examples.ts'
 import { type SignInProviders, startSignInProviders } from './upstreams/sign-in-providers.ts'
 
-/** A site as simple as can be: a link to sign in by, and who is signed in once the browser is back. */
+/** A minimal site: a link to sign in, and the signed-in user once the browser returns. */
 const page = (auth: string) => `<!doctype html><title>Site</title>
 <a href="${auth}/authorize?provider=google&redirect_to=${encodeURIComponent('/')}">Sign in</a>
 <a href="${auth}/authorize?provider=apple&redirect_to=${encodeURIComponent('/')}">Sign in with Apple</a><p id="who">nobody</p>
@@ -94,7 +94,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
   }
   const signedIn = (tab: Page) => expect.poll(() => tab.textContent('#who'))
 
-  test('somebody signs in: from the site to the login page of the provider and back with a session', async () => {
+  test('a user signs in: from the site to the login page of the provider and back with a session', async () => {
     provider.next({ sub: 'b-1', email: 'browser@example.com', email_verified: true }, 'sesame')
     const tab = await open()
     await tab.getByRole('link', { name: 'Sign in', exact: true }).click()
@@ -106,7 +106,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     expect(tab.url()).toBe(siteUrl)
   })
 
-  test('the end of a sign-in that an attacker began signs nobody in elsewhere, and goes on where it was begun', async () => {
+  test('a sign-in begun by an attacker signs no user in elsewhere, and ends in the attacker’s browser', async () => {
     const account = { sub: 'b-2', email: 'attacker@example.com', email_verified: true }
     provider.next(account, 'sesame')
     const attacker = await open()

@@ -1,4 +1,4 @@
-// How long a claim to an unproven address counts, and for whom: as long as anything could prove the address, in every audience.
+// Lifetime of a claim to an unproven address, per audience: as long as a message could prove the address.
 import { expect } from 'vitest'
 import { deleteExpired } from '../src/housekeeping.ts'
 import { linkPath, queryOf, startTestService, type TestService, test } from './service.ts'
@@ -45,7 +45,7 @@ test('an owner who signs up with one password in two audiences keeps it in both'
   await audiences.close()
 })
 
-test('a link sent again after it expired brings the password of who asked, not of a stranger who asks next', async ({
+test('a link sent again after it expired sets the password of its requester, not of a stranger who asks next', async ({
   service,
 }) => {
   const email = 'again-after-all@example.com'
@@ -74,7 +74,7 @@ test.for(['waits for its server', 'has left late'])(
     const [{ id }] = await failed()
     service.clock.advance({ seconds: 20 * 3600 })
     await deleteExpired(service.deps, service.deps.log)
-    // Its mails are refused too: what counts is the first one's link.
+    // Its mails are refused too: the first one's link decides.
     const limited = await service.with({ AUTH_RATE_LIMIT_EMAIL_SENT: '0' })
     const stranger = () => limited.post('/signup', { email, password: STRANGERS })
     if (when.startsWith('waits')) expect((await stranger()).status).toBe(429)

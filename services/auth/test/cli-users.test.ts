@@ -36,7 +36,7 @@ describe('users create', () => {
     expect(entry.payload).toMatchObject({ actor_username: 'cli', traits: { user_id: user.id } })
   })
 
-  test('without a password there is none, and what is refused is told in one line', async ({ service }) => {
+  test('without a password there is none, and a refusal is one line', async ({ service }) => {
     const cli = cliOf(service)
     const id = crypto.randomUUID()
     const line = `users create --email none@example.com --email-confirm --phone +4915112345678 --id ${id}`

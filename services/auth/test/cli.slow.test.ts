@@ -1,4 +1,4 @@
-// What only a process of its own shows: its streams as the system has them, and how it ends.
+// Behaviour that only a separate process shows: its streams and its end.
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -49,7 +49,7 @@ test('a database that refuses is said in one line, and so is a file that is not 
   }
 })
 
-test('a result that could not be written is a failure that is told', { tags: 'linux' }, async () => {
+test('a result that cannot be written is a reported failure', { tags: 'linux' }, async () => {
   const cli = fileURLToPath(new URL('../src/cli.ts', import.meta.url))
   const run = promisify(execFile)('sh', ['-c', 'exec "$@" > /dev/full', 'sh', process.execPath, cli, 'version'])
   await expect(run).rejects.toMatchObject({

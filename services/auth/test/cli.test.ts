@@ -209,7 +209,7 @@ describe('users import and export', () => {
   const line = async (email: string) =>
     JSON.stringify({ email, email_verified: true, password_hash: await bcrypt.hash('the old password', 4) })
 
-  test('refused lines go to standard error, the summary to standard output, and the code tells', async () => {
+  test('refused lines go to standard error, the summary to standard output, and the exit code is not 0', async () => {
     const database = await createDatabase()
     const settings = { AUTH_DATABASE_URL: database.url }
     const lines = `${await line('one@example.com')}\nnonsense\n${await line('two@example.com')}\n`
@@ -237,7 +237,7 @@ describe('users import and export', () => {
     await database.drop()
   })
 
-  test('what is exported here is imported elsewhere, and users sign in there', async ({ service }) => {
+  test('an export is imported elsewhere, and users sign in there', async ({ service }) => {
     const { url } = service.deps.config.database
     const { userId } = await service.signedIn('exported@example.com', 'the first password')
     const without = await authHere(['users', 'export'], { AUTH_DATABASE_URL: url })

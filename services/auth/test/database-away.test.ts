@@ -1,4 +1,4 @@
-// A database that is away in other ways than by closing its connections: it takes no writes, or lets nobody in.
+// A database unavailable in other ways than closed connections: it accepts no writes, or no logins.
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -14,7 +14,7 @@ const UNAVAILABLE = { status: 503, body: { error_code: 'service_unavailable' }, 
 const refresh = (service: TestService, refresh_token: string) =>
   service.post('/token?grant_type=refresh_token', { refresh_token })
 
-/** What was written of a log; the last line may still be on its way. */
+/** Lines of a log so far; the last one may still be on its way. */
 const linesOf = async (file: string) =>
   (await readFile(file, 'utf8'))
     .split('\n')
@@ -22,7 +22,7 @@ const linesOf = async (file: string) =>
     .map((line) => JSON.parse(line))
 
 describe('connections that lead to a server which takes no writes any more', () => {
-  /** What a primary that was replaced is to connections that stay open. New connections lead to its successor. */
+  /** Behaves like a replaced primary to open connections. New connections lead to its successor. */
   async function replacePrimary({ deps: { pool, config } }: TestService) {
     const clients = await Promise.all(Array.from({ length: config.database.maxPoolSize }, () => pool.connect()))
     for (const client of clients) await client.query('set default_transaction_read_only = on')
@@ -101,7 +101,7 @@ test('a refresh whose answer the database lost is repeated after the reuse inter
   expect(await session()).toMatchObject({ refresh_counter: 2 })
 })
 
-describe('a database that lets nobody in is 503 with Retry-After, and no line of a request has a stack:', () => {
+describe('a database that accepts no login is 503 with Retry-After, and no line of a request has a stack:', () => {
   const admin = async (work: (client: pg.Client) => Promise<void>) => {
     const client = new pg.Client({ connectionString: inject('databaseServerUrl') })
     await client.connect()

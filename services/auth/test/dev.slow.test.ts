@@ -8,7 +8,7 @@ import { PATIENCE_MS } from '@services/common/testing/patience'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { expect, onTestFinished, test, vi } from 'vitest'
 
-/** As from a terminal: no setting that a developer's shell or this run may hold, unless it is given here. */
+/** Environment of a terminal, without settings of the developer's shell or of this run. */
 async function startDev(dataDir: string, settings: Record<string, string> = {}) {
   const [port, smtp, web] = await Promise.all([findFreePort(), findFreePort(), findFreePort()])
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env

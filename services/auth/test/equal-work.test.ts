@@ -1,12 +1,12 @@
-// What a stranger asks of an address costs the same whether or not somebody has an account there: the same statements, a message
-// and its rendering. How long it takes is measured by bench/parity.ts and bench/telling.ts.
+// A stranger's request for an address costs the same whether or not it has an account: the same statements, a message
+// and its rendering. bench/parity.ts and bench/telling.ts measure its time.
 import pg from 'pg'
 import { expect, vi } from 'vitest'
 import { createMailer } from '../src/adapters/mail/smtp.ts'
 import { TABLES } from '../src/db/tables.ts'
 import { type TestService, test } from './service.ts'
 
-/** What is asked of the database until all jobs are done, but for the queue, the limits and the checks of connections. */
+/** Statements until all jobs are done, without those of the queue, the limits and the checks of connections. */
 async function statementsOf(service: TestService, ask: () => Promise<unknown>): Promise<string[]> {
   const query = vi.spyOn(pg.Client.prototype, 'query')
   try {
@@ -79,7 +79,7 @@ test.for<[string, object]>([
   await service.mailbox.waitFor(emailOf('pending'))
   await service.settled()
   const asker = await service.with({})
-  // The request itself is looked at, not its worker's half.
+  // Only the request counts, not its worker's half.
   const send = vi.spyOn(asker.deps.queue, 'send').mockResolvedValue()
   try {
     const written = (who: string) =>

@@ -68,7 +68,7 @@ describe('a mail server that is down', () => {
 })
 
 // The queue holds 80 for each core. Strangers queue too: section 18's list has sign-ins of unknown users that are faster, for lack of a hash.
-test('more sign-ins than the queue holds are told to come back; the rest get right answers', async () => {
+test('sign-ins beyond the capacity of the queue get Retry-After; the rest get correct answers', async () => {
   const service = await startTestService()
   await service.signedIn('burst@example.com')
   const signIn = (email: string) => service.post('/token?grant_type=password', { email, password })
@@ -125,7 +125,8 @@ describe('a database that hangs', () => {
     } finally {
       const others = `select query from pg_stat_activity where datname = current_database() and state = 'active'
         and application_name = 'auth' and pid <> pg_backend_pid()`
-      // By `holder` as long as it holds: whoever waits for it may have all other connections.
+      // Runs on `holder` while it holds the lock: its waiters may take all other connections. A transaction would keep
+      // seeing its first snapshot.
       const none = (by: { query: (text: string) => Promise<{ rows: unknown[] }> }, which = '') => {
         const left = async () => {
           // A transaction would go on seeing what it saw first.
@@ -135,7 +136,7 @@ describe('a database that hangs', () => {
         return expect.poll(left).toEqual([])
       }
       try {
-        // What was answered has been ended by then; only counters wait for their table, and gaps that are given back.
+        // Answered requests have finished by then; only counters wait for their table, and gaps to be given back.
         await none(holder, ` and query not like 'delete from "send_gaps"%' and query not like '%rate_limits%'`)
       } finally {
         await holder.query('rollback')
@@ -145,7 +146,7 @@ describe('a database that hangs', () => {
     }
   }
 
-  /** By the table whose lock they come to. */
+  /** Requests by the table whose lock they wait for. */
   const REQUESTS: Record<string, Record<string, (headers?: Record<string, string>) => Promise<Answer>>> = {
     users: {
       'GET /user': (headers) => service.get('/user', { ...headers, ...me.auth }),
@@ -167,7 +168,7 @@ describe('a database that hangs', () => {
     },
   }
 
-  /** What is logged of these requests; lines are written together, a tenth of a second late. */
+  /** Log lines of these requests; lines are written together, a tenth of a second late. */
   async function logOf(answers: Answer[]) {
     const ids = answers.map(({ headers }) => String(headers['x-request-id']))
     const lines = (await readFile(logFile, 'utf8')).split('\n').filter((line) => ids.some((id) => line.includes(id)))

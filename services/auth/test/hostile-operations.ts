@@ -33,7 +33,9 @@ export const endpointsOf = ({ paths }: ApiDocument): Endpoint[] =>
 
 export const CALLERS = ['nobody', 'garbage', 'user', 'admin', 'expired'] as const
 
-/** A request in terms that are the same in every run: `$email` and the like stand for what the person of the run has. */
+/**
+ * A request in terms that stay the same in every run: `$email` and the like stand for properties of the run's person.
+ */
 export interface HostileRequest {
   caller: (typeof CALLERS)[number]
   params: Record<string, string>
@@ -112,7 +114,7 @@ export function requestTo({ parameters = [], requestBody, security }: Endpoint):
   })
 }
 
-/** The parameters that are documented, each perhaps, some twice, and one that nobody asked for. */
+/** Documented parameters, each optional, some twice, and an undocumented one. */
 const queryOf = (names: string[]): fc.Arbitrary<[string, string][]> => {
   const pairs = [...names, 'unknown'].map((name) => fc.tuple(fc.constant(name), textFor(name)))
   return fc.array(fc.oneof(...pairs), { maxLength: names.length + 1 })
@@ -120,7 +122,7 @@ const queryOf = (names: string[]): fc.Arbitrary<[string, string][]> => {
 
 const header = (name: string, value: fc.Arbitrary<string>) => fc.tuple(fc.constant(name), value)
 const headerText = fc.string({ unit: fc.integer({ min: 0x20, max: 0x7e }).map((code) => String.fromCharCode(code)) })
-/** Two at most: more would refuse too many requests before their bodies are looked at. */
+/** Size: two at most, because more would refuse too many requests before their bodies are checked. */
 const headers = fc
   .array(
     fc.oneof(
@@ -162,7 +164,7 @@ function bodyOf(schema: JsonSchema | undefined): fc.Arbitrary<string | undefined
   )
 }
 
-/** Members that exclude each other are refused before anything else is looked at. */
+/** Members that exclude each other are refused before any other check. */
 function withoutContradictions(body: Record<string, unknown>): Record<string, unknown> {
   const left = { ...body }
   if ('email' in left) delete left.phone

@@ -71,7 +71,7 @@ test.each(FAMILIES)(
 
 test('each endpoint also did what it was asked, so that more than its first check was seen', () => {
   const missed = endpoints.map(nameOf).filter((name) => !reached.has(name))
-  // A message is given up after ten minutes of tries, so that there is none to be sent again.
+  // A message is given up after ten minutes of attempts, so there is none to send again.
   expect(missed).toEqual(['POST /admin/messages/{message_id}/retry'])
 })
 
@@ -81,7 +81,7 @@ interface Answer {
   isJson: boolean
 }
 
-/** Throws for what the document does not promise. */
+/** Throws for answers that the document does not promise. */
 function checkOf({ responses }: Endpoint): (answer: Answer) => void {
   const validators = new Map(
     Object.entries(responses).map(([status, { content }]) => {
@@ -125,7 +125,7 @@ async function send(endpoint: Endpoint, request: HostileRequest): Promise<Answer
   return { status: response.statusCode, body: response.payload, isJson }
 }
 
-/** What the names in a request stand for. */
+/** Values of the names in a request. */
 type Person = Record<
   | '$user'
   | '$session'
@@ -149,7 +149,7 @@ const NAMES = /\$(user|session|identity|message|email|new|refresh|link|code|fres
 let person: Person | undefined
 let people = 0
 
-/** Somebody with a live session: requests end sessions, ban and delete, and the next one finds somebody new. */
+/** A person with a live session: requests end sessions, ban and delete, and the next one finds a new person. */
 async function currentPerson(request: HostileRequest): Promise<Person> {
   if (!person || !(await isWell(person))) person = await newPerson()
   people++

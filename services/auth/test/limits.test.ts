@@ -43,7 +43,7 @@ test('X-Forwarded-For never counts; Sb-Forwarded-For does where it is trusted, b
     verify({ 'sb-forwarded-for': forwarded, 'x-real-address': address })
   expect((await both('192.0.2.1', '192.0.2.7')).status).toBe(429)
   expect((await both('192.0.2.2', '192.0.2.7')).status).toBe(403)
-  // What is no address gives none, and the header counts; without it all such requests are one client.
+  // A value that is no address gives none, and the header counts; without it all such requests are one client.
   for (const status of [403, 403, 429]) expect((await both('nonsense', '192.0.2.8')).status).toBe(status)
   const nonsense = []
   for (let i = 0; i < 3; i++) nonsense.push((await verify({ 'sb-forwarded-for': `nonsense ${i}` })).status)
@@ -89,7 +89,7 @@ test('asking many times at once for one message uses up one message of the budge
   await service.close()
 })
 
-test('a message that was not sent keeps nobody waiting for the next', async () => {
+test('a message that was not sent does not delay the next', async () => {
   const service = await startTestService({ AUTH_RATE_LIMIT_EMAIL_SENT: '2' })
   const { auth } = await service.signedUp('kept@example.com')
   expect((await service.post('/recover', { email: 'spends@example.com' })).status).toBe(200)
@@ -192,7 +192,7 @@ test('wrong passwords from one IPv6 customer count together', async () => {
   await service.close()
 })
 
-test('of requests at once when a window ends, those refused are told the whole new one', async () => {
+test('of concurrent requests at the end of a window, refused ones get the whole new window as Retry-After', async () => {
   const service = await startTestService({
     ...HEADER,
     AUTH_RATE_LIMIT_ANONYMOUS_USERS: '1',

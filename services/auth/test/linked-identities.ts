@@ -6,7 +6,7 @@ export type Person = ProviderAccount & { email: string }
 
 let people = 0
 
-/** Returns an account at a provider that nobody had before, with a verified address. */
+/** Returns a new account at a provider, with a verified address. */
 export function newPerson(more: Partial<ProviderAccount> = {}): Person {
   const sub = `linked-${people++}`
   return { sub, email: `${sub}@example.com`, email_verified: true, ...more }

@@ -20,7 +20,7 @@ export interface OpenIdProvider {
   issuer: string
   /** Settings of the service for a provider of this name, e.g. `GOOGLE` or `OIDC_CORP`. */
   settings(name: string): Record<string, string>
-  /** Whoever signs in next; `denied` refuses its consent. A `password` is asked for by a page. */
+  /** The person who signs in next; `denied` refuses its consent. A `password` is asked for by a page. */
   next(account: ProviderAccount | 'denied', password?: string): void
   /** A token for the client, as an application gets it that knows the provider itself. */
   idToken(claims: JWTPayload & { sub: string }, options?: TokenOptions): Promise<string>
@@ -144,7 +144,7 @@ export async function startOpenIdProvider(routes: Routes = {}, callback = CALLBA
   }
 }
 
-/** A browser's whole way: from our address to the provider, through its pages and back to us; what we answer then. */
+/** Walks a browser from our address to the provider, through its pages and back; returns our answer. */
 export async function signInAt(
   service: Pick<TestService, 'get' | 'submit'>,
   provider: OpenIdProvider,
@@ -166,7 +166,7 @@ export async function visitFrom(
   return provider.visit(String(begun.headers.location))
 }
 
-/** What the button of the page before an account is linked posts. */
+/** Body that the button of the linking page posts. */
 export const fieldsOf = ({ text }: Pick<Answer, 'text'>): Record<string, string> =>
   Object.fromEntries([...text.matchAll(/name="(\w+)" value="([^"]+)"/g)].map(([, name, value]) => [name, value]))
 

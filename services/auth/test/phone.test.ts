@@ -1,5 +1,5 @@
 // Everything a phone number can do: sign-up, sign-in by code and by password, change of number, reauthentication. The
-// gateway is a far side on loopback that answers as Twilio does.
+// gateway is an upstream on loopback that answers as Twilio does.
 import { test as base, describe, expect } from 'vitest'
 import { startTestService, type TestService } from './service.ts'
 import { type SmsUpstream, startSmsGateways } from './upstreams/sms-gateways.ts'
@@ -154,7 +154,7 @@ describe('sign-in by code', () => {
     expect(verified).toMatchObject({ status: 200, body: { user: { phone: fresh } } })
   })
 
-  test('dies after five wrong tries', async ({ phone }) => {
+  test('expires after five failed attempts', async ({ phone }) => {
     const number = freshPhone()
     await phone.service.post('/otp', { phone: number })
     const token = await codeFor(phone, number)
@@ -225,8 +225,8 @@ test('a change of number is sent to the new one and takes effect with its code',
   })
 })
 
-// Of section 18's list: two users with one pending number.
-test('a number that two users want goes to who proves it, by the code sent to them', async ({ phone }) => {
+// Section 18: two users with one pending number.
+test('a number requested by two users goes to the one who proves it, by the code sent to them', async ({ phone }) => {
   const wanted = freshPhone()
   const first = await signedIn(phone, freshPhone())
   const second = await signedIn(phone, freshPhone())
@@ -257,7 +257,7 @@ test('resend sends a pending code again, by the type that is pending', async ({ 
   expect((await verify(second)).status).toBe(200)
 })
 
-test('who has only a number gets the nonce there', async () => {
+test('a user with only a number gets the nonce there', async () => {
   const phone = await open({ AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: 'true' })
   const number = freshPhone()
   const { auth } = await signedIn(phone, number)

@@ -30,7 +30,7 @@ test('SIGTERM lets requests in flight finish or answers them a clear 503, and ex
   const requests = Array.from({ length: 10 }, (_, index) => signUp(base, `flight-${index}@example.com`))
   await expect.poll(() => countLockWaits(database)).toBe(10)
   child.kill('SIGTERM')
-  // Else it is closed when patience ends, and the requests are cut off with it.
+  // Otherwise it is closed when patience ends, and the requests are cut off with it.
   await isClosed
   await database.query('rollback')
   await database.end()

@@ -7,9 +7,9 @@ export interface ProviderSignIns {
   service: TestService
   /** One whole sign-in by a browser: `query` goes to GET /authorize, `brings` is what it brings back beside what it should. */
   signIn(name: string, account: FarAccount, more?: { query?: string; brings?: Record<string, string> }): Promise<SignIn>
-  /** The same as far as the provider's page; what it gives goes on from there. */
+  /** The same up to the provider's page; the returned functions continue from there. */
   begin(name: string, account: FarAccount, query?: string): Promise<BegunSignIn>
-  /** Nobody had this id and this address before. */
+  /** Returns a person with a new id and address. */
   newAccount(name: string): Required<FarAccount>
   close(): Promise<void>
 }
@@ -24,7 +24,7 @@ export interface SignIn {
   answer: Pick<Answer, 'status' | 'headers'>
 }
 
-/** A service with all eighteen providers on, each at a far side that answers as it documents. */
+/** A service with all eighteen providers enabled, each at an upstream that answers as documented. */
 export async function startProviderSignIns(settings: Record<string, string> = {}): Promise<ProviderSignIns> {
   const far = await startSignInProviders(PROVIDER_EXAMPLES)
   const service = await startTestService({ ...far.settings(...Object.keys(PROVIDER_EXAMPLES)), ...settings })
@@ -60,14 +60,14 @@ export async function startProviderSignIns(settings: Record<string, string> = {}
   }
 }
 
-/** The user who has signed in, as GET /user tells. */
+/** The signed-in user, from GET /user. */
 export async function signedInUser({ get }: TestService, { answer }: SignIn) {
   const { access_token } = fragmentOf(answer as Answer)
   const { body } = await get('/user', { authorization: `Bearer ${access_token}` })
   return body
 }
 
-/** What the application is told: the redirect's status, where it goes, and what its query says. */
+/** Answer to the application: the redirect's status, target and query. */
 export function refusalOf({ answer }: SignIn) {
   const location = new URL(String(answer.headers.location))
   const told = Object.fromEntries(location.searchParams)

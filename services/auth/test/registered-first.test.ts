@@ -1,4 +1,5 @@
-// Addresses and numbers that a stranger registers before their owners come: whoever proves them has them, and nothing of the stranger's.
+// Addresses and numbers that a stranger registers before their owners: the user who proves them gets them, and nothing
+// of the stranger's.
 import { describe, expect } from 'vitest'
 import { deleteExpired } from '../src/housekeeping.ts'
 import { codeIn, linkPath, startTestService, type TestService, test, tokenIn } from './service.ts'
@@ -37,7 +38,7 @@ describe('a stranger who registers an address first', () => {
     await service.post('/signup', { email, password: OWNERS })
     const second = await service.mailbox.waitFor(email, { after: first })
     expect((await service.get(linkPath(second.text))).headers.location).toContain('access_token')
-    // Nothing tells whose password is whose: neither is set, the session of the link may set one.
+    // Nothing shows whose password it is: neither is set, the session of the link may set one.
     expect((await signIn(service, email, STRANGERS)).status).toBe(400)
     expect((await signIn(service, email, OWNERS)).status).toBe(400)
   })
@@ -74,7 +75,7 @@ describe('a stranger who registers an address first', () => {
     },
   )
 
-  test('who signs up twice with one password has it after confirming', async ({ service }) => {
+  test('a user who signs up twice with one password has it after confirming', async ({ service }) => {
     const email = 'patient@example.com'
     await service.post('/signup', { email, password: OWNERS })
     const first = await service.mailbox.waitFor(email)
@@ -99,7 +100,7 @@ describe('a stranger who registers an address first', () => {
 })
 
 describe('an invitation', () => {
-  test('stays one when somebody asks for a sign-in link to its address', async ({ service }) => {
+  test('stays one when a sign-in link to its address is requested', async ({ service }) => {
     const email = 'invitee@example.com'
     await service.post('/invite', { email }, service.admin)
     const invitation = await service.mailbox.waitFor(email)
@@ -129,14 +130,14 @@ describe('an invitation', () => {
   })
 })
 
-describe('an address that somebody else registered and never confirmed', () => {
+describe('an address that another person registered and never confirmed', () => {
   const change = async (service: TestService, auth: { authorization: string }, email: string) => {
     expect((await service.put('/user', { email }, auth)).status).toBe(200)
     const { text } = await service.mailbox.waitFor(email, { subject: 'new' })
     await service.post('/verify', { type: 'email_change', token_hash: tokenIn(text) })
   }
 
-  test('is taken by who proves it, and the one who never did loses it with the account', async () => {
+  test('is taken by the user who proves it, and the one who never did loses it with the account', async () => {
     const service = await startTestService({ AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })
     const { auth, userId } = await service.signedIn('before@example.com')
     const email = 'squatted@example.com'
@@ -170,7 +171,7 @@ describe('an address that somebody else registered and never confirmed', () => {
     await service.close()
   })
 
-  test('stays theirs if they confirm it first; what is confirmed, invited or made by an admin is never taken', async () => {
+  test('stays theirs if they confirm it first; confirmed, invited and admin-made accounts are never taken', async () => {
     const service = await startTestService({ AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })
     const { auth } = await service.signedIn('late-one@example.com')
     await service.post('/signup', { email: 'faster@example.com', password: OWNERS })
@@ -182,7 +183,7 @@ describe('an address that somebody else registered and never confirmed', () => {
     expect(answer).toMatchObject({ status: 422, body: { error_code: 'email_exists' } })
     await service.post('/invite', { email: 'guest@example.com' }, service.admin)
     await service.post('/admin/users', { email: 'made@example.com' }, service.admin)
-    // Whoever asks for a mail to the address makes no sign-up of it.
+    // A request for a mail to the address makes no sign-up of it.
     await service.post('/resend', { type: 'signup', email: 'made@example.com' })
     await service.mailbox.waitFor('made@example.com')
     for (const email of ['faster@example.com', 'guest@example.com', 'made@example.com']) {
@@ -257,7 +258,7 @@ test('a stranger who signs up a number does not kill the code its owner waits fo
   await gateways.close()
 })
 
-describe('what somebody else put on an address does not survive its proof', () => {
+describe('data that another person put on an address does not survive its proof', () => {
   const EVIL = { tenant: 'evil-corp', role: 'owner', locale: 'de' }
   const userOf = async (service: TestService, email: string) =>
     (await service.get(`/admin/users?filter=${email}`, service.admin)).body.users[0]
@@ -316,7 +317,7 @@ describe('what somebody else put on an address does not survive its proof', () =
     expect((await signIn(service, email, OWNERS)).status).toBe(200)
   })
 
-  test('nor when it is repeated every gap, by whoever', async ({ service }) => {
+  test('nor when any person repeats it every gap', async ({ service }) => {
     const email = 'kept-open@example.com'
     const stranger = () => service.post('/signup', { email, password: STRANGERS, data: EVIL })
     await stranger()
@@ -465,7 +466,7 @@ describe("an owner's own password", () => {
     },
   )
 
-  test('survives a link that somebody asked for before, once that can no longer be followed', async ({ service }) => {
+  test('survives an earlier link, once that can no longer be followed', async ({ service }) => {
     const email = 'link-not-followed@example.com'
     await service.post('/otp', { email })
     const first = await service.mailbox.waitFor(email)
@@ -476,7 +477,7 @@ describe("an owner's own password", () => {
     expect((await signIn(service, email, OWNERS)).body.user).toMatchObject({ user_metadata: { name: 'Victoria' } })
   })
 
-  test('is dropped beside such a link, which mail and answer tell', async ({ service }) => {
+  test('is dropped beside such a link, as mail and answer say', async ({ service }) => {
     const email = 'link-still-good@example.com'
     await service.post('/otp', { email })
     const first = await service.mailbox.waitFor(email)

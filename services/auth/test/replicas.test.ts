@@ -119,7 +119,7 @@ describe('with settings apart', () => {
     expect((await userOf('trusting@example.com'))?.email_confirmed_at).not.toBeNull()
   })
 
-  test('an instance with closed sign-ups makes no account, whoever answers', async () => {
+  test('an instance with closed sign-ups makes no account, whichever replica answers', async () => {
     const closed = await startAsked({ AUTH_DISABLE_SIGNUP: 'true' })
     expect((await closed.post('/otp', { email: 'closed@example.com' })).status).toBe(200)
     await answering.settled()
@@ -127,7 +127,7 @@ describe('with settings apart', () => {
     expect(answering.mailbox.messages({ to: 'closed@example.com' })).toEqual([])
   })
 
-  test('what was sealed under another secret waits for a worker that can open it', async () => {
+  test('a message sealed under another secret waits for a worker that can open it', async () => {
     const email = { signup: 'sealed-signup@example.com', otp: 'sealed-otp@example.com' }
     const unable = await startTestService()
     const secret = { AUTH_JWT_SECRET: 'another-secret-of-the-tests-with-32-bytes' }

@@ -1,4 +1,4 @@
-// What a user with second factors has at hand: an authenticator app, and the calls that prove one.
+// Second factors of a user: an authenticator app, and the calls that prove one.
 import { createHmac } from 'node:crypto'
 import { type Answer, type SignedIn, type TestService, toSignedIn } from './service.ts'
 
@@ -29,7 +29,7 @@ export async function challenge(service: TestService, { auth }: Pick<SignedIn, '
   return (await service.post(`/factors/${id}/challenge`, {}, auth)).body.id
 }
 
-/** With the code of the app; each code works once, so the clock goes on to the next. */
+/** Verifies by the app's code; each code works once, so the clock advances to the next. */
 export async function verifyTotp(service: TestService, user: Pick<SignedIn, 'auth'>, totp: Totp): Promise<Answer> {
   service.clock.advance({ seconds: 30 })
   const challenge_id = await challenge(service, user, totp.id)
@@ -55,7 +55,7 @@ export async function withTotp(service: TestService): Promise<SecondUser> {
   return { ...toSignedIn(body), email, totp, recoveryCodes: body.recovery_codes }
 }
 
-/** Somebody who knows the password: a new session of aal1. */
+/** A person who knows the password: a new session of aal1. */
 export async function signInAgain(service: TestService, email: string): Promise<SignedIn> {
   return toSignedIn((await service.post('/token?grant_type=password', { email, password: 'correct horse' })).body)
 }

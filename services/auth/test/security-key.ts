@@ -19,7 +19,7 @@ interface Spoiled {
   attestation?: 'self' | 'certificate'
 }
 
-/** CBOR of small things (RFC 8949): what a key's answer is made of. */
+/** CBOR of small values (RFC 8949), of which a key's answer consists. */
 function head(major: number, value: number): Buffer {
   if (value < 24) return Buffer.from([(major << 5) | value])
   if (value < 256) return Buffer.from([(major << 5) | 24, value])
@@ -104,7 +104,7 @@ export function createSecurityKey(idBytes = 32) {
   }
 }
 
-/** Flags of WebAuthn 6.1: somebody touched it; and there is a new key in the data. */
+/** Flags of WebAuthn 6.1: the user was present; and there is a new key in the data. */
 const PRESENT = 0x01
 const PRESENT_WITH_KEY = 0x41
 

@@ -33,14 +33,14 @@ export interface TestService {
   settled(): Promise<void>
   /** A new user, made by an admin, with the session of a first sign-in: a fifth of the work of `signedUp`. */
   signedIn(email?: string, password?: string): Promise<SignedIn>
-  /** The same by sign-up, mail and link, for what is about one of these. Two sessions: the link's, and the one returned. */
+  /** The same by sign-up, mail and link, for tests of one of these. Two sessions: the link's, and the returned one. */
   signedUp(email?: string, password?: string): Promise<SignedIn>
   /**
    * The same service with these settings beside its own: a fifth of the work of another one. Users, limits and mailbox are
    * shared, and so is the worker, which knows nothing of the new settings.
    */
   with(settings: Record<string, string>): Promise<TestService>
-  /** From now on nothing is delivered here. */
+  /** Stops delivery here. */
   stopWorker(): Promise<void>
   close(): Promise<void>
 }
@@ -139,7 +139,7 @@ export async function startTestService(
 /** Holds each answer to the document that the service serves; they differ in nothing that matters here. */
 let holdAnswer: HoldAnswer | undefined
 
-/** What a test calls of an app. */
+/** Members of an app that tests call. */
 function doorOf(
   app: FastifyInstance,
   parts: Pick<TestService, 'mailbox' | 'admin'> & { cookies: Map<string, string> },
@@ -238,11 +238,11 @@ export function linkPath(text: string): string {
 export const tokenIn = (text: string): string =>
   new URLSearchParams(linkPath(text).split('?')[1]).get('token') as string
 
-/** What a redirect says in its fragment. */
+/** Parameters in the fragment of a redirect. */
 export const fragmentOf = (answer: Answer) =>
   Object.fromEntries(new URLSearchParams(String(answer.headers.location).split('#')[1]))
 
-/** What a redirect says in its query. */
+/** Parameters in the query of a redirect. */
 export const queryOf = (answer: Answer) => Object.fromEntries(new URL(String(answer.headers.location)).searchParams)
 
 export const codeIn = (text: string): string => /code: (\d+)/.exec(text)?.[1] as string

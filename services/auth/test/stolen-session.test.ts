@@ -1,4 +1,4 @@
-// What somebody with a session of another one gets out of it: nothing that outlasts the session, and nothing unseen.
+// A stolen session yields nothing that outlasts it, and nothing unseen.
 import { decodeJwt } from 'jose'
 import { beforeAll, describe, expect } from 'vitest'
 import { codeIn, fragmentOf, linkPath, startTestService, type TestService, test } from './service.ts'
@@ -7,7 +7,7 @@ import { startSmsGateways } from './upstreams/sms-gateways.ts'
 const STRANGERS = 'the stranger knows'
 const OWNERS = 'only the owner knows'
 
-test('the immediate change of a number is told to its owner', async () => {
+test('the immediate change of a number is reported to its owner', async () => {
   const service = await startTestService({
     AUTH_SMS_AUTOCONFIRM: 'true',
     AUTH_MAILER_NOTIFICATIONS_PHONE_CHANGED_ENABLED: 'true',
@@ -140,7 +140,7 @@ describe('a change of address that a thief began', () => {
     expect(await sent(userId, type)).toBe(type === 'phone_change' ? 1 : 2)
   })
 
-  test('is still wished for after signing out here only', async () => {
+  test('is still pending after signing out here only', async () => {
     const { service, codeAt } = changing
     const phone = newPhone()
     const { auth } = await service.signedIn()

@@ -1,4 +1,5 @@
-// Ways into somebody else's account, or of keeping them out of it, by mixing flows. Each was found by reading or attacking.
+// Ways into another user's account, or of keeping its owner out, by mixing flows. Each was found by reading or
+// attacking.
 import { createHash, randomBytes } from 'node:crypto'
 import { describe, expect } from 'vitest'
 import { type Answer, codeIn, linkPath, queryOf, startTestService, type TestService, test, tokenIn } from './service.ts'
@@ -140,7 +141,7 @@ test('asking for a nonce while the password changes waits its turn', async ({ se
   }
 })
 
-test('misses are not forgotten by a sign-in to an account of the same name in another audience', async ({
+test('failed attempts are not reset by a sign-in to an account of the same name in another audience', async ({
   service,
 }) => {
   const email = 'guessed@example.com'
@@ -337,7 +338,7 @@ describe('a mailbox that has had its share of mails with codes', () => {
     await service.close()
   })
 
-  test('is not kept from its owner by a stranger who names labels that nobody has', async () => {
+  test('is not kept from its owner by a stranger who names unused labels', async () => {
     const { service } = await capped()
     const email = 'labelled@example.com'
     await service.signedIn(email)

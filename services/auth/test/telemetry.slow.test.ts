@@ -107,7 +107,7 @@ async function useMail(base: string, mailbox: Mailbox, isCounted: (reading: stri
   const link = `${base}${linkPath((await mailbox.waitFor(email)).text)}`
   for (let i = 0; i < 2; i++) await fetch(link, { redirect: 'manual' })
   await send('/verify', { type: 'recovery', email, token: '000000' })
-  // Both have left: what comes next cuts connections.
+  // Both have been exported; the rest of the test cuts connections.
   await isCounted('auth_message_tries_total{channel="mail",result="sent"', 2)
 
   await mailbox.answer(550)
@@ -178,7 +178,7 @@ test('Prometheus scrapes every metric of the README, and no other, at / of its o
       2,
     ],
   ]
-  // Jobs end, and answers are measured, a moment after what they did can be seen.
+  // Jobs end, and answers are measured, a moment after their effects are visible.
   let figures = ''
   const readings = async () => {
     figures = await scrape()

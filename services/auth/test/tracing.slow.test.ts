@@ -59,7 +59,7 @@ test('one trace leads from a request to its SQL and its mail, its SMS or its pro
   const { traceId, spanId } = sms.find('POST') ?? {}
   expect(gateway.requests.map(({ headers }) => headers.traceparent)).toEqual([`00-${traceId}-${spanId}-01`])
 
-  // By way of the address that the provider knows.
+  // The callback goes to the address that the provider knows.
   const asked = await ask('/authorize?provider=github&redirect_to=https://site.example/app')
   const begun = await ask(`/callback${new URL(asked.headers.get('location') ?? '').search}`)
   const query = providers.visit('github', new URL(begun.headers.get('location') ?? ''), { id: '7', email })

@@ -2,7 +2,7 @@ import { typedClient } from '@services/common/testing/typed-client'
 import { expect } from 'vitest'
 import { test } from './service.ts'
 
-/** As an application writes it: what is given and what comes back has the types of the document, without a cast. */
+/** An application's code: arguments and results have the types of the document, without a cast. */
 const PROGRAM = `
 import createClient from 'openapi-fetch'
 import type { components, paths } from './api.js'

@@ -5,9 +5,9 @@ import { text as textOf } from 'node:stream/consumers'
 
 export interface Upstream {
   url: string
-  /** What was asked, in order. */
+  /** Requests in order. */
   requests: { method: string; path: string; headers: IncomingMessage['headers']; body: string }[]
-  /** How the next requests are answered. */
+  /** Sets the answer to the next requests. */
   answer(respond: Respond): void
   close(): Promise<void>
 }

@@ -7,9 +7,7 @@ export const limitVariables = {
   ),
   SECURITY_SB_FORWARDED_FOR_ENABLED: boolean(
     'Take the client address from the first entry of `Sb-Forwarded-For`; safe only if a trusted proxy sets it.',
-    {
-      default: 'false',
-    },
+    { default: 'false' },
   ),
   RATE_LIMIT_EMAIL_SENT: parsed(
     'rate',

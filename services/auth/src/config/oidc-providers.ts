@@ -9,6 +9,7 @@ import {
   providerVariables,
   settingsBehind,
 } from './external-providers.ts'
+import { jsonObject } from './json-object.ts'
 
 export interface OidcProviderSettings extends ExternalProviderSettings {
   issuer: string
@@ -79,13 +80,7 @@ export const oidcProviderGaps = (names: readonly string[], values: Record<string
   names.flatMap((name) => missingSettings(prefixOf(name), ['CLIENT_ID', 'SECRET', 'REDIRECT_URI', 'ISSUER'], values))
 
 function parseClaims(value: string): Record<string, string> {
-  let claims: unknown
-  try {
-    claims = JSON.parse(value)
-  } catch {
-    throw new Error('must be a JSON object')
-  }
-  if (typeof claims !== 'object' || claims === null || Array.isArray(claims)) throw new Error('must be a JSON object')
+  const claims = jsonObject(value, 'must be a JSON object')
   if (Object.values(claims).some((claim) => typeof claim !== 'string')) {
     throw new Error('must map each member to the name of a claim')
   }

@@ -8,9 +8,7 @@ export const sessionVariables = {
   ),
   SESSIONS_TIMEBOX: duration('Sessions end this long after sign-in.', { positive: true }),
   SESSIONS_INACTIVITY_TIMEOUT: duration('Sessions end this long after their last refresh.', { positive: true }),
-  SESSIONS_SINGLE_PER_USER: boolean('Only the newest session of a user is valid.', {
-    default: 'false',
-  }),
+  SESSIONS_SINGLE_PER_USER: boolean('Only the newest session of a user is valid.', { default: 'false' }),
 } satisfies Variables
 
 export const sessionSettings = (values: Values<typeof sessionVariables>) => ({

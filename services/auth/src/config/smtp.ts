@@ -1,5 +1,6 @@
 import { duration, oneOf, parsed, port, text, type Values, type Variables } from '@services/common/config'
 import { parseEmail } from '../adapters/mail/email-address.ts'
+import { jsonObject } from './json-object.ts'
 import type { serverVariables } from './server.ts'
 import type { signupVariables } from './signup.ts'
 
@@ -26,8 +27,8 @@ export const smtpVariables = {
 
 /** Submission port (RFC 6409), for services that need a mail server only now and then. */
 const DEFAULT_PORT = 587
-/** Implicit TLS (RFC 8314); on other ports STARTTLS is used where the server offers it. */
-export const SMTPS_PORT = 465
+/** Implicit TLS (RFC 8314). */
+const SMTPS_PORT = 465
 
 export const smtpSettings = (
   values: Values<typeof smtpVariables & Pick<typeof serverVariables, 'API_EXTERNAL_URL'>>,
@@ -79,22 +80,12 @@ const RESERVED_HEADERS =
 
 /** Parses header names with one text each or several, on one line; other characters than ASCII will be encoded. */
 function parseMailHeaders(value: string): Record<string, string[]> {
-  const refuse = () => {
-    throw new Error(
-      'must be a JSON object of header names with texts or lists of texts, without headers that the service sets',
-    )
-  }
-  let headers: unknown
-  try {
-    headers = JSON.parse(value)
-  } catch {
-    refuse()
-  }
-  if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) refuse()
-  const entries = Object.entries(headers as object).map(([name, texts]) => [name, [texts].flat()] as const)
+  const problem =
+    'must be a JSON object of header names with texts or lists of texts, without headers that the service sets'
+  const entries = Object.entries(jsonObject(value, problem)).map(([name, texts]) => [name, [texts].flat()] as const)
   for (const [name, texts] of entries) {
     const isFit = /^[A-Za-z0-9-]{1,76}$/.test(name) && !RESERVED_HEADERS.test(name)
-    if (!isFit || !texts.every((text) => typeof text === 'string' && !/[\r\n\0]/.test(text))) refuse()
+    if (!isFit || !texts.every((text) => typeof text === 'string' && !/[\r\n\0]/.test(text))) throw new Error(problem)
   }
   return Object.fromEntries(entries) as Record<string, string[]>
 }

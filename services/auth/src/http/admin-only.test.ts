@@ -79,7 +79,7 @@ test('the roles that count are those of the setting', async () => {
   await service.close()
 })
 
-test('every admin path wants an admin, before anything else is looked at', async ({ service }) => {
+test('every admin path requires an admin before any other check', async ({ service }) => {
   const { auth } = await service.signedIn()
   const { body } = await service.get('/openapi.json')
   const paths = Object.entries<object>(body.paths).filter(([path]) => path.startsWith('/admin/'))

@@ -10,7 +10,7 @@ afterEach(() => {
 
 const words = { language: 'en', heading: 'Heading', text: 'Text', button: 'Go on', action: '?' }
 
-/** A page in a browser: what happens to its window, and its button. */
+/** Stand-in for a browser page: the events of its window, and its button. */
 function open() {
   const script = /<script>(.*)<\/script>/s.exec(buttonPage(words))?.[1] as string
   const button = { disabled: false }

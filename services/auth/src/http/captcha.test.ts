@@ -83,7 +83,7 @@ describe('a provider that', () => {
     })
     expect(answer).toMatchObject({ status: 503, body: { error_code: 'service_unavailable' } })
     expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0)
-    // Asked once, and nobody else: the request carries the secret.
+    // Asked once, without following the redirect: the request carries the secret.
     expect(provider.requests).toHaveLength(1)
   })
 })
@@ -112,7 +112,7 @@ test('a grant named twice does not get past the captcha', async () => {
   expect(await service.post('/token?grant_type=refresh_token&grant_type=password', person)).toMatchObject(FAILED)
 })
 
-test('an admin is not asked; anybody else with a token is', async () => {
+test('an admin is not asked; any other token is', async () => {
   const token = (role: string, secret = SECRET) =>
     new SignJWT({ role }).setProtectedHeader({ alg: 'HS256' }).sign(new TextEncoder().encode(secret))
   const signIn = async (bearer: string) =>
@@ -123,7 +123,7 @@ test('an admin is not asked; anybody else with a token is', async () => {
   }
 })
 
-test('who was an admin when the token was made, and is none any more, is asked', async () => {
+test('a user who has lost the admin role since the token was issued is asked', async () => {
   for (const end of [{ role: 'authenticated' }, { ban_duration: '1h' }]) {
     const email = `${Object.keys(end)[0]}@example.com`
     const user = { email, password: person.password, email_confirm: true, role: 'service_role' }
@@ -182,7 +182,7 @@ test('each provider is asked at its own address unless another is set', async ()
   }
 })
 
-test('while captchas are off nobody is asked', async () => {
+test('while captchas are disabled no request is asked', async () => {
   const open = await startTestService({ AUTH_SECURITY_CAPTCHA_URL: provider.url })
   expect((await open.post('/signup', person)).status).toBe(200)
   expect(provider.requests).toEqual([])

@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-/** With the target as written, which may be a whole address. */
+/** Sends the request target as written, which may be a whole URL. */
 async function ask(path: string, headers: Record<string, string> = {}): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   httpRequest({ host: '127.0.0.1', port, path, headers }, async (response) => {

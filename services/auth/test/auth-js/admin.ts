@@ -1,4 +1,4 @@
-// What the admin part of the library does to users, seen from the client of such a user.
+// The admin part of the library, seen from the client of an affected user.
 import { describe, expect } from 'vitest'
 import { adminOf, clientOf, password, signIn, test } from './client.ts'
 
@@ -64,7 +64,7 @@ test('signOut ends the sessions of the token, in each scope', async ({ open }) =
   }
 })
 
-test('inviteUserByEmail sends a mail to somebody who is confirmed by it', async ({ open }) => {
+test('inviteUserByEmail sends a mail that confirms its recipient', async ({ open }) => {
   const admin = adminOf(open)
   const email = 'guest@example.com'
   const invited = await admin.inviteUserByEmail(email, { data: { team: 1 }, redirectTo: 'https://site.example/join' })

@@ -144,7 +144,7 @@ test('admin.mfa lists and deletes factors', async ({ open }) => {
   expect((await client.mfa.getAuthenticatorAssuranceLevel()).data).toMatchObject({ currentLevel: 'aal1' })
 })
 
-/** What the library needs of a browser, with a new key in it, until the end of the test. */
+/** Browser API of the library, with a new key in it, until the end of the test. */
 function browserWithKey(origin: string): void {
   const key = createSecurityKey()
   class Credential {}

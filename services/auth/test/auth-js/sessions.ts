@@ -1,4 +1,4 @@
-// What an application does with a session: reads it, checks it, keeps it alive, hands it on and ends it.
+// An application's use of a session: it reads, checks, refreshes, hands over and ends it.
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { describe, expect } from 'vitest'
 import { clientOf, follow, newest, password, signIn, smsCode, test } from './client.ts'
@@ -129,7 +129,7 @@ test('signOut in each scope', async ({ open }) => {
   expect((await two.refreshSession()).error).not.toBeNull()
 })
 
-test('onAuthStateChange tells of everything that happens to the session', async ({ open }) => {
+test('onAuthStateChange reports every change of the session', async ({ open }) => {
   const { client } = clientOf(open)
   const email = 'events@example.com'
   const events: string[] = []
@@ -150,7 +150,7 @@ test('onAuthStateChange tells of everything that happens to the session', async 
   expect(events).toEqual(told)
 })
 
-test('a recovery by link in the PKCE flow is told as one', async ({ open }) => {
+test('a recovery by link in the PKCE flow is reported as one', async ({ open }) => {
   const { client } = clientOf(open, 'pkce')
   const email = 'events-pkce@example.com'
   await signIn(open, client, email)

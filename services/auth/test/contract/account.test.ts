@@ -25,7 +25,7 @@ const test = base.extend<object & { strict: TestService }>({
   ],
 })
 
-describe('who calls GET /user', () => {
+describe('a caller of GET /user', () => {
   test('may write the scheme in any case', async ({ service }) => {
     const { accessToken } = await service.signedIn()
     for (const scheme of ['bearer', 'BEARER', 'bEaReR']) {
@@ -33,7 +33,7 @@ describe('who calls GET /user', () => {
     }
   })
 
-  // Of section 18's list: a token without a session.
+  // Section 18: a token without a session.
   test('may have a token without a session, with an empty or the nil one, which reads and changes nothing', async ({
     service,
   }) => {
@@ -106,7 +106,7 @@ describe('PUT /user checks in the order of the contract:', () => {
 })
 
 describe('app_metadata', () => {
-  test('is merged for members of the inherited admin group, and for nobody else', async ({ service }) => {
+  test('is merged for members of the inherited admin group alone', async ({ service }) => {
     const { userId, auth } = await service.signedIn()
     const put = () => service.put('/user', { app_metadata: { plan: 'pro', provider: null } }, auth)
     expect(await put()).toMatchObject({ status: 403, body: { error_code: 'not_admin' } })
@@ -167,7 +167,7 @@ test('a number is not asked for a code where no SMS can be sent', async ({ servi
   })
 })
 
-describe('who asks again too soon uses up nobody else’s mail:', () => {
+describe('a request repeated too soon uses up no other mail:', () => {
   test('a change of address', async () => {
     const service = await startTestService({ AUTH_RATE_LIMIT_EMAIL_SENT: '4' })
     const { auth } = await service.signedIn('impatient@example.com')
@@ -209,7 +209,7 @@ describe('a new password', () => {
     expect(rows).toEqual([])
   })
 
-  test('needs the current one also of who has just changed their address by the PKCE flow', async () => {
+  test('requires the current one also from a user who has just changed their address by the PKCE flow', async () => {
     const service = await startTestService({
       AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true',
       AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false',
@@ -249,7 +249,7 @@ describe('a new password', () => {
 })
 
 describe('GET /reauthenticate', () => {
-  test('is refused to who has no address, or one that is not proven', async () => {
+  test('is refused to a user without a proven address', async () => {
     const service = await startTestService({ ...PHONES, AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' })
     const { body } = await service.post('/signup', {})
     const auth = { authorization: `Bearer ${body.access_token}` }
@@ -268,7 +268,7 @@ describe('GET /reauthenticate', () => {
     expect(mail.text).not.toContain('/verify')
     await service.close()
   })
-  test('says so to who has a number alone, once nothing is left to send an SMS by', async () => {
+  test('says so to a user with a number alone, once no gateway is left', async () => {
     const before = await startTestService({ ...PHONES, AUTH_SMS_AUTOCONFIRM: 'true' })
     const { body } = await before.post('/signup', { phone: '4915111111111', password })
     const after = await startTestService({ AUTH_DATABASE_URL: before.deps.config.database.url })

@@ -1,4 +1,4 @@
-// What each flow writes into the audit log, in order (contract/auth-core.md 14).
+// Audit entries of each flow, in order (contract/auth-core.md 14).
 import { createHash } from 'node:crypto'
 import { expect } from 'vitest'
 import { test as base, startTestService, type TestService } from '../service.ts'
@@ -41,7 +41,7 @@ const test = base.extend<{ own: TestService & { recorded(): Promise<[string, obj
 })
 
 async function entriesOf({ deps: { pool } }: TestService): Promise<Entry[]> {
-  // Written in one transaction they have one time; the system column tells their order.
+  // Entries of one transaction share a time; the system column orders them.
   const { rows } = await pool.query('select payload from audit_log_entries order by created_at, ctid')
   return rows.map(({ payload }) => payload)
 }
@@ -94,7 +94,7 @@ test('links to sign in with, links to recover, and what they are redeemed for', 
   expect(await own.recorded()).toEqual([['user_recovery_requested']])
   await own.post('/verify', { type: 'recovery', token_hash: hashed_token })
   expect(await own.recorded()).toEqual([['login', { provider: 'email' }]])
-  // Of an address never proven it is the sign-up.
+  // The first proof of an address is recorded as the sign-up.
   const unproven = 'b-unproven@example.com'
   await own.post('/admin/users', { email: unproven }, own.admin)
   const link = await generate(own, { type: 'magiclink', email: unproven })

@@ -63,7 +63,7 @@ test('of a long password set by an admin every byte counts', async ({ service })
   expect([(await signIn(longer)).status, (await signIn(long)).status]).toEqual([200, 400])
 })
 
-// Of 18's list: confirmed_at is missing in some answers.
+// Section 18: confirmed_at is missing in some answers.
 test('confirmed_at is in every answer that shows the user', async ({ service }) => {
   const email = 'everywhere@example.com'
   const { auth, refreshToken, userId } = await service.signedIn(email)
@@ -84,7 +84,7 @@ test('confirmed_at is in every answer that shows the user', async ({ service }) 
   )
 })
 
-test('who has only a number confirms a first e-mail address by its own code alone', async ({ service }) => {
+test('a user with only a number confirms a first e-mail address by its own code alone', async ({ service }) => {
   const email = 'first@example.com'
   await service.post('/signup', { phone: PHONE, password })
   const { body } = await service.post('/verify', { type: 'sms', phone: PHONE, token: '111111' })

@@ -53,7 +53,7 @@ describe('checks come in the order of the contract', () => {
   })
 })
 
-// Of section 18's list.
+// Section 18.
 test('create_user false with a malformed address is a malformed address', async ({ service }) => {
   const answer = await service.post('/otp', { email: 'nobody', create_user: false })
   expect(answer).toMatchObject({ status: 400, body: { error_code: 'validation_failed' } })
@@ -78,7 +78,7 @@ describe('a second link for an address never confirmed', () => {
   })
 })
 
-// Of section 18's list: a random password that breaks the rules.
+// Section 18: a random password that breaks the rules.
 test('a sign-up by code needs no password that the rules would accept', async () => {
   const service = await startTestService({ ...PHONES, AUTH_PASSWORD_REQUIRED_CHARACTERS: 'abc:ABC:0123456789:!' })
   expect(await service.post('/otp', { phone: PHONE })).toMatchObject({ status: 200, body: {} })
@@ -104,7 +104,7 @@ test('a banned user gets the mail and is refused with it', async ({ service }) =
   })
 })
 
-describe('what is noted of a message', () => {
+describe('the record of a message', () => {
   test('is when it was asked for, by kind; using it leaves that, and the next one has to wait', async ({ service }) => {
     const email = 'noted@example.com'
     await service.signedIn(email)

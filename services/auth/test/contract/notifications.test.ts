@@ -1,4 +1,4 @@
-// Which change tells whom (contract/auth-platform.md 5.9), and which does not.
+// Recipients of notifications, by change (contract/auth-platform.md 5.9).
 import { describe, expect } from 'vitest'
 import { test as base, codeIn, startTestService, type TestService } from '../service.ts'
 
@@ -54,7 +54,7 @@ async function changeEmail(service: TestService, auth: Record<string, string>, e
   expect(proven).toMatchObject({ status: 200, body: { user: { email } } })
 }
 
-describe('a user is told', () => {
+describe('a user is notified', () => {
   test('of a password they changed', async ({ telling }) => {
     const { auth, userId } = await telling.signedIn('tells-password@example.com')
     await telling.put('/user', { password: 'a new horse' }, auth)
@@ -65,7 +65,7 @@ describe('a user is told', () => {
         ? first
         : await telling.mailbox.waitFor('tells-password@example.com', first ? { after: first } : {})
     expect(mail.subject).toBe('Your password was changed')
-    // Refused changes tell nothing.
+    // Refused changes notify no user.
     await telling.put('/user', { password: 'a new horse' }, auth)
     expect(await told(telling, userId)).toHaveLength(1)
   })
@@ -108,8 +108,8 @@ describe('a user is told', () => {
   })
 })
 
-describe('nobody is told', () => {
-  test('of what an admin changes', async ({ telling }) => {
+describe('no user is notified', () => {
+  test('of changes by an admin', async ({ telling }) => {
     const { userId } = await telling.signedIn()
     const email = 'set-by-admin@example.com'
     const changes = {
@@ -130,7 +130,7 @@ describe('nobody is told', () => {
     expect(await told(telling, userId)).toEqual([])
   })
 
-  test('who has no mail address', async ({ telling }) => {
+  test('without a mail address', async ({ telling }) => {
     const phone = '4915100000003'
     telling.clock.advance({ seconds: 61 })
     await telling.put(`/admin/users/${await holderOf(telling, phone)}`, { phone: '4915199999999' }, telling.admin)

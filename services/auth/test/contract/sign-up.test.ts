@@ -47,7 +47,7 @@ describe('an invited address', () => {
 })
 
 // contract/auth-core.md 18, BUG5.
-describe('a made-up answer tells nothing of the account there is', () => {
+describe('a made-up answer reveals nothing of an existing account', () => {
   test('however much has happened to it', async ({ service }) => {
     const email = 'busy@example.com'
     const { userId, auth } = await service.signedUp(email)
@@ -70,7 +70,7 @@ describe('a made-up answer tells nothing of the account there is', () => {
     for (const told of [userId, 'elsewhere', '49151']) expect(known.text).not.toContain(told)
   })
 
-  test('reached through a linked identity, it does not tell the address of the account', async ({ service }) => {
+  test('reached through a linked identity, it does not reveal the address of the account', async ({ service }) => {
     const { userId } = await service.signedIn('own@example.com')
     await service.deps.db
       .insertInto('identities')
@@ -179,14 +179,15 @@ describe('anonymous sign-ups', () => {
   })
 })
 
-// Of section 18's list: a unique index over all audiences.
+// Section 18: a unique index over all audiences.
 describe('one address in two audiences', () => {
   const OTHER = { 'x-jwt-aud': 'other' }
 
   test('is two accounts, each with its own password, tokens and links', async ({ service }) => {
     const email = 'both@example.com'
     const first = await service.signedUp(email, 'first horse')
-    // The gap belongs to the mailbox: who writes the header cannot make it get more mail.
+    // The gap belongs to the mailbox: naming another audience cannot make it get more mail. So do claims to it: within
+    // an hour of the first one two passwords would leave none to the second account.
     expect((await service.post('/signup', { email, password: 'other horse' }, OTHER)).status).toBe(429)
     // So do claims to it: within an hour of the first one two passwords would leave none to the second account.
     service.clock.advance({ seconds: 3601 })

@@ -78,7 +78,7 @@ describe('a refresh token', () => {
     expect((await refresh(service, token)).status).toBe(200)
   })
 
-  test('lives to the end of its session, told apart from inactivity', async () => {
+  test('lives to the end of its session, distinct from inactivity', async () => {
     const service = await startTestService({ AUTH_SESSIONS_INACTIVITY_TIMEOUT: '1h' })
     const end = async (not_after: Date | null) => service.deps.db.updateTable('sessions').set({ not_after }).execute()
     const later = (seconds: number) => new Date(service.clock.now().getTime() + seconds * 1000)

@@ -199,7 +199,7 @@ describe('an invited user', () => {
     expect(fragmentOf(await follow(service, link))).toMatchObject({ type: 'invite' })
   })
 
-  test('may choose a password as they accept; nobody is told of a changed one', async () => {
+  test('may choose a password as they accept, without a notification of a change', async () => {
     const service = await startTestService({ AUTH_MAILER_NOTIFICATIONS_PASSWORD_CHANGED_ENABLED: 'true' })
     const { email, hashed_token } = await (LINKS.invite as (service: TestService) => Promise<Link>)(service)
     const verified = await service.post('/verify', { type: 'invite', token_hash: hashed_token, password })
@@ -352,7 +352,7 @@ describe('a change of address', () => {
 })
 
 // contract/auth-core.md 18, BUG3.
-test('what is used ends every other link and code of its user, both ways in', async ({ service }) => {
+test('a used link or code ends every other one of its user, for e-mail and phone', async ({ service }) => {
   const email = freshEmail()
   const next = freshEmail()
   await service.post('/admin/users', { email, password, email_confirm: true }, service.admin)

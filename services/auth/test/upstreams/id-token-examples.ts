@@ -1,4 +1,4 @@
-// Providers whose id_token tells the account.
+// Providers whose id_token describes the account.
 import { keysEndpoint, tokenEndpoint } from './provider-answers.ts'
 import { clientOf, type ProviderExample } from './sign-in-providers.ts'
 

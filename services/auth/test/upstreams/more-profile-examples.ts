@@ -1,4 +1,4 @@
-// Providers whose API tells the account, L to Z.
+// Providers whose API describes the account, L to Z.
 import { profileEndpoint, tokenEndpoint } from './provider-answers.ts'
 import { clientOf, type ProviderExample } from './sign-in-providers.ts'
 
@@ -208,7 +208,7 @@ export const MORE_PROFILE_EXAMPLES: Record<string, ProviderExample> = {
           last_name: 'Work',
         },
       })),
-      // Of the organization, by our key: no profile of the account.
+      // Request for the organization by our key: no profile of the account.
       '/organizations/org_01': {
         step: 'description',
         answer: () => ({ id: 'org_01', domains: [{ domain: 'example.com', state: 'verified' }] }),

@@ -1,4 +1,4 @@
-// Providers whose API tells the account, A to K; the others are in more-profile-examples.ts.
+// Providers whose API describes the account, A to K; the others are in more-profile-examples.ts.
 import { createHmac } from 'node:crypto'
 import { profileEndpoint, tokenEndpoint } from './provider-answers.ts'
 import { ACCESS_TOKEN, clientOf, type ProviderExample } from './sign-in-providers.ts'

@@ -2,7 +2,7 @@ import { ACCESS_TOKEN, type FarAccount, type FarEndpoint, type Visit } from './s
 
 type Endpoints = Record<string, FarEndpoint>
 
-/** A token endpoint as RFC 6749 5.1 has it, with what a provider adds. */
+/** Answer of a token endpoint (RFC 6749 5.1), with a provider's additions. */
 export const tokenEndpoint = (
   path: string,
   more: (visit: Visit) => object | Promise<object> = () => ({}),

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 
-/** Who signs in; what is left out the provider does not tell. */
+/** The person who signs in; the provider does not report omitted members. */
 export interface FarAccount {
   id?: string | undefined
   email?: string | undefined
@@ -20,12 +20,12 @@ export interface SeenRequest {
 
 export type Step = 'request' | 'token' | 'profile' | 'keys' | 'description'
 
-/** What a provider knows when it answers. */
+/** State of a provider when it answers. */
 export interface Visit {
   account: FarAccount
   base: string
   request: SeenRequest
-  /** Of the authorize address the browser was sent to. */
+  /** Parameters of the authorize address the browser was sent to. */
   nonce: string | undefined
   /** An id_token with these claims, or what the test has put in its place. */
   idToken(claims: Record<string, unknown>): Promise<string>
@@ -40,14 +40,14 @@ export interface FarEndpoint {
 
 /** A provider as it documents itself, and what a sign-in at it must look like from there. */
 export interface ProviderExample {
-  /** Where the browser is sent, with what beside our id, redirect_uri, response_type and state. */
+  /** Address the browser is sent to, and parameters beside our id, redirect_uri, response_type and state. */
   authorize: { path: string; parameters: Record<string, string>; pkce?: true; nonce?: true }
-  /** How the code is redeemed, with what beside grant_type, code, redirect_uri and our id. */
+  /** Request that redeems the code, and parameters beside grant_type, code, redirect_uri and our id. */
   token: { authentication: 'basic' | 'post' | 'oauth1'; parameters?: Record<string, string> }
-  /** What is asked then, in order, with which headers beside the access token. */
+  /** Requests after that, in order, with headers beside the access token. */
   profiles: { path: string; headers?: Record<string, string> }[]
   endpoints: Record<string, FarEndpoint>
-  /** What the browser brings back, where that is not a code. */
+  /** Parameters of the callback, if not a code. */
   callback?(location: URL, asked: SeenRequest[]): Record<string, string>
   /** identity_data of the account beside its id and address. */
   identity(base: string, account: FarAccount): Record<string, unknown>
@@ -62,20 +62,20 @@ export type Keys = Awaited<ReturnType<typeof generateKeyPair>>
 export interface SignInProviders {
   url: string
   base(name: string): string
-  /** What a provider was asked, in order. */
+  /** Requests to a provider, in order. */
   requests(name: string): SeenRequest[]
   forgetRequests(name: string): void
   /** Variables that enable these providers, here. */
   settings(...names: string[]): Record<string, string>
-  /** The browser arrives and the account signs in: what it comes back with. */
+  /** The browser arrives and the account signs in; returns the parameters of the callback. */
   visit(name: string, location: URL, account: FarAccount): Record<string, string>
-  /** For real browsers: a page with a button `Go on`, which posts what the account comes back with. */
+  /** Page for real browsers with a button `Go on`, which posts the parameters of the callback. */
   showPage(name: string, account: FarAccount): void
-  /** Another answer until told otherwise, at a step or at one address; undefined: as the real one does. */
+  /** Sets another answer at a step or an address, until changed; undefined: the real one's. */
   answer(name: string, at: Step | `/${string}`, how?: Instead): void
   /** Instead of the id_token it would make. */
   forge(make?: (claims: Record<string, unknown>, keys: Keys) => Promise<string> | string): void
-  /** As a provider signs it, for ten minutes. */
+  /** Signs an id_token as a provider does, for ten minutes. */
   idToken(claims: Record<string, unknown>): Promise<string>
   close(): Promise<void>
 }

@@ -24,7 +24,7 @@ export interface SmsUpstream {
   requests: SeenRequest[]
   /** Messages taken over, oldest first; `to` is digits. */
   messages: { gateway: FarGateway; to: string; text: string; channel: 'sms' | 'whatsapp' }[]
-  /** Until told otherwise; undefined: as the real one does for a good request. */
+  /** Sets the next answers; undefined: the real one's to a good request. */
   behave(gateway: FarGateway, behaviour?: Behaviour): void
   /** Variables that point a service here, with credentials that this side knows. */
   settings(...gateways: FarGateway[]): Record<string, string>
@@ -176,7 +176,7 @@ async function read(request: IncomingMessage): Promise<SeenRequest> {
   }
 }
 
-/** What the real one answers a good request; wrong credentials get its own refusal, an unknown path 404. */
+/** The real one's answer to a good request; wrong credentials get its own refusal, an unknown path 404. */
 function takeOver(seen: SeenRequest): Behaviour {
   const { headers, form, path, gateway, method } = seen
   const account = CREDENTIALS.AUTH_SMS_TWILIO_ACCOUNT_SID

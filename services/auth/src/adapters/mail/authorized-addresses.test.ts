@@ -82,7 +82,7 @@ test('a listed address gets its mail', async () => {
 })
 
 describe('PUT /user', () => {
-  test('refuses a new address that is not listed, whoever has it, and keeps the old one', async () => {
+  test('refuses a new address that is not listed, taken or not, and keeps the old one', async () => {
     for (const name of ['listed', 'taken']) await createUser(service, `${name}@example.com`)
     const auth = await signIn(service, 'listed@example.com')
     for (const email of ['taken@example.com', 'free@example.com']) {
@@ -111,7 +111,7 @@ test('a nonce is not mailed to an address that is not listed', async () => {
   expect(await messages(service)).toBe(0)
 })
 
-test('notifications to addresses that are not listed are left out, what they tell of is done', async () => {
+test('a change is made without its notification if the address is not listed', async () => {
   const other = await service.with({ AUTH_MAILER_NOTIFICATIONS_PASSWORD_CHANGED_ENABLED: 'true' })
   for (const [email, sent] of [
     ['unlisted@example.com', 0],
@@ -125,13 +125,13 @@ test('notifications to addresses that are not listed are left out, what they tel
   await other.close()
 })
 
-test('an admin makes links for anybody, because none is sent', async () => {
+test('an admin makes links for any address, because none is sent', async () => {
   const order = { type: 'signup', email: 'unlisted@example.com', password }
   expect((await service.post('/admin/generate_link', order, service.admin)).status).toBe(200)
   expect(await messages(service)).toBe(0)
 })
 
-test('where no mail is needed anybody signs up', async () => {
+test('any address signs up where no mail is needed', async () => {
   const other = await service.with({ AUTH_MAILER_AUTOCONFIRM: 'true' })
   expect((await other.post('/signup', { email: 'unlisted@example.com', password })).status).toBe(200)
   await other.close()

@@ -110,7 +110,7 @@ describe('the built-in mails', () => {
     expect(mail.text).toContain('E-Mail-Adresse bestätigen: https://auth.example/verify?')
   })
 
-  test('have the default language for whoever reads none of ours', async () => {
+  test('fall back to the default language', async () => {
     const service = await start({ AUTH_MAILER_DEFAULT_LOCALE: 'de' })
     expect((await mailOf(service, { language: 'fr' })).subject).toBe('Bestätige deine E-Mail-Adresse')
     expect((await mailOf(service, { language: 'en' })).subject).toBe('Confirm your email address')

@@ -1,24 +1,14 @@
 import { SpanKind } from '@opentelemetry/api'
 import { traced } from '@services/common/tracing'
 import type { Transporter } from 'nodemailer'
-import { SMTPS_PORT } from '../../config/smtp.ts'
+import type { Config } from '../../config.ts'
 import { openPretendedConnection } from './pretended-mail-server.ts'
 import { toFailure } from './smtp-failure.ts'
 
-export interface SmtpSettings {
-  host: string | undefined
-  port: number
-  user: string | undefined
-  password: string | undefined
-  from: string | undefined
-  senderName: string | undefined
-  /** Name in EHLO; undefined: the host name of this machine. */
-  clientName: string | undefined
-  /** `auto`: where the server offers it; `required`: never without; `off`: never. */
-  tls: 'auto' | 'required' | 'off'
-  /** Further headers; `$messageType` in a value becomes the kind of the mail. */
-  headers: Readonly<Record<string, readonly string[]>>
-}
+export type SmtpSettings = Config['smtp']
+
+/** Implicit TLS (RFC 8314); on other ports STARTTLS is used where the server offers it. */
+const SMTPS_PORT = 465
 
 /** Whether mail can be sent; configuration requires a server only while e-mail sign-in is enabled. */
 export const hasMailServer = ({ host, from }: Pick<SmtpSettings, 'host' | 'from'>): boolean =>

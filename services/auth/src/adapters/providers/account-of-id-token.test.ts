@@ -18,7 +18,7 @@ const accountOf = (provider: Provider, claims: JWTPayload) =>
 
 const PEOPLE = { name: 'Ann', full_name: 'Ann', picture: 'https://p.example', avatar_url: 'https://p.example' }
 
-describe('an id_token alone tells the account', () => {
+describe('an id_token alone yields the account', () => {
   test.each<[ExternalProvider, object]>([
     ['facebook', PEOPLE],
     ['google', PEOPLE],
@@ -57,7 +57,7 @@ describe('an id_token alone tells the account', () => {
     expect(read({ ...CLAIMS, xms_edov: false })?.verified).toBe(false)
   })
 
-  test('of keycloak: what the token says of itself is no claim of the account', () => {
+  test('of keycloak: claims about the token itself are no claims of the account', () => {
     const account = accountOf(PROVIDERS.keycloak, { ...CLAIMS, azp: 'us', typ: 'ID', groups: ['staff'] })
     expect(account?.claims.custom_claims).toEqual({ groups: ['staff'] })
   })

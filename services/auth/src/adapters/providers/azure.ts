@@ -16,7 +16,7 @@ const NOT_CUSTOM = [
   ...['sub', 'name', 'preferred_username'],
 ]
 
-/** https://learn.microsoft.com/en-us/entra/identity-platform/v2-oauth2-auth-code-flow; EXTERNAL_AZURE_URL is the tenant's. */
+/** https://learn.microsoft.com/en-us/entra/identity-platform/v2-oauth2-auth-code-flow */
 export const azure: OAuth2Provider = {
   protocol: 'oauth2',
   endpoints: (base = 'https://login.microsoftonline.com/common') => ({

@@ -21,19 +21,19 @@ export type Configure = (name: string, settings: ExternalProviderSettings, provi
 export function createConfigure(iosBundleId: string | undefined, withinMs: number): Configure {
   const verifyIdToken = createIdTokenVerifier(withinMs)
   return (name, settings, provider) => {
-    const { clientIds, secret, redirectUri, url: base } = settings
+    const clientSettings = { ...settings, withinMs }
     if (provider.protocol === 'oauth1') {
-      const client = createOAuth1Client(provider, { clientIds, secret, redirectUri, base, withinMs })
+      const client = createOAuth1Client(provider, clientSettings)
       return { name, settings, client, idTokens: undefined }
     }
-    const endpointsOf = createEndpoints(provider, base, withinMs)
-    const audiences = [...clientIds, ...(name === 'apple' && iosBundleId ? [iosBundleId] : [])]
+    const endpointsOf = createEndpoints(provider, settings.url, withinMs)
+    const audiences = [...settings.clientIds, ...(name === 'apple' && iosBundleId ? [iosBundleId] : [])]
     // Facebook's applications get tokens without a nonce.
     const skipNonceCheck = settings.skipNonceCheck || name === 'facebook'
     return {
       name,
       settings,
-      client: createOAuth2Client(provider, { clientIds, secret, redirectUri, withinMs }, endpointsOf, verifyIdToken),
+      client: createOAuth2Client(provider, clientSettings, endpointsOf, verifyIdToken),
       idTokens: createIdTokenReader(provider, { audiences, skipNonceCheck }, endpointsOf, verifyIdToken),
     }
   }

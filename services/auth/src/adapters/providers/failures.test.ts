@@ -46,7 +46,7 @@ afterAll(() => all.close())
 const STEPS = ['token', 'profile', 'keys'] as const
 /** One of each way to sign in: OpenID Connect with keys, OAuth 2.0, OAuth 1.0a. All providers share these clients. */
 const ALL_FAILURES = ['google', 'github', 'twitter']
-/** What the reading of answers meets, which each provider has of its own. */
+/** Broken profiles, which every provider's mapping has to read. */
 const READ = ['answers an error', 'answers an error as if it were none', 'answers null']
 /** Each provider with each endpoint it is asked at during the callback, and how that one fails. */
 const ASKED = NAMES.flatMap((name) =>
@@ -58,7 +58,7 @@ const ASKED = NAMES.flatMap((name) =>
 const signIn = (name: string) => all.signIn(name, all.newAccount(name))
 
 describe.each(ASKED)('$name, $step', ({ name, step, failures }) => {
-  test.each(failures)('the far side %s: the application is told, and nobody signs in', async (_how, how) => {
+  test.each(failures)('the upstream %s: the application learns of it, and no user signs in', async (_how, how) => {
     // Keys are kept for a while: only a new service asks for them.
     all.service.deps.providers = await createProviders(all.service.deps.config)
     all.far.answer(name, step, how)
@@ -95,7 +95,7 @@ describe.each(NAMES)('%s', (name) => {
   })
 })
 
-/** Of one of them it is usual to be without. */
+/** One of them usually sends none. */
 const WITH_ADDRESS = NAMES.filter((name) => name !== 'snapchat')
 
 test.each(WITH_ADDRESS)('%s: an account without an address is refused', async (name) => {

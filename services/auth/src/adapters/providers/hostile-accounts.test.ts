@@ -1,4 +1,4 @@
-// Accounts at a provider that are made to be somebody else's here, or to keep their owner out.
+// Accounts at a provider made to take over another user's account, or to keep its owner out.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type ProviderSignIns, refusalOf, signedInUser, startProviderSignIns } from '../../../test/provider-sign-in.ts'
 import { json } from '../../../test/upstream.ts'
@@ -25,14 +25,14 @@ function signInWith(...emails: string[]) {
 
 test('an address of letters that only look like those of another one is not that one', async () => {
   const { userId } = await all.service.signedIn('kate@example.com')
-  // In lower case KELVIN SIGN is the letter k.
+  // KELVIN SIGN becomes the letter k in lower case.
   const signIn = await signInWith('\u212Aate@example.com')
   expect(refusalOf(signIn)).toMatchObject({ error_description: 'Error getting user email from external provider' })
   const { body } = await all.service.get(`/admin/users/${userId}`, all.service.admin)
   expect(body.identities).toHaveLength(1)
 })
 
-describe('a stranger who signed up with several addresses of somebody', () => {
+describe('a stranger who signed up with several addresses of one owner', () => {
   const squat = (...emails: string[]) =>
     Promise.all(emails.map((email) => all.service.post('/signup', { email, password })))
 

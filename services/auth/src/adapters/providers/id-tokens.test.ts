@@ -184,7 +184,7 @@ describe('a token endpoint that signs with the secret of the client', () => {
     })
   })
 
-  test('and a token like it that an application brings is refused: whoever has the secret makes them', async () => {
+  test('but from an application it is refused: every holder of the secret can make one', async () => {
     const { id, secret } = clientOf('google')
     const iat = Math.floor(all.service.clock.now().getTime() / 1000)
     const claims = { iss: all.far.base('google'), aud: id, sub: 'forged', iat, exp: iat + 600 }

@@ -1,4 +1,4 @@
-// What is switched on without its credentials: the service starts, and refuses to use it.
+// Features enabled without their credentials: the service starts, and refuses to use them.
 import { describe, expect } from 'vitest'
 import { test } from '../../../test/service.ts'
 

@@ -12,7 +12,7 @@ afterAll(() => all.close())
 
 const twitter = (brings: Record<string, string>) => all.signIn('twitter', all.newAccount('twitter'), { brings })
 
-test('a user who refuses is told so', async () => {
+test('a refusal by the user is reported', async () => {
   expect(refusalOf(await twitter({ denied: 'a-request-token', oauth_verifier: '' }))).toMatchObject({
     status: 302,
     error: 'access_denied',

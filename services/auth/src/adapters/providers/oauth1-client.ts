@@ -5,18 +5,8 @@ import { apiError } from '../../errors.ts'
 import { cleanAccount } from './clean-account.ts'
 import { oauth1Authorization } from './oauth1-signature.ts'
 import type { OAuth1Provider, ProviderJson } from './provider.ts'
-import type { SignInClient } from './sign-in-client.ts'
+import type { ClientSettings, SignInClient } from './sign-in-client.ts'
 import { boundedFetch, fitsAddress, type UpstreamFetch, upstreamFailed } from './upstream.ts'
-
-export interface OAuth1Settings {
-  clientIds: readonly string[]
-  secret: string
-  redirectUri: string
-  /** EXTERNAL_<P>_URL */
-  base: string | undefined
-  /** Bound on all requests of one step together. */
-  withinMs: number
-}
 
 interface Token {
   token: string
@@ -25,9 +15,9 @@ interface Token {
 
 const NO_TOKEN: Token = { token: '', secret: '' }
 
-export function createOAuth1Client(provider: OAuth1Provider, settings: OAuth1Settings): SignInClient {
+export function createOAuth1Client(provider: OAuth1Provider, settings: ClientSettings): SignInClient {
   const [consumerKey = ''] = settings.clientIds
-  const endpoints = provider.endpoints(settings.base)
+  const endpoints = provider.endpoints(settings.url)
 
   /** Sends a signed request and returns its text; throws unless the status is 2xx. */
   async function ask(

@@ -17,21 +17,12 @@ import { cleanAccount } from './clean-account.ts'
 import type { EndpointsOf } from './endpoints.ts'
 import { matchesAccessToken, type VerifyIdToken } from './id-token.ts'
 import type { Endpoints, OAuth2Provider, ProviderJson } from './provider.ts'
-import type { SignInClient, SignInSecrets } from './sign-in-client.ts'
+import type { ClientSettings, SignInClient, SignInSecrets } from './sign-in-client.ts'
 import { boundedFetch, type UpstreamFetch, upstreamFailed } from './upstream.ts'
-
-export interface OAuth2Settings {
-  /** The first one identifies us in a browser; id_tokens may name any. */
-  clientIds: readonly string[]
-  secret: string
-  redirectUri: string
-  /** Bound on all requests of one step together. */
-  withinMs: number
-}
 
 export function createOAuth2Client(
   provider: OAuth2Provider,
-  settings: OAuth2Settings,
+  settings: ClientSettings,
   endpointsOf: EndpointsOf,
   verifyIdToken: VerifyIdToken,
 ): SignInClient {

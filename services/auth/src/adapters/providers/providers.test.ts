@@ -23,7 +23,7 @@ const requestsFor = (name: string, step: string) =>
 describe.each(Object.entries(PROVIDER_EXAMPLES))('%s', (name, example) => {
   const isOAuth1 = example.token.authentication === 'oauth1'
 
-  test('sends the browser to its authorize address with what it wants to know', async () => {
+  test('sends the browser to its authorize address with the parameters it expects', async () => {
     const { location } = await all.signIn(name, all.newAccount(name))
     expect(location.origin + location.pathname).toBe(all.far.base(name) + example.authorize.path)
     const { pkce, nonce, parameters } = example.authorize
@@ -70,7 +70,7 @@ describe.each(Object.entries(PROVIDER_EXAMPLES))('%s', (name, example) => {
   })
 })
 
-/** The signatures of the other one are checked by its far side. */
+/** Twitter's upstream checks the signatures itself. */
 const OAUTH2 = Object.entries(PROVIDER_EXAMPLES).filter(([, { token }]) => token.authentication !== 'oauth1')
 
 test.each(OAUTH2)('%s: the code is redeemed once, authenticated as it documents', async (name, example) => {

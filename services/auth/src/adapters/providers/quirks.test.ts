@@ -1,4 +1,4 @@
-// What single providers do that no other does.
+// Deviations of single providers.
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -108,7 +108,7 @@ describe('discord', () => {
     expect(refusalOf(await all.signIn('discord', {}))).toMatchObject(needsVerification)
   })
 
-  test('an `iss` it brings back is not looked at: it never said who it is', async () => {
+  test('an `iss` in its callback is ignored, because its issuer is unknown', async () => {
     expect(await claimsOf('discord', { iss: 'https://discord.com' })).toMatchObject({ full_name: 'dora' })
   })
 })

@@ -1,4 +1,10 @@
+import type { ExternalProviderSettings } from '../../config/external-providers.ts'
 import type { CleanAccount } from './clean-account.ts'
+
+/** Settings of a client; `withinMs` bounds all requests of one step together. */
+export type ClientSettings = Pick<ExternalProviderSettings, 'clientIds' | 'secret' | 'redirectUri' | 'url'> & {
+  withinMs: number
+}
 
 /** Secrets of a sign-in, kept here until the browser returns. */
 export interface SignInSecrets {

@@ -26,7 +26,7 @@ const send = (gateway: FarGateway, message: Partial<SmsMessage> = {}, settings: 
   return sender.send({ id: 'message-1', to: PHONE, text: TEXT, code: '123456', channel: 'sms', ...message })
 }
 
-/** Why a send failed: what is to blame, and the text that goes to the log. */
+/** Failure of a send: its class, and the text that goes to the log. */
 async function failureOf(gateway: FarGateway, settings: Record<string, string> = {}) {
   const error = await send(gateway, {}, settings).then(
     () => undefined,
@@ -177,7 +177,7 @@ describe('a documented refusal', () => {
   })
 })
 
-describe('a far side out of order is worth a retry and says so without secrets', () => {
+describe('an upstream out of order is worth a retry and is reported without secrets', () => {
   const secret = new RegExp(`${PHONE}|123456|twilio-token|messagebird-key|vonage-|textlocal-key|AC0000|127\\.0\\.0\\.1`)
   const faults = [
     ['HTTP 500', { status: 500, body: `failed for ${PHONE}` }, /answered 500/],
@@ -210,13 +210,13 @@ describe('a far side out of order is worth a retry and says so without secrets',
     expect(upstream.requests.map(({ path }) => path)).not.toContain('/stolen')
   })
 
-  test.for(NAMED)('%s: nobody listens', async (gateway) => {
+  test.for(NAMED)('%s: no server listens', async (gateway) => {
     const nowhere = { [`AUTH_SMS_${gateway.toUpperCase()}_URL`]: 'http://127.0.0.1:1' }
     expect(await failureOf(gateway, nowhere)).toMatchObject({ isPermanent: false })
   })
 })
 
-test('wrong credentials are refused by the far side itself', async () => {
+test('wrong credentials are refused by the upstream itself', async () => {
   const wrong = {
     AUTH_SMS_TWILIO_AUTH_TOKEN: 'wrong',
     AUTH_SMS_MESSAGEBIRD_ACCESS_KEY: 'wrong',

@@ -1,12 +1,9 @@
 import { PermanentFailure } from '@services/common/queue'
+import type { Config } from '../../config.ts'
 import { callGateway, type GatewayAnswer, jsonAnswer } from './call-gateway.ts'
 import { describeAnswer, failureOfStatus, GatewayRefusal, messageIdFrom, type SmsGateway } from './gateway.ts'
 
-export interface MessageBirdSettings {
-  url: string
-  accessKey: string
-  originator: string
-}
+type MessageBirdSettings = Config['sms']['messagebird']
 
 export function createMessageBirdGateway(settings: MessageBirdSettings, timeoutSeconds: number): SmsGateway {
   return {

@@ -106,7 +106,7 @@ test('a refusal says when to come back', async () => {
   })
 })
 
-test('a refused message uses up nobody else’s share', async () => {
+test('a refused message uses up no other share', async () => {
   await withGuards({ AUTH_SMS_MAX_PER_NUMBER: '1', AUTH_RATE_LIMIT_SMS_SENT: '2' }, async (one, two) => {
     expect(
       await inTurn(

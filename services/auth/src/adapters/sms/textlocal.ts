@@ -1,12 +1,9 @@
 import { PermanentFailure } from '@services/common/queue'
+import type { Config } from '../../config.ts'
 import { callGateway, type GatewayAnswer, jsonAnswer } from './call-gateway.ts'
 import { describeAnswer, failureOfStatus, GatewayRefusal, messageIdFrom, type SmsGateway } from './gateway.ts'
 
-export interface TextLocalSettings {
-  url: string
-  apiKey: string
-  sender: string
-}
+type TextLocalSettings = Config['sms']['textlocal']
 
 /** https://api.textlocal.in/docs: invalid number format; no valid numbers. Other codes concern us or the text. */
 const NUMBER_REFUSED = ['32', '51']

@@ -1,6 +1,7 @@
 import { PermanentFailure } from '@services/common/queue'
 import type { Twilio } from 'twilio'
 import type { MessageListInstanceCreateOptions } from 'twilio/lib/rest/api/v2010/account/message.js'
+import type { Config } from '../../config.ts'
 import { callGateway, type GatewayAnswer } from './call-gateway.ts'
 import {
   describeAnswer,
@@ -11,15 +12,7 @@ import {
   type SmsMessage,
 } from './gateway.ts'
 
-export interface TwilioSettings {
-  url: string
-  accountSid: string
-  authToken: string
-  /** Messaging service (`MG…`), number or alphanumeric sender. */
-  sender: string
-  /** Approved content template for WhatsApp; its variable "1" is the code. */
-  contentSid: string | undefined
-}
+type TwilioSettings = Config['sms']['twilio']
 
 /**
  * Codes of https://www.twilio.com/docs/api/errors about the recipient: not a number, a short code, the sender itself, a

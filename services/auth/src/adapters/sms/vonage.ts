@@ -1,13 +1,9 @@
 import { PermanentFailure } from '@services/common/queue'
+import type { Config } from '../../config.ts'
 import { callGateway, type GatewayAnswer, jsonAnswer } from './call-gateway.ts'
 import { describeAnswer, failureOfStatus, GatewayRefusal, messageIdFrom, type SmsGateway } from './gateway.ts'
 
-export interface VonageSettings {
-  url: string
-  apiKey: string
-  apiSecret: string
-  from: string
-}
+type VonageSettings = Config['sms']['vonage']
 
 /** https://developer.vonage.com/en/api-errors/sms: no such number; no network for it; barred; no longer in use. */
 const NUMBER_REFUSED = ['3', '6', '7', '33']

@@ -14,7 +14,7 @@ const TEST_WITHIN_MS = 120_000 + 5 * TEMPLATES
 
 /** No template of ours has this word, so that wherever it stands a value stands. */
 const MARK = 'zzq'
-/** What would begin markup, end an attribute or run, if it came out as it went in. */
+/** Values that would begin markup, end an attribute or run, if they came out unescaped. */
 const ATTACKS = [
   `kk<${MARK}`,
   `kk</${MARK}`,
@@ -109,7 +109,7 @@ const action = fc.oneof(
   ),
 )
 
-/** Places in a document, mostly left where they are: what comes next lands there. */
+/** Places in a document, mostly left open: the next part lands there. */
 const PLACES = [
   ...[
     '<p>',
@@ -198,7 +198,7 @@ const within = (() => {
   }
 })()
 
-/** The result, or undefined where the template is refused with an error for whoever wrote it. */
+/** Renders a template; undefined if it is refused with an error for its author. */
 function rendered(source: string, values: TemplateVariables, mode: 'html' | 'text'): string | undefined {
   try {
     return within(() => renderTemplate(compileTemplate(source, mode), values))
@@ -211,7 +211,7 @@ function rendered(source: string, values: TemplateVariables, mode: 'html' | 'tex
 /** A value that came out as it went in, where that does harm wherever it stands. */
 const ESCAPED = new RegExp(`<[/!-]*${MARK}|(?<!\\\\)["']${MARK}|--!?>${MARK}`)
 test(
-  'whatever a template is made of, it ends, and is rendered or refused with an error of its own',
+  'any template ends, and is rendered or refused with a TemplateError',
   () => {
     let made = 0
     const property = fc.property(template, variables, fc.constantFrom('html', 'text'), (source, values, mode) => {
@@ -226,7 +226,7 @@ test(
 )
 
 test(
-  'whatever a value holds, it comes out escaped, wherever in the document it stands',
+  'any value comes out escaped or is refused, wherever in the document it stands',
   () => {
     // All of these are rendered: places, and values without anything around them.
     const whole = fc
@@ -261,7 +261,7 @@ test(
 )
 
 test(
-  'a link made of values is one to a place of the web, to mail or to a number, whatever they hold',
+  'a link made of any values leads to the web, to mail or to a number',
   () => {
     const beginning = fc.constantFrom(
       '<a href="',
@@ -285,7 +285,7 @@ test(
     const property = fc.property(link, variables, (source, values) => {
       const html = rendered(source, values, 'html') ?? ''
       const written = html.slice(html.indexOf('=') + 1).replace(/^["']/, '')
-      // As browsers read it: without blanks and controls, and with references resolved.
+      // Browsers ignore blanks and controls, and resolve references.
       const [start = ''] = written.replaceAll(/&#(\d+);/g, (_all, code) => String.fromCharCode(code)).split(/[/?#]/, 1)
       const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(start.replaceAll(/[\0-\x20]/g, ''))?.[1]?.toLowerCase()
       if (scheme !== undefined && !['http', 'https', 'mailto', 'tel'].includes(scheme))

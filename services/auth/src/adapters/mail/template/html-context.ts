@@ -40,7 +40,7 @@ export function advance(context: HtmlContext, text: string): void {
 
 type Step = (context: HtmlContext, text: string, at: number) => number
 
-/** A comment, a tag's name, or the beginning of one; `<!--[if mso]>` and `<!--[if !mso]><!-->` are not, for Outlook's sake. */
+/** A comment or a tag's name, maybe cut off. `<!--[if mso]>` and `<!--[if !mso]><!-->` stay text. */
 const MARKUP = /<(?:(!--)(?!\[if|-?>)|(\/?[a-z][^\s>/]*)(?=[\s>/])|\/?(?:[a-z][^\s>/]*)?$)/gi
 const ATTRIBUTE = /[\s/]*(?:(>)|([^\s>/][^\s>/=]*)(?:\s*=\s*(?:(["'])|[^\s>"'][^\s>]*)?)?)?/y
 
