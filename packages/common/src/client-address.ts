@@ -3,7 +3,6 @@
 import { isIP } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 
-/** A client as a trusted header names it. */
 export interface TrustedClient {
   /** Canonical address without port and zone; undefined where the header holds none. */
   address: string | undefined
@@ -57,7 +56,6 @@ export function parseAddress(text: string): string | undefined {
   }
 }
 
-/** Rate-limit key of a socket's address. */
 export function limitKeyOfAddress(text: string): string {
   const address = parseAddress(text)
   return address === undefined ? NO_ADDRESS : networkOf(address)
