@@ -3,7 +3,36 @@ import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { environmentOf, readCompose } from './compose-file.ts'
+import { parse } from 'yaml'
+
+interface ComposeService {
+  image: string
+  build?: { context: string; dockerfile: string }
+  command?: string[]
+  environment?: Record<string, string | number>
+  ports?: string[]
+  depends_on?: Record<string, { condition: string }>
+  tmpfs?: string[]
+  volumes?: string[]
+  configs?: { source: string; target: string }[]
+  healthcheck?: { test?: string[]; disable?: boolean }
+  read_only?: boolean
+  cap_drop?: string[]
+  security_opt?: string[]
+}
+
+interface ComposeFile {
+  services: Record<string, ComposeService>
+  configs: Record<string, { content: string }>
+  volumes: Record<string, unknown>
+}
+
+/** Reads compose.yaml with anchors and `<<`, as Compose does. */
+const readCompose = (): ComposeFile =>
+  parse(readFileSync(new URL('compose.yaml', import.meta.url), 'utf8'), { merge: true })
+
+const environmentOf = ({ environment = {} }: ComposeService): Record<string, string> =>
+  Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, String(value)]))
 
 const run = promisify(execFile)
 const repository = resolve(import.meta.dirname, '..')

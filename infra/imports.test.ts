@@ -1,8 +1,61 @@
 // Rules of imports between folders (design.md 3). The one rule: downwards only, so that a folder is understood without those above.
 import { execFileSync } from 'node:child_process'
-import { join, resolve } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { dirname, join, posix, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { circles, mutualImports, readImports, upwardImports } from './imports.ts'
+
+/** Imports of each file of a folder: paths in that folder, or names of packages. */
+type Imports = ReadonlyMap<string, readonly string[]>
+
+const IMPORT = /^(?:import|export)\b[^'"`;]*?from '([^']+)'|\bimport\(\s*'([^']+)'\s*\)/gm
+
+/** Matches imports of types too: a reader needs them as well. */
+function readImports(root: string, paths: readonly string[]): Imports {
+  return new Map(paths.map((path) => [path, importsOf(path, readFileSync(posix.join(root, path), 'utf8'))]))
+}
+
+function importsOf(path: string, text: string): string[] {
+  return [...text.matchAll(IMPORT)].map(([, stated, loaded]) => {
+    const name = stated ?? loaded ?? ''
+    return name.startsWith('.') ? posix.join(dirname(path), name) : name
+  })
+}
+
+/** Finds imports from a layer into one above it. Any file may import files outside all layers (`app.ts`, `errors.ts`). */
+function upwardImports(imports: Imports, layers: readonly string[]): string[] {
+  const layerOf = (path: string) => layers.indexOf(path.split('/', 1)[0] ?? '')
+  return edges(imports).flatMap(([from, to]) => {
+    const [upper, lower] = [layerOf(to), layerOf(from)]
+    return upper >= 0 && lower > upper ? [`${from} -> ${to}`] : []
+  })
+}
+
+/** Finds pairs of folders that import each other, unless one contains the other. */
+function mutualImports(imports: Imports): string[] {
+  const folderOf = (path: string) => dirname(path)
+  const known = new Set(edges(imports).map(([from, to]) => `${folderOf(from)} ${folderOf(to)}`))
+  return [...known].flatMap((pair) => {
+    const [from = '', to = ''] = pair.split(' ')
+    const isTold = from >= to || from === '.' || to === '.' || to.startsWith(`${from}/`)
+    return !isTold && known.has(`${to} ${from}`) ? [`${from} <-> ${to}`] : []
+  })
+}
+
+function circles(imports: Imports): string[] {
+  const done = new Set<string>()
+  const found: string[] = []
+  const visit = (path: string, way: readonly string[]) => {
+    if (way.includes(path)) found.push([...way.slice(way.indexOf(path)), path].join(' -> '))
+    if (done.has(path) || way.includes(path)) return
+    for (const next of imports.get(path) ?? []) if (imports.has(next)) visit(next, [...way, path])
+    done.add(path)
+  }
+  for (const path of imports.keys()) visit(path, [])
+  return found
+}
+
+const edges = (imports: Imports) =>
+  [...imports].flatMap(([from, targets]) => targets.filter((to) => imports.has(to)).map((to) => [from, to] as const))
 
 const repository = resolve(import.meta.dirname, '..')
 const isTest = (path: string) => /\.test\.ts$|(^|\/)(test|testing|testdata)\//.test(path)

@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { readMetricsTable } from '../../packages/common/src/testing/metrics-table.ts'
-import { readExpression } from './read-expression.ts'
 
 const read = (path: string) => readFile(new URL(path, import.meta.url), 'utf8')
 
@@ -158,6 +157,32 @@ describe.each(['auth', 'media'])('%s', async (service) => {
     expect(own).toEqual(rules.map(({ alert }) => alert))
   })
 })
+
+interface Expression {
+  selectors: { name: string; labels: string[] }[]
+  /** Labels to group, join or match by. */
+  groupings: string[]
+}
+
+function readExpression(expression: string): Expression {
+  // Quoted text may contain any syntax.
+  const quoted = expression.replaceAll(/"(?:\\.|[^"\\])*"/g, '""')
+  // Numbers and durations such as 1e9 and 1h.
+  const bare = quoted.replaceAll(/(?<![\w:])\d[\w.]*/g, ' ')
+  const groupings: string[] = []
+  const rest = bare.replaceAll(/\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)/g, (_all, labels) => {
+    groupings.push(...namesIn(labels))
+    return ' '
+  })
+  const selectors = [...rest.replaceAll(/\[[^\]]*\]/g, ' ').matchAll(/([a-zA-Z_:][\w:]*)\s*(\(|\{[^}]*\})?/g)]
+    .filter(([, name = '', after = '']) => after !== '(' && !KEYWORDS.has(name))
+    .map(([, name = '', after = '']) => ({ name, labels: namesIn(after.replaceAll('""', '')) }))
+  return { selectors, groupings }
+}
+
+const KEYWORDS = new Set(['and', 'or', 'unless', 'by', 'without', 'bool', 'offset', 'inf', 'nan'])
+
+const namesIn = (text: string) => text.match(/[a-zA-Z_]\w*/g) ?? []
 
 const filled = expect.stringMatching(/\S/)
 

@@ -1,9 +1,7 @@
 import type { Variables } from '../../packages/common/src/config.ts'
 
-/** Facts about the service that a chart installs. */
 export interface ChartFacts {
   name: 'auth' | 'media'
-  /** Prefix of its variables, such as `AUTH_`. */
   prefix: string
   variables: Variables
   /** Variables, without prefix, that other values of the chart set. */

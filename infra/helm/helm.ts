@@ -66,14 +66,12 @@ export const chartFolder = (chart: string) => join(import.meta.dirname, chart)
 
 let files = 0
 
-/** Writes a value file. */
 export async function valueFile(values: unknown): Promise<string> {
   const path = join(tmpdir(), `values-${process.pid}-${files++}.json`)
   await writeFile(path, JSON.stringify(values))
   return path
 }
 
-/** Renders the objects of a release. */
 export async function render(chart: string, release: string, ...valueFiles: string[]): Promise<KubernetesObject[]> {
   const text = await helm('template', release, chartFolder(chart), ...valueFiles.flatMap((path) => ['-f', path]))
   return parseAllDocuments(text)

@@ -10,7 +10,6 @@ const OPERATORS: Record<string, string> = {
   'keda.sh': '@kubernetes-models/keda',
 }
 
-/** Lists the problems of an object, a line each. */
 export async function schemaProblems(object: KubernetesObject): Promise<string[]> {
   const group = object.apiVersion.split('/')[0] as string
   const name = `${OPERATORS[group] ?? 'kubernetes-models'}/${object.apiVersion}/${object.kind}`
@@ -30,7 +29,6 @@ interface Declaration {
   path: string
   /** Types of members by name; undefined where the file declares something else, such as a union. */
   members: Map<string, string> | undefined
-  /** Files by the name of the imported type. */
   imports: Map<string, string>
 }
 
@@ -70,7 +68,6 @@ function membersOf(text: string): Map<string, string> {
   return members
 }
 
-/** Lists paths of members that the type lacks. */
 function unknownMembers(value: unknown, { path, members, imports }: Declaration, at: string): string[] {
   if (!members || typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([name, member]) => {

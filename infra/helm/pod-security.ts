@@ -6,7 +6,6 @@ type Any = any
 
 interface Rule {
   name: string
-  /** Check of the pod's spec. */
   pod?: (spec: Any) => boolean
   /** Check of each container and init container. */
   container?: (container: Any, spec: Any) => boolean
@@ -74,7 +73,6 @@ export const RESTRICTED: Rule[] = [
   },
 ]
 
-/** Names of the rules that a pod breaks. */
 export function brokenRules(spec: Any): string[] {
   const containers = [...(spec.initContainers ?? []), ...spec.containers]
   return RESTRICTED.filter(

@@ -5,7 +5,6 @@ import type { KubernetesObject } from './helm.ts'
 // biome-ignore lint/suspicious/noExplicitAny: objects of many kinds
 type Any = any
 
-/** Rendered objects by name of the value file. */
 export type Renderings = ReadonlyMap<string, KubernetesObject[]>
 
 export function objectsOf(rendered: Renderings, name: string): KubernetesObject[] {

@@ -16,7 +16,6 @@ import {
 
 const SECONDS_OF_PROBE = ['initialDelaySeconds', 'periodSeconds', 'timeoutSeconds', 'terminationGracePeriodSeconds']
 
-/** Definitions by their name in `ref`. */
 export const definitions: Record<string, Schema> = {
   /** Variables by their type in the service's config; a duration may be a number. */
   text: { type: ['string', 'number', 'boolean', 'null'] },

@@ -24,19 +24,8 @@ const OPTIONAL = [
   ...['updateStrategy', 'command', 'resources', 'startupProbe', 'livenessProbe', 'readinessProbe', 'hostUsers'],
   ...['podSecurityContext', 'securityContext', 'priorityClassName', 'nodeSelector', 'tolerations', 'affinity'],
   ...['topologySpreadConstraints', 'extraVolumes', 'extraVolumeMounts', 'behavior', 'nodePort', 'className', 'tls'],
-  ...[
-    'registry',
-    'tag',
-    'digest',
-    'from',
-    'to',
-    'metricsFrom',
-    'extraIngress',
-    'extraEgress',
-    'existingClaim',
-    'medium',
-  ],
-  ...['storageClass', 'forcePathStyle', 'namespace', 'scrapeTimeout', 'relabelings', 'metricRelabelings'],
+  ...['registry', 'tag', 'digest', 'from', 'to', 'metricsFrom', 'extraIngress', 'extraEgress', 'existingClaim'],
+  ...['medium', 'storageClass', 'forcePathStyle', 'namespace', 'scrapeTimeout', 'relabelings', 'metricRelabelings'],
 ]
 
 /** Object of values; all members but the optional ones are required, and null would remove them. */
@@ -49,7 +38,6 @@ const scaling = (more: Record<string, Schema> = {}) =>
     ...{ targetCPUUtilizationPercentage: count, ...more },
   })
 
-/** Placement of pods, of the API and of workers. */
 const placement = {
   priorityClassName: ref('name'),
   nodeSelector: ref('labels'),

@@ -33,5 +33,4 @@ export function variablesSchema({ prefix, variables, decided, madeUp }: ChartFac
   }
 }
 
-/** Whether the value of this variable must be kept out of ConfigMaps. */
 export const isSecret = (name: string): boolean => SECRET.test(name)

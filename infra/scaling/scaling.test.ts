@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import type { BenchResults } from '../../packages/common/src/bench/results.ts'
-import { readResults, SHEET } from './results.ts'
-import { calculate } from './sheet.ts'
+import { calculate, readResults, SHEET } from './sheet.ts'
 
 const shop = {
   rows: [{ id: 'orders', ours: 80, theirs: 100 }],

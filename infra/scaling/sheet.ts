@@ -1,9 +1,13 @@
 // SCALING.md is a spreadsheet: a row that begins with a name ends with the value's source and the value. A source is a key of a
 // service's bench/results/latest.json (`auth rows.x.ours`), a formula of names above (`= a * b`), or words for an assumption.
 // update.ts writes the values of the first two kinds.
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { runInNewContext } from 'node:vm'
 import { figureText } from '../../packages/common/src/bench/figure-text.ts'
 import type { BenchResults } from '../../packages/common/src/bench/results.ts'
+
+export const SHEET = new URL('../SCALING.md', import.meta.url)
 
 const ROW = /^\| `(?<name>[a-zA-Z]\w*)` \| (?<what>.*) \| (?<source>.*) \| (?<value>[^|]*) \|$/
 const MEASURED = /^`(?<service>[a-z]+) (?<path>[\w.-]+)`$/
@@ -61,4 +65,13 @@ function measured({ rows, figures, growth, machine }: BenchResults, path: string
   }[kind]
   if (typeof found !== 'number') throw new Error(`nothing was measured under ${path}`)
   return found
+}
+
+export async function readResults(): Promise<Record<string, BenchResults>> {
+  const results: Record<string, BenchResults> = {}
+  for (const service of ['auth', 'media']) {
+    const file = new URL(`../../services/${service}/bench/results/latest.json`, import.meta.url)
+    if (existsSync(file)) results[service] = JSON.parse(await readFile(file, 'utf8'))
+  }
+  return results
 }

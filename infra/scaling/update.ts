@@ -1,8 +1,7 @@
 // Recalculates SCALING.md after a benchmark or a changed assumption. `node infra/scaling/update.ts users=5e6` writes nothing and
 // prints the tables with that value.
 import { readFile, writeFile } from 'node:fs/promises'
-import { readResults, SHEET } from './results.ts'
-import { calculate } from './sheet.ts'
+import { calculate, readResults, SHEET } from './sheet.ts'
 
 const given = Object.fromEntries(
   process.argv.slice(2).map((argument) => {

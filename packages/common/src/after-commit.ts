@@ -27,7 +27,6 @@ class CommitDriver extends PostgresDriver {
   }
 }
 
-/** Kysely's PostgreSQL dialect with `afterCommit`. */
 export class CommitDialect extends PostgresDialect {
   readonly config: PostgresDialectConfig
   constructor(config: PostgresDialectConfig) {

@@ -8,13 +8,10 @@ export interface ApiDocs extends SharedParts {
   title: string
   version: string
   description: string
-  /** Public URL of the service. */
   baseUrl: string
-  /** Operator of the service. */
   contact: { name: string; url: string }
   // biome-ignore lint/suspicious/noExplicitAny: OpenAPI's own type is a dependency of the plugin, not ours
   securitySchemes: Record<string, any>
-  /** Groups of operations in display order. */
   tags: readonly string[]
   /** Example bodies by operation: `POST /signup`. */
   examples: Readonly<Record<string, object>>

@@ -7,20 +7,16 @@ import { DOCUMENTED } from './documented.ts'
 export interface Header {
   description: string
   schema: object
-  /** Whether every answer has the header. */
   required?: boolean
 }
 
-/** Parts that the operations of a service share. */
 export interface SharedParts {
   requestHeaders: Readonly<Record<string, Header>>
   answerHeaders: Readonly<Record<string, Header>>
-  /** Request headers that every operation reads. */
   readEverywhere: readonly string[]
   /** Whether null in a JSON body means absent. */
   nullIsAbsent: boolean
   errors: {
-    /** Statuses that any request may get. */
     everywhere: readonly number[]
     headers(status: number): readonly string[]
     /** Schemas of an error other than `application/json`, by media type. */
@@ -50,7 +46,6 @@ export interface Document {
   components: Record<string, Record<string, unknown>>
 }
 
-/** Title of the schema of error bodies. */
 const ERROR = 'Error'
 /** Extensions that the plugin carries until the document is finished. */
 const X_HEADERS = 'x-request-headers'
@@ -61,7 +56,6 @@ const isObject = (value: unknown): value is Schema =>
 const mapValues = <From, To>(object: Record<string, From>, map: (value: From, key: string) => To) =>
   Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value, key)]))
 
-/** Translates a route's schema for the document. */
 export function documentRoute<Route extends FastifySchema | undefined>(schema: Route): Route {
   if (!schema || schema.hide) return schema
   const { body, requestHeaders, ...rest } = schema
@@ -75,7 +69,6 @@ export function documentRoute<Route extends FastifySchema | undefined>(schema: R
   } as Route
 }
 
-/** A nullable body is optional. */
 function documentBody(body: Schema): Schema {
   const { anyOf = [] } = body as { anyOf?: Schema[] }
   const given = anyOf.filter(({ type }) => type !== 'null')
@@ -204,7 +197,6 @@ function finishBody({ content }: { content: Record<string, Media> }, { nullIsAbs
   return { required, content: media }
 }
 
-/** Makes optional members nullable. */
 function withNulls(schema: Schema): Schema {
   const { properties = {}, required = [] } = schema as { properties?: Record<string, Schema>; required?: string[] }
   const orNull = (member: Schema, name: string) => {

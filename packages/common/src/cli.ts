@@ -16,18 +16,15 @@ type Values<O> = { [Name in keyof O]?: (O[Name] extends { value: string } ? stri
 interface Input<O> {
   options: Values<O>
   operands: string[]
-  /** Whether to print JSON instead of text. */
   json: boolean
 }
 
 interface Definition<O extends Options> {
-  /** One or two words. */
   name: string
   summary: string
   /** Names of operands: required ones (`FILE`), then optional ones (`[ID]`). */
   operands?: readonly string[]
   options?: O
-  /** Further text of its help. */
   details?: string
   run(input: Input<O>): unknown
 }
@@ -56,7 +53,6 @@ const COMMON = {
   help: { meaning: 'show this' },
 }
 
-/** Runs the command that the process's arguments name. */
 export async function runCommandLine(program: string, commands: Command[]): Promise<void> {
   process.stdout.on('error', exitWhenPipeCloses)
   await runCommand(program, commands, process.argv.slice(2))

@@ -1,9 +1,8 @@
 // The client's address behind a proxy, read from a trusted header that a setting names. The one rule: only the entry of the
 // nearest proxy is trusted, because the client may have written all entries before it.
-import { isIP } from 'node:net'
+import { isIP, SocketAddress } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 
-/** A client as a trusted header names it. */
 export interface TrustedClient {
   /** Canonical address without port and zone; undefined where the header holds none. */
   address: string | undefined
@@ -45,19 +44,11 @@ function entryOf(value: string, entry: Entry): string {
 export function parseAddress(text: string): string | undefined {
   const bare = /^(?:\[([^\]]*)\](?::\d{1,5})?|([\d.]+):\d{1,5}|([^"[\]]*))$/.exec(unquoted(text.trim()))
   const [address = ''] = (bare?.[1] ?? bare?.[2] ?? bare?.[3] ?? '').split('%', 1)
-  switch (isIP(address)) {
-    case 4:
-      return address
-    case 6: {
-      const [canonical, words] = spellOut(address)
-      return isMapped(words) ? toIPv4(words) : canonical
-    }
-    default:
-      return undefined
-  }
+  if (isIP(address) !== 6) return isIP(address) === 4 ? address : undefined
+  const { address: canonical } = new SocketAddress({ address, family: 'ipv6' })
+  return /^::ffff:([\d.]+)$/.exec(canonical)?.[1] ?? canonical
 }
 
-/** Rate-limit key of a socket's address. */
 export function limitKeyOfAddress(text: string): string {
   const address = parseAddress(text)
   return address === undefined ? NO_ADDRESS : networkOf(address)
@@ -66,33 +57,10 @@ export function limitKeyOfAddress(text: string): string {
 /** IPv6 by /64: every customer has at least one to itself, and could use a new address of it for each request. */
 function networkOf(address: string): string {
   if (isIP(address) === 4) return address
-  const [, words] = spellOut(address)
-  return `${words
-    .slice(0, 4)
-    .map((word) => word.toString(16))
-    .join(':')}::/64`
+  const [before = [], after = []] = address.split('::').map((words) => words.split(':').filter(Boolean))
+  const zeros = Array<string>(8 - before.length - after.length).fill('0')
+  return `${[...before, ...zeros, ...after].slice(0, 4).join(':')}::/64`
 }
-
-/** The canonical spelling of an IPv6 address (RFC 5952), and its eight words. */
-function spellOut(address: string): [string, number[]] {
-  const canonical = new URL(`http://[${address}]/`).hostname.slice(1, -1)
-  const [head = '', tail = ''] = canonical.split('::')
-  const wordsOf = (text: string) =>
-    text
-      .split(':')
-      .filter(Boolean)
-      .map((word) => Number.parseInt(word, 16))
-  const [before, after] = [wordsOf(head), wordsOf(tail)]
-  return [canonical, [...before, ...Array<number>(8 - before.length - after.length).fill(0), ...after]]
-}
-
-const isMapped = (words: number[]) => words.slice(0, 6).join() === '0,0,0,0,0,65535'
-
-const toIPv4 = (words: number[]) =>
-  words
-    .slice(6)
-    .flatMap((word) => [word >> 8, word & 255])
-    .join('.')
 
 const unquoted = (text: string): string => /^"(.*)"$/.exec(text)?.[1] ?? text
 

@@ -77,7 +77,6 @@ export const answerUnreadableAddress =
     sendInForm(answers, answer, request, reply)
   }
 
-/** Writes headers and body in the service's form. */
 export function sendInForm(
   answers: ErrorAnswers,
   error: Parameters<ErrorAnswers['form']>[0],

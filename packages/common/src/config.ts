@@ -121,7 +121,6 @@ export const anyUrl = <const O extends Options>(meaning: string, options: O = {}
     return value
   })
 
-/** Comma-separated items, trimmed; empty items are dropped. */
 export const list = <const O extends Options>(meaning: string, options: O = {} as O) =>
   parsed('list', meaning, options, (value) =>
     value
@@ -220,7 +219,6 @@ function unknownNames(known: string[], prefix: string, environment: Environment)
     })
 }
 
-/** Renders the variables as a Markdown table. */
 export function variablesTable(variables: Variables, prefix: string): string {
   const rows = Object.entries(variables).map(([name, entry]) => {
     const fallback = entry.required ? 'required' : entry.default === undefined ? '–' : `\`${entry.default || ' '}\``

@@ -9,7 +9,6 @@ import { currentDeadline } from './deadline.ts'
 import { databaseAttributes, tracedStatement } from './traced-statement.ts'
 import { isTraced } from './tracing.ts'
 
-/** State and reports shared by the connections of a pool. */
 export interface ClientHooks {
   names: StatementNames
   noteRefusal(err: Error): void
@@ -20,7 +19,6 @@ export interface ClientHooks {
   noteLostName(err: Error): void
 }
 
-/** pg's message for a statement without an answer in time. */
 const READ_TIMEOUT = 'Query read timeout'
 
 /**
@@ -113,7 +111,6 @@ export class PreparingClient extends pg.Client {
   }
 }
 
-/** Adds spans to the statements of requests and jobs. */
 export class TracedClient extends PreparingClient {
   private readonly attributes: Attributes
   constructor(config: pg.ClientConfig, hooks: ClientHooks) {

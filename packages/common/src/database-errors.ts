@@ -34,7 +34,6 @@ export function isInterrupted(error: unknown): boolean {
   return INTERRUPTED_STATES.test(sqlStateOf(error) ?? '') || isInterrupted(error.cause)
 }
 
-/** SQLSTATE of a server's error. */
 export function sqlStateOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   return error instanceof pg.DatabaseError ? error.code : sqlStateOf(error.cause)

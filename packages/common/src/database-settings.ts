@@ -1,13 +1,11 @@
 import { boolean, integer, parsed, type Values, type Variables } from './config.ts'
 
 interface DatabaseDefaults {
-  /** Meaning and default of the number of connections. */
   poolSize: { meaning: string; default: string }
   /** A table's name under the namespace `acme`. */
   exampleTable: string
 }
 
-/** Variables of every service's database. */
 export const databaseVariables = ({ poolSize, exampleTable }: DatabaseDefaults) =>
   ({
     DATABASE_URL: parsed(

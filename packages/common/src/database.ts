@@ -20,9 +20,7 @@ export interface DatabaseOptions {
   tables?: readonly string[]
   /** Time limit of a statement; 0 is none, for migrations. */
   statementWithinMs?: number | undefined
-  /** Whether statements of traced requests and jobs get spans. */
   isTraced?: boolean
-  /** Longest wait for a connection of the pool. */
   connectWithinMs?: number | undefined
 }
 
@@ -115,7 +113,6 @@ export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
   }
 }
 
-/** Runs a command's `work` on a database that is closed afterwards. */
 export async function withDatabase<DB, Result>(
   options: DatabaseOptions,
   work: (db: Kysely<DB>) => Promise<Result>,

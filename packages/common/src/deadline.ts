@@ -15,7 +15,6 @@ export interface Deadline {
 
 const current = new AsyncLocalStorage<Deadline | undefined>()
 
-/** Deadline of the current request; undefined outside of one. */
 export const currentDeadline = (): Deadline | undefined => current.getStore()
 
 /** Runs clean-up that must happen even after the deadline. */

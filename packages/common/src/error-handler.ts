@@ -152,7 +152,6 @@ interface Route {
   methods: Set<string>
 }
 
-/** Keyed by path as registered. */
 type Routes = ReadonlyMap<string, Route>
 
 /** Collects routes at registration. OPTIONS is left out: every path answers preflights. */

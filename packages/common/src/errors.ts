@@ -2,13 +2,10 @@
 export type ErrorCatalogue = Record<string, { status: number; message: string }>
 
 export interface ErrorOptions {
-  /** Public text in place of the catalogue's. */
   message?: string
-  /** Status in place of the catalogue's, where it depends on the endpoint. */
   status?: number
   /** Public facts in the body: limits, reasons, a parameter's name. */
   details?: Record<string, unknown>
-  /** Value of the `Retry-After` header. */
   retryAfterSeconds?: number
   /** Private: logged, never sent. */
   cause?: unknown

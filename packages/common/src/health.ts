@@ -2,6 +2,7 @@ import type {} from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import type pg from 'pg'
 import { isWritable } from './idle-connections.ts'
+import { waitAtMost } from './wait-at-most.ts'
 
 const StateShape = {
   title: 'State',
@@ -19,37 +20,17 @@ const READY_WITHIN_MS = 2_000
  * load balancer sends no more requests.
  */
 export function healthRoutes(app: FastifyInstance, options: { pool: pg.Pool; isStopping: () => boolean }): void {
-  app.get(
-    '/health/live',
-    {
-      logLevel: 'silent',
-      schema: {
-        operationId: 'getLiveness',
-        tags: ['service'],
-        summary: 'Whether the process answers',
-        response: { 200: StateShape },
-      },
-    },
-    async () => ({ status: 'ok' }),
-  )
-  app.get(
-    '/health/ready',
-    {
-      logLevel: 'silent',
-      schema: {
-        operationId: 'getReadiness',
-        tags: ['service'],
-        summary: 'Whether a database that takes writes answers too',
-        response: { 200: StateShape, 503: StateShape },
-      },
-    },
-    async (_request, reply) => {
-      if (options.isStopping()) return reply.code(503).send({ status: 'stopping' })
-      const timeout = AbortSignal.timeout(READY_WITHIN_MS)
-      const gone = new Promise<false>((resolve) => timeout.addEventListener('abort', () => resolve(false)))
-      const answers = isWritable(options.pool)
-      if (!(await Promise.race([answers, gone]))) return reply.code(503).send({ status: 'database unavailable' })
-      return { status: 'ok' }
-    },
-  )
+  const route = (operationId: string, summary: string, response: object) =>
+    ({ logLevel: 'silent', schema: { operationId, tags: ['service'], summary, response } }) as const
+  app.get('/health/live', route('getLiveness', 'Whether the process answers', { 200: StateShape }), async () => ({
+    status: 'ok',
+  }))
+  const states = { 200: StateShape, 503: StateShape }
+  const ready = route('getReadiness', 'Whether a database that takes writes answers too', states)
+  app.get('/health/ready', ready, async (_request, reply) => {
+    if (options.isStopping()) return reply.code(503).send({ status: 'stopping' })
+    const isReady = await waitAtMost(READY_WITHIN_MS, isWritable(options.pool))
+    if (isReady !== true) return reply.code(503).send({ status: 'database unavailable' })
+    return { status: 'ok' }
+  })
 }

@@ -30,7 +30,6 @@ export function jsonLd(data: unknown): Html {
   return raw(`<script type="application/ld+json">${json}</script>`)
 }
 
-/** Escapes text and quoted attributes of HTML and XML. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (char) => ESCAPES[char] ?? char)
 }

@@ -27,7 +27,6 @@ export function secureHeaders(app: FastifyInstance, externalUrl: string): void {
 /** HSTS for a year (RFC 6797), without subdomains: on a shared host they may belong to others and lack TLS. */
 const STRICT_TRANSPORT = { 'strict-transport-security': 'max-age=31536000' }
 
-/** Headers of answers before any hook. */
 export const secureHeadersOf = ({ id }: FastifyRequest, externalUrl: string) => ({
   ...(externalUrl.startsWith('https:') ? STRICT_TRANSPORT : {}),
   'cache-control': 'no-store',

@@ -6,7 +6,6 @@ import { regardlessOfDeadline } from './deadline.ts'
 /** Longest wait for a check's answer; a server that is merely slow keeps its connections. */
 const CHECK_WITHIN_MS = 5_000
 
-/** Open pools by database URL. */
 const openPools = new Map<string, Set<pg.Pool>>()
 const poolsBeingChecked = new WeakSet<pg.Pool>()
 

@@ -6,13 +6,18 @@ interface Description {
   unit: string
 }
 
-/** Counter under a service's meter, created with its first count: an instrument created before the SDK starts never reports. */
-export function counter(name: string, how: Description): (attributes: Attributes, by?: number) => void {
-  let made: ReturnType<ReturnType<typeof metrics.getMeter>['createCounter']> | undefined
-  return (attributes, by = 1) => {
-    made ??= meterOf(name).createCounter(name, how)
-    made.add(by, attributes)
+/** Creates an instrument at its first use: one created before the SDK starts never reports. */
+function lazily<Instrument>(create: () => Instrument): () => Instrument {
+  let created: Instrument | undefined
+  return () => {
+    created ??= create()
+    return created
   }
+}
+
+export function counter(name: string, how: Description): (attributes: Attributes, by?: number) => void {
+  const get = lazily(() => meterOf(name).createCounter(name, how))
+  return (attributes, by = 1) => get().add(by, attributes)
 }
 
 /** Histogram with its own bucket boundaries; the SDK's are for milliseconds. */
@@ -20,11 +25,9 @@ export function histogram(
   name: string,
   { boundaries, ...how }: Description & { boundaries: number[] },
 ): (value: number, attributes: Attributes) => void {
-  let made: ReturnType<ReturnType<typeof metrics.getMeter>['createHistogram']> | undefined
-  return (value, attributes) => {
-    made ??= meterOf(name).createHistogram(name, { ...how, advice: { explicitBucketBoundaries: boundaries } })
-    made.record(value, attributes)
-  }
+  const advice = { explicitBucketBoundaries: boundaries }
+  const get = lazily(() => meterOf(name).createHistogram(name, { ...how, advice }))
+  return (value, attributes) => get().record(value, attributes)
 }
 
 /** `auth.sign_ins` belongs to the meter `auth`. */

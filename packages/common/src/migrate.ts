@@ -43,12 +43,10 @@ export async function migrate(options: MigrateOptions, log: Logger): Promise<voi
   if (error) throw error
 }
 
-/** Lists every migration; `executedAt` is undefined for a pending one. */
 export async function migrationStatus(options: MigrateOptions): Promise<readonly MigrationInfo[]> {
   return migratorOf(options).getMigrations()
 }
 
-/** Reads the pending migrations. */
 export async function pendingSql(options: MigrateOptions): Promise<{ name: string; sql: string }[]> {
   const done = new Set(
     (await migrationStatus(options)).filter((migration) => migration.executedAt).map((migration) => migration.name),

@@ -2,7 +2,6 @@
 export const nearest = (name: string, known: readonly string[]): string | undefined =>
   known.toSorted((a, b) => distance(a, name) - distance(b, name))[0]
 
-/** Levenshtein distance. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index)
   for (let i = 1; i <= a.length; i++) {

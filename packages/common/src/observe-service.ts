@@ -137,13 +137,7 @@ function observeQueues(service: string, queue: Pick<Queue, 'figures'>): () => vo
 }
 
 /** Observed explicitly: the SDK repeats the last value of an instrument for ever. */
-const unknownFigures = ({ queue }: QueueFigures): QueueFigures => ({
-  queue,
-  waiting: Number.NaN,
-  scheduled: Number.NaN,
-  running: Number.NaN,
-  retrying: Number.NaN,
-  oldestWaitingSeconds: Number.NaN,
-  oldestRetryingSeconds: Number.NaN,
-  dead: Number.NaN,
-})
+const unknownFigures = (figures: QueueFigures) =>
+  Object.fromEntries(
+    Object.entries(figures).map(([name, value]) => [name, typeof value === 'number' ? Number.NaN : value]),
+  ) as unknown as QueueFigures

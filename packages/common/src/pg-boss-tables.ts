@@ -79,11 +79,9 @@ export interface QueueFigures {
   oldestWaitingSeconds: number
   /** Seconds since the oldest retrying job was sent; 0 without one. */
   oldestRetryingSeconds: number
-  /** Jobs in the dead-letter queue. */
   dead: number
 }
 
-/** Counts the jobs of these queues in one statement. */
 export async function readFigures(boss: PgBoss, schema: string, names: readonly string[]): Promise<QueueFigures[]> {
   const { rows } = await boss.getDb().executeSql(
     `select queue.name as queue,

@@ -1,6 +1,5 @@
 import type { CompiledQuery, Kysely } from 'kysely'
 
-/** Replaces a value during compilation; the driver never gets one. */
 class Placeholder {
   readonly key: PropertyKey
   constructor(key: PropertyKey) {

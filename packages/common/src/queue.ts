@@ -73,7 +73,6 @@ export interface Queue {
    * find none and send one each.
    */
   has(trx: AnyTransaction, name: string, data: object): Promise<boolean>
-  /** Counts the jobs that no worker has begun. */
   waiting(name: string): Promise<number>
   /** Counts the unfinished jobs, all or those of a tenant. */
   depth(name: string, tenant?: string): Promise<number>
@@ -85,12 +84,10 @@ export interface Queue {
 
 export interface QueueOptions {
   url: string
-  /** PostgreSQL schema of the queue's tables: one per namespace. */
   schema: string
   applicationName: string
   queues: readonly QueueDefinition[]
   log: Logger
-  /** Whether to create or update the queue's own tables. */
   migrate: boolean
   /** Whether this process supervises expired jobs and heartbeats: true where workers run. */
   supervise: boolean

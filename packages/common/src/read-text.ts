@@ -1,4 +1,3 @@
-/** An upstream's answer exceeded its limit. */
 export class AnswerTooLarge extends Error {
   override readonly name = 'AnswerTooLarge'
 }

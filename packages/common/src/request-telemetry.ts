@@ -20,7 +20,6 @@ type FrameworkErrors = (error: FastifyError, request: FastifyRequest, reply: Fas
 export interface RequestTelemetry {
   /** Observes Fastify's `frameworkErrors`, which answers before any hook. */
   observed(answer: FrameworkErrors): FrameworkErrors
-  /** Observes all requests; call it before hooks that may refuse them. */
   watch(app: FastifyInstance): void
 }
 
@@ -131,7 +130,6 @@ function measuredAttributes(request: FastifyRequest, scheme: string): Attributes
   }
 }
 
-/** Longest attribute of a caller's text. */
 const LONGEST_TEXT = 255
 
 /** Attributes of spans alone: no client address, no query. A route parameter may hold any text of the caller. */

@@ -15,11 +15,9 @@ interface Settings {
 
 interface ServiceParts<Config extends Settings> {
   name: string
-  /** Prefix of its variables, such as `AUTH_`. */
   prefix: string
   version: string
   variables: Variables
-  /** Summary of `worker` in the list of commands. */
   workerSummary: string
   startUp(how?: { toStderr?: boolean }): { config: Config; log: Logger }
   /** Variables that set its ports, by port. */

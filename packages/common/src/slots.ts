@@ -7,7 +7,6 @@ export interface Slots {
   run<T>(work: () => Promise<T>, whose?: { key?: string; signal?: AbortSignal }): Promise<T>
   /** Throws the refusal that `run` would throw at once. */
   refuseWhenFull(key: string): void
-  /** Counts of running and waiting tasks. */
   taken(): { used: number; waiting: number }
 }
 

@@ -13,7 +13,6 @@ export interface TelemetryOptions {
   tracing: boolean
   metrics: false | 'opentelemetry' | 'prometheus'
   prometheus: { host: string; port: number }
-  /** Whether the SDK logs details (`DEBUG=true`). */
   debug: boolean
   log: Logger
 }
@@ -52,11 +51,9 @@ export async function startTelemetry(options: TelemetryOptions): Promise<() => P
   }
 }
 
-/** Whether a list such as `OTEL_RESOURCE_ATTRIBUTES` names the attribute. */
 const names = (attribute: string, list: string) =>
   list.split(',').some((part) => part.split('=')[0]?.trim() === attribute)
 
-/** Log level of the SDK: failures, unless a setting says otherwise. */
 function detailOf({ debug }: Pick<TelemetryOptions, 'debug'>, asked: string | undefined): DiagLogLevel {
   if (debug) return DiagLogLevel.DEBUG
   const level = Object.entries(DiagLogLevel).find(([name]) => name === asked?.toUpperCase())?.[1]

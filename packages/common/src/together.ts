@@ -3,7 +3,6 @@ import { outsideTrace } from './tracing.ts'
 
 interface Request<Key, Result> {
   key: Key
-  /** Trace of the request. */
   within: Context
   resolve: (result: Result) => void
   reject: (error: unknown) => void

@@ -1,7 +1,6 @@
 import { type Attributes, SpanKind } from '@opentelemetry/api'
 import { traced } from './tracing.ts'
 
-/** Attributes of a pool's spans: server and database. */
 export function databaseAttributes(url = ''): Attributes {
   const { hostname, port, pathname } = URL.parse(url) ?? { hostname: '', port: '', pathname: '' }
   return {
@@ -11,7 +10,7 @@ export function databaseAttributes(url = ''): Attributes {
   }
 }
 
-/** Runs a statement in a client span named after its operations and tables (`SELECT users`). Its text may hold values. */
+/** Runs a statement in a client span named after its operations and tables (`SELECT users`), without its text, which may hold values. */
 export function tracedStatement<Result>(
   text: string,
   database: Attributes,
@@ -41,7 +40,6 @@ function summaryOf(text: string): string {
   return summary
 }
 
-/** Longest `db.query.summary`, by the semantic conventions. */
 const LONGEST_SUMMARY = 255
 
 /** Summarizes operations and tables in order, such as `INSERT users SELECT sessions`, without literals. */

@@ -16,7 +16,6 @@ import {
 } from '@opentelemetry/api'
 import { ApiError } from './errors.ts'
 
-/** Whether the current span will be exported. */
 export const isTraced = (): boolean => trace.getActiveSpan()?.isRecording() === true
 
 /** Whether there is a trace to continue: an unsampled one counts, that of an answered request does not. */
@@ -26,7 +25,6 @@ function hasTrace(): boolean {
 }
 
 export interface SpanOptions {
-  /** Part of the code: `database`, `smtp`. */
   scope: string
   name: string
   kind: SpanKind
@@ -57,7 +55,6 @@ async function inSpan<Result>(
   }
 }
 
-/** Runs `work` outside the current trace. */
 export const outsideTrace = <Result>(work: () => Result): Result => context.with(ROOT_CONTEXT, work)
 
 /** Marks the span as failed; the cause is in the log, whose lines name the trace. */
@@ -125,7 +122,6 @@ export async function tracedRequest<Answer>(
   })
 }
 
-/** `fetch` in a client span. */
 export const tracedFetch = (
   url: string,
   init: RequestInit,
@@ -148,16 +144,13 @@ interface TracedData {
   trace?: unknown
 }
 
-/** Adds the current trace, if any, to a job's data. */
 export const withTrace = (data: object): object => (hasTrace() ? { ...data, trace: traceHeaders() } : data)
 
-/** Removes the trace from a job's data. */
 export function withoutTrace<Data extends object>(data: Data): Data {
   const { trace: _trace, ...given } = data as Data & TracedData
   return given as unknown as Data
 }
 
-/** Runs a job in a consumer span of the trace in its data. */
 export function tracedJob<Result>(
   queue: string,
   { id, data }: { id: string; data: object },

@@ -6,7 +6,6 @@ import type { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import { hasBody } from './http-shell.ts'
 
-/** Bounds on reading a body after its answer. */
 export interface UnreadBodyBounds {
   /** Time from the answer to the end of the connection; nginx lingers as long. */
   ms: number
@@ -18,7 +17,6 @@ export interface UnreadBodyBounds {
 
 const BOUNDS: UnreadBodyBounds = { ms: 30_000, bytes: 256 * 1024 ** 2, connections: 256 }
 
-/** Time limit while the service stops. */
 const MS_WHILE_STOPPING = 1_000
 
 export interface UnreadBodies {

@@ -70,7 +70,7 @@ test('a challenge is answered from where it was asked for, and X-Forwarded-For m
 test('a header that holds no address is logged once, and not what it holds', async () => {
   for (let n = 0; n < 5; n++)
     await service.post('/verify', { type: 'signup', token_hash: 'x' }, { 'x-real-ip': `h-${n}` })
-  const message = 'the trusted address header holds no address'
+  const message = 'trusted address header holds no address'
   const log = async () => (await readFile(join(folder, 'log'), 'utf8').catch(() => '')).split('\n')
   await expect.poll(async () => (await log()).filter((line) => line.includes(message)).length).toBe(1)
   expect((await log()).some((line) => line.includes('h-0') || line.includes('unknown'))).toBe(false)

@@ -3,7 +3,6 @@ import { readdirSync, readFileSync } from 'node:fs'
 /** USER_HZ: Linux reports hundredths of a second, whatever its own tick. */
 const TICKS_PER_SECOND = 100
 
-/** CPU seconds of a process and its ended descendants. */
 export function cpuSeconds(pid: number | 'self'): number {
   const ticks = statFields(pid)
     .slice(11, 15)

@@ -11,7 +11,6 @@ export function lookInto(url: string) {
     pool,
     version: async () => String((await one('show server_version'))[0]).split(' ')[0] as string,
     databaseBytes: async () => Number((await one('select pg_database_size(current_database())'))[0]),
-    /** Size with indexes and TOAST. */
     tableBytes: async (table: string) => {
       const [all, indexes] = await one('select pg_total_relation_size($1::regclass), pg_indexes_size($1::regclass)', [
         table,

@@ -1,7 +1,6 @@
 import { figureText } from './figure-text.ts'
 import { type BenchResults, goalText, isMet, resultText } from './results.ts'
 
-/** Renders the results in Markdown. */
 export function tableOf({ service, machine, shortenedBy, rows, growth, figures }: BenchResults): string {
   const short = Object.entries(shortenedBy).map(([name, value]) => `\`${name}=${value}\``)
   return [

@@ -8,7 +8,6 @@ export interface Goal {
 }
 
 export interface BenchRow {
-  /** Key of the row in latest.json; no dots. */
   id: string
   what: string
   against: string
@@ -21,7 +20,6 @@ export interface BenchRow {
 
 export interface BenchGrowth {
   title: string
-  /** Quantity that grows. */
   axis: string
   /** Label of each figure, with its unit. */
   lines: Record<string, string>
@@ -37,7 +35,6 @@ export interface BenchFigure {
 export interface BenchResults {
   service: string
   machine: Machine
-  /** Variables that changed the run. */
   shortenedBy: Record<string, string>
   rows: BenchRow[]
   growth: Record<string, BenchGrowth>

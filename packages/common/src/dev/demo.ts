@@ -55,7 +55,6 @@ async function chooseWalks(): Promise<Walk[]> {
   return walks
 }
 
-/** Reads the addresses that dev has published. */
 async function findAddresses(name: string): Promise<Addresses | undefined> {
   const running = await findRunning(join(data, name))
   if (running && !running.addresses)

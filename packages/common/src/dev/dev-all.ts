@@ -149,7 +149,6 @@ function waitForSignal(): Promise<void> {
   return promise
 }
 
-/** Environment of a service with its own `.env`. */
 function settingsOf(name: string): NodeJS.ProcessEnv {
   return { ...readEnvFile(join(root, 'services', name, '.env')), ...process.env }
 }

@@ -1,9 +1,7 @@
-/** Message of a service's dev.ts to dev-all, over IPC, once it serves. */
 export type ReadyMessage = { ready: true; banner: string[] }
 
 export type BannerSection = { title: string; lines: string[] }
 
-/** Formats short lines that stand out from the log. */
 export function formatBanner(sections: BannerSection[]): string {
   const rule = '─'.repeat(72)
   const paragraphs = sections.map(({ title, lines }) => [title, ...lines.map((line) => `  ${line}`)].join('\n'))

@@ -9,7 +9,6 @@ export function portInUseMessage({ port, variable }: WantedPort): string {
   return variable ? `Port ${port} is in use. Set ${variable} to another one.` : `Port ${port} is in use.`
 }
 
-/** Throws one error that names every port in use. */
 export async function requireFreePorts(wanted: WantedPort[]): Promise<void> {
   const taken = await findTakenPorts(wanted)
   if (taken.length > 0) throw new Error(taken.map(portInUseMessage).join('\n'))

@@ -5,7 +5,6 @@ export const REPOSITORY = join(import.meta.dirname, '../../../..')
 /** Compile cache, shared with `pnpm start`: compiling takes half of a start. */
 export const COMPILE_CACHE = join(REPOSITORY, 'node_modules/.cache/node')
 
-/** Ports of `dev`, with the variables that change them. */
 export const PORTS = {
   auth: { variable: 'AUTH_PORT', usual: 8081, meaning: 'auth' },
   media: { variable: 'MEDIA_PORT', usual: 8082, meaning: 'media' },
@@ -23,7 +22,6 @@ export function readPort({ variable, usual }: { variable: string; usual: number 
 export const dataRoot = (env: NodeJS.ProcessEnv, root = REPOSITORY): string =>
   resolve(root, env.DEV_DATA_DIR || '.data')
 
-/** Quotes a word for a shell. */
 export const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`
 
 /** `DEV_DATA_DIR=…` before commands that must find this data; empty for the usual folder. */
@@ -32,7 +30,6 @@ export const dataPrefix = (env: NodeJS.ProcessEnv): string =>
 
 export const wantsHelp = (args: string[]): boolean => args.some((arg) => arg === '--help' || arg === '-h')
 
-/** Renders `dev --help`, at the root and inside a service. */
 export function describeDev(): string {
   const ports = Object.values(PORTS).map(({ variable, usual, meaning }) => row(variable, `${usual}   ${meaning}`))
   return `npx -y pnpm@12 dev starts auth, media, a PostgreSQL for each and a mail inbox; inside services/auth or

@@ -20,7 +20,6 @@ import { choosePostgresUser } from './postgres/postgres-user.ts'
 export type EmbeddedPostgresOptions = {
   /** Data folder, missing or empty before the first start; its parent must be writable. */
   dataDir: string
-  /** Port; a free one by default. */
   port?: number
   /** Variable that an error for a port in use names. */
   portVariable?: string
@@ -30,11 +29,9 @@ export type EmbeddedPostgresOptions = {
   durable?: boolean
   /** Whether the URL uses a socket in `dataDir`, if its path is short enough: faster, for pg clients on this machine alone. */
   viaSocket?: boolean
-  /** Receives each line of PostgreSQL's log. */
   log?: (line: string) => void
   /** Programs of another PostgreSQL than the package's. */
   binaries?: PostgresBinaries
-  /** Called when PostgreSQL ends without `stop`. */
   onUnexpectedExit?: (message: string) => void
 }
 

@@ -8,7 +8,6 @@ import { announceReady, stopWithParent } from './dev-child.ts'
 import { COMPILE_CACHE, dataPrefix, dataRoot, describeDev, PORTS, wantsHelp } from './dev-settings.ts'
 import { type Addresses, announceStop, claimDataDir, publishAddresses, releaseDataDir } from './running.ts'
 
-/** Context of a service's dev.ts. */
 export interface Dev {
   /** Environment and `.env`. */
   env: Environment
@@ -31,7 +30,6 @@ export interface Dev {
   commandLine: string
 }
 
-/** Addresses of a ready service and the lines of its banner. */
 type Started = Addresses & { lines: string[] }
 
 /**

@@ -20,7 +20,6 @@ export type Running = {
 
 const fileIn = (dataDir: string) => join(dataDir, 'running.json')
 
-/** Finds the dev that uses this folder. */
 export async function findRunning(dataDir: string): Promise<Running | undefined> {
   const running = parseRunning(await readFile(fileIn(dataDir), 'utf8').catch(() => ''))
   return running && (await isThere(running)) ? running : undefined

@@ -58,7 +58,6 @@ const ODD_VERSIONS = ['HTTP/1.0', 'HTTP/2.0', 'HTTP/9.9', 'HTTP/1.10', 'http/1.1
 const ODD_SEPARATORS = [':', ' : ', ':\t', '', ':\0']
 
 interface HostileTarget {
-  /** Requested paths. */
   paths: readonly string[]
   /** Headers that the service reads, with valid values. */
   headers: Record<string, readonly string[]>

@@ -10,7 +10,6 @@ export type Mailbox = {
   port: number
   /** Waits for a mail to this address and resolves to the newest. `after`: a later mail than this. */
   waitFor(to: string, options?: Omit<MessageFilter, 'to'> & { timeoutMs?: number }): Promise<Message>
-  /** Newest first. */
   messages(filter?: MessageFilter): Message[]
   clear(): void
   /** Stops listening until `accept`. */

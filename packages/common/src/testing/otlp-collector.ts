@@ -22,10 +22,8 @@ export interface ReceivedSpan {
 export interface OtlpCollector {
   /** Value of `OTEL_EXPORTER_OTLP_ENDPOINT`, with `OTEL_EXPORTER_OTLP_PROTOCOL=http/json`. */
   url: string
-  /** Request bodies in order. */
   bodies: string[]
   spans(): ReceivedSpan[]
-  /** Sets the status of the next answers. */
   answer(status: number): void
   close(): void
 }
@@ -67,7 +65,6 @@ export async function startCollector(): Promise<OtlpCollector> {
 }
 
 export interface ReceivedTrace {
-  /** Finds the first span of this name. */
   find(name: string): ReceivedSpan | undefined
   /** Lists the span names from this one up to the request's. */
   wayTo(name: string): string[]

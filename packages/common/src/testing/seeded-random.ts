@@ -16,7 +16,6 @@ export interface Random {
   pick<Item>(items: readonly Item[]): Item
 }
 
-/** Makes reproducible choices. */
 export function randomFrom(seed: number): Random {
   const next = seededRandom(seed)
   const below = (limit: number) => Math.floor(next() * limit)

@@ -3,7 +3,6 @@ export type Answer = { request: string; status: number; headers: Headers; text: 
 /** Time limit of a request: longer than the 55 s that media may take for an upload. */
 const CALL_PATIENCE_MS = 75_000
 
-/** Sends one request of the walk, without following redirects. Throws a sentence when the service does not answer. */
 export async function call(method: string, url: string | URL, init: Omit<RequestInit, 'method'> = {}): Promise<Answer> {
   const request = `${method} ${new URL(url).pathname}`
   const response = await fetch(url, {

@@ -24,7 +24,6 @@ export type MessageFilter = { to?: string; subject?: string; after?: Pick<Messag
 
 export type Messages = {
   add(raw: Buffer, envelope: Envelope): Promise<void>
-  /** Newest first. */
   list(filter?: MessageFilter): Message[]
   find(id: number): Message | undefined
   /** Resolves to the newest match, now or within the time; then throws with a list of the mails. */
@@ -132,7 +131,6 @@ function findLinks(html: string, text: string): string[] {
 /** Matches a URL without the punctuation that ends its sentence. */
 export const URL_IN_TEXT = /https?:\/\/[^\s<>"']*[^\s<>"'.,;:!?)\]]/g
 
-/** Decodes the entities that occur in URLs. */
 function decodeEntities(value: string): string {
   return value
     .replace(/&#x([0-9a-f]+);/gi, (_, hex: string) => String.fromCodePoint(Number.parseInt(hex, 16)))

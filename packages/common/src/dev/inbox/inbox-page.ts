@@ -7,7 +7,6 @@ type PageInput = {
   messages: Message[]
   smtpAddress: string
   shown?: { message: Message; view: MessageView }
-  /** Current time, for the ages in the list. */
   now: Date
 }
 

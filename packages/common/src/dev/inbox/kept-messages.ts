@@ -4,11 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Message } from './inbox-messages.ts'
 
 export type KeptMessages = {
-  /** Saved messages, newest first. */
   loaded: Message[]
   /** Saves after a short delay, so that one write covers many mails. */
   save(messages: Message[]): void
-  /** Resolves when the last state is in the file. */
   flush(): Promise<void>
 }
 

@@ -26,7 +26,6 @@ export type SmtpSink = {
   close(): Promise<void>
 }
 
-/** Size limit of a mail, after which the client gets 552. */
 export const LARGEST_MESSAGE_BYTES = 10 * 1024 * 1024
 
 /** Starts a mail server that passes each mail to `receive` and then answers 250. */
