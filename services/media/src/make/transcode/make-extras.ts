@@ -18,7 +18,6 @@ interface ExtrasWork {
   directory: string
   durationSeconds: number
   size: Size
-  /** An AV1 copy must be smaller than this. */
   mostBytes: number
   signal: AbortSignal
 }
@@ -40,7 +39,6 @@ export async function makeExtras(tools: MediaTools, work: ExtrasWork): Promise<P
   return { webp: { ...(await hashFile(webp)), ...size }, ...(av1 && { av1 }) }
 }
 
-/** Undefined for an opaque clip. */
 async function takeClearPoster(tools: MediaTools, work: ExtrasWork): Promise<ClearPoster | undefined> {
   const { directory, size, durationSeconds, signal } = work
   const path = resolve(directory, workFiles.webm)
