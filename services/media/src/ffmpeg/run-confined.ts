@@ -176,5 +176,7 @@ function killGroup(child: ChildProcess): void {
   if (child.pid === undefined) return
   try {
     process.kill(-child.pid, 'SIGKILL')
-  } catch {}
+  } catch {
+    // The program has ended meanwhile.
+  }
 }

@@ -11,8 +11,6 @@ import { av1Command, clearPosterCommand, workFiles } from './ffmpeg-command.ts'
 import { type ClearPoster, makeWebp, posterTime } from './poster.ts'
 import { type Rendition, verifyVideo } from './verify-renditions.ts'
 
-export type Extra = Rendition
-
 interface ExtrasWork {
   /** Holds the finished mp4 as `in.bin` and the poster; also the webm if it may have alpha. */
   directory: string
@@ -29,7 +27,7 @@ const SMALLEST_SIDE = 64
 const LIMITS = { wallSeconds: 900, cpuSeconds: 600, memoryBytes: 4 * 1024 ** 3, fileBytes: 64 * 1024 ** 2 }
 
 /** Makes a WebP poster and, of an opaque clip if this ffmpeg can, an AV1 copy. Rejects with the signal's reason. */
-export async function makeExtras(tools: MediaTools, work: ExtrasWork): Promise<Partial<Record<ExtraKind, Extra>>> {
+export async function makeExtras(tools: MediaTools, work: ExtrasWork): Promise<Partial<Record<ExtraKind, Rendition>>> {
   const { directory, size } = work
   const webp = resolve(directory, workFiles.webp)
   const clear = await takeClearPoster(tools, work)
@@ -54,7 +52,7 @@ async function hasAlpha(tools: MediaTools, path: string, signal: AbortSignal): P
   return streams?.some((stream) => readTag(stream, 'alpha_mode') === '1') ?? false
 }
 
-async function makeAv1(tools: MediaTools, work: ExtrasWork): Promise<Extra | undefined> {
+async function makeAv1(tools: MediaTools, work: ExtrasWork): Promise<Rendition | undefined> {
   const { directory, size, mostBytes, signal } = work
   if (!tools.ffmpeg.av1Encoder || Math.min(size.width, size.height) < SMALLEST_SIDE) return undefined
   const path = resolve(directory, workFiles.av1)
