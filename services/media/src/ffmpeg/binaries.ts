@@ -133,7 +133,6 @@ function libavcodecIn(text: string): { major: number; minor: number } {
   return { major: Number(found?.[1] ?? 0), minor: Number(found?.[2] ?? 0) }
 }
 
-/** The names in the second column of `-encoders` or `-filters`. */
 async function listNames(path: string, list: '-encoders' | '-filters'): Promise<Set<string>> {
   const lines = (await output(path, '-hide_banner', list)).split('\n')
   return new Set(lines.map((line) => line.trim().split(/\s+/)[1] ?? ''))

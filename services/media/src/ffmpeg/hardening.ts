@@ -33,7 +33,6 @@ const MAX_BLOCK_BYTES = 512 * 1024 * 1024
 /** Line of both programs about a picture with more pixels. */
 export const refusedPicture = /Picture size (\d+)x(\d+) exceeds specified max pixel count/
 
-/** Global options of ffmpeg and ffprobe. */
 export const hardenedGlobals = ['-hide_banner', '-max_alloc', String(MAX_BLOCK_BYTES)]
 
 /** Demuxers that also open the joined segments of a manifest; a received file is never opened as one of these. */

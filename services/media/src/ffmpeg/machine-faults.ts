@@ -8,7 +8,6 @@ const DISK_FULL = /No space left on device|Disk quota exceeded/
 /** stderr of a program that lacked memory or a right; a file cannot cause it. */
 export const MACHINE_FAULT = /Cannot allocate memory|Permission denied|Read-only file system/
 
-/** Whether this error or its cause is a full disk, met by this process or by ffmpeg. */
 export function isDiskFull(error: unknown): boolean {
   if (typeof error !== 'object' || error === null) return false
   const { code, message, stderr, cause } = error as Partial<NodeJS.ErrnoException> & {
@@ -28,7 +27,6 @@ export async function refuseFullDisk(directory: string): Promise<void> {
   if (bavail * bsize < HARDLY_ANY_BYTES) throw new Error('No space left on device')
 }
 
-/** Seconds after which a machine that ran out of memory may have some again. */
 const KILLED_RETRY_SECONDS = 10
 
 /** SIGKILL is rarely the file's doing: the kernel's out-of-memory killer sends it. */

@@ -15,7 +15,6 @@ export interface RunLimits {
   wallSeconds: number
   cpuSeconds: number
   memoryBytes: number
-  /** Size limit of each written file. */
   fileBytes: number
 }
 
@@ -36,7 +35,6 @@ export interface RunOptions {
   signal?: AbortSignal | undefined
   /** 10 if absent; 19 runs only when the machine is idle. */
   niceness?: number | undefined
-  /** Added to `isolatedEnvironment`. */
   environment?: Record<string, string>
   /** Longer stdout ends the program; 8 Mi if absent. */
   outputCharacters?: number

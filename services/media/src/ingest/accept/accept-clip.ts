@@ -57,9 +57,8 @@ export interface NewClipInput {
 export type AcceptedClip = Clip & { deleteToken?: string }
 
 /** Returns the accepted clip, `processing`, or perhaps `ready` for known bytes. The file stays the caller's. */
-export async function acceptClip(deps: Deps, input: NewClipInput): Promise<AcceptedClip> {
-  return deps.mutex.run(input.file.sha256, () => acceptInTurn(deps, input))
-}
+export const acceptClip = (deps: Deps, input: NewClipInput): Promise<AcceptedClip> =>
+  deps.mutex.run(input.file.sha256, () => acceptInTurn(deps, input))
 
 /** A clip takes many seconds, so an immediate retry is pointless. */
 const BUSY_RETRY_SECONDS = 10
@@ -97,17 +96,15 @@ async function acceptInTurn(deps: Deps, input: NewClipInput): Promise<AcceptedCl
   }
 
   const { signal } = input
-  const limits = limitsOf(deps)
-  const look = () => probeCounted(deps.tools, input.file.path, limits)
-  const info = await deps.probes.run(look, { key: shareOf(input.tokenId), signal })
+  const info = await deps.probes.run(() => probeCounted(deps, input.file.path), { key: shareOf(input.tokenId), signal })
   signal?.throwIfAborted()
   await refuseWhenBusy(deps, input.tokenId)
   return queueSource(deps, info, input)
 }
 
-async function probeCounted(tools: Deps['tools'], path: string, limits: ProbeLimits): Promise<MediaInfo> {
+async function probeCounted(deps: Deps, path: string): Promise<MediaInfo> {
   try {
-    return await probe(tools, path, { limits })
+    return await probe(deps.tools, path, { limits: limitsOf(deps) })
   } catch (error) {
     countProbeRefusal(resultOf(error))
     throw error
@@ -123,7 +120,6 @@ const limitsOf = ({ config: { source } }: Deps): ProbeLimits => ({
   side: source.maxSide,
 })
 
-/** Undefined when the source failed or was deleted in between. */
 async function shareSource(deps: Deps, known: Source, input: NewClipInput): Promise<AcceptedClip | undefined> {
   // The source may have been measured under other limits.
   const limits = limitsOf(deps)
@@ -156,7 +152,6 @@ async function queueSource(deps: Deps, info: MediaInfo, input: NewClipInput): Pr
       const last = () => deps.queue.send(trx, TRANSCODE_QUEUE.name, job, { tenant: shareOf(tokenId) })
       return { references: [original], last, result: await addClip(deps, trx, inserted, input) }
     }
-    // Another process was first with the same bytes.
     const winner = await findSourceByContent(trx, sha256)
     const source = winner && (await attachToSource(trx, winner.id))
     if (!source) throw apiError('busy', { retryAfterSeconds: 1 })

@@ -15,7 +15,6 @@ export interface Remembered {
   outcome: { clipId: string } | { refusal: Refusal }
 }
 
-/** Outcome of the request, if later than `since`. */
 export async function findOutcome(db: Kysely<DB>, request: KeyedRequest, since: Date): Promise<Remembered | undefined> {
   const row = await db
     .selectFrom('idempotency_keys')

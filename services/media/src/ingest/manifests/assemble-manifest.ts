@@ -71,7 +71,6 @@ interface Job {
   directory: string
   signal: AbortSignal
   totalMs: number
-  /** The hosts of the site, if its resolver names them. */
   hosts: readonly string[] | undefined
   headers: Record<string, string> | undefined
 }

@@ -14,6 +14,7 @@ import {
   type Reading,
   refuseLongTrack,
   refuseManifest,
+  secondsOf,
   type Track,
   trackOf,
 } from './manifest.ts'
@@ -31,12 +32,8 @@ export function readDash(text: string, url: string, limits: ManifestLimits): Rea
   const pictures = preferMp4(all.filter((one) => isOf('video', one) && mayHoldPicture(one.attributes)))
   const picture = chooseRepresentation(pictures)
   if (!picture) throw refuseManifest('empty', 'no picture')
-  const sound = chooseRepresentation(
-    preferContainerOf(
-      picture,
-      all.filter((one) => isOf('audio', one)),
-    ),
-  )
+  const sounds = all.filter((one) => isOf('audio', one))
+  const sound = chooseRepresentation(preferContainerOf(picture, sounds))
   const tracks = [picture, sound].filter((one) => one !== undefined)
   if (tracks.some(({ attributes }) => attributes.contentProtection)) throw refuseManifest('encrypted')
   const [pictureTrack, soundTrack] = tracks.map((one) => trackOfRepresentation(one, limits)) as [Track, Track?]
@@ -67,10 +64,7 @@ function trackOfRepresentation(representation: DashRepresentation, limits: Manif
   if (playlist?.sidx) return trackOf(limits, undefined, [{ url: playlist.sidx.resolvedUri }])
   const segments = playlist?.segments
   if (!segments) return trackOf(limits, undefined, [{ url: representation.attributes.baseUrl }])
-  refuseLongTrack(
-    limits,
-    segments.reduce((total, { duration = 0 }) => total + duration, 0),
-  )
+  refuseLongTrack(limits, secondsOf(segments))
   const map = segments[0]?.map
   const isInFront = map && (map.byterange || map.resolvedUri !== segments[0]?.resolvedUri)
   return trackOf(limits, isInFront ? pieceOf(map) : undefined, segments.map(pieceOf))

@@ -8,6 +8,7 @@ import {
   type Reading,
   refuseLongTrack,
   refuseManifest,
+  secondsOf,
   type Track,
   trackOf,
 } from './manifest.ts'
@@ -42,10 +43,7 @@ function choosePlaylists({ playlists = [], mediaGroups }: HlsManifest, base: str
 }
 
 function readMediaPlaylist({ segments, endList }: HlsManifest, base: string, limits: ManifestLimits): Track {
-  refuseLongTrack(
-    limits,
-    segments.reduce((total, { duration }) => total + duration, 0),
-  )
+  refuseLongTrack(limits, secondsOf(segments))
   if (segments.length > 0 && !endList) throw refuseManifest('live')
   const [start, ...others] = new Set(segments.map(({ map }) => JSON.stringify(map ?? null)))
   // The part after it, mostly an advertisement, has other clocks and perhaps other codecs.
@@ -53,11 +51,8 @@ function readMediaPlaylist({ segments, endList }: HlsManifest, base: string, lim
     throw refuseManifest('discontinuous')
   }
   const map = JSON.parse(start ?? 'null') as HlsSegment['map'] | null
-  return trackOf(
-    limits,
-    map ? pieceOf(map, base) : undefined,
-    segments.map((segment) => pieceOf(segment, base)),
-  )
+  const pieces = segments.map((segment) => pieceOf(segment, base))
+  return trackOf(limits, map ? pieceOf(map, base) : undefined, pieces)
 }
 
 const pieceOf = ({ uri, byterange }: { uri: string; byterange?: ByteRange }, base: string): Piece => ({

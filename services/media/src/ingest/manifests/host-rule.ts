@@ -1,6 +1,5 @@
 import { isIP } from 'node:net'
 
-/** Whether a manifest may send us there. */
 export type HostRule = (url: URL) => boolean
 
 /**

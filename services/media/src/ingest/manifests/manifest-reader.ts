@@ -6,7 +6,6 @@ import type { Reading } from './manifest.ts'
 import type { ReaderAnswer, ReaderInput } from './read-manifests.ts'
 
 const { sources, limits } = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8')) as ReaderInput
-/** Loading a parser takes most of the start. */
 const readers = {
   hls: async () => (await import('./hls.ts')).readHls,
   dash: async () => (await import('./dash.ts')).readDash,

@@ -6,7 +6,6 @@ export type Reading = { playlists: PictureAndSound<string> } | { tracks: Picture
 
 export type PictureAndSound<T> = [picture: T, sound?: T]
 
-/** The pieces in sequence form one file. */
 export interface Track {
   pieces: Piece[]
 }
@@ -39,6 +38,9 @@ export const refuseManifest = (reason: Reason, cause?: unknown) =>
 /** Throws duration_exceeded before any piece is fetched. The last segment counts whole. */
 export const refuseLongTrack = ({ seconds: durationSeconds }: ManifestLimits, seconds: number): void =>
   refuseDeclaredDuration({ durationSeconds }, seconds)
+
+export const secondsOf = (segments: readonly { duration?: number }[]): number =>
+  segments.reduce((total, { duration = 0 }) => total + duration, 0)
 
 /** The pieces behind their shared beginning. Adjacent ranges of one file become one request. */
 export function trackOf(limits: ManifestLimits, start: Piece | undefined, segments: Piece[]): Track {

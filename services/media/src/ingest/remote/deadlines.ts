@@ -3,7 +3,6 @@ import { upstreamFailure } from './upstream-error.ts'
 export interface RemoteTimeouts {
   connectMs: number
   headersMs: number
-  /** Between two chunks of the body. */
   idleMs: number
   /** Limit from the first DNS query to the last byte, redirects included. */
   totalMs: number

@@ -24,9 +24,7 @@ export interface RemoteOptions extends GuardOptions {
 }
 
 export interface FetchOptions extends Pick<OpenOptions, 'ownHeaders' | 'form' | 'mayVisit'> {
-  /** Aborts the call, which rejects with `signal.reason`. */
   signal?: AbortSignal
-  /** Shorter total limit, as for a page. */
   totalMs?: number
 }
 
@@ -110,7 +108,6 @@ export function createRemote(options: RemoteOptions = {}): Remote {
   }
 }
 
-/** Replaces the origin of an address and keeps the rest. */
 const standInsOf =
   (bases: ReadonlyMap<string, string> = new Map()) =>
   (url: URL): string => {

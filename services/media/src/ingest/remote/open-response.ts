@@ -7,7 +7,6 @@ import { toUpstreamFailure } from './translate-error.ts'
 import { upstreamFailure } from './upstream-error.ts'
 
 export interface RemoteResponse {
-  /** Final address after all redirects. */
   url: URL
   status: number
   headers: IncomingHttpHeaders
@@ -24,7 +23,6 @@ export interface OpenOptions {
   ownHeaders?: Record<string, string> | undefined
   /** Makes it a POST with this form, whose redirects are not followed. */
   form?: Record<string, string>
-  /** Asked before each redirect is followed. */
   mayVisit?: (url: URL) => boolean
   /** Replaces the requested address, for tests and private mirrors. */
   standIn?: (url: URL) => string

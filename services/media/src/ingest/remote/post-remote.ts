@@ -35,7 +35,6 @@ export async function postRemote(
         request(target, { dispatcher, method: 'POST', headers: { ...headers, ...traced }, body, signal: late.signal }),
       ({ statusCode }) => statusCode,
     )
-    // Only the status matters, not how the rest ends.
     await answer.body.dump({ limit: MOST_ANSWER_BYTES, signal: late.signal }).catch(() => {})
     return { status: answer.statusCode }
   } catch (error) {

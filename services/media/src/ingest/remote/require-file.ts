@@ -7,7 +7,6 @@ interface Answer {
   headers: IncomingHttpHeaders
 }
 
-/** Throws source_fetch_failed with the class of any status but 200. */
 export function requireOk({ status }: Answer): void {
   if (status === 200) return
   const cause = `status ${status}`

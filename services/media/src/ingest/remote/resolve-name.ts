@@ -82,7 +82,6 @@ function failureOf(reasons: (Error & { code?: string })[]): Error {
 /** Some hosts files block thousands of names; the rest of a longer file is not read. */
 const MOST_HOSTS_BYTES = 1024 ** 2
 
-/** Names of a hosts file (hosts(5)), read again when it has changed. */
 function createHosts(path: string): () => Promise<ReadonlyMap<string, readonly FoundAddress[]>> {
   let names = new Map<string, FoundAddress[]>()
   let version = ''

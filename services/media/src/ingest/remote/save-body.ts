@@ -17,12 +17,10 @@ export type NewFile = Awaited<ReturnType<typeof open>>
 
 const tooLarge = (maxBytes: number) => apiError('file_too_large', { details: { limit: maxBytes } })
 
-/** Checks the declared length before any byte is read. */
 export function refuseLargeBody({ headers }: Pick<Body, 'headers'>, maxBytes: number): void {
   if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes)
 }
 
-/** Writes and hashes the body. Throws file_too_large. */
 export async function writeBody(file: NewFile, { headers, chunks }: Body, maxBytes: number): Promise<FetchedFile> {
   refuseLargeBody({ headers }, maxBytes)
   const measure = createMeasure({ maxBytes, refuse: () => tooLarge(maxBytes) })

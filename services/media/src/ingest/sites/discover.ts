@@ -107,7 +107,6 @@ function openGraphVideos({ metas }: Page): OpenGraphVideo[] {
   return videos
 }
 
-/** The first VideoObject of the page's JSON-LD, in lists and graphs too. */
 function videoObjectOf({ data }: Page): unknown {
   const open = data.filter(({ type }) => type.startsWith('application/ld+json')).map(({ text }) => parseJson(text))
   for (let looked = 0; open.length > 0 && looked < MOST_NODES; looked++) {

@@ -1,6 +1,5 @@
 import { apiError } from '../../errors.ts'
 
-/** Public `details.reason` beside the class of failure. */
 type Reason = 'not_found' | 'refused' | 'rate_limited' | 'not_ready' | 'changed'
 
 const failed = (site: string, upstream: '4xx' | '5xx' | 'bad_response', reason?: Reason) =>
@@ -16,14 +15,12 @@ export const changed = (site: string) => failed(site, 'bad_response', 'changed')
 
 export const loginRequired = (site: string) => apiError('site_login_required', { details: { site } })
 
-/** The page is there and has no clip. */
 export const noClip = (site: string) => apiError('unsupported_site_content', { details: { site } })
 
 /** MEDIA_IMPORT_SITES omits the site; generic discovery is not tried either. */
 export const switchedOff = (site: string) =>
   apiError('unsupported_site_content', { details: { site, reason: 'switched_off' } })
 
-/** Passes a 200; throws the failure that any other status means on every site. */
 export function requireAnswer(site: string, { status }: { status: number }): void {
   if (status === 200) return
   if (status === 401) throw loginRequired(site)

@@ -6,7 +6,6 @@ import type { Visit } from './visit.ts'
 
 type Reference = { id: string } | { short: string }
 
-/** Pages, embeds, media addresses on any of the CDN's hosts, and short links. */
 export function readGiphy(url: URL): Reference | undefined {
   const [first = '', second = '', ...rest] = pathOf(url)
   if (url.hostname === 'gph.is') return first ? { short: url.href } : undefined

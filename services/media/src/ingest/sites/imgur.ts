@@ -10,7 +10,6 @@ type Reference = { id: string; isAlbum: boolean }
 const PAGES =
   /^(about|apps|arcade|blog|emerald|inbox|jobs|login|memegen|privacy|random|register|rules|search|settings|signin|topics|tos|upload|vidgif)$/
 
-/** Images, albums, galleries and tagged posts; no mp4, which is a clip already. */
 export function readImgur(url: URL): Reference | undefined {
   const path = pathOf(url)
   if (url.hostname === 'i.imgur.com') {

@@ -2,7 +2,6 @@ import { loginRequired, noClip, requireAnswer } from './failures.ts'
 import { addressIn, metaOf, type Page } from './page.ts'
 import { defineSite, type Found, type MediaSource, pathOf } from './site.ts'
 
-/** The code of a post, reel or video, also below a user name. */
 export function readInstagram(url: URL): string | undefined {
   if (!/^((www|m)\.)?(instagram\.com|instagr\.am)$/.test(url.hostname)) return undefined
   const path = pathOf(url)

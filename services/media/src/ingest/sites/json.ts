@@ -1,4 +1,3 @@
-/** A nested own member of untrusted JSON, or undefined. */
 export function at(value: unknown, ...path: (string | number)[]): unknown {
   let found = value
   for (const step of path) {

@@ -1,7 +1,6 @@
 /** The parts of a page that may lead to a clip, in page order. Addresses are as written: see `addressIn`. */
 export interface Page {
   url: URL
-  /** Base of relative addresses. */
   base: URL
   title: string
   /** Names in lower case, `property` and `name` alike. */
@@ -21,7 +20,6 @@ export const metaOf = ({ metas }: Page, ...names: string[]): string | undefined 
   return undefined
 }
 
-/** The absolute address if it is http(s). */
 export function addressIn({ base }: Page, text: string): URL | undefined {
   const url = text.length <= 2048 ? URL.parse(text.trim(), base.href) : null
   return url && /^https?:$/.test(url.protocol) ? url : undefined

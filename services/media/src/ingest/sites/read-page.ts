@@ -7,7 +7,6 @@ const MOST_OPEN_ELEMENTS = 512
 const MOST_OF_A_KIND = 200
 const CHUNK = 64 * 1024
 
-/** Never throws; stops after a head that names a video. */
 export function readPage(html: string, url: URL): Page {
   const page: Page = { url, base: url, title: '', metas: [], links: [], videos: [], frames: [], data: [] }
   let open = 0

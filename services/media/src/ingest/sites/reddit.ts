@@ -7,7 +7,6 @@ type Reference = { id: string } | { short: string }
 
 const ID = /^[a-z0-9]{4,10}$/i
 
-/** Posts on all hosts and paths, galleries, share links and the two short hosts. */
 export function readReddit(url: URL): Reference | undefined {
   const path = pathOf(url)
   const [first = '', second = '', third = ''] = path
@@ -124,14 +123,12 @@ function readVideo(post: unknown): MediaSource[] {
   return isSilent ? [...files, ...manifests] : [...manifests, ...files]
 }
 
-/** The site's renditions of an uploaded gif. */
 const readPreview = (post: unknown) =>
   files(
     textAt(post, 'preview', 'images', 0, 'variants', 'mp4', 'source', 'url'),
     textAt(post, 'preview', 'images', 0, 'variants', 'gif', 'source', 'url'),
   )
 
-/** The first animated picture of a gallery. */
 function readGallery(post: unknown): MediaSource[] {
   const order = listAt(post, 'gallery_data', 'items').map((item) => textAt(item, 'media_id') ?? '')
   const moving = order

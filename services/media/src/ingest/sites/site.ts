@@ -12,11 +12,9 @@ export type MediaSource =
   /** `bytes` if the site says so: a file that is too large is not requested. */
   | { kind: 'file'; url: string; bytes?: number | undefined; headers?: Headers | undefined }
   | { kind: 'manifest'; url: string; format: 'hls' | 'dash'; headers?: Headers | undefined }
-  /** Two files of one clip. */
   | { kind: 'separate'; picture: string; sound: string; headers?: Headers | undefined }
   /** A page that shows it, perhaps on another site. Only one such step is taken. */
   | { kind: 'page'; url: string }
-  /** Left to the operator's yt-dlp. */
   | { kind: 'ytdlp'; url: string }
 
 /** Unverified metadata of the site. */
@@ -34,7 +32,6 @@ export interface Found extends About {
   durationSeconds?: number | undefined
 }
 
-/** Bounds of a step that an import delegates. */
 interface Bounds {
   signal: AbortSignal
   /** Deadline on the clock of performance.now(). */
@@ -87,5 +84,4 @@ export function defineSite<Reference>(site: {
 export const isHostOf = (domains: readonly string[], { hostname }: URL): boolean =>
   domains.some((domain) => hostname === domain || hostname.endsWith(`.${domain}`))
 
-/** The non-empty parts of a path, undecoded. */
 export const pathOf = ({ pathname }: URL): string[] => pathname.split('/').filter(Boolean)

@@ -2,7 +2,6 @@ import { changed, noClip, notReady, requireAnswer } from './failures.ts'
 import { at, numberAt, textAt } from './json.ts'
 import { defineSite, pathOf } from './site.ts'
 
-/** streamable.com/ID, its embeds /e/ID and /o/ID, and /s/ID/x. */
 export function readStreamable(url: URL): string | undefined {
   if (!/^(www\.)?streamable\.com$/.test(url.hostname)) return undefined
   const [first = '', second = '', ...rest] = pathOf(url)
@@ -39,7 +38,6 @@ export const streamable = defineSite<string>({
   },
 })
 
-/** The largest picture first, then the highest bitrate. */
 function readFiles(video: unknown) {
   const files = Object.values(at(video, 'files') ?? {}).flatMap((file: unknown) => {
     const url = textAt(file, 'url')

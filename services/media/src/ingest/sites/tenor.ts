@@ -13,7 +13,6 @@ export function readTenor(url: URL): string | undefined {
   return path.length === 1 && /^\w{3,12}\.gif$/.test(kind) ? `https://tenor.com/${kind}` : undefined
 }
 
-/** Best first; without loops and thumbnails. */
 const FORMATS = ['mp4', 'webm', 'gif', 'mediumgif']
 
 /** Reads the initial data of the page's own script: the API was switched off in 2026. */

@@ -8,7 +8,6 @@ type Reference = { id: string; video: number } | { short: string }
 /** Sites that show the same posts under the same paths; the post is requested from twitter itself. */
 const MIRRORS = ['fxtwitter.com', 'vxtwitter.com', 'fixupx.com', 'fixvx.com', 'twittpr.com']
 
-/** Posts, with or without the number of a video, and shortened links. */
 export function readTwitter(url: URL): Reference | undefined {
   const host = url.hostname.replace(/^(www|m|mobile|d|g)\./, '')
   const path = pathOf(url)

@@ -7,7 +7,6 @@ import { changed } from './failures.ts'
 import { parseJson } from './json.ts'
 import type { Page } from './page.ts'
 
-/** The operator's optional keys of sites. */
 export interface SiteKeys {
   giphyApiKey: string | undefined
   imgurClientId: string | undefined
@@ -15,7 +14,6 @@ export interface SiteKeys {
   redditClientSecret: string | undefined
 }
 
-/** Requests to one site, bounded in number, time and hosts. */
 export interface Visit {
   site: string
   keys: SiteKeys
@@ -26,7 +24,6 @@ export interface Visit {
 export interface VisitRequest {
   cookie?: string
   authorization?: string
-  /** Makes it a POST. */
   form?: Record<string, string>
   /** A redirect to such an address is not followed: the address is the answer. */
   until?: (url: URL) => boolean
@@ -39,7 +36,6 @@ export interface Answer {
   next: URL | undefined
   cookies: string[]
   text: string
-  /** Undefined for any other text. */
   json: () => unknown
   page: () => Promise<Page>
 }
@@ -88,7 +84,6 @@ export function startVisit(remote: Pick<Remote, 'fetch'>, options: VisitOptions)
             cookies: [answer.headers['set-cookie'] ?? []].flat(),
             text,
             json: () => parseJson(text),
-            // Loads the parser with the first page.
             page: async () => (await import('./read-page.ts')).readPage(text, answer.url),
           }
         }),

@@ -6,7 +6,6 @@ import type { Config } from '../../config.ts'
 import { type MediaTools, requireExecutable } from '../../ffmpeg/binaries.ts'
 import { runConfined } from '../../ffmpeg/run-confined.ts'
 
-/** Throws ConfigError when yt-dlp or its cookies are configured but cannot be used. */
 export async function requireYtdlp({ path, cookies }: Config['ytdlp']): Promise<void> {
   const reportAs = (problem: string) => (cause: NodeJS.ErrnoException) => {
     throw new ConfigError([`${problem} (${cause.code})`], cause)

@@ -11,38 +11,23 @@ export interface ProxyOptions {
   resolve: Resolve
   /** Path of the listening socket; a port of loopback if absent. */
   socketPath?: string | undefined
-  limits?: Partial<ProxyLimits>
-}
-
-export interface ProxyLimits {
-  connections: number
-  /** Total of one run. */
-  requests: number
-  /** Total of both directions. */
-  bytes: number
+  limits?: Partial<typeof LIMITS>
 }
 
 /** A page takes a dozen requests and a few MB of scripts. */
-const LIMITS: ProxyLimits = { connections: 32, requests: 300, bytes: 64 * 1024 ** 2 }
+const LIMITS = { connections: 32, requests: 300, bytes: 64 * 1024 ** 2 }
 const CONNECT_MS = 5_000
 
-export interface GuardProxy {
-  /** 0 on a socket path. */
-  port: number
-  /** User and password, so that no other program of this machine uses the proxy. */
-  credentials: string
-  /** Whether the guard refused any address. */
-  hasRefused(): boolean
-  close(): void
-}
+export type GuardProxy = Awaited<ReturnType<typeof startGuardProxy>>
 
 /**
  * A proxy for one program: the guard checks the name, the addresses and the connected peer of every connection, as in our
  * own fetches. Supports CONNECT and plain http.
  */
-export async function startGuardProxy(options: ProxyOptions): Promise<GuardProxy> {
+export async function startGuardProxy(options: ProxyOptions) {
   const { guard, resolve, socketPath } = options
   const limits = { ...LIMITS, ...options.limits }
+  // No other program of this machine may use the proxy.
   const credentials = `ytdlp:${randomBytes(16).toString('hex')}`
   const authorization = `Basic ${Buffer.from(credentials).toString('base64')}`
   const connectGuarded = guardedConnector(guard, resolve, CONNECT_MS)

@@ -21,7 +21,6 @@ export interface YtdlpOptions {
 
 export interface YtdlpOutcome {
   outcome: RunOutcome
-  /** Whether the guard refused any address. */
   hasRefused: boolean
 }
 

@@ -22,25 +22,18 @@ const MEANINGS: readonly [RegExp, Meaning][] = [
 
 type Meaning = 'login' | 'none' | 'long' | 'large' | '5xx' | '4xx' | 'timeout' | 'unreachable' | 'bad_response'
 
-interface AskedLimits {
-  maxSeconds: number
-  maxBytes: number
-}
-
 /** Converts an end without an answer into a public failure; yt-dlp's own words stay private. */
-export function ytdlpFailure({ outcome, hasRefused }: YtdlpOutcome, site: string, limits: AskedLimits): ApiError {
+export function ytdlpFailure(
+  { outcome, hasRefused }: YtdlpOutcome,
+  site: string,
+  limits: { maxSeconds: number; maxBytes: number },
+): ApiError {
   const words = outcome.state === 'failed' ? outcome.stderr : ''
   const known = MEANINGS.find(([pattern]) => pattern.test(words))?.[1]
   // Only without known words: many a page links to a refused address.
   if (!known && hasRefused) return apiError('source_forbidden', { cause: outcome })
   const meaning = outcome.state === 'timed-out' ? 'timeout' : (known ?? 'bad_response')
-  return failureOf(meaning, { site, limits, cause: outcome })
-}
-
-function failureOf(
-  meaning: Meaning,
-  { site, limits, cause }: { site: string; limits: AskedLimits; cause: unknown },
-): ApiError {
+  const cause = outcome
   if (meaning === 'login') return apiError('site_login_required', { details: { site }, cause })
   if (meaning === 'none') return apiError('unsupported_site_content', { details: { site }, cause })
   if (meaning === 'long') return apiError('duration_exceeded', { details: { limit: limits.maxSeconds }, cause })

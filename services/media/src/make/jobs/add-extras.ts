@@ -11,7 +11,7 @@ import type { DB, ExtraKind } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { keepFiles } from '../../store/blobs/keep-files.ts'
 import { workFiles } from '../transcode/ffmpeg-command.ts'
-import type { Extra } from '../transcode/make-extras.ts'
+import type { Rendition } from '../transcode/verify-renditions.ts'
 import { EXTRAS_QUEUE, type ExtrasJob, TRANSCODE_QUEUE } from './queues.ts'
 
 const LOOK_AGAIN_SECONDS = 30
@@ -65,7 +65,7 @@ async function makeOf(
   { id, info }: Source,
   directory: string,
   signal: AbortSignal,
-): Promise<Partial<Record<ExtraKind, Extra>> | undefined> {
+): Promise<Partial<Record<ExtraKind, Rendition>> | undefined> {
   const { mp4, jpg, webm } = await findRenditions(deps.db, id)
   if (!mp4 || !jpg || !webm) return undefined
   const mayHaveAlpha = info.type === 'gif' ? info.mayBeTransparent : info.alpha
@@ -89,8 +89,8 @@ async function makeOf(
   })
 }
 
-async function storeExtras(deps: Deps, sourceId: string, extras: Partial<Record<ExtraKind, Extra>>): Promise<void> {
-  const files = (Object.entries(extras) as [ExtraKind, Extra][]).map(([kind, file]) => ({ kind, ...file }))
+async function storeExtras(deps: Deps, sourceId: string, extras: Partial<Record<ExtraKind, Rendition>>): Promise<void> {
+  const files = (Object.entries(extras) as [ExtraKind, Rendition][]).map(([kind, file]) => ({ kind, ...file }))
   const nameOf = ({ kind, sha256 }: { kind: ExtraKind; sha256: string }) => ({ sha256, extension: kind })
   const kept = files.map((file) => ({ name: nameOf(file), path: file.path, bytes: file.bytes }))
   const kinds = files.map(({ kind }) => kind)

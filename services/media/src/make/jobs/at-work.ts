@@ -1,7 +1,6 @@
 /** The clips that this process is transcoding, and a signal to yield to the next one. */
 export interface AtWork {
   clips(): number
-  /** Aborted when the next clip begins. */
   untilNextClip(): AbortSignal
   /** Counts a clip; the returned function ends it. */
   beginClip(): () => void

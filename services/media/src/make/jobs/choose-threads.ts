@@ -2,13 +2,11 @@ export interface Load {
   cores: number
   /** Transcoding processes on this machine, including this one. */
   processes: number
-  /** Transcodes per process at once. */
   concurrency: number
   /** Transcodes in this process, including the one that asks. */
   running: number
   /** Jobs that no worker has begun; this machine will soon take some of them. */
   waiting: number
-  /** Jobs waiting or running, on all machines. */
   depth: number
 }
 

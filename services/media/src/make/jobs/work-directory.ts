@@ -11,9 +11,7 @@ import { apiError } from '../../errors.ts'
  * once a minute.
  */
 export interface WorkDirectory {
-  /** A unique path for a new file. */
   newPath(): string
-  /** A new empty directory, which the caller removes. */
   newDirectory(): Promise<string>
   /**
    * Runs `receive`, which writes a file of up to `bytes`. Throws unavailable when its disk, or that of the store, lacks
@@ -35,7 +33,6 @@ const SPACE_PER_BYTE = 3
 const LEAST_SPACE_BYTES = 64 * 1024 ** 2
 
 export interface WorkDirectoryOptions {
-  /** Directory of the store, perhaps on another disk. */
   store?: string
   freeBytesOf?: typeof freeBytesOnDisk
   /** Replaced by a test that refuses, because root may remove everything. */
@@ -151,7 +148,6 @@ async function readOwnLife(): Promise<string> {
 
 const lifeOf = (birth: string) => createHash('sha256').update(birth).digest('hex').slice(0, 8)
 
-/** Whether the process lives and, if both births are known, is the same one. */
 async function isAlive(pid: number, life: string | undefined): Promise<boolean> {
   try {
     process.kill(pid, 0)

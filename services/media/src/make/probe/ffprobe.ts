@@ -113,14 +113,12 @@ function refuseHugePicture(limits: ProbeLimits, stderr: string): void {
   if (width) refuseLargePicture(limits, Number(width), Number(height))
 }
 
-/** The refusal for a file that ffmpeg or ffprobe could not open, by their stderr. */
 export function refusalOf(stderr: string) {
   const codec = refusedDecoder.exec(stderr)?.[1]
   if (!codec) return apiError('corrupt_media', { cause: stderr })
   return apiError('unsupported_media_type', { message: 'A codec is not supported.', details: { codec }, cause: stderr })
 }
 
-/** Index of the stream whose codec made `runFfprobe` refuse the file. */
 export function refusedStreamIn(error: unknown): number | undefined {
   const found = error instanceof ApiError && refusedStream.exec(String(error.cause))
   return found ? Number(found[1]) : undefined

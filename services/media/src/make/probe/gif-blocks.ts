@@ -100,7 +100,6 @@ async function readExtension(bytes: ByteReader, start: number): Promise<GifBlock
   return { kind: label === PLAIN_TEXT ? 'text' : 'other', start, end: bytes.position() }
 }
 
-/** Size of the colour table that the flags of a screen or image descriptor announce. */
 function colorTableBytes(flags: number): number {
   return flags & 0x80 ? 3 * 2 ** ((flags & 7) + 1) : 0
 }

@@ -6,7 +6,6 @@ import { type ProbeLimits, refuseLargePicture, refuseManyFrames } from './limits
 export interface GifMeasures {
   width: number
   height: number
-  /** Delay of each frame as browsers show it. */
   delaysCentiseconds: number[]
   /** 0 is for ever; null if absent, which plays once. */
   loopCount: number | null

@@ -1,7 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { DISPOSAL, type GifBlock, readGifBlocks } from './gif-blocks.ts'
 
-/** Either bytes of our own or a range of the source. */
 type Piece = Buffer | { start: number; end: number }
 
 const COPY_BYTES = 1024 * 1024

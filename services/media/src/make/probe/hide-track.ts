@@ -9,7 +9,6 @@ const WEBM_HEADER_BYTES = 1024 ** 2
 /** Boxes before the index; walking a file of small ones would take minutes. */
 const MOST_BOXES = 1000
 
-/** A codec that no program knows. */
 const unknownName = (length: number): Buffer => Buffer.alloc(length, 'x')
 
 export interface Change {

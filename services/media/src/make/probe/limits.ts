@@ -47,7 +47,6 @@ export function refuseLongDuration(
  */
 export const DECLARED_TOLERANCE_SECONDS = 0.5
 
-/** Checks a declared duration, before there is a file to measure. */
 export function refuseDeclaredDuration(
   limits: Pick<ProbeLimits, 'durationSeconds'>,
   seconds: number,

@@ -24,7 +24,6 @@ export async function sniffBytes(head: Uint8Array): Promise<MediaType> {
   return type
 }
 
-/** Like `sniffBytes`, but undefined for any other type. */
 export async function findType(head: Uint8Array): Promise<MediaType | undefined> {
   const found = await fileTypeFromBuffer(head.subarray(0, SNIFF_BYTES)).catch(() => undefined)
   return acceptedTypes.get(found?.mime ?? '')

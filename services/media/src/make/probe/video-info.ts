@@ -183,7 +183,6 @@ function readColorSpace(video: FfprobeStream): VideoInfo['colorSpace'] {
   return !video.color_space || video.color_space === 'unknown' ? 'unknown' : 'other'
 }
 
-/** Matroska tags come in either case. */
 export function readTag(stream: FfprobeStream, name: string): string | undefined {
   return stream.tags?.[name] ?? stream.tags?.[name.toUpperCase()] ?? stream.tags?.[name.toLowerCase()]
 }
@@ -193,7 +192,6 @@ function toMicroseconds(value: number): number {
   return Math.round(value * 1e6) / 1e6
 }
 
-/** `N/A` and absent become the fallback. */
 function seconds(text: string | undefined, fallback: number): number {
   const value = Number.parseFloat(text ?? '')
   return Number.isFinite(value) ? value : fallback

@@ -6,14 +6,19 @@ import { isDiskFull, MACHINE_FAULT } from '../../ffmpeg/machine-faults.ts'
 import { type RunOutcome, runConfined } from '../../ffmpeg/run-confined.ts'
 import { runLimits } from './rendition-plan.ts'
 
-/** One clip in progress, as every step needs it. */
-export interface TranscodeWork {
-  tools: MediaTools
-  info: MediaInfo
+export interface TranscodeOptions {
+  /** An empty directory for this clip and its renditions, which the caller removes. */
   workDirectory: string
+  /** 1 under load, all cores on an idle machine (contract/media.md 5.7). */
   threads: number
   signal?: AbortSignal | undefined
+  /** Receives a rising fraction of 0 to 1. */
   onProgress?: ((fraction: number) => void) | undefined
+}
+
+export interface TranscodeWork extends TranscodeOptions {
+  tools: MediaTools
+  info: MediaInfo
 }
 
 type FailedRun = Extract<RunOutcome, { state: 'failed' }>

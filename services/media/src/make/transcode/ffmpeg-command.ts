@@ -48,7 +48,6 @@ export function overviewCommand(plan: RenditionPlan, threads: number): string[] 
     `[b]${posterFilters(plan)},thumbnail=${posterCandidates}[poster]`,
   ]
   return [
-    // volumedetect reports at level info.
     ...start(plan.audioStream === null ? 'error' : 'info'),
     ...(plan.overview === 'keyframes' ? ['-skip_frame:v', 'nokey'] : []),
     ...input(plan, threads),
@@ -136,7 +135,6 @@ export function transparencyCommand(plan: RenditionPlan): string[] {
   ]
 }
 
-/** One picture of a webm with its alpha. */
 export function clearPosterCommand(ffmpeg: Ffmpeg, file: string, atSeconds: number): string[] {
   const webm = { demuxer: 'matroska', decoder: ffmpeg.webmVideoEncoder, deinterlacer: null } as const
   return [

@@ -11,14 +11,11 @@ import { av1Command, clearPosterCommand, workFiles } from './ffmpeg-command.ts'
 import { type ClearPoster, makeWebp, posterTime } from './poster.ts'
 import { type Rendition, verifyVideo } from './verify-renditions.ts'
 
-export type Extra = Rendition
-
 interface ExtrasWork {
   /** Holds the finished mp4 as `in.bin` and the poster; also the webm if it may have alpha. */
   directory: string
   durationSeconds: number
   size: Size
-  /** An AV1 copy must be smaller than this. */
   mostBytes: number
   signal: AbortSignal
 }
@@ -30,7 +27,7 @@ const SMALLEST_SIDE = 64
 const LIMITS = { wallSeconds: 900, cpuSeconds: 600, memoryBytes: 4 * 1024 ** 3, fileBytes: 64 * 1024 ** 2 }
 
 /** Makes a WebP poster and, of an opaque clip if this ffmpeg can, an AV1 copy. Rejects with the signal's reason. */
-export async function makeExtras(tools: MediaTools, work: ExtrasWork): Promise<Partial<Record<ExtraKind, Extra>>> {
+export async function makeExtras(tools: MediaTools, work: ExtrasWork): Promise<Partial<Record<ExtraKind, Rendition>>> {
   const { directory, size } = work
   const webp = resolve(directory, workFiles.webp)
   const clear = await takeClearPoster(tools, work)
@@ -40,7 +37,6 @@ export async function makeExtras(tools: MediaTools, work: ExtrasWork): Promise<P
   return { webp: { ...(await hashFile(webp)), ...size }, ...(av1 && { av1 }) }
 }
 
-/** Undefined for an opaque clip. */
 async function takeClearPoster(tools: MediaTools, work: ExtrasWork): Promise<ClearPoster | undefined> {
   const { directory, size, durationSeconds, signal } = work
   const path = resolve(directory, workFiles.webm)
@@ -56,7 +52,7 @@ async function hasAlpha(tools: MediaTools, path: string, signal: AbortSignal): P
   return streams?.some((stream) => readTag(stream, 'alpha_mode') === '1') ?? false
 }
 
-async function makeAv1(tools: MediaTools, work: ExtrasWork): Promise<Extra | undefined> {
+async function makeAv1(tools: MediaTools, work: ExtrasWork): Promise<Rendition | undefined> {
   const { directory, size, mostBytes, signal } = work
   if (!tools.ffmpeg.av1Encoder || Math.min(size.width, size.height) < SMALLEST_SIDE) return undefined
   const path = resolve(directory, workFiles.av1)

@@ -5,7 +5,14 @@ import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { refuseFullDisk } from '../../ffmpeg/machine-faults.ts'
 import { hashFile } from '../../store/blobs/measure.ts'
 import { clearAfterEachFrame, rewriteGif } from '../probe/gif-rewrite.ts'
-import { encode, mayRetry, refuseAsCorrupt, type TranscodeWork, UnusableOutput } from './encode.ts'
+import {
+  encode,
+  mayRetry,
+  refuseAsCorrupt,
+  type TranscodeOptions,
+  type TranscodeWork,
+  UnusableOutput,
+} from './encode.ts'
 import {
   clearPosterCommand,
   overviewCommand,
@@ -24,22 +31,11 @@ export interface Renditions {
   jpg: Rendition
   mp4: Rendition
   webm: Rendition
-  /** A thumbhash of the poster. */
   placeholder: Buffer
   /** False also for a silent sound track, which is dropped. */
   hasAudio: boolean
   /** Problems that did not prevent the renditions, for the log. */
   warnings: string[]
-}
-
-export interface TranscodeOptions {
-  /** An empty directory for this clip and its renditions, which the caller removes. */
-  workDirectory: string
-  /** 1 under load, all cores on an idle machine (contract/media.md 5.7). */
-  threads: number
-  signal?: AbortSignal | undefined
-  /** Receives a rising fraction of 0 to 1. */
-  onProgress?: ((fraction: number) => void) | undefined
 }
 
 /**

@@ -17,7 +17,6 @@ const EMPTY_ENTROPY = 0.5
 /** 0.1 s to encode, and 25 % smaller than the JPEG (contract/media.md 5.9). */
 const WEBP = { quality: 75 }
 
-/** Whether ffmpeg wrote exactly one raw RGB frame of this size. */
 export async function isWholePoster(path: string, { width, height }: Size): Promise<boolean> {
   const file = await stat(path).catch(() => undefined)
   return file?.size === width * height * 3
@@ -41,7 +40,6 @@ export interface ClearPoster extends Size {
   path: string
 }
 
-/** A third of the clip, or its first frame where it is short. */
 export const posterTime = (durationSeconds: number): number => (durationSeconds <= 1 ? 0 : durationSeconds / 3)
 
 async function open(picture: string | ClearPoster): Promise<Sharp> {

@@ -15,7 +15,6 @@ export interface RenditionPlan {
   flattenOnWhite: boolean
   /** Transparency of the source stays in webm and gif; mp4 and jpg get a white background. */
   keepsAlpha: boolean
-  /** Filter for frames that consist of two fields. */
   deinterlacer: Ffmpeg['deinterlacer'] | null
   /** Color of the source's pixels; all but `as-is` are converted to BT.709 and tagged. */
   color: 'rgb' | 'bt709' | 'pq' | 'hlg' | 'as-is'
@@ -27,7 +26,6 @@ export interface RenditionPlan {
   startSeconds: number
   /** Repeats the last frame up to the cut; otherwise ffmpeg gets its duration right itself. */
   holdsLastFrame: boolean
-  /** End of every output. */
   cutSeconds: number
   durationSeconds: number
   h264Crf: number
@@ -141,7 +139,6 @@ export function toNumber(rate: string): number {
   return Number(frames) / Number(seconds)
 }
 
-/** Only libvpx decodes the alpha plane of VP8 and VP9. */
 function alphaDecoder(codec: string): RenditionPlan['decoder'] {
   if (codec === 'vp8') return 'libvpx'
   return codec === 'vp9' ? 'libvpx-vp9' : null
@@ -215,7 +212,6 @@ export function planGif(info: MediaInfo, longSide: number, minDelay: number): Gi
 /** A larger GIF is made again from the mp4, smaller and slower (contract/media.md 5.5). The last one is kept. */
 export const GIF_BUDGET_BYTES = 8_000_000
 
-/** Plans to try in turn for a GIF over the budget. */
 export const smallerGifs = (info: MediaInfo, { delayCentiseconds }: { delayCentiseconds: number }) =>
   [planGif(info, 400, Math.max(delayCentiseconds, 8)), planGif(info, 320, Math.max(delayCentiseconds, 10))] as const
 

@@ -17,7 +17,6 @@ import type { RenditionPlan } from './rendition-plan.ts'
 export interface Rendition extends Size {
   path: string
   bytes: number
-  /** Lower-case hexadecimal. */
   sha256: string
 }
 

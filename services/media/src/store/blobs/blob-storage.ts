@@ -14,7 +14,6 @@ export interface BlobName {
 
 export interface ByteRange {
   start: number
-  /** Inclusive, as in HTTP. */
   end: number
 }
 

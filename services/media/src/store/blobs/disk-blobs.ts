@@ -15,7 +15,6 @@ import {
 import { createOpenFiles } from './open-files.ts'
 import { createFilePipes } from './piped-file.ts'
 
-/** Blobs under one directory, which is created. */
 export async function createDiskBlobs(root: string): Promise<BlobStorage> {
   // Shares the volume of the blobs, so that the rename is atomic; separate, so that leftovers are found.
   const incoming = join(root, 'incoming')

@@ -22,7 +22,6 @@ export function createMeasure(limit?: { maxBytes: number; refuse: () => Error })
         yield chunk
       }
     },
-    /** Call once, after the last chunk. */
     end: (): Measured => ({ bytes, sha256: hash.digest('hex') }),
   }
 }

@@ -10,7 +10,6 @@ interface OpenFile {
   isKept: boolean
 }
 
-/** Files that stay open for a second after they were opened, for the next reader. */
 export function createOpenFiles() {
   const kept = new Map<string, OpenFile>()
 
@@ -31,7 +30,6 @@ export function createOpenFiles() {
   }
 
   return {
-    /** Throws what `open` throws. */
     read: async <T>(path: string, read: (handle: FileHandle) => Promise<T>): Promise<T> => {
       const file = kept.get(path) ?? keep(path)
       file.readers++

@@ -147,7 +147,6 @@ async function uploadFile(s3: Bucket, name: BlobName, { path, size }: { path: st
   }
 }
 
-/** A signal that aborts `ms` after `happened` was last called. */
 function givenUpAfter(ms: number) {
   const controller = new AbortController()
   const timer = setTimeout(() => controller.abort(), ms)

@@ -6,7 +6,6 @@ import type { Logger } from '@services/common/logger'
 import { StorageUnavailable } from './blob-storage.ts'
 import type { S3Settings } from './storage-settings.ts'
 
-/** Time limits of S3 in ms; see patience.ts. */
 export interface S3Patience {
   storageAnswerMs: number
   storageStartMs: number

@@ -32,7 +32,6 @@ export interface S3Settings {
   bucket: string
   region: string
   endpoint: string | undefined
-  /** Empty, or ends with a slash. */
   prefix: string
   accessKeyId: string | undefined
   secretAccessKey: string | undefined
@@ -56,7 +55,6 @@ function namesRequired(given: (name: Name) => string | undefined): Name[] {
   return ['S3_BUCKET', 'WORK_DIR', ...(hasKey ? (['S3_ACCESS_KEY_ID', 'S3_SECRET_ACCESS_KEY'] as const) : [])]
 }
 
-/** Expects the values that `requiredStorage` names. */
 export function storageSettings(values: StorageValues): StorageSettings {
   const { BLOBS_DIR = '', WORK_DIR, S3_BUCKET = '' } = values
   if (values.STORAGE === 'disk') {
