@@ -18,7 +18,7 @@ import { type DB, TABLES } from './db/tables.ts'
 import { busy } from './errors.ts'
 import { type MediaTools, resolveTools } from './ffmpeg/binaries.ts'
 import { createKnownFiles, type KnownFiles } from './flows/files/known-files.ts'
-import { createLimits, type Limits } from './http/rate-limit.ts'
+import { createRateLimits, type RateLimits } from './http/rate-limit.ts'
 import type { RemoteTimeouts } from './ingest/remote/deadlines.ts'
 import type { Remote, RemoteOptions } from './ingest/remote/fetch-remote.ts'
 import type { AssembleManifest, ExtractPage } from './ingest/sites/hand-over.ts'
@@ -48,7 +48,7 @@ export interface Deps {
   assembleManifest: AssembleManifest
   /** The operator's yt-dlp, where there is one. */
   extractPage?: ExtractPage
-  limits: Limits
+  limits: RateLimits
   /** What tokens did, as far as it is not written down yet. */
   requests: RequestCounts
   results: Results
@@ -187,7 +187,7 @@ export async function openDeps(
         return assembleManifest({ config, tools, work, remote, probes }, ...args)
       },
       ...(extractPage ? { extractPage } : {}),
-      limits: createLimits(pool, config),
+      limits: createRateLimits(pool, config),
       requests,
       results,
       knownFiles: createKnownFiles(db),

@@ -2,6 +2,7 @@ import { dayOf, deleteDaysBefore } from './core/tokens/usage.store.ts'
 import { rescueDeliveries } from './core/webhooks/deliver-webhook.ts'
 import { deleteDeliveriesBefore } from './core/webhooks/deliveries.store.ts'
 import type { EmitDeps } from './core/webhooks/emit-event.ts'
+import { hardDeleteClip, softDeleteClip } from './delete-clip.ts'
 import type { Deps } from './deps.ts'
 import { sweepUploads } from './flows/uploads/resumable-uploads.ts'
 import {
@@ -15,7 +16,6 @@ import {
 import { deleteExpiredLimits } from './http/rate-limits.store.ts'
 import { deleteOutcomesBefore } from './ingest/accept/idempotency.store.ts'
 import { rescueSource } from './make/jobs/rescue-source.ts'
-import { deleteClip, forgetClip } from './remove-clip.ts'
 import type { BlobName } from './store/blobs/blob-storage.ts'
 import { dropReference, inLockOrder, listUnreferencedBlobs } from './store/blobs/blobs.store.ts'
 import { deleteIfUnreferenced } from './store/blobs/keep-files.ts'
@@ -86,17 +86,17 @@ export async function cleanUp(deps: HousekeepingDeps, stopping?: AbortSignal): P
   await forEach(
     run,
     (after?: string) => listFailedClips(db, { ...failed, after }),
-    (id) => forgetClip(deps, id),
+    (id) => hardDeleteClip(deps, id),
   )
   await forEach(
     run,
     (after?: string) => listExpiredClips(db, { ...expired, after }),
-    (id) => deleteClip(deps, id),
+    (id) => softDeleteClip(deps, id),
   )
   await forEach(
     run,
     (after?: string) => listUnreferencedSources(db, { ...unreferenced, after }),
-    (id) => removeSource(deps, id),
+    (id) => hardDeleteSource(deps, id),
   )
   await forEach(
     run,
@@ -144,7 +144,7 @@ async function forEach<Item>(
 }
 
 /** Looked at again under lock: somebody may have sent the same bytes since the list was made. */
-async function removeSource({ db, now }: HousekeepingDeps, id: string): Promise<void> {
+async function hardDeleteSource({ db, now }: HousekeepingDeps, id: string): Promise<void> {
   await db.transaction().execute(async (trx) => {
     if (!(await lockUnreferencedSource(trx, id))) return
     for (const name of inLockOrder(await deleteSource(trx, id))) await dropReference(trx, name, now())

@@ -2,10 +2,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Clip, findClip } from '../core/clips/clips.store.ts'
 import { listFiles } from '../core/clips/renditions.store.ts'
 import { type Result, toResult } from '../core/clips/result.ts'
+import { hardDeleteClip } from '../delete-clip.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import type { AcceptedClip } from '../ingest/accept/accept-clip.ts'
-import { forgetClip } from '../remove-clip.ts'
 import { toDetails } from './clip-details.ts'
 
 /** What the client asked for in `Prefer` (RFC 7240). */
@@ -75,6 +75,6 @@ async function waitForFiles(
   if (!decision) return 'processing'
   if (decision.state === 'ready') return 'ready'
   if (decision.state === 'gone') throw apiError('gone')
-  await forgetClip(deps, clip.id)
+  await hardDeleteClip(deps, clip.id)
   throw apiError(decision.code, { details: decision.details ?? undefined })
 }

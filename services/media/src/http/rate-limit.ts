@@ -14,7 +14,7 @@ export type TokenLimit = 'upload' | 'import' | 'read'
  * Limits live in PostgreSQL, so that all replicas count together; keys already over are refused from memory. While the
  * database is unreachable each process counts for itself: requests fail for other reasons then, not for this one.
  */
-export interface Limits {
+export interface RateLimits {
   /** Whom the limits count: the token, or the address of a caller without one. */
   keyOf(request: FastifyRequest): string
   /**
@@ -32,10 +32,10 @@ interface Limit {
   limiter: RateLimiterAbstract
 }
 
-export function createLimits(
+export function createRateLimits(
   pool: pg.Pool,
   { limits, database }: { limits: Config['limits']; database: { namespace: string } },
-): Limits {
+): RateLimits {
   const limiters = new Map<string, RateLimiterAbstract>()
   const limiterOf = (name: string, rate: Rate) => {
     const key = `${name}:${rate.points}:${rate.seconds}`

@@ -182,8 +182,8 @@ export async function lockClip(trx: Transaction<DB>, id: string): Promise<{ sour
     .executeTakeFirst()
 }
 
-/** Leaves a tombstone without what the owner wrote. The source it had; undefined when it was deleted before. */
-export async function buryClip(trx: Transaction<DB>, id: string, now: Date): Promise<string | undefined> {
+/** Leaves a tombstone without the texts of the owner. Returns the source it had; undefined if it was deleted before. */
+export async function softDeleteClipRow(trx: Transaction<DB>, id: string, now: Date): Promise<string | undefined> {
   const clip = await lockClip(trx, id)
   if (!clip) return undefined
   await trx
@@ -202,8 +202,8 @@ export async function buryClip(trx: Transaction<DB>, id: string, now: Date): Pro
   return clip.source_id ?? undefined
 }
 
-/** Takes a clip away that nobody was told about. */
-export async function eraseClip(trx: Transaction<DB>, id: string): Promise<string | undefined> {
+/** Deletes the row, for a clip that was never ready. Returns its source. */
+export async function hardDeleteClipRow(trx: Transaction<DB>, id: string): Promise<string | undefined> {
   const erased = await trx.deleteFrom('clips').where('id', '=', id).returning('source_id').executeTakeFirst()
   return erased?.source_id ?? undefined
 }

@@ -1,6 +1,6 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
-import type { Source } from './sources.store.ts'
+import type { SourceRow } from './sources.store.ts'
 
 /** Part of the transaction that decides the source: heard when, and only if, that commits. */
 export async function announce(trx: Transaction<DB>, channel: string, sourceId: string): Promise<void> {
@@ -11,7 +11,7 @@ export async function announce(trx: Transaction<DB>, channel: string, sourceId: 
 export async function findOutcomes(
   db: Kysely<DB>,
   ids: readonly string[],
-): Promise<Pick<Source, 'id' | 'state' | 'error_code' | 'error_details'>[]> {
+): Promise<Pick<SourceRow, 'id' | 'state' | 'error_code' | 'error_details'>[]> {
   return db
     .selectFrom('sources')
     .select(['id', 'state', 'error_code', 'error_details'])

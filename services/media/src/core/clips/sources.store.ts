@@ -12,7 +12,7 @@ const PIPELINE_VERSION = 2
 const notFailed = sql<boolean>`state <> 'failed'`
 const processing = sql<boolean>`state = 'processing'`
 
-export type Source = Selectable<DB['sources']>
+export type SourceRow = Selectable<DB['sources']>
 
 /** Where the bytes wait until they are transcoded; an ending of its own, so that they are never served. */
 export const originalOf = (sha256: string): BlobName => ({ sha256, extension: 'source' })
@@ -20,7 +20,7 @@ export const originalOf = (sha256: string): BlobName => ({ sha256, extension: 's
 export const isOriginal = ({ extension }: BlobName): boolean => extension === 'source'
 
 /** The source these bytes made, being made or ready. */
-export async function findSourceByContent(db: Kysely<DB>, sha256: string): Promise<Source | undefined> {
+export async function findSourceByContent(db: Kysely<DB>, sha256: string): Promise<SourceRow | undefined> {
   return db
     .selectFrom('sources')
     .selectAll()
@@ -30,7 +30,7 @@ export async function findSourceByContent(db: Kysely<DB>, sha256: string): Promi
     .executeTakeFirst()
 }
 
-export async function findSource(db: Kysely<DB>, id: string): Promise<Source | undefined> {
+export async function findSource(db: Kysely<DB>, id: string): Promise<SourceRow | undefined> {
   return db.selectFrom('sources').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
@@ -45,7 +45,7 @@ interface NewSource {
 }
 
 /** Undefined when somebody else brought the same bytes first. The new source has one clip. */
-export async function insertSource(trx: Transaction<DB>, source: NewSource): Promise<Source | undefined> {
+export async function insertSource(trx: Transaction<DB>, source: NewSource): Promise<SourceRow | undefined> {
   return trx
     .insertInto('sources')
     .values({
@@ -67,7 +67,7 @@ export async function insertSource(trx: Transaction<DB>, source: NewSource): Pro
 }
 
 /** One clip more. Undefined when the source has failed or is gone. */
-export async function attachToSource(trx: Transaction<DB>, id: string): Promise<Source | undefined> {
+export async function attachToSource(trx: Transaction<DB>, id: string): Promise<SourceRow | undefined> {
   return trx
     .updateTable('sources')
     .set({ clip_count: sql`clip_count + 1`, unreferenced_at: null })
@@ -146,7 +146,7 @@ export async function markLost(trx: Transaction<DB>, id: string, now: Date): Pro
 export async function lockProcessing(
   trx: Transaction<DB>,
   id: string,
-): Promise<Pick<Source, 'token_id' | 'requeue_count'> | undefined> {
+): Promise<Pick<SourceRow, 'token_id' | 'requeue_count'> | undefined> {
   return trx
     .selectFrom('sources')
     .select(['token_id', 'requeue_count'])

@@ -25,7 +25,7 @@ export async function giveUpFile(
   name: BlobName,
   stored: Omit<StoredBlob, 'name'> | undefined,
 ): Promise<boolean> {
-  if (!(await removeWrongFile(deps, name, stored))) return false
+  if (!(await deleteWrongFile(deps, name, stored))) return false
   for (let ids = await listSourcesOf(deps.db, name, BATCH); ids.length > 0; ) {
     for (const id of ids) if (!(await giveUpSource(deps, id, name))) return false
     ids = await listSourcesOf(deps.db, name, BATCH)
@@ -35,7 +35,7 @@ export async function giveUpFile(
 }
 
 /** Whoever is about to refer to it finds it missing from now on, and stores it again. */
-async function removeWrongFile(
+async function deleteWrongFile(
   { db, blobs }: GiveUpDeps,
   name: BlobName,
   stored: Omit<StoredBlob, 'name'> | undefined,

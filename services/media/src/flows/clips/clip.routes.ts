@@ -10,12 +10,12 @@ import { listFiles } from '../../core/clips/renditions.store.ts'
 import { hashToken } from '../../core/tokens/api-token.ts'
 import type { ApiToken } from '../../core/tokens/tokens.store.ts'
 import type { DB } from '../../db/tables.ts'
+import { softDeleteClip } from '../../delete-clip.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { allows, requireToken, tokenOf } from '../../http/authenticate.ts'
 import { DetailsShape, toDetails } from '../../http/clip-details.ts'
 import { AttributionInput, counted, errorResponses, TOKEN_SECURITY } from '../../http/shapes.ts'
-import { deleteClip } from '../../remove-clip.ts'
 
 const Params = Type.Object({ id: Type.String() })
 
@@ -117,8 +117,8 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         const { id } = request.params
         if (request.apiToken) await findOwnClip(deps.db, request.apiToken, id)
         else await requireDeleteToken(deps.db, id, request.headers['x-delete-token'] ?? '')
-        const isDeleted = await deleteClip(deps, id)
-        deps.knownFiles.forget(id)
+        const isDeleted = await softDeleteClip(deps, id)
+        deps.knownFiles.evict(id)
         if (!isDeleted) throw apiError('gone')
         return reply.code(204).send()
       },

@@ -19,7 +19,7 @@ test('a file that was looked up while its clip was deleted is not remembered', a
   const before = known.find(id, 'gif')
   await asked.promise
   await service.call('DELETE', `/media/${id}`, { headers: { token: service.token } })
-  known.forget(id)
+  known.evict(id)
   deleted.resolve()
   expect((await before)?.state).toBe('ready')
   expect((await known.find(id, 'gif'))?.state).toBe('deleted')

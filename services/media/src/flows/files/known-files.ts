@@ -10,7 +10,7 @@ export interface KnownFiles {
   /** As `findFile`; what is ready is remembered for a second, because one player asks for a file many times. */
   find: (id: string, kind: RenditionKind) => Promise<FoundFile | undefined>
   /** After a deletion, which shows at once in the process that was asked for it. */
-  forget: (id: string) => void
+  evict: (id: string) => void
 }
 
 export function createKnownFiles(db: Kysely<DB>): KnownFiles {
@@ -32,7 +32,7 @@ export function createKnownFiles(db: Kysely<DB>): KnownFiles {
       if (known.size > MOST_KNOWN && oldest) known.delete(oldest)
       return file
     },
-    forget: (id) => {
+    evict: (id) => {
       deletions++
       for (const kind of RENDITION_KINDS) known.delete(`${id}.${kind}`)
     },

@@ -72,8 +72,8 @@ async function readAnswer(
     const bytes = head.isWhole ? head.bytes.length : Number(answer.headers['content-length'] ?? maxBytes)
     const seconds = bytes > SMALL_BYTES ? readDeclaredDuration(type, head.bytes) : undefined
     // An mp4 tells how long its picture is, a webm how long all of it is.
-    const refuse = type === 'mp4' ? refuseLongDuration : refuseToldDuration
-    if (seconds !== undefined) refuse(limits, seconds)
+    const refuseDuration = type === 'mp4' ? refuseLongDuration : refuseToldDuration
+    if (seconds !== undefined) refuseDuration(limits, seconds)
     const body = { headers: answer.headers, chunks: join(head.bytes, answer.chunks) }
     return { kind: 'file', file: await writeBody(file, body, maxBytes) }
   }

@@ -44,12 +44,12 @@ export async function receiveSource(deps: Needs, url: string, to: Destination): 
   const { extractPage } = deps
   if (!extractPage) return receive(deps, url, to, 0)
   let isAsked = false
-  const ask: typeof extractPage = (...args) => {
+  const extractAndNote: typeof extractPage = (...args) => {
     isAsked = true
     return extractPage(...args)
   }
   try {
-    return await receive({ ...deps, extractPage: ask }, url, to, 0)
+    return await receive({ ...deps, extractPage: extractAndNote }, url, to, 0)
   } catch (error) {
     // Its own refusal is the last word.
     if (isAsked || !mayBeHelped(error)) throw error

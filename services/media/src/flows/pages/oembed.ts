@@ -32,7 +32,7 @@ export interface OembedRequest {
   maxheight?: number
 }
 
-type Limits = Pick<OembedRequest, 'maxwidth' | 'maxheight'>
+type MostSize = Pick<OembedRequest, 'maxwidth' | 'maxheight'>
 
 export const OEMBED_CONTENT_TYPE = { json: 'application/json; charset=utf-8', xml: 'text/xml; charset=utf-8' } as const
 
@@ -49,7 +49,7 @@ export function parseOembedQuery(query: Record<string, unknown>): OembedRequest 
 }
 
 /** The answer as an object: the JSON form is its `JSON.stringify`, the XML form `oembedXml`. */
-export function oembed(clip: ClipView, limits: Limits = {}): Oembed {
+export function oembed(clip: ClipView, limits: MostSize = {}): Oembed {
   const size = embedSize(clip, { width: limits.maxwidth, height: limits.maxheight })
   const credit = clip.attribution && creditOf(clip.attribution)
   return {
@@ -81,7 +81,7 @@ export function oembedXml(answer: Oembed): string {
  */
 function thumbnail(
   { state, nsfw, width, height, urls }: ClipView,
-  { maxwidth = Infinity, maxheight = Infinity }: Limits,
+  { maxwidth = Infinity, maxheight = Infinity }: MostSize,
 ) {
   if (state !== 'ready' || nsfw || width > maxwidth || height > maxheight) return {}
   return { thumbnail_url: urls.jpg, thumbnail_width: width, thumbnail_height: height }

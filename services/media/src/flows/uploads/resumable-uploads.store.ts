@@ -81,7 +81,7 @@ export async function setUploadClip(db: Kysely<DB>, id: string, clipId: string):
 }
 
 /** False when there is none. */
-export async function deleteUpload(db: Kysely<DB>, id: string): Promise<boolean> {
+export async function deleteUploadRow(db: Kysely<DB>, id: string): Promise<boolean> {
   const { numDeletedRows } = await db.deleteFrom('resumable_uploads').where('id', '=', id).executeTakeFirst()
   return numDeletedRows > 0n
 }

@@ -17,7 +17,7 @@ import { countBytesIn } from '../../metrics.ts'
 import { createMeasure } from '../../store/blobs/measure.ts'
 import {
   deleteExpiredUploads,
-  deleteUpload,
+  deleteUploadRow,
   findContinuable,
   findUpload,
   type ResumableUpload,
@@ -48,8 +48,8 @@ export async function partialBytes(deps: Pick<Deps, 'config'>, id: string): Prom
 }
 
 /** False when there was none. */
-export async function removeUpload(deps: Pick<Deps, 'config' | 'db'>, id: string): Promise<boolean> {
-  const wasThere = await deleteUpload(deps.db, id)
+export async function hardDeleteUpload(deps: Pick<Deps, 'config' | 'db'>, id: string): Promise<boolean> {
+  const wasThere = await deleteUploadRow(deps.db, id)
   await rm(partialPath(deps, id), { force: true })
   return wasThere
 }
@@ -77,7 +77,7 @@ export async function finishUpload(
       if (file.bytes === 0) throw emptyFile()
       return await accept(deps, upload, { file, fields: await fieldsOf(upload.metadata) })
     } catch (error) {
-      if (isFinal(error)) await removeUpload(deps, id)
+      if (isFinal(error)) await hardDeleteUpload(deps, id)
       throw error
     } finally {
       await rm(path, { force: true })

@@ -14,7 +14,7 @@ import {
   setUploadBytes,
   setUploadExpiry,
 } from './resumable-uploads.store.ts'
-import { createPartial, moreThanAnnounced, partialBytes, partialPath, removeUpload } from './resumable-uploads.ts'
+import { createPartial, hardDeleteUpload, moreThanAnnounced, partialBytes, partialPath } from './resumable-uploads.ts'
 import { TUS_EXTENSIONS } from './tus-headers.http.ts'
 import type { createUploadLocks } from './upload-locks.ts'
 
@@ -170,7 +170,7 @@ class PartialFiles extends DataStore {
   }
 
   override async remove(id: string): Promise<void> {
-    if (!(await removeUpload(this.#deps, id))) throw ERRORS.FILE_NOT_FOUND
+    if (!(await hardDeleteUpload(this.#deps, id))) throw ERRORS.FILE_NOT_FOUND
   }
 }
 

@@ -18,10 +18,10 @@ import { countUnfinished, findUpload, type ResumableUpload } from './resumable-u
 import {
   emptyFile,
   finishUpload,
+  hardDeleteUpload,
   isUploadId,
   moreThanAnnounced,
   partialBytes,
-  removeUpload,
 } from './resumable-uploads.ts'
 import type { TusRequest } from './tus-protocol.ts'
 import type { createUploadLocks } from './upload-locks.ts'
@@ -215,7 +215,7 @@ async function answerFinished(
   const answer = await answerClip(deps, request, reply, { clip, startedAt: Date.now(), clientGone: gone }).catch(
     async (error) => {
       // What the clip failed with: nothing is left of it, nor shall there be of the upload.
-      if (error instanceof ApiError) await removeUpload(deps, id)
+      if (error instanceof ApiError) await hardDeleteUpload(deps, id)
       throw error
     },
   )

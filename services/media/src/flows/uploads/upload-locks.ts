@@ -29,10 +29,10 @@ export function createUploadLocks(): { newLock(id: string): UploadLock } {
     queue.push(place)
     if (queue[0] === place) return place
     for (const other of queue) if (other !== place) other.onWanted()
-    const refuse = () => reject(apiError('upload_locked', { retryAfterSeconds: 1 }))
-    const timer = setTimeout(refuse, WAIT_MS)
+    const giveUp = () => reject(apiError('upload_locked', { retryAfterSeconds: 1 }))
+    const timer = setTimeout(giveUp, WAIT_MS)
     // Somebody newer wants it, or the client has gone.
-    signal.addEventListener('abort', refuse)
+    signal.addEventListener('abort', giveUp)
     try {
       await promise
       return place
@@ -41,7 +41,7 @@ export function createUploadLocks(): { newLock(id: string): UploadLock } {
       throw error
     } finally {
       clearTimeout(timer)
-      signal.removeEventListener('abort', refuse)
+      signal.removeEventListener('abort', giveUp)
     }
   }
   const leave = (id: string, place: Place) => {

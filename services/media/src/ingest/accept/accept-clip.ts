@@ -13,7 +13,7 @@ import {
   findSourceByContent,
   insertSource,
   originalOf,
-  type Source,
+  type SourceRow,
 } from '../../core/clips/sources.store.ts'
 import { takeAllowance } from '../../core/tokens/allowance.ts'
 import { makeDeleteToken } from '../../core/tokens/delete-token.ts'
@@ -124,7 +124,7 @@ const limitsOf = ({ config: { source } }: Deps): ProbeLimits => ({
 })
 
 /** Undefined when the source failed or was deleted in between. */
-async function shareSource(deps: Deps, known: Source, input: NewClipInput): Promise<AcceptedClip | undefined> {
+async function shareSource(deps: Deps, known: SourceRow, input: NewClipInput): Promise<AcceptedClip | undefined> {
   // It was measured before, perhaps under other limits.
   const limits = limitsOf(deps)
   refuseLargePicture(limits, known.info.width, known.info.height)
@@ -169,7 +169,7 @@ async function queueSource(deps: Deps, info: MediaInfo, input: NewClipInput): Pr
 }
 
 /** Whoever sends bytes again that wait waits no longer than for bytes of its own. */
-async function bringForward(deps: Deps, trx: Transaction<DB>, source: Source, { tokenId }: NewClipInput) {
+async function bringForward(deps: Deps, trx: Transaction<DB>, source: SourceRow, { tokenId }: NewClipInput) {
   if (source.state !== 'processing' || source.token_id === tokenId) return
   await deps.queue.advance(trx, TRANSCODE_QUEUE.name, { sourceId: source.id } satisfies TranscodeJob, shareOf(tokenId))
 }
@@ -181,7 +181,12 @@ async function takeBytes({ config, now }: Deps, trx: Transaction<DB>, input: New
   await takeAllowance(trx, config.allowances, clip)
 }
 
-async function addClip(deps: Deps, trx: Transaction<DB>, source: Source, input: NewClipInput): Promise<AcceptedClip> {
+async function addClip(
+  deps: Deps,
+  trx: Transaction<DB>,
+  source: SourceRow,
+  input: NewClipInput,
+): Promise<AcceptedClip> {
   const { fields, origin, tokenId } = input
   const clip = {
     tokenId,

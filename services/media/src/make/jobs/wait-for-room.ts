@@ -1,5 +1,5 @@
 import type { QueueJob } from '@services/common/queue'
-import { lockProcessing, type Source } from '../../core/clips/sources.store.ts'
+import { lockProcessing, type SourceRow } from '../../core/clips/sources.store.ts'
 import type { Deps } from '../../deps.ts'
 import { isDiskFull } from '../../ffmpeg/disk-full.ts'
 import { StorageUnavailable } from '../../store/blobs/storage-unavailable.ts'
@@ -20,7 +20,7 @@ export const lacksRoom = (error: unknown): boolean => isDiskFull(error) || error
  */
 export async function waitForRoom(
   { db, queue, now, log }: Pick<Deps, 'db' | 'queue' | 'now' | 'log'>,
-  source: Pick<Source, 'id' | 'created_at'>,
+  source: Pick<SourceRow, 'id' | 'created_at'>,
   { job, err }: { job: Pick<QueueJob<TranscodeJob>, 'id' | 'data'>; err: unknown },
 ): Promise<boolean> {
   const age = (now().getTime() - source.created_at.getTime()) / 1000
