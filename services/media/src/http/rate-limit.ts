@@ -23,8 +23,11 @@ export interface RateLimits {
    * them could close what is open to all.
    */
   count(request: FastifyRequest, reply: FastifyReply, limit: TokenLimit): Promise<void>
-  /** Runs the work of a counted call. Whoever is told to come back (503, queue_full) does not pay for it: it is counted back. */
-  unlessSentAway<T>(request: FastifyRequest, reply: FastifyReply, limit: TokenLimit, work: () => Promise<T>): Promise<T>
+  /**
+   * `onError` of a route: a call that was counted and is asked to come back later (503, queue_full) is counted back. Does
+   * nothing for a call that was refused before it was counted.
+   */
+  giveBack(request: FastifyRequest, reply: FastifyReply, error: unknown): Promise<void>
 }
 
 interface Limit {
@@ -59,6 +62,7 @@ export function createRateLimits(
     return [named('import burst', { ...burst, points }), named(limit, rate)]
   }
 
+  const counted = new WeakMap<FastifyRequest, TokenLimit>()
   return {
     keyOf,
     async count(request, reply, limit) {
@@ -78,20 +82,17 @@ export function createRateLimits(
         nearest = Math.min(nearest, remaining)
         if (isOver) throw apiError('rate_limited', { retryAfterSeconds: resetSeconds })
       }
+      counted.set(request, limit)
     },
-    async unlessSentAway(request, reply, limit, work) {
-      try {
-        return await work()
-      } catch (error) {
-        if (!isSentAway(error)) throw error
-        const left: number[] = []
-        for (const { rate, limiter } of limitsOf(request, limit)) {
-          const { remainingPoints } = await limiter.reward(keyOf(request), 1)
-          left.push(Math.min(rate.points, remainingPoints))
-        }
-        reply.header('ratelimit-remaining', Math.min(...left))
-        throw error
+    async giveBack(request, reply, error) {
+      const limit = counted.get(request)
+      if (limit === undefined || !isSentAway(error)) return
+      const left: number[] = []
+      for (const { rate, limiter } of limitsOf(request, limit)) {
+        const { remainingPoints } = await limiter.reward(keyOf(request), 1)
+        left.push(Math.min(rate.points, remainingPoints))
       }
+      reply.header('ratelimit-remaining', Math.min(...left))
     },
   }
 }

@@ -1,5 +1,5 @@
 import { jsonb } from '@services/common/database'
-import type { Kysely, Selectable, Transaction } from 'kysely'
+import { type Kysely, sql, type Transaction } from 'kysely'
 import type { Attribution } from '../../db/attribution.ts'
 import type { MediaInfo } from '../../db/media-info.ts'
 import type { DB, ExtraKind, SourceState } from '../../db/tables.ts'
@@ -73,71 +73,29 @@ export interface Clip {
   extras: readonly ExtraKind[]
 }
 
-/** What a clip is made of, for a query of clips and their sources. */
+/** Columns of a `Clip`, for a query that joins `clips` and `sources`. */
 export const CLIP_COLUMNS = [
   'clips.id',
-  'clips.token_id',
-  'clips.source_id',
+  'clips.token_id as tokenId',
+  'clips.source_id as sourceId',
   'clips.title',
   'clips.tags',
   'clips.nsfw',
   'clips.attribution',
-  'clips.source_kind',
-  'clips.source_url',
-  'clips.created_at',
-  'clips.expires_at',
+  'clips.source_kind as sourceKind',
+  'clips.source_url as sourceUrl',
+  'clips.created_at as createdAt',
+  'clips.expires_at as expiresAt',
   'sources.state',
   'sources.progress',
-  'sources.error_code',
-  'sources.sha256',
+  'sources.error_code as errorCode',
+  sql<string>`encode(${sql.ref('sources.sha256')}, 'hex')`.as('sha256'),
   'sources.bytes',
   'sources.info',
-  'sources.has_audio',
+  'sources.has_audio as hasAudio',
   'sources.placeholder',
   'sources.extras',
 ] as const
-
-type ClipRow = Pick<
-  Selectable<DB['clips']>,
-  | 'id'
-  | 'token_id'
-  | 'source_id'
-  | 'title'
-  | 'tags'
-  | 'nsfw'
-  | 'attribution'
-  | 'source_kind'
-  | 'source_url'
-  | 'created_at'
-  | 'expires_at'
-> &
-  Pick<
-    Selectable<DB['sources']>,
-    'state' | 'progress' | 'error_code' | 'sha256' | 'bytes' | 'info' | 'has_audio' | 'placeholder' | 'extras'
-  >
-
-export const toClip = (row: ClipRow & { source_id: string }): Clip => ({
-  id: row.id,
-  tokenId: row.token_id,
-  sourceId: row.source_id,
-  title: row.title,
-  tags: row.tags,
-  nsfw: row.nsfw,
-  attribution: row.attribution,
-  sourceKind: row.source_kind,
-  sourceUrl: row.source_url,
-  createdAt: row.created_at,
-  expiresAt: row.expires_at,
-  state: row.state,
-  progress: row.progress,
-  errorCode: row.error_code,
-  sha256: row.sha256.toString('hex'),
-  bytes: row.bytes,
-  info: row.info,
-  hasAudio: row.has_audio,
-  placeholder: row.placeholder,
-  extras: row.extras,
-})
 
 export type FoundClip = Clip | { id: string; tokenId: string | null; state: 'deleted' }
 
@@ -149,9 +107,9 @@ export async function findClip(db: Kysely<DB>, id: string): Promise<FoundClip | 
     .where('clips.id', '=', id)
     .executeTakeFirst()
   if (!row) return undefined
-  if (row.source_id === null) return { id: row.id, tokenId: row.token_id, state: 'deleted' }
-  // The foreign key says that a clip with a source has one.
-  return toClip(row as ClipRow & { source_id: string })
+  if (row.sourceId === null) return { id: row.id, tokenId: row.tokenId, state: 'deleted' }
+  // The foreign key guarantees the columns of the source.
+  return row as Clip
 }
 
 /** Changes what is given and nothing else. False when the clip was deleted. */

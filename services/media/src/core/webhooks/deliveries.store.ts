@@ -1,7 +1,7 @@
 import { deleteBatch, jsonb } from '@services/common/database'
-import { type Expression, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
+import { type Expression, type Kysely, type NotNull, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, WebhookEvent } from '../../db/tables.ts'
-import { CLIP_COLUMNS, type Clip, toClip } from '../clips/clips.store.ts'
+import { CLIP_COLUMNS, type Clip } from '../clips/clips.store.ts'
 
 export type Delivery = Selectable<DB['webhook_deliveries']>
 
@@ -18,7 +18,7 @@ export async function findListeners(
     .innerJoin('webhooks', 'webhooks.token_id', 'clips.token_id')
     .innerJoin('api_tokens', 'api_tokens.id', 'clips.token_id')
     .select(CLIP_COLUMNS)
-    .select('webhooks.id as webhook_id')
+    .select('webhooks.id as webhookId')
     .$if('sourceId' in clips, (query) => query.where('clips.source_id', '=', (clips as { sourceId: string }).sourceId))
     .$if('clipId' in clips, (query) => query.where('clips.id', '=', (clips as { clipId: string }).clipId))
     .where('clips.deleted_at', 'is', null)
@@ -28,11 +28,9 @@ export async function findListeners(
     .where((where) => where.or([where('api_tokens.expires_at', 'is', null), where('api_tokens.expires_at', '>', now)]))
     // One that is being deleted is waited for, and left out: a delivery for it would fail what it tells of.
     .forKeyShare('webhooks')
+    .$narrowType<{ sourceId: NotNull }>()
     .execute()
-  return rows.map(({ webhook_id, ...row }) => ({
-    webhookId: webhook_id,
-    clip: toClip({ ...row, source_id: row.source_id as string }),
-  }))
+  return rows.map(({ webhookId, ...clip }) => ({ webhookId, clip }))
 }
 
 export interface NewDelivery {

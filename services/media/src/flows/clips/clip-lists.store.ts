@@ -1,7 +1,6 @@
-import type { Kysely } from 'kysely'
-import { sql } from 'kysely'
+import { type Kysely, type NotNull, sql } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
-import { CLIP_COLUMNS, type Clip, toClip } from '../../core/clips/clips.store.ts'
+import { CLIP_COLUMNS, type Clip } from '../../core/clips/clips.store.ts'
 import { type ClipFile, FILE_COLUMNS } from '../../core/clips/renditions.store.ts'
 import type { DB, SourceState } from '../../db/tables.ts'
 
@@ -54,6 +53,5 @@ export async function listClips(
       column(column.refTuple('clips.created_at', 'clips.id'), '<', column.tuple(after.createdAt, after.id)),
     )
   }
-  const rows = await query.execute()
-  return rows.map((row) => ({ ...toClip({ ...row, source_id: row.source_id as string }), files: row.files }))
+  return query.$narrowType<{ sourceId: NotNull }>().execute()
 }

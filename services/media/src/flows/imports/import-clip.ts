@@ -56,7 +56,7 @@ async function receiveAndAccept(deps: Deps, input: ImportInput): Promise<Accepte
       tokenId,
       origin: { kind: 'import', url },
       signal,
-      ...(alongside && { alongside }),
+      alongside,
     })
   } finally {
     await rm(path, { force: true })

@@ -20,7 +20,7 @@ import {
   TOKEN_SECURITY,
 } from '../../http/shapes.ts'
 import { type NewClipInput, refuseWhenBusy } from '../../ingest/accept/accept-clip.ts'
-import { acceptOnce, rememberFailure } from '../../ingest/accept/accept-once.ts'
+import { acceptOnce, failAfterwards } from '../../ingest/accept/accept-once.ts'
 import { importClip } from './import-clip.ts'
 
 /** Members that are null are taken as not given. */
@@ -53,6 +53,7 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       },
     },
     onRequest: (request, reply) => deps.limits.count(request, reply, 'import'),
+    onError: deps.limits.giveBack,
     preValidation: async (request) => {
       const body = withoutNulls(request.body) as Record<string, unknown>
       if (body.attribution) body.attribution = withoutNulls(body.attribution)
@@ -66,17 +67,15 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       const input = { url, fields: cleanFields(fields, 'attribution.'), given, tokenId: tokenOf(request).id }
       const gone = clientGone(reply)
       const keyed = keyedRequest(request, 'import', { content: url, fields: input.fields })
-      const accept = async (alongside?: NewClipInput['alongside']) => {
+      const accept = async (alongside: NewClipInput['alongside']) => {
         await refuseWhenBusy(deps, input.tokenId)
         await checkAllowance(deps, request, reply, { atLeastBytes: 1 })
-        return importClip(deps, { ...input, startedAt, clientGone: gone, ...(alongside && { alongside }) })
+        return importClip(deps, { ...input, startedAt, clientGone: gone, alongside })
       }
-      const { clip, isReplay } = await deps.limits.unlessSentAway(request, reply, 'import', () =>
-        acceptOnce(deps, keyed, accept, gone),
-      )
+      const { clip, isReplay } = await acceptOnce(deps, keyed, accept, gone)
       if (isReplay) reply.header('idempotency-replayed', 'true')
-      return rememberFailure(deps, keyed, clip, () =>
-        answerClip(deps, request, reply, { clip, startedAt, clientGone: gone }),
+      return answerClip(deps, request, reply, { clip, startedAt, clientGone: gone }).catch((error) =>
+        failAfterwards(deps, keyed, clip, error),
       )
     },
   })

@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import type { Multipart } from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import { invalidField } from '../../core/clips/clip-fields.ts'
+import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { multipartFailure } from '../../http/error-bodies.ts'
 import type { ReceivedFile } from '../../ingest/accept/accept-clip.ts'
@@ -16,7 +17,7 @@ export interface FormField {
   value: string
 }
 
-export interface ReceivedForm {
+interface Form {
   fields: FormField[]
   file: ReceivedFile | undefined
 }
@@ -28,18 +29,33 @@ export const FORM_OVERHEAD_BYTES = 8 * 1024 * 1024
 const LIMITS = { fields: 60, files: 5, parts: 65, fieldSize: 64 * 1024, fieldNameSize: 100, headerPairs: 50 }
 
 /**
- * Streams a form: the file to `path` (new, mode 0600), hashed on the way, the rest into memory. Memory does not grow
- * with the file, and the byte that crosses `maxBytes` ends it; so does one too many outside the file, where the parser may
- * look for a boundary for ever. The caller removes the file, whatever happens here.
- * Throws file_too_large, malformed_multipart, invalid_request, upload_too_slow, or the reason of `signal`, which must tell
- * the end of the connection: the parser does not.
+ * Streams a form: the file to `path` (new, mode 0600), hashed on the way, the fields into memory. Memory does not grow with
+ * the file. The byte over the limit ends it, also outside the file, where the parser may search for a boundary for ever.
+ * The caller removes the file, however this ends. Throws missing_file, file_too_large, malformed_multipart, invalid_request,
+ * upload_too_slow, unavailable when the disk is full or the service stops, and the reason of `clientGone`.
  */
 export async function receiveForm(
+  { config, work, hurry, patience }: Pick<Deps, 'config' | 'work' | 'hurry' | 'patience'>,
   request: FastifyRequest,
-  options: { path: string; maxBytes: number; signal: AbortSignal; patience: Patience },
-): Promise<ReceivedForm> {
-  const { path, maxBytes, signal, patience } = options
-  const form: ReceivedForm = { fields: [], file: undefined }
+  { path, clientGone }: { path: string; clientGone: AbortSignal },
+): Promise<{ file: ReceivedFile; fields: FormField[] }> {
+  const { maxBytes } = config.source
+  const mostBytes = Math.min(maxBytes, Number(request.headers['content-length'] ?? maxBytes))
+  // The parser does not notice the end of a connection, whether the client ends it or our HTTP parser refuses its bytes.
+  const signal = AbortSignal.any([hurry, clientGone])
+  const { file, fields } = await work.withSpace(mostBytes, () =>
+    readParts(request, { path, maxBytes, signal, patience }),
+  )
+  if (!file) throw apiError('missing_file', { details: { param: 'file' } })
+  if (file.bytes === 0) throw emptyFile()
+  return { file, fields }
+}
+
+async function readParts(
+  request: FastifyRequest,
+  { path, maxBytes, signal, patience }: { path: string; maxBytes: number; signal: AbortSignal; patience: Patience },
+): Promise<Form> {
+  const form: Form = { fields: [], file: undefined }
   // It may have ended while there was nobody to listen.
   signal.throwIfAborted()
   const { socket } = request.raw
@@ -77,11 +93,13 @@ export async function receiveForm(
   }
 }
 
+export const emptyFile = () => apiError('missing_file', { message: 'The file is empty.', details: { param: 'file' } })
+
 /** Also where it is the form around the file: which of them it was is not known before its end. */
 export const fileTooLarge = (maxBytes: number) =>
   apiError('file_too_large', { details: { param: 'file', limit: maxBytes } })
 
-async function receivePart(form: ReceivedForm, part: Multipart, options: Parameters<typeof writeFile>[2]) {
+async function receivePart(form: Form, part: Multipart, options: Parameters<typeof writeFile>[2]) {
   if (part.type === 'field') {
     form.fields.push(toField(part))
   } else if (part.fieldname !== 'file') {

@@ -15,6 +15,7 @@ import { apiError } from '../../errors.ts'
 import { acceptClip, type ReceivedFile } from '../../ingest/accept/accept-clip.ts'
 import { countBytesIn } from '../../metrics.ts'
 import { createMeasure } from '../../store/blobs/measure.ts'
+import { emptyFile } from './receive-form.http.ts'
 import {
   deleteExpiredUploads,
   deleteUploadRow,
@@ -84,8 +85,6 @@ export async function finishUpload(
     }
   })
 }
-
-export const emptyFile = () => apiError('missing_file', { message: 'The file is empty.', details: { param: 'file' } })
 
 export const moreThanAnnounced = () =>
   apiError('file_too_large', { message: 'There is more of the file than was announced.' })

@@ -14,15 +14,9 @@ import { answerClip } from '../../http/answer-clip.ts'
 import { clientGone } from '../../http/client-gone.ts'
 import { refuseWhenBusy } from '../../ingest/accept/accept-clip.ts'
 import { readFormFields } from './form-fields.ts'
+import { emptyFile } from './receive-form.http.ts'
 import { countUnfinished, findUpload, type ResumableUpload } from './resumable-uploads.store.ts'
-import {
-  emptyFile,
-  finishUpload,
-  hardDeleteUpload,
-  isUploadId,
-  moreThanAnnounced,
-  partialBytes,
-} from './resumable-uploads.ts'
+import { finishUpload, hardDeleteUpload, isUploadId, moreThanAnnounced, partialBytes } from './resumable-uploads.ts'
 import type { TusRequest } from './tus-protocol.ts'
 import type { createUploadLocks } from './upload-locks.ts'
 import { watchSpeed } from './upload-speed.ts'

@@ -73,11 +73,9 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
         },
       },
       onRequest: [refuseWhenFull, (request, reply) => deps.limits.count(request, reply, 'upload')],
+      onError: deps.limits.giveBack,
     },
-    (request, reply) =>
-      deps.limits.unlessSentAway(request, reply, 'upload', () =>
-        inSlot(deps, request, () => begin(flow, request, reply)),
-      ),
+    (request, reply) => inSlot(deps, request, () => begin(flow, request, reply)),
   )
 
   app.route<WithId>({

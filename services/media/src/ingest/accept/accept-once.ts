@@ -42,24 +42,20 @@ export async function acceptOnce(
 }
 
 /**
- * Runs what comes after the acceptance of a clip: if it fails now it was refused after all. A replay that waited long may be
- * the last to hear of it, when its key has led to another clip already: that one's outcome is left alone.
+ * Rethrows the failure of an accepted clip, and makes it the outcome of its key. A replay that waited long may fail after its
+ * key has led to another clip: that clip's outcome is left alone.
  */
-export async function rememberFailure<T>(
+export async function failAfterwards(
   { db }: Pick<Deps, 'db'>,
   keyed: KeyedRequest | undefined,
   { id }: Pick<Clip, 'id'>,
-  answer: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await answer()
-  } catch (error) {
-    if (keyed) {
-      const refusal = toRefusal(error)
-      await (refusal ? replaceOutcome(db, keyed, id, refusal) : forgetOutcome(db, keyed, id))
-    }
-    throw error
+  error: unknown,
+): Promise<never> {
+  if (keyed) {
+    const refusal = toRefusal(error)
+    await (refusal ? replaceOutcome(db, keyed, id, refusal) : forgetOutcome(db, keyed, id))
   }
+  throw error
 }
 
 /** The transaction of another process was first; it is over, or this one would not know. */
