@@ -1,12 +1,12 @@
+// The two ways to delete a clip: softly, which leaves a tombstone, and hard, which leaves no row. The one rule: files
+// outlive both, until their last clip is deleted and housekeeping runs. Tests: test/clip-life.test.ts. Next:
+// housekeeping.ts.
 import { hardDeleteClipRow, lockClip, softDeleteClipRow } from './core/clips/clips.store.ts'
 import { deleteFailedSource, detachFromSource } from './core/clips/sources.store.ts'
 import { type EmitDeps, emitEvent } from './core/webhooks/emit-event.ts'
 import type { Deps } from './deps.ts'
 
-/**
- * Deletes a clip softly: a tombstone stays, and its addresses answer 410 from now on. The files go once the last clip of the same bytes is deleted,
- * some minutes later. False when it was deleted before.
- */
+/** Makes the clip's URLs answer 410 from now on. False when it was deleted before. */
 export async function softDeleteClip(deps: Pick<Deps, 'db'> & EmitDeps, id: string): Promise<boolean> {
   const { db, now } = deps
   return db.transaction().execute(async (trx) => {
@@ -18,7 +18,7 @@ export async function softDeleteClip(deps: Pick<Deps, 'db'> & EmitDeps, id: stri
   })
 }
 
-/** Deletes a failed clip with its row. Its caller got the failure as the answer, or had a week to read it. */
+/** Deletes a failed clip. Its client got the failure as the answer, or had a week to read it. */
 export async function hardDeleteClip({ db, now }: Pick<Deps, 'db' | 'now'>, id: string): Promise<void> {
   await db.transaction().execute(async (trx) => {
     const sourceId = await hardDeleteClipRow(trx, id)

@@ -3,12 +3,12 @@ import { type ErrorCode, errorCatalogue } from '../errors.ts'
 
 const PROBLEM = 'application/problem+json'
 
-/** Named, and not refused by a quality of zero; a mere `*` asks for nothing in particular. */
+/** The type by name, without a quality of zero; a wildcard does not ask for it. */
 const ASKS_FOR_PROBLEM = /application\/problem\+json(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i
 
 /**
- * Failures in the form of RFC 9457 for callers whose Accept header names it (contract/media.md 2.6). The members of our
- * own form stay beside those of the standard, so that one client can read both.
+ * Answers failures in the form of RFC 9457 when the Accept header names it (contract/media.md 2.6). The members of our
+ * own form stay, so that one client can read both.
  */
 export function answerProblems(app: FastifyInstance): void {
   app.addHook('preSerialization', (request, reply, payload, done) => {

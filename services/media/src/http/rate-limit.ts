@@ -11,21 +11,21 @@ import { apiError } from '../errors.ts'
 export type TokenLimit = 'upload' | 'import' | 'read'
 
 /**
- * Limits live in PostgreSQL, so that all replicas count together; keys already over are refused from memory. While the
- * database is unreachable each process counts for itself: requests fail for other reasons then, not for this one.
+ * Rate limits of calls, counted in PostgreSQL for all replicas together; keys over their limit are refused from memory.
+ * While the database is unreachable each process counts for itself.
  */
 export interface RateLimits {
-  /** Whom the limits count: the token, or the address of a caller without one. */
+  /** Rate-limit key of the caller: the token, or the client address without one. */
   keyOf(request: FastifyRequest): string
   /**
-   * Counts the call and says in headers what is left (draft-ietf-httpapi-ratelimit-headers), of the limit that is nearest where
-   * there are two. Throws rate_limited. `read` counts a caller without a token only where its address is known: else one of
-   * them could close what is open to all.
+   * Counts the call and reports the rest in headers (draft-ietf-httpapi-ratelimit-headers); of two limits the one with
+   * less left. Throws rate_limited. `read` counts a caller without a token only by a known address: otherwise one
+   * caller could block public routes for all.
    */
   count(request: FastifyRequest, reply: FastifyReply, limit: TokenLimit): Promise<void>
   /**
-   * `onError` of a route: a call that was counted and is asked to come back later (503, queue_full) is counted back. Does
-   * nothing for a call that was refused before it was counted.
+   * `onError` hook: takes back the count of a call that is answered "retry later" (503, queue_full). Does nothing for a
+   * call that was not counted.
    */
   giveBack(request: FastifyRequest, reply: FastifyReply, error: unknown): Promise<void>
 }
@@ -49,7 +49,7 @@ export function createRateLimits(
 
   const keyOf = (request: FastifyRequest) => request.apiToken?.id ?? addressKeyOf(request, limits.header)
 
-  /** The shortest first: what it refuses does not count for the others. */
+  /** Shortest window first: a call that it refuses does not count for the others. */
   const limitsOf = ({ apiToken: token }: FastifyRequest, limit: TokenLimit): Limit[] => {
     const named = (name: string, rate: Rate) => ({ rate, limiter: limiterOf(name, rate) })
     if (!token && limit !== 'read') return [named('anonymous', limits.anonymous)]
@@ -100,7 +100,7 @@ export function createRateLimits(
 const isSentAway = (error: unknown) =>
   error instanceof ApiError && (error.status === 503 || error.code === 'queue_full')
 
-/** Longest time a key already over is refused from memory alone, so that a raised limit is felt soon. */
+/** Longest time a key is refused from memory alone, so that a raised limit takes effect soon. */
 const MEMORY_BLOCK_SECONDS = 10
 
 function openLimiter(pool: pg.Pool, namespace: string, name: string, rate: Rate): RateLimiterAbstract {
@@ -127,6 +127,6 @@ async function consume(limiter: RateLimiterAbstract, key: string): Promise<{ sta
   }
 }
 
-/** Limit key of a caller without a token. Callers whose address no trusted proxy tells share one counter. */
+/** Rate-limit key of a caller without a token. Callers of unknown address share one. */
 export const addressKeyOf = (request: FastifyRequest, header: string | undefined): string =>
   (header && readTrustedHeader(request, header)?.limitKey) ?? 'all'

@@ -4,12 +4,11 @@ import type { ErrorCode } from '../../errors.ts'
 
 export interface ClipState {
   state: SourceState | 'deleted'
-  /** From 0 to 1. */
   progress: number
   errorCode: ErrorCode | null
 }
 
-/** How the clips `ids` are; one that is not there is not in it. */
+/** States of the clips `ids` that exist. */
 export async function findStates(db: Kysely<DB>, ids: readonly string[]): Promise<Map<string, ClipState>> {
   const rows = await db
     .selectFrom('clips')

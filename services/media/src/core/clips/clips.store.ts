@@ -1,3 +1,12 @@
+// The tables `clips` and `sources`, and the results that callers see. The one rule: a clip is one upload or import with
+// its texts; a source is the bytes behind it, transcoded once and shared by all clips of the same bytes. Tests:
+// test/clip-life.test.ts, test/sharing.test.ts. Next: sources.store.ts (states below), ingest/accept/accept-clip.ts (a
+// clip begins), delete-clip.ts (it ends).
+//
+// source.state | meaning                                         | next
+// processing   | transcode queued or running                     | ready, failed, or no row when its last clip is deleted
+// ready        | four files stored; clips of the same bytes join | failed if `blobs check` finds a file lost
+// failed       | `error_code` is the reason; shown for a week    | no row, nor its clips
 import { jsonb } from '@services/common/database'
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { Attribution } from '../../db/attribution.ts'
@@ -46,7 +55,7 @@ export async function insertClip(trx: Transaction<DB>, clip: NewClip): Promise<b
   return inserted !== undefined
 }
 
-/** A clip with what its source says about it. */
+/** A clip with the state of its source. */
 export interface Clip {
   id: string
   tokenId: string | null
@@ -58,17 +67,16 @@ export interface Clip {
   sourceKind: 'upload' | 'import'
   sourceUrl: string | null
   createdAt: Date
-  /** Of a clip that nobody owns. */
+  /** Null for a clip of a token, which does not expire. */
   expiresAt: Date | null
   state: SourceState
   progress: number
   errorCode: ErrorCode | null
-  /** Of the source, in hex. */
   sha256: string
   bytes: number
   info: MediaInfo
   hasAudio: boolean
-  /** A thumbhash. */
+  /** Thumbhash of the poster. */
   placeholder: Buffer | null
   extras: readonly ExtraKind[]
 }
@@ -112,7 +120,7 @@ export async function findClip(db: Kysely<DB>, id: string): Promise<FoundClip | 
   return row as Clip
 }
 
-/** Changes what is given and nothing else. False when the clip was deleted. */
+/** Changes the given fields. False when the clip was deleted. */
 export async function updateClip(db: Kysely<DB>, id: string, changes: Partial<ClipFields>): Promise<boolean> {
   const { attribution, tags, ...plain } = changes
   const updated = await db
@@ -129,7 +137,7 @@ export async function updateClip(db: Kysely<DB>, id: string, changes: Partial<Cl
   return updated !== undefined
 }
 
-/** Until the transaction ends nobody else can change or delete it. Undefined when it is deleted. */
+/** Locks the clip. Undefined when it is deleted. */
 export async function lockClip(trx: Transaction<DB>, id: string): Promise<{ source_id: string | null } | undefined> {
   return trx
     .selectFrom('clips')
@@ -166,7 +174,7 @@ export async function hardDeleteClipRow(trx: Transaction<DB>, id: string): Promi
   return erased?.source_id ?? undefined
 }
 
-/** The hash that the delete token of a clip must have, also of one that is deleted. */
+/** Hash of the delete token, for deleted clips too. */
 export async function findDeleteTokenHash(db: Kysely<DB>, id: string): Promise<Buffer | undefined> {
   const found = await db.selectFrom('clips').select('delete_token_hash').where('id', '=', id).executeTakeFirst()
   return found?.delete_token_hash ?? undefined

@@ -2,12 +2,12 @@ import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import type { SourceRow } from './sources.store.ts'
 
-/** Part of the transaction that decides the source: heard when, and only if, that commits. */
+/** Notifies listeners if and when the transaction commits. */
 export async function announce(trx: Transaction<DB>, channel: string, sourceId: string): Promise<void> {
   await sql`select pg_notify(${channel}, ${sourceId})`.execute(trx)
 }
 
-/** State and failure of `ids`; one that was deleted is not there. */
+/** States and failures of the sources `ids` that exist. */
 export async function findOutcomes(
   db: Kysely<DB>,
   ids: readonly string[],

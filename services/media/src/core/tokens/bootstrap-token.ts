@@ -5,7 +5,10 @@ import { putBootstrapToken } from './tokens.store.ts'
 
 export const ALL_SCOPES = ['write', 'read', 'delete', 'admin'] as const satisfies readonly Scope[]
 
-/** Makes the token of BOOTSTRAP_TOKEN good, and ends the one of an earlier start. Only its own name is kept of it. */
+/**
+ * Stores the token of BOOTSTRAP_TOKEN and expires the one of an earlier start. Its prefix is not stored: it may be
+ * short.
+ */
 export async function ensureBootstrapToken(
   deps: { db: Kysely<DB>; newId: () => string; now: () => Date },
   token: string | undefined,

@@ -4,10 +4,10 @@ import type { DB, Scope, TokenLimits } from '../../db/tables.ts'
 import { hashToken, makeToken, prefixOf } from './api-token.ts'
 import { type ApiToken, insertToken } from './tokens.store.ts'
 
-/** What a token may do of which nothing is said. */
+/** Scopes of a token that names none. */
 export const USUAL_SCOPES: Scope[] = ['write', 'read', 'delete']
 
-/** Makes and stores a token; `token` is in the answer and nowhere else. */
+/** Creates a token; `token` is in this answer and nowhere else. */
 export async function createToken(
   deps: { db: Kysely<DB>; newId: () => string; now: () => Date },
   input: { name: string; scopes: Scope[]; limits?: TokenLimits | undefined; expiresAt?: Date | null },

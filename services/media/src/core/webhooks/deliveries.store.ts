@@ -5,7 +5,7 @@ import { CLIP_COLUMNS, type Clip } from '../clips/clips.store.ts'
 
 export type Delivery = Selectable<DB['webhook_deliveries']>
 
-/** Webhooks that are told of an event, by the clips of a source it concerns. */
+/** Enabled webhooks for an event of a clip, or of all clips of a source. */
 export async function findListeners(
   trx: Transaction<DB>,
   clips: { sourceId: string } | { clipId: string },
@@ -26,7 +26,7 @@ export async function findListeners(
     .where('webhooks.events', '@>', sql<WebhookEvent[]>`array[${event}::text]`)
     .where('api_tokens.revoked_at', 'is', null)
     .where((where) => where.or([where('api_tokens.expires_at', 'is', null), where('api_tokens.expires_at', '>', now)]))
-    // One that is being deleted is waited for, and left out: a delivery for it would fail what it tells of.
+    // Waits for a webhook that is being deleted and skips it: a delivery to it would fail this transaction.
     .forKeyShare('webhooks')
     .$narrowType<{ sourceId: NotNull }>()
     .execute()
@@ -56,7 +56,7 @@ export async function insertDeliveries(trx: Transaction<DB>, deliveries: readonl
   await trx.insertInto('webhook_deliveries').values(rows).execute()
 }
 
-/** A delivery with its receiver, if it waits for this very attempt. */
+/** The delivery with its receiver, if this attempt is its next. */
 export async function findAttempt(
   db: Kysely<DB>,
   { deliveryId, attempt }: { deliveryId: string; attempt: number },
@@ -73,7 +73,7 @@ export async function findAttempt(
   return receiver && { ...delivery, receiver }
 }
 
-/** Begins the attempt; false when somebody else did. Not heard of by `until`, it counts as lost. */
+/** False when another worker began it. An attempt that has not ended by `until` counts as lost. */
 export async function beginAttempt(
   db: Kysely<DB>,
   { id, attempts }: Pick<Delivery, 'id' | 'attempts'>,
@@ -95,7 +95,6 @@ export interface AttemptResult {
   error: string | null
 }
 
-/** `delivered`, or `failed` for good. */
 export async function endDelivery(
   trx: Transaction<DB>,
   id: string,
@@ -109,7 +108,7 @@ export async function endDelivery(
     .execute()
 }
 
-/** Without `result` nothing was tried. */
+/** Without `result` no attempt was made. */
 export async function postponeDelivery(
   trx: Kysely<DB>,
   id: string,
@@ -124,10 +123,7 @@ export async function postponeDelivery(
     .execute()
 }
 
-/**
- * The next of a webhook, in the order they came, whose time has come and which nobody attempts. Taken: nobody else takes them
- * before `until`.
- */
+/** Takes the oldest due deliveries of a webhook; until `until` they are due for no other caller. */
 export async function takeDue(
   trx: Transaction<DB>,
   webhookId: string,
@@ -147,7 +143,7 @@ export async function takeDue(
   return takeUntil(trx, due, until)
 }
 
-/** Sent once more from the beginning, whatever became of it. Undefined when there is none. */
+/** Makes the delivery pending again, whatever its state. Undefined when there is none. */
 export async function restartDelivery(
   trx: Transaction<DB>,
   { id, webhookId }: { id: string; webhookId: string },
@@ -162,7 +158,6 @@ export async function restartDelivery(
     .executeTakeFirst()
 }
 
-/** Newest first. */
 export async function listDeliveries(
   db: Kysely<DB>,
   webhookId: string,
@@ -184,8 +179,8 @@ export async function listDeliveries(
 }
 
 /**
- * The array makes PostgreSQL run the query once. As `in (…)` it may be joined by a nested loop that runs it for each row: what was
- * updated already is passed over then, and more rows are taken than its limit allows.
+ * The array makes PostgreSQL run the subquery once. With `in (…)` a nested loop may run it for each row; it then skips
+ * the rows that are updated already and takes more than its limit.
  */
 const takeUntil = (trx: Transaction<DB>, ids: Expression<{ id: string }>, until: Date) =>
   trx
@@ -195,7 +190,7 @@ const takeUntil = (trx: Transaction<DB>, ids: Expression<{ id: string }>, until:
     .returning(['id', 'attempts'])
     .execute()
 
-/** Housekeeping: those that should have been tried before `before`. Taken: `now` is their next turn. */
+/** Takes deliveries that were due before `before`, and makes them due `now`. */
 export async function takeOverdue(
   trx: Transaction<DB>,
   { before, now, limit }: { before: Date; now: Date; limit: number },
@@ -211,6 +206,5 @@ export async function takeOverdue(
   return takeUntil(trx, overdue, now)
 }
 
-/** Housekeeping. */
 export const deleteDeliveriesBefore = (db: Kysely<DB>, before: Date, limit: number): Promise<number> =>
   deleteBatch(db, 'webhook_deliveries', sql`created_at < ${before} and state <> 'pending'`, limit)

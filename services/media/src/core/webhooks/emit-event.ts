@@ -1,5 +1,5 @@
-// What webhooks are told: written in the transaction of what happened, so that nothing is told that did not happen and
-// nothing is kept back that did. How it gets there: deliver-webhook.ts.
+// Events of clips. They are written in the transaction of the change, so that an event is sent if and only if the
+// change happened. Delivery: deliver-webhook.ts.
 import type { Transaction } from 'kysely'
 import type { DB, WebhookEvent } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
@@ -10,10 +10,10 @@ import { findListeners, insertDeliveries } from './deliveries.store.ts'
 import { TRY_FOR_MS } from './retry-plan.ts'
 import { WEBHOOK_QUEUE, type WebhookJob } from './webhook-queue.ts'
 
-/** Without a queue, as a command has none, housekeeping sees within minutes that nobody was sent. */
+/** Commands have no queue; housekeeping finds their deliveries within minutes. */
 export type EmitDeps = Pick<Deps, 'newId' | 'now' | 'config'> & { queue?: Deps['queue'] }
 
-/** Tells the owners of one clip, or of all clips of a source. Before a deletion, which leaves nothing to tell of. */
+/** Writes deliveries for one clip, or for all clips of a source. Call it before a deletion, which leaves no payload. */
 export async function emitEvent(
   deps: EmitDeps,
   trx: Transaction<DB>,

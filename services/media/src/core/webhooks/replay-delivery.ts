@@ -4,7 +4,7 @@ import { TRY_FOR_MS } from './retry-plan.ts'
 import { WEBHOOK_QUEUE, type WebhookJob } from './webhook-queue.ts'
 import { lockWebhook, noteSuccess } from './webhooks.store.ts'
 
-/** Sends an event again, at once and for another day. Who asks for it takes the receiver for well, so it is begun anew. */
+/** Sends an event again, now and with retries for another day. Also enables the webhook and clears its failures. */
 export async function replayDelivery(
   { db, queue, now }: Pick<Deps, 'db' | 'queue' | 'now'>,
   delivery: { id: string; webhookId: string },

@@ -2,11 +2,11 @@ import type { QueueDefinition } from '@services/common/declare-queue'
 
 export interface WebhookJob {
   deliveryId: string
-  /** Attempts before this one: a job that comes twice is one attempt. */
+  /** Attempts before this one, so that a duplicate job makes no second attempt. */
   attempt: number
 }
 
-/** These retries are for faults of ours; a receiver's failures have a plan of their own (retry-plan.ts). */
+/** Retries after our own faults; failures of a receiver follow retry-plan.ts. */
 export const WEBHOOK_QUEUE: QueueDefinition = {
   name: 'webhook',
   retryLimit: 3,

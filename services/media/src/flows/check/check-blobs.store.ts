@@ -3,7 +3,7 @@ import { isOriginal } from '../../core/clips/sources.store.ts'
 import type { DB, RenditionKind } from '../../db/tables.ts'
 import type { BlobName } from '../../store/blobs/blob-storage.ts'
 
-/** What the database knows of a file; `counted` are the references there really are. */
+/** Row of a file; `counted` is the actual number of references. */
 export interface BlobRow {
   name: BlobName
   bytes: number
@@ -12,10 +12,10 @@ export interface BlobRow {
   unreferencedAt: Date | null
 }
 
-// Spelled out, so that PostgreSQL finds the partial indexes of sources.
+// A literal, so that the planner matches the partial index of sources.
 const processing = sql<boolean>`state = 'processing'`
 
-/** Files in the order of their names, a page of them. */
+/** Lists a page of files in the order of their names. */
 export async function listBlobRows(db: Kysely<DB>, after: BlobName | undefined, limit: number): Promise<BlobRow[]> {
   const last = after ? keyOf(after) : { sha256: Buffer.alloc(0), extension: '' }
   const rows = await selectRows(db)
@@ -33,7 +33,7 @@ export async function findBlobRow(db: Kysely<DB>, name: BlobName): Promise<BlobR
   return row && toRow(row)
 }
 
-/** From here on nobody stores, refers to, lets go of or deletes the file. Counted anew, after whoever was at it before. */
+/** Locks the row against storing, deleting and changes of references, and counts again. */
 export async function lockBlobRow(trx: Transaction<DB>, name: BlobName): Promise<BlobRow | undefined> {
   const { sha256, extension } = keyOf(name)
   await trx
@@ -55,7 +55,7 @@ export async function correctSize(trx: Transaction<DB>, name: BlobName, bytes: n
   await updateRow(trx, name, { bytes })
 }
 
-/** Sources whose clips cannot be made or shown without this file. */
+/** Lists sources whose clips need this file. */
 export async function listSourcesOf(db: Kysely<DB>, name: BlobName, limit: number): Promise<string[]> {
   const { sha256, extension } = keyOf(name)
   const sources = isOriginal(name)
@@ -70,7 +70,7 @@ export async function listSourcesOf(db: Kysely<DB>, name: BlobName, limit: numbe
   return rows.map(({ id }) => id)
 }
 
-// The counts in the statement of what they are compared with: both change in the same transactions, so they are of one moment.
+// One statement reads stored and actual counts, which change in the same transactions: both are of one moment.
 const selectRows = (db: Kysely<DB>) =>
   db.selectFrom('blobs').select((column) => [
     ...(['sha256', 'extension', 'bytes', 'reference_count', 'unreferenced_at'] as const),

@@ -1,14 +1,14 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 
-/** What is noted of what a token keeps, and what it really keeps. */
+/** Stored and actual sum of a token's bytes. */
 export interface StoredSum {
   tokenId: string
   noted: number
   counted: number
 }
 
-/** Those that are wrong. In one statement: both change in the same transactions, so they are of one moment. */
+/** Lists wrong sums. One statement reads both, which change in the same transactions: they are of one moment. */
 export async function listWrongSums(db: Kysely<DB>): Promise<StoredSum[]> {
   const isWrong = sql<boolean>`(coalesce(counted.clips, 0), coalesce(counted.bytes, 0), coalesce(counted.reserved, 0))
     <> (coalesce(noted.clips, 0), coalesce(noted.bytes, 0), coalesce(noted.reserved_bytes, 0))`
@@ -26,7 +26,7 @@ export async function listWrongSums(db: Kysely<DB>): Promise<StoredSum[]> {
     .execute()
 }
 
-/** Counts anew with the sum locked: who is about to change it does so afterwards, and cannot be counted yet. */
+/** Locks the sum and counts again: concurrent changes are applied afterwards. */
 export async function correctSum(trx: Transaction<DB>, tokenId: string): Promise<void> {
   await trx
     .insertInto('token_storage')
@@ -41,7 +41,7 @@ export async function correctSum(trx: Transaction<DB>, tokenId: string): Promise
     .execute()
 }
 
-/** As the triggers of migrations 0008 and 0009 do it, for all clips at once. */
+/** Counts like the triggers of migrations 0008 and 0009, for all clips at once. */
 const countStored = (db: Kysely<DB>) =>
   db
     .selectFrom('clips')

@@ -5,25 +5,19 @@ import { type ClipFile, FILE_COLUMNS } from '../../core/clips/renditions.store.t
 import type { DB, SourceState } from '../../db/tables.ts'
 
 export interface ClipFilter {
-  /** Null: of callers without a token; undefined: of everybody. */
+  /** Null: clips without a token; undefined: all clips. */
   tokenId: string | null | undefined
-  /** As it is compared. */
+  /** Made by `tagKey`. */
   tagKey: string | undefined
   state: SourceState | undefined
   nsfw: boolean | undefined
 }
 
-/** The last clip of a page, and so the place where the next one begins. */
-export interface ClipPlace {
-  createdAt: Date
-  id: string
-}
-
-/** Clips that are not deleted with their files, newest first, from behind `after`. */
+/** Lists clips that are not deleted, with their files, newest first; `after` is the last clip of the previous page. */
 export async function listClips(
   db: Kysely<DB>,
   { tokenId, tagKey, state, nsfw }: ClipFilter,
-  { after, limit }: { after: ClipPlace | undefined; limit: number },
+  { after, limit }: { after: Pick<Clip, 'createdAt' | 'id'> | undefined; limit: number },
 ): Promise<(Clip & { files: ClipFile[] })[]> {
   let query = db
     .selectFrom('clips')
@@ -46,7 +40,7 @@ export async function listClips(
   else if (tokenId !== undefined) query = query.where('clips.token_id', '=', tokenId)
   if (tagKey !== undefined) query = query.where('clips.tag_keys', '@>', sql<string[]>`array[${tagKey}::text]`)
   if (nsfw !== undefined) query = query.where('clips.nsfw', '=', nsfw)
-  // Spelled out, so that a rare state is found by the index of its few sources.
+  // A literal, so that a rare state is found by its partial index.
   if (state !== undefined) query = query.where('sources.state', '=', sql.lit(state))
   if (after) {
     query = query.where((column) =>

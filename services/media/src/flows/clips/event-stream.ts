@@ -2,15 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClipState } from '../../core/clips/clip-states.store.ts'
 import { errorCatalogue } from '../../errors.ts'
 
-/** What a client that lost its connection waits before it asks again. */
+/** Delay before a client reconnects. */
 const RETRY_MS = 2_000
 
 export const isFinal = ({ state }: Pick<ClipState, 'state'>): boolean => state !== 'processing'
 
 /**
- * Server-sent events of a clip: how it is now, each change, and a comment when nothing happened for `heartbeatMs`, so that
- * proxies keep the connection and dead ones are noticed. Ends with the last state or when `signal` aborts. Who reads slowly
- * misses states in between, never the last one: nothing is kept but the newest.
+ * Server-sent events of a clip: its state, each change, and a comment after each idle `heartbeatMs`, so that proxies
+ * keep the connection and dead ones are noticed. Ends with the final state or when `signal` aborts. A slow reader skips
+ * states in between, but not the final one, because only the newest is kept.
  */
 export async function* streamStates(
   first: ClipState,
@@ -18,7 +18,7 @@ export async function* streamStates(
     subscribe,
     heartbeatMs,
     signal,
-  }: { subscribe: (tell: (state: ClipState) => void) => () => void; heartbeatMs: number; signal: AbortSignal },
+  }: { subscribe: (onState: (state: ClipState) => void) => () => void; heartbeatMs: number; signal: AbortSignal },
 ): AsyncGenerator<string> {
   let newest = first
   let wake = new AbortController()
@@ -29,12 +29,12 @@ export async function* streamStates(
   })
   try {
     yield `retry: ${RETRY_MS}\n\n`
-    for (let said: ClipState | undefined; !signal.aborted; ) {
-      if (newest !== said) {
+    for (let sent: ClipState | undefined; !signal.aborted; ) {
+      if (newest !== sent) {
         wake = new AbortController()
-        said = newest
-        yield toEvent(said)
-        if (isFinal(said)) return
+        sent = newest
+        yield toEvent(sent)
+        if (isFinal(sent)) return
       } else if (!(await isWoken(heartbeatMs, wake.signal, signal))) yield ': still here\n\n'
     }
   } finally {
@@ -44,12 +44,12 @@ export async function* streamStates(
 
 const isSame = (a: ClipState, b: ClipState) => a.state === b.state && a.progress === b.progress
 
-/** False when the time was over first. */
+/** False when the time ended first. */
 async function isWoken(ms: number, ...signals: AbortSignal[]): Promise<boolean> {
   return sleep(ms, false, { signal: AbortSignal.any(signals) }).catch(() => true)
 }
 
-/** The state is also the event's name, and the id of the last one: who asks again after that has heard everything. */
+/** The state is also the event's name, and the id of the final event: a client that returns with it needs no more. */
 function toEvent({ state, progress, errorCode }: ClipState): string {
   const failure = errorCode && { code: errorCode, message: errorCatalogue[errorCode].message }
   const data = { state, progress: state === 'ready' ? 1 : progress, ...(failure && { failure }) }

@@ -11,10 +11,10 @@ import { counted, errorResponses, TOKEN_SECURITY } from '../../http/shapes.ts'
 import { findOwnClip } from './clip.routes.ts'
 import { streamStates } from './event-stream.ts'
 
-/** Each holds a connection for as long as its clip is being made. */
+/** Each stream holds a connection while its clip is processing. */
 const STREAMS = { atOnce: 500, waiting: 0, waitMs: 0, perKey: { atOnce: 16, waiting: 0 } }
 
-/** A token may have been revoked meanwhile; who still wants to know asks again. */
+/** Longest stream: the token may have been revoked meanwhile, and the client reconnects. */
 const LONGEST_MS = 3_600_000
 
 const EventStream = Type.Unsafe<Readable>({
@@ -22,7 +22,6 @@ const EventStream = Type.Unsafe<Readable>({
   content: { 'text/event-stream': { schema: Type.String() } },
 })
 
-/** GET /media/{id}/events: for the token that added the clip, and for admins. */
 export const eventRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const watch = createClipWatch(deps)
   const streams = createSlots(STREAMS, busy)
@@ -34,7 +33,7 @@ export const eventRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
   app.get<{ Params: { id: string } }>(
     '/media/:id/events',
     {
-      // Of a stream HEAD would have to wait for the end.
+      // HEAD of a stream would have to wait for its end.
       exposeHeadRoute: false,
       schema: {
         operationId: 'watchMedia',
@@ -43,7 +42,7 @@ export const eventRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
         security: TOKEN_SECURITY,
         params: Type.Object({ id: Type.String() }),
         headers: Type.Object({
-          'last-event-id': Type.Optional(Type.String({ description: 'After the last event there are no more: 204.' })),
+          'last-event-id': Type.Optional(Type.String({ description: 'After the final event the answer is 204.' })),
         }),
         response: {
           200: counted(EventStream),
@@ -55,15 +54,15 @@ export const eventRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     async (request, reply) => {
       const token = tokenOf(request)
       const clip = await findOwnClip(deps.db, token, request.params.id)
-      // EventSource asks again after every end; this is how it is told not to.
+      // EventSource reconnects after every end, except after a 204.
       if (clip.state !== 'processing' && request.headers['last-event-id'] === clip.state) return reply.code(204).send()
       streams.refuseWhenFull(token.id)
       const ended = new AbortController()
       const signal = AbortSignal.any([clientGone(reply), deps.stopping, closing.signal, ended.signal])
-      const subscribe = (tell: Parameters<typeof watch.watch>[1]) => {
-        const unsubscribe = watch.watch(clip.id, tell)
-        // What is decided is told at once.
-        void deps.results.wait(clip.sourceId, signal).then((decision) => decision && watch.look(clip.id))
+      const subscribe = (onState: Parameters<typeof watch.watch>[1]) => {
+        const unsubscribe = watch.watch(clip.id, onState)
+        // A decision is sent at once, not with the next read.
+        void deps.results.wait(clip.sourceId, signal).then((decision) => decision && watch.refresh(clip.id))
         return unsubscribe
       }
       const stream = Readable.from(streamStates(clip, { subscribe, signal, heartbeatMs: deps.patience.heartbeatMs }))
@@ -73,7 +72,7 @@ export const eventRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
         clearTimeout(timer)
         ended.abort()
       })
-      // Proxies that collect answers would keep the news to themselves.
+      // Without the header some proxies buffer the stream.
       return reply.headers({ 'x-accel-buffering': 'no' }).type('text/event-stream; charset=utf-8').send(stream)
     },
   )

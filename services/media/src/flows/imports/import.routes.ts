@@ -1,3 +1,6 @@
+// POST /media/import. The one rule: an address is reached only through ingest/remote/, which refuses private networks,
+// and only the bytes decide whether a file is accepted. Tests: test/import.test.ts, test/sites.test.ts. Next:
+// import-clip.ts, ingest/.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inDocument } from '@services/common/documented'
 import { withoutNulls } from '@services/common/json-body'
@@ -23,7 +26,7 @@ import { type NewClipInput, refuseWhenBusy } from '../../ingest/accept/accept-cl
 import { acceptOnce, failAfterwards } from '../../ingest/accept/accept-once.ts'
 import { importClip } from './import-clip.ts'
 
-/** Members that are null are taken as not given. */
+/** Members that are null count as absent. */
 const ImportBody = Type.Object({
   source: Type.String({ description: 'Address of a gif, mp4 or webm, or of a page that shows one.' }),
   title: Type.Optional(Type.String(inDocument({ type: ['string', 'null'] }))),
@@ -42,7 +45,7 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     schema: {
       operationId: 'importMedia',
       tags: ['media'],
-      summary: 'Adds the clip at an address, or on the page there; answers when its copies are ready',
+      summary: 'Adds the clip at an address, or on the page there; answers when the clip is ready',
       security: TOKEN_SECURITY,
       headers: AddHeaders,
       querystring: AddQuery,

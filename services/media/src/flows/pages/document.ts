@@ -3,20 +3,18 @@ import { iconUrl } from './icon.ts'
 
 interface Document {
   title: string
-  /** Base address with a slash at its end: where the icon is. */
+  /** Base URL with a slash at its end. */
   siteUrl: string
-  /** Told to the browser before it has read a style: 'dark' where the page is dark for everybody. */
+  /** Read by the browser before the styles; 'dark' for a page that is always dark. */
   colorScheme?: 'light dark' | 'dark'
-  /** Also where the address is only for people who have it. */
   noindex?: boolean
-  /** Links, scripts and what else stands in a head, each on a line of its own. */
+  /** Links, scripts and meta tags. */
   head?: Html
-  /** Each is an element of its own, as the policy of the page has it; a later one wins. */
+  /** Each becomes an element, because the policy allows each by its hash. */
   styles?: readonly (string | undefined)[]
   body: Html
 }
 
-/** A whole page, from its first line to its last. */
 export const htmlDocument = ({
   title,
   siteUrl,

@@ -16,11 +16,11 @@ dt:target code { padding: .125rem .375rem; border-radius: 6px; background: var(-
 dd { margin: 0 0 .75rem; color: var(--quiet); overflow-wrap: anywhere }
 `
 
-/** The Content-Security-Policy that goes with `errorsPage`. */
+/** The Content-Security-Policy of `errorsPage`. */
 export const errorsPagePolicy = ({ baseUrl }: Site): string =>
   textPolicy({ css, frameAncestors: "'none'" })(`${baseUrl}/`)
 
-/** Every code with its status and text. Nothing is loaded and nothing runs. */
+/** Lists all error codes; loads and runs nothing. */
 export function errorsPage(site: Site, catalogue: ErrorCatalogue): string {
   const rows = Object.entries(catalogue).map(
     ([code, { status, message }]) =>

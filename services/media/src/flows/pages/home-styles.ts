@@ -1,6 +1,6 @@
 import { sitePageCss } from './styles.ts'
 
-/** A page of the site with a form on it. */
+/** Styles of `sitePageCss` and of a form. */
 export const homePageCss = `${sitePageCss}
 :root { --bad: #b3261e; --on-accent: #fff }
 @media (prefers-color-scheme: dark) { :root { --bad: #ff9a92; --on-accent: #0d0f13 } }

@@ -1,6 +1,6 @@
 /**
- * Pages, players, files and what describes them may be read by crawlers, previews among them; the API has nothing for them.
- * The longest rule wins, and for old readers the first (RFC 9309 2.2.2).
+ * Crawlers may read pages, players, files and oEmbed. The longest rule wins, in old crawlers the first (RFC 9309
+ * 2.2.2).
  */
 export const ROBOTS = `User-agent: *
 Allow: /$

@@ -1,4 +1,4 @@
-/** Rules of the player that the page and the embed share; see player.ts for the markup. */
+/** Styles of player.ts, for page and embed. */
 const playerCss = `
 .moving { display: block }
 .still { display: none }
@@ -24,7 +24,7 @@ const playerCss = `
 @media (prefers-reduced-motion: reduce) { .progress::after { animation: none; right: 40% } }
 `
 
-/** A card in the middle of the page, edge to edge on a phone, light or dark as the system is. */
+/** Centred card, full width on phones; light or dark as the system. */
 export const clipPageCss = `
 :root { color-scheme: light dark; --ground: #f4f5f7; --card: #fff; --line: #e3e6eb; --text: #15181e; --quiet: #5b6371; --fill: #eef0f4; --accent: #1d5fd6 }
 @media (prefers-color-scheme: dark) { :root { --ground: #0d0f13; --card: #171a20; --line: #272c35; --text: #f0f2f5; --quiet: #9aa3b2; --fill: #232831; --accent: #86b1ff } }
@@ -78,7 +78,7 @@ ${playerCss}
 .placeholder, .gate:not([open]) { background: #0a0b0d }
 `
 
-/** A page about the service: the ground, card, type and colours of a clip's page, and a bar with links on top. */
+/** Pages of the service: the clip's page with a bar of links. */
 export const sitePageCss = `${clipPageCss}
 header, main { max-width: 672px }
 .bar { display: flex; align-items: baseline; justify-content: space-between; gap: 1rem }
@@ -89,7 +89,7 @@ header, main { max-width: 672px }
 code { font: .875em/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-wrap: anywhere }
 `
 
-/** The clip fills the frame, whatever its shape; all else lies over it. */
+/** The clip fills the frame; the rest lies over it. */
 export const embedPageCss = `
 * { box-sizing: border-box }
 html, body { height: 100%; margin: 0; overflow: hidden; background: #000; font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif }

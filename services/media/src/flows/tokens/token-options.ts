@@ -6,10 +6,10 @@ import { type Scope, TOKEN_LIMITS, type TokenLimits } from '../../db/tables.ts'
 
 export const LIMITS_EXAMPLE = 'upload=1000,import=500,read=5000,queued=20,quota_bytes=20G,daily_bytes=5G'
 
-/** No date may lie beyond what dates can say. */
+/** A hundred years: a later date is not valid everywhere. */
 export const LONGEST_LIFE_SECONDS = 876_000 * 3600
 
-/** What the command line says about a token: only what is said. Throws UsageError. */
+/** Reads the options that are given. Throws UsageError. */
 export function readTokenOptions(
   options: { [Name in 'name' | 'scopes' | 'limits' | 'expires']?: string | undefined },
   now: Date,

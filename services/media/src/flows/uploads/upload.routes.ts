@@ -1,5 +1,6 @@
-// POST /media/upload. The one rule: until the form is whole nothing but one temporary file exists, and that is gone
-// whatever happens. Reading the form: ../http/receive-form.ts. What becomes of the file: ../clips/accept-clip.ts.
+// POST /media/upload, and /tus in tus.routes.ts. The one rule: until the form is complete only one temporary file
+// exists, which is deleted however the request ends. Tests: test/upload.test.ts, test/parallel-uploads.test.ts. Next:
+// receive-form.http.ts (the form), ingest/accept/accept-clip.ts (the clip).
 import { rm } from 'node:fs/promises'
 import multipart from '@fastify/multipart'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
@@ -25,14 +26,14 @@ const UploadForm = Type.Object({
   file: Type.Unsafe<string>({ type: 'string', format: 'binary', description: 'A gif, mp4 or webm.' }),
   title: Type.Optional(Type.String()),
   tags: Type.Optional(
-    Type.String({ description: 'Separated by commas, repeated as `tags`, `tags[]` or `tags[0]`, or a JSON array.' }),
+    Type.String({ description: 'Comma-separated, repeated as `tags`, `tags[]` or `tags[0]`, or a JSON array.' }),
   ),
   nsfw: Type.Optional(Type.Boolean()),
   attribution_site: Type.Optional(
     Type.String({
       description:
         'twitter, reddit, instagram, a host or a URL. Defaults to the host of `attribution_url`. ' +
-        '`attribution[site]` and `attribution.site` are read, too; likewise `user` and `url`.',
+        '`attribution[site]` and `attribution.site` work, too; likewise `user` and `url`.',
     }),
   ),
   attribution_user: Type.Optional(Type.String({ description: 'Ignored without a site and a URL.' })),
@@ -50,7 +51,7 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     schema: {
       operationId: 'uploadMedia',
       tags: ['media'],
-      summary: 'Adds a file; answers when its copies are ready',
+      summary: 'Adds a file; answers when the clip is ready',
       security: uploadSecurity(config),
       consumes: ['multipart/form-data'],
       headers: AddHeaders,
@@ -61,10 +62,10 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         ...errorResponses(400, 401, 403, 408, 409, 410, 413, 415, 422, 429, 504, 507),
       },
     },
-    // The form is read by the handler, part by part; the schema above is documentation.
+    // The handler reads the form part by part; the schema above is documentation.
     validatorCompiler: () => () => true,
     onRequest: [
-      // Before it is counted, and without a question to the database.
+      // Before the call is counted, and without a query.
       async (request) => deps.uploads.refuseWhenFull(deps.limits.keyOf(request)),
       (request, reply) => deps.limits.count(request, reply, 'upload'),
       async (request) => refuseUnreadable(request, maxBytes),
@@ -84,18 +85,18 @@ async function refuseUnreadable({ headers }: FastifyRequest, maxBytes: number): 
 }
 
 /**
- * Spares the transfer of a file that would be refused after it. Only the checks inside the transaction that accepts the clip
- * are binding. A request with a key is let through: an earlier one may have been accepted, whatever is full now.
+ * Spares the transfer of a file that would be refused; only the checks in the transaction that accepts the clip are
+ * binding. Lets a request with a key pass: an earlier one may have been accepted.
  */
 async function refuseUnread(deps: Deps, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   if (readKey(request) !== undefined) return
   await refuseWhenBusy(deps, request.apiToken?.id ?? null)
-  // The rest is the form, however large it is made.
+  // The form adds FORM_OVERHEAD_BYTES at most.
   const atLeastBytes = Math.max(1, Number(request.headers['content-length'] ?? 0) - FORM_OVERHEAD_BYTES)
   await checkAllowance(deps, request, reply, { atLeastBytes })
 }
 
-/** From the form to the answer, step by step. The first step that throws decides the answer. */
+/** The steps from the form to the answer; the first that throws decides the answer. */
 async function addUpload(deps: Deps, request: FastifyRequest, reply: FastifyReply): Promise<{ success: Result }> {
   const gone = clientGone(reply)
   const path = deps.work.newPath()

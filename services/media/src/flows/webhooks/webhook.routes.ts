@@ -1,3 +1,6 @@
+// /webhooks: the webhooks of a token and the log of their deliveries (https://www.standardwebhooks.com). The one rule:
+// a webhook belongs to one token and gets the events of its clips only. Tests: test/webhooks.test.ts. Next:
+// core/webhooks/.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '@services/common/errors'
 import { Type } from 'typebox'
@@ -20,7 +23,7 @@ import { requireToken, tokenOf } from '../../http/authenticate.ts'
 import { cutPage, linkToNext, pageQuery, readPage } from '../../http/cursor.ts'
 import { counted, errorResponses, TOKEN_SECURITY } from '../../http/shapes.ts'
 
-/** Each event is sent to each of them. */
+/** Each event is sent to all of them. */
 const MOST_WEBHOOKS = 10
 
 const EventShape = Type.Enum(WEBHOOK_EVENTS, { title: 'WebhookEvent' })
@@ -56,15 +59,14 @@ const DeliveryShape = Type.Object(
 )
 
 const CreateBody = Type.Object({
-  url: Type.String({ description: 'http or https, of a public server.' }),
-  events: Type.Optional(Type.Array(EventShape, { minItems: 1, maxItems: 10, description: 'All of them if absent.' })),
-  secret: Type.Optional(Type.String({ description: '`whsec_` and base64 of 24 to 64 bytes; made if absent.' })),
+  url: Type.String({ description: 'http or https URL of a public server.' }),
+  events: Type.Optional(Type.Array(EventShape, { minItems: 1, maxItems: 10, description: 'All events if absent.' })),
+  secret: Type.Optional(Type.String({ description: '`whsec_` and base64 of 24 to 64 bytes; generated if absent.' })),
 })
 
 const Params = Type.Object({ id: Type.String() })
 const DeliveryParams = Type.Object({ id: Type.String(), delivery: Type.String() })
 
-/** Webhooks of a token: https://www.standardwebhooks.com. */
 export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { db, config } = deps
   const withScope = (scope: Scope, routes: FastifyPluginAsyncTypebox) =>
@@ -81,7 +83,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
         schema: {
           operationId: 'createWebhook',
           tags: ['webhooks'],
-          summary: 'Registers an address that is told of your clips; its secret is shown this once',
+          summary: 'Registers an address for events of your clips; shows its secret once',
           security: TOKEN_SECURITY,
           body: CreateBody,
           response: {
@@ -93,7 +95,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       async (request, reply) => {
         const { events = WEBHOOK_EVENTS, secret = makeSecret() } = request.body
         const url = await checkedUrl(deps, request.body.url)
-        if (!isSecret(secret)) throw invalidField('secret', 'must be whsec_ and base64 of 24 to 64 bytes')
+        if (!isSecret(secret)) throw invalidField('secret', 'must be whsec_ followed by base64 of 24 to 64 bytes')
         const webhook = {
           id: deps.newId(),
           tokenId: tokenOf(request).id,
@@ -115,7 +117,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
         schema: {
           operationId: 'deleteWebhook',
           tags: ['webhooks'],
-          summary: 'Takes an address away, with what it was told',
+          summary: 'Deletes a webhook and its deliveries',
           security: TOKEN_SECURITY,
           params: Params,
           response: { 204: counted(Type.Null()), ...errorResponses(400, 401, 403, 404, 408, 413, 415, 429) },
@@ -135,7 +137,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
         schema: {
           operationId: 'replayDelivery',
           tags: ['webhooks'],
-          summary: 'Sends an event again, to a webhook that was switched off too',
+          summary: 'Sends an event again; enables the webhook if it was disabled',
           security: TOKEN_SECURITY,
           params: DeliveryParams,
           response: {
@@ -178,7 +180,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
         schema: {
           operationId: 'listDeliveries',
           tags: ['webhooks'],
-          summary: 'What a webhook was told, newest first',
+          summary: 'Deliveries of a webhook, newest first',
           security: TOKEN_SECURITY,
           params: Params,
           querystring: Type.Object(pageQuery),
@@ -201,8 +203,8 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
         await requireOwn(id, tokenOf(request).id)
         const { after, limit } = readPage(request.query, isUuid)
         const rows = await listDeliveries(db, id, { after, limit: limit + 1 })
-        const places = rows.map((row) => ({ createdAt: row.created_at, id: row.id, row }))
-        const { items, nextCursor } = cutPage(places, limit)
+        const positions = rows.map((row) => ({ createdAt: row.created_at, id: row.id, row }))
+        const { items, nextCursor } = cutPage(positions, limit)
         if (nextCursor) {
           const query = { limit: request.query.limit, cursor: nextCursor }
           reply.header('link', linkToNext(config.site.baseUrl, `/webhooks/${id}/deliveries`, query))
@@ -217,14 +219,14 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
   }
 }
 
-/** Refused here as far as the address alone tells; each connection is looked at again. */
+/** Checks the address; each connection is checked again. */
 async function checkedUrl({ remote }: Pick<Deps, 'remote'>, text: string): Promise<string> {
   const url = cleanUrl('url', text)
   try {
     await remote.checkUrl(url)
     return url
   } catch (error) {
-    if (error instanceof ApiError) throw invalidField('url', 'is not an address that may be told')
+    if (error instanceof ApiError) throw invalidField('url', 'must be on a public server')
     throw error
   }
 }
