@@ -39,10 +39,9 @@ import { announceTus, TUS_REQUEST_HEADERS, TUS_RESPONSE_HEADERS } from './flows/
 import { uploadRoutes } from './flows/uploads/upload.routes.ts'
 import { webhookRoutes } from './flows/webhooks/webhook.routes.ts'
 import { limitCalls, limitNotFound } from './http/address-limits.ts'
-import { errorAnswers } from './http/error-bodies.ts'
+import { answerProblems, errorAnswers } from './http/error-bodies.ts'
 import { healthRoute } from './http/health.routes.ts'
 import { acceptJsonBodies } from './http/json-body.ts'
-import { answerProblems } from './http/problem-json.ts'
 import { endStalledAnswers } from './http/stalled-answer.ts'
 
 /** Largest JSON body; forms have limits of their own. */

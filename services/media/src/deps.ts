@@ -185,7 +185,7 @@ export async function openDeps(
         const { assembleManifest } = await import('./ingest/manifests/assemble-manifest.ts')
         return assembleManifest({ config, tools, work, remote, probes }, ...args)
       },
-      ...(extractPage ? { extractPage } : {}),
+      extractPage,
       limits: createRateLimits(pool, config),
       requests,
       results,
@@ -291,7 +291,7 @@ function reportTools({ ffmpeg, ffprobe, limiters }: MediaTools, { egress, worker
     log.warn(facts, 'configured ffmpeg is older than 5: for development only, not for untrusted files')
   } else log.info(facts, 'ffmpeg found')
   if (!limiters.sandbox) {
-    log.warn('no sandbox for ffmpeg (bwrap, unshare) works here: ffmpeg has the network and rights of this process')
+    log.warn('no sandbox for ffmpeg works here (bwrap, unshare): it has the network and rights of this process')
   }
   if (worker.extras && !ffmpeg.av1Encoder) {
     log.warn({ ffmpeg: ffmpeg.path }, 'this ffmpeg has no libsvtav1: clips get a WebP poster and no AV1 copy')

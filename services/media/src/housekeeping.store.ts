@@ -1,3 +1,4 @@
+import { deleteBatch } from '@services/common/database'
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { deleteRenditions } from './core/clips/renditions.store.ts'
 import type { DB } from './db/tables.ts'
@@ -91,4 +92,9 @@ export async function deleteSource(trx: Transaction<DB>, id: string): Promise<Bl
   const names = await deleteRenditions(trx, id)
   await trx.deleteFrom('sources').where('id', '=', id).execute()
   return names
+}
+
+/** Deletes counters whose window has ended; the library's `expire` is in milliseconds. */
+export function deleteExpiredLimits(db: Kysely<DB>, before: Date, limit: number): Promise<number> {
+  return deleteBatch(db, 'rate_limits', sql`expire < ${before.getTime()}`, limit)
 }

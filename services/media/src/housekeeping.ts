@@ -6,6 +6,7 @@ import { hardDeleteClip, softDeleteClip } from './delete-clip.ts'
 import type { Deps } from './deps.ts'
 import { sweepUploads } from './flows/uploads/resumable-uploads.ts'
 import {
+  deleteExpiredLimits,
   deleteSource,
   listExpiredClips,
   listFailedClips,
@@ -13,10 +14,8 @@ import {
   listUnreferencedSources,
   lockUnreferencedSource,
 } from './housekeeping.store.ts'
-import { deleteExpiredLimits } from './http/rate-limits.store.ts'
 import { deleteOutcomesBefore } from './ingest/accept/idempotency.store.ts'
 import { rescueSource } from './make/jobs/rescue-source.ts'
-import type { BlobName } from './store/blobs/blob-storage.ts'
 import { dropReference, inLockOrder, listUnreferencedBlobs } from './store/blobs/blobs.store.ts'
 import { deleteIfUnreferenced } from './store/blobs/keep-files.ts'
 
@@ -70,45 +69,22 @@ export function startHousekeeping(
 /** Runs one round; ends early when `stopping` aborts. */
 export async function cleanUp(deps: HousekeepingDeps, stopping?: AbortSignal): Promise<void> {
   const { db, log } = deps
-  const olderThan = (ms: number) => ({ before: new Date(deps.now().getTime() - ms), limit: BATCH })
-  const lost = olderThan(LOST_AFTER_MS)
-  const failed = olderThan(KEEP_FAILED_MS)
-  const unreferenced = olderThan(KEEP_UNREFERENCED_MS)
-  const expired = olderThan(0)
-  const run = { log, stopping }
-  await forEach(
-    run,
-    (after?: string) => listProcessing(db, { ...lost, after }),
-    (id) => rescueSource(deps, id),
-  )
-  await forEach(
-    run,
-    (after?: string) => listFailedClips(db, { ...failed, after }),
-    (id) => hardDeleteClip(deps, id),
-  )
-  await forEach(
-    run,
-    (after?: string) => listExpiredClips(db, { ...expired, after }),
-    (id) => softDeleteClip(deps, id),
-  )
-  await forEach(
-    run,
-    (after?: string) => listUnreferencedSources(db, { ...unreferenced, after }),
-    (id) => hardDeleteSource(deps, id),
-  )
-  await forEach(
-    run,
-    (after?: BlobName) => listUnreferencedBlobs(db, { ...unreferenced, after }),
-    (name) => deleteIfUnreferenced(deps, name),
-  )
-  while (!stopping?.aborted && (await rescueDeliveries(deps, BATCH)) === BATCH);
-  const oldestDay = dayOf(olderThan(KEEP_DAYS_MS).before)
-  while (!stopping?.aborted && (await deleteExpiredLimits(db, deps.now(), BATCH)) === BATCH);
-  while (!stopping?.aborted && (await deleteDaysBefore(db, oldestDay, BATCH)) === BATCH);
-  const oldestOutcome = olderThan(KEEP_OUTCOMES_MS).before
-  while (!stopping?.aborted && (await deleteOutcomesBefore(db, oldestOutcome, BATCH)) === BATCH);
-  const oldestDelivery = olderThan(KEEP_DELIVERIES_MS).before
-  while (!stopping?.aborted && (await deleteDeliveriesBefore(db, oldestDelivery, BATCH)) === BATCH);
+  const start = deps.now()
+  const ago = (ms: number) => new Date(start.getTime() - ms)
+  const forEach = forEachOlder({ db, log, stopping, ago })
+  await forEach(LOST_AFTER_MS, listProcessing, (id) => rescueSource(deps, id))
+  await forEach(KEEP_FAILED_MS, listFailedClips, (id) => hardDeleteClip(deps, id))
+  await forEach(0, listExpiredClips, (id) => softDeleteClip(deps, id))
+  await forEach(KEEP_UNREFERENCED_MS, listUnreferencedSources, (id) => hardDeleteSource(deps, id))
+  await forEach(KEEP_UNREFERENCED_MS, listUnreferencedBlobs, (name) => deleteIfUnreferenced(deps, name))
+  const batches = [
+    () => rescueDeliveries(deps, BATCH),
+    () => deleteExpiredLimits(db, start, BATCH),
+    () => deleteDaysBefore(db, dayOf(ago(KEEP_DAYS_MS)), BATCH),
+    () => deleteOutcomesBefore(db, ago(KEEP_OUTCOMES_MS), BATCH),
+    () => deleteDeliveriesBefore(db, ago(KEEP_DELIVERIES_MS), BATCH),
+  ]
+  for (const batch of batches) while (!stopping?.aborted && (await batch()) === BATCH);
   if (stopping?.aborted) return
   await sweepWorkDirectory(deps)
   await sweepAll(log, [deps.blobs.sweep])
@@ -125,18 +101,21 @@ async function sweepAll(log: Deps['log'], sweeps: (() => Promise<void>)[]): Prom
 }
 
 /** Goes on to the next page also after failures, so that items that cannot be deleted do not block the rest. */
-async function forEach<Item>(
-  { log, stopping }: { log: Deps['log']; stopping: AbortSignal | undefined },
-  listAfter: (last?: Item) => Promise<Item[]>,
-  work: (item: Item) => Promise<unknown>,
-): Promise<void> {
-  for (let items = await listAfter(); items.length > 0; items = await listAfter(items.at(-1))) {
-    for (const item of items) {
-      if (stopping?.aborted) return
-      await work(item).catch((err) => log.warn({ err, item }, 'housekeeping of an item failed, will retry'))
+const forEachOlder =
+  ({ db, log, stopping, ago }: Pick<Deps, 'db' | 'log'> & { stopping?: AbortSignal; ago: (ms: number) => Date }) =>
+  async <Item>(
+    ms: number,
+    list: (db: Deps['db'], page: { before: Date; after: Item | undefined; limit: number }) => Promise<Item[]>,
+    work: (item: Item) => Promise<unknown>,
+  ): Promise<void> => {
+    const listAfter = (after?: Item) => list(db, { before: ago(ms), after, limit: BATCH })
+    for (let items = await listAfter(); items.length > 0; items = await listAfter(items.at(-1))) {
+      for (const item of items) {
+        if (stopping?.aborted) return
+        await work(item).catch((err) => log.warn({ err, item }, 'housekeeping of an item failed, will retry'))
+      }
     }
   }
-}
 
 /** Checks again under lock: the same bytes may have been uploaded since the list was read. */
 async function hardDeleteSource({ db, now }: HousekeepingDeps, id: string): Promise<void> {

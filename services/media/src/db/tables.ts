@@ -209,9 +209,13 @@ interface RateLimitsTable {
 interface ResumableUploadsTable {
   id: string
   token_id: string | null
+  /** Length of the whole file; null until the client declares it. */
   bytes: number | null
+  /** Upload-Metadata in the encoding of the protocol. */
   metadata: string
+  /** The clip, once the upload is finished. */
   clip_id: ColumnType<string | null, undefined, string>
+  /** Rate-limit key of the caller. */
   owner_key: string | null
   created_at: Date
   expires_at: Date

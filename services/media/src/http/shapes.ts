@@ -112,6 +112,14 @@ export const ADDED_HEADERS = [
 /** OpenAPI `security` of routes that need a token: one of three headers. */
 export const TOKEN_SECURITY: Record<string, string[]>[] = [{ token: [] }, { bearer: [] }, { gifsApiKey: [] }]
 
+/** Documentation of a route that needs a token. */
+export const tokenRoute = (tag: string, operationId: string, summary: string) => ({
+  tags: [tag],
+  operationId,
+  summary,
+  security: TOKEN_SECURITY,
+})
+
 /** OpenAPI `security` of uploads, which may be open to all. */
 export const uploadSecurity = ({ uploadNeedsToken }: { uploadNeedsToken: boolean }) =>
   uploadNeedsToken ? TOKEN_SECURITY : [...TOKEN_SECURITY, {}]

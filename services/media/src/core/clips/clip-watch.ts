@@ -2,7 +2,7 @@ import type { Logger } from '@services/common/logger'
 import { outsideTrace } from '@services/common/tracing'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
-import { type ClipState, findStates } from './clip-states.store.ts'
+import { type ClipState, findStates } from './clips.store.ts'
 
 /** Workers note progress once a second. */
 const READ_EVERY_MS = 1_000

@@ -1,7 +1,6 @@
-// The tables `clips` and `sources`, and the results that callers see. The one rule: a clip is one upload or import with
-// its texts; a source is the bytes behind it, transcoded once and shared by all clips of the same bytes. Tests:
-// test/clip-life.test.ts, test/sharing.test.ts. Next: sources.store.ts (states below), ingest/accept/accept-clip.ts (a
-// clip begins), delete-clip.ts (it ends).
+// Clips and sources. The one rule: a clip is one upload or import with its texts; a source is the bytes behind it,
+// transcoded once and shared by all clips of these bytes. Tests: test/clip-life.test.ts, test/sharing.test.ts. Next:
+// sources.store.ts (the states), ingest/accept/accept-clip.ts (a clip begins), delete-clip.ts (it ends).
 //
 // source.state | meaning                                         | next
 // processing   | transcode queued or running                     | ready, failed, or no row when its last clip is deleted
@@ -178,4 +177,26 @@ export async function hardDeleteClipRow(trx: Transaction<DB>, id: string): Promi
 export async function findDeleteTokenHash(db: Kysely<DB>, id: string): Promise<Buffer | undefined> {
   const found = await db.selectFrom('clips').select('delete_token_hash').where('id', '=', id).executeTakeFirst()
   return found?.delete_token_hash ?? undefined
+}
+
+export interface ClipState {
+  state: SourceState | 'deleted'
+  progress: number
+  errorCode: ErrorCode | null
+}
+
+/** States of the clips `ids` that exist. */
+export async function findStates(db: Kysely<DB>, ids: readonly string[]): Promise<Map<string, ClipState>> {
+  const rows = await db
+    .selectFrom('clips')
+    .leftJoin('sources', 'sources.id', 'clips.source_id')
+    .select(['clips.id', 'sources.state', 'sources.progress', 'sources.error_code'])
+    .where('clips.id', '=', sql<string>`any(${ids}::text[])`)
+    .execute()
+  return new Map(
+    rows.map(({ id, state, progress, error_code: errorCode }) => [
+      id,
+      { state: state ?? 'deleted', progress: progress ?? 0, errorCode },
+    ]),
+  )
 }

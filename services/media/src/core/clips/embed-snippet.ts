@@ -1,10 +1,6 @@
 import { html, toText } from '@services/common/html'
 import { type ClipView, titleOf } from './clip-view.ts'
-
-export interface Size {
-  width: number
-  height: number
-}
+import type { Size } from './geometry.ts'
 
 /** Largest box for a clip on any page that asks for no other size. */
 const STAGE: Size = { width: 960, height: 640 }

@@ -3,7 +3,7 @@ import type { Logger } from '@services/common/logger'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import type { ErrorCode } from '../../errors.ts'
-import { findOutcomes } from './results.store.ts'
+import { findOutcomes } from './sources.store.ts'
 
 export type Decision =
   | { state: 'ready' }

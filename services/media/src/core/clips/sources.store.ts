@@ -220,3 +220,20 @@ export async function deleteAbandonedSource(trx: Transaction<DB>, id: string): P
     .executeTakeFirst()
   return deleted !== undefined
 }
+
+/** Notifies listeners if and when the transaction commits. */
+export async function announce(trx: Transaction<DB>, channel: string, sourceId: string): Promise<void> {
+  await sql`select pg_notify(${channel}, ${sourceId})`.execute(trx)
+}
+
+/** States and failures of the sources `ids` that exist. */
+export async function findOutcomes(
+  db: Kysely<DB>,
+  ids: readonly string[],
+): Promise<Pick<SourceRow, 'id' | 'state' | 'error_code' | 'error_details'>[]> {
+  return db
+    .selectFrom('sources')
+    .select(['id', 'state', 'error_code', 'error_details'])
+    .where('id', '=', sql<string>`any(${ids}::uuid[])`)
+    .execute()
+}

@@ -1,5 +1,5 @@
 import { jsonb } from '@services/common/database'
-import { type Kysely, type Selectable, sql } from 'kysely'
+import { type Insertable, type Kysely, type Selectable, sql } from 'kysely'
 import type { DB, Scope, TokenLimits } from '../../db/tables.ts'
 
 export type ApiToken = Omit<Selectable<DB['api_tokens']>, 'hash'>
@@ -17,32 +17,8 @@ const COLUMNS = [
   'revoked_at',
 ] as const
 
-export interface NewToken {
-  id: string
-  name: string
-  prefix: string
-  hash: Buffer
-  scopes: Scope[]
-  limits: TokenLimits
-  expiresAt: Date | null
-  now: Date
-}
-
-export async function insertToken(db: Kysely<DB>, token: NewToken): Promise<ApiToken> {
-  return db
-    .insertInto('api_tokens')
-    .values({
-      id: token.id,
-      name: token.name,
-      prefix: token.prefix,
-      hash: token.hash,
-      scopes: token.scopes,
-      limits: jsonb(token.limits),
-      created_at: token.now,
-      expires_at: token.expiresAt,
-    })
-    .returning(COLUMNS)
-    .executeTakeFirstOrThrow()
+export async function insertToken(db: Kysely<DB>, token: Insertable<DB['api_tokens']>): Promise<ApiToken> {
+  return db.insertInto('api_tokens').values(token).returning(COLUMNS).executeTakeFirstOrThrow()
 }
 
 /** Undefined for a token that is unknown, expired or revoked. */

@@ -1,7 +1,6 @@
-// Deliveries of webhooks; this file makes one attempt. The one rule: a slow receiver delays only its own events: it has
-// few slots at once, and gets none while it does not answer. A delivery over that limit waits without a job: a
-// finishing one queues the next, and housekeeping queues orphans. Tests: test/webhooks.test.ts. Next: emit-event.ts,
-// retry-plan.ts.
+// Webhooks; this file makes one attempt. The one rule: a slow receiver delays only its own events: it has few slots, and
+// none while it does not answer. A delivery over the limit waits without a job until a finishing one or housekeeping
+// queues it. Tests: test/webhooks.test.ts. Next: emit-event.ts (events), webhook-queue.ts (retries).
 //
 // delivery.state | next_attempt_at                        | next
 // pending        | due, or 5 min ahead during an attempt  | delivered, pending after the back-off, failed
@@ -16,16 +15,17 @@ import { countDelivery } from '../../metrics.ts'
 import {
   type AttemptResult,
   beginAttempt,
+  type Delivery,
   endDelivery,
   findAttempt,
   postponeDelivery,
+  restartDelivery,
   takeDue,
   takeOverdue,
 } from './deliveries.store.ts'
-import { DISABLE_AFTER_MS, pauseAfter, waitAfter } from './retry-plan.ts'
-import { WEBHOOK_QUEUE, type WebhookJob } from './webhook-queue.ts'
+import { DISABLE_AFTER_MS, pauseAfter, TRY_FOR_MS, WEBHOOK_QUEUE, type WebhookJob, waitAfter } from './webhook-queue.ts'
 import { unsealSecret } from './webhook-secret.ts'
-import { noteFailure, noteSuccess } from './webhooks.store.ts'
+import { lockWebhook, noteFailure, noteSuccess } from './webhooks.store.ts'
 
 type DeliveryDeps = Pick<Deps, 'db' | 'queue' | 'remote' | 'config' | 'now' | 'log' | 'patience' | 'receivers'>
 type Attempt = NonNullable<Awaited<ReturnType<typeof findAttempt>>>
@@ -196,3 +196,20 @@ const sendJob = (queue: Deps['queue'], trx: Transaction<DB>, job: WebhookJob, wa
 const lastOf = ({ last_status: status, last_error: error }: Attempt): AttemptResult => ({ status, error })
 
 const between = (from: number, to: number) => from + Math.random() * (to - from)
+
+/** Sends an event again, now and with retries for another day. Also enables the webhook and clears its failures. */
+export async function replayDelivery(
+  { db, queue, now }: Pick<Deps, 'db' | 'queue' | 'now'>,
+  delivery: { id: string; webhookId: string },
+): Promise<Delivery | undefined> {
+  const moment = now()
+  const giveUpAt = new Date(moment.getTime() + TRY_FOR_MS)
+  return db.transaction().execute(async (trx) => {
+    if (!(await lockWebhook(trx, delivery.webhookId))) return undefined
+    const restarted = await restartDelivery(trx, delivery, { now: moment, giveUpAt })
+    if (!restarted) return undefined
+    await noteSuccess(trx, delivery.webhookId)
+    await sendJob(queue, trx, { deliveryId: restarted.id, attempt: restarted.attempts }, 0)
+    return restarted
+  })
+}

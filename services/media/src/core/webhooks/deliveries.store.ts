@@ -1,5 +1,13 @@
-import { deleteBatch, jsonb } from '@services/common/database'
-import { type Expression, type Kysely, type NotNull, type Selectable, sql, type Transaction } from 'kysely'
+import { deleteBatch } from '@services/common/database'
+import {
+  type Expression,
+  type Insertable,
+  type Kysely,
+  type NotNull,
+  type Selectable,
+  sql,
+  type Transaction,
+} from 'kysely'
 import type { DB, WebhookEvent } from '../../db/tables.ts'
 import { CLIP_COLUMNS, type Clip } from '../clips/clips.store.ts'
 
@@ -33,27 +41,11 @@ export async function findListeners(
   return rows.map(({ webhookId, ...clip }) => ({ webhookId, clip }))
 }
 
-export interface NewDelivery {
-  id: string
-  webhookId: string
-  type: WebhookEvent
-  payload: object
-  now: Date
-  giveUpAt: Date
-}
-
-export async function insertDeliveries(trx: Transaction<DB>, deliveries: readonly NewDelivery[]): Promise<void> {
-  const rows = deliveries.map(({ id, webhookId, type, payload, now, giveUpAt }) => ({
-    id,
-    webhook_id: webhookId,
-    type,
-    payload: jsonb(payload),
-    state: 'pending' as const,
-    next_attempt_at: now,
-    give_up_at: giveUpAt,
-    created_at: now,
-  }))
-  await trx.insertInto('webhook_deliveries').values(rows).execute()
+export async function insertDeliveries(
+  trx: Transaction<DB>,
+  deliveries: readonly Insertable<DB['webhook_deliveries']>[],
+): Promise<void> {
+  await trx.insertInto('webhook_deliveries').values(deliveries).execute()
 }
 
 /** The delivery with its receiver, if this attempt is its next. */

@@ -1,5 +1,5 @@
-import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
-import type { DB, WebhookEvent } from '../../db/tables.ts'
+import { type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
+import type { DB } from '../../db/tables.ts'
 
 export type Webhook = Omit<Selectable<DB['webhooks']>, 'secret'>
 
@@ -15,41 +15,21 @@ const COLUMNS = [
   'disabled_at',
 ] as const
 
-export interface NewWebhook {
-  id: string
-  tokenId: string
-  url: string
-  events: WebhookEvent[]
-  secret: string
-  now: Date
-}
-
 /** Undefined when the token has `most` webhooks. */
 export async function insertWebhook(
   trx: Transaction<DB>,
-  webhook: NewWebhook,
+  webhook: Insertable<DB['webhooks']>,
   { most }: { most: number },
 ): Promise<Webhook | undefined> {
   // Serializes the inserts of one token, so that the count is exact.
-  await trx.selectFrom('api_tokens').select('id').where('id', '=', webhook.tokenId).forNoKeyUpdate().execute()
+  await trx.selectFrom('api_tokens').select('id').where('id', '=', webhook.token_id).forNoKeyUpdate().execute()
   const { count } = await trx
     .selectFrom('webhooks')
     .select((column) => column.fn.countAll<number>().as('count'))
-    .where('token_id', '=', webhook.tokenId)
+    .where('token_id', '=', webhook.token_id)
     .executeTakeFirstOrThrow()
   if (count >= most) return undefined
-  return trx
-    .insertInto('webhooks')
-    .values({
-      id: webhook.id,
-      token_id: webhook.tokenId,
-      url: webhook.url,
-      events: webhook.events,
-      secret: webhook.secret,
-      created_at: webhook.now,
-    })
-    .returning(COLUMNS)
-    .executeTakeFirstOrThrow()
+  return trx.insertInto('webhooks').values(webhook).returning(COLUMNS).executeTakeFirstOrThrow()
 }
 
 export async function listWebhooks(db: Kysely<DB>, tokenId: string): Promise<Webhook[]> {

@@ -10,10 +10,7 @@ import { type CheckDeps, checkBlobs, FINDING_KINDS, type Finding, type Totals } 
 /** Most findings that `--json` lists; all are counted. */
 const MOST_LISTED = 1_000
 
-/**
- * If more than this many entries, and more than half, are missing on the other side, store and database hardly belong
- * together.
- */
+/** If more entries than this, and more than half, have no counterpart, store and database hardly belong together. */
 const FEW = 10
 
 /** Exit code, as with `diff`; 0 and 1 are those of all commands. */

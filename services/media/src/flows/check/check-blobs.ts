@@ -14,9 +14,17 @@ import {
 } from '../../store/blobs/blob-storage.ts'
 import { registerBlob } from '../../store/blobs/blobs.store.ts'
 import { deleteIfUnreferenced } from '../../store/blobs/keep-files.ts'
-import { type BlobRow, correctCount, correctSize, findBlobRow, listBlobRows, lockBlobRow } from './check-blobs.store.ts'
+import {
+  type BlobRow,
+  correctCount,
+  correctSize,
+  correctSum,
+  findBlobRow,
+  listBlobRows,
+  listWrongSums,
+  lockBlobRow,
+} from './check-blobs.store.ts'
 import { giveUpFile } from './give-up-file.ts'
-import { correctSum, listWrongSums } from './stored-sums.store.ts'
 
 export const FINDING_KINDS = [
   'blob_without_row',
@@ -54,7 +62,6 @@ interface Check {
 }
 
 export interface CheckOptions {
-  /** Read every file and compare its hash. */
   deep: boolean
   fix: boolean
   report: (finding: Finding) => void
@@ -119,10 +126,7 @@ async function checkCount({ deps, options }: Check, { name, counted, referenceCo
   options.report({ kind: 'wrong_reference_count', file: blobFile(name), ...numbers, fixed: options.fix })
 }
 
-/**
- * Compares the sizes, and hashes with `deep`. A file without references is housekeeping's; only its forgotten row is a
- * finding.
- */
+/** Compares sizes, and hashes with `deep`. Of a file without references only a forgotten row is a finding. */
 async function checkFile(check: Check, row: BlobRow, blob: StoredBlob | undefined): Promise<void> {
   const { deps, options } = check
   if (row.counted === 0) {

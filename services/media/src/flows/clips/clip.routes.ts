@@ -18,7 +18,7 @@ import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { allows, requireToken, tokenOf } from '../../http/authenticate.ts'
 import { DetailsShape, toDetails } from '../../http/clip-details.ts'
-import { AttributionInput, counted, errorResponses, TOKEN_SECURITY } from '../../http/shapes.ts'
+import { AttributionInput, counted, errorResponses, TOKEN_SECURITY, tokenRoute } from '../../http/shapes.ts'
 
 const Params = Type.Object({ id: Type.String() })
 
@@ -33,7 +33,6 @@ const PatchBody = Type.Object({
   attribution: orNull(AttributionInput),
 })
 
-/** Routes for the token that added the clip, and for admins. */
 export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { site } = deps.config
   const describe = async (clip: Clip) => {
@@ -48,10 +47,7 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       '/media/:id',
       {
         schema: {
-          operationId: 'getMedia',
-          tags: ['media'],
-          summary: 'State, progress and details of a clip',
-          security: TOKEN_SECURITY,
+          ...tokenRoute('media', 'getMedia', 'State, progress and details of a clip'),
           params: Params,
           response: {
             200: counted(Type.Object({ success: DetailsShape })),
@@ -70,10 +66,7 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       '/media/:id',
       {
         schema: {
-          operationId: 'updateMedia',
-          tags: ['media'],
-          summary: 'Changes title, tags, nsfw or attribution',
-          security: TOKEN_SECURITY,
+          ...tokenRoute('media', 'updateMedia', 'Changes title, tags, nsfw or attribution'),
           params: Params,
           body: PatchBody,
           response: {

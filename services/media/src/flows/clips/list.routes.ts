@@ -10,7 +10,7 @@ import { apiError } from '../../errors.ts'
 import { allows, requireToken, tokenOf } from '../../http/authenticate.ts'
 import { DetailsShape, toDetails } from '../../http/clip-details.ts'
 import { cutPage, linkToNext, pageQuery, readPage } from '../../http/cursor.ts'
-import { counted, errorResponses, TOKEN_SECURITY } from '../../http/shapes.ts'
+import { counted, errorResponses, tokenRoute } from '../../http/shapes.ts'
 import { listClips } from './clip-lists.store.ts'
 
 const Query = Type.Object({
@@ -38,11 +38,8 @@ export const listRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     '/media',
     {
       schema: {
-        operationId: 'listMedia',
-        tags: ['media'],
-        summary: 'Your clips, newest first',
+        ...tokenRoute('media', 'listMedia', 'Your clips, newest first'),
         description: 'The header `Link` with `rel="next"` leads to the next page.',
-        security: TOKEN_SECURITY,
         querystring: Query,
         response: { 200: counted(Type.Object({ success: PageShape }), 'Link'), ...errorResponses(401, 403, 422, 429) },
       },

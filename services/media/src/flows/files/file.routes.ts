@@ -113,8 +113,7 @@ async function sendFile(deps: Deps, { headers, method }: FastifyRequest, reply: 
   const { file } = wanted
   const { accelPrefix, site } = deps.config
   if (accelPrefix) return letServerSend(reply, wanted, `${accelPrefix}/${blobKey(nameOf(wanted))}`)
-  // A download stays here: only this service knows its name. The redirect is temporary, because the clip may be
-  // deleted.
+  // Only this service can name a download. The redirect is temporary, because the clip may be deleted.
   if (site.filesRedirectUrl && !wanted.download) {
     return reply
       .header('cross-origin-resource-policy', 'cross-origin')

@@ -18,10 +18,7 @@ export async function openRange(
   return body && { body, length }
 }
 
-/**
- * Sends multipart/byteranges (RFC 9110 14.6). Opens the first part at once, to find a missing file before the answer
- * begins.
- */
+/** Sends multipart/byteranges (RFC 9110 14.6). Opens the first part before the answer begins, to find a missing file. */
 export async function openRanges(
   blobs: BlobStorage,
   name: BlobName,

@@ -1,6 +1,5 @@
-// POST /media/import. The one rule: an address is reached only through ingest/remote/, which refuses private networks,
-// and only the bytes decide whether a file is accepted. Tests: test/import.test.ts, test/sites.test.ts. Next:
-// import-clip.ts, ingest/.
+// POST /media/import. The one rule: addresses are reached only through ingest/remote/, which refuses private networks.
+// Tests: test/import.test.ts, test/sites.test.ts. Next: import-clip.ts, ingest/.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inDocument } from '@services/common/documented'
 import { withoutNulls } from '@services/common/json-body'
@@ -20,7 +19,7 @@ import {
   AttributionInput,
   counted,
   errorResponses,
-  TOKEN_SECURITY,
+  tokenRoute,
 } from '../../http/shapes.ts'
 import { type NewClipInput, refuseWhenBusy } from '../../ingest/accept/accept-clip.ts'
 import { acceptOnce, failAfterwards } from '../../ingest/accept/accept-once.ts'
@@ -43,10 +42,11 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     method: 'POST',
     url: '/media/import',
     schema: {
-      operationId: 'importMedia',
-      tags: ['media'],
-      summary: 'Adds the clip at an address, or on the page there; answers when the clip is ready',
-      security: TOKEN_SECURITY,
+      ...tokenRoute(
+        'media',
+        'importMedia',
+        'Adds the clip at an address, or on the page there; answers when the clip is ready',
+      ),
       headers: AddHeaders,
       querystring: AddQuery,
       body: ImportBody,

@@ -6,8 +6,7 @@ import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import type { FetchedFile } from '../../ingest/remote/save-body.ts'
 import { noClip, switchedOff } from '../../ingest/sites/failures.ts'
-import type { About, Found, Source } from '../../ingest/sites/site.ts'
-import { isHostOf } from '../../ingest/sites/site.ts'
+import { type About, type Found, isHostOf, type Source } from '../../ingest/sites/site.ts'
 import { siteOf } from '../../ingest/sites/sites.ts'
 import { startVisit } from '../../ingest/sites/visit.ts'
 import { refuseToldDuration } from '../../make/probe/limits.ts'
@@ -37,10 +36,7 @@ const MOST_ATTEMPTS = 6
 
 type Needs = Pick<Deps, 'remote' | 'config' | 'assembleManifest' | 'extractPage'>
 
-/**
- * Throws site_gone, site_login_required, unsupported_site_content, duration_exceeded, file_too_large and the errors of
- * `openSource`.
- */
+/** Throws site_gone, site_login_required, unsupported_site_content and the errors of `openSource`. */
 export async function receiveSource(deps: Needs, url: string, to: Destination): Promise<ReceivedSource> {
   const { extractPage } = deps
   if (!extractPage) return receive(deps, url, to, 0)
@@ -58,10 +54,7 @@ export async function receiveSource(deps: Needs, url: string, to: Destination): 
   }
 }
 
-/**
- * False where yt-dlp would find nothing else: a file that is no clip, a clip over a limit, a certain answer of the
- * site.
- */
+/** False where yt-dlp would find nothing else: no clip, a clip over a limit, a certain answer of the site. */
 function mayBeHelped(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false
   const { site, reason } = error.details ?? {}

@@ -1,15 +1,13 @@
-// Pages of clips and of the service, the embed player and oEmbed. The one rule: pure functions from a ClipView to text;
-// all text of users goes through `html`, and there are no inline scripts. Tests: beside the files, and
-// test/browser.slow.test.ts. Next: core/clips/clip-view.ts (the input), head-tags.ts (previews), player.ts,
-// page.routes.ts.
+// Pages, the embed player and oEmbed. The one rule: pure functions from a ClipView to text; all text of users goes
+// through `html`, and no script is inline. Tests: here, and test/browser.slow.test.ts. Next: core/clips/clip-view.ts
+// (the input), head-tags.ts (previews), player.ts, page.routes.ts.
 import { type Html, html } from '@services/common/html'
 import { type ClipView, formatSeconds, titleOf } from '../../core/clips/clip-view.ts'
 import { creditOf } from '../../core/clips/credit.ts'
 import { embedSize, embedSnippet } from '../../core/clips/embed-snippet.ts'
-import { htmlDocument } from './document.ts'
+import { htmlDocument, readScript } from './document.ts'
 import { headTags } from './head-tags.ts'
 import { pagePolicy } from './page-policy.ts'
-import { readScript } from './page-script.ts'
 import { placeholderCss } from './placeholder.ts'
 import { player, refreshTag } from './player.ts'
 import { clipPageCss } from './styles.ts'

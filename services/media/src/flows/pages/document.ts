@@ -1,4 +1,7 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { type Html, html, raw, toText } from '@services/common/html'
+import type { Config } from '../../config.ts'
 import { iconUrl } from './icon.ts'
 
 interface Document {
@@ -38,3 +41,14 @@ ${body}
 </body>
 </html>
 `)
+
+/** Reads a script; its path changes with its text, so that no cache serves an old one. */
+export function readScript(name: string): { text: string; path: string } {
+  const text = readFileSync(new URL(`assets/${name}`, import.meta.url), 'utf8')
+  return { text, path: `/${name}?v=${createHash('sha256').update(text).digest('hex').slice(0, 12)}` }
+}
+
+type Site = Pick<Config['site'], 'name' | 'baseUrl'>
+
+export const siteHeader = ({ name, baseUrl }: Site): Html =>
+  html`<header class="bar"><a href="${baseUrl}/">${name}</a><nav aria-label="Documentation"><a href="${baseUrl}/docs">API</a><a href="${baseUrl}/docs/errors">Errors</a></nav></header>`

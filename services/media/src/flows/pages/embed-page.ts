@@ -6,9 +6,7 @@ import { placeholderCss } from './placeholder.ts'
 import { player, refreshTag } from './player.ts'
 import { embedPageCss } from './styles.ts'
 
-/**
- * The Content-Security-Policy of `embedPage` with the same `scriptUrl`. Any site or application may frame the player.
- */
+/** The Content-Security-Policy of `embedPage` with the same `scriptUrl`. Any page or application may frame it. */
 export const embedPagePolicy = pagePolicy({ css: embedPageCss })
 
 /** The HTML document at /embed/{id}: the clip fills its frame. `scriptUrl` serves `EMBED_SCRIPT`, which is optional. */

@@ -1,11 +1,9 @@
 import { html, raw } from '@services/common/html'
 import type { Config } from '../../config.ts'
-import { htmlDocument } from './document.ts'
-import { homePageCss } from './home-styles.ts'
+import { htmlDocument, readScript, siteHeader } from './document.ts'
 import { iconUrl } from './icon.ts'
 import { contentPolicy, styleSource } from './page-policy.ts'
-import { readScript } from './page-script.ts'
-import { siteHeader } from './site-header.ts'
+import { homePageCss } from './styles.ts'
 
 export const HOME_SCRIPT = readScript('home.js')
 
@@ -13,9 +11,6 @@ type Site = Pick<Config['site'], 'name' | 'baseUrl' | 'filesBaseUrl' | 'filesRed
 
 const style = styleSource(homePageCss)
 
-/**
- * The Content-Security-Policy of `homePage`: our style and script, calls to this service, and files for the preview.
- */
 export const homePagePolicy = ({ baseUrl, filesBaseUrl, filesRedirectUrl }: Site): string =>
   contentPolicy({
     styles: [style],

@@ -10,7 +10,6 @@ interface Missing {
   siteUrl: string
 }
 
-/** The Content-Security-Policies of `missingPage` and `missingEmbed`. */
 export const missingPagePolicy = textPolicy({ css: clipPageCss, frameAncestors: "'none'" })
 export const missingEmbedPolicy = textPolicy({ css: embedPageCss })
 

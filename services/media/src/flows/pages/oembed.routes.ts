@@ -45,7 +45,6 @@ const OembedAnswer = Type.Unsafe<string>({
 })
 const answers = { 200: withHeaders(OembedAnswer, 'ETag'), 304: withHeaders(Type.Null(), 'ETag') }
 
-/** GET /oembed/{id} and GET /oembed?url= (https://oembed.com). */
 export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { site } = deps.config
 

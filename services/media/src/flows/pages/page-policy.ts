@@ -40,7 +40,6 @@ export function textPolicy({ css, frameAncestors }: PagePolicy): (siteUrl: strin
 }
 
 interface Content extends Pick<PagePolicy, 'frameAncestors'> {
-  /** Made by `styleSource`. */
   styles: readonly string[]
   /** URLs of pictures and videos, and of their redirects, which the policy covers, too. */
   files?: readonly (string | undefined)[]
@@ -69,5 +68,4 @@ export function contentPolicy(content: Content): string {
   ].join('; ')
 }
 
-/** Allows exactly this inline stylesheet. */
 export const styleSource = (css: string) => `'sha256-${createHash('sha256').update(css).digest('base64')}'`

@@ -16,7 +16,6 @@ import { errorsPage, errorsPagePolicy } from './errors-page.ts'
 import { HOME_SCRIPT, homePage, homePagePolicy } from './home-page.ts'
 import { ICON, ICON_PATHS } from './icon.ts'
 import { missingEmbed, missingEmbedPolicy, missingPage, missingPagePolicy } from './missing-page.ts'
-import { ROBOTS } from './robots.ts'
 
 const Params = Type.Object({ id: Type.String() })
 
@@ -169,3 +168,18 @@ const sendScript = (reply: FastifyReply, script: string) =>
     .headers({ 'cache-control': 'public, max-age=86400', 'cross-origin-resource-policy': 'cross-origin' })
     .type('text/javascript; charset=utf-8')
     .send(script)
+
+/** Crawlers may not read the API. The longest rule wins, in old crawlers the first (RFC 9309 2.2.2). */
+const ROBOTS = `User-agent: *
+Allow: /$
+Allow: /gif/
+Allow: /embed/
+Allow: /embed.js
+Allow: /clip.js
+Allow: /home.js
+Allow: /f/
+Allow: /oembed
+Allow: /docs
+Allow: /favicon
+Disallow: /
+`

@@ -1,9 +1,7 @@
 import { thumbHashToDataURL } from 'thumbhash'
 import type { ClipView } from '../../core/clips/clip-view.ts'
 
-/**
- * CSS that shows the clip's colours until its poster has loaded. A stylesheet of its own, because it differs per clip.
- */
+/** CSS that shows the clip's colours until its poster loads. Its own stylesheet, because it differs per clip. */
 export function placeholderCss({ state, placeholder }: ClipView): string | undefined {
   if (state !== 'ready' || !placeholder) return undefined
   // Transparent clips: the colours would shine through, and on squares both light and dark content stands out.

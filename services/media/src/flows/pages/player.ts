@@ -1,6 +1,6 @@
 import { type Html, html, raw } from '@services/common/html'
 import { type ClipView, titleOf } from '../../core/clips/clip-view.ts'
-import type { Size } from '../../core/clips/embed-snippet.ts'
+import type { Size } from '../../core/clips/geometry.ts'
 
 /** Seconds until a page reloads whose clip is processing. */
 const REFRESH_SECONDS = 3

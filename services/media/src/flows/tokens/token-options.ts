@@ -1,6 +1,6 @@
 import { UsageError } from '@services/common/cli'
 import { parseDurationSeconds } from '@services/common/duration'
-import { ALL_SCOPES } from '../../core/tokens/bootstrap-token.ts'
+import { ALL_SCOPES } from '../../core/tokens/create-token.ts'
 import type { TokenChanges } from '../../core/tokens/tokens.store.ts'
 import { type Scope, TOKEN_LIMITS, type TokenLimits } from '../../db/tables.ts'
 

@@ -3,15 +3,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { invalidField, oneLine } from '../../core/clips/clip-fields.ts'
-import { ALL_SCOPES } from '../../core/tokens/bootstrap-token.ts'
-import { createToken, USUAL_SCOPES } from '../../core/tokens/create-token.ts'
+import { ALL_SCOPES, createToken, USUAL_SCOPES } from '../../core/tokens/create-token.ts'
 import { type ApiToken, listTokens, revokeToken } from '../../core/tokens/tokens.store.ts'
 import { TOKEN_LIMITS, type TokenLimits } from '../../db/tables.ts'
 import { isUuid } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { requireToken } from '../../http/authenticate.ts'
-import { counted, errorResponses, TOKEN_SECURITY } from '../../http/shapes.ts'
+import { counted, errorResponses, tokenRoute } from '../../http/shapes.ts'
 import { LONGEST_LIFE_SECONDS } from './token-options.ts'
 
 /** Longest name; a longer one is refused. */
@@ -76,10 +75,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     '/tokens',
     {
       schema: {
-        operationId: 'listTokens',
-        tags: ['tokens'],
-        summary: 'All tokens without their secret parts',
-        security: TOKEN_SECURITY,
+        ...tokenRoute('tokens', 'listTokens', 'All tokens without their secret parts'),
         response: {
           200: counted(Type.Object({ success: Type.Object({ items: Type.Array(TokenShape) }) })),
           ...errorResponses(401, 403, 429),
@@ -93,10 +89,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     '/tokens',
     {
       schema: {
-        operationId: 'createToken',
-        tags: ['tokens'],
-        summary: 'Creates a token, which is shown once',
-        security: TOKEN_SECURITY,
+        ...tokenRoute('tokens', 'createToken', 'Creates a token, which is shown once'),
         body: CreateBody,
         response: {
           201: counted(Type.Object({ success: NewTokenShape })),
@@ -118,10 +111,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     '/tokens/:id',
     {
       schema: {
-        operationId: 'revokeToken',
-        tags: ['tokens'],
-        summary: 'Revokes a token at once; its clips stay',
-        security: TOKEN_SECURITY,
+        ...tokenRoute('tokens', 'revokeToken', 'Revokes a token at once; its clips stay'),
         params: Type.Object({ id: Type.String() }),
         response: { 204: counted(Type.Null()), ...errorResponses(400, 401, 403, 404, 408, 413, 415, 429) },
       },

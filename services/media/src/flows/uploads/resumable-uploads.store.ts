@@ -1,52 +1,14 @@
-import { type Kysely, sql } from 'kysely'
+import { type Insertable, type Kysely, type Selectable, sql } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 
-export interface ResumableUpload {
-  id: string
-  /** Owner; null for a caller without a token. */
-  tokenId: string | null
-  /** Length of the whole file; null until the client declares it. */
-  bytes: number | null
-  /** Upload-Metadata in the encoding of the protocol. */
-  metadata: string
-  /** The clip, once the upload is finished. */
-  clipId: string | null
-  createdAt: Date
-  expiresAt: Date
-}
+export type ResumableUpload = Selectable<DB['resumable_uploads']>
 
-/** `ownerKey` is the rate-limit key of the caller. */
-export async function insertUpload(
-  db: Kysely<DB>,
-  upload: Omit<ResumableUpload, 'clipId'> & { ownerKey: string },
-): Promise<void> {
-  await db
-    .insertInto('resumable_uploads')
-    .values({
-      id: upload.id,
-      token_id: upload.tokenId,
-      owner_key: upload.ownerKey,
-      bytes: upload.bytes,
-      metadata: upload.metadata,
-      created_at: upload.createdAt,
-      expires_at: upload.expiresAt,
-    })
-    .execute()
+export async function insertUpload(db: Kysely<DB>, upload: Insertable<DB['resumable_uploads']>): Promise<void> {
+  await db.insertInto('resumable_uploads').values(upload).execute()
 }
 
 export async function findUpload(db: Kysely<DB>, id: string): Promise<ResumableUpload | undefined> {
-  const row = await db.selectFrom('resumable_uploads').selectAll().where('id', '=', id).executeTakeFirst()
-  return (
-    row && {
-      id: row.id,
-      tokenId: row.token_id,
-      bytes: row.bytes,
-      metadata: row.metadata,
-      clipId: row.clip_id,
-      createdAt: row.created_at,
-      expiresAt: row.expires_at,
-    }
-  )
+  return db.selectFrom('resumable_uploads').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
 /** Counts the unfinished uploads of a caller. */

@@ -71,7 +71,7 @@ export async function finishUpload(
   return deps.mutex.run(`upload ${id}`, async () => {
     const upload = await findUpload(deps.db, id)
     if (!upload) throw apiError('not_found')
-    if (upload.clipId !== null) return findFinished(deps, upload.clipId)
+    if (upload.clip_id !== null) return findFinished(deps, upload.clip_id)
     const path = deps.work.newPath()
     try {
       const file = await deps.work.withSpace(upload.bytes ?? 0, () => copyHashed(partialPath(deps, id), path))
@@ -94,12 +94,12 @@ export const moreThanAnnounced = () =>
  */
 async function accept(
   deps: Deps,
-  { id, tokenId }: ResumableUpload,
+  { id, token_id: tokenId }: ResumableUpload,
   input: { file: ReceivedFile; fields: ClipFields },
 ): Promise<Clip> {
   const alongside = async (trx: Transaction<DB>, clip: Clip) => {
     if (await setUploadClip(trx, id, clip.id)) return
-    const other = (await findUpload(trx, id))?.clipId ?? null
+    const other = (await findUpload(trx, id))?.clip_id ?? null
     if (other !== null) throw new FinishedElsewhere(other)
   }
   try {

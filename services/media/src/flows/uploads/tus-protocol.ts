@@ -114,14 +114,16 @@ class PartialFiles extends DataStore {
   override async create(upload: Upload): Promise<Upload> {
     const { db, now, config } = this.#deps
     const createdAt = now()
+    const { tokenId, ownerKey } = this.#owner
     await createPartial(this.#deps, upload.id)
     await insertUpload(db, {
       id: upload.id,
-      ...this.#owner,
+      token_id: tokenId,
+      owner_key: ownerKey,
       bytes: upload.size ?? null,
       metadata: Metadata.stringify(upload.metadata ?? {}),
-      createdAt,
-      expiresAt: new Date(createdAt.getTime() + Math.min(BEGIN_WITHIN_MS, config.resumeWithinSeconds * 1000)),
+      created_at: createdAt,
+      expires_at: new Date(createdAt.getTime() + Math.min(BEGIN_WITHIN_MS, config.resumeWithinSeconds * 1000)),
     })
     return upload
   }
@@ -134,7 +136,7 @@ class PartialFiles extends DataStore {
       id,
       offset: await offsetOf(this.#deps, found),
       ...(found.metadata !== '' && { metadata: Metadata.parse(found.metadata) }),
-      creation_date: found.createdAt.toISOString(),
+      creation_date: found.created_at.toISOString(),
       ...(size !== undefined && { size }),
     })
   }
@@ -162,7 +164,7 @@ class PartialFiles extends DataStore {
     const { db, config } = this.#deps
     const upload = await findUpload(db, id)
     if (!upload) return
-    await setUploadExpiry(db, id, new Date(upload.createdAt.getTime() + config.resumeWithinSeconds * 1000))
+    await setUploadExpiry(db, id, new Date(upload.created_at.getTime() + config.resumeWithinSeconds * 1000))
   }
 
   override async declareUploadLength(id: string, bytes: number): Promise<void> {
@@ -178,8 +180,8 @@ class PartialFiles extends DataStore {
  * Offset at which the client continues. One byte before the end until the upload is a clip: clients take an upload at
  * its end for done, and would never return after a crash or a 503.
  */
-async function offsetOf(deps: ProtocolDeps, { id, bytes, clipId }: ResumableUpload): Promise<number> {
-  if (clipId !== null) return bytes ?? 0
+async function offsetOf(deps: ProtocolDeps, { id, bytes, clip_id }: ResumableUpload): Promise<number> {
+  if (clip_id !== null) return bytes ?? 0
   const here = await partialBytes(deps, id)
   if (here === undefined) throw ERRORS.FILE_NO_LONGER_EXISTS
   return bytes === null ? here : Math.max(0, Math.min(here, bytes - 1))

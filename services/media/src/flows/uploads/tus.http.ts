@@ -63,7 +63,7 @@ export async function resume(deps: Flow, request: FastifyRequest<WithId>, reply:
   const type = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
   if (type !== PIECE) throw apiError('unsupported_media_type', { message: `The Content-Type must be ${PIECE}.` })
   const upload = await findOwnUpload(deps, request)
-  if (upload.clipId === null) return receive(deps, request, reply, { id: upload.id, bytes: upload.bytes ?? 0 })
+  if (upload.clip_id === null) return receive(deps, request, reply, { id: upload.id, bytes: upload.bytes ?? 0 })
   if (request.headers['upload-offset'] !== String(upload.bytes)) throw apiError('offset_conflict')
   if (Number(request.headers['content-length'] ?? 0) > 0) throw moreThanAnnounced()
   return answerFinished(deps, request, reply, { id: upload.id, gone: clientGone(reply) })
@@ -72,8 +72,8 @@ export async function resume(deps: Flow, request: FastifyRequest<WithId>, reply:
 /** HEAD /tus/{id}. */
 export async function reportOffset(deps: Flow, request: FastifyRequest<WithId>, reply: FastifyReply) {
   const upload = await findOwnUpload(deps, request)
-  const clip = upload.clipId === null ? undefined : await findClip(deps.db, upload.clipId)
-  if (clip?.state === 'deleted' || (upload.clipId !== null && !clip)) throw apiError('gone')
+  const clip = upload.clip_id === null ? undefined : await findClip(deps.db, upload.clip_id)
+  if (clip?.state === 'deleted' || (upload.clip_id !== null && !clip)) throw apiError('gone')
   await speak(deps, request, reply, { method: 'HEAD', id: upload.id })
   if (clip) setResult(reply, clip, toResult(clip, deps.config.site), deps.config).header('x-media-state', clip.state)
   else setExpiry(reply, upload)
@@ -91,8 +91,8 @@ export async function end(deps: Flow, request: FastifyRequest<WithId>, reply: Fa
 async function findOwnUpload(deps: Flow, request: FastifyRequest<WithId>): Promise<ResumableUpload> {
   const { id } = request.params
   const upload = isUploadId(id) ? await findUpload(deps.db, id) : undefined
-  if (!upload || upload.tokenId !== ownerOf(request)) throw apiError('not_found')
-  if (upload.expiresAt <= deps.now()) throw apiError('gone', { message: 'This upload was not finished in time.' })
+  if (!upload || upload.token_id !== ownerOf(request)) throw apiError('not_found')
+  if (upload.expires_at <= deps.now()) throw apiError('gone', { message: 'This upload was not finished in time.' })
   return upload
 }
 
@@ -125,7 +125,7 @@ async function receive(
   const here = await partialBytes(deps, id)
   const upload = await findUpload(deps.db, id)
   if (!upload) throw apiError('not_found')
-  if (upload.clipId !== null || (upload.bytes !== null && upload.bytes === here)) {
+  if (upload.clip_id !== null || (upload.bytes !== null && upload.bytes === here)) {
     return answerFinished(deps, request, reply, { id, gone })
   }
   stop.throwIfAborted()
@@ -230,8 +230,8 @@ function setResult(reply: FastifyReply, clip: Clip, result: Result, { site }: De
   return reply.headers({ 'x-media-id': clip.id, 'x-media': text })
 }
 
-const setExpiry = (reply: FastifyReply, { expiresAt }: ResumableUpload) =>
-  reply.header('upload-expires', expiresAt.toUTCString())
+const setExpiry = (reply: FastifyReply, { expires_at }: ResumableUpload) =>
+  reply.header('upload-expires', expires_at.toUTCString())
 
 /** Escapes non-ASCII characters, which headers cannot hold; the JSON stays the same. */
 const toAscii = (json: string) =>

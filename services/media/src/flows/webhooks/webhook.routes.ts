@@ -5,8 +5,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '@services/common/errors'
 import { Type } from 'typebox'
 import { cleanUrl, invalidField } from '../../core/clips/clip-fields.ts'
+import { replayDelivery } from '../../core/webhooks/deliver-webhook.ts'
 import { type Delivery, listDeliveries } from '../../core/webhooks/deliveries.store.ts'
-import { replayDelivery } from '../../core/webhooks/replay-delivery.ts'
 import { isSecret, makeSecret, sealSecret } from '../../core/webhooks/webhook-secret.ts'
 import {
   deleteWebhook,
@@ -21,7 +21,7 @@ import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { requireToken, tokenOf } from '../../http/authenticate.ts'
 import { cutPage, linkToNext, pageQuery, readPage } from '../../http/cursor.ts'
-import { counted, errorResponses, TOKEN_SECURITY } from '../../http/shapes.ts'
+import { counted, errorResponses, tokenRoute } from '../../http/shapes.ts'
 
 /** Each event is sent to all of them. */
 const MOST_WEBHOOKS = 10
@@ -81,10 +81,11 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       '/webhooks',
       {
         schema: {
-          operationId: 'createWebhook',
-          tags: ['webhooks'],
-          summary: 'Registers an address for events of your clips; shows its secret once',
-          security: TOKEN_SECURITY,
+          ...tokenRoute(
+            'webhooks',
+            'createWebhook',
+            'Registers an address for events of your clips; shows its secret once',
+          ),
           body: CreateBody,
           response: {
             201: counted(Type.Object({ success: NewWebhookShape })),
@@ -98,11 +99,11 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
         if (!isSecret(secret)) throw invalidField('secret', 'must be whsec_ followed by base64 of 24 to 64 bytes')
         const webhook = {
           id: deps.newId(),
-          tokenId: tokenOf(request).id,
+          token_id: tokenOf(request).id,
           url,
           events: [...new Set(events)],
           secret: sealSecret(config.encryptionKey, secret),
-          now: deps.now(),
+          created_at: deps.now(),
         }
         const added = await db.transaction().execute((trx) => insertWebhook(trx, webhook, { most: MOST_WEBHOOKS }))
         if (!added) throw invalidField('url', `is one too many: a token has at most ${MOST_WEBHOOKS} webhooks`)
@@ -115,10 +116,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       '/webhooks/:id',
       {
         schema: {
-          operationId: 'deleteWebhook',
-          tags: ['webhooks'],
-          summary: 'Deletes a webhook and its deliveries',
-          security: TOKEN_SECURITY,
+          ...tokenRoute('webhooks', 'deleteWebhook', 'Deletes a webhook and its deliveries'),
           params: Params,
           response: { 204: counted(Type.Null()), ...errorResponses(400, 401, 403, 404, 408, 413, 415, 429) },
         },
@@ -135,10 +133,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       '/webhooks/:id/deliveries/:delivery/replay',
       {
         schema: {
-          operationId: 'replayDelivery',
-          tags: ['webhooks'],
-          summary: 'Sends an event again; enables the webhook if it was disabled',
-          security: TOKEN_SECURITY,
+          ...tokenRoute('webhooks', 'replayDelivery', 'Sends an event again; enables the webhook if it was disabled'),
           params: DeliveryParams,
           response: {
             202: counted(Type.Object({ success: DeliveryShape })),
@@ -161,10 +156,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       '/webhooks',
       {
         schema: {
-          operationId: 'listWebhooks',
-          tags: ['webhooks'],
-          summary: 'Your webhooks',
-          security: TOKEN_SECURITY,
+          ...tokenRoute('webhooks', 'listWebhooks', 'Your webhooks'),
           response: {
             200: counted(Type.Object({ success: Type.Object({ items: Type.Array(WebhookShape) }) })),
             ...errorResponses(401, 403, 429),
@@ -178,10 +170,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       '/webhooks/:id/deliveries',
       {
         schema: {
-          operationId: 'listDeliveries',
-          tags: ['webhooks'],
-          summary: 'Deliveries of a webhook, newest first',
-          security: TOKEN_SECURITY,
+          ...tokenRoute('webhooks', 'listDeliveries', 'Deliveries of a webhook, newest first'),
           params: Params,
           querystring: Type.Object(pageQuery),
           response: {

@@ -16,7 +16,7 @@ import {
   type SourceRow,
 } from '../../core/clips/sources.store.ts'
 import { takeAllowance } from '../../core/tokens/allowance.ts'
-import { makeDeleteToken } from '../../core/tokens/delete-token.ts'
+import { makeDeleteToken } from '../../core/tokens/api-token.ts'
 import { findTokenLimits } from '../../core/tokens/tokens.store.ts'
 import { emitEvent } from '../../core/webhooks/emit-event.ts'
 import type { MediaInfo } from '../../db/media-info.ts'

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { ApiError } from '@services/common/errors'
 import type { QueueJob } from '@services/common/queue'
 import { insertRenditions } from '../../core/clips/renditions.store.ts'
-import { announce } from '../../core/clips/results.store.ts'
 import {
+  announce,
   deleteAbandonedSource,
   findSource,
   markReady,

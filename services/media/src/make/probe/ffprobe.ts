@@ -2,8 +2,8 @@ import { dirname, resolve } from 'node:path'
 import { ApiError } from '@services/common/errors'
 import { apiError } from '../../errors.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
-import type { Demuxer } from '../../ffmpeg/hardening.ts'
 import {
+  type Demuxer,
   hardenedGlobals,
   hardenedInput,
   refusedDecoder,
