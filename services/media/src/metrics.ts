@@ -1,7 +1,6 @@
-// All domain metrics; process, pool and queues are in common's observe-service.ts, request durations in the telemetry
-// plugin. The one rule: no attribute holds text of a caller: results are our codes, sites the names of our adapters.
-// Uses only the API of OpenTelemetry: while metrics are disabled a count does nothing. Tests:
-// test/telemetry.slow.test.ts.
+// All domain metrics; those of process, pool and queues are in common's observe-service.ts. The one rule: no attribute
+// holds text of a caller: results are our codes, sites the names of our adapters. While metrics are disabled the API of
+// OpenTelemetry does nothing. Tests: test/telemetry.slow.test.ts.
 import { statfs } from 'node:fs/promises'
 import { metrics } from '@opentelemetry/api'
 import { counter, histogram } from '@services/common/instruments'

@@ -32,9 +32,8 @@ export function parsePreference(header: string | string[] | undefined): Preferen
 }
 
 /**
- * Answers 201 with the complete result: when the files are ready, at once if the client prefers, or when SYNC_WAIT has
- * passed since `startedAt`. Throws the failure of a clip that failed, and deletes it; throws gone for a clip deleted
- * meanwhile.
+ * Answers 201 with the complete result: when the files are ready, at once if the client prefers, or SYNC_WAIT after
+ * `startedAt`. Throws the failure of a failed clip and deletes it; throws gone for a clip that was deleted meanwhile.
  */
 export async function answerClip(
   deps: Deps,
@@ -69,8 +68,7 @@ async function waitForFiles(
   const leftMs = startedAt + seconds * 1000 - Date.now()
   if (leftMs <= 0) return 'processing'
 
-  // A stopping service answers at once: the result is complete in either state. A disconnected client ends the wait,
-  // too.
+  // A stopping service answers at once, because the result is complete in either state.
   const timeout = AbortSignal.any([AbortSignal.timeout(Math.ceil(leftMs)), deps.stopping, clientGone])
   const decision = await deps.results.wait(clip.sourceId, timeout)
   if (!decision) return 'processing'

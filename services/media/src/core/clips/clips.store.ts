@@ -7,10 +7,9 @@
 // ready        | four files stored; clips of the same bytes join | failed if `blobs check` finds a file lost
 // failed       | `error_code` is the reason; shown for a week    | no row, nor its clips
 import { jsonb } from '@services/common/database'
-import { type Kysely, sql, type Transaction } from 'kysely'
+import { type InferResult, type Kysely, type NotNull, sql, type Transaction } from 'kysely'
 import type { Attribution } from '../../db/attribution.ts'
-import type { MediaInfo } from '../../db/media-info.ts'
-import type { DB, ExtraKind, SourceState } from '../../db/tables.ts'
+import type { DB, SourceState } from '../../db/tables.ts'
 import type { ErrorCode } from '../../errors.ts'
 import { type ClipFields, tagKey } from './clip-fields.ts'
 
@@ -54,34 +53,7 @@ export async function insertClip(trx: Transaction<DB>, clip: NewClip): Promise<b
   return inserted !== undefined
 }
 
-/** A clip with the state of its source. */
-export interface Clip {
-  id: string
-  tokenId: string | null
-  sourceId: string
-  title: string | null
-  tags: string[]
-  nsfw: boolean
-  attribution: Attribution | null
-  sourceKind: 'upload' | 'import'
-  sourceUrl: string | null
-  createdAt: Date
-  /** Null for a clip of a token, which does not expire. */
-  expiresAt: Date | null
-  state: SourceState
-  progress: number
-  errorCode: ErrorCode | null
-  sha256: string
-  bytes: number
-  info: MediaInfo
-  hasAudio: boolean
-  /** Thumbhash of the poster. */
-  placeholder: Buffer | null
-  extras: readonly ExtraKind[]
-}
-
-/** Columns of a `Clip`, for a query that joins `clips` and `sources`. */
-export const CLIP_COLUMNS = [
+const CLIP_COLUMNS = [
   'clips.id',
   'clips.token_id as tokenId',
   'clips.source_id as sourceId',
@@ -103,6 +75,17 @@ export const CLIP_COLUMNS = [
   'sources.placeholder',
   'sources.extras',
 ] as const
+
+/** Selects clips that are not deleted, with the state of their sources. */
+export const selectClips = (db: Kysely<DB>) =>
+  db
+    .selectFrom('clips')
+    .innerJoin('sources', 'sources.id', 'clips.source_id')
+    .select(CLIP_COLUMNS)
+    .$narrowType<{ sourceId: NotNull }>()
+
+/** A clip with the state of its source; the hash in hex, `placeholder` a thumbhash. A clip of a token does not expire. */
+export type Clip = InferResult<ReturnType<typeof selectClips>>[number]
 
 export type FoundClip = Clip | { id: string; tokenId: string | null; state: 'deleted' }
 

@@ -5,10 +5,7 @@ import type { Size } from './geometry.ts'
 /** Largest box for a clip on any page that asks for no other size. */
 const STAGE: Size = { width: 960, height: 640 }
 
-/**
- * Size of a clip on a page: that of its files, or what fits `limits` and the stage. Keeps the shape; at least one
- * pixel.
- */
+/** Size of a clip on a page: that of its files, reduced to fit `limits` and the stage, but at least one pixel. */
 export function embedSize({ width, height }: Size, limits: Partial<Size> = {}): Size {
   const { width: maxWidth = Infinity, height: maxHeight = Infinity } = limits
   const scale = Math.min(1, Math.min(STAGE.width, maxWidth) / width, Math.min(STAGE.height, maxHeight) / height)

@@ -29,10 +29,7 @@ export async function createToken(
 
 export const ALL_SCOPES = ['write', 'read', 'delete', 'admin'] as const satisfies readonly Scope[]
 
-/**
- * Stores the token of BOOTSTRAP_TOKEN and expires the one of an earlier start. Its prefix is not stored: it may be
- * short.
- */
+/** Stores the token of BOOTSTRAP_TOKEN and expires the one of an earlier start. Stores no part of the token itself. */
 export async function ensureBootstrapToken(
   deps: { db: Kysely<DB>; newId: () => string; now: () => Date },
   token: string | undefined,

@@ -1,15 +1,7 @@
 import { deleteBatch } from '@services/common/database'
-import {
-  type Expression,
-  type Insertable,
-  type Kysely,
-  type NotNull,
-  type Selectable,
-  sql,
-  type Transaction,
-} from 'kysely'
+import { type Expression, type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, WebhookEvent } from '../../db/tables.ts'
-import { CLIP_COLUMNS, type Clip } from '../clips/clips.store.ts'
+import { type Clip, selectClips } from '../clips/clips.store.ts'
 
 export type Delivery = Selectable<DB['webhook_deliveries']>
 
@@ -20,12 +12,9 @@ export async function findListeners(
   event: WebhookEvent,
   now: Date,
 ): Promise<{ webhookId: string; clip: Clip }[]> {
-  const rows = await trx
-    .selectFrom('clips')
-    .innerJoin('sources', 'sources.id', 'clips.source_id')
+  const rows = await selectClips(trx)
     .innerJoin('webhooks', 'webhooks.token_id', 'clips.token_id')
     .innerJoin('api_tokens', 'api_tokens.id', 'clips.token_id')
-    .select(CLIP_COLUMNS)
     .select('webhooks.id as webhookId')
     .$if('sourceId' in clips, (query) => query.where('clips.source_id', '=', (clips as { sourceId: string }).sourceId))
     .$if('clipId' in clips, (query) => query.where('clips.id', '=', (clips as { clipId: string }).clipId))
@@ -36,7 +25,6 @@ export async function findListeners(
     .where((where) => where.or([where('api_tokens.expires_at', 'is', null), where('api_tokens.expires_at', '>', now)]))
     // Waits for a webhook that is being deleted and skips it: a delivery to it would fail this transaction.
     .forKeyShare('webhooks')
-    .$narrowType<{ sourceId: NotNull }>()
     .execute()
   return rows.map(({ webhookId, ...clip }) => ({ webhookId, clip }))
 }

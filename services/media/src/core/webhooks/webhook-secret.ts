@@ -15,9 +15,7 @@ export function isSecret(text: string): boolean {
 
 const SEALED = 'sealed:'
 
-/**
- * Signing needs the secret itself, not a hash: it is stored sealed under ENCRYPTION_KEY, or in plain text without one.
- */
+/** Signing needs the secret, not a hash: it is stored sealed under ENCRYPTION_KEY, or in plain text without one. */
 export const sealSecret = (encryptionKey: string | undefined, secret: string): string =>
   encryptionKey === undefined ? secret : SEALED + seal(keyOf(encryptionKey), secret)
 

@@ -1,6 +1,6 @@
-import { type Kysely, type NotNull, sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
-import { CLIP_COLUMNS, type Clip } from '../../core/clips/clips.store.ts'
+import { type Clip, selectClips } from '../../core/clips/clips.store.ts'
 import { type ClipFile, FILE_COLUMNS } from '../../core/clips/renditions.store.ts'
 import type { DB, SourceState } from '../../db/tables.ts'
 
@@ -19,10 +19,7 @@ export async function listClips(
   { tokenId, tagKey, state, nsfw }: ClipFilter,
   { after, limit }: { after: Pick<Clip, 'createdAt' | 'id'> | undefined; limit: number },
 ): Promise<(Clip & { files: ClipFile[] })[]> {
-  let query = db
-    .selectFrom('clips')
-    .innerJoin('sources', 'sources.id', 'clips.source_id')
-    .select(CLIP_COLUMNS)
+  let query = selectClips(db)
     .select((column) =>
       jsonArrayFrom(
         column
@@ -47,5 +44,5 @@ export async function listClips(
       column(column.refTuple('clips.created_at', 'clips.id'), '<', column.tuple(after.createdAt, after.id)),
     )
   }
-  return query.$narrowType<{ sourceId: NotNull }>().execute()
+  return query.execute()
 }
