@@ -1,6 +1,6 @@
 // How a file becomes a clip, uploaded or imported: refuse what is over a limit, share what was made before, else queue
 // one transcode. The one rule: after the transaction the clip is accepted, and nothing a client does undoes it.
-// The transcode: ../jobs/transcode-source.ts. Waiting for it: ../http/answer-clip.ts. Reference counts: ../blobs/keep-files.ts.
+// Next: make/jobs/transcode-source.ts (the transcode), http/answer-clip.ts (the answer), store/blobs/keep-files.ts (references).
 import { randomInt } from 'node:crypto'
 import { resultOf } from '@services/common/instruments'
 import type { Kysely, Transaction } from 'kysely'

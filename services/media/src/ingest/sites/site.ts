@@ -1,6 +1,6 @@
 // This folder knows sites: from the address of a page to the best file behind it. The one rule: a site is asked through its
 // `visit` and nothing else, so it cannot reach a host that is not its own. Next: sites.ts lists them, read-page.ts and
-// discover.ts are for pages of everybody else, ../imports/receive-source.ts fetches what was found.
+// discover.ts are for pages of everybody else, flows/imports/receive-source.ts fetches what was found.
 import type { Visit } from './visit.ts'
 
 /** What the far side wants to see beside the address, a Referer mostly; never a secret. */

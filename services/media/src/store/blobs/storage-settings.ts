@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { boolean, httpUrl, oneOf, parsed, text, type Values } from '@services/common/config'
 
-/** Where files are kept, as a part of ../config.ts. Which of them are required depends on others: `requiredStorage`. */
+/** Where files are kept, as a part of config.ts. Which of them are required depends on others: `requiredStorage`. */
 export const storageVariables = {
   STORAGE: oneOf(['disk', 's3'], 'Where files are kept: in BLOBS_DIR, or in S3_BUCKET.', { default: 'disk' }),
   BLOBS_DIR: text(
