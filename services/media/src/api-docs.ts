@@ -35,7 +35,7 @@ const HEADERS_OF_STATUS: Record<number, string[]> = {
   503: ['Retry-After'],
 }
 
-/** Content of /docs and /openapi.json that no route's schema has. */
+/** Content of /docs and /openapi.json beside the schemas of the routes. */
 export const apiDocs = ({ baseUrl, name }: Config['site']): ApiDocs => ({
   title: 'Media',
   version: VERSION,

@@ -1,5 +1,6 @@
-// The map of the service: every route is registered here, by hand, in scopes by who may call.
-// The one rule: what is not in this file does not exist. Flows: the folder named like the endpoint.
+// The map of the service: every hook and route is registered here, in scopes by the token they need. The one rule: a
+// route that is not in this file does not exist. Tests: test/wire.test.ts, test/discovery.test.ts. Next: flows/, a
+// folder per endpoint.
 import cors from '@fastify/cors'
 import { documentApi } from '@services/common/api-docs'
 import { answerClientErrors, answerUnreadableAddress, refuseTunnels } from '@services/common/client-errors'
@@ -37,23 +38,21 @@ import { tusRoutes } from './flows/uploads/tus.routes.ts'
 import { announceTus, TUS_REQUEST_HEADERS, TUS_RESPONSE_HEADERS } from './flows/uploads/tus-headers.http.ts'
 import { uploadRoutes } from './flows/uploads/upload.routes.ts'
 import { webhookRoutes } from './flows/webhooks/webhook.routes.ts'
-import { limitCalls, limitMisses } from './http/address-limits.ts'
-import { errorAnswers } from './http/error-bodies.ts'
+import { limitCalls, limitNotFound } from './http/address-limits.ts'
+import { answerProblems, errorAnswers } from './http/error-bodies.ts'
 import { healthRoute } from './http/health.routes.ts'
 import { acceptJsonBodies } from './http/json-body.ts'
-import { answerProblems } from './http/problem-json.ts'
 import { endStalledAnswers } from './http/stalled-answer.ts'
 
-/** Of JSON bodies; forms have limits of their own. */
+/** Largest JSON body; forms have limits of their own. */
 const MAX_BODY_BYTES = 1024 * 1024
 
-/** Addresses without a version are those of version 1 for good; another one would be under `/v2`. */
+/** Paths without a version stay version 1; the next would be under `/v2`. */
 const API_VERSION = '1'
 
-/** Headers come at once or not at all. Bodies may take long: uploads watch their own speed. */
+/** Headers only: bodies may take long, and uploads watch their own speed. */
 const HEADERS_WITHIN_MS = 15_000
 
-/** Builds the HTTP side; nothing listens yet. */
 export async function createApp(deps: Deps): Promise<FastifyInstance> {
   const { config, patience } = deps
   const answers = errorAnswers(config.site.baseUrl + ERRORS_PATH)
@@ -74,7 +73,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, keywords: [DOCUMENTED] } },
   })
   app.removeContentTypeParser('text/plain')
-  // What comes beyond is closed by Node without a word: there is nothing left to read a request with.
+  // Node closes further connections unanswered.
   app.server.maxConnections = config.server.maxConnections
   acceptJsonBodies(app)
 
@@ -97,7 +96,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   endStalledAnswers(app, patience.stalledAnswerMs)
   endSlowBodies(app, patience.slowBodyMs, () => apiError('request_too_slow'))
   announceTus(app, config.source)
-  // No cookies and no ambient rights: a page of any site can do what its token allows, and nothing without one.
+  // Safe for any origin: there are no cookies, so a page can do only as much as its token allows.
   await app.register(cors, {
     origin: '*',
     strictPreflight: false,
@@ -106,15 +105,15 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     exposedHeaders: CORS_RESPONSE_HEADERS,
     maxAge: 600,
   })
-  // After the headers that refusals have too, and before the routes, whose methods it knows.
+  // After the headers that refusals need too, and before the routes, whose methods it reports.
   installErrorHandler(app, answers)
   await documentApi(app, apiDocs(config.site))
 
-  // Anybody
+  // No token
   healthRoutes(app, { pool: deps.pool, isStopping })
   await app.register(healthRoute)
   await app.register(async (part) => {
-    limitMisses(part, deps)
+    limitNotFound(part, deps)
     await part.register(fileRoutes, { deps })
   })
   await app.register(async (part) => {
@@ -123,7 +122,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     await part.register(oembedRoutes, { deps })
   })
 
-  // Callers with an API token (uploads: see UPLOAD_AUTH)
+  // API token (uploads: see UPLOAD_AUTH)
   await app.register(uploadRoutes, { deps })
   await app.register(tusRoutes, { deps })
   await app.register(importRoutes, { deps })
@@ -132,7 +131,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(eventRoutes, { deps })
   await app.register(webhookRoutes, { deps })
 
-  // Callers with `admin`
+  // Scope `admin`
   await app.register(tokenRoutes, { deps })
   return app
 }
@@ -151,7 +150,7 @@ const CORS_REQUEST_HEADERS = [
   'Range',
   'Token',
   'X-Delete-Token',
-  // Of pages that trace.
+  // Sent by pages that trace.
   'baggage',
   'traceparent',
   'tracestate',

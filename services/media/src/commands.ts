@@ -10,7 +10,7 @@ import { portVariables, startUp } from './start.ts'
 import { VERSION } from './version.ts'
 import { startWorker } from './worker.ts'
 
-/** In the order of the help. */
+/** Commands in the order of the help. */
 export const commands: Command[] = [
   ...serviceCommands({
     name: 'media',

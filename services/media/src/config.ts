@@ -1,5 +1,5 @@
-// The settings: what each subject reads, checks and makes of them is one file of config/. The one rule: nothing else reads
-// the environment. Code receives the part it needs (`config.limits`), checked and in seconds.
+// Settings: config/ has a file per subject, which reads and checks its variables. The one rule: nothing else reads the
+// environment; code receives the part it needs (`config.limits`), checked and in seconds. Tests: test/config.test.ts.
 import { type Environment, readVariables, type Values, type Variables } from '@services/common/config'
 import { databaseSettings } from '@services/common/database-settings'
 import { databaseVariables } from './config/database.ts'
@@ -11,7 +11,7 @@ import { sourceSettings, sourceVariables } from './config/sources.ts'
 import { workerSettings, workerVariables } from './config/workers.ts'
 import { requiredStorage, storageSettings, storageVariables, storageWarnings } from './store/blobs/storage-settings.ts'
 
-/** Every variable of the service; the README's table is made from it. Read as `MEDIA_<NAME>`, then as bare `<NAME>`. */
+/** All variables; the README's table is generated from them. Read as `MEDIA_<NAME>`, then as `<NAME>`. */
 export const variables = {
   ...serverVariables,
   ...databaseVariables,
@@ -26,10 +26,7 @@ export const variables = {
 export type RawConfig = Values<typeof variables>
 export type Config = ReturnType<typeof groupConfig>
 
-/**
- * Checked settings in groups, as code receives them; durations in seconds. Throws a ConfigError that lists all problems.
- * `warnings` name settings that are unknown or without effect.
- */
+/** Throws a ConfigError that lists all problems. `warnings` name settings that are unknown or without effect. */
 export function readConfig(environment: Environment, file: Environment = {}): { config: Config; warnings: string[] } {
   const given = (name: string) =>
     [environment, file].flatMap((source) => [source[`MEDIA_${name}`], source[name]]).find(Boolean)

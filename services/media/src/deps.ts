@@ -18,7 +18,7 @@ import { type DB, TABLES } from './db/tables.ts'
 import { busy } from './errors.ts'
 import { type MediaTools, resolveTools } from './ffmpeg/binaries.ts'
 import { createKnownFiles, type KnownFiles } from './flows/files/known-files.ts'
-import { createLimits, type Limits } from './http/rate-limit.ts'
+import { createRateLimits, type RateLimits } from './http/rate-limit.ts'
 import type { RemoteTimeouts } from './ingest/remote/deadlines.ts'
 import type { Remote, RemoteOptions } from './ingest/remote/fetch-remote.ts'
 import type { AssembleManifest, ExtractPage } from './ingest/sites/site.ts'
@@ -32,7 +32,7 @@ import type { BlobStorage } from './store/blobs/blob-storage.ts'
 import { createDiskBlobs } from './store/blobs/disk-blobs.ts'
 import { VERSION } from './version.ts'
 
-/** Everything a flow may need, as plain values; each flow's signature says which part it uses. */
+/** Dependencies of routes and flows, as plain values built here. Functions in core/ take the fields they use. */
 export interface Deps {
   config: Config
   log: Logger
@@ -43,18 +43,17 @@ export interface Deps {
   work: WorkDirectory
   tools: MediaTools
   remote: Remote
-  /** Makes one file of the segments of an HLS or DASH manifest. */
+  /** Joins the segments of an HLS or DASH manifest to a file. */
   assembleManifest: AssembleManifest
-  /** The operator's yt-dlp, where there is one. */
+  /** Undefined without YTDLP_PATH. */
   extractPage?: ExtractPage
-  limits: Limits
-  /** What tokens did, as far as it is not written down yet. */
+  limits: RateLimits
   requests: RequestCounts
   results: Results
   knownFiles: KnownFiles
-  /** PostgreSQL channel on which workers announce what is decided. */
+  /** PostgreSQL channel on which workers announce decided sources. */
   resultsChannel: string
-  /** Bounds on what one process does at once beside transcoding. */
+  /** Slots of this process for work beside transcoding. */
   probes: Slots
   downloads: Slots
   uploads: Slots
@@ -63,14 +62,14 @@ export interface Deps {
   receivers: Receivers
   now: () => Date
   newId: () => string
-  /** Aborted from the moment the process was told to stop: whoever waits answers now. */
+  /** Aborts when the process is asked to stop: waiting requests answer now. */
   stopping: AbortSignal
-  /** Aborted some seconds later, with the refusal for what still has not come to an end. */
+  /** Aborts 7 s after `stopping`; requests still running fail with its reason. */
   hurry: AbortSignal
   patience: Patience
 }
 
-/** What a test or `serve` holds in its own hand. */
+/** Values that a test or `serve` provides. */
 export type Overrides = Partial<
   Pick<Deps, 'now' | 'newId' | 'tools' | 'stopping' | 'hurry' | 'assembleManifest' | 'extractPage'>
 > & {
@@ -79,18 +78,18 @@ export type Overrides = Partial<
 }
 
 /**
- * ffprobe is quick: a few at once fill the cores, and what waits longer than that many is too much. Half of it for one token
- * (all callers without one are one), whose files may be made to take long.
+ * ffprobe is quick: four at once fill the cores. One token (or all callers without one) gets half, because files can be
+ * crafted to probe slowly.
  */
 const PROBES = { atOnce: 4, waiting: 200, perKey: { atOnce: 2, waiting: 100 } }
 /** A download costs a connection and little else, so there are many. */
 const DOWNLOADS = { atOnce: 16, waiting: 64 }
-/** How many of one token may wait for each that is under way. */
+/** Downloads of one token that may wait for each that is under way. */
 const WAITING_DOWNLOADS = 4
-/** An upload comes from outside, so waiting would only hold its connection open. */
+/** Uploads do not wait: that would only hold their connections open. */
 const UPLOADS = { atOnce: Number.POSITIVE_INFINITY, waiting: 0, waitMs: 0 }
 
-/** Runs `work` on a connection for migrations, which may take longer than any request. */
+/** Runs `work` on a connection without the time limits of requests. */
 export const withMigrations = (
   { database }: Config,
   log: Logger,
@@ -102,7 +101,7 @@ export const withMigrations = (
     work,
   )
 
-/** Our tables and those of the queue. */
+/** Migrates our tables and those of the queue. */
 export async function migrateAll(config: Config, log: Logger): Promise<void> {
   await withMigrations(config, log, (migrations) => migrate(migrations, log))
   const queue = await openMediaQueue(config, log, { migrate: true, supervise: false })
@@ -119,7 +118,7 @@ const openMediaQueue = ({ database }: Config, log: Logger, how: { migrate: boole
     ...how,
   })
 
-/** Connects, migrates if asked to and opens queue, store and tools. `close` undoes it, in reverse order. */
+/** Connects, migrates if configured, and opens queue, store and tools. `close` undoes it in reverse order. */
 export async function openDeps(
   config: Config,
   log: Logger,
@@ -137,7 +136,7 @@ export async function openDeps(
   const never = new AbortController().signal
   const base = { now: () => new Date(), newId: randomUUID as () => string, stopping: never, hurry: never, ...overrides }
   const patience = { ...PATIENCE, ...overrides.patience }
-  // Independent of the database, and the slowest part of a start: several short processes.
+  // Independent of the database, and the slowest part of a start: it runs several short processes.
   const opening = Promise.all([
     overrides.tools ?? resolveTools(ffmpeg),
     openBlobs(storage, log, patience),
@@ -159,7 +158,7 @@ export async function openDeps(
     const results = openResults({ db, url: database.url, channel: resultsChannel, log })
     const requests = createRequestCounts({ db, log, now: base.now })
     reportTools(tools, config, log)
-    // A share for each token (contract/media.md 2.7): one whose sources crawl holds its own for as long as it may take.
+    // Slots per token (contract/media.md 2.7): slow sources of one token hold up no other.
     const downloads = createSlots(
       {
         ...DOWNLOADS,
@@ -185,8 +184,8 @@ export async function openDeps(
         const { assembleManifest } = await import('./ingest/manifests/assemble-manifest.ts')
         return assembleManifest({ config, tools, work, remote, probes }, ...args)
       },
-      ...(extractPage ? { extractPage } : {}),
-      limits: createLimits(pool, config),
+      extractPage,
+      limits: createRateLimits(pool, config),
       requests,
       results,
       knownFiles: createKnownFiles(db),
@@ -203,7 +202,7 @@ export async function openDeps(
         inOrder(log, [
           stopObserving,
           async () => closing.abort(),
-          // What is ours alone, before what waits for a database that may hang.
+          // Local resources first: the rest waits for a database that may hang.
           () => remote.close(),
           () => work.close(),
           () => queue.stop(1_000),
@@ -219,11 +218,11 @@ export async function openDeps(
   }
 }
 
-/** PostgreSQL channel of this installation on which workers announce what is decided. */
+/** PostgreSQL channel of this installation on which workers announce decided sources. */
 export const resultsChannelOf = ({ database }: Pick<Config, 'database'>) =>
   `${tablePrefix(database.namespace)}media_results`
 
-/** The SDK of S3 is loaded where it is used. */
+/** Loads the S3 SDK only if it is used. */
 export async function openBlobs(
   storage: Config['storage'],
   log: Logger,
@@ -234,7 +233,7 @@ export async function openBlobs(
   return openS3Blobs(storage.s3, patience, log)
 }
 
-/** The HTTP client is loaded with the first import: an idle service has better uses for its memory. */
+/** Loads the HTTP client with the first import, which saves memory of an idle service. */
 function openRemoteWhenUsed(options: RemoteOptions): Remote {
   let opened: Promise<Remote> | undefined
   const open = () => {
@@ -249,7 +248,7 @@ function openRemoteWhenUsed(options: RemoteOptions): Remote {
   }
 }
 
-/** Undefined without MEDIA_YTDLP_PATH. Throws when what it names cannot be run, or the cookies cannot be read. */
+/** Undefined without MEDIA_YTDLP_PATH. Throws when the program cannot be run or the cookies cannot be read. */
 async function openYtdlp({
   config,
   tools,
@@ -265,7 +264,7 @@ async function openYtdlp({
   await requireYtdlp(config.ytdlp)
   const { limiters } = tools
   if (limiters.sandbox?.kind !== 'bwrap') {
-    log.warn('bwrap does not work here: nothing but its own --proxy option keeps yt-dlp from other addresses')
+    log.warn('bwrap does not work here: only its own --proxy option keeps yt-dlp from internal addresses')
   }
   void checkYtdlp(path, { limiters, log, now, signal })
   let opened: Promise<ExtractPage> | undefined
@@ -285,15 +284,15 @@ function reportTools({ ffmpeg, ffprobe, limiters }: MediaTools, { egress, worker
     sandbox: limiters.sandbox?.kind ?? 'none',
   }
   if (ffmpeg.origin === 'embedded') {
-    log.warn(facts, 'using the embedded ffmpeg of 2018: fit for development, not for files of strangers')
+    log.warn(facts, 'using the embedded ffmpeg of 2018: for development only, not for untrusted files')
   } else if (ffmpeg.isOld) {
-    log.warn(facts, 'the configured ffmpeg is older than 5: fit for development, not for files of strangers')
+    log.warn(facts, 'configured ffmpeg is older than 5: for development only, not for untrusted files')
   } else log.info(facts, 'ffmpeg found')
   if (!limiters.sandbox) {
-    log.warn('no sandbox for ffmpeg works here (bwrap, unshare): it has the network and the rights of this process')
+    log.warn('no sandbox for ffmpeg works here (bwrap, unshare): it has the network and rights of this process')
   }
   if (worker.extras && !ffmpeg.av1Encoder) {
     log.warn({ ffmpeg: ffmpeg.path }, 'this ffmpeg has no libsvtav1: clips get a WebP poster and no AV1 copy')
   }
-  if (egress.allowCidrs.length > 0) log.warn({ allowed: egress.allowCidrs }, 'imports may reach these networks')
+  if (egress.allowCidrs.length > 0) log.warn({ allowed: egress.allowCidrs }, 'imports may reach private networks')
 }

@@ -1,13 +1,12 @@
-// `pnpm dev`: the service with embedded defaults. Settings given in the environment win: a DATABASE_URL means no embedded
-// PostgreSQL. Data is kept under .data/media of the repository, or in DEV_DATA_DIR.
+// `pnpm dev`: the service with embedded defaults. The environment overrides them: with a DATABASE_URL there is no
+// embedded PostgreSQL. Data is kept in .data/media of the repository, or in DEV_DATA_DIR.
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
 import { runDev } from '@services/common/dev/run-dev'
 import { readConfig } from './config.ts'
 import { hashToken } from './core/tokens/api-token.ts'
-import { ALL_SCOPES } from './core/tokens/bootstrap-token.ts'
-import { createToken } from './core/tokens/create-token.ts'
+import { ALL_SCOPES, createToken } from './core/tokens/create-token.ts'
 import { findLiveToken } from './core/tokens/tokens.store.ts'
 import type { RunningService } from './serve.ts'
 import { portVariables } from './start.ts'
@@ -18,15 +17,14 @@ await runDev('media', async ({ given, port, dataDir, stops, settle, leave, comma
     MEDIA_HOST: '127.0.0.1',
     MEDIA_BLOBS_DIR: join(dataDir, 'blobs'),
     MEDIA_WORK_DIR: join(dataDir, 'work'),
-    // Clips are imported from the next terminal here; never in production.
+    // Lets developers import from local servers; never in production.
     MEDIA_IMPORT_ALLOW_CIDRS: '127.0.0.0/8',
     MEDIA_RATE_LIMIT_UPLOAD: '100000',
     MEDIA_RATE_LIMIT_IMPORT: '100000',
     MEDIA_LOG_LEVEL: 'error',
   }
-  // Read while PostgreSQL starts.
+  // Loads while PostgreSQL starts; a failure is handled where it is awaited.
   const loading = import('./serve.ts')
-  // Its failure is the awaiting code's below, also when PostgreSQL fails first.
   loading.catch(() => {})
   if (!given('DATABASE_URL')) {
     const postgres = await startEmbeddedPostgres({
@@ -56,7 +54,7 @@ await runDev('media', async ({ given, port, dataDir, stops, settle, leave, comma
   }
 })
 
-/** One token for all starts, so that what was pasted into a script yesterday works today. */
+/** Keeps one token over all starts, so that scripts that hold it go on working. */
 async function ensureDevToken({ deps }: RunningService, file: string): Promise<string> {
   const kept = (await readFile(file, 'utf8').catch(() => '')).trim()
   if (kept && (await findLiveToken(deps.db, hashToken(kept), new Date()))) return kept

@@ -1,8 +1,8 @@
 import { type ErrorCatalogue, errorFactory } from '@services/common/errors'
 
 /**
- * Every expected failure of the media service. The README's table of errors is made from this catalogue and a test
- * holds them together. Statuses: contract/media.md 2.6.
+ * Every expected failure of the media service; the README's table is generated from it. Statuses: contract/media.md
+ * 2.6.
  */
 export const errorCatalogue = {
   invalid_request: { status: 400, message: 'The request is not valid.' },
@@ -14,31 +14,31 @@ export const errorCatalogue = {
   insufficient_scope: { status: 403, message: 'The token does not allow this operation.' },
   source_forbidden: { status: 403, message: 'The source address is not allowed.' },
   not_found: { status: 404, message: 'There is nothing at this address.' },
-  method_not_allowed: { status: 405, message: 'This address does not take that method.' },
+  method_not_allowed: { status: 405, message: 'This address does not support that method.' },
   request_too_slow: { status: 408, message: 'The request did not arrive in time.' },
   upload_too_slow: { status: 408, message: 'The upload was slower than 16 KiB a second.' },
-  offset_conflict: { status: 409, message: 'The upload stands at another offset.' },
+  offset_conflict: { status: 409, message: 'Upload-Offset does not match the current offset.' },
   idempotency_conflict: { status: 409, message: 'This Idempotency-Key was used for another request.' },
   gone: { status: 410, message: 'This media item was removed.' },
-  precondition_failed: { status: 412, message: 'The file is not the one that the condition names.' },
+  precondition_failed: { status: 412, message: 'The file does not match the condition of the request.' },
   tus_version_unsupported: { status: 412, message: 'Tus-Resumable must be 1.0.0.' },
   file_too_large: { status: 413, message: 'The file is larger than the limit.' },
   body_too_large: { status: 413, message: 'The request body is too large.' },
   unsupported_media_type: { status: 415, message: 'Only image/gif, video/mp4 and video/webm are accepted.' },
   range_not_satisfiable: { status: 416, message: 'The file has no bytes in that range.' },
-  invalid_field: { status: 422, message: 'A field has a value that is not accepted.' },
+  invalid_field: { status: 422, message: 'A field has an invalid value.' },
   duration_exceeded: { status: 422, message: 'The clip is longer than the limit.' },
   no_video_stream: { status: 422, message: 'The file has no video stream.' },
   corrupt_media: { status: 422, message: 'The file is damaged or incomplete.' },
   dimensions_exceeded: { status: 422, message: 'The picture is larger than the limit.' },
   too_many_frames: { status: 422, message: 'The clip has more frames than the limit.' },
   unsupported_site_content: { status: 422, message: 'No gif, mp4 or webm was found at the source address.' },
-  site_login_required: { status: 422, message: 'The site shows this only to those who are logged in.' },
+  site_login_required: { status: 422, message: 'The site requires a login to show this.' },
   site_gone: { status: 422, message: 'The site of this address no longer exists.' },
   upload_locked: { status: 423, message: 'Another request is writing to this upload.' },
   source_fetch_failed: { status: 424, message: 'The source could not be fetched.' },
   queue_full: { status: 429, message: 'Too many uploads or imports at once.' },
-  daily_bytes_exceeded: { status: 429, message: 'This token has brought its bytes for today.' },
+  daily_bytes_exceeded: { status: 429, message: 'This token has reached its daily upload limit.' },
   rate_limited: { status: 429, message: 'Too many requests.' },
   headers_too_large: { status: 431, message: 'The headers of the request are too large.' },
   internal: { status: 500, message: 'Something went wrong on our side.' },
@@ -46,20 +46,20 @@ export const errorCatalogue = {
   busy: { status: 503, message: 'The service is busy; try again shortly.' },
   unavailable: { status: 503, message: 'The service is temporarily unavailable; try again shortly.' },
   processing_timeout: { status: 504, message: 'Processing the clip took too long.' },
-  quota_exceeded: { status: 507, message: 'The storage of this token is used up.' },
+  quota_exceeded: { status: 507, message: 'This token has reached its storage quota.' },
 } as const
 
 export type ErrorCode = keyof typeof errorCatalogue
 
 export const apiError = errorFactory(errorCatalogue)
 
-/** Seconds that what is under way takes. */
+/** Seconds that the work under way takes. */
 const BUSY_SECONDS = 5
 
-/** The refusal of slots (common/slots.ts). */
+/** The refusal of common/slots.ts. */
 export const busy = (isShare: boolean) => apiError(isShare ? 'queue_full' : 'busy', { retryAfterSeconds: BUSY_SECONDS })
 
-/** The README's table: one row per code. A test compares it with the file. */
+/** The README's table, one row per code. */
 export function errorsTable(catalogue: ErrorCatalogue): string {
   const rows = Object.entries(catalogue)
     .toSorted(([, a], [, b]) => a.status - b.status)
@@ -67,5 +67,5 @@ export function errorsTable(catalogue: ErrorCatalogue): string {
   return ['| Status | Code | Message |', '| --- | --- | --- |', ...rows].join('\n')
 }
 
-/** Where `reference` of an error leads, with the code as the fragment; under the address of the API's documentation. */
+/** Path of an error's `reference`; the fragment is the code. */
 export const ERRORS_PATH = '/docs/errors'

@@ -1,22 +1,22 @@
+import { deleteBatch } from '@services/common/database'
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { deleteRenditions } from './core/clips/renditions.store.ts'
 import type { DB } from './db/tables.ts'
 import type { BlobName } from './store/blobs/blob-storage.ts'
 
-// States of partial indexes are spelled out: PostgreSQL matches one only with what it can read when it plans, never with a
-// parameter.
+// States are literals: the planner matches a partial index with constants only, never with a parameter.
 
-/** A part of a list in the order of ids: what comes after the last one of the part before. */
+/** A page of a list in the order of ids; `after` is the last id of the previous page. */
 interface Page {
   before: Date
   after: string | undefined
   limit: number
 }
 
-/** Before every id there is. */
+/** Sorts before all ids. */
 const NIL = '00000000-0000-0000-0000-000000000000'
 
-/** What is being made since before `before`. */
+/** Sources that were added before `before` and are still processing. */
 export async function listProcessing(db: Kysely<DB>, { before, after, limit }: Page): Promise<string[]> {
   const rows = await db
     .selectFrom('sources')
@@ -30,7 +30,7 @@ export async function listProcessing(db: Kysely<DB>, { before, after, limit }: P
   return rows.map(({ id }) => id)
 }
 
-/** Clips whose source has failed before `before`. */
+/** Clips whose source failed before `before`. */
 export async function listFailedClips(db: Kysely<DB>, { before, after = '', limit }: Page): Promise<string[]> {
   const rows = await db
     .selectFrom('clips')
@@ -45,7 +45,7 @@ export async function listFailedClips(db: Kysely<DB>, { before, after = '', limi
   return rows.map(({ id }) => id)
 }
 
-/** Clips whose time was over before `before`. */
+/** Clips that expired before `before`. */
 export async function listExpiredClips(db: Kysely<DB>, { before, after = '', limit }: Page): Promise<string[]> {
   const rows = await db
     .selectFrom('clips')
@@ -60,7 +60,7 @@ export async function listExpiredClips(db: Kysely<DB>, { before, after = '', lim
   return rows.map(({ id }) => id)
 }
 
-/** Sources without a clip since `before`; what is being made is left until it is made. */
+/** Decided sources without clips since `before`. */
 export async function listUnreferencedSources(db: Kysely<DB>, { before, after, limit }: Page): Promise<string[]> {
   const rows = await db
     .selectFrom('sources')
@@ -74,7 +74,7 @@ export async function listUnreferencedSources(db: Kysely<DB>, { before, after, l
   return rows.map(({ id }) => id)
 }
 
-/** Locks the source if it still has no clip: from here on nobody can attach to it. */
+/** Locks the source if it still has no clip; from here on no clip can join it. */
 export async function lockUnreferencedSource(trx: Transaction<DB>, id: string): Promise<boolean> {
   const locked = await trx
     .selectFrom('sources')
@@ -87,9 +87,14 @@ export async function lockUnreferencedSource(trx: Transaction<DB>, id: string): 
   return locked !== undefined
 }
 
-/** Deletes the source; the names of the files it referred to, whose references are now to be dropped. */
+/** Returns the names of the source's files; the caller drops their references. */
 export async function deleteSource(trx: Transaction<DB>, id: string): Promise<BlobName[]> {
   const names = await deleteRenditions(trx, id)
   await trx.deleteFrom('sources').where('id', '=', id).execute()
   return names
+}
+
+/** Deletes counters whose window has ended; the library's `expire` is in milliseconds. */
+export function deleteExpiredLimits(db: Kysely<DB>, before: Date, limit: number): Promise<number> {
+  return deleteBatch(db, 'rate_limits', sql`expire < ${before.getTime()}`, limit)
 }

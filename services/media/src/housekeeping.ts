@@ -2,9 +2,11 @@ import { dayOf, deleteDaysBefore } from './core/tokens/usage.store.ts'
 import { rescueDeliveries } from './core/webhooks/deliver-webhook.ts'
 import { deleteDeliveriesBefore } from './core/webhooks/deliveries.store.ts'
 import type { EmitDeps } from './core/webhooks/emit-event.ts'
+import { hardDeleteClip, softDeleteClip } from './delete-clip.ts'
 import type { Deps } from './deps.ts'
 import { sweepUploads } from './flows/uploads/resumable-uploads.ts'
 import {
+  deleteExpiredLimits,
   deleteSource,
   listExpiredClips,
   listFailedClips,
@@ -12,40 +14,35 @@ import {
   listUnreferencedSources,
   lockUnreferencedSource,
 } from './housekeeping.store.ts'
-import { deleteExpiredLimits } from './http/rate-limits.store.ts'
 import { deleteOutcomesBefore } from './ingest/accept/idempotency.store.ts'
 import { rescueSource } from './make/jobs/rescue-source.ts'
-import { deleteClip, forgetClip } from './remove-clip.ts'
-import type { BlobName } from './store/blobs/blob-storage.ts'
 import { dropReference, inLockOrder, listUnreferencedBlobs } from './store/blobs/blobs.store.ts'
 import { deleteIfUnreferenced } from './store/blobs/keep-files.ts'
 
-/** Nothing is deleted younger than this: a download that has begun ends, and the same bytes sent again are still there. */
+/** Grace period of files: downloads under way can end, and the same bytes uploaded again are still there. */
 const KEEP_UNREFERENCED_MS = 600_000
 
-/** Whoever was answered before the clip failed has a week to ask why; many clients never come back. */
+/** A client that was answered before its clip failed has a week to read the reason; many never come back. */
 const KEEP_FAILED_MS = 7 * 86_400_000
 
-/** What tokens did is kept for a year and a month, to compare a month with that of the year before. */
+/** Usage of tokens: a year and a month, to compare a month with the same one a year earlier. */
 const KEEP_DAYS_MS = 396 * 86_400_000
 
-/** Of requests with a key; nobody asks for an older one. */
+/** Outcomes of requests with a key, which are replayed for one day. */
 const KEEP_OUTCOMES_MS = 2 * 86_400_000
 
-/** The log of webhooks. */
 const KEEP_DELIVERIES_MS = 30 * 86_400_000
 
-/** Most clips are made by then, and what is made needs no second look. */
+/** Age at which a processing source is checked for a lost job; most clips are ready by then. */
 const LOST_AFTER_MS = 60_000
 
-/** So many are listed at a time. */
 const BATCH = 500
 
 type HousekeepingDeps = Pick<Deps, 'config' | 'db' | 'blobs' | 'queue' | 'resultsChannel' | 'work' | 'log'> & EmitDeps
 
 /**
- * Rescues clips that lost their jobs and deletes what nothing refers to any more, soon after the start and then every few
- * minutes; replicas may do it at once, each does what the others left. The returned function waits for what is in hand.
+ * Rescues clips whose jobs were lost and deletes rows and files without references, soon after the start and then every
+ * few minutes. Replicas may run it at once. The returned function stops it and waits for the item in hand.
  */
 export function startHousekeeping(
   deps: HousekeepingDeps & Pick<Deps, 'patience'>,
@@ -57,7 +54,7 @@ export function startHousekeeping(
   let timer = setTimeout(begin, firstHousekeepingMs).unref()
   function begin() {
     round = clean(deps, stopping.signal)
-      .catch((err) => deps.log.warn({ err }, 'housekeeping failed, will be tried again'))
+      .catch((err) => deps.log.warn({ err }, 'housekeeping failed, will retry'))
       .then(() => {
         if (!stopping.signal.aborted) timer = setTimeout(begin, housekeepingEveryMs).unref()
       })
@@ -69,82 +66,59 @@ export function startHousekeeping(
   }
 }
 
-/** One round; once `stopping` is aborted nothing more is begun. */
+/** Runs one round; ends early when `stopping` aborts. */
 export async function cleanUp(deps: HousekeepingDeps, stopping?: AbortSignal): Promise<void> {
   const { db, log } = deps
-  const olderThan = (ms: number) => ({ before: new Date(deps.now().getTime() - ms), limit: BATCH })
-  const lost = olderThan(LOST_AFTER_MS)
-  const failed = olderThan(KEEP_FAILED_MS)
-  const unreferenced = olderThan(KEEP_UNREFERENCED_MS)
-  const expired = olderThan(0)
-  const run = { log, stopping }
-  await forEach(
-    run,
-    (after?: string) => listProcessing(db, { ...lost, after }),
-    (id) => rescueSource(deps, id),
-  )
-  await forEach(
-    run,
-    (after?: string) => listFailedClips(db, { ...failed, after }),
-    (id) => forgetClip(deps, id),
-  )
-  await forEach(
-    run,
-    (after?: string) => listExpiredClips(db, { ...expired, after }),
-    (id) => deleteClip(deps, id),
-  )
-  await forEach(
-    run,
-    (after?: string) => listUnreferencedSources(db, { ...unreferenced, after }),
-    (id) => removeSource(deps, id),
-  )
-  await forEach(
-    run,
-    (after?: BlobName) => listUnreferencedBlobs(db, { ...unreferenced, after }),
-    (name) => deleteIfUnreferenced(deps, name),
-  )
-  while (!stopping?.aborted && (await rescueDeliveries(deps, BATCH)) === BATCH);
-  const oldestDay = dayOf(olderThan(KEEP_DAYS_MS).before)
-  while (!stopping?.aborted && (await deleteExpiredLimits(db, deps.now(), BATCH)) === BATCH);
-  while (!stopping?.aborted && (await deleteDaysBefore(db, oldestDay, BATCH)) === BATCH);
-  const oldestOutcome = olderThan(KEEP_OUTCOMES_MS).before
-  while (!stopping?.aborted && (await deleteOutcomesBefore(db, oldestOutcome, BATCH)) === BATCH);
-  const oldestDelivery = olderThan(KEEP_DELIVERIES_MS).before
-  while (!stopping?.aborted && (await deleteDeliveriesBefore(db, oldestDelivery, BATCH)) === BATCH);
+  const start = deps.now()
+  const ago = (ms: number) => new Date(start.getTime() - ms)
+  const forEach = forEachOlder({ db, log, stopping, ago })
+  await forEach(LOST_AFTER_MS, listProcessing, (id) => rescueSource(deps, id))
+  await forEach(KEEP_FAILED_MS, listFailedClips, (id) => hardDeleteClip(deps, id))
+  await forEach(0, listExpiredClips, (id) => softDeleteClip(deps, id))
+  await forEach(KEEP_UNREFERENCED_MS, listUnreferencedSources, (id) => hardDeleteSource(deps, id))
+  await forEach(KEEP_UNREFERENCED_MS, listUnreferencedBlobs, (name) => deleteIfUnreferenced(deps, name))
+  const batches = [
+    () => rescueDeliveries(deps, BATCH),
+    () => deleteExpiredLimits(db, start, BATCH),
+    () => deleteDaysBefore(db, dayOf(ago(KEEP_DAYS_MS)), BATCH),
+    () => deleteOutcomesBefore(db, ago(KEEP_OUTCOMES_MS), BATCH),
+    () => deleteDeliveriesBefore(db, ago(KEEP_DELIVERIES_MS), BATCH),
+  ]
+  for (const batch of batches) while (!stopping?.aborted && (await batch()) === BATCH);
   if (stopping?.aborted) return
   await sweepWorkDirectory(deps)
   await sweepAll(log, [deps.blobs.sweep])
 }
 
-/** The round of a process without workers: its work directory may be on a disk that no worker sees. */
+/** Cleans up a process without workers: its work directory may be on a disk that no worker sees. */
 export const sweepWorkDirectory = (deps: HousekeepingDeps): Promise<void> =>
   sweepAll(deps.log, [() => sweepUploads(deps), deps.work.sweep])
 
 async function sweepAll(log: Deps['log'], sweeps: (() => Promise<void>)[]): Promise<void> {
   for (const sweep of sweeps) {
-    await sweep().catch((err) => log.warn({ err }, 'not all leftovers could be removed, will be tried again'))
+    await sweep().catch((err) => log.warn({ err }, 'leftover files not removed, will retry'))
   }
 }
 
-/**
- * Page after page, so that what cannot be done, say a file of another user that cannot be removed, does not hide what
- * comes after it, however many there are of them.
- */
-async function forEach<Item>(
-  { log, stopping }: { log: Deps['log']; stopping: AbortSignal | undefined },
-  listAfter: (last?: Item) => Promise<Item[]>,
-  work: (item: Item) => Promise<unknown>,
-): Promise<void> {
-  for (let items = await listAfter(); items.length > 0; items = await listAfter(items.at(-1))) {
-    for (const item of items) {
-      if (stopping?.aborted) return
-      await work(item).catch((err) => log.warn({ err, item }, 'something could not be tidied up, will be tried again'))
+/** Goes on to the next page also after failures, so that items that cannot be deleted do not block the rest. */
+const forEachOlder =
+  ({ db, log, stopping, ago }: Pick<Deps, 'db' | 'log'> & { stopping?: AbortSignal; ago: (ms: number) => Date }) =>
+  async <Item>(
+    ms: number,
+    list: (db: Deps['db'], page: { before: Date; after: Item | undefined; limit: number }) => Promise<Item[]>,
+    work: (item: Item) => Promise<unknown>,
+  ): Promise<void> => {
+    const listAfter = (after?: Item) => list(db, { before: ago(ms), after, limit: BATCH })
+    for (let items = await listAfter(); items.length > 0; items = await listAfter(items.at(-1))) {
+      for (const item of items) {
+        if (stopping?.aborted) return
+        await work(item).catch((err) => log.warn({ err, item }, 'housekeeping of an item failed, will retry'))
+      }
     }
   }
-}
 
-/** Looked at again under lock: somebody may have sent the same bytes since the list was made. */
-async function removeSource({ db, now }: HousekeepingDeps, id: string): Promise<void> {
+/** Checks again under lock: the same bytes may have been uploaded since the list was read. */
+async function hardDeleteSource({ db, now }: HousekeepingDeps, id: string): Promise<void> {
   await db.transaction().execute(async (trx) => {
     if (!(await lockUnreferencedSource(trx, id))) return
     for (const name of inLockOrder(await deleteSource(trx, id))) await dropReference(trx, name, now())

@@ -1,6 +1,6 @@
-// Every domain metric by name, and nowhere else; process, pool and queues are common's (observe-service.ts), request durations
-// the telemetry plugin's. Only the API of OpenTelemetry: while metrics are off a count is one call that does nothing. No
-// attribute may hold what a caller wrote: results are our own codes, sites the ones we have a file for.
+// All domain metrics; those of process, pool and queues are in common's observe-service.ts. The one rule: no attribute
+// holds text of a caller: results are our codes, sites the names of our adapters. While metrics are disabled the API of
+// OpenTelemetry does nothing. Tests: test/telemetry.slow.test.ts.
 import { statfs } from 'node:fs/promises'
 import { metrics } from '@opentelemetry/api'
 import { counter, histogram } from '@services/common/instruments'
@@ -11,27 +11,26 @@ import type pg from 'pg'
 import type { Config } from './config.ts'
 import type { MediaInfo } from './db/media-info.ts'
 
-/** How a file came; of clips that are made again by housekeeping nobody knows any more. */
+/** Way by which a file arrived; unknown for clips that housekeeping queues again. */
 export type Way = 'upload' | 'tus' | 'import'
 
 /**
- * Clips that are decided. `result`: `ready`, the code of the failure that a transcode ended with, or `shared`: the bytes were
- * here before. What is refused before it is accepted is no clip.
+ * Decided clips. `result`: `ready`, the error code of a failed transcode, or `shared` when the bytes were stored
+ * before. Files refused before acceptance do not count.
  */
 export const countClip = (source: Way | 'unknown', result: string) => clips({ source, result })
-/** Whole files that were received, whatever became of them. */
+/** Bytes of completely received files, accepted or not. */
 export const countBytesIn = (source: Way, bytes: number) => bytesIn({ source }, bytes)
-/** How long a try took, with what was waited for the storage. */
+/** Duration of an attempt, including waits for the storage. */
 export const measureTranscode = (input: MediaInfo['type'], result: 'ready' | 'failed', seconds: number) =>
   transcodes(seconds, { input, result })
-/** Files that the probe refused, by code. */
 export const countProbeRefusal = (code: string) => probeRefusals({ code })
-/** `site`: the one whose page the address is, `other` for direct files and all other pages. `result`: `ok` or the code. */
+/** `site`: the adapter of the page; `other` for direct files and all other pages. `result`: `ok` or the error code. */
 export const countImport = (site: string, result: string) => imports({ site, result })
-/** One attempt to tell a receiver. `retried`: it failed and will be made again; `failed`: it is given up. */
+/** Attempts. `retried`: failed, and will be retried; `failed`: failed and given up. */
 export const countDelivery = (result: 'delivered' | 'retried' | 'failed') => deliveries({ result })
 
-/** Shows from the start as 0 what alerts look for: a series that begins with its first event has not risen. */
+/** Starts the counters that alerts read at 0: a series that begins with its first event shows no increase. */
 function startCounters(): void {
   for (const source of ['upload', 'tus', 'import'] as const) {
     for (const result of ['ready', 'shared', 'internal']) clips({ source, result }, 0)
@@ -40,7 +39,10 @@ function startCounters(): void {
   for (const result of ['delivered', 'retried', 'failed']) deliveries({ result }, 0)
 }
 
-/** Begins with what is read at each export; the returned function ends it. To be called only where metrics are on. */
+/**
+ * Registers the gauges that are read at each export; the returned function removes them. Call it only if metrics are
+ * enabled.
+ */
 export function observeMedia(deps: {
   pool: pg.Pool
   queue: Queue
@@ -57,11 +59,11 @@ export function observeMedia(deps: {
 function observeDisks(storage: Config['storage']): () => void {
   const meter = metrics.getMeter('media')
   const free = meter.createObservableGauge('media.disk.free', {
-    description: 'Free for what is received and made',
+    description: 'Free space of the disk',
     unit: 'By',
   })
   const size = meter.createObservableGauge('media.disk.size', {
-    description: 'Size of the disk that is received and made on',
+    description: 'Size of the disk',
     unit: 'By',
   })
   const directories = { work: storage.workDir, ...(storage.kind === 'disk' ? { blobs: storage.blobsDir } : {}) }
@@ -72,7 +74,7 @@ function observeDisks(storage: Config['storage']): () => void {
     await Promise.all(
       asked.map(async ([directory, ask]) => {
         const found = await ask()
-        // Not known is said: the SDK repeats for ever what was observed once and is not any more.
+        // NaN when unknown: the SDK repeats the last observed value for ever.
         const { bavail, blocks, bsize } = found ?? { bavail: Number.NaN, blocks: Number.NaN, bsize: 1 }
         result.observe(free, bavail * bsize, { directory })
         result.observe(size, blocks * bsize, { directory })
@@ -82,20 +84,20 @@ function observeDisks(storage: Config['storage']): () => void {
 }
 
 function observeSlots(slots: Record<string, Slots>): () => void {
-  const places = metrics.getMeter('media').createObservableGauge('media.slots', {
+  const gauge = metrics.getMeter('media').createObservableGauge('media.slots', {
     description: 'Uploads, downloads and probes under way in this process, and waiting',
     unit: '{slot}',
   })
-  return observeTogether('media', [places], (result) => {
+  return observeTogether('media', [gauge], (result) => {
     for (const [kind, { taken }] of Object.entries(slots)) {
       const { used, waiting } = taken()
-      result.observe(places, used, { kind, state: 'used' })
-      result.observe(places, waiting, { kind, state: 'waiting' })
+      result.observe(gauge, used, { kind, state: 'used' })
+      result.observe(gauge, waiting, { kind, state: 'waiting' })
     }
   })
 }
 
-/** A clip of seconds takes seconds; the last one is the wall limit of the one ffmpeg run of most. */
+/** The last bound is the time limit of one ffmpeg run. */
 const TRANSCODE_SECONDS = [0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120, 240]
 
 const clips = counter('media.clips', { description: 'Clips by source and result', unit: '{clip}' })

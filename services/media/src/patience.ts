@@ -1,32 +1,32 @@
 /**
- * How long the service waits for others, in ms: values a test holds in its hand. They are not settings, because who runs
- * the service has nothing to go by; what a proxy in front allows is shorter anyway.
+ * Time limits of waits for others, in ms, which tests may shorten. Not settings: operators have no basis to choose
+ * them.
  */
 export interface Patience {
-  /** JSON bodies are small: half a minute is for a line that barely works, not for one that holds us up. */
+  /** JSON bodies are small: half a minute is enough for a very bad line. */
   slowBodyMs: number
-  /** Time in which a client that is still sending notices its answer; many read it only when all is sent. */
+  /** Time in which a client that is still sending notices its answer; many read only after the last byte. */
   unreadBodyMs: number
-  /** An upload is measured over this long, and given up when it was too slow. */
+  /** Window over which the speed of an upload is measured. */
   uploadWindowMs: number
-  /** No upload takes longer, whatever its speed: 150 MB in an hour are 42 KiB a second. */
+  /** Longest upload at any speed: 150 MB in an hour are 42 KiB a second. */
   uploadMs: number
-  /** An answer of which nothing is taken for this long holds a file, a buffer and a connection for nobody. */
+  /** Time without a byte taken after which an answer is cut off, which frees its file, buffer and connection. */
   stalledAnswerMs: number
-  /** An event stream on which nothing happens says so this often: well before the end of a stalled answer. */
+  /** Interval of comments on an idle event stream: well below `stalledAnswerMs`. */
   heartbeatMs: number
-  /** What waits longer for a probe or a download is told to come back. */
+  /** Longest wait for a probe or download slot, before 429 or 503. */
   slotWaitMs: number
-  /** A receiver of webhooks answers within it: Standard Webhooks advises 15 to 30 s, contract/media.md 2.14 has five. */
+  /** Limit for a receiver's answer: Standard Webhooks advises 15 to 30 s, contract/media.md 2.14 requires 5. */
   webhookAnswerMs: number
-  /** All that is done to make one clip: below the expiry of its job, so that who waits for it is told why. */
+  /** Limit of one transcode: below the expiry of its job, so that waiting requests get the reason. */
   transcodeMs: number
-  /** From the start of a worker to its first round of housekeeping: what a crash left does not wait for long. */
+  /** Delay of the first round of housekeeping: short, because a crash may have left work. */
   firstHousekeepingMs: number
   housekeepingEveryMs: number
-  /** An S3 answers in milliseconds; who waits longer holds a connection, and perhaps rows of the database, for nothing. */
+  /** S3 answers in milliseconds; a longer wait holds a connection, and perhaps locked rows. */
   storageAnswerMs: number
-  /** At a start S3 may be starting too. */
+  /** Longer than `storageAnswerMs`: S3 may be starting, too. */
   storageStartMs: number
 }
 

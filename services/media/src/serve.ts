@@ -6,7 +6,7 @@ import { startTelemetry } from '@services/common/telemetry'
 import type { FastifyInstance } from 'fastify'
 import { createApp } from './app.ts'
 import type { Config } from './config.ts'
-import { ensureBootstrapToken } from './core/tokens/bootstrap-token.ts'
+import { ensureBootstrapToken } from './core/tokens/create-token.ts'
 import { type Deps, openDeps } from './deps.ts'
 import { apiError } from './errors.ts'
 import { startHousekeeping, sweepWorkDirectory } from './housekeeping.ts'
@@ -16,13 +16,13 @@ import { startWorker } from './worker.ts'
 export interface RunningService {
   app: FastifyInstance
   deps: Deps
-  /** Where it listens; differs from the setting when that is port 0. */
+  /** URL on which it listens; differs from the setting for port 0. */
   address: string
   /** Refuses new requests, finishes those in flight, gives jobs back, closes pools. */
   stop(): Promise<void>
 }
 
-/** An upload or import still under way this long after a stop is refused with 503, two seconds before it would be cut off. */
+/** Uploads and imports still under way this long after a stop get 503, two seconds before they would be cut off. */
 const HURRY_AFTER_MS = 7_000
 
 /** Starts the HTTP side, and the worker unless separate processes do its work. */
@@ -40,19 +40,19 @@ export async function serve(config: Config, log: Logger): Promise<RunningService
     opened.push(await startTelemetry({ service: 'media', version: VERSION, ...config.telemetry, log }))
     const deps = await openDeps(config, log, { stopping: stopping.signal, hurry: hurry.signal })
     opened.push(deps.close)
-    // Here and nowhere else: workers and commands are often run without the variable, which must not end the token.
+    // Only here: workers and commands often run without the variable, which must not expire the token.
     await ensureBootstrapToken(deps, config.bootstrapToken)
     const app = await createApp(deps)
     const stopWorker = config.worker.enabled ? await startWorker(deps) : startHousekeeping(deps, sweepWorkDirectory)
-    // At once, because both may take their time and whoever stops us has little.
+    // Run in parallel: both may take long, and the time to stop is short.
     opened.push(() => Promise.all([app.close(), stopWorker()]))
     await app.ready()
-    // V8 counts the buffers of uploads as growth of its heap: without, it marks all of that for every 16 MiB that come in.
+    // V8 counts upload buffers as heap growth: without this flag it marks the heap for every 16 MiB received.
     setFlagsFromString('--heap-growing-percent=100')
     releaseStartMemory()
     const address = await app.listen({ host: config.server.host, port: config.server.port })
     if (!config.uploadNeedsToken && !config.limits.header) {
-      log.warn('uploads need no token and no address header is trusted (MEDIA_RATE_LIMIT_HEADER): one limit for all')
+      log.warn('uploads need no token and MEDIA_RATE_LIMIT_HEADER is not set: all callers share one limit')
     }
     return { app, deps, address, stop }
   } catch (error) {

@@ -1,7 +1,7 @@
 import { readSettings } from '@services/common/start-up'
 import { type Config, readConfig } from './config.ts'
 
-/** Which setting changes a port that is taken. */
+/** Variable that changes each port, for the error of a port in use. */
 export const portVariables = ({ server, telemetry }: Config): Record<number, string> => ({
   [telemetry.prometheus.port]: 'MEDIA_OTEL_EXPORTER_PROMETHEUS_PORT',
   [server.port]: 'MEDIA_PORT',

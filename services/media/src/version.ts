@@ -1,4 +1,4 @@
 import { readFileSync } from 'node:fs'
 
-/** The service's own version, independent of the other service's. */
+/** Version of this service; the other has its own. */
 export const VERSION: string = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version

@@ -13,21 +13,21 @@ import {
 } from './make/jobs/queues.ts'
 import { failDeadSource, transcodeSource } from './make/jobs/transcode-source.ts'
 
-/** Running transcodes get this long at a stop before they are given back; shorter ones finish. */
+/** Time that running transcodes have to finish at a stop, before they go back to the queue. */
 const STOP_GRACE_MS = 5_000
 
 /**
- * Slots for the clips of a second token while one token holds all others. A running transcode is not interrupted and may
- * take minutes, so without it a few expensive clips of one token would hold up every other token.
+ * Slots for other tokens while one token holds all others. A transcode is not interrupted and may take minutes: without
+ * them a few expensive clips of one token would block all other tokens.
  */
 const RESERVE_SLOTS = 1
 
-/** They wait for others and cost nothing meanwhile; one receiver has two of these places at most. */
+/** Deliveries mostly wait for answers; one receiver has two of these slots at most. */
 const WEBHOOKS_AT_ONCE = 6
 
 /**
- * Transcodes, tells webhooks and cleans up; runs inside the service or as a process of its own (`worker`). The returned function gives
- * jobs back and waits until what was aborted has removed its files.
+ * Transcodes, delivers webhooks and cleans up, inside the service or in a process of its own (`worker`). The returned
+ * function gives jobs back and waits until aborted work has removed its files.
  */
 export async function startWorker(deps: Deps): Promise<() => Promise<void>> {
   const running = new Set<Promise<void>>()

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { readConfig } from '../src/config.ts'
-import { ensureBootstrapToken } from '../src/core/tokens/bootstrap-token.ts'
+import { ensureBootstrapToken } from '../src/core/tokens/create-token.ts'
 import { listTokens, revokeToken } from '../src/core/tokens/tokens.store.ts'
 import { openDeps } from '../src/deps.ts'
 import { serve } from '../src/serve.ts'

@@ -142,7 +142,7 @@ test('a start warns of a configured ffmpeg that is as old as the embedded one', 
     MEDIA_LOG_FILE: logFile,
     MEDIA_LOG_LEVEL: 'warn',
   })
-  await expect.poll(() => readFileSync(logFile, 'utf8')).toContain('the configured ffmpeg is older than 5')
+  await expect.poll(() => readFileSync(logFile, 'utf8')).toContain('configured ffmpeg is older than 5')
   await service.close()
   await rm(directory, { recursive: true })
 })

@@ -2,8 +2,7 @@ import { databaseVariables as commonVariables } from '@services/common/database-
 
 export const databaseVariables = commonVariables({
   poolSize: {
-    meaning:
-      'Most connections of requests and workers per process, beside three or so of the queue; 0 means no limit of ours.',
+    meaning: 'Connections of requests and workers per process, beside about three of the queue; 0 means unlimited.',
     default: '20',
   },
   exampleTable: 'acme_clips',

@@ -6,34 +6,36 @@ import type { serverVariables } from './server.ts'
 export const importVariables = {
   IMPORT_ALLOW_CIDRS: parsed(
     'list',
-    'Networks that imports may reach although they are not public, on any port.',
+    'Private networks that imports may reach, on any port.',
     { default: '' },
     parseCidrs,
   ),
   IMPORT_PORTS: parsed('list', 'Ports of public servers that imports may reach.', { default: '80,443' }, parsePorts),
-  EGRESS_DENY_CIDRS: parsed('list', 'Networks that are refused although they are public.', { default: '' }, parseCidrs),
+  EGRESS_DENY_CIDRS: parsed('list', 'Public networks that imports must not reach.', { default: '' }, parseCidrs),
 
   IMPORT_SITES: parsed(
     'list',
-    'Sites whose pages are imported; `other` are the pages of everybody else, `none` means files only.',
+    'Sites whose pages are imported; `other` means all other pages, `none` files only.',
     { default: SITE_NAMES.join() },
     parseSites,
   ),
   IMPORT_SITE_BASES: parsed(
     'list',
-    'Addresses to use for hosts instead of their own, `host=URL`: a mirror, or a test server.',
+    'Base URLs to use in place of hosts, `host=URL`: a mirror, or a test server.',
     { default: '' },
     parseBases,
   ),
-  GIPHY_API_KEY: text('Key of the GIPHY API, for titles, names and ratings; its clips come without.'),
+  GIPHY_API_KEY: text('Key of the GIPHY API, for titles, names and ratings; without it clips lack these.'),
   IMGUR_CLIENT_ID: text('Client id of an application registered at imgur, for albums, titles and names.'),
-  REDDIT_CLIENT_ID: text('Application registered at reddit, which refuses many servers without one.'),
-  REDDIT_CLIENT_SECRET: text('Its secret.'),
+  REDDIT_CLIENT_ID: text('Client id of an application registered at reddit, which refuses many servers without one.'),
+  REDDIT_CLIENT_SECRET: text('Client secret of the application registered at reddit.'),
 
   YTDLP_PATH: text(
-    'A yt-dlp to ask about pages that only it understands, instagram and facebook among them; without one these are refused.',
+    'Path of yt-dlp, for pages that only it understands, such as instagram and facebook; without it these are refused.',
   ),
-  YTDLP_COOKIES: text('Cookies for it, in a file of the Netscape format: it then sees what their account sees.'),
+  YTDLP_COOKIES: text(
+    'File with cookies for yt-dlp in the Netscape format, which give it the access of their account.',
+  ),
 } satisfies Variables
 
 export const importSettings = (values: Values<typeof importVariables & typeof serverVariables>) => ({

@@ -2,44 +2,46 @@ import { duration, headerName, integer, parsed, type Values, type Variables } fr
 
 export const limitVariables = {
   RATE_LIMIT_HEADER: headerName(
-    "Header in which the nearest proxy writes the client's address; the last entry of a list counts, without its port. Behind a CDN the one that the CDN sets.",
+    "Header in which the nearest proxy writes the client's address; the last entry of a list is used, without its port. Behind a CDN: the header that the CDN sets.",
   ),
   RATE_LIMIT_UPLOAD: parsed('rate', 'Uploads per token.', { default: '120/1h' }, parseRate),
   RATE_LIMIT_IMPORT: parsed('rate', 'Imports per token.', { default: '60/1h' }, parseRate),
   RATE_LIMIT_IMPORT_BURST: parsed(
     'rate',
-    'Imports per token within a short time, beside RATE_LIMIT_IMPORT; a token with a higher limit of its own has more in proportion.',
+    'Imports per token within a short time, beside RATE_LIMIT_IMPORT; a token with a higher limit gets proportionally more.',
     { default: '10/1m' },
     parseRate,
   ),
   RATE_LIMIT_READ: parsed(
     'rate',
-    'Other calls per token, or per address without one where RATE_LIMIT_HEADER is set.',
+    'Other calls per token; without a token per address, if RATE_LIMIT_HEADER is set.',
     { default: '600/1m' },
     parseRate,
   ),
   RATE_LIMIT_PUBLIC: parsed(
     'rate',
-    'Calls of pages and oEmbed per address, and as many for files that are not there, in one process; needs RATE_LIMIT_HEADER.',
+    'Calls of pages and oEmbed per address in one process, and as many of missing files; needs RATE_LIMIT_HEADER.',
     { default: '1200/1m' },
     parseRate,
   ),
   RATE_LIMIT_ANONYMOUS: parsed(
     'rate',
-    'Uploads without a token per client address, or of all such callers together without RATE_LIMIT_HEADER.',
+    'Uploads without a token per client address; without RATE_LIMIT_HEADER all such callers share it.',
     { default: '10/1h' },
     parseRate,
   ),
   PARALLEL_PER_TOKEN: integer(
-    'Uploads, and downloads of imports, that one token (or one address without a token) may have at once in one process. More uploads are answered 429; more imports wait a moment first.',
+    'Uploads, and downloads of imports, that one token (or one address without a token) may run at once in one process. Further uploads get 429; further imports wait a moment first.',
     { default: '4', min: 1, max: 10_000 },
   ),
 
-  QUOTA_BYTES: integer('Bytes that the clips of one token may take, sources and files; no limit if unset.', { min: 1 }),
-  DAILY_BYTES: integer('Bytes of sources that one token may bring on a day of UTC.', { default: '5368709120', min: 1 }),
+  QUOTA_BYTES: integer('Bytes that the clips of one token may occupy, sources and files; unlimited if unset.', {
+    min: 1,
+  }),
+  DAILY_BYTES: integer('Bytes that one token may add per day (UTC).', { default: '5368709120', min: 1 }),
   ANONYMOUS_LIFETIME: parsed(
     'duration',
-    'How long clips are kept that were uploaded without a token.',
+    'Lifetime of clips that were uploaded without a token.',
     { default: '720h' },
     parseLifetime,
   ),
@@ -72,7 +74,7 @@ function parseRate(value: string): Rate {
   return { points: Number(points), seconds }
 }
 
-/** A hundred years: later is no date everywhere. */
+/** A hundred years: a later date is not valid everywhere. */
 const LONGEST_LIFETIME_SECONDS = 876_000 * 3600
 
 function parseLifetime(value: string): number {

@@ -5,7 +5,7 @@ import { metricsVariables, telemetrySettings } from '@services/common/telemetry-
 export const logVariables = {
   LOG_LEVEL: oneOf(LOG_LEVELS, 'Least severe level that is logged.', { default: 'info' }),
   LOG_FILE: text('File that log lines are appended to instead of standard output.'),
-  TRACING_ENABLED: boolean('Export traces; the `OTEL_*` variables say where.', { default: 'false' }),
+  TRACING_ENABLED: boolean('Export traces, as configured by the `OTEL_*` variables.', { default: 'false' }),
   ...metricsVariables('9101'),
 } satisfies Variables
 

@@ -1,27 +1,25 @@
 import { baseUrl, headerName, integer, parsed, port, text, type Values, type Variables } from '@services/common/config'
 
 export const serverVariables = {
-  BASE_URL: baseUrl('URL under which this service is reachable; every address in a result starts with it.', {
+  BASE_URL: baseUrl('Public URL of this service; all URLs in a result start with it.', {
     required: true,
   }),
-  FILES_BASE_URL: baseUrl(
-    'URL under which the files are reachable, for a CDN or a host without cookies; else BASE_URL.',
-  ),
+  FILES_BASE_URL: baseUrl('Public URL of the files, for a CDN or a host without cookies; BASE_URL if unset.'),
   FILES_REDIRECT_URL: baseUrl(
-    'URL of the bucket or of BLOBS_DIR itself, at a CDN: requests for files are answered 302 to it, not with bytes.',
+    'URL of the bucket or of BLOBS_DIR at a CDN: requests for files are redirected there (302).',
   ),
   ACCEL_PREFIX: parsed(
     'string',
-    'Internal location of an nginx in front that has BLOBS_DIR: requests for files are answered with X-Accel-Redirect to it.',
+    'Internal nginx location that serves BLOBS_DIR: requests for files are answered with X-Accel-Redirect to it.',
     {},
     parseAccelPrefix,
   ),
   HOST: text('Address to listen on.', { default: '0.0.0.0' }),
   PORT: port('Port to listen on.', { default: '8082' }),
   SITE_NAME: text('Name shown on pages and in oEmbed.', { default: 'Media' }),
-  REQUEST_ID_HEADER: headerName('Header to take the request id from; without it each request gets a new one.'),
+  REQUEST_ID_HEADER: headerName('Header that holds the request id; if unset, each request gets a new one.'),
   MAX_CONNECTIONS: integer(
-    'Connections one process holds at once; more are closed unanswered. Each may cost some 200 KiB and two open files.',
+    'Connections of one process at once; further ones are closed unanswered. Each may cost 200 KiB and two open files.',
     { default: '2000', min: 1, max: 1_000_000 },
   ),
   WEB_CONCURRENCY: integer('Processes on this machine.', { default: '1', min: 1, max: 256 }),

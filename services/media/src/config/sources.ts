@@ -2,34 +2,34 @@ import { duration, integer, oneOf, parsed, type Values, type Variables } from '@
 import { LARGEST_SIDE } from '../ffmpeg/hardening.ts'
 
 export const sourceVariables = {
-  UPLOAD_AUTH: oneOf(['required', 'optional'], '`optional` lets anybody upload without a token, within tight limits.', {
+  UPLOAD_AUTH: oneOf(['required', 'optional'], '`optional` allows uploads without a token, within tight limits.', {
     default: 'required',
   }),
   BOOTSTRAP_TOKEN: parsed(
     'string',
-    'A first token with every scope, of 20 characters or more; it ends when the variable is removed.',
+    'First token, with all scopes, of at least 20 characters; it expires when the variable is removed.',
     {},
     parseBootstrapToken,
   ),
   ENCRYPTION_KEY: parsed(
     'string',
-    'Secret of at least 16 bytes under which the secrets of webhooks are stored; without it they are stored as they are.',
+    'Key of at least 16 bytes that encrypts the secrets of webhooks; without it they are stored in plain text.',
     {},
     parseEncryptionKey,
   ),
-  MAX_FILE_BYTES: integer('Largest source file.', { default: '157286400', min: 1 }),
+  MAX_FILE_BYTES: integer('Largest source file in bytes.', { default: '157286400', min: 1 }),
   MAX_DURATION: parsed('duration', 'Longest source, up to 39 s.', { default: '30s' }, parseMaxDuration),
   MAX_SIDE: integer(
     `Largest width and height of a source in pixels, up to ${LARGEST_SIDE}; larger ones are refused before they are decoded.`,
     { default: '4096', min: 1, max: LARGEST_SIDE },
   ),
-  RESUME_WITHIN: duration('How long an unfinished resumable upload is kept, from its beginning.', {
+  RESUME_WITHIN: duration('Lifetime of an unfinished resumable upload.', {
     default: '24h',
     positive: true,
   }),
   SYNC_WAIT: parsed(
     'duration',
-    'How long an upload or import waits for its files before it is answered without them, up to 10m. A source must have been fetched by then, or within 10 s.',
+    'Longest wait of an upload or import for its files before the answer, up to 10m. An import must fetch its source within that time, or within 10 s if that is longer.',
     { default: '55s' },
     parseSyncWait,
   ),
@@ -54,14 +54,14 @@ function parseEncryptionKey(value: string): string {
   return value
 }
 
-/** The probe reads 40 s of packets and no more, so a longer limit would go unnoticed. */
+/** The probe reads 40 s of packets, so a higher limit would have no effect. */
 function parseMaxDuration(value: string): number {
   const seconds = duration('').parse(value) as number
   if (seconds <= 0 || seconds > 39) throw new Error('must be more than 0 and at most 39 seconds')
   return seconds
 }
 
-/** Longer than any proxy waits, and far below what a timer can count. */
+/** Longer than proxies wait, and far below the maximum of a timer. */
 const LONGEST_SYNC_WAIT_SECONDS = 600
 
 function parseSyncWait(value: string): number {

@@ -3,30 +3,29 @@ import { boolean, integer, text, type Values, type Variables } from '@services/c
 import type { serverVariables } from './server.ts'
 
 export const workerVariables = {
-  WORKERS_ENABLED: boolean('Transcode in this process; false where separate `worker` processes do.', {
+  WORKERS_ENABLED: boolean('Transcode in this process; false if separate `worker` processes do.', {
     default: 'true',
   }),
   WORKER_CONCURRENCY: integer(
-    'Clips of one token transcoded at once by one process; by default as many as cores and memory bear. Clips of other tokens have one slot more.',
+    'Clips of one token that a process transcodes at once; by default as many as cores and memory allow. Other tokens have one slot more.',
     { min: 1, max: 256 },
   ),
   QUEUE_LIMIT: integer(
-    'Clips waiting or being made before new ones are answered 503; a token that has none of them is let in until there are twice as many.',
+    'Clips waiting or processing before new ones get 503; a token without such clips may still add one, up to twice the limit.',
     { default: '100', min: 1 },
   ),
   QUEUE_PER_TOKEN: integer(
-    'Clips of one token (or of all callers without one) waiting or being made, in all processes, before its new ones are answered 429; half of QUEUE_LIMIT if unset.',
+    'Clips of one token (or of all callers without one) waiting or processing, in all processes, before new ones get 429; half of QUEUE_LIMIT if unset.',
     { min: 1 },
   ),
-  EXTRAS: boolean(
-    'Make an AV1 copy and a WebP poster of each clip too, in the background, while nothing else is to be done.',
-    { default: 'false' },
-  ),
-  FFMPEG_PATH: text('The ffmpeg to use; else the one of the system, else an old one that comes along.'),
-  FFPROBE_PATH: text('The ffprobe to use; else the one beside ffmpeg.'),
+  EXTRAS: boolean('Also make an AV1 copy and a WebP poster of each clip, in the background while no clip waits.', {
+    default: 'false',
+  }),
+  FFMPEG_PATH: text('Path of ffmpeg; if unset, that of the system, or an old bundled one.'),
+  FFPROBE_PATH: text('Path of ffprobe; if unset, the one beside ffmpeg.'),
 } satisfies Variables
 
-/** `searchPath` is where programs are looked for that have no path of their own. */
+/** `searchPath` is a PATH for programs without a configured path. */
 export const workerSettings = (
   values: Values<typeof workerVariables & typeof serverVariables>,
   searchPath: string,
@@ -34,7 +33,7 @@ export const workerSettings = (
   worker: {
     enabled: values.WORKERS_ENABLED,
     concurrency: values.WORKER_CONCURRENCY ?? slotsOfProcess(values.WEB_CONCURRENCY),
-    /** Of the `worker` command, which is one process whatever WEB_CONCURRENCY says. */
+    /** Concurrency of the `worker` command, which is one process regardless of WEB_CONCURRENCY. */
     concurrencyAlone: values.WORKER_CONCURRENCY ?? slotsOfProcess(1),
     processes: values.WEB_CONCURRENCY,
     queueLimit: values.QUEUE_LIMIT,
@@ -48,13 +47,13 @@ export const workerSettings = (
   },
 })
 
-/** What one 1080p clip takes at its peak, and what is left for the rest (contract/media.md 5.7). */
+/** Peak memory of one 1080p clip, and memory left for the rest (contract/media.md 5.7). */
 const BYTES_PER_CLIP = 700 * 1024 ** 2
 const BYTES_LEFT_FREE = 1024 ** 3
 
 /**
- * As many clips at once as there are cores, with one thread each: 1.4 times what one clip on all cores gives. In memory
- * each process needs room for one more, because of its slot for other tokens (worker.ts).
+ * One clip per core with one thread each, which is 1.4 times as fast as one clip on all cores. Each process needs
+ * memory for one more clip: its slot for other tokens (worker.ts).
  */
 export function slotsOfProcess(processes: number, { cores, memory } = machine()): number {
   const inMemory = Math.floor((memory - BYTES_LEFT_FREE) / BYTES_PER_CLIP) - processes

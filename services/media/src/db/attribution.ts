@@ -1,6 +1,6 @@
-/** Who made a clip, as its owner says. How it is shown: ../pages/credit.ts. */
+/** Author of a clip, as its owner states. Shown by core/clips/credit.ts. */
 export interface Attribution {
-  /** twitter, reddit, instagram, or a custom URL. */
+  /** `twitter`, `reddit`, `instagram`, or a URL. */
   site: string
   user?: string
   url?: string

@@ -1,32 +1,27 @@
-/** Of what we take. */
 export type MediaType = 'gif' | 'mp4' | 'webm'
 
-/**
- * What is known about a source before it is transcoded. Plain data, so that it can travel in a job.
- * Sizes are as displayed: after pixel aspect ratio and rotation.
- */
+/** Facts about a source before it is transcoded. Sizes are as displayed: after pixel aspect ratio and rotation. */
 export type MediaInfo = GifInfo | VideoInfo
 
 interface Picture {
   width: number
   height: number
-  /** Length of the picture; a single picture lasts as long as its sound. 1 for a GIF of one frame, which has no duration of its own. */
+  /** Length of the picture; a single picture lasts as long as its sound, and a GIF of one frame 1 s. */
   durationSeconds: number
   frames: number
-  /** Frames divided by duration. */
   fps: number
 }
 
 export interface GifInfo extends Picture {
   type: 'gif'
   hasAudio: false
-  /** The grid on which every frame change falls, if it is a sensible frame rate; else 2, which is 1 cs off at most. */
+  /** Grid of all frame changes, if it is a sensible frame rate; otherwise 2, which is at most 1 cs off. */
   tickCentiseconds: number
-  /** 0 is for ever; null plays once. */
+  /** 0 loops for ever; null plays once. */
   loopCount: number | null
-  /** The blocks allow for pixels that show what is behind; only decoding finds out. Absent in old rows. */
+  /** True if the blocks allow transparent pixels; only decoding can confirm them. Absent in old rows. */
   mayBeTransparent?: boolean
-  /** The file can be handed on as it is, without the blocks nobody needs. */
+  /** True if the file can be served as it is, less its superfluous blocks. */
   rewritable: boolean
 }
 
@@ -34,23 +29,26 @@ export interface VideoInfo extends Picture {
   type: Exclude<MediaType, 'gif'>
   hasAudio: boolean
   codec: string
-  /** Indexes of ffmpeg's streams; a cover picture may come first. */
+  /** Index of the ffmpeg stream; a cover picture may come first. */
   videoStream: number
   audioStream: number | null
-  /** One picture, or too short to move in the outputs: the first frame stays for `durationSeconds`. Absent in old rows. */
+  /**
+   * True for one picture, or a video too short to move: the first frame stays for `durationSeconds`. Absent in old
+   * rows.
+   */
   isStill?: boolean
-  /** The first frame's time after the start of the file, where sound may begin earlier. */
+  /** Time of the first frame; sound may begin earlier. */
   startSeconds: number
-  /** The finest grid the frame times need; far above `fps` when they are irregular. */
+  /** Frame rate of the finest grid that all frame times fit; far above `fps` for irregular ones. */
   baseFps: number
-  /** How long one frame stays at most and at least, the last one too. */
+  /** Longest and shortest duration of a frame, the last one included. */
   longestFrameSeconds: number
   shortestFrameSeconds: number
   keyframes: number
   hdr: 'pq' | 'hlg' | null
   alpha: boolean
-  /** Frames may be made of two fields. Absent in old rows. */
+  /** True if frames may consist of two fields. Absent in old rows. */
   isInterlaced?: boolean
-  /** Matrix of the colours: `rgb` for files that hold no YUV, `unknown` when the file does not say. */
+  /** Colour matrix: `rgb` for files without YUV, `unknown` if the file does not name it. */
   colorSpace: 'rgb' | 'bt709' | 'unknown' | 'other'
 }

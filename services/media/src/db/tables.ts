@@ -3,7 +3,10 @@ import type { ErrorCode } from '../errors.ts'
 import type { Attribution } from './attribution.ts'
 import type { MediaInfo } from './media-info.ts'
 
-/** The tables as Kysely sees them; `migrations/` is the truth. Times are written by the service, never by the server. */
+// The tables. The one rule: `migrations/` is the truth, and the service writes all times, never the server. A clip has
+// the texts of one upload, a source the bytes and their state; several clips may share a source
+// (core/clips/clips.store.ts).
+
 export interface DB {
   api_tokens: ApiTokensTable
   sources: SourcesTable
@@ -38,19 +41,18 @@ export type Scope = 'write' | 'read' | 'delete' | 'admin'
 /** The four files that every ready clip has. */
 export const MAIN_KINDS = ['gif', 'jpg', 'mp4', 'webm'] as const
 export type MainKind = (typeof MAIN_KINDS)[number]
-/** What may be made of it later, in the background: a clip is whole without it. */
+/** Files that are made later in the background; a clip is complete without them. */
 export const EXTRA_KINDS = ['av1', 'webp'] as const
 export type ExtraKind = (typeof EXTRA_KINDS)[number]
 export const RENDITION_KINDS = [...MAIN_KINDS, ...EXTRA_KINDS] as const
 export type RenditionKind = MainKind | ExtraKind
 export type SourceState = 'processing' | 'ready' | 'failed'
 
-/** What may be set for one token in place of the service's own numbers. */
 export const TOKEN_LIMITS = ['upload', 'import', 'read', 'queued', 'quota_bytes', 'daily_bytes'] as const
 
 /**
- * Calls per hour (`upload`, `import`) or minute (`read`), clips waiting or being made (`queued`), bytes kept in all and
- * brought in a day.
+ * Limits of one token that replace the service's own: calls per hour (`upload`, `import`) or minute (`read`), clips
+ * waiting or processing (`queued`), stored bytes, and bytes added per day.
  */
 export type TokenLimits = Partial<Record<(typeof TOKEN_LIMITS)[number], number>>
 
@@ -74,7 +76,7 @@ interface ApiTokensTable {
 interface SourcesTable {
   id: string
   sha256: Buffer
-  /** Of who brought it first. */
+  /** Token that added it first. */
   token_id: string | null
   pipeline_version: number
   state: SourceState
@@ -83,11 +85,11 @@ interface SourcesTable {
   progress: Generated<number>
   bytes: number
   rendition_bytes: Generated<number>
-  /** Most bytes of its files; counts while it is being made. */
+  /** Most bytes of its files; counts while it is processing. */
   reserved_bytes: Generated<number>
   info: Json<MediaInfo>
   has_audio: boolean
-  /** A thumbhash of the poster. */
+  /** Thumbhash of the poster. */
   placeholder: ColumnType<Buffer | null, Buffer | null | undefined, Buffer | null>
   extras: Generated<ExtraKind[]>
   clip_count: number
@@ -133,23 +135,23 @@ interface RenditionsTable {
 
 interface TokenDaysTable {
   token_id: string
-  /** As in 2026-11-21. */
+  /** UTC day, as in 2026-11-21. */
   day: ColumnType<string, string, never>
   requests: Generated<number>
   clips: Generated<number>
   bytes: Generated<number>
 }
 
-/** Kept by triggers (migrations 0008 and 0009). */
+/** Sums that triggers keep (migrations 0008 and 0009). */
 interface TokenStorageTable {
   token_id: string
   clips: Generated<number>
   bytes: Generated<number>
-  /** Beside `bytes`: most bytes of files that are being made. */
+  /** Most bytes of files of processing clips; not in `bytes`. */
   reserved_bytes: Generated<number>
 }
 
-/** What a remembered refusal was answered with. */
+/** The answer of a remembered refusal. */
 export interface Refusal {
   code: ErrorCode
   message: string
@@ -207,9 +209,13 @@ interface RateLimitsTable {
 interface ResumableUploadsTable {
   id: string
   token_id: string | null
+  /** Length of the whole file; null until the client declares it. */
   bytes: number | null
+  /** Upload-Metadata in the encoding of the protocol. */
   metadata: string
+  /** The clip, once the upload is finished. */
   clip_id: ColumnType<string | null, undefined, string>
+  /** Rate-limit key of the caller. */
   owner_key: string | null
   created_at: Date
   expires_at: Date

@@ -1,12 +1,12 @@
-// What anybody may do without a token, by address: in the memory of one process, because it must cost less than what it
-// bounds. Only where a trusted proxy says the address; else all callers are one, and one could close the pages to all.
-// Calls with a token, and uploads without: rate-limit.ts.
+// Limits of public pages and files by client address, in the memory of one process, because counting must cost less
+// than the page. Only with a trusted address header: otherwise all callers share one counter, and one could block the
+// pages for all. Calls with a token, and uploads without one: rate-limit.ts.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
 import { apiError } from '../errors.ts'
 import { addressKeyOf } from './rate-limit.ts'
 
-/** More addresses than these in one window are not counted: memory is worth more. */
+/** Bounds memory: further addresses in a window are not counted. */
 const MOST_ADDRESSES = 100_000
 
 interface LimitDeps {
@@ -14,7 +14,7 @@ interface LimitDeps {
   now: () => Date
 }
 
-/** Every call in this scope counts: pages and oEmbed. */
+/** Counts every call in this scope. */
 export function limitCalls(app: FastifyInstance, deps: LimitDeps): void {
   const counts = openCounts(deps)
   if (!counts) return
@@ -24,8 +24,8 @@ export function limitCalls(app: FastifyInstance, deps: LimitDeps): void {
   })
 }
 
-/** What is not there counts: whoever tries addresses of files is refused without a look at the database. */
-export function limitMisses(app: FastifyInstance, deps: LimitDeps): void {
+/** Counts calls answered 404 or 410: a caller that guesses ids is refused without a query. */
+export function limitNotFound(app: FastifyInstance, deps: LimitDeps): void {
   const counts = openCounts(deps)
   if (!counts) return
   app.addHook('onRequest', async (request) => counts.refuseOver(request))
@@ -34,7 +34,7 @@ export function limitMisses(app: FastifyInstance, deps: LimitDeps): void {
   })
 }
 
-/** In windows that begin for all addresses at once. */
+/** Fixed windows, which begin for all addresses at once. */
 function openCounts({ config: { limits }, now }: LimitDeps) {
   const { header, public: rate } = limits
   if (!header) return undefined

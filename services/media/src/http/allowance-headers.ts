@@ -3,8 +3,8 @@ import { type Allowance, allowancesOf, findAllowances, refuseOverAllowance } fro
 import type { Deps } from '../deps.ts'
 
 /**
- * Says in headers what a token has left before this call, and refuses what cannot be accepted before its bytes are on
- * their way. Callers without a token have no allowance: rates and their clips' end bound them.
+ * Reports in headers what the token has left before this call, and refuses early what cannot be accepted. Callers
+ * without a token have no allowance: rate limits and the expiry of their clips bound them.
  */
 export async function checkAllowance(
   deps: Pick<Deps, 'db' | 'config' | 'now'>,
@@ -17,12 +17,12 @@ export async function checkAllowance(
   const limits = allowancesOf(deps.config.allowances, token.limits)
   const allowances = await findAllowances(deps.db, token.id, limits, now)
   const { quota } = allowances
-  tell(reply, 'x-quota', quota && { limit: quota.limit, used: quota.used + quota.reserved })
-  tell(reply, 'x-daily-bytes', allowances.daily)
+  report(reply, 'x-quota', quota && { limit: quota.limit, used: quota.used + quota.reserved })
+  report(reply, 'x-daily-bytes', allowances.daily)
   refuseOverAllowance(allowances, { kept: atLeastBytes, sent: atLeastBytes }, now)
 }
 
-function tell(reply: FastifyReply, name: string, allowance: Allowance | undefined): void {
+function report(reply: FastifyReply, name: string, allowance: Allowance | undefined): void {
   if (!allowance) return
   const { limit, used } = allowance
   reply.headers({ [`${name}-limit`]: limit, [`${name}-remaining`]: Math.max(0, limit - used) })

@@ -2,39 +2,38 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Clip, findClip } from '../core/clips/clips.store.ts'
 import { listFiles } from '../core/clips/renditions.store.ts'
 import { type Result, toResult } from '../core/clips/result.ts'
+import { hardDeleteClip } from '../delete-clip.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import type { AcceptedClip } from '../ingest/accept/accept-clip.ts'
-import { forgetClip } from '../remove-clip.ts'
 import { toDetails } from './clip-details.ts'
 
-/** What the client asked for in `Prefer` (RFC 7240). */
+/** The `Prefer` header (RFC 7240). */
 export interface Preference {
   respondAsync: boolean
-  /** Undefined: as long as the service likes. */
+  /** Undefined: as long as SYNC_WAIT. */
   waitSeconds: number | undefined
 }
 
 export function parsePreference(header: string | string[] | undefined): Preference {
-  const wishes = [header ?? '']
+  const preferences = [header ?? '']
     .flat()
     .join(',')
     .toLowerCase()
     .split(/[,;]/)
-    .map((wish) => wish.trim())
-  const wait = wishes
-    .map((wish) => /^wait\s*=\s*"?(\d{1,6})"?$/.exec(wish)?.[1])
+    .map((preference) => preference.trim())
+  const wait = preferences
+    .map((preference) => /^wait\s*=\s*"?(\d{1,6})"?$/.exec(preference)?.[1])
     .find((seconds) => seconds !== undefined)
   return {
-    respondAsync: wishes.includes('respond-async'),
+    respondAsync: preferences.includes('respond-async'),
     waitSeconds: wait === undefined ? undefined : Number(wait),
   }
 }
 
 /**
- * 201 with the complete result: as soon as the files are there or the clip fails, or at once when asked to, or when the
- * wait is over (`startedAt` plus SYNC_WAIT). Throws what the clip failed with; then nothing is left of it. Throws gone when it was
- * deleted before it was made.
+ * Answers 201 with the complete result: when the files are ready, at once if the client prefers, or SYNC_WAIT after
+ * `startedAt`. Throws the failure of a failed clip and deletes it; throws gone for a clip that was deleted meanwhile.
  */
 export async function answerClip(
   deps: Deps,
@@ -52,7 +51,7 @@ export async function answerClip(
   return { success: include === 'details' ? await describe(deps, clip) : toResult(clip, deps.config.site) }
 }
 
-/** As it is now; as it was accepted, when it was deleted meanwhile. */
+/** Current details, or those at acceptance if the clip was deleted meanwhile. */
 async function describe({ db, config }: Deps, accepted: Clip) {
   const found = await findClip(db, accepted.id)
   const clip = found && found.state !== 'deleted' ? found : accepted
@@ -69,12 +68,12 @@ async function waitForFiles(
   const leftMs = startedAt + seconds * 1000 - Date.now()
   if (leftMs <= 0) return 'processing'
 
-  // A stopping service answers what it can at once: the result is complete in either state. Nobody waits for nobody.
+  // A stopping service answers at once, because the result is complete in either state.
   const timeout = AbortSignal.any([AbortSignal.timeout(Math.ceil(leftMs)), deps.stopping, clientGone])
   const decision = await deps.results.wait(clip.sourceId, timeout)
   if (!decision) return 'processing'
   if (decision.state === 'ready') return 'ready'
   if (decision.state === 'gone') throw apiError('gone')
-  await forgetClip(deps, clip.id)
+  await hardDeleteClip(deps, clip.id)
   throw apiError(decision.code, { details: decision.details ?? undefined })
 }

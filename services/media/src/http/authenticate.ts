@@ -23,13 +23,13 @@ export interface AuthenticateDeps {
   requests: RequestCounts
 }
 
-/** How exact `last_used_at` is. */
+/** Precision of `last_used_at`. */
 const NOTE_USE_EVERY_MS = 60_000
 
 /**
- * Everything in this scope needs a token with `scope` (or `admin`): header `Token`, or one of its aliases. Missing,
- * unknown, expired and revoked are one answer. With `anonymous` a call without any token header passes, where it is
- * true for the request.
+ * Requires a token with `scope` (or `admin`) for all routes of `app`: header `Token` or one of its aliases. Missing,
+ * unknown, expired and revoked tokens get the same answer. A call without a token header passes where `anonymous`
+ * returns true.
  */
 export function requireToken(
   app: FastifyInstance,
@@ -61,13 +61,13 @@ export const allows = (token: ApiToken, scope: Scope): boolean =>
 
 function presentedToken({ headers }: FastifyRequest): string | undefined {
   const [, bearer] = /^(?:bearer\s+|(?=mh_))(\S+)\s*$/i.exec(headers.authorization ?? '') ?? []
-  // `Authorization: Basic` is between the caller and a proxy.
+  // `Authorization: Basic` is meant for a proxy.
   const candidates = [headers.token, headers['gifs-api-key'], bearer]
   const presented = candidates.find((value) => value !== undefined)
   return Array.isArray(presented) ? presented.join() : presented
 }
 
-/** The lookup is by the hash, which an attacker cannot steer: its time tells nothing about tokens that exist. */
+/** Looks the token up by its hash, which an attacker cannot steer: the time reveals nothing about existing tokens. */
 async function findToken(deps: AuthenticateDeps, presented = ''): Promise<ApiToken | undefined> {
   const hash = hashToken(presented)
   const { bootstrapToken } = deps.config
@@ -80,10 +80,10 @@ function refused(reply: FastifyReply) {
   return apiError('token_missing_or_invalid')
 }
 
-/** Not waited for: the caller gains nothing by it, and its failure is no failure of the call. */
+/** Not awaited: the caller gains nothing by it, and its failure does not fail the call. */
 function noteUse({ db, log, now }: AuthenticateDeps, token: ApiToken): void {
   const at = now()
   const staleBefore = new Date(at.getTime() - NOTE_USE_EVERY_MS)
   if (token.last_used_at && token.last_used_at >= staleBefore) return
-  noteTokenUse(db, token.id, at, staleBefore).catch((err) => log.warn({ err }, 'use of a token could not be noted'))
+  noteTokenUse(db, token.id, at, staleBefore).catch((err) => log.warn({ err }, 'token use not recorded'))
 }

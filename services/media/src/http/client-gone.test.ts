@@ -4,7 +4,7 @@ import Fastify from 'fastify'
 import { expect, onTestFinished, test } from 'vitest'
 import { clientGone } from './client-gone.ts'
 
-/** What the signal says of a client that leaves at once, asked for before or after it has left. */
+/** Signal for a client that disconnects at once; created before or after that. */
 async function signalOf(asked: 'before' | 'after') {
   const app = Fastify()
   onTestFinished(() => app.close())
@@ -21,12 +21,15 @@ async function signalOf(asked: 'before' | 'after') {
   return seen.promise
 }
 
-test.each(['before', 'after'] as const)('a client that goes away is noticed, asked for %s it went', async (asked) => {
-  const signal = await signalOf(asked)
-  expect([signal.aborted, signal.reason?.code]).toEqual([true, 'invalid_request'])
-})
+test.each(['before', 'after'] as const)(
+  'a client that disconnects aborts the signal, created %s that',
+  async (asked) => {
+    const signal = await signalOf(asked)
+    expect([signal.aborted, signal.reason?.code]).toEqual([true, 'invalid_request'])
+  },
+)
 
-test('a client that got its answer has not gone', async () => {
+test('a client that got its answer does not abort the signal', async () => {
   const app = Fastify()
   onTestFinished(() => app.close())
   const signals: AbortSignal[] = []

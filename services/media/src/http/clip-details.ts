@@ -14,7 +14,7 @@ const FileShape = Type.Object({
   sha256: Type.String(),
 })
 
-/** What the owner of a clip may know beside the specification's Result. */
+/** Members for the owner of a clip, beside the specification's Result. */
 const ownerMembers = {
   id: Type.String(),
   state: Type.Union([Type.Literal('processing'), Type.Literal('ready'), Type.Literal('failed')]),
@@ -23,10 +23,10 @@ const ownerMembers = {
   tags: Type.Array(Type.String()),
   nsfw: Type.Boolean(),
   attribution: Type.Union([AttributionShape, Type.Null()]),
-  token_id: Type.Union([Type.String(), Type.Null()], { description: 'Of the token that added it.' }),
+  token_id: Type.Union([Type.String(), Type.Null()], { description: 'Token that added the clip.' }),
   created_at: Type.String({ format: 'date-time' }),
   expires_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
-    description: 'When it is deleted; only clips without a token are.',
+    description: 'Time at which the clip is deleted; null for clips of a token.',
   }),
   source: Type.Object({
     kind: Type.Union([Type.Literal('upload'), Type.Literal('import')]),
@@ -35,18 +35,18 @@ const ownerMembers = {
     bytes: Type.Integer(),
     sha256: Type.String(),
   }),
-  sizes: Type.Record(Type.String(), FileShape, { description: 'By kind; empty until the files are ready.' }),
+  sizes: Type.Record(Type.String(), FileShape, { description: 'Files by kind; empty until they are ready.' }),
   failure: Type.Optional(
     Type.Object(
       { code: Type.String(), message: Type.String() },
-      { description: 'Why it failed; the page of the clip says the same.' },
+      { description: 'Reason of the failure; the page of the clip shows it too.' },
     ),
   ),
 }
 
 export const DetailsShape = Type.Object({ ...ResultShape.properties, ...ownerMembers }, { title: 'Clip' })
 
-/** The Result, and with `?include=details` the rest too. */
+/** The Result; with `?include=details` the whole Clip. */
 export const ResultOrDetailsShape = Type.Object(
   {
     ...ResultShape.properties,

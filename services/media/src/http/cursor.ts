@@ -2,8 +2,8 @@ import { inDocument } from '@services/common/documented'
 import { Type } from 'typebox'
 import { invalidField } from '../core/clips/clip-fields.ts'
 
-/** Where a page of a list ends: the moment and the id of its last item. */
-export interface Place {
+/** Position in a list, newest first: the last item before it. */
+export interface Position {
   createdAt: Date
   id: string
 }
@@ -11,7 +11,7 @@ export interface Place {
 const MOST_PER_PAGE = 100
 const USUAL_PER_PAGE = 50
 
-/** What every list takes. Numbers of a query are text. */
+/** Query members of every list. Numbers of a query are text. */
 export const pageQuery = {
   limit: Type.Optional(
     Type.String({
@@ -26,42 +26,43 @@ export const pageQuery = {
       }),
     }),
   ),
-  cursor: Type.Optional(Type.String({ description: '`next_cursor` of the page before.' })),
+  cursor: Type.Optional(Type.String({ description: '`next_cursor` of the previous page.' })),
 }
 
-/** Reads `limit` and `cursor`; `isId` tells ids of the list's items. Throws invalid_field. */
+/** Reads `limit` and `cursor`; `isId` recognizes ids of the list's items. Throws invalid_field. */
 export function readPage(
   { limit, cursor }: { limit?: string | undefined; cursor?: string | undefined },
   isId: (text: string) => boolean,
-): { after: Place | undefined; limit: number } {
+): { after: Position | undefined; limit: number } {
   return {
     after: cursor === undefined ? undefined : decode(cursor, isId),
     limit: limit === undefined ? USUAL_PER_PAGE : Number(limit),
   }
 }
 
-/**
- * Of rows that were listed one more than asked for: the page, and the cursor of the next one where there is one.
- */
-export function cutPage<Item extends Place>(rows: Item[], limit: number): { items: Item[]; nextCursor: string | null } {
+/** Takes `limit + 1` rows; returns the page, and the cursor of the next one if there is one. */
+export function cutPage<Item extends Position>(
+  rows: Item[],
+  limit: number,
+): { items: Item[]; nextCursor: string | null } {
   const items = rows.slice(0, limit)
   const last = items.at(-1)
   return { items, nextCursor: last && rows.length > limit ? encode(last) : null }
 }
 
-/** The header that leads to the next page (RFC 8288). */
+/** Value of the Link header (RFC 8288). */
 export function linkToNext(baseUrl: string, path: string, query: Record<string, string | undefined>): string {
   const given = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined)
   return `<${baseUrl}${path}?${new URLSearchParams(given)}>; rel="next"`
 }
 
-const encode = ({ createdAt, id }: Place) => Buffer.from(`${createdAt.getTime()}.${id}`).toString('base64url')
+const encode = ({ createdAt, id }: Position) => Buffer.from(`${createdAt.getTime()}.${id}`).toString('base64url')
 
-function decode(cursor: string, isId: (text: string) => boolean): Place {
+function decode(cursor: string, isId: (text: string) => boolean): Position {
   const [, time, id = ''] = /^(\d{1,15})\.(.+)$/.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? []
   const createdAt = new Date(Number(time))
   if (time === undefined || Number.isNaN(createdAt.getTime()) || !isId(id)) {
-    throw invalidField('cursor', 'must be that of a page before')
+    throw invalidField('cursor', 'must be the next_cursor of a previous page')
   }
   return { createdAt, id }
 }

@@ -1,7 +1,7 @@
 import type { CommonFailure, ErrorAnswers } from '@services/common/error-handler'
 import type { ApiError } from '@services/common/errors'
-import type { FastifyError } from 'fastify'
-import { apiError, type ErrorCode } from '../errors.ts'
+import type { FastifyError, FastifyInstance } from 'fastify'
+import { apiError, type ErrorCode, errorCatalogue } from '../errors.ts'
 import { StorageUnavailable } from '../store/blobs/blob-storage.ts'
 
 const CODES: Record<CommonFailure, ErrorCode> = {
@@ -19,16 +19,16 @@ const CODES: Record<CommonFailure, ErrorCode> = {
   unexpected: 'internal',
 }
 
-/** What is wrong with the request as a whole is another thing than a file of the wrong type. */
+/** Texts of common failures that differ from the catalogue's, which are about files. */
 const MESSAGES: Partial<Record<CommonFailure, string>> = {
-  unsupported_media_type: 'The Content-Type of the request is not the one this address takes.',
+  unsupported_media_type: 'This address does not accept the Content-Type of the request.',
   timeout: 'The request took too long.',
 }
 
-/** Parts of a form beyond any sensible number: @fastify/multipart says which. */
+/** Codes of @fastify/multipart for too many parts. */
 const MULTIPART_LIMITS = new Set(['FST_PARTS_LIMIT', 'FST_FILES_LIMIT', 'FST_FIELDS_LIMIT'])
 
-/** How a form can be broken, as @fastify/multipart and its parser say it. */
+/** Codes and messages of @fastify/multipart and its parser for a malformed form. */
 const MULTIPART_BROKEN =
   /FST_MP_PREMATURE_CLOSE|FST_PROTO_VIOLATION|FST_INVALID_JSON_FIELD_ERROR|Multipart: Boundary not found|Unexpected end of multipart data|Part terminated early|Malformed part header|Unsupported content type|Header size exceeded|needle cannot have a length/i
 
@@ -43,7 +43,7 @@ export const errorAnswers = (docsUrl: string): ErrorAnswers => ({
   form: (error, requestId) => ({ body: errorBody(error, requestId, docsUrl) }),
 })
 
-/** What went wrong while a form was read; undefined when it has nothing to do with forms. */
+/** The failure of reading a form; undefined for other errors. */
 export function multipartFailure(error: FastifyError): ApiError | undefined {
   if (MULTIPART_LIMITS.has(error.code)) return apiError('body_too_large', { message: 'The form has too many parts.' })
   if (error.code === 'FST_REQ_FILE_TOO_LARGE') return apiError('file_too_large', { cause: error })
@@ -51,10 +51,10 @@ export function multipartFailure(error: FastifyError): ApiError | undefined {
   return undefined
 }
 
-/** No room, quota used up, read-only, file or number of open files over a limit: nothing the caller did. */
+/** Disk full, quota exceeded, read-only, file too large, too many open files: not the caller's fault. */
 const DISK_REFUSES = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EFBIG', 'EMFILE', 'ENFILE'])
 
-/** Somebody has to make room, which takes longer than a restart. */
+/** An operator has to free space, which takes longer than a restart. */
 const DISK_RETRY_SECONDS = 60
 
 function diskFailure(error: FastifyError): ApiError | undefined {
@@ -62,7 +62,7 @@ function diskFailure(error: FastifyError): ApiError | undefined {
   return apiError('unavailable', { retryAfterSeconds: DISK_RETRY_SECONDS, cause: error })
 }
 
-/** A restarted S3, or the network to it, is back within moments. */
+/** A restarted S3 is back within moments. */
 const STORAGE_RETRY_SECONDS = 5
 
 function storageFailure(error: FastifyError): ApiError | undefined {
@@ -85,12 +85,42 @@ function errorBody(error: ApiError, requestId: string, docsUrl: string) {
   }
 }
 
-/** `detail` is a validator's sentence: "tags must be array" is about `tags`; "body must be object" is about no field. */
+/** `detail` is the validator's sentence: "tags must be array" names `tags`, "body must be object" names no field. */
 function fieldError(detail: string): ApiError {
-  const [place] = detail.split(' ', 1)
-  const parent = place === 'body' || place === 'querystring' ? undefined : place
+  const [subject] = detail.split(' ', 1)
+  const parent = subject === 'body' || subject === 'querystring' ? undefined : subject
   const [, missing] = /must have required property '(\w+)'/.exec(detail) ?? []
   if (!parent && missing === 'source') return apiError('missing_source')
   const param = [parent, missing].filter(Boolean).join('.') || undefined
   return apiError('invalid_field', { message: `Not accepted: ${detail}.`, details: { param } })
 }
+
+const PROBLEM = 'application/problem+json'
+
+/** The type by name, without a quality of zero; a wildcard does not ask for it. */
+const ASKS_FOR_PROBLEM = /application\/problem\+json(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i
+
+/**
+ * Answers failures in the form of RFC 9457 when the Accept header names it (contract/media.md 2.6). The members of our
+ * own form stay, so that one client can read both.
+ */
+export function answerProblems(app: FastifyInstance): void {
+  app.addHook('preSerialization', (request, reply, payload, done) => {
+    if (!isFailure(payload)) return done(null, payload)
+    reply.header('vary', 'Accept')
+    if (!ASKS_FOR_PROBLEM.test(request.headers.accept ?? '')) return done(null, payload)
+    reply.type(PROBLEM)
+    const { code, message, request_id } = payload.error
+    const { message: title } = errorCatalogue[code]
+    const standard = { type: payload.reference, title, status: reply.statusCode, detail: message }
+    done(null, { ...standard, instance: `urn:request:${request_id}`, ...payload })
+  })
+}
+
+interface Failure {
+  error: { code: ErrorCode; message: string; request_id: string }
+  reference: string
+}
+
+const isFailure = (payload: unknown): payload is Failure =>
+  typeof payload === 'object' && payload !== null && 'error' in payload && 'reference' in payload

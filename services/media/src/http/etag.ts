@@ -1,9 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/**
- * Gives the answer its ETag. True when the caller holds the same text already, and 304 will do (RFC 9110 13.1.2).
- */
+/** Sets the ETag. True when the caller has the same text already, and 304 will do (RFC 9110 13.1.2). */
 export function isKnown({ headers }: FastifyRequest, reply: FastifyReply, text: string): boolean {
   const etag = `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`
   reply.header('etag', etag)

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { VERSION } from '../version.ts'
 
-/** GET /health: the process answers, and which version it is. Probes: /health/live and /health/ready. */
+/** GET /health. Probes use /health/live and /health/ready. */
 export const healthRoute: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/health',

@@ -4,7 +4,7 @@ import type { ClipFields } from '../core/clips/clip-fields.ts'
 import { apiError } from '../errors.ts'
 import type { KeyedRequest } from '../ingest/accept/idempotency.store.ts'
 
-/** The header of a caller with a token; without one there is nobody whose key it would be. Throws invalid_request. */
+/** The header, read for callers with a token only: keys are unique per token. Throws invalid_request. */
 export function readKey({ headers, apiToken }: FastifyRequest): string | undefined {
   const key = headers['idempotency-key']
   if (key === undefined || !apiToken) return undefined
@@ -15,7 +15,7 @@ export function readKey({ headers, apiToken }: FastifyRequest): string | undefin
   })
 }
 
-/** `content` is the file's hash or its address. Undefined without a key. */
+/** `content` is the hash of the file or its URL. Undefined without a key. */
 export function keyedRequest(
   request: FastifyRequest,
   route: KeyedRequest['route'],

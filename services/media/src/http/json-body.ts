@@ -2,7 +2,7 @@ import { jsonParser } from '@services/common/json-body'
 import type { FastifyInstance } from 'fastify'
 import { apiError } from '../errors.ts'
 
-/** Bodies that say they are JSON; but a DELETE that names the type and sends nothing has no body, as many clients do. */
+/** Parses JSON bodies. Many clients send a DELETE with the type and no body, which is accepted. */
 export function acceptJsonBodies(app: FastifyInstance): void {
   const parseJson = jsonParser(app, {
     broken: (cause) => apiError('invalid_json', { cause }),

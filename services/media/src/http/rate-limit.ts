@@ -11,20 +11,23 @@ import { apiError } from '../errors.ts'
 export type TokenLimit = 'upload' | 'import' | 'read'
 
 /**
- * Limits live in PostgreSQL, so that all replicas count together; keys already over are refused from memory. While the
- * database is unreachable each process counts for itself: requests fail for other reasons then, not for this one.
+ * Rate limits of calls, counted in PostgreSQL for all replicas together; keys over their limit are refused from memory.
+ * While the database is unreachable each process counts for itself.
  */
-export interface Limits {
-  /** Whom the limits count: the token, or the address of a caller without one. */
+export interface RateLimits {
+  /** Rate-limit key of the caller: the token, or the client address without one. */
   keyOf(request: FastifyRequest): string
   /**
-   * Counts the call and says in headers what is left (draft-ietf-httpapi-ratelimit-headers), of the limit that is nearest where
-   * there are two. Throws rate_limited. `read` counts a caller without a token only where its address is known: else one of
-   * them could close what is open to all.
+   * Counts the call and reports the rest in headers (draft-ietf-httpapi-ratelimit-headers); of two limits the one with
+   * less left. Throws rate_limited. `read` counts a caller without a token only by a known address: otherwise one
+   * caller could block public routes for all.
    */
   count(request: FastifyRequest, reply: FastifyReply, limit: TokenLimit): Promise<void>
-  /** Runs the work of a counted call. Whoever is told to come back (503, queue_full) does not pay for it: it is counted back. */
-  unlessSentAway<T>(request: FastifyRequest, reply: FastifyReply, limit: TokenLimit, work: () => Promise<T>): Promise<T>
+  /**
+   * `onError` hook: takes back the count of a call that is answered "retry later" (503, queue_full). Does nothing for a
+   * call that was not counted.
+   */
+  giveBack(request: FastifyRequest, reply: FastifyReply, error: unknown): Promise<void>
 }
 
 interface Limit {
@@ -32,10 +35,10 @@ interface Limit {
   limiter: RateLimiterAbstract
 }
 
-export function createLimits(
+export function createRateLimits(
   pool: pg.Pool,
   { limits, database }: { limits: Config['limits']; database: { namespace: string } },
-): Limits {
+): RateLimits {
   const limiters = new Map<string, RateLimiterAbstract>()
   const limiterOf = (name: string, rate: Rate) => {
     const key = `${name}:${rate.points}:${rate.seconds}`
@@ -46,7 +49,7 @@ export function createLimits(
 
   const keyOf = (request: FastifyRequest) => request.apiToken?.id ?? addressKeyOf(request, limits.header)
 
-  /** The shortest first: what it refuses does not count for the others. */
+  /** Shortest window first: a call that it refuses does not count for the others. */
   const limitsOf = ({ apiToken: token }: FastifyRequest, limit: TokenLimit): Limit[] => {
     const named = (name: string, rate: Rate) => ({ rate, limiter: limiterOf(name, rate) })
     if (!token && limit !== 'read') return [named('anonymous', limits.anonymous)]
@@ -59,6 +62,7 @@ export function createLimits(
     return [named('import burst', { ...burst, points }), named(limit, rate)]
   }
 
+  const counted = new WeakMap<FastifyRequest, TokenLimit>()
   return {
     keyOf,
     async count(request, reply, limit) {
@@ -78,20 +82,17 @@ export function createLimits(
         nearest = Math.min(nearest, remaining)
         if (isOver) throw apiError('rate_limited', { retryAfterSeconds: resetSeconds })
       }
+      counted.set(request, limit)
     },
-    async unlessSentAway(request, reply, limit, work) {
-      try {
-        return await work()
-      } catch (error) {
-        if (!isSentAway(error)) throw error
-        const left: number[] = []
-        for (const { rate, limiter } of limitsOf(request, limit)) {
-          const { remainingPoints } = await limiter.reward(keyOf(request), 1)
-          left.push(Math.min(rate.points, remainingPoints))
-        }
-        reply.header('ratelimit-remaining', Math.min(...left))
-        throw error
+    async giveBack(request, reply, error) {
+      const limit = counted.get(request)
+      if (limit === undefined || !isSentAway(error)) return
+      const left: number[] = []
+      for (const { rate, limiter } of limitsOf(request, limit)) {
+        const { remainingPoints } = await limiter.reward(keyOf(request), 1)
+        left.push(Math.min(rate.points, remainingPoints))
       }
+      reply.header('ratelimit-remaining', Math.min(...left))
     },
   }
 }
@@ -99,7 +100,7 @@ export function createLimits(
 const isSentAway = (error: unknown) =>
   error instanceof ApiError && (error.status === 503 || error.code === 'queue_full')
 
-/** Longest time a key already over is refused from memory alone, so that a raised limit is felt soon. */
+/** Longest time a key is refused from memory alone, so that a raised limit takes effect soon. */
 const MEMORY_BLOCK_SECONDS = 10
 
 function openLimiter(pool: pg.Pool, namespace: string, name: string, rate: Rate): RateLimiterAbstract {
@@ -126,6 +127,6 @@ async function consume(limiter: RateLimiterAbstract, key: string): Promise<{ sta
   }
 }
 
-/** Limit key of a caller without a token. Callers whose address no trusted proxy tells share one counter. */
+/** Rate-limit key of a caller without a token. Callers of unknown address share one. */
 export const addressKeyOf = (request: FastifyRequest, header: string | undefined): string =>
   (header && readTrustedHeader(request, header)?.limitKey) ?? 'all'

@@ -1,3 +1,6 @@
+// Shapes that several routes share; beside them in http/ the hooks and answers that several flows share. The one rule:
+// nothing here knows a single flow. Tests: test/api-docs.test.ts, test/refused-bodies.test.ts. Next: authenticate.ts
+// (tokens), rate-limit.ts, answer-clip.ts (the result), error-bodies.ts (failures).
 import { inDocument, withHeaders } from '@services/common/documented'
 import { Type } from 'typebox'
 
@@ -7,7 +10,7 @@ export const ErrorShape = Type.Object(
     error: Type.Object({
       code: Type.String(),
       message: Type.String(),
-      param: Type.Optional(Type.String({ description: 'The field that is to blame.' })),
+      param: Type.Optional(Type.String({ description: 'Field that was refused.' })),
       details: Type.Optional(Type.Object({}, { additionalProperties: true })),
       request_id: Type.String(),
     }),
@@ -17,7 +20,7 @@ export const ErrorShape = Type.Object(
   { title: 'Error', additionalProperties: true, description: 'The codes are listed in the README.' },
 )
 
-/** The same for callers who ask for RFC 9457; problem-json.ts makes it. */
+/** The same in the form of RFC 9457; error-bodies.ts makes it. */
 export const ProblemShape = Type.Object(
   {
     type: Type.String({ format: 'uri' }),
@@ -30,11 +33,11 @@ export const ProblemShape = Type.Object(
   { title: 'Problem', additionalProperties: true },
 )
 
-/** The error answers a route documents, by status. */
+/** Error answers of a route in the documentation. */
 export const errorResponses = (...statuses: number[]) =>
   Object.fromEntries([...statuses, 500, 503].map((status) => [status, ErrorShape]))
 
-/** Spelled out in the specification: these members and no others. */
+/** The specification names these members and no others. */
 export const ResultShape = Type.Object(
   {
     page: Type.String({ description: 'Page of the media.' }),
@@ -56,7 +59,7 @@ export const ResultShape = Type.Object(
   { title: 'Result' },
 )
 
-/** Of both requests that add a clip. */
+/** Headers of upload and import. */
 export const AddHeaders = Type.Object({
   prefer: Type.Optional(Type.String({ description: '`respond-async` does not wait.' })),
   'idempotency-key': Type.Optional(
@@ -82,35 +85,42 @@ export const AttributionShape = Type.Object(attributionMembers, { title: 'Attrib
 
 const textOrNull = Type.Optional(Type.String(inDocument({ type: ['string', 'null'] })))
 
-/** Members of it that are null are taken as not given. */
+/** Members that are null count as absent. */
 export const AttributionInput = Type.Object(
   { site: attributionMembers.site, user: textOrNull, url: textOrNull },
   { title: 'AttributionInput' },
 )
 
-/** A page for people. */
 export const HtmlPage = Type.Unsafe<string>({ content: { 'text/html': { schema: Type.String() } } })
 
-/** Refusals that browsers are shown as a page. */
+/** Refusals that browsers get as a page. */
 export const PageOrError = Type.Unsafe<object>({
   content: { 'application/json': { schema: ErrorShape }, 'text/html': { schema: Type.String() } },
 })
 
-/** A good answer to a call that was counted. */
+/** The answer to a call that was counted. */
 export const counted = <Shape extends object>(shape: Shape, ...headers: string[]): Shape =>
   withHeaders(shape, ...RATE_HEADERS, ...headers)
 
 export const RATE_HEADERS = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset', 'RateLimit-Policy']
 
-/** Of an answer that brings a clip; some only where they have something to tell. */
+/** Headers of an answer that adds a clip; some are absent without a value. */
 export const ADDED_HEADERS = [
   ...['Location', 'X-Media-State', 'Preference-Applied', 'X-Delete-Token', 'X-Expires-At'],
   ...['X-Quota-Limit', 'X-Quota-Remaining', 'X-Daily-Bytes-Limit', 'X-Daily-Bytes-Remaining'],
 ]
 
-/** `security` of the routes that need a token, as OpenAPI names it: one of its three headers. */
+/** OpenAPI `security` of routes that need a token: one of three headers. */
 export const TOKEN_SECURITY: Record<string, string[]>[] = [{ token: [] }, { bearer: [] }, { gifsApiKey: [] }]
 
-/** The same where a token may be needless. */
+/** Documentation of a route that needs a token. */
+export const tokenRoute = (tag: string, operationId: string, summary: string) => ({
+  tags: [tag],
+  operationId,
+  summary,
+  security: TOKEN_SECURITY,
+})
+
+/** OpenAPI `security` of uploads, which may be open to all. */
 export const uploadSecurity = ({ uploadNeedsToken }: { uploadNeedsToken: boolean }) =>
   uploadNeedsToken ? TOKEN_SECURITY : [...TOKEN_SECURITY, {}]

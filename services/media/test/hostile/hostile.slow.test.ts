@@ -2,8 +2,7 @@
 // MEDIA_MUTANTS_SEED others: every one through the probe, every 20th through a whole upload.
 import { once } from 'node:events'
 import { copyFile, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ApiError } from '@services/common/errors'

@@ -1,5 +1,6 @@
-// What a caller may say about a clip: title, tags, nsfw, attribution. The one rule: text is stored as it will be shown,
-// without control and invisible characters and broken halves. Forms: ../uploads/form-fields.ts. JSON: ../imports/import.routes.ts.
+// Fields of a clip that callers write: title, tags, nsfw, attribution. The one rule: text is stored as it is shown,
+// without control characters, invisible characters and lone surrogates. Tests: test/fields.test.ts. Next:
+// flows/uploads/form-fields.ts (forms), flows/imports/import.routes.ts (JSON).
 import { ApiError } from '@services/common/errors'
 import type { Attribution } from '../../db/attribution.ts'
 import { apiError } from '../../errors.ts'
@@ -16,8 +17,8 @@ const MAX_TITLE = 200
 const MAX_TAGS = 30
 const MAX_TAG = 50
 /**
- * How many texts are looked at for those tags, and how long each may be as it was sent. Cleaning 64 KiB of empty tags takes
- * 60 ms, a form has room for sixty times as much, and all others wait meanwhile.
+ * Most texts that are cleaned, and the most UTF-16 units of each. Cleaning 64 KiB of empty tags blocks the process for
+ * 60 ms, and a form can hold sixty times as much.
  */
 export const MAX_TAG_TEXTS = 1_000
 const MAX_TAG_UNITS = 500
@@ -39,7 +40,7 @@ export interface RawFields {
   attribution?: { site?: string; user?: string; url?: string }
 }
 
-/** Checks and cleans. Throws invalid_field, which names the field as the caller spelled it. */
+/** Throws invalid_field, which names the field as the caller spelled it. */
 export function cleanFields(raw: RawFields, attributionPrefix: 'attribution.' | 'attribution_'): ClipFields {
   return {
     title: cleanTitle(raw.title ?? ''),
@@ -49,14 +50,14 @@ export function cleanFields(raw: RawFields, attributionPrefix: 'attribution.' | 
   }
 }
 
-/** What a site says about a clip; its texts are nobody's to correct, so they are cut or left out instead of refused. */
+/** Fields that a site gives. The caller cannot correct them, so bad ones are cut or left out instead of refused. */
 export interface SaidFields {
   title?: string | undefined
   nsfw?: boolean | undefined
   attribution?: { site: string; user?: string | undefined; url?: string | undefined } | undefined
 }
 
-/** Fills what the caller did not say with what the site does. */
+/** Fills in from the site the fields that the caller left out. */
 export function fillFields(fields: ClipFields, given: { nsfw: boolean }, said: SaidFields): ClipFields {
   return {
     ...fields,
@@ -78,16 +79,16 @@ function cutTitle(text: string): string | null {
   )
 }
 
-/** Before anything is done with it: whole articles come as titles. */
+/** Cut before anything else is done: some sites give whole articles as titles. */
 const LONGEST_SAID = 2000
 
 function usableAttribution({ site, user, url }: NonNullable<SaidFields['attribution']>): Attribution | null {
-  const tries = [
+  const attempts = [
     { site, ...(user ? { user } : {}), ...(url ? { url } : {}) },
     { site, ...(url ? { url } : {}) },
     { site },
   ]
-  for (const attempt of tries) {
+  for (const attempt of attempts) {
     try {
       return cleanAttribution(attempt, 'attribution.')
     } catch (error) {
@@ -97,11 +98,11 @@ function usableAttribution({ site, user, url }: NonNullable<SaidFields['attribut
   return null
 }
 
-/** `message` completes the sentence with the field's name. */
+/** `rule` completes the sentence that begins with the field's name. */
 export const invalidField = (param: string, rule: string) =>
   apiError('invalid_field', { message: `${param} ${rule}.`, details: { param } })
 
-/** An absolute http(s) URL without credentials, as the browser would spell it. */
+/** Returns an absolute http(s) URL without credentials, as a browser spells it. */
 export function cleanUrl(param: string, text: string): string {
   const url = text.length <= MAX_URL ? URL.parse(text.trim()) : null
   const isWeb = url?.protocol === 'http:' || url?.protocol === 'https:'
@@ -118,10 +119,10 @@ function cleanTitle(text: string): string | null {
   return title || null
 }
 
-/** By which tags are compared. */
+/** Form in which tags are compared. */
 export const tagKey = (tag: string): string => tag.toLowerCase()
 
-/** Two spellings of one tag are one; the first one stays. */
+/** Removes duplicates; the first spelling of a tag stays. */
 function cleanTags(texts: readonly string[]): string[] {
   if (texts.length > MAX_TAG_TEXTS) throw tooManyTags()
   const tags = new Map<string, string>()
@@ -145,7 +146,7 @@ function cleanAttribution(raw: NonNullable<RawFields['attribution']>, prefix: st
   const cleanUser = oneLine(user).replace(/^(@|u\/)/, '')
   if (lengthOf(cleanUser) > MAX_USER) throw invalidField(`${prefix}user`, `must be at most ${MAX_USER} characters`)
   const whole = url.trim() ? cleanUrl(`${prefix}url`, url) : undefined
-  // In a form each field is optional (the specification); an address tells its site.
+  // Each field of a form is optional (the specification): the URL implies its site.
   const implied = prefix === 'attribution_' && whole ? new URL(whole).host : ''
   return {
     site: cleanSite(oneLine(site) || implied, `${prefix}site`),
@@ -161,17 +162,17 @@ function cleanSite(site: string, param: string): string {
   return cleanUrl(param, BARE_HOST.test(site) ? `https://${site}` : site)
 }
 
-/** `imgur.com`, as people write a site; a scheme or a user name before it is none. */
+/** A host as people write it: `imgur.com`, without a scheme or a user name. */
 const BARE_HOST = /^[\p{L}\p{N}-]+(\.[\p{L}\p{N}-]+)+(:\d+)?(\/|$)/u
 
 /**
- * Turns text round or hides in it, so that it reads as what it is not (UTS 39, UTR 36). Emoji and some scripts need the
- * joiners and the choice of a variant; the flags of England, Scotland and Wales are spelled with six invisible letters.
+ * Characters that reverse text or hide in it (UTS 39, UTR 36). Emoji and some scripts need joiners and variation
+ * selectors; the flags of England, Scotland and Wales consist of six invisible letters.
  */
 const DISGUISES =
   /(?![\u200c\u200d]|\p{Variation_Selector})(?<!\u{1f3f4}[\u{e0020}-\u{e007f}]{0,5})[\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]/gu
 
-/** NFC, without control characters, disguises and half characters, runs of white space as one blank. */
+/** NFC without control characters, disguises and lone surrogates; each run of white space becomes one blank. */
 export function oneLine(text: string): string {
   if (text === '') return ''
   const line = text
@@ -184,5 +185,5 @@ export function oneLine(text: string): string {
   return /[^\p{Default_Ignorable_Code_Point}\s]/u.test(line) ? line : ''
 }
 
-/** In characters as people count them, not in UTF-16 units. */
+/** Length in code points, not in UTF-16 units. */
 const lengthOf = (text: string) => [...text].length

@@ -1,6 +1,6 @@
 import { type RandomInt, randomBase62 } from '../tokens/api-token.ts'
 
-/** 47 bits: not to be guessed one by one, short enough to read out. Six characters, as the original had, are enumerable. */
+/** 47 bits: too many to enumerate, short enough to read aloud. The six characters of the original are enumerable. */
 const ID_LENGTH = 8
 
 export const makeClipId = (random: RandomInt): string => randomBase62(ID_LENGTH, random)

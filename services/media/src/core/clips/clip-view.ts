@@ -1,23 +1,22 @@
 import type { Attribution } from '../../db/attribution.ts'
 import { creditOf } from './credit.ts'
 
-/** What the pages show of a clip: plain values, all addresses absolute, nothing that needs a look-up. */
+/** A clip as pages show it: plain values, all URLs absolute, nothing that needs a look-up. */
 export interface ClipView {
   id: string
   state: 'processing' | 'ready' | 'failed'
-  /** Why a failed clip failed. */
   failure?: { code: string; message: string; reference: string }
   title?: string
   tags: readonly string[]
   nsfw: boolean
   attribution?: Attribution
-  /** Pixels of the poster and the videos: fewer than those in the result's `meta` where the source is larger than our files. */
+  /** Pixels of the poster and the videos; the result's `meta` has those of the source, which may be larger. */
   width: number
   height: number
   durationSeconds: number
   hasAudio: boolean
   createdAt: Date
-  /** A thumbhash of the poster, to be seen until that is there. */
+  /** Thumbhash of the poster, shown until the poster has loaded. */
   placeholder?: Uint8Array
   urls: {
     page: string
@@ -27,25 +26,24 @@ export interface ClipView {
     jpg: string
     mp4: string
     webm: string
-    /** Where they were made. */
     av1?: string
     webp?: string
   }
-  /** Where the files' addresses lead, if elsewhere. */
+  /** Target to which requests for files are redirected. */
   filesRedirectUrl?: string
   siteName: string
-  /** Home of the service; the provider's address in oEmbed. */
+  /** Home page, with a slash at its end; `provider_url` in oEmbed. */
   siteUrl: string
-  /** `{base}/oembed`, the endpoint that takes `?url=`. */
+  /** Endpoint that takes `?url=`. */
   oembedEndpoint: string
 }
 
-/** Titles are optional, but a page, a card and an iframe need a name. */
+/** Returns the title, or a name made of the id: a page, a card and an iframe need one. */
 export function titleOf({ title, id }: ClipView): string {
   return title || `Clip ${id}`
 }
 
-/** One sentence for cards and search results: length, size, sound, author. */
+/** Description for cards and search results: length, size, sound, author. */
 export function describe(clip: ClipView): string {
   const sound = clip.hasAudio ? ', with sound' : ''
   const credit = clip.attribution ? ` From ${creditOf(clip.attribution).label}.` : ''

@@ -2,57 +2,57 @@ import type { Logger } from '@services/common/logger'
 import { outsideTrace } from '@services/common/tracing'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
-import { type ClipState, findStates } from './clip-states.store.ts'
+import { type ClipState, findStates } from './clips.store.ts'
 
 /** Workers note progress once a second. */
-const LOOK_EVERY_MS = 1_000
+const READ_EVERY_MS = 1_000
 
-type Tell = (state: ClipState) => void
+type OnState = (state: ClipState) => void
 
-/** Looks at all clips that somebody watches with one statement, and at nothing when nobody does. */
+/** Reads the states of all watched clips with one statement a second, and nothing while none is watched. */
 export interface ClipWatch {
-  /** Calls `tell` with the state of a clip after each look. Returns what ends it. */
-  watch(clipId: string, tell: Tell): () => void
-  /** Looks now. */
-  look(clipId: string): Promise<void>
+  /** Calls `onState` with each state that is read. The returned function ends it. */
+  watch(clipId: string, onState: OnState): () => void
+  /** Reads the state of one clip now. */
+  refresh(clipId: string): Promise<void>
 }
 
 export function createClipWatch({ db, log }: { db: Kysely<DB>; log: Logger }): ClipWatch {
-  const watched = new Map<string, Set<Tell>>()
+  const watched = new Map<string, Set<OnState>>()
   let timer: NodeJS.Timeout | undefined
-  let isLooking = false
+  let isReading = false
 
-  const lookAt = async (ids: string[]) => {
+  const read = async (ids: string[]) => {
     try {
       const states = await findStates(db, ids)
       for (const id of ids) {
         const state = states.get(id) ?? { state: 'deleted', progress: 0, errorCode: null }
-        for (const tell of watched.get(id) ?? []) tell(state)
+        for (const onState of watched.get(id) ?? []) onState(state)
       }
     } catch (err) {
-      log.debug({ err }, 'states could not be read, will try again')
+      log.debug({ err }, 'clip states not read, will retry')
     }
   }
-  const lookAtAll = async () => {
-    if (isLooking) return
-    isLooking = true
-    await lookAt([...watched.keys()])
-    isLooking = false
+  const readAll = async () => {
+    if (isReading) return
+    isReading = true
+    await read([...watched.keys()])
+    isReading = false
   }
 
   return {
-    watch: (clipId, tell) => {
+    watch: (clipId, onState) => {
       const others = watched.get(clipId) ?? new Set()
-      watched.set(clipId, others.add(tell))
-      timer ??= outsideTrace(() => setInterval(lookAtAll, LOOK_EVERY_MS))
+      watched.set(clipId, others.add(onState))
+      timer ??= outsideTrace(() => setInterval(readAll, READ_EVERY_MS))
       return () => {
-        others.delete(tell)
+        others.delete(onState)
         if (others.size === 0 && watched.get(clipId) === others) watched.delete(clipId)
         if (watched.size > 0) return
         clearInterval(timer)
         timer = undefined
       }
     },
-    look: (clipId) => lookAt([clipId]),
+    refresh: (clipId) => read([clipId]),
   }
 }

@@ -1,8 +1,15 @@
+// Clips and sources. The one rule: a clip is one upload or import with its texts; a source is the bytes behind it,
+// transcoded once and shared by all clips of these bytes. Tests: test/clip-life.test.ts, test/sharing.test.ts. Next:
+// sources.store.ts (the states), ingest/accept/accept-clip.ts (a clip begins), delete-clip.ts (it ends).
+//
+// source.state | meaning                                         | next
+// processing   | transcode queued or running                     | ready, failed, or no row when its last clip is deleted
+// ready        | four files stored; clips of the same bytes join | failed if `blobs check` finds a file lost
+// failed       | `error_code` is the reason; shown for a week    | no row, nor its clips
 import { jsonb } from '@services/common/database'
-import type { Kysely, Selectable, Transaction } from 'kysely'
+import { type InferResult, type Kysely, type NotNull, sql, type Transaction } from 'kysely'
 import type { Attribution } from '../../db/attribution.ts'
-import type { MediaInfo } from '../../db/media-info.ts'
-import type { DB, ExtraKind, SourceState } from '../../db/tables.ts'
+import type { DB, SourceState } from '../../db/tables.ts'
 import type { ErrorCode } from '../../errors.ts'
 import { type ClipFields, tagKey } from './clip-fields.ts'
 
@@ -46,98 +53,39 @@ export async function insertClip(trx: Transaction<DB>, clip: NewClip): Promise<b
   return inserted !== undefined
 }
 
-/** A clip with what its source says about it. */
-export interface Clip {
-  id: string
-  tokenId: string | null
-  sourceId: string
-  title: string | null
-  tags: string[]
-  nsfw: boolean
-  attribution: Attribution | null
-  sourceKind: 'upload' | 'import'
-  sourceUrl: string | null
-  createdAt: Date
-  /** Of a clip that nobody owns. */
-  expiresAt: Date | null
-  state: SourceState
-  progress: number
-  errorCode: ErrorCode | null
-  /** Of the source, in hex. */
-  sha256: string
-  bytes: number
-  info: MediaInfo
-  hasAudio: boolean
-  /** A thumbhash. */
-  placeholder: Buffer | null
-  extras: readonly ExtraKind[]
-}
-
-/** What a clip is made of, for a query of clips and their sources. */
-export const CLIP_COLUMNS = [
+const CLIP_COLUMNS = [
   'clips.id',
-  'clips.token_id',
-  'clips.source_id',
+  'clips.token_id as tokenId',
+  'clips.source_id as sourceId',
   'clips.title',
   'clips.tags',
   'clips.nsfw',
   'clips.attribution',
-  'clips.source_kind',
-  'clips.source_url',
-  'clips.created_at',
-  'clips.expires_at',
+  'clips.source_kind as sourceKind',
+  'clips.source_url as sourceUrl',
+  'clips.created_at as createdAt',
+  'clips.expires_at as expiresAt',
   'sources.state',
   'sources.progress',
-  'sources.error_code',
-  'sources.sha256',
+  'sources.error_code as errorCode',
+  sql<string>`encode(${sql.ref('sources.sha256')}, 'hex')`.as('sha256'),
   'sources.bytes',
   'sources.info',
-  'sources.has_audio',
+  'sources.has_audio as hasAudio',
   'sources.placeholder',
   'sources.extras',
 ] as const
 
-type ClipRow = Pick<
-  Selectable<DB['clips']>,
-  | 'id'
-  | 'token_id'
-  | 'source_id'
-  | 'title'
-  | 'tags'
-  | 'nsfw'
-  | 'attribution'
-  | 'source_kind'
-  | 'source_url'
-  | 'created_at'
-  | 'expires_at'
-> &
-  Pick<
-    Selectable<DB['sources']>,
-    'state' | 'progress' | 'error_code' | 'sha256' | 'bytes' | 'info' | 'has_audio' | 'placeholder' | 'extras'
-  >
+/** Selects clips that are not deleted, with the state of their sources. */
+export const selectClips = (db: Kysely<DB>) =>
+  db
+    .selectFrom('clips')
+    .innerJoin('sources', 'sources.id', 'clips.source_id')
+    .select(CLIP_COLUMNS)
+    .$narrowType<{ sourceId: NotNull }>()
 
-export const toClip = (row: ClipRow & { source_id: string }): Clip => ({
-  id: row.id,
-  tokenId: row.token_id,
-  sourceId: row.source_id,
-  title: row.title,
-  tags: row.tags,
-  nsfw: row.nsfw,
-  attribution: row.attribution,
-  sourceKind: row.source_kind,
-  sourceUrl: row.source_url,
-  createdAt: row.created_at,
-  expiresAt: row.expires_at,
-  state: row.state,
-  progress: row.progress,
-  errorCode: row.error_code,
-  sha256: row.sha256.toString('hex'),
-  bytes: row.bytes,
-  info: row.info,
-  hasAudio: row.has_audio,
-  placeholder: row.placeholder,
-  extras: row.extras,
-})
+/** A clip with the state of its source; the hash in hex, `placeholder` a thumbhash. A clip of a token does not expire. */
+export type Clip = InferResult<ReturnType<typeof selectClips>>[number]
 
 export type FoundClip = Clip | { id: string; tokenId: string | null; state: 'deleted' }
 
@@ -149,12 +97,12 @@ export async function findClip(db: Kysely<DB>, id: string): Promise<FoundClip | 
     .where('clips.id', '=', id)
     .executeTakeFirst()
   if (!row) return undefined
-  if (row.source_id === null) return { id: row.id, tokenId: row.token_id, state: 'deleted' }
-  // The foreign key says that a clip with a source has one.
-  return toClip(row as ClipRow & { source_id: string })
+  if (row.sourceId === null) return { id: row.id, tokenId: row.tokenId, state: 'deleted' }
+  // The foreign key guarantees the columns of the source.
+  return row as Clip
 }
 
-/** Changes what is given and nothing else. False when the clip was deleted. */
+/** Changes the given fields. False when the clip was deleted. */
 export async function updateClip(db: Kysely<DB>, id: string, changes: Partial<ClipFields>): Promise<boolean> {
   const { attribution, tags, ...plain } = changes
   const updated = await db
@@ -171,7 +119,7 @@ export async function updateClip(db: Kysely<DB>, id: string, changes: Partial<Cl
   return updated !== undefined
 }
 
-/** Until the transaction ends nobody else can change or delete it. Undefined when it is deleted. */
+/** Locks the clip. Undefined when it is deleted. */
 export async function lockClip(trx: Transaction<DB>, id: string): Promise<{ source_id: string | null } | undefined> {
   return trx
     .selectFrom('clips')
@@ -182,8 +130,8 @@ export async function lockClip(trx: Transaction<DB>, id: string): Promise<{ sour
     .executeTakeFirst()
 }
 
-/** Leaves a tombstone without what the owner wrote. The source it had; undefined when it was deleted before. */
-export async function buryClip(trx: Transaction<DB>, id: string, now: Date): Promise<string | undefined> {
+/** Leaves a tombstone without the texts of the owner. Returns the source it had; undefined if it was deleted before. */
+export async function softDeleteClipRow(trx: Transaction<DB>, id: string, now: Date): Promise<string | undefined> {
   const clip = await lockClip(trx, id)
   if (!clip) return undefined
   await trx
@@ -202,14 +150,36 @@ export async function buryClip(trx: Transaction<DB>, id: string, now: Date): Pro
   return clip.source_id ?? undefined
 }
 
-/** Takes a clip away that nobody was told about. */
-export async function eraseClip(trx: Transaction<DB>, id: string): Promise<string | undefined> {
+/** Deletes the row, for a clip that was never ready. Returns its source. */
+export async function hardDeleteClipRow(trx: Transaction<DB>, id: string): Promise<string | undefined> {
   const erased = await trx.deleteFrom('clips').where('id', '=', id).returning('source_id').executeTakeFirst()
   return erased?.source_id ?? undefined
 }
 
-/** The hash that the delete token of a clip must have, also of one that is deleted. */
+/** Hash of the delete token, for deleted clips too. */
 export async function findDeleteTokenHash(db: Kysely<DB>, id: string): Promise<Buffer | undefined> {
   const found = await db.selectFrom('clips').select('delete_token_hash').where('id', '=', id).executeTakeFirst()
   return found?.delete_token_hash ?? undefined
+}
+
+export interface ClipState {
+  state: SourceState | 'deleted'
+  progress: number
+  errorCode: ErrorCode | null
+}
+
+/** States of the clips `ids` that exist. */
+export async function findStates(db: Kysely<DB>, ids: readonly string[]): Promise<Map<string, ClipState>> {
+  const rows = await db
+    .selectFrom('clips')
+    .leftJoin('sources', 'sources.id', 'clips.source_id')
+    .select(['clips.id', 'sources.state', 'sources.progress', 'sources.error_code'])
+    .where('clips.id', '=', sql<string>`any(${ids}::text[])`)
+    .execute()
+  return new Map(
+    rows.map(({ id, state, progress, error_code: errorCode }) => [
+      id,
+      { state: state ?? 'deleted', progress: progress ?? 0, errorCode },
+    ]),
+  )
 }

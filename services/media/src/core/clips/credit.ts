@@ -23,8 +23,8 @@ const SOCIAL_SITES: Record<string, SocialSite> = {
 }
 
 /**
- * Who made the clip and where that leads (contract/media.md 2.5). The label of a custom link is always the host it leads
- * to, so that it cannot pretend to be another site.
+ * Author of a clip and a link to them (contract/media.md 2.5). The label of a custom link is always the host it leads
+ * to, so that it cannot pose as another site.
  */
 export function creditOf({ site, user, url }: Attribution): Credit {
   const social = Object.hasOwn(SOCIAL_SITES, site) ? SOCIAL_SITES[site] : undefined
@@ -41,7 +41,7 @@ export function creditOf({ site, user, url }: Attribution): Credit {
   return { label: user ? `${user} on ${host}` : host, url: link.href }
 }
 
-/** Stored addresses were checked on the way in; a link that runs script is worth a second look. */
+/** Stored URLs were checked before; a link that runs script is worth a second check. */
 function webUrl(text: string | undefined): URL | undefined {
   const url = URL.parse(text ?? '')
   return url && ['http:', 'https:'].includes(url.protocol) ? url : undefined

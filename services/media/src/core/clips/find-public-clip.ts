@@ -4,7 +4,7 @@ import { apiError } from '../../errors.ts'
 import { isClipId } from './clip-id.ts'
 import { type Clip, findClip } from './clips.store.ts'
 
-/** The clip behind a public address. Throws not_found, and gone when it was deleted. */
+/** Throws not_found, and gone for a deleted clip. */
 export async function findPublicClip(db: Kysely<DB>, id: string): Promise<Clip> {
   const clip = isClipId(id) ? await findClip(db, id) : undefined
   if (!clip) throw apiError('not_found')

@@ -2,7 +2,7 @@ import { type Kysely, sql, type Transaction } from 'kysely'
 import { type DB, EXTRA_KINDS, RENDITION_KINDS, type RenditionKind } from '../../db/tables.ts'
 import type { BlobName } from '../../store/blobs/blob-storage.ts'
 
-/** One of the files of a clip; the hash in hex. */
+/** A file of a clip; the hash in hex. */
 export interface ClipFile {
   kind: RenditionKind
   bytes: number
@@ -30,7 +30,7 @@ export async function insertRenditions(
     .execute()
 }
 
-/** The files of a source by kind. */
+/** Returns the files of a source by kind. */
 export async function findRenditions(
   db: Kysely<DB>,
   sourceId: string,
@@ -44,7 +44,7 @@ export async function findRenditions(
   )
 }
 
-/** Those of `kinds`, or all. The names of the files they were, whose references are now to be dropped. */
+/** Returns the names of the files; the caller drops their references. */
 export async function deleteRenditions(
   trx: Transaction<DB>,
   sourceId: string,
@@ -59,14 +59,14 @@ export async function deleteRenditions(
   return deleted.map(({ sha256, kind }) => ({ sha256: sha256.toString('hex'), extension: kind }))
 }
 
-/** The same of what was made beside the four files; the source can have such files made anew. */
+/** The same for the extras; the source may get new ones. */
 export async function deleteExtras(trx: Transaction<DB>, sourceId: string): Promise<BlobName[]> {
   const bytes = trx
     .selectFrom('renditions')
     .select(({ fn }) => fn.coalesce(fn.sum<number>('bytes'), sql<number>`0`).as('bytes'))
     .where('source_id', '=', sourceId)
     .where('kind', 'in', EXTRA_KINDS)
-  // The source first, as everybody locks it who takes files from it.
+  // Lock order: the source comes before its files.
   await trx
     .updateTable('sources')
     .set({ extras: [], rendition_bytes: sql`rendition_bytes - (${bytes})` })
@@ -81,7 +81,7 @@ export type FoundFile =
   | { state: 'failed' }
   | { state: 'deleted' }
 
-/** What to answer for one file of a clip; undefined when there is no such clip, or no such file of it. */
+/** Undefined for an unknown clip, and for an extra that the clip does not have. */
 export async function findFile(db: Kysely<DB>, id: string, kind: RenditionKind): Promise<FoundFile | undefined> {
   const row = await db
     .selectFrom('clips')
@@ -105,7 +105,7 @@ export async function findFile(db: Kysely<DB>, id: string, kind: RenditionKind):
 
 export const isExtra = (kind: string): boolean => EXTRA_KINDS.some((extra) => extra === kind)
 
-/** For a query of the renditions of a source. */
+/** Columns of a `ClipFile`. */
 export const FILE_COLUMNS = [
   'kind',
   'bytes',
@@ -114,7 +114,6 @@ export const FILE_COLUMNS = [
   sql<string>`encode(sha256, 'hex')`.as('sha256'),
 ] as const
 
-/** The files that are there. */
 export async function listFiles(db: Kysely<DB>, sourceId: string): Promise<ClipFile[]> {
   return db.selectFrom('renditions').select(FILE_COLUMNS).where('source_id', '=', sourceId).orderBy('kind').execute()
 }

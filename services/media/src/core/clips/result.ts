@@ -34,7 +34,7 @@ export function toResult(clip: Clip, site: Site): Result {
   }
 }
 
-/** What the pages show. All addresses are known from the id alone, long before there are files. */
+/** All URLs follow from the id, so they are known before the files exist. */
 export function toView(clip: Clip, { name, baseUrl, filesBaseUrl, filesRedirectUrl }: Site): ClipView {
   const file = (ending: string) => `${filesBaseUrl}/f/${clip.id}.${ending}`
   const has = (extra: ExtraKind) => clip.state === 'ready' && clip.extras.includes(extra)

@@ -3,75 +3,73 @@ import type { Logger } from '@services/common/logger'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import type { ErrorCode } from '../../errors.ts'
-import { findOutcomes } from './results.store.ts'
+import { findOutcomes } from './sources.store.ts'
 
 export type Decision =
   | { state: 'ready' }
   | { state: 'failed'; code: ErrorCode; details: Record<string, unknown> | null }
-  /** Its last clip was deleted before it was made. */
+  /** The last clip was deleted before the source was ready. */
   | { state: 'gone' }
 
 /**
- * Tells requests that wait when their source is decided, wherever it was transcoded: workers NOTIFY in the transaction
- * that decides it, every process LISTENs on one connection.
+ * Wakes requests that wait for a source, whichever process transcodes it: workers NOTIFY in the transaction that
+ * decides the source, and every process LISTENs on one connection.
  */
 export interface Results {
-  /** The decision, or undefined when the signal aborts first. */
+  /** Returns undefined when the signal aborts first. */
   wait(sourceId: string, signal: AbortSignal): Promise<Decision | undefined>
   close(): Promise<void>
 }
 
-/** A notification can be lost while the connection is replaced; then a waiting request learns it this much later. */
-const LOOK_EVERY_MS = 1_000
+/** Delay when a notification is lost, as it may be while the connection is replaced. */
+const READ_EVERY_MS = 1_000
 
 export function openResults(options: { db: Kysely<DB>; url: string; channel: string; log: Logger }): Results {
   const { db, log } = options
   const waiting = new Map<string, Set<(decision: Decision) => void>>()
-  let isLooking = false
+  let isReading = false
 
-  const look = async (ids: string[]) => {
+  const read = async (ids: string[]) => {
     if (ids.length === 0) return
     const outcomes = new Map((await findOutcomes(db, ids)).map((outcome) => [outcome.id, outcome]))
     for (const id of ids) {
       const decision = toDecision(outcomes.get(id))
-      if (decision) for (const tell of waiting.get(id) ?? []) tell(decision)
+      if (decision) for (const resolve of waiting.get(id) ?? []) resolve(decision)
     }
   }
-  const lookQuietly = (ids: string[]) =>
-    look(ids).catch((err) => log.debug({ err }, 'results could not be read, will try again'))
+  const readQuietly = (ids: string[]) => read(ids).catch((err) => log.debug({ err }, 'results not read, will retry'))
 
   const timer = setInterval(async () => {
-    if (isLooking) return
-    isLooking = true
-    await lookQuietly([...waiting.keys()])
-    isLooking = false
-  }, LOOK_EVERY_MS)
+    if (isReading) return
+    isReading = true
+    await readQuietly([...waiting.keys()])
+    isReading = false
+  }, READ_EVERY_MS)
   timer.unref()
 
   const listener = keepListening({
     ...{ url: options.url, applicationName: 'media results', channel: options.channel, log },
     onNotification: (sourceId) => {
-      if (waiting.has(sourceId)) void lookQuietly([sourceId])
+      if (waiting.has(sourceId)) void readQuietly([sourceId])
     },
-    onListening: () => void lookQuietly([...waiting.keys()]),
+    onListening: () => void readQuietly([...waiting.keys()]),
   })
 
   return {
     wait: async (sourceId, signal) => {
       const { promise, resolve } = Promise.withResolvers<Decision | undefined>()
-      const tell = (decision: Decision) => resolve(decision)
       const giveUp = () => resolve(undefined)
       const others = waiting.get(sourceId) ?? new Set()
-      waiting.set(sourceId, others.add(tell))
+      waiting.set(sourceId, others.add(resolve))
       signal.addEventListener('abort', giveUp, { once: true })
       try {
         if (signal.aborted) return undefined
-        // It may have been decided before this request began to wait.
-        await lookQuietly([sourceId])
+        // The source may have been decided before this request began to wait.
+        await readQuietly([sourceId])
         return await promise
       } finally {
         signal.removeEventListener('abort', giveUp)
-        others.delete(tell)
+        others.delete(resolve)
         if (others.size === 0) waiting.delete(sourceId)
       }
     },

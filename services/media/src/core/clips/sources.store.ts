@@ -5,22 +5,22 @@ import type { DB, ExtraKind } from '../../db/tables.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { BlobName } from '../../store/blobs/blob-storage.ts'
 
-/** Change it when the same bytes would come out differently: a clip uploaded again is then made again. */
+/** Raise it when the same bytes would give other files: a clip that is uploaded again is then transcoded again. */
 const PIPELINE_VERSION = 2
 
-// Spelled out: PostgreSQL matches a partial index only with what it can read when it plans, never with a parameter.
+// Literals: the planner matches a partial index with constants only, never with a parameter.
 const notFailed = sql<boolean>`state <> 'failed'`
 const processing = sql<boolean>`state = 'processing'`
 
-export type Source = Selectable<DB['sources']>
+export type SourceRow = Selectable<DB['sources']>
 
-/** Where the bytes wait until they are transcoded; an ending of its own, so that they are never served. */
+/** Blob of the bytes until they are transcoded. No URL has its extension, so it is never served. */
 export const originalOf = (sha256: string): BlobName => ({ sha256, extension: 'source' })
 
 export const isOriginal = ({ extension }: BlobName): boolean => extension === 'source'
 
-/** The source these bytes made, being made or ready. */
-export async function findSourceByContent(db: Kysely<DB>, sha256: string): Promise<Source | undefined> {
+/** The source of these bytes, unless it failed. */
+export async function findSourceByContent(db: Kysely<DB>, sha256: string): Promise<SourceRow | undefined> {
   return db
     .selectFrom('sources')
     .selectAll()
@@ -30,7 +30,7 @@ export async function findSourceByContent(db: Kysely<DB>, sha256: string): Promi
     .executeTakeFirst()
 }
 
-export async function findSource(db: Kysely<DB>, id: string): Promise<Source | undefined> {
+export async function findSource(db: Kysely<DB>, id: string): Promise<SourceRow | undefined> {
   return db.selectFrom('sources').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
@@ -44,8 +44,8 @@ interface NewSource {
   now: Date
 }
 
-/** Undefined when somebody else brought the same bytes first. The new source has one clip. */
-export async function insertSource(trx: Transaction<DB>, source: NewSource): Promise<Source | undefined> {
+/** The new source has one clip. Undefined when the same bytes were added first by another request. */
+export async function insertSource(trx: Transaction<DB>, source: NewSource): Promise<SourceRow | undefined> {
   return trx
     .insertInto('sources')
     .values({
@@ -66,8 +66,8 @@ export async function insertSource(trx: Transaction<DB>, source: NewSource): Pro
     .executeTakeFirst()
 }
 
-/** One clip more. Undefined when the source has failed or is gone. */
-export async function attachToSource(trx: Transaction<DB>, id: string): Promise<Source | undefined> {
+/** Adds a clip to the source. Undefined when the source failed or was deleted. */
+export async function attachToSource(trx: Transaction<DB>, id: string): Promise<SourceRow | undefined> {
   return trx
     .updateTable('sources')
     .set({ clip_count: sql`clip_count + 1`, unreferenced_at: null })
@@ -77,7 +77,7 @@ export async function attachToSource(trx: Transaction<DB>, id: string): Promise<
     .executeTakeFirst()
 }
 
-/** One clip less; with the last one the source is housekeeping's after a while. */
+/** Takes a clip from the source; housekeeping deletes a source without clips. */
 export async function detachFromSource(trx: Transaction<DB>, id: string, now: Date): Promise<void> {
   await trx
     .updateTable('sources')
@@ -89,7 +89,7 @@ export async function detachFromSource(trx: Transaction<DB>, id: string, now: Da
     .execute()
 }
 
-/** False when another worker was first, or the source failed meanwhile. */
+/** False when the source was decided already. */
 export async function markReady(
   trx: Transaction<DB>,
   source: { id: string; hasAudio: boolean; placeholder: Buffer; now: Date },
@@ -110,7 +110,7 @@ export async function markReady(
   return marked !== undefined
 }
 
-/** The hash of the source that failed now; undefined when it was decided already. */
+/** Returns the hash of the source; undefined when it was decided already. */
 export async function markFailed(
   trx: Transaction<DB>,
   source: { id: string; code: ErrorCode; details: Record<string, unknown> | undefined; now: Date },
@@ -130,7 +130,7 @@ export async function markFailed(
   return marked?.sha256.toString('hex')
 }
 
-/** A source that was ready and has lost a file. False when it was not ready, or no longer. */
+/** Fails a ready source that lost a file. False when it was not ready. */
 export async function markLost(trx: Transaction<DB>, id: string, now: Date): Promise<boolean> {
   const marked = await trx
     .updateTable('sources')
@@ -142,11 +142,11 @@ export async function markLost(trx: Transaction<DB>, id: string, now: Date): Pro
   return marked !== undefined
 }
 
-/** Locks the source if it is still being made; whose it is, and how often it was queued again. */
+/** Locks the source if it is still processing. */
 export async function lockProcessing(
   trx: Transaction<DB>,
   id: string,
-): Promise<Pick<Source, 'token_id' | 'requeue_count'> | undefined> {
+): Promise<Pick<SourceRow, 'token_id' | 'requeue_count'> | undefined> {
   return trx
     .selectFrom('sources')
     .select(['token_id', 'requeue_count'])
@@ -160,7 +160,7 @@ export async function countRequeue(trx: Transaction<DB>, id: string): Promise<vo
   await trx.updateTable('sources').set({ requeue_count: sql`requeue_count + 1` }).where('id', '=', id).execute()
 }
 
-/** Notes how far a source is, from 0 to 1 and only ever more. */
+/** Stores the progress, which never decreases. */
 export async function setProgress(db: Kysely<DB>, id: string, progress: number): Promise<void> {
   await db
     .updateTable('sources')
@@ -171,7 +171,7 @@ export async function setProgress(db: Kysely<DB>, id: string, progress: number):
     .execute()
 }
 
-/** Sources that are being made: all of them, and those that this token (null: somebody without one) brought. */
+/** Counts processing sources: all, and those of this token (null: of all callers without one). */
 export async function countProcessing(
   db: Kysely<DB>,
   tokenId: string | null,
@@ -186,7 +186,7 @@ export async function countProcessing(
     .executeTakeFirstOrThrow()
 }
 
-/** Notes what was made beside the four files. False when the source is gone, or had it already. */
+/** False when the source is no longer ready, or has extras already. */
 export async function addExtras(trx: Transaction<DB>, id: string, extras: readonly ExtraKind[]): Promise<boolean> {
   const added = await trx
     .updateTable('sources')
@@ -199,7 +199,7 @@ export async function addExtras(trx: Transaction<DB>, id: string, extras: readon
   return added !== undefined
 }
 
-/** A failed source has no files: without a clip there is nothing to keep. */
+/** Deletes a failed source without clips; it has no files. */
 export async function deleteFailedSource(trx: Transaction<DB>, id: string): Promise<void> {
   await trx
     .deleteFrom('sources')
@@ -209,7 +209,7 @@ export async function deleteFailedSource(trx: Transaction<DB>, id: string): Prom
     .execute()
 }
 
-/** Takes a source away that is still to be made, if it has no clip any more. False when it has one again. */
+/** Deletes a processing source without clips. False when it has one again. */
 export async function deleteAbandonedSource(trx: Transaction<DB>, id: string): Promise<boolean> {
   const deleted = await trx
     .deleteFrom('sources')
@@ -219,4 +219,21 @@ export async function deleteAbandonedSource(trx: Transaction<DB>, id: string): P
     .returning('id')
     .executeTakeFirst()
   return deleted !== undefined
+}
+
+/** Notifies listeners if and when the transaction commits. */
+export async function announce(trx: Transaction<DB>, channel: string, sourceId: string): Promise<void> {
+  await sql`select pg_notify(${channel}, ${sourceId})`.execute(trx)
+}
+
+/** States and failures of the sources `ids` that exist. */
+export async function findOutcomes(
+  db: Kysely<DB>,
+  ids: readonly string[],
+): Promise<Pick<SourceRow, 'id' | 'state' | 'error_code' | 'error_details'>[]> {
+  return db
+    .selectFrom('sources')
+    .select(['id', 'state', 'error_code', 'error_details'])
+    .where('id', '=', sql<string>`any(${ids}::uuid[])`)
+    .execute()
 }

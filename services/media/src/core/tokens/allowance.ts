@@ -1,13 +1,13 @@
-// How many bytes a token may bring in a day and keep in all. The one rule: what counts is decided in the transaction that
-// accepts a clip, where those of one token come one after another; what is looked at before only spares the transfer.
-// What a clip counts: usage.store.ts, and until its files are made ../transcode/most-bytes.ts. Calls per hour: ../http/rate-limit.ts.
+// Daily bytes and storage quota of a token. The one rule: the binding check is in the transaction that accepts a clip,
+// which serializes the clips of one token; an earlier check only spares the transfer. Tests: test/allowances.test.ts.
+// Next: usage.store.ts (bytes of a clip), make/transcode/most-bytes.ts (its reserve).
 import type { Kysely, Transaction } from 'kysely'
 import type { DB, TokenLimits } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import { findTokenLimits } from './tokens.store.ts'
 import { bytesOfDay, dayOf, noteClip, storedBytes } from './usage.store.ts'
 
-/** Undefined: without limit. */
+/** Undefined means unlimited. */
 export interface Allowances {
   quotaBytes: number | undefined
   dailyBytes: number | undefined
@@ -18,12 +18,12 @@ export interface Allowance {
   used: number
 }
 
-/** `reserved`: the most bytes that the files of clips which are being made may take. */
+/** `reserved`: most bytes that the files of processing clips may take. */
 export interface Quota extends Allowance {
   reserved: number
 }
 
-/** Clips are made within seconds to minutes, and then free what they did not take of their reserve. */
+/** A clip takes seconds to minutes, and then frees the unused part of its reserve. */
 const RESERVED_RETRY_SECONDS = 10
 
 export const allowancesOf = (usual: Allowances, own: TokenLimits): Allowances => ({
@@ -31,7 +31,7 @@ export const allowancesOf = (usual: Allowances, own: TokenLimits): Allowances =>
   dailyBytes: own.daily_bytes ?? usual.dailyBytes,
 })
 
-/** What is used of each limit that a token has. */
+/** Used bytes of each limit that the token has. */
 export async function findAllowances(
   db: Kysely<DB>,
   tokenId: string,
@@ -49,8 +49,8 @@ export async function findAllowances(
 }
 
 /**
- * Throws quota_exceeded or daily_bytes_exceeded when so many bytes more would be too many, queue_full when they might be,
- * because of clips that are being made: a quota is exceeded by the files of one clip at most.
+ * Throws quota_exceeded or daily_bytes_exceeded when these bytes exceed a limit, and queue_full when only the reserve
+ * of processing clips is in the way. So the files of one clip at most exceed a quota.
  */
 export function refuseOverAllowance(
   { quota, daily }: { quota?: Quota; daily?: Allowance },
@@ -65,7 +65,7 @@ export function refuseOverAllowance(
   if (used + kept > limit) throw apiError('quota_exceeded', { details: { limit, used } })
   if (used + reserved + kept > limit) {
     throw apiError('queue_full', {
-      message: 'The clips of this token that are being made may take the rest of its storage.',
+      message: 'Clips of this token that are still processing may use the rest of its storage.',
       details: { limit, used, reserved },
       retryAfterSeconds: RESERVED_RETRY_SECONDS,
     })
@@ -73,8 +73,8 @@ export function refuseOverAllowance(
 }
 
 /**
- * Takes so many bytes of a token's allowances for a clip that is being accepted; throws as above, and then nothing is
- * taken. First in its transaction: from here on other clips of this token wait.
+ * Takes the bytes of a clip that is being accepted; throws as above. First in its transaction: from here on other clips
+ * of this token wait.
  */
 export async function takeAllowance(
   trx: Transaction<DB>,
@@ -91,5 +91,5 @@ export async function takeAllowance(
 
 const DAY_MS = 86_400_000
 
-/** Until midnight of UTC. */
+/** Seconds until midnight UTC. */
 const secondsLeftOf = (now: Date) => Math.ceil((DAY_MS - (now.getTime() % DAY_MS)) / 1000)

@@ -1,5 +1,6 @@
-// API tokens: how they look, who holds them, what they allow. The one rule: a token is shown once and stored as a hash.
-// Looking one up: tokens.store.ts. The command line: token-commands.ts. The header: ../http/authenticate.ts.
+// API tokens, their limits and their usage. The one rule: a token is shown once and stored as a hash. Tests:
+// test/tokens.test.ts, test/allowances.test.ts. Next: tokens.store.ts (look-up), http/authenticate.ts (headers),
+// flows/tokens/ (API, command line).
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
@@ -9,20 +10,20 @@ const CHECKSUM_LENGTH = 6
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-/** Below `max`, every value equally likely. */
+/** Returns an integer below `max`; uniform. */
 export type RandomInt = (max: number) => number
 
 export function randomBase62(length: number, random: RandomInt): string {
   return Array.from({ length }, () => BASE62[random(BASE62.length)]).join('')
 }
 
-/** 131 bits of randomness, found by secret scanners because of its prefix and checksum. */
+/** 131 random bits; prefix and checksum let secret scanners find a leaked token. */
 export function makeToken(random: RandomInt): string {
   const body = PREFIX + randomBase62(RANDOM_LENGTH, random)
   return body + checksumOf(body)
 }
 
-/** Whether it could be one of ours: a mistyped token is refused without a look at the database. */
+/** Checks form and checksum: a mistyped token is refused without a query. */
 export function isWellFormed(token: string): boolean {
   const body = token.slice(0, -CHECKSUM_LENGTH)
   return /^mh_[0-9A-Za-z]{28}$/.test(token) && token.endsWith(checksumOf(body))
@@ -30,10 +31,10 @@ export function isWellFormed(token: string): boolean {
 
 export const hashToken = (token: string): Buffer => createHash('sha256').update(token).digest()
 
-/** What lists show; too little to be of use to anybody. */
+/** The part that lists show, too short to be of use. */
 export const prefixOf = (token: string): string => token.slice(0, 8)
 
-/** CRC-32 in base 62: 62^6 is more than 2^32. */
+/** CRC-32 in base 62; six digits hold 32 bits. */
 function checksumOf(body: string): string {
   let rest = crc32(body)
   let text = ''
@@ -42,4 +43,10 @@ function checksumOf(body: string): string {
     rest = Math.floor(rest / 62)
   }
   return text
+}
+
+/** 131 bits like an API token, with a prefix of its own. */
+export function makeDeleteToken(random: RandomInt): { token: string; hash: Buffer } {
+  const token = `md_${randomBase62(22, random)}`
+  return { token, hash: hashToken(token) }
 }

@@ -4,15 +4,15 @@ import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { addRequests, type CountedRequests, dayOf } from './usage.store.ts'
 
-/** Counts the calls of tokens in memory and writes them down from time to time: a call costs no statement. */
+/** Counts the calls of tokens in memory and writes them every few seconds: a call costs no statement. */
 export interface RequestCounts {
   count(tokenId: string): void
-  /** Writes down what was counted; what cannot be written is kept for the next time. */
+  /** Writes the counts; those that cannot be written are kept for the next attempt. */
   write(): Promise<void>
   close(): Promise<void>
 }
 
-/** What a killed process loses. */
+/** A killed process loses the calls of this long. */
 const WRITE_EVERY_MS = 10_000
 
 export function createRequestCounts({ db, log, now }: { db: Kysely<DB>; log: Logger; now: () => Date }): RequestCounts {
@@ -30,12 +30,12 @@ export function createRequestCounts({ db, log, now }: { db: Kysely<DB>; log: Log
   const write = async () => {
     clearTimeout(timer)
     timer = undefined
-    // In one order everywhere, so that two processes never wait for each other's rows.
+    // One order everywhere prevents deadlocks between processes.
     const entries = [...counted.entries()].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => entry)
     counted = new Map()
     if (entries.length === 0) return
     await addRequests(db, entries).catch((err) => {
-      log.warn({ err }, 'calls of tokens could not be written down, will be tried again')
+      log.warn({ err }, 'token usage not written, will retry')
       for (const { tokenId, day, requests } of entries) add(tokenId, day, requests)
     })
   }

@@ -1,5 +1,5 @@
 import { jsonb } from '@services/common/database'
-import { type Kysely, type Selectable, sql } from 'kysely'
+import { type Insertable, type Kysely, type Selectable, sql } from 'kysely'
 import type { DB, Scope, TokenLimits } from '../../db/tables.ts'
 
 export type ApiToken = Omit<Selectable<DB['api_tokens']>, 'hash'>
@@ -17,35 +17,11 @@ const COLUMNS = [
   'revoked_at',
 ] as const
 
-export interface NewToken {
-  id: string
-  name: string
-  prefix: string
-  hash: Buffer
-  scopes: Scope[]
-  limits: TokenLimits
-  expiresAt: Date | null
-  now: Date
+export async function insertToken(db: Kysely<DB>, token: Insertable<DB['api_tokens']>): Promise<ApiToken> {
+  return db.insertInto('api_tokens').values(token).returning(COLUMNS).executeTakeFirstOrThrow()
 }
 
-export async function insertToken(db: Kysely<DB>, token: NewToken): Promise<ApiToken> {
-  return db
-    .insertInto('api_tokens')
-    .values({
-      id: token.id,
-      name: token.name,
-      prefix: token.prefix,
-      hash: token.hash,
-      scopes: token.scopes,
-      limits: jsonb(token.limits),
-      created_at: token.now,
-      expires_at: token.expiresAt,
-    })
-    .returning(COLUMNS)
-    .executeTakeFirstOrThrow()
-}
-
-/** The token of this hash if it is good at this moment; unknown, expired and revoked are one answer. */
+/** Undefined for a token that is unknown, expired or revoked. */
 export async function findLiveToken(db: Kysely<DB>, hash: Buffer, now: Date): Promise<ApiToken | undefined> {
   return db
     .selectFrom('api_tokens')
@@ -56,13 +32,13 @@ export async function findLiveToken(db: Kysely<DB>, hash: Buffer, now: Date): Pr
     .executeTakeFirst()
 }
 
-/** Limits of its own; empty also when there is no such token. */
+/** Empty for an unknown token too. */
 export async function findTokenLimits(db: Kysely<DB>, id: string): Promise<TokenLimits> {
   const found = await db.selectFrom('api_tokens').select('limits').where('id', '=', id).executeTakeFirst()
   return found?.limits ?? {}
 }
 
-/** Written only when the last note is older than `staleBefore`: a busy token must not be a busy row. */
+/** Writes only when `last_used_at` is older than `staleBefore`: a busy token must not be a busy row. */
 export async function noteTokenUse(db: Kysely<DB>, id: string, now: Date, staleBefore: Date): Promise<void> {
   await db
     .updateTable('api_tokens')
@@ -83,7 +59,7 @@ export interface TokenChanges {
   expiresAt?: Date | null
 }
 
-/** Changes what is given. Undefined when there is no such token or it is revoked. */
+/** Changes the given fields. Undefined for a token that is unknown or revoked. */
 export async function updateToken(db: Kysely<DB>, id: string, changes: TokenChanges): Promise<ApiToken | undefined> {
   const { name, scopes, limits, expiresAt } = changes
   return db
@@ -100,7 +76,7 @@ export async function updateToken(db: Kysely<DB>, id: string, changes: TokenChan
     .executeTakeFirst()
 }
 
-/** By id. Undefined when there is no such token or it was revoked before. */
+/** Undefined for a token that is unknown or was revoked before. */
 export async function revokeToken(db: Kysely<DB>, id: string, now: Date): Promise<ApiToken | undefined> {
   return db
     .updateTable('api_tokens')
@@ -112,8 +88,8 @@ export async function revokeToken(db: Kysely<DB>, id: string, now: Date): Promis
 }
 
 /**
- * Makes exactly this one the bootstrap token: another one of an earlier start ends, that is, expires. Replicas may do it
- * at once. One that was revoked stays so, however often it is configured again.
+ * Makes this the only bootstrap token: the one of an earlier start expires. Replicas may call it at once. A revoked
+ * token stays revoked, also when it is configured again.
  */
 export async function putBootstrapToken(
   db: Kysely<DB>,

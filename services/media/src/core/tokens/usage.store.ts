@@ -2,12 +2,12 @@ import { deleteBatch } from '@services/common/database'
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 
-/** The day of UTC that a moment belongs to, as in 2026-11-21. */
+/** UTC day of a moment, as in 2026-11-21. */
 export const dayOf = (moment: Date): string => moment.toISOString().slice(0, 10)
 
 /**
- * One clip more today, of a source of so many bytes; the bytes of the day with it. The row stays locked: who comes next for
- * the same token waits, and sees what was added.
+ * Counts a clip and its source's bytes; returns the bytes of the day. The row stays locked, so the next clip of the
+ * token waits and sees this one.
  */
 export async function noteClip(
   trx: Transaction<DB>,
@@ -27,7 +27,6 @@ export async function noteClip(
   return noted.bytes
 }
 
-/** Calls of a token on a day, to be added to those that are written down. */
 export interface CountedRequests {
   tokenId: string
   day: string
@@ -59,14 +58,13 @@ export async function bytesOfDay(db: Kysely<DB>, tokenId: string, day: string): 
 interface Stored {
   clips: number
   bytes: number
-  /** The most that files which are being made may add; a quota counts them too. */
+  /** Most bytes that files of processing clips may add; a quota counts them too. */
   reserved_bytes: number
 }
 
 /**
- * The bytes that a token keeps: the source and the files of each of its clips. Files that several clips share count for each
- * of them, so that nobody's usage depends on what others do. `reserved` is the most that files which
- * are being made may add. Sums that triggers keep (migrations 0008 and 0009): clips are many.
+ * Stored bytes of a token: source and files of each clip. Shared files count for each clip, so that no token's usage
+ * depends on others. Triggers keep the sums (migrations 0008 and 0009).
  */
 export async function storedBytes(db: Kysely<DB>, tokenId: string): Promise<{ used: number; reserved: number }> {
   const found = await db
@@ -93,7 +91,7 @@ export interface TokenUsage {
 
 const DAY_MS = 86_400_000
 
-/** Of one token or of all, in the order they were made. Calls of the last seconds may not be written down yet. */
+/** Usage of one token or of all, oldest token first. Calls of the last seconds may be missing. */
 export async function listUsage(db: Kysely<DB>, id: string | undefined, now: Date): Promise<TokenUsage[]> {
   const today = dayOf(now)
   const monthAgo = dayOf(new Date(now.getTime() - 29 * DAY_MS))
@@ -139,6 +137,5 @@ export async function listUsage(db: Kysely<DB>, id: string | undefined, now: Dat
 const sumOf = (name: keyof Done, condition: RawBuilder<unknown>) =>
   sql<number>`coalesce(sum(${sql.ref(name)}) filter (where ${condition}), 0)::bigint`
 
-/** Housekeeping. */
 export const deleteDaysBefore = (db: Kysely<DB>, day: string, limit: number): Promise<number> =>
   deleteBatch(db, 'token_days', sql`day < ${day}`, limit)

@@ -1,6 +1,11 @@
-// One attempt to tell a receiver: the queue's work. The one rule: a receiver costs only its own events any time. It has few
-// places at once, and while it does not answer it is left alone. What finds no place waits without a job: who leaves one calls
-// the next, and housekeeping who was forgotten. When it is tried again: retry-plan.ts.
+// Webhooks; this file makes one attempt. The one rule: a slow receiver delays only its own events: it has few slots, and
+// none while it does not answer. A delivery over the limit waits without a job until a finishing one or housekeeping
+// queues it. Tests: test/webhooks.test.ts. Next: emit-event.ts (events), webhook-queue.ts (retries).
+//
+// delivery.state | next_attempt_at                        | next
+// pending        | due, or 5 min ahead during an attempt  | delivered, pending after the back-off, failed
+// delivered      | null                                   | pending on replay
+// failed         | null: a day of attempts, or disabled   | pending on replay
 import { ApiError } from '@services/common/errors'
 import { outsideTrace } from '@services/common/tracing'
 import type { Transaction } from 'kysely'
@@ -10,31 +15,32 @@ import { countDelivery } from '../../metrics.ts'
 import {
   type AttemptResult,
   beginAttempt,
+  type Delivery,
   endDelivery,
   findAttempt,
   postponeDelivery,
+  restartDelivery,
   takeDue,
   takeOverdue,
 } from './deliveries.store.ts'
-import { DISABLE_AFTER_MS, pauseAfter, waitAfter } from './retry-plan.ts'
-import { WEBHOOK_QUEUE, type WebhookJob } from './webhook-queue.ts'
+import { DISABLE_AFTER_MS, pauseAfter, TRY_FOR_MS, WEBHOOK_QUEUE, type WebhookJob, waitAfter } from './webhook-queue.ts'
 import { unsealSecret } from './webhook-secret.ts'
-import { noteFailure, noteSuccess } from './webhooks.store.ts'
+import { lockWebhook, noteFailure, noteSuccess } from './webhooks.store.ts'
 
 type DeliveryDeps = Pick<Deps, 'db' | 'queue' | 'remote' | 'config' | 'now' | 'log' | 'patience' | 'receivers'>
 type Attempt = NonNullable<Awaited<ReturnType<typeof findAttempt>>>
 
-/** Longer than an attempt may take: one that is not heard of by then was lost with its process. */
+/** Longer than an attempt may take: one that has not ended by then was lost with its process. */
 const LOST_AFTER_MS = 300_000
 
-/** Of one receiver in one process; of one that fails, one. */
+/** Attempts at once of one receiver in one process; a failing receiver gets one. */
 const AT_ONCE = 2
 
-/** After a pause: not all at once. */
+/** Spread of the attempts after a pause. */
 const [SHORTEST_WAIT_MS, LONGEST_WAIT_MS] = [1_000, 10_000]
 
-/** Who was called has begun by then; else the next who leaves a place calls again. */
-const CALLED_FOR_MS = 60_000
+/** A queued delivery has begun by then, or the next that ends queues it again. */
+const QUEUED_FOR_MS = 60_000
 
 export async function deliverWebhook(deps: DeliveryDeps, job: { data: WebhookJob }): Promise<void> {
   const { receivers } = deps
@@ -46,52 +52,52 @@ export async function deliverWebhook(deps: DeliveryDeps, job: { data: WebhookJob
     const error = receiver.disabled_at ? 'disabled' : 'given_up'
     await deps.db.transaction().execute((trx) => endDelivery(trx, attempt.id, 'failed', { ...lastOf(attempt), error }))
     countDelivery('failed')
-    return callNext(deps, receiver.id, { places: 1 })
+    return queueNext(deps, receiver.id, { slots: 1 })
   }
   const pauseMs = (receiver.paused_until?.getTime() ?? 0) - now.getTime()
   if (pauseMs > 0) return postpone(deps, attempt, pauseMs + between(SHORTEST_WAIT_MS, LONGEST_WAIT_MS))
-  const places = receiver.failures > 0 ? 1 : AT_ONCE
-  if (receivers.busyAt(receiver.id) >= places) {
+  const slots = receiver.failures > 0 ? 1 : AT_ONCE
+  if (receivers.busyAt(receiver.id) >= slots) {
     await postponeDelivery(deps.db, attempt.id, now)
-    // Whoever was there may have left meanwhile, and seen nobody who waits.
-    if (receivers.busyAt(receiver.id) < places) await callNext(deps, receiver.id, { places: 1 })
+    // The attempts under way may have ended meanwhile, before this one was due.
+    if (receivers.busyAt(receiver.id) < slots) await queueNext(deps, receiver.id, { slots: 1 })
     return
   }
   const leave = receivers.enter(receiver.id)
-  let next: Next = { places: AT_ONCE }
+  let next: Next = { slots: AT_ONCE }
   try {
     const until = new Date(now.getTime() + LOST_AFTER_MS)
     if (await beginAttempt(deps.db, attempt, { now, until })) next = await attemptOnce(deps, attempt)
   } finally {
     leave()
   }
-  await callNext(deps, receiver.id, { ...next, places: next.places - receivers.busyAt(receiver.id) })
+  await queueNext(deps, receiver.id, { ...next, slots: next.slots - receivers.busyAt(receiver.id) })
 }
 
-/** For how many there is a place, and when. */
+/** Free slots of the receiver, and the delay before they may be used. */
 interface Next {
-  places: number
+  slots: number
   waitMs?: number
 }
 
-async function callNext(
+async function queueNext(
   { db, queue, now }: Pick<Deps, 'db' | 'queue' | 'now'>,
   receiverId: string,
-  { places, waitMs = 0 }: Next,
+  { slots, waitMs = 0 }: Next,
 ): Promise<void> {
-  if (places <= 0) return
+  if (slots <= 0) return
   const moment = now()
-  const until = new Date(moment.getTime() + waitMs + CALLED_FOR_MS)
+  const until = new Date(moment.getTime() + waitMs + QUEUED_FOR_MS)
   await db.transaction().execute(async (trx) => {
-    const next = await takeDue(trx, receiverId, { now: moment, until, limit: places })
+    const next = await takeDue(trx, receiverId, { now: moment, until, limit: slots })
     for (const { id, attempts } of next) {
-      // Another event, of another request.
+      // The event belongs to another request.
       await outsideTrace(() => sendJob(queue, trx, { deliveryId: id, attempt: attempts }, waitMs))
     }
   })
 }
 
-/** Housekeeping: attempts whose jobs are lost are sent for again; how many they were. */
+/** Queues deliveries whose jobs were lost; returns their number. */
 export async function rescueDeliveries(
   { db, queue, now }: Pick<Deps, 'db' | 'queue' | 'now'>,
   limit: number,
@@ -105,47 +111,46 @@ export async function rescueDeliveries(
   })
 }
 
-/** Who may come next. */
 async function attemptOnce(deps: DeliveryDeps, attempt: Attempt): Promise<Next> {
   const result = await send(deps, attempt)
   const { id, receiver } = attempt
   if (result.error === null) {
     await deps.db.transaction().execute(async (trx) => {
-      // In the order of a deletion: see `lockWebhook`.
+      // Lock order of a deletion: see `lockWebhook`.
       await noteSuccess(trx, receiver.id)
       await endDelivery(trx, id, 'delivered', result)
     })
     countDelivery('delivered')
-    return { places: AT_ONCE }
+    return { slots: AT_ONCE }
   }
   const now = deps.now()
   const waitMs = waitAfter(attempt.attempts + 1 - attempt.attempts_before)
-  const isOver = now.getTime() + waitMs > attempt.give_up_at.getTime()
+  const isLast = now.getTime() + waitMs > attempt.give_up_at.getTime()
   const disabledAt = shouldDisable(attempt, result, now) ? now : null
-  // A receiver that says no at once costs nobody anything, and may say yes to the next event.
+  // A receiver that refuses at once costs nothing, and may accept the next event.
   const pauseMs = result.status === null ? pauseAfter(receiver.failures + 1) : 0
   const pausedUntil = pauseMs > 0 ? new Date(now.getTime() + pauseMs) : null
   await deps.db.transaction().execute(async (trx) => {
     await noteFailure(trx, receiver.id, { now, pausedUntil, disabledAt })
-    if (isOver || disabledAt) return endDelivery(trx, id, 'failed', result)
+    if (isLast || disabledAt) return endDelivery(trx, id, 'failed', result)
     await postponeDelivery(trx, id, new Date(now.getTime() + waitMs), result)
     return sendJob(deps.queue, trx, { deliveryId: id, attempt: attempt.attempts + 1 }, waitMs)
   })
-  countDelivery(isOver || disabledAt ? 'failed' : 'retried')
+  countDelivery(isLast || disabledAt ? 'failed' : 'retried')
   const facts = { webhookId: receiver.id, deliveryId: id, ...result }
-  if (disabledAt) deps.log.warn(facts, 'webhook switched off: its receiver is gone or has failed for days')
-  else if (isOver) deps.log.warn(facts, 'event given up: its receiver failed for a day')
-  else deps.log.info(facts, 'event could not be delivered, will be tried again')
-  return { places: 1, waitMs: pauseMs }
+  if (disabledAt) deps.log.warn(facts, 'webhook disabled: receiver answered 410 or failed for days')
+  else if (isLast) deps.log.warn(facts, 'webhook delivery given up: receiver failed for a day')
+  else deps.log.info(facts, 'webhook delivery failed, will retry')
+  return { slots: 1, waitMs: pauseMs }
 }
 
-/** 410 is a receiver's way to say that nobody is there any more. */
+/** 410 means that the receiver wants no more events. */
 function shouldDisable({ receiver }: Attempt, { status }: AttemptResult, now: Date): boolean {
   const since = receiver.failing_since?.getTime() ?? now.getTime()
   return status === 410 || now.getTime() - since > DISABLE_AFTER_MS
 }
 
-/** What came of it; never throws for what the receiver does. */
+/** Never throws for anything the receiver does. */
 async function send(deps: DeliveryDeps, { id, payload, receiver }: Attempt): Promise<AttemptResult> {
   try {
     const { status } = await deps.remote.post(receiver.url, {
@@ -156,14 +161,14 @@ async function send(deps: DeliveryDeps, { id, payload, receiver }: Attempt): Pro
     return { status, error: status >= 300 && status < 400 ? 'redirect' : 'status' }
   } catch (err) {
     if (!(err instanceof ApiError)) {
-      deps.log.error({ err, webhookId: receiver.id }, 'event could not be sent')
+      deps.log.error({ err, webhookId: receiver.id }, 'webhook delivery not sent')
       return { status: null, error: 'internal' }
     }
     return { status: null, error: String(err.details?.upstream ?? 'forbidden_address') }
   }
 }
 
-/** The same id at each attempt, so that a receiver can tell what it knows already. */
+/** The id is the same at each attempt, so that a receiver recognizes an event it has seen. */
 async function signed({ config, now }: DeliveryDeps, stored: string, { id, body }: { id: string; body: string }) {
   const { Webhook } = await import('standardwebhooks')
   const messageId = `msg_${id}`
@@ -191,3 +196,20 @@ const sendJob = (queue: Deps['queue'], trx: Transaction<DB>, job: WebhookJob, wa
 const lastOf = ({ last_status: status, last_error: error }: Attempt): AttemptResult => ({ status, error })
 
 const between = (from: number, to: number) => from + Math.random() * (to - from)
+
+/** Sends an event again, now and with retries for another day. Also enables the webhook and clears its failures. */
+export async function replayDelivery(
+  { db, queue, now }: Pick<Deps, 'db' | 'queue' | 'now'>,
+  delivery: { id: string; webhookId: string },
+): Promise<Delivery | undefined> {
+  const moment = now()
+  const giveUpAt = new Date(moment.getTime() + TRY_FOR_MS)
+  return db.transaction().execute(async (trx) => {
+    if (!(await lockWebhook(trx, delivery.webhookId))) return undefined
+    const restarted = await restartDelivery(trx, delivery, { now: moment, giveUpAt })
+    if (!restarted) return undefined
+    await noteSuccess(trx, delivery.webhookId)
+    await sendJob(queue, trx, { deliveryId: restarted.id, attempt: restarted.attempts }, 0)
+    return restarted
+  })
+}

@@ -1,24 +1,21 @@
-import { deleteBatch, jsonb } from '@services/common/database'
-import { type Expression, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
+import { deleteBatch } from '@services/common/database'
+import { type Expression, type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, WebhookEvent } from '../../db/tables.ts'
-import { CLIP_COLUMNS, type Clip, toClip } from '../clips/clips.store.ts'
+import { type Clip, selectClips } from '../clips/clips.store.ts'
 
 export type Delivery = Selectable<DB['webhook_deliveries']>
 
-/** Webhooks that are told of an event, by the clips of a source it concerns. */
+/** Enabled webhooks for an event of a clip, or of all clips of a source. */
 export async function findListeners(
   trx: Transaction<DB>,
   clips: { sourceId: string } | { clipId: string },
   event: WebhookEvent,
   now: Date,
 ): Promise<{ webhookId: string; clip: Clip }[]> {
-  const rows = await trx
-    .selectFrom('clips')
-    .innerJoin('sources', 'sources.id', 'clips.source_id')
+  const rows = await selectClips(trx)
     .innerJoin('webhooks', 'webhooks.token_id', 'clips.token_id')
     .innerJoin('api_tokens', 'api_tokens.id', 'clips.token_id')
-    .select(CLIP_COLUMNS)
-    .select('webhooks.id as webhook_id')
+    .select('webhooks.id as webhookId')
     .$if('sourceId' in clips, (query) => query.where('clips.source_id', '=', (clips as { sourceId: string }).sourceId))
     .$if('clipId' in clips, (query) => query.where('clips.id', '=', (clips as { clipId: string }).clipId))
     .where('clips.deleted_at', 'is', null)
@@ -26,39 +23,20 @@ export async function findListeners(
     .where('webhooks.events', '@>', sql<WebhookEvent[]>`array[${event}::text]`)
     .where('api_tokens.revoked_at', 'is', null)
     .where((where) => where.or([where('api_tokens.expires_at', 'is', null), where('api_tokens.expires_at', '>', now)]))
-    // One that is being deleted is waited for, and left out: a delivery for it would fail what it tells of.
+    // Waits for a webhook that is being deleted and skips it: a delivery to it would fail this transaction.
     .forKeyShare('webhooks')
     .execute()
-  return rows.map(({ webhook_id, ...row }) => ({
-    webhookId: webhook_id,
-    clip: toClip({ ...row, source_id: row.source_id as string }),
-  }))
+  return rows.map(({ webhookId, ...clip }) => ({ webhookId, clip }))
 }
 
-export interface NewDelivery {
-  id: string
-  webhookId: string
-  type: WebhookEvent
-  payload: object
-  now: Date
-  giveUpAt: Date
+export async function insertDeliveries(
+  trx: Transaction<DB>,
+  deliveries: readonly Insertable<DB['webhook_deliveries']>[],
+): Promise<void> {
+  await trx.insertInto('webhook_deliveries').values(deliveries).execute()
 }
 
-export async function insertDeliveries(trx: Transaction<DB>, deliveries: readonly NewDelivery[]): Promise<void> {
-  const rows = deliveries.map(({ id, webhookId, type, payload, now, giveUpAt }) => ({
-    id,
-    webhook_id: webhookId,
-    type,
-    payload: jsonb(payload),
-    state: 'pending' as const,
-    next_attempt_at: now,
-    give_up_at: giveUpAt,
-    created_at: now,
-  }))
-  await trx.insertInto('webhook_deliveries').values(rows).execute()
-}
-
-/** A delivery with its receiver, if it waits for this very attempt. */
+/** The delivery with its receiver, if this attempt is its next. */
 export async function findAttempt(
   db: Kysely<DB>,
   { deliveryId, attempt }: { deliveryId: string; attempt: number },
@@ -75,7 +53,7 @@ export async function findAttempt(
   return receiver && { ...delivery, receiver }
 }
 
-/** Begins the attempt; false when somebody else did. Not heard of by `until`, it counts as lost. */
+/** False when another worker began it. An attempt that has not ended by `until` counts as lost. */
 export async function beginAttempt(
   db: Kysely<DB>,
   { id, attempts }: Pick<Delivery, 'id' | 'attempts'>,
@@ -97,7 +75,6 @@ export interface AttemptResult {
   error: string | null
 }
 
-/** `delivered`, or `failed` for good. */
 export async function endDelivery(
   trx: Transaction<DB>,
   id: string,
@@ -111,7 +88,7 @@ export async function endDelivery(
     .execute()
 }
 
-/** Without `result` nothing was tried. */
+/** Without `result` no attempt was made. */
 export async function postponeDelivery(
   trx: Kysely<DB>,
   id: string,
@@ -126,10 +103,7 @@ export async function postponeDelivery(
     .execute()
 }
 
-/**
- * The next of a webhook, in the order they came, whose time has come and which nobody attempts. Taken: nobody else takes them
- * before `until`.
- */
+/** Takes the oldest due deliveries of a webhook; until `until` they are due for no other caller. */
 export async function takeDue(
   trx: Transaction<DB>,
   webhookId: string,
@@ -149,7 +123,7 @@ export async function takeDue(
   return takeUntil(trx, due, until)
 }
 
-/** Sent once more from the beginning, whatever became of it. Undefined when there is none. */
+/** Makes the delivery pending again, whatever its state. Undefined when there is none. */
 export async function restartDelivery(
   trx: Transaction<DB>,
   { id, webhookId }: { id: string; webhookId: string },
@@ -164,7 +138,6 @@ export async function restartDelivery(
     .executeTakeFirst()
 }
 
-/** Newest first. */
 export async function listDeliveries(
   db: Kysely<DB>,
   webhookId: string,
@@ -186,8 +159,8 @@ export async function listDeliveries(
 }
 
 /**
- * The array makes PostgreSQL run the query once. As `in (…)` it may be joined by a nested loop that runs it for each row: what was
- * updated already is passed over then, and more rows are taken than its limit allows.
+ * The array makes PostgreSQL run the subquery once. With `in (…)` a nested loop may run it for each row; it then skips
+ * the rows that are updated already and takes more than its limit.
  */
 const takeUntil = (trx: Transaction<DB>, ids: Expression<{ id: string }>, until: Date) =>
   trx
@@ -197,7 +170,7 @@ const takeUntil = (trx: Transaction<DB>, ids: Expression<{ id: string }>, until:
     .returning(['id', 'attempts'])
     .execute()
 
-/** Housekeeping: those that should have been tried before `before`. Taken: `now` is their next turn. */
+/** Takes deliveries that were due before `before`, and makes them due `now`. */
 export async function takeOverdue(
   trx: Transaction<DB>,
   { before, now, limit }: { before: Date; now: Date; limit: number },
@@ -213,6 +186,5 @@ export async function takeOverdue(
   return takeUntil(trx, overdue, now)
 }
 
-/** Housekeeping. */
 export const deleteDeliveriesBefore = (db: Kysely<DB>, before: Date, limit: number): Promise<number> =>
   deleteBatch(db, 'webhook_deliveries', sql`created_at < ${before} and state <> 'pending'`, limit)

@@ -1,5 +1,6 @@
-// What webhooks are told: written in the transaction of what happened, so that nothing is told that did not happen and
-// nothing is kept back that did. How it gets there: deliver-webhook.ts.
+// Events of clips. They are written in the transaction of the change, so that an event is sent if and only if the
+// change happened. Delivery: deliver-webhook.ts.
+import { jsonb } from '@services/common/database'
 import type { Transaction } from 'kysely'
 import type { DB, WebhookEvent } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
@@ -7,13 +8,12 @@ import { errorCatalogue } from '../../errors.ts'
 import type { Clip } from '../clips/clips.store.ts'
 import { toResult } from '../clips/result.ts'
 import { findListeners, insertDeliveries } from './deliveries.store.ts'
-import { TRY_FOR_MS } from './retry-plan.ts'
-import { WEBHOOK_QUEUE, type WebhookJob } from './webhook-queue.ts'
+import { TRY_FOR_MS, WEBHOOK_QUEUE, type WebhookJob } from './webhook-queue.ts'
 
-/** Without a queue, as a command has none, housekeeping sees within minutes that nobody was sent. */
+/** Commands have no queue; housekeeping finds their deliveries within minutes. */
 export type EmitDeps = Pick<Deps, 'newId' | 'now' | 'config'> & { queue?: Deps['queue'] }
 
-/** Tells the owners of one clip, or of all clips of a source. Before a deletion, which leaves nothing to tell of. */
+/** Writes deliveries for one clip, or for all clips of a source. Call it before a deletion, which leaves no payload. */
 export async function emitEvent(
   deps: EmitDeps,
   trx: Transaction<DB>,
@@ -25,11 +25,13 @@ export async function emitEvent(
   if (listeners.length === 0) return
   const deliveries = listeners.map(({ webhookId, clip }) => ({
     id: deps.newId(),
-    webhookId,
+    webhook_id: webhookId,
     type: event,
-    payload: { type: event, timestamp: now.toISOString(), data: describe(deps, event, clip) },
-    now,
-    giveUpAt: new Date(now.getTime() + TRY_FOR_MS),
+    payload: jsonb({ type: event, timestamp: now.toISOString(), data: describe(deps, event, clip) }),
+    state: 'pending' as const,
+    next_attempt_at: now,
+    give_up_at: new Date(now.getTime() + TRY_FOR_MS),
+    created_at: now,
   }))
   await insertDeliveries(trx, deliveries)
   for (const { id } of deliveries) {

@@ -1,4 +1,4 @@
-/** Attempts this process has under way, by receiver: each has few slots. */
+/** Attempts under way in this process, by receiver. */
 export interface Receivers {
   busyAt(receiverId: string): number
   /** Takes a slot; the returned function frees it. */

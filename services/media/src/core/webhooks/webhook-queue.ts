@@ -2,11 +2,11 @@ import type { QueueDefinition } from '@services/common/declare-queue'
 
 export interface WebhookJob {
   deliveryId: string
-  /** Attempts before this one: a job that comes twice is one attempt. */
+  /** Attempts before this one, so that a duplicate job makes no second attempt. */
   attempt: number
 }
 
-/** These retries are for faults of ours; a receiver's failures have a plan of their own (retry-plan.ts). */
+/** Retries after our own faults; failures of a receiver follow `waitAfter`. */
 export const WEBHOOK_QUEUE: QueueDefinition = {
   name: 'webhook',
   retryLimit: 3,
@@ -15,3 +15,19 @@ export const WEBHOOK_QUEUE: QueueDefinition = {
   expireInSeconds: 60,
   heartbeatSeconds: 10,
 }
+
+const DAY_MS = 86_400_000
+
+/** Time after which a delivery is given up. */
+export const TRY_FOR_MS = DAY_MS
+
+/** Doubles: 10 s, 20 s, 40 s … 4 h; about sixteen attempts in a day. */
+const [FIRST_WAIT_MS, LONGEST_WAIT_MS] = [10_000, 4 * 3_600_000]
+
+export const waitAfter = (attempts: number): number => Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (attempts - 1))
+
+/** Pause of a receiver that did not answer at all: each attempt would hold a slot until its timeout. */
+export const pauseAfter = (failures: number): number => Math.min(600_000, 10_000 * 2 ** (failures - 1))
+
+/** Time of uninterrupted failures after which a webhook is disabled. */
+export const DISABLE_AFTER_MS = 5 * DAY_MS

@@ -1,7 +1,7 @@
 import { createSecretKey, hkdfSync, randomBytes } from 'node:crypto'
 import { seal, unseal } from '@services/common/sealed'
 
-/** As Standard Webhooks has it: the prefix and base64 of 24 to 64 bytes. */
+/** Standard Webhooks: the prefix and base64 of 24 to 64 bytes. */
 const SECRET = /^whsec_([A-Za-z0-9+/]+={0,2})$/
 const [SHORTEST_BYTES, LONGEST_BYTES] = [24, 64]
 
@@ -15,14 +15,14 @@ export function isSecret(text: string): boolean {
 
 const SEALED = 'sealed:'
 
-/** A secret must come back to sign with, so that a hash will not do: sealed under ENCRYPTION_KEY, or as it is without one. */
+/** Signing needs the secret, not a hash: it is stored sealed under ENCRYPTION_KEY, or in plain text without one. */
 export const sealSecret = (encryptionKey: string | undefined, secret: string): string =>
   encryptionKey === undefined ? secret : SEALED + seal(keyOf(encryptionKey), secret)
 
-/** Throws when it was sealed under another key. */
+/** Throws when the secret was sealed under another key. */
 export function unsealSecret(encryptionKey: string | undefined, stored: string): string {
   if (!stored.startsWith(SEALED)) return stored
-  if (encryptionKey === undefined) throw new Error('the secret of a webhook is sealed, and there is no ENCRYPTION_KEY')
+  if (encryptionKey === undefined) throw new Error('webhook secret is sealed, but ENCRYPTION_KEY is not set')
   return unseal(keyOf(encryptionKey), stored.slice(SEALED.length))
 }
 

@@ -1,5 +1,5 @@
-import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
-import type { DB, WebhookEvent } from '../../db/tables.ts'
+import { type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
+import type { DB } from '../../db/tables.ts'
 
 export type Webhook = Omit<Selectable<DB['webhooks']>, 'secret'>
 
@@ -15,41 +15,21 @@ const COLUMNS = [
   'disabled_at',
 ] as const
 
-export interface NewWebhook {
-  id: string
-  tokenId: string
-  url: string
-  events: WebhookEvent[]
-  secret: string
-  now: Date
-}
-
-/** Undefined when the token has `most` of them. */
+/** Undefined when the token has `most` webhooks. */
 export async function insertWebhook(
   trx: Transaction<DB>,
-  webhook: NewWebhook,
+  webhook: Insertable<DB['webhooks']>,
   { most }: { most: number },
 ): Promise<Webhook | undefined> {
-  // Others of this token wait, so that none of them counts too few.
-  await trx.selectFrom('api_tokens').select('id').where('id', '=', webhook.tokenId).forNoKeyUpdate().execute()
+  // Serializes the inserts of one token, so that the count is exact.
+  await trx.selectFrom('api_tokens').select('id').where('id', '=', webhook.token_id).forNoKeyUpdate().execute()
   const { count } = await trx
     .selectFrom('webhooks')
     .select((column) => column.fn.countAll<number>().as('count'))
-    .where('token_id', '=', webhook.tokenId)
+    .where('token_id', '=', webhook.token_id)
     .executeTakeFirstOrThrow()
   if (count >= most) return undefined
-  return trx
-    .insertInto('webhooks')
-    .values({
-      id: webhook.id,
-      token_id: webhook.tokenId,
-      url: webhook.url,
-      events: webhook.events,
-      secret: webhook.secret,
-      created_at: webhook.now,
-    })
-    .returning(COLUMNS)
-    .executeTakeFirstOrThrow()
+  return trx.insertInto('webhooks').values(webhook).returning(COLUMNS).executeTakeFirstOrThrow()
 }
 
 export async function listWebhooks(db: Kysely<DB>, tokenId: string): Promise<Webhook[]> {
@@ -73,15 +53,15 @@ export async function hasWebhook(db: Kysely<DB>, { id, tokenId }: { id: string; 
 }
 
 /**
- * Locks the webhook, or says that it is gone. Whoever changes a webhook and its deliveries in one transaction begins with the
- * webhook, as a deletion does: two of them never wait for each other.
+ * False when it was deleted. Lock order: a transaction that changes a webhook and its deliveries begins with the
+ * webhook, as a deletion does.
  */
 export async function lockWebhook(trx: Transaction<DB>, id: string): Promise<boolean> {
   const locked = await trx.selectFrom('webhooks').select('id').where('id', '=', id).forNoKeyUpdate().executeTakeFirst()
   return locked !== undefined
 }
 
-/** With its deliveries. False when there is none. */
+/** Deletes the webhook with its deliveries. False when there is none. */
 export async function deleteWebhook(
   db: Kysely<DB>,
   { id, tokenId }: { id: string; tokenId: string },
@@ -95,7 +75,7 @@ export async function deleteWebhook(
   return deleted !== undefined
 }
 
-/** A receiver works again: what it failed before is forgotten. */
+/** Clears the failures of a receiver that works again. */
 export async function noteSuccess(trx: Transaction<DB>, id: string): Promise<void> {
   await trx
     .updateTable('webhooks')
@@ -105,7 +85,7 @@ export async function noteSuccess(trx: Transaction<DB>, id: string): Promise<voi
     .execute()
 }
 
-/** One failure more; none of its events is tried before `pausedUntil`, and none at all from `disabledAt` on. */
+/** Counts a failure; no attempt is made before `pausedUntil`, and none after `disabledAt`. */
 export async function noteFailure(
   trx: Transaction<DB>,
   id: string,

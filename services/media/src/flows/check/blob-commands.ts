@@ -7,13 +7,13 @@ import { startUp } from '../../start.ts'
 import { StorageUnavailable } from '../../store/blobs/blob-storage.ts'
 import { type CheckDeps, checkBlobs, FINDING_KINDS, type Finding, type Totals } from './check-blobs.ts'
 
-/** What `--json` lists; the rest is counted. */
+/** Most findings that `--json` lists; all are counted. */
 const MOST_LISTED = 1_000
 
-/** More of the one list missing in the other than this, and than half of it: then it is likely that they are not of one installation. */
+/** If more entries than this, and more than half, have no counterpart, store and database hardly belong together. */
 const FEW = 10
 
-/** Like `diff`: 0 and 1 are taken by what all commands do. */
+/** Exit code, as with `diff`; 0 and 1 are those of all commands. */
 const SOMETHING_FOUND = 3
 
 const blobsCheck = command({
@@ -21,15 +21,15 @@ const blobsCheck = command({
   summary: 'compare stored files with the database',
   options: {
     deep: { meaning: 'read every file and compare its hash' },
-    fix: { meaning: 'clean up what was found; clips whose file is lost fail' },
-    'accept-losses': { meaning: 'with --fix, also where most files or most rows would go' },
+    fix: { meaning: 'repair the findings; clips whose file is lost fail' },
+    'accept-losses': { meaning: 'with --fix, also if it deletes most files or most rows' },
   },
-  details: `It may run beside the service. Files and uploads younger than an hour are never cleaned up.
-Exit code 0: nothing was found, or all of it was fixed; ${SOMETHING_FOUND}: something was found.`,
+  details: `It may run beside the service. Files and uploads younger than an hour are never deleted.
+Exit code 0: no findings, or all were fixed; ${SOMETHING_FOUND}: findings are left.`,
   run: async ({ options, json }) => {
     const { deep = false, fix = false } = options
     await onStore(async (deps) => {
-      // Without a look at the contents, which is what takes long.
+      // Without hashing the files, which takes long.
       if (fix && !options['accept-losses']) refuseStrangers(await survey(deps, { deep: false, fix: false }))
       const onFinding = json ? undefined : (finding: Finding) => process.stdout.write(`${toLine(finding)}\n`)
       const result = await survey(deps, { deep, fix }, onFinding)
@@ -47,9 +47,9 @@ type Counts = Partial<Record<Finding['kind'], number>>
 interface Survey extends Totals {
   found: Counts
   fixed: Counts
-  /** The first of them. */
+  /** The first MOST_LISTED. */
   findings: Finding[]
-  /** How many were found and not fixed. */
+  /** Number of findings that were not fixed. */
   left: number
 }
 
@@ -73,13 +73,13 @@ async function survey(
   return { ...totals, found, fixed, findings, left }
 }
 
-/** A directory that is not mounted, the bucket of another installation, yesterday's database: nothing to clean up by. */
+/** Throws for a directory that is not mounted, the bucket of another installation, or an old database. */
 function refuseStrangers({ files, rows, found }: Survey): void {
   const { blob_without_row: orphans = 0, row_without_blob: lost = 0 } = found
   const isMost = (count: number, all: number) => count > FEW && count > all / 2
   if (!isMost(orphans, files) && !isMost(lost, rows)) return
   throw new CommandFailure(
-    `${orphans} of ${files} files have no row and ${lost} of ${rows} rows have no file: are these store and database of one installation?\nNothing was changed. --accept-losses cleans up all the same.`,
+    `${orphans} of ${files} files have no row and ${lost} of ${rows} rows have no file: do store and database belong to one installation?\nNothing was changed. Use --accept-losses to fix all the same.`,
   )
 }
 
@@ -91,7 +91,7 @@ async function onStore(work: (deps: CheckDeps) => Promise<void>): Promise<void> 
       work({ db, blobs, config, newId: randomUUID, now: () => new Date(), resultsChannel: resultsChannelOf(config) }),
     )
   } catch (error) {
-    if (error instanceof StorageUnavailable) throw new CommandFailure(`the storage does not answer: ${error.message}`)
+    if (error instanceof StorageUnavailable) throw new CommandFailure(`storage unavailable: ${error.message}`)
     throw error
   } finally {
     await blobs.close()
@@ -107,5 +107,5 @@ function toSummary({ files, bytes, rows, found, fixed }: Survey): string {
   const counts = FINDING_KINDS.filter((kind) => found[kind]).map(
     (kind) => `${found[kind]} ${kind}${fixed[kind] ? ` (${fixed[kind]} fixed)` : ''}`,
   )
-  return `${files} files of ${bytes} bytes, ${rows} rows: ${counts.join(', ') || 'nothing wrong'}`
+  return `${files} files of ${bytes} bytes, ${rows} rows: ${counts.join(', ') || 'no findings'}`
 }

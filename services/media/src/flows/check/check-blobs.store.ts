@@ -3,7 +3,7 @@ import { isOriginal } from '../../core/clips/sources.store.ts'
 import type { DB, RenditionKind } from '../../db/tables.ts'
 import type { BlobName } from '../../store/blobs/blob-storage.ts'
 
-/** What the database knows of a file; `counted` are the references there really are. */
+/** Row of a file; `counted` is the actual number of references. */
 export interface BlobRow {
   name: BlobName
   bytes: number
@@ -12,10 +12,10 @@ export interface BlobRow {
   unreferencedAt: Date | null
 }
 
-// Spelled out, so that PostgreSQL finds the partial indexes of sources.
+// A literal, so that the planner matches the partial index of sources.
 const processing = sql<boolean>`state = 'processing'`
 
-/** Files in the order of their names, a page of them. */
+/** Lists a page of files in the order of their names. */
 export async function listBlobRows(db: Kysely<DB>, after: BlobName | undefined, limit: number): Promise<BlobRow[]> {
   const last = after ? keyOf(after) : { sha256: Buffer.alloc(0), extension: '' }
   const rows = await selectRows(db)
@@ -33,7 +33,7 @@ export async function findBlobRow(db: Kysely<DB>, name: BlobName): Promise<BlobR
   return row && toRow(row)
 }
 
-/** From here on nobody stores, refers to, lets go of or deletes the file. Counted anew, after whoever was at it before. */
+/** Locks the row against storing, deleting and changes of references, and counts again. */
 export async function lockBlobRow(trx: Transaction<DB>, name: BlobName): Promise<BlobRow | undefined> {
   const { sha256, extension } = keyOf(name)
   await trx
@@ -55,7 +55,7 @@ export async function correctSize(trx: Transaction<DB>, name: BlobName, bytes: n
   await updateRow(trx, name, { bytes })
 }
 
-/** Sources whose clips cannot be made or shown without this file. */
+/** Lists sources whose clips need this file. */
 export async function listSourcesOf(db: Kysely<DB>, name: BlobName, limit: number): Promise<string[]> {
   const { sha256, extension } = keyOf(name)
   const sources = isOriginal(name)
@@ -70,7 +70,7 @@ export async function listSourcesOf(db: Kysely<DB>, name: BlobName, limit: numbe
   return rows.map(({ id }) => id)
 }
 
-// The counts in the statement of what they are compared with: both change in the same transactions, so they are of one moment.
+// One statement reads stored and actual counts, which change in the same transactions: both are of one moment.
 const selectRows = (db: Kysely<DB>) =>
   db.selectFrom('blobs').select((column) => [
     ...(['sha256', 'extension', 'bytes', 'reference_count', 'unreferenced_at'] as const),
@@ -111,3 +111,60 @@ function toRow(row: Row): BlobRow {
 }
 
 const keyOf = ({ sha256, extension }: BlobName) => ({ sha256: Buffer.from(sha256, 'hex'), extension })
+
+/** Stored and actual sum of a token's bytes. */
+export interface StoredSum {
+  tokenId: string
+  noted: number
+  counted: number
+}
+
+/** Lists wrong sums. One statement reads both, which change in the same transactions: they are of one moment. */
+export async function listWrongSums(db: Kysely<DB>): Promise<StoredSum[]> {
+  const isWrong = sql<boolean>`(coalesce(counted.clips, 0), coalesce(counted.bytes, 0), coalesce(counted.reserved, 0))
+    <> (coalesce(noted.clips, 0), coalesce(noted.bytes, 0), coalesce(noted.reserved_bytes, 0))`
+  return db
+    .selectFrom('api_tokens')
+    .leftJoin('token_storage as noted', 'noted.token_id', 'api_tokens.id')
+    .leftJoin(countStored(db).as('counted'), 'counted.token_id', 'api_tokens.id')
+    .select([
+      'api_tokens.id as tokenId',
+      sql<number>`coalesce(noted.bytes + noted.reserved_bytes, 0)`.as('noted'),
+      sql<number>`coalesce(counted.bytes + counted.reserved, 0)`.as('counted'),
+    ])
+    .where(isWrong)
+    .orderBy('api_tokens.id')
+    .execute()
+}
+
+/** Locks the sum and counts again: concurrent changes are applied afterwards. */
+export async function correctSum(trx: Transaction<DB>, tokenId: string): Promise<void> {
+  await trx
+    .insertInto('token_storage')
+    .values({ token_id: tokenId })
+    .onConflict((conflict) => conflict.column('token_id').doUpdateSet({ token_id: tokenId }))
+    .execute()
+  const counted = await countStored(trx).where('clips.token_id', '=', tokenId).executeTakeFirst()
+  await trx
+    .updateTable('token_storage')
+    .set({ clips: counted?.clips ?? 0, bytes: counted?.bytes ?? 0, reserved_bytes: counted?.reserved ?? 0 })
+    .where('token_id', '=', tokenId)
+    .execute()
+}
+
+/** Counts like the triggers of migrations 0008 and 0009, for all clips at once. */
+const countStored = (db: Kysely<DB>) =>
+  db
+    .selectFrom('clips')
+    .innerJoin('sources', 'sources.id', 'clips.source_id')
+    .select([
+      'clips.token_id',
+      sql<number>`count(*)`.as('clips'),
+      sql<number>`sum(sources.bytes + sources.rendition_bytes)::bigint`.as('bytes'),
+      sql<number>`coalesce(sum(sources.reserved_bytes) filter (where sources.state = 'processing'), 0)::bigint`.as(
+        'reserved',
+      ),
+    ])
+    .where('clips.token_id', 'is not', null)
+    .where('sources.state', '!=', 'failed')
+    .groupBy('clips.token_id')

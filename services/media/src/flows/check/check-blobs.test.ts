@@ -27,7 +27,7 @@ const check = async (options: { deep?: boolean; fix?: boolean } = {}, { deps } =
 const pathOf = (name: BlobName, { blobsDir } = service) => join(blobsDir, blobKey(name))
 
 let number = 0
-/** A clip of its own that is ready, and one of its files. */
+/** A ready clip, and one of its files. */
 async function newClip() {
   const bytes = gif(50, 20 + ++number, [{ delay: 10 }])
   const id = idIn(await service.upload(bytes))
@@ -57,12 +57,12 @@ async function leaveOrphan(content: string, age: number): Promise<BlobName> {
   return name
 }
 
-test('nothing is wrong with clips that were made, shared, deleted and tidied up', async () => {
+test('clips that were made, shared, deleted and cleaned up give no findings', async () => {
   const [first, second] = [await newClip(), await newClip()]
   await service.upload(first.bytes)
   await service.call('DELETE', `/media/${second.id}`, { headers: { token: service.token } })
   expect((await check({ deep: true })).findings).toEqual([])
-  // Once for the source, and once more for its files.
+  // The first round deletes the source, the second its files.
   for (let round = 0; round < 2; round++) {
     service.clock.advance({ seconds: 601 })
     await cleanUp(service.deps)
@@ -73,7 +73,7 @@ test('nothing is wrong with clips that were made, shared, deleted and tidied up'
   expect((await stateOf(first.id)).state).toBe('ready')
 })
 
-describe('a file that is no longer what it was:', () => {
+describe('a damaged file:', () => {
   test.each<{ what: string; kind: Finding['kind']; deep?: boolean; damage: (path: string) => Promise<void> }>([
     { what: 'lost', kind: 'row_without_blob', damage: (path) => rm(path) },
     { what: 'cut short', kind: 'wrong_size', damage: (path) => truncate(path, 100) },
@@ -88,12 +88,12 @@ describe('a file that is no longer what it was:', () => {
         await writeFile(path, bytes)
       },
     },
-  ])('$what: its clips fail, and the same bytes are made again', async ({ kind, deep = false, damage }) => {
+  ])('$what: its clips fail, and the same bytes are transcoded again', async ({ kind, deep = false, damage }) => {
     const { bytes, id, file } = await newClip()
     const shared = idIn(await service.upload(bytes))
     await damage(pathOf(file))
     const found = { kind, file: blobFile(file), fixed: false }
-    // Looking changes nothing.
+    // Checking changes nothing.
     for (let look = 0; look < 2; look++) {
       expect((await check({ deep })).findings).toEqual([expect.objectContaining(found)])
       expect((await stateOf(id)).state).toBe('ready')
@@ -111,7 +111,7 @@ describe('a file that is no longer what it was:', () => {
     expect((await check({ deep: true })).findings).toEqual([])
   })
 
-  test('where only its row has another size the row is mended', async () => {
+  test('if only its row has another size the row is repaired', async () => {
     const { id, file } = await newClip()
     await service.deps.pool.query('update blobs set bytes = 7 where sha256 = $1 and extension = $2', keyOf(file))
     const actual = (await readFile(pathOf(file))).length
@@ -121,13 +121,13 @@ describe('a file that is no longer what it was:', () => {
     expect((await stateOf(id)).state).toBe('ready')
   })
 
-  test('brought back between the look and the mending, it costs no clip', async () => {
+  test('stored again between the check and the repair, it costs no clip', async () => {
     const { id, file } = await newClip()
     const bytes = await readFile(pathOf(file))
     await rm(pathOf(file))
     let looks = 0
     const stat = async (name: BlobName) => {
-      // The third look is the one before the source is given up.
+      // The third check precedes the loss of the source.
       if (name.sha256 === file.sha256 && ++looks === 3) await writeFile(pathOf(file), bytes)
       return service.deps.blobs.stat(name)
     }
@@ -138,7 +138,7 @@ describe('a file that is no longer what it was:', () => {
   })
 })
 
-test('an original that is lost ends its clips', async () => {
+test('clips whose original is lost fail', async () => {
   const waiting = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   const id = idIn(await waiting.upload(gif(50, 20, [{ delay: 10 }]), [], later))
   expect((await check({ deep: true }, waiting)).findings).toEqual([])
@@ -151,7 +151,7 @@ test('an original that is lost ends its clips', async () => {
   await waiting.close()
 })
 
-test('a file without a row goes, but for one that is younger than the longest upload', async () => {
+test('a file without a row is deleted, unless it is younger than the longest upload', async () => {
   const { id } = await newClip()
   const [old, young] = [await leaveOrphan('old', 61), await leaveOrphan('young', 50)]
   const kind = 'blob_without_row'
@@ -166,7 +166,7 @@ test('a file without a row goes, but for one that is younger than the longest up
   expect((await stateOf(id)).state).toBe('ready')
 })
 
-test('a row without a file that nothing refers to goes after an hour; younger ones are of uploads', async () => {
+test('an unreferenced row without a file is deleted after an hour; younger ones belong to uploads', async () => {
   for (const minutes of [61, 50]) {
     await service.deps.pool.query(
       'insert into blobs (sha256, extension, bytes, unreferenced_at) values ($1, $2, 1, $3)',
@@ -179,7 +179,7 @@ test('a row without a file that nothing refers to goes after an hour; younger on
   await service.deps.pool.query('delete from blobs where unreferenced_at is not null and bytes = 1')
 })
 
-test.each([0, 1, 5])('a reference count of %i is put right', async (wrong) => {
+test.each([0, 1, 5])('a reference count of %i is corrected', async (wrong) => {
   const { bytes, id, file } = await newClip()
   const { rows } = await service.deps.pool.query(
     'select reference_count from blobs where sha256 = $1 and extension = $2',
@@ -200,7 +200,7 @@ test.each([0, 1, 5])('a reference count of %i is put right', async (wrong) => {
   expect((await stateOf(id)).state).toBe('ready')
 })
 
-test('a file nothing refers to any more although its row says so is handed to housekeeping', async () => {
+test('an unreferenced file whose row counts a reference is left to housekeeping', async () => {
   const { rows } = await service.deps.pool.query(
     `insert into blobs (sha256, extension, bytes, reference_count) values ($1, 'gif', 4, 1)
      returning encode(sha256, 'hex') as sha256, extension`,
@@ -216,7 +216,7 @@ test('a file nothing refers to any more although its row says so is handed to ho
   await rm(pathOf(rows[0]))
 })
 
-test('what a token keeps is summed as its clips come, are made, shared, deleted and fail at once; a wrong sum is told and put right', async () => {
+test('the stored bytes of a token stay exact while clips are added, made, shared, deleted and fail at once; a wrong sum is reported and corrected', async () => {
   const { token, id: tokenId } = await service.newToken()
   const sum = async () =>
     (
@@ -258,7 +258,7 @@ test('what a token keeps is summed as its clips come, are made, shared, deleted 
   expect((await check()).findings).toEqual([])
 })
 
-test('puts that a killed process left are counted and removed, those in progress are not', async () => {
+test('puts that a killed process left are reported and deleted, those in progress are not', async () => {
   const incoming = (name: string) => join(service.blobsDir, 'incoming', name)
   for (const minutes of [5, 61, 62]) {
     await writeFile(incoming(String(minutes)), 'x')
@@ -272,7 +272,7 @@ test('puts that a killed process left are counted and removed, those in progress
   await rm(incoming('5'))
 })
 
-test('beside a service at work it finds nothing, whatever the order of its looks, and takes nothing away', async () => {
+test('beside a working service it finds and deletes nothing, whatever the order of its reads', async () => {
   const ids = new Set<string>()
   let isWorking = true
   const findings: Finding[] = []
@@ -297,7 +297,7 @@ test('beside a service at work it finds nothing, whatever the order of its looks
   for (const id of ids) expect((await service.get(`/f/${id}.mp4`)).status).toBe(200)
 })
 
-test('a store that lists in no order is read as well, with second looks', async () => {
+test('a store that lists in any order gives the same findings, with second checks', async () => {
   const { file } = await newClip()
   const orphan = await leaveOrphan('orphan', 50)
   await rm(pathOf(file))
@@ -316,6 +316,6 @@ test('a store that lists in no order is read as well, with second looks', async 
   await check({ fix: true })
 })
 
-test('nothing younger than the longest upload is cleaned up', () => {
+test('no file younger than the longest upload is deleted', () => {
   expect(service.deps.patience.uploadMs).toBeLessThanOrEqual(LEFTOVER_AGE_MS)
 })

@@ -1,6 +1,6 @@
-// `blobs check`: compares what is stored with what the database says is stored. The one rule: it runs beside a service
-// at work, so what looks wrong is looked at again, alone and under lock, before it is called wrong, let alone mended.
-// SQL: check-blobs.store.ts, stored-sums.store.ts. What becomes of clips whose file is lost: give-up-file.ts. Who keeps and deletes files: ../blobs/keep-files.ts.
+// `blobs check`: compares stored files with the database. The one rule: it runs beside a working service, so each
+// difference is checked again under lock before it is reported or repaired. Tests: check-blobs.test.ts. Next:
+// give-up-file.ts (clips whose file is lost), store/blobs/keep-files.ts (storing and deleting).
 import { createHash } from 'node:crypto'
 import type { EmitDeps } from '../../core/webhooks/emit-event.ts'
 import type { Deps } from '../../deps.ts'
@@ -14,9 +14,17 @@ import {
 } from '../../store/blobs/blob-storage.ts'
 import { registerBlob } from '../../store/blobs/blobs.store.ts'
 import { deleteIfUnreferenced } from '../../store/blobs/keep-files.ts'
-import { type BlobRow, correctCount, correctSize, findBlobRow, listBlobRows, lockBlobRow } from './check-blobs.store.ts'
+import {
+  type BlobRow,
+  correctCount,
+  correctSize,
+  correctSum,
+  findBlobRow,
+  listBlobRows,
+  listWrongSums,
+  lockBlobRow,
+} from './check-blobs.store.ts'
 import { giveUpFile } from './give-up-file.ts'
-import { correctSum, listWrongSums } from './stored-sums.store.ts'
 
 export const FINDING_KINDS = [
   'blob_without_row',
@@ -30,11 +38,11 @@ export const FINDING_KINDS = [
 
 export interface Finding {
   kind: (typeof FINDING_KINDS)[number]
-  /** `<sha256>.<ext>`; without it, of something that has no name yet. */
+  /** `<sha256>.<ext>`; absent for an unfinished put, which has no name yet. */
   file?: string
-  /** Whose sum it is. */
+  /** Owner of a wrong sum. */
   token?: string
-  /** What is there, and what should be: bytes or references. */
+  /** Bytes or references. */
   actual?: number
   expected?: number
   fixed: boolean
@@ -54,16 +62,14 @@ interface Check {
 }
 
 export interface CheckOptions {
-  /** Read every file and compare its hash. */
   deep: boolean
   fix: boolean
   report: (finding: Finding) => void
 }
 
-/** So many rows in memory at a time, beside a page of the store's list. */
 const ROWS_AT_ONCE = 500
 
-/** Goes through both lists once, side by side. Throws StorageUnavailable, having mended what it came by. */
+/** Reads both lists once, side by side. Throws StorageUnavailable; earlier repairs stay. */
 export async function checkBlobs(deps: CheckDeps, options: CheckOptions): Promise<Totals> {
   const check = { deps, options }
   const totals: Totals = { files: 0, bytes: 0, rows: 0 }
@@ -88,7 +94,7 @@ async function* listAllRows({ db }: CheckDeps): AsyncGenerator<BlobRow> {
   }
 }
 
-/** Rows and files of the same name together. A store that lists in another order costs second looks, and no false report. */
+/** Pairs rows and files by name. A store that lists in another order costs second checks, and no false finding. */
 async function* sideBySide(
   rows: AsyncGenerator<BlobRow>,
   blobs: AsyncIterable<StoredBlob>,
@@ -120,7 +126,7 @@ async function checkCount({ deps, options }: Check, { name, counted, referenceCo
   options.report({ kind: 'wrong_reference_count', file: blobFile(name), ...numbers, fixed: options.fix })
 }
 
-/** Of files that nothing refers to only one thing is of interest: whether housekeeping has forgotten the row. */
+/** Compares sizes, and hashes with `deep`. Of a file without references only a forgotten row is a finding. */
 async function checkFile(check: Check, row: BlobRow, blob: StoredBlob | undefined): Promise<void> {
   const { deps, options } = check
   if (row.counted === 0) {
@@ -139,7 +145,7 @@ async function checkForgottenRow({ deps, options }: Check, name: BlobName): Prom
   options.report({ kind: 'row_without_blob', file: blobFile(name), fixed })
 }
 
-/** A file that is not there, or not all of it. Locked, the row has its file if it has references: see `keepFiles`. */
+/** Checks a missing or short file under lock: a locked row with references has its file (see `keepFiles`). */
 async function checkSize({ deps, options }: Check, name: BlobName): Promise<void> {
   const seen = await deps.db.transaction().execute(async (trx) => {
     const row = await lockBlobRow(trx, name)
@@ -153,7 +159,7 @@ async function checkSize({ deps, options }: Check, name: BlobName): Promise<void
     return options.report({ kind: 'row_without_blob', file, fixed })
   }
   const sizes = { actual: stored.bytes, expected: row.bytes }
-  // The name decides which of the two is wrong.
+  // The hash in the name decides whether file or row is wrong.
   const isRight = options.fix && (await hashOf(deps.blobs, name)) === name.sha256
   if (isRight) await deps.db.transaction().execute((trx) => correctSize(trx, name, stored.bytes))
   const fixed = options.fix && (isRight || (await giveUpFile(deps, name, stored)))
@@ -170,7 +176,7 @@ async function checkHash(check: Check, name: BlobName): Promise<void> {
   options.report({ kind: 'wrong_hash', file: blobFile(name), fixed })
 }
 
-/** Undefined when it is not there. */
+/** Undefined for a missing file. */
 async function hashOf(blobs: BlobStorage, name: BlobName): Promise<string | undefined> {
   const stream = await blobs.open(name)
   if (!stream) return undefined
@@ -180,8 +186,8 @@ async function hashOf(blobs: BlobStorage, name: BlobName): Promise<string | unde
 }
 
 /**
- * A file of which the database knows nothing; a row is there before its file, and until after it. It is mended as
- * everything is deleted that nothing refers to: noted, and then deleted under the lock of its row, unless somebody was faster.
+ * Checks a file without a row; a row exists before its file and outlives it. The repair adds a row without references
+ * and deletes both under its lock, unless an upload refers to it first.
  */
 async function checkOrphan(check: Check, blob: StoredBlob): Promise<void> {
   const { deps, options } = check
@@ -204,7 +210,7 @@ async function checkUnfinished({ deps, options }: Check): Promise<void> {
   for (; found > 0; found--) options.report({ kind: 'unfinished_put', fixed: options.fix })
 }
 
-/** What each token keeps, by which its quota is reckoned. */
+/** Checks the stored bytes of each token, which its quota is compared with. */
 async function checkSums({ deps, options }: Check): Promise<void> {
   for (const { tokenId, noted, counted } of await listWrongSums(deps.db)) {
     if (options.fix) await deps.db.transaction().execute((trx) => correctSum(trx, tokenId))

@@ -12,20 +12,19 @@ import { listSourcesOf, lockBlobRow } from './check-blobs.store.ts'
 
 type GiveUpDeps = Pick<Deps, 'db' | 'blobs' | 'resultsChannel'> & EmitDeps
 
-/** So many sources are listed at a time. */
 const BATCH = 100
 
 /**
- * For a file that is lost, or not what its name says (`stored` is what was seen of it): its clips fail, say so for a week and
- * are gone, and the same bytes sent again are made again instead of being shared. Of a file made beside the four, clips forget
- * that they had such files. False when the file changed meanwhile.
+ * Gives up a file that is lost or does not match its hash (`stored` is its observed state): its clips fail, and the
+ * same bytes are transcoded again when they are uploaded. If the file is an extra, its clips only lose their extras.
+ * False when the file changed meanwhile.
  */
 export async function giveUpFile(
   deps: GiveUpDeps,
   name: BlobName,
   stored: Omit<StoredBlob, 'name'> | undefined,
 ): Promise<boolean> {
-  if (!(await removeWrongFile(deps, name, stored))) return false
+  if (!(await deleteWrongFile(deps, name, stored))) return false
   for (let ids = await listSourcesOf(deps.db, name, BATCH); ids.length > 0; ) {
     for (const id of ids) if (!(await giveUpSource(deps, id, name))) return false
     ids = await listSourcesOf(deps.db, name, BATCH)
@@ -34,8 +33,8 @@ export async function giveUpFile(
   return true
 }
 
-/** Whoever is about to refer to it finds it missing from now on, and stores it again. */
-async function removeWrongFile(
+/** Deletes the file, so that uploads store it again. */
+async function deleteWrongFile(
   { db, blobs }: GiveUpDeps,
   name: BlobName,
   stored: Omit<StoredBlob, 'name'> | undefined,
@@ -70,13 +69,13 @@ async function giveUpSource(deps: GiveUpDeps, id: string, lost: BlobName): Promi
   }
 }
 
-/** The names of its files. */
+/** Returns the names of the source's files. */
 async function failReady(trx: Transaction<DB>, id: string, now: Date): Promise<BlobName[]> {
   if (!(await markLost(trx, id, now))) throw new ChangedMeanwhile()
   return deleteRenditions(trx, id)
 }
 
-/** The source was deleted, or somebody brought the file back: nothing is given up. */
+/** The source was deleted, or the file was stored again: nothing is given up. */
 class ChangedMeanwhile extends Error {
   override readonly name = 'ChangedMeanwhile'
 }

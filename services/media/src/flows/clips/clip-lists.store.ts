@@ -1,35 +1,25 @@
-import type { Kysely } from 'kysely'
-import { sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
-import { CLIP_COLUMNS, type Clip, toClip } from '../../core/clips/clips.store.ts'
+import { type Clip, selectClips } from '../../core/clips/clips.store.ts'
 import { type ClipFile, FILE_COLUMNS } from '../../core/clips/renditions.store.ts'
 import type { DB, SourceState } from '../../db/tables.ts'
 
 export interface ClipFilter {
-  /** Null: of callers without a token; undefined: of everybody. */
+  /** Null: clips without a token; undefined: all clips. */
   tokenId: string | null | undefined
-  /** As it is compared. */
+  /** Made by `tagKey`. */
   tagKey: string | undefined
   state: SourceState | undefined
   nsfw: boolean | undefined
 }
 
-/** The last clip of a page, and so the place where the next one begins. */
-export interface ClipPlace {
-  createdAt: Date
-  id: string
-}
-
-/** Clips that are not deleted with their files, newest first, from behind `after`. */
+/** Lists clips that are not deleted, with their files, newest first; `after` is the last clip of the previous page. */
 export async function listClips(
   db: Kysely<DB>,
   { tokenId, tagKey, state, nsfw }: ClipFilter,
-  { after, limit }: { after: ClipPlace | undefined; limit: number },
+  { after, limit }: { after: Pick<Clip, 'createdAt' | 'id'> | undefined; limit: number },
 ): Promise<(Clip & { files: ClipFile[] })[]> {
-  let query = db
-    .selectFrom('clips')
-    .innerJoin('sources', 'sources.id', 'clips.source_id')
-    .select(CLIP_COLUMNS)
+  let query = selectClips(db)
     .select((column) =>
       jsonArrayFrom(
         column
@@ -47,13 +37,12 @@ export async function listClips(
   else if (tokenId !== undefined) query = query.where('clips.token_id', '=', tokenId)
   if (tagKey !== undefined) query = query.where('clips.tag_keys', '@>', sql<string[]>`array[${tagKey}::text]`)
   if (nsfw !== undefined) query = query.where('clips.nsfw', '=', nsfw)
-  // Spelled out, so that a rare state is found by the index of its few sources.
+  // A literal, so that a rare state is found by its partial index.
   if (state !== undefined) query = query.where('sources.state', '=', sql.lit(state))
   if (after) {
     query = query.where((column) =>
       column(column.refTuple('clips.created_at', 'clips.id'), '<', column.tuple(after.createdAt, after.id)),
     )
   }
-  const rows = await query.execute()
-  return rows.map((row) => ({ ...toClip({ ...row, source_id: row.source_id as string }), files: row.files }))
+  return query.execute()
 }

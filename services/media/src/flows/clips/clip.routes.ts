@@ -1,3 +1,6 @@
+// Clips of a token: details, changes, deletion, lists, events. The one rule: a clip of another token is not found,
+// because ids are public and details are not. Tests: test/clip-life.test.ts, test/lists.test.ts, test/events.test.ts.
+// Next: core/clips/.
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { withoutNulls } from '@services/common/json-body'
@@ -10,19 +13,19 @@ import { listFiles } from '../../core/clips/renditions.store.ts'
 import { hashToken } from '../../core/tokens/api-token.ts'
 import type { ApiToken } from '../../core/tokens/tokens.store.ts'
 import type { DB } from '../../db/tables.ts'
+import { softDeleteClip } from '../../delete-clip.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { allows, requireToken, tokenOf } from '../../http/authenticate.ts'
 import { DetailsShape, toDetails } from '../../http/clip-details.ts'
-import { AttributionInput, counted, errorResponses, TOKEN_SECURITY } from '../../http/shapes.ts'
-import { deleteClip } from '../../remove-clip.ts'
+import { AttributionInput, counted, errorResponses, TOKEN_SECURITY, tokenRoute } from '../../http/shapes.ts'
 
 const Params = Type.Object({ id: Type.String() })
 
 const orNull = <Shape extends Parameters<typeof Type.Union>[0][number]>(shape: Shape) =>
   Type.Optional(Type.Union([shape, Type.Null()]))
 
-/** Null removes; what is not there stays as it is. */
+/** Null clears a member; an absent one stays. */
 const PatchBody = Type.Object({
   title: orNull(Type.String()),
   tags: orNull(Type.Array(Type.String(), { maxItems: MAX_TAG_TEXTS })),
@@ -30,7 +33,6 @@ const PatchBody = Type.Object({
   attribution: orNull(AttributionInput),
 })
 
-/** GET, PATCH and DELETE /media/{id}: for the token that added the clip, and for admins. */
 export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { site } = deps.config
   const describe = async (clip: Clip) => {
@@ -45,10 +47,7 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       '/media/:id',
       {
         schema: {
-          operationId: 'getMedia',
-          tags: ['media'],
-          summary: 'State, progress and details of a clip',
-          security: TOKEN_SECURITY,
+          ...tokenRoute('media', 'getMedia', 'State, progress and details of a clip'),
           params: Params,
           response: {
             200: counted(Type.Object({ success: DetailsShape })),
@@ -67,10 +66,7 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       '/media/:id',
       {
         schema: {
-          operationId: 'updateMedia',
-          tags: ['media'],
-          summary: 'Changes title, tags, nsfw or attribution',
-          security: TOKEN_SECURITY,
+          ...tokenRoute('media', 'updateMedia', 'Changes title, tags, nsfw or attribution'),
           params: Params,
           body: PatchBody,
           response: {
@@ -102,12 +98,12 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         schema: {
           operationId: 'deleteMedia',
           tags: ['media'],
-          summary: 'Deletes a clip for good',
+          summary: 'Deletes a clip permanently',
           security: [...TOKEN_SECURITY, { deleteToken: [] }],
           params: Params,
           headers: Type.Object({
             'x-delete-token': Type.Optional(
-              Type.String({ description: 'In place of a token: of a clip that was uploaded without one.' }),
+              Type.String({ description: 'Delete token of a clip that was uploaded without a token.' }),
             ),
           }),
           response: { 204: counted(Type.Null()), ...errorResponses(400, 401, 403, 404, 408, 410, 413, 415, 429) },
@@ -117,8 +113,8 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         const { id } = request.params
         if (request.apiToken) await findOwnClip(deps.db, request.apiToken, id)
         else await requireDeleteToken(deps.db, id, request.headers['x-delete-token'] ?? '')
-        const isDeleted = await deleteClip(deps, id)
-        deps.knownFiles.forget(id)
+        const isDeleted = await softDeleteClip(deps, id)
+        deps.knownFiles.evict(id)
         if (!isDeleted) throw apiError('gone')
         return reply.code(204).send()
       },
@@ -126,7 +122,7 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
   })
 }
 
-/** Somebody else's clip is not found: ids are public, what is known about them is not. */
+/** Throws not_found for a clip of another token, too. */
 export async function findOwnClip(db: Kysely<DB>, token: ApiToken, id: string): Promise<Clip> {
   const clip = isClipId(id) ? await findClip(db, id) : undefined
   if (!clip || !(clip.tokenId === token.id || allows(token, 'admin'))) throw apiError('not_found')
@@ -134,13 +130,12 @@ export async function findOwnClip(db: Kysely<DB>, token: ApiToken, id: string): 
   return clip
 }
 
-/** No clip, one with an owner and a wrong token are one answer. */
+/** An unknown clip, a clip with an owner and a wrong token get the same answer. */
 async function requireDeleteToken(db: Kysely<DB>, id: string, presented: string): Promise<void> {
   const hash = isClipId(id) ? await findDeleteTokenHash(db, id) : undefined
   if (!hash || !timingSafeEqual(hash, hashToken(presented))) throw apiError('not_found')
 }
 
-/** Under the rules of an import. */
 function readChanges(body: Type.Static<typeof PatchBody>): Partial<ClipFields> {
   const cleaned = cleanFields(withoutNulls(body) as Parameters<typeof cleanFields>[0], 'attribution.')
   return Object.fromEntries(Object.entries(cleaned).filter(([name]) => Object.hasOwn(body, name)))

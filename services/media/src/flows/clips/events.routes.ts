@@ -1,20 +1,21 @@
 import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { createSlots } from '@services/common/slots'
 import { Type } from 'typebox'
 import { createClipWatch } from '../../core/clips/clip-watch.ts'
+import type { ClipState } from '../../core/clips/clips.store.ts'
 import type { Deps } from '../../deps.ts'
-import { busy } from '../../errors.ts'
+import { busy, errorCatalogue } from '../../errors.ts'
 import { requireToken, tokenOf } from '../../http/authenticate.ts'
 import { clientGone } from '../../http/client-gone.ts'
-import { counted, errorResponses, TOKEN_SECURITY } from '../../http/shapes.ts'
+import { counted, errorResponses, tokenRoute } from '../../http/shapes.ts'
 import { findOwnClip } from './clip.routes.ts'
-import { streamStates } from './event-stream.ts'
 
-/** Each holds a connection for as long as its clip is being made. */
+/** Each stream holds a connection while its clip is processing. */
 const STREAMS = { atOnce: 500, waiting: 0, waitMs: 0, perKey: { atOnce: 16, waiting: 0 } }
 
-/** A token may have been revoked meanwhile; who still wants to know asks again. */
+/** Longest stream: the token may have been revoked meanwhile, and the client reconnects. */
 const LONGEST_MS = 3_600_000
 
 const EventStream = Type.Unsafe<Readable>({
@@ -22,7 +23,6 @@ const EventStream = Type.Unsafe<Readable>({
   content: { 'text/event-stream': { schema: Type.String() } },
 })
 
-/** GET /media/{id}/events: for the token that added the clip, and for admins. */
 export const eventRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const watch = createClipWatch(deps)
   const streams = createSlots(STREAMS, busy)
@@ -34,16 +34,17 @@ export const eventRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
   app.get<{ Params: { id: string } }>(
     '/media/:id/events',
     {
-      // Of a stream HEAD would have to wait for the end.
+      // HEAD of a stream would have to wait for its end.
       exposeHeadRoute: false,
       schema: {
-        operationId: 'watchMedia',
-        tags: ['media'],
-        summary: 'State and progress as server-sent events, until the clip is ready, failed or deleted',
-        security: TOKEN_SECURITY,
+        ...tokenRoute(
+          'media',
+          'watchMedia',
+          'State and progress as server-sent events, until the clip is ready, failed or deleted',
+        ),
         params: Type.Object({ id: Type.String() }),
         headers: Type.Object({
-          'last-event-id': Type.Optional(Type.String({ description: 'After the last event there are no more: 204.' })),
+          'last-event-id': Type.Optional(Type.String({ description: 'After the final event the answer is 204.' })),
         }),
         response: {
           200: counted(EventStream),
@@ -55,15 +56,15 @@ export const eventRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     async (request, reply) => {
       const token = tokenOf(request)
       const clip = await findOwnClip(deps.db, token, request.params.id)
-      // EventSource asks again after every end; this is how it is told not to.
+      // EventSource reconnects after every end, except after a 204.
       if (clip.state !== 'processing' && request.headers['last-event-id'] === clip.state) return reply.code(204).send()
       streams.refuseWhenFull(token.id)
       const ended = new AbortController()
       const signal = AbortSignal.any([clientGone(reply), deps.stopping, closing.signal, ended.signal])
-      const subscribe = (tell: Parameters<typeof watch.watch>[1]) => {
-        const unsubscribe = watch.watch(clip.id, tell)
-        // What is decided is told at once.
-        void deps.results.wait(clip.sourceId, signal).then((decision) => decision && watch.look(clip.id))
+      const subscribe = (onState: Parameters<typeof watch.watch>[1]) => {
+        const unsubscribe = watch.watch(clip.id, onState)
+        // A decision is sent at once, not with the next read.
+        void deps.results.wait(clip.sourceId, signal).then((decision) => decision && watch.refresh(clip.id))
         return unsubscribe
       }
       const stream = Readable.from(streamStates(clip, { subscribe, signal, heartbeatMs: deps.patience.heartbeatMs }))
@@ -73,8 +74,62 @@ export const eventRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
         clearTimeout(timer)
         ended.abort()
       })
-      // Proxies that collect answers would keep the news to themselves.
+      // Without the header some proxies buffer the stream.
       return reply.headers({ 'x-accel-buffering': 'no' }).type('text/event-stream; charset=utf-8').send(stream)
     },
   )
+}
+
+/** Delay before a client reconnects. */
+const RETRY_MS = 2_000
+
+const isFinal = ({ state }: Pick<ClipState, 'state'>): boolean => state !== 'processing'
+
+/**
+ * Server-sent events of a clip: its state, each change, and a comment after each idle `heartbeatMs`, so that proxies
+ * keep the connection and dead ones are noticed. Ends with the final state or when `signal` aborts. A slow reader skips
+ * states in between, but not the final one, because only the newest is kept.
+ */
+async function* streamStates(
+  first: ClipState,
+  {
+    subscribe,
+    heartbeatMs,
+    signal,
+  }: { subscribe: (onState: (state: ClipState) => void) => () => void; heartbeatMs: number; signal: AbortSignal },
+): AsyncGenerator<string> {
+  let newest = first
+  let wake = new AbortController()
+  const unsubscribe = subscribe((state) => {
+    if (isFinal(newest) || isSame(state, newest)) return
+    newest = state
+    wake.abort()
+  })
+  try {
+    yield `retry: ${RETRY_MS}\n\n`
+    for (let sent: ClipState | undefined; !signal.aborted; ) {
+      if (newest !== sent) {
+        wake = new AbortController()
+        sent = newest
+        yield toEvent(sent)
+        if (isFinal(sent)) return
+      } else if (!(await isWoken(heartbeatMs, wake.signal, signal))) yield ': still here\n\n'
+    }
+  } finally {
+    unsubscribe()
+  }
+}
+
+const isSame = (a: ClipState, b: ClipState) => a.state === b.state && a.progress === b.progress
+
+/** False when the time ended first. */
+async function isWoken(ms: number, ...signals: AbortSignal[]): Promise<boolean> {
+  return sleep(ms, false, { signal: AbortSignal.any(signals) }).catch(() => true)
+}
+
+/** The state is also the event's name, and the id of the final event: a client that returns with it needs no more. */
+function toEvent({ state, progress, errorCode }: ClipState): string {
+  const failure = errorCode && { code: errorCode, message: errorCatalogue[errorCode].message }
+  const data = { state, progress: state === 'ready' ? 1 : progress, ...(failure && { failure }) }
+  return `${isFinal({ state }) ? `id: ${state}\n` : ''}event: ${state}\ndata: ${JSON.stringify(data)}\n\n`
 }

@@ -10,18 +10,18 @@ import { apiError } from '../../errors.ts'
 import { allows, requireToken, tokenOf } from '../../http/authenticate.ts'
 import { DetailsShape, toDetails } from '../../http/clip-details.ts'
 import { cutPage, linkToNext, pageQuery, readPage } from '../../http/cursor.ts'
-import { counted, errorResponses, TOKEN_SECURITY } from '../../http/shapes.ts'
+import { counted, errorResponses, tokenRoute } from '../../http/shapes.ts'
 import { listClips } from './clip-lists.store.ts'
 
 const Query = Type.Object({
   ...pageQuery,
-  tag: Type.Optional(Type.String({ description: 'Upper and lower case are one.' })),
+  tag: Type.Optional(Type.String({ description: 'Case is ignored.' })),
   state: Type.Optional(Type.Union([Type.Literal('processing'), Type.Literal('ready'), Type.Literal('failed')])),
   nsfw: Type.Optional(
     Type.Union([Type.Literal('true'), Type.Literal('false')], inDocument({ anyOf: undefined, type: 'boolean' })),
   ),
   token: Type.Optional(
-    Type.String({ description: 'For admins, who see all clips: those of one token, or `none` for those without.' }),
+    Type.String({ description: 'For admins: clips of one token, or `none` for clips without a token.' }),
   ),
 })
 
@@ -30,7 +30,7 @@ const PageShape = Type.Object({
   next_cursor: Type.Union([Type.String(), Type.Null()]),
 })
 
-/** GET /media: the token's clips, newest first; admins see everybody's. */
+/** GET /media: the token's clips; admins see all clips. */
 export const listRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   requireToken(app, deps, { scope: 'read' })
   app.addHook('onRequest', (request, reply) => deps.limits.count(request, reply, 'read'))
@@ -38,11 +38,8 @@ export const listRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     '/media',
     {
       schema: {
-        operationId: 'listMedia',
-        tags: ['media'],
-        summary: 'Your clips, newest first',
+        ...tokenRoute('media', 'listMedia', 'Your clips, newest first'),
         description: 'The header `Link` with `rel="next"` leads to the next page.',
-        security: TOKEN_SECURITY,
         querystring: Query,
         response: { 200: counted(Type.Object({ success: PageShape }), 'Link'), ...errorResponses(401, 403, 422, 429) },
       },
@@ -51,7 +48,7 @@ export const listRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       const { tag, state, nsfw, token } = request.query
       const { after, limit } = readPage(request.query, isClipId)
       const filter = {
-        tokenId: whose(tokenOf(request), token),
+        tokenId: ownerOf(tokenOf(request), token),
         tagKey: tag === undefined ? undefined : tagKey(oneLine(tag)),
         state,
         nsfw: nsfw === undefined ? undefined : nsfw === 'true',
@@ -70,7 +67,7 @@ export const listRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
   )
 }
 
-function whose(caller: ApiToken, asked: string | undefined): string | null | undefined {
+function ownerOf(caller: ApiToken, asked: string | undefined): string | null | undefined {
   if (!allows(caller, 'admin')) {
     if (asked === undefined || asked === caller.id) return caller.id
     throw apiError('insufficient_scope', { details: { scope: 'admin' } })

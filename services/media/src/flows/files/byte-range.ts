@@ -1,15 +1,14 @@
 import type { ByteRange } from '../../store/blobs/blob-storage.ts'
 
-/** Each part costs a read of its own; players and resumed downloads ask for two or three. */
+/** Each part costs a read; players and resumed downloads ask for two or three. */
 const MOST_RANGES = 16
 
-/** A gap that costs less to send than the lines before another part (RFC 9110 15.3.7.2). */
+/** Gap in bytes that costs less to send than the header of another part (RFC 9110 15.3.7.2). */
 const SMALL_GAP = 128
 
 /**
- * What a `Range` header asks of a file of `bytes` bytes (RFC 9110 section 14): its parts in the order of the file, no two
- * of them touching, so that together they are never more than the file. Undefined: send everything, which is also the
- * answer to what is not understood and to very many ranges.
+ * Parses a `Range` header (RFC 9110 section 14). The parts are in the order of the file and disjoint, so together they
+ * never exceed it. Undefined means the whole file: also for a malformed header and for too many ranges.
  */
 export function parseRanges(header: string | undefined, bytes: number): ByteRange[] | 'unsatisfiable' | undefined {
   const list = /^bytes=(.*)$/i.exec(header ?? '')?.[1]?.split(',') ?? []

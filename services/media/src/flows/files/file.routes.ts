@@ -1,3 +1,6 @@
+// GET and HEAD /f/{id}.{kind}: the files, for any site to use. The one rule: a ready file never changes (`immutable`),
+// and its headers make browsers distrust it (contract/media.md 4.8). Tests: test/serving.test.ts,
+// test/delivery.test.ts. Next: byte-range.ts, store/blobs/.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inDocument, withHeaders } from '@services/common/documented'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -14,7 +17,7 @@ import { openRange, openRanges } from './open-ranges.ts'
 import { isNotModified, mayContinue, mayProceed } from './preconditions.ts'
 import { saveAs } from './save-as.ts'
 
-/** By the ending of an address. */
+/** Files by the extension in the URL. */
 const FILES: Record<string, { kind: RenditionKind; type: string }> = {
   gif: { kind: 'gif', type: 'image/gif' },
   jpg: { kind: 'jpg', type: 'image/jpeg' },
@@ -28,7 +31,7 @@ const binary = { schema: Type.Unsafe({ type: 'string', format: 'binary' }) }
 const contentOf = (types: string[]) => Object.fromEntries(types.map((type) => [type, binary]))
 const TYPES = [...new Set(Object.values(FILES).map(({ type }) => type))]
 const FileBytes = Type.Unsafe<unknown>({ content: contentOf(TYPES) })
-/** Several ranges come in parts. */
+/** Several ranges are sent as parts. */
 const FilePart = Type.Unsafe<unknown>({ content: contentOf([...TYPES, 'multipart/byteranges']) })
 const ProcessingShape = Type.Object(
   { state: Type.Literal('processing'), progress: Type.Number({ description: 'Progress from 0 to 1.' }) },
@@ -36,21 +39,17 @@ const ProcessingShape = Type.Object(
 )
 const FILE_HEADERS = ['ETag', 'Last-Modified', 'Accept-Ranges', 'Content-Disposition']
 
-/** A clip of a few seconds is made in about that time. */
+/** A short clip is transcoded in about that time. */
 const PROCESSING_RETRY_SECONDS = 2
 
 /**
- * Nothing is loaded but, by the document that a browser builds around a file whose address is opened, that file and the
- * document's own styles. No source of scripts is allowed and the origin is nobody's; `allow-scripts` is for the browser's
- * controls, whose buttons Chromium does not let work without it. The README tells CDNs to send the same.
+ * Policy of the document that a browser builds around an opened file: that file, the document's own styles and nothing
+ * else. The origin is opaque and no script source is allowed; `allow-scripts` is for Chromium, whose player controls
+ * need it. The README asks CDNs to send the same.
  */
 const FILE_POLICY =
   "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox allow-scripts"
 
-/**
- * GET and HEAD /f/{id}.{kind}: the files, for any site to use. They are our own bytes, yet a browser is told to trust
- * nothing in them (contract/media.md 4.8). What is ready never changes, hence `immutable`.
- */
 export const fileRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   app.route({
     method: ['GET', 'HEAD'],
@@ -59,7 +58,7 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     schema: {
       operationId: 'getFile',
       tags: ['files'],
-      summary: 'One of the four files: gif, jpg, mp4, webm; av1.mp4 and webp where they were made',
+      summary: 'A file of a clip: gif, jpg, mp4 or webm; av1.mp4 and webp if they were made',
       params: Type.Object({
         id: Type.String(),
         kind: Type.String(inDocument({ title: 'FileKind', enum: Object.keys(FILES) })),
@@ -67,7 +66,7 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       querystring: Type.Object({
         download: Type.Optional(
           Type.String({
-            description: '`1` saves instead of showing, under the title of the clip.',
+            description: '`1` saves the file, named after the title of the clip.',
             ...inDocument({ enum: ['1'] }),
           }),
         ),
@@ -83,7 +82,7 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       },
     },
     handler: async (request, reply) => {
-      // The router divides at the last dot, we at the first: `av1.mp4` is one ending.
+      // The router splits at the last dot, this at the first: `av1.mp4` is one extension.
       const [, id = '', ending = ''] = /^([^.]*)\.(.*)$/.exec(`${request.params.id}.${request.params.kind}`) ?? []
       const found = Object.hasOwn(FILES, ending) ? FILES[ending] : undefined
       if (!isClipId(id) || !found) throw apiError('not_found')
@@ -114,7 +113,7 @@ async function sendFile(deps: Deps, { headers, method }: FastifyRequest, reply: 
   const { file } = wanted
   const { accelPrefix, site } = deps.config
   if (accelPrefix) return letServerSend(reply, wanted, `${accelPrefix}/${blobKey(nameOf(wanted))}`)
-  // Nobody else knows how to name what is saved. The clip may be gone tomorrow: the redirect is not for keeping.
+  // Only this service can name a download. The redirect is temporary, because the clip may be deleted.
   if (site.filesRedirectUrl && !wanted.download) {
     return reply
       .header('cross-origin-resource-policy', 'cross-origin')
@@ -132,32 +131,32 @@ async function sendFile(deps: Deps, { headers, method }: FastifyRequest, reply: 
     reply.header('content-range', `bytes */${file.bytes}`)
     throw apiError('range_not_satisfiable', { details: { bytes: file.bytes } })
   }
-  if (method === 'HEAD') return describeWithout(deps, reply, wanted)
+  if (method === 'HEAD') return sendHead(deps, reply, wanted)
   return ranges && ranges.length > 1
     ? sendParts(deps, reply, { ...wanted, ranges })
     : sendPart(deps, reply, { ...wanted, range: ranges?.[0] })
 }
 
-/** The web server in front has ranges, conditions and an ETag of its own; ours would not fit to them. */
+/** nginx handles ranges, conditions and ETag itself; ours would conflict. */
 function letServerSend(reply: FastifyReply, wanted: Wanted, path: string) {
   describeFile(reply, wanted)
   for (const name of ['etag', 'last-modified', 'accept-ranges']) reply.removeHeader(name)
   return reply.header('x-accel-redirect', path).send()
 }
 
-/** HEAD says what GET would say, and therefore looks too. */
-async function describeWithout({ blobs }: Deps, reply: FastifyReply, wanted: Wanted) {
+/** Answers HEAD like GET, and so checks the store, too. */
+async function sendHead({ blobs }: Deps, reply: FastifyReply, wanted: Wanted) {
   const { file } = wanted
   if ((await blobs.stat(nameOf(wanted)))?.bytes !== file.bytes) throw notInStore(wanted)
   describeFile(reply, wanted)
   return reply.header('content-length', file.bytes).send()
 }
 
-// Opened first: what is said of the file, above all that it may be kept for ever, must not be said of a failure.
+// The file is opened before headers are set: a failure must not carry them, above all `immutable`.
 
 async function sendPart({ blobs }: Deps, reply: FastifyReply, { range, ...wanted }: Wanted & { range?: ByteRange }) {
   const { bytes } = wanted.file
-  // All of it is a range too: a store that has less than we are about to announce says so before we do.
+  // The whole file is a range too, so that the store refuses a short file before the headers are sent.
   const { start, end } = range ?? { start: 0, end: bytes - 1 }
   const part = await openRange(blobs, nameOf(wanted), { start, end })
   if (!part) throw notInStore(wanted)
@@ -187,7 +186,7 @@ const nameOf = ({ kind, file }: Wanted): BlobName => ({ sha256: file.sha256, ext
 const notInStore = ({ id, kind }: Wanted) => new Error(`the ${kind} of clip ${id} is not in the store`)
 
 function describeFile(reply: FastifyReply, { id, ending, type, file, download }: Wanted) {
-  // The bytes are for ever, the title they are saved under is not.
+  // The bytes never change, but the title does.
   const save = () => ({
     'cache-control': 'public, no-cache',
     'content-disposition': saveAs(file.title ?? id, { id, ending }),

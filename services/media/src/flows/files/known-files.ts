@@ -2,15 +2,15 @@ import type { Kysely } from 'kysely'
 import { type FoundFile, findFile } from '../../core/clips/renditions.store.ts'
 import { type DB, RENDITION_KINDS, type RenditionKind } from '../../db/tables.ts'
 
-/** For so long a deletion may go unnoticed by other processes; README says so. */
+/** Time for which other processes may miss a deletion (README). */
 const KNOWN_MS = 1_000
 const MOST_KNOWN = 2_000
 
 export interface KnownFiles {
-  /** As `findFile`; what is ready is remembered for a second, because one player asks for a file many times. */
+  /** Like `findFile`; caches ready files for a second, because a player requests a file many times. */
   find: (id: string, kind: RenditionKind) => Promise<FoundFile | undefined>
-  /** After a deletion, which shows at once in the process that was asked for it. */
-  forget: (id: string) => void
+  /** Call it after a deletion, which then shows at once in this process. */
+  evict: (id: string) => void
 }
 
 export function createKnownFiles(db: Kysely<DB>): KnownFiles {
@@ -19,10 +19,10 @@ export function createKnownFiles(db: Kysely<DB>): KnownFiles {
   return {
     find: async (id, kind) => {
       const key = `${id}.${kind}`
-      const remembered = known.get(key)
-      if (remembered && remembered.until > performance.now()) return remembered.file
+      const cached = known.get(key)
+      if (cached && cached.until > performance.now()) return cached.file
       known.delete(key)
-      // Counted from before the question: the answer may be old when it comes.
+      // Counted from before the query: its result may be old when it arrives.
       const until = performance.now() + KNOWN_MS
       const deletionsBefore = deletions
       const file = await findFile(db, id, kind)
@@ -32,7 +32,7 @@ export function createKnownFiles(db: Kysely<DB>): KnownFiles {
       if (known.size > MOST_KNOWN && oldest) known.delete(oldest)
       return file
     },
-    forget: (id) => {
+    evict: (id) => {
       deletions++
       for (const kind of RENDITION_KINDS) known.delete(`${id}.${kind}`)
     },

@@ -1,13 +1,12 @@
 import { Readable } from 'node:stream'
 import { type BlobName, type BlobStorage, type ByteRange, SMALL_PART } from '../../store/blobs/blob-storage.ts'
 
-/** What to send, and how long it is. */
 export interface OpenedRange {
   body: Readable | Buffer
   length: number
 }
 
-/** Undefined when the file is not in the store; one that is shorter than it was throws. */
+/** Undefined when the file is not in the store. Throws for a file that is too short. */
 export async function openRange(
   blobs: BlobStorage,
   name: BlobName,
@@ -19,10 +18,7 @@ export async function openRange(
   return body && { body, length }
 }
 
-/**
- * The parts in the form of multipart/byteranges (RFC 9110 14.6), read one after another. The first is opened at once: what
- * is not there must be said before the answer begins.
- */
+/** Sends multipart/byteranges (RFC 9110 14.6). Opens the first part before the answer begins, to find a missing file. */
 export async function openRanges(
   blobs: BlobStorage,
   name: BlobName,
@@ -40,7 +36,7 @@ export async function openRanges(
       yield head
       const range = others[index - 1]
       const part = range ? await openRange(blobs, name, range) : first
-      if (!part) throw new Error('a stored file has gone while it was read')
+      if (!part) throw new Error('stored file was deleted while it was read')
       if (Buffer.isBuffer(part.body)) yield part.body
       else yield* part.body
     }
@@ -48,7 +44,7 @@ export async function openRanges(
   }
   const length = [...heads, tail].reduce((sum, { length }) => sum + length, 0)
   const body = Readable.from(write(), { objectMode: false })
-  // A client that leaves before the first byte: the generator has not begun, and nobody else would close the file.
+  // If the client disconnects before the first byte, the generator has not begun and would not close the file.
   body.once('close', () => Buffer.isBuffer(first.body) || first.body.destroy())
   return { body, length: length + ranges.reduce((sum, { start, end }) => sum + end - start + 1, 0) }
 }

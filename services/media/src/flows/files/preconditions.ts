@@ -1,12 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 
 export interface Validators {
-  /** With its quotes; strong, because it is the hash of the content. */
+  /** Strong ETag with its quotes: the hash of the content. */
   etag: string
   lastModified: Date
 }
 
-/** Whether the file is the one the client means (RFC 9110 13.1.1 and 13.1.4): If-Match decides alone where it is sent. */
+/** Evaluates If-Match, or without it If-Unmodified-Since (RFC 9110 13.1.1 and 13.1.4). */
 export function mayProceed(headers: IncomingHttpHeaders, { etag, lastModified }: Validators): boolean {
   const meant = headers['if-match']
   if (meant !== undefined) return meant.trim() === '*' || meant.split(',').some((tag) => tag.trim() === etag)
@@ -14,7 +14,7 @@ export function mayProceed(headers: IncomingHttpHeaders, { etag, lastModified }:
   return Number.isNaN(since) || wholeSeconds(lastModified) <= since
 }
 
-/** Whether the client's copy is still good (RFC 9110 13.1.2 and 13.1.3): If-None-Match decides alone where it is sent. */
+/** Evaluates If-None-Match, or without it If-Modified-Since (RFC 9110 13.1.2 and 13.1.3). */
 export function isNotModified(headers: IncomingHttpHeaders, { etag, lastModified }: Validators): boolean {
   const known = headers['if-none-match']
   if (known !== undefined) {
@@ -24,7 +24,7 @@ export function isNotModified(headers: IncomingHttpHeaders, { etag, lastModified
   return wholeSeconds(lastModified) <= since
 }
 
-/** Whether the part a client holds belongs to our file, so that a range may continue it (RFC 9110 13.1.5). */
+/** Evaluates If-Range: true if a range may continue the client's part (RFC 9110 13.1.5). */
 export function mayContinue(headers: IncomingHttpHeaders, { etag, lastModified }: Validators): boolean {
   const condition = headers['if-range']
   if (condition === undefined) return true

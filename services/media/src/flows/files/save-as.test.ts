@@ -19,6 +19,6 @@ test.each([
   ['Concert', 'filename="Concert.gif"'],
   ['???', 'filename="aB3dE9xK.gif"'],
   ['x'.repeat(200), `filename="${'x'.repeat(60)}.gif"`],
-])('a clip called %j is saved by %s', (title, expected) => {
+])('a clip with the title %j is saved with %s', (title, expected) => {
   expect(saveAs(title, { id: 'aB3dE9xK', ending: 'gif' })).toBe(`attachment; ${expected}`)
 })

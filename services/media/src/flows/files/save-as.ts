@@ -1,9 +1,9 @@
-/** Code points of a name; with four bytes each it stays below the 255 bytes that file systems take. */
+/** Code points of a name: with four bytes each it stays below the 255 bytes of file systems. */
 const MAX_NAME = 60
 
 /**
- * The Content-Disposition that saves a file under a title (RFC 6266): whole in `filename*`, and for clients that do not
- * read it in `filename` as far as it is ASCII, or else by the id of the clip.
+ * Content-Disposition that saves a file under a title (RFC 6266): all of it in `filename*`; for clients that do not
+ * read that, `filename` has its ASCII part, or the id of the clip.
  */
 export function saveAs(title: string, { id, ending }: { id: string; ending: string }): string {
   const name = nameFrom(title)
@@ -14,8 +14,8 @@ export function saveAs(title: string, { id, ending }: { id: string; ending: stri
 }
 
 /**
- * Leaves out what file systems refuse, what a quoted string would have to escape, dots that hide a file, and marks of
- * direction, by which an ending could be made to look like another one.
+ * Removes characters that file systems refuse or a quoted string would escape, leading dots, and direction marks, which
+ * can disguise an extension.
  */
 function nameFrom(title: string): string {
   const plain = title
@@ -29,9 +29,9 @@ function nameFrom(title: string): string {
   return DEVICE.test(name) ? '' : name
 }
 
-/** Windows takes these for devices, whatever ending they have. */
+/** Device names on Windows, with any extension. */
 const DEVICE = /^(con|prn|aux|nul|(com|lpt)[0-9¹²³]) *(\.|$)/i
 
-/** RFC 8187 3.2.1: what `encodeURIComponent` leaves as it is and a header may not hold. */
+/** Also encodes the characters that `encodeURIComponent` leaves and RFC 8187 3.2.1 forbids. */
 const encode = (name: string) =>
   encodeURIComponent(name).replaceAll(/['()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)

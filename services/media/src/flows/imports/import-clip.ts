@@ -10,22 +10,22 @@ import { receiveSource } from './receive-source.ts'
 export interface ImportInput {
   url: string
   fields: ClipFields
-  /** Whether the caller said it, or it is the default. */
+  /** True for fields that the caller set. */
   given: { nsfw: boolean }
   tokenId: string
-  /** When the request came, in ms: the caller wants an answer within SYNC_WAIT of it. */
+  /** Time of the request in ms; it is answered within SYNC_WAIT. */
   startedAt: number
-  /** The client's going away: until the clip is accepted nothing is done for nobody. */
+  /** Aborts the import when the client disconnects before the clip is accepted. */
   clientGone: AbortSignal
   alongside?: NewClipInput['alongside']
 }
 
-/** A source gets this long also where the service hardly waits for its files. */
+/** Least time to fetch a source, however short SYNC_WAIT is. */
 const FETCH_AT_LEAST_MS = 10_000
 
 /**
- * Fetches the file at an address, or the one behind the page there, through the guard and makes a clip of it. What the
- * caller did not say is taken from the page. Throws busy, what `receiveSource` does, and what an upload of the same file would.
+ * Makes a clip of the file at a URL, or of the one that the page there shows. Fields that the caller left out come from
+ * the page. Throws busy, and the errors of `receiveSource` and of an upload.
  */
 export async function importClip(deps: Deps, input: ImportInput): Promise<AcceptedClip> {
   const site = (URL.canParse(input.url) && siteOf(new URL(input.url))?.site.name) || 'other'
@@ -56,7 +56,7 @@ async function receiveAndAccept(deps: Deps, input: ImportInput): Promise<Accepte
       tokenId,
       origin: { kind: 'import', url },
       signal,
-      ...(alongside && { alongside }),
+      alongside,
     })
   } finally {
     await rm(path, { force: true })

@@ -1,3 +1,5 @@
+// POST /media/import. The one rule: addresses are reached only through ingest/remote/, which refuses private networks.
+// Tests: test/import.test.ts, test/sites.test.ts. Next: import-clip.ts, ingest/.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inDocument } from '@services/common/documented'
 import { withoutNulls } from '@services/common/json-body'
@@ -17,13 +19,13 @@ import {
   AttributionInput,
   counted,
   errorResponses,
-  TOKEN_SECURITY,
+  tokenRoute,
 } from '../../http/shapes.ts'
 import { type NewClipInput, refuseWhenBusy } from '../../ingest/accept/accept-clip.ts'
-import { acceptOnce, rememberFailure } from '../../ingest/accept/accept-once.ts'
+import { acceptOnce, failAfterwards } from '../../ingest/accept/accept-once.ts'
 import { importClip } from './import-clip.ts'
 
-/** Members that are null are taken as not given. */
+/** Members that are null count as absent. */
 const ImportBody = Type.Object({
   source: Type.String({ description: 'Address of a gif, mp4 or webm, or of a page that shows one.' }),
   title: Type.Optional(Type.String(inDocument({ type: ['string', 'null'] }))),
@@ -40,10 +42,11 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     method: 'POST',
     url: '/media/import',
     schema: {
-      operationId: 'importMedia',
-      tags: ['media'],
-      summary: 'Adds the clip at an address, or on the page there; answers when its copies are ready',
-      security: TOKEN_SECURITY,
+      ...tokenRoute(
+        'media',
+        'importMedia',
+        'Adds the clip at an address, or on the page there; answers when the clip is ready',
+      ),
       headers: AddHeaders,
       querystring: AddQuery,
       body: ImportBody,
@@ -53,6 +56,7 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       },
     },
     onRequest: (request, reply) => deps.limits.count(request, reply, 'import'),
+    onError: deps.limits.giveBack,
     preValidation: async (request) => {
       const body = withoutNulls(request.body) as Record<string, unknown>
       if (body.attribution) body.attribution = withoutNulls(body.attribution)
@@ -66,17 +70,15 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       const input = { url, fields: cleanFields(fields, 'attribution.'), given, tokenId: tokenOf(request).id }
       const gone = clientGone(reply)
       const keyed = keyedRequest(request, 'import', { content: url, fields: input.fields })
-      const accept = async (alongside?: NewClipInput['alongside']) => {
+      const accept = async (alongside: NewClipInput['alongside']) => {
         await refuseWhenBusy(deps, input.tokenId)
         await checkAllowance(deps, request, reply, { atLeastBytes: 1 })
-        return importClip(deps, { ...input, startedAt, clientGone: gone, ...(alongside && { alongside }) })
+        return importClip(deps, { ...input, startedAt, clientGone: gone, alongside })
       }
-      const { clip, isReplay } = await deps.limits.unlessSentAway(request, reply, 'import', () =>
-        acceptOnce(deps, keyed, accept, gone),
-      )
+      const { clip, isReplay } = await acceptOnce(deps, keyed, accept, gone)
       if (isReplay) reply.header('idempotency-replayed', 'true')
-      return rememberFailure(deps, keyed, clip, () =>
-        answerClip(deps, request, reply, { clip, startedAt, clientGone: gone }),
+      return answerClip(deps, request, reply, { clip, startedAt, clientGone: gone }).catch((error) =>
+        failAfterwards(deps, keyed, clip, error),
       )
     },
   })

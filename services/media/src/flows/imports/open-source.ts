@@ -17,7 +17,7 @@ import { readDeclaredDuration } from '../../make/probe/declared-duration.ts'
 import { type ProbeLimits, refuseDeclaredDuration, refuseLongDuration } from '../../make/probe/limits.ts'
 import { findType } from '../../make/probe/sniff.ts'
 
-/** What is at an address. */
+/** Content of an address. */
 export type Opened =
   | { kind: 'file'; file: FetchedFile }
   | { kind: 'page'; page: Page }
@@ -30,16 +30,16 @@ export interface OpenSourceOptions extends Pick<FetchOptions, 'mayVisit' | 'ownH
   limits: Pick<ProbeLimits, 'durationSeconds'>
 }
 
-/** Enough for every header that tells a type or a duration. */
+/** Enough for the headers that hold type and duration. */
 const HEAD_BYTES = 64 * 1024
-/** What is smaller is fetched whatever its header says: headers can lie, and the probe counts. */
+/** A file up to this size is fetched whatever duration its header declares: headers can lie, and the probe counts. */
 const SMALL_BYTES = 1024 * 1024
 const MAX_PAGE_BYTES = 2 * 1024 * 1024
 
 /**
- * Asks once. A gif, mp4 or webm, by its first bytes, goes to `path` as it comes; of a page no more than 2 MB is read. Throws
- * source_forbidden, source_fetch_failed, file_too_large, duration_exceeded by the header of a larger file,
- * unsupported_media_type for everything that is none of these, and unsupported_site_content for nothing at all.
+ * Sends one request. A gif, mp4 or webm, recognized by its first bytes, is written to `path`; of a page up to 2 MB are
+ * read. Throws source_forbidden, source_fetch_failed, file_too_large, duration_exceeded by the header of a larger file,
+ * unsupported_media_type for other content, and unsupported_site_content for an empty body.
  */
 export async function openSource(
   remote: Pick<Remote, 'fetch'>,
@@ -47,7 +47,7 @@ export async function openSource(
   path: string,
   options: OpenSourceOptions,
 ): Promise<Opened> {
-  // A place for the file comes first: without one nobody is asked.
+  // Create the file first: without disk space there is no request.
   const opened = await withNewFile(path, (file) =>
     remote.fetch(url, options, (answer) => readAnswer(answer, file, options)),
   )
@@ -71,9 +71,9 @@ async function readAnswer(
   if (type) {
     const bytes = head.isWhole ? head.bytes.length : Number(answer.headers['content-length'] ?? maxBytes)
     const seconds = bytes > SMALL_BYTES ? readDeclaredDuration(type, head.bytes) : undefined
-    // An mp4 tells how long its picture is, a webm how long all of it is.
-    const refuse = type === 'mp4' ? refuseLongDuration : refuseDeclaredDuration
-    if (seconds !== undefined) refuse(limits, seconds)
+    // An mp4 declares the duration of its picture, a webm that of the longest track.
+    const refuseDuration = type === 'mp4' ? refuseLongDuration : refuseDeclaredDuration
+    if (seconds !== undefined) refuseDuration(limits, seconds)
     const body = { headers: answer.headers, chunks: join(head.bytes, answer.chunks) }
     return { kind: 'file', file: await writeBody(file, body, maxBytes) }
   }
@@ -87,14 +87,14 @@ async function readAnswer(
   return { kind: 'page', page: await parsePage(answer, await readBody(body, MAX_PAGE_BYTES)) }
 }
 
-/** Files are not packed, and what is packed although nobody asked for it is a page at best. */
+/** Media files are not compressed; a compressed answer, which was not asked for, is a page at best. */
 async function readPackedPage(answer: RemoteAnswer): Promise<Opened> {
   if (!isPage(answer, '')) requirePlain(answer)
   return { kind: 'page', page: await parsePage(answer, await readBody(answer, MAX_PAGE_BYTES)) }
 }
 
 async function parsePage({ url, headers }: RemoteAnswer, bytes: Buffer): Promise<Page> {
-  // The parser is loaded with the first page.
+  // Loads the parser with the first page.
   const { readPage } = await import('../../ingest/sites/read-page.ts')
   return readPage(decodeText(bytes, headers['content-type']), url)
 }
@@ -108,7 +108,7 @@ async function readHead(chunks: AsyncGenerator<Buffer>): Promise<{ bytes: Buffer
   const parts: Buffer[] = []
   let length = 0
   while (length < HEAD_BYTES) {
-    // Not `for await`, which would end the body with the loop.
+    // No `for await`: it would end the body with the loop.
     const { value, done } = await chunks.next()
     if (done) return { bytes: Buffer.concat(parts), isWhole: true }
     parts.push(value)

@@ -1,63 +1,60 @@
-// From an address to a file on the disk: a direct file with one request, a page by what its site or the page itself tells.
-// The one rule: whatever was promised, only bytes decide what is taken. One request: open-source.ts. Sites: ../sites.
+// Fetches the file behind an address: a direct file with one request, a page by its site's adapter or generic
+// discovery. The one rule: whatever a page promises, only the bytes decide. Next: open-source.ts (one request),
+// ingest/sites/.
 import { ApiError } from '@services/common/errors'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import type { FetchedFile } from '../../ingest/remote/save-body.ts'
 import { noClip, switchedOff } from '../../ingest/sites/failures.ts'
-import type { About, Found, MediaSource } from '../../ingest/sites/site.ts'
-import { isHostOf } from '../../ingest/sites/site.ts'
+import { type About, type Found, isHostOf, type MediaSource } from '../../ingest/sites/site.ts'
 import { siteOf } from '../../ingest/sites/sites.ts'
 import { startVisit } from '../../ingest/sites/visit.ts'
 import { refuseDeclaredDuration } from '../../make/probe/limits.ts'
 import { openSource } from './open-source.ts'
 
 export interface Destination {
-  /** Does not exist yet. */
+  /** Path of a file that does not exist yet. */
   path: string
   maxBytes: number
   signal: AbortSignal
-  /** As performance.now() counts. */
+  /** Deadline on the clock of `performance.now()`. */
   endsAt: number
-  /** Whose share of probes and of yt-dlp it takes. */
+  /** Key of the probe and yt-dlp slots. */
   key: string
 }
 
 export interface ReceivedSource {
   file: FetchedFile
-  /** What the page says; undefined for a direct file. */
+  /** Fields from the page; undefined for a direct file. */
   about?: About
 }
 
-/** A page, and one that it points to; what that points to is not followed. */
+/** Pages followed from the first one. */
 const DEEPEST_PAGE = 1
-/** Of what a page offers. */
-const MOST_TRIES = 6
+/** Most sources of a page that are attempted. */
+const MOST_ATTEMPTS = 6
 
 type Needs = Pick<Deps, 'remote' | 'config' | 'assembleManifest' | 'extractPage'>
 
-/**
- * Throws site_gone, site_login_required, unsupported_site_content, duration_exceeded, file_too_large and what
- * `openSource` throws.
- */
+/** Throws site_gone, site_login_required, unsupported_site_content and the errors of `openSource`. */
 export async function receiveSource(deps: Needs, url: string, to: Destination): Promise<ReceivedSource> {
   const { extractPage } = deps
   if (!extractPage) return receive(deps, url, to, 0)
   let isAsked = false
-  const ask: typeof extractPage = (...args) => {
+  const extractAndNote: typeof extractPage = (...args) => {
     isAsked = true
     return extractPage(...args)
   }
   try {
-    return await receive({ ...deps, extractPage: ask }, url, to, 0)
+    return await receive({ ...deps, extractPage: extractAndNote }, url, to, 0)
   } catch (error) {
-    // Its own refusal is the last word.
+    // A refusal of yt-dlp itself is final.
     if (isAsked || !mayBeHelped(error)) throw error
     return take(deps, await extractPage(url, to), to, { depth: DEEPEST_PAGE })
   }
 }
 
-/** Not a file that is no clip, not a clip that is over a limit, and not what is certain: yt-dlp finds no other. */
+/** False where yt-dlp would find nothing else: no clip, a clip over a limit, a certain answer of the site. */
 function mayBeHelped(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false
   const { site, reason } = error.details ?? {}
@@ -87,7 +84,7 @@ async function receive(deps: Needs, url: string, to: Destination, depth: number)
   return take(deps, await discover(opened.page, startVisit(deps.remote, visit)), to, { depth })
 }
 
-/** A redirect to a site that we know is not followed: the site is asked in its own way. */
+/** A redirect to a known site is not followed: the site's adapter takes over. */
 const isUnknown = (url: URL) => siteOf(url) === undefined
 
 const bounds = ({ config }: Needs, { maxBytes, signal, endsAt }: Destination) => ({
@@ -99,16 +96,16 @@ const bounds = ({ config }: Needs, { maxBytes, signal, endsAt }: Destination) =>
 
 interface Finding {
   depth: number
-  /** Whose hosts the files must be on. */
+  /** Site on whose hosts the files must be. */
   site?: { name: string; hosts: readonly string[] }
 }
 
-/** The best that is there: what is missing, too large or no clip makes way for the next. */
+/** Takes the best source: after one that is missing, too large or no clip, the next is attempted. */
 async function take(deps: Needs, found: Found, to: Destination, finding: Finding): Promise<ReceivedSource> {
   const { sources, durationSeconds, ...about } = found
   if (durationSeconds !== undefined) refuseSaidDuration(deps, durationSeconds)
   const refusals: ApiError[] = []
-  for (const source of sources.slice(0, MOST_TRIES)) {
+  for (const source of sources.slice(0, MOST_ATTEMPTS)) {
     try {
       const received = await takeOne(deps, source, to, finding)
       return { file: received.file, about: join(about, received.about) }
@@ -146,7 +143,7 @@ async function takeOne(deps: Needs, source: MediaSource, to: Destination, findin
 
 const nothingFound = ({ site }: Finding) => (site ? noClip(site.name) : apiError('unsupported_site_content'))
 
-/** Failures that say something about this file and nothing about the next. */
+/** True for failures that concern only this source. */
 const isOfOneSource = ({ code }: ApiError) =>
   [
     'source_fetch_failed',
@@ -157,7 +154,7 @@ const isOfOneSource = ({ code }: ApiError) =>
     'unsupported_site_content',
   ].includes(code)
 
-/** Whole seconds are rounded ones: those may be over by less than one, which the probe will tell. */
+/** Whole seconds may be rounded up by less than one, so they get that tolerance; the probe measures exactly. */
 function refuseSaidDuration({ config }: Needs, seconds: number): void {
   refuseDeclaredDuration(
     { durationSeconds: config.source.maxSeconds },
@@ -166,7 +163,7 @@ function refuseSaidDuration({ config }: Needs, seconds: number): void {
   )
 }
 
-/** Who points to a clip says who it is from and what it is called; what either calls unsafe is. */
+/** Author and title come from the outer page; the clip is unsafe if either says so. */
 const join = (outer: About, inner: About = {}): About => ({
   title: outer.title ?? inner.title,
   nsfw: outer.nsfw || inner.nsfw,

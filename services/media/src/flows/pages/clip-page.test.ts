@@ -77,7 +77,7 @@ describe('head', () => {
     ])
   })
 
-  test('nothing is called secure that is not', () => {
+  test('only https URLs are secure_url', () => {
     const { urls } = clipWith()
     const clip = clipWith({ urls: { ...urls, mp4: 'http://localhost:8082/f/x.mp4' } })
     const secure = metaOf(clip, 'property').filter(([name]) => name === 'og:video:secure_url')
@@ -110,12 +110,12 @@ describe('head', () => {
     ])
   })
 
-  test('the player on other sites fits a page, however large the files are', () => {
+  test('the player on other sites is at most 960 x 640, however large the files are', () => {
     const meta = Object.fromEntries(metaOf(clipWith({ width: 1080, height: 1920 }), 'name'))
     expect([meta['twitter:player:width'], meta['twitter:player:height']]).toEqual(['360', '640'])
   })
 
-  test('a sensitive clip is words alone in previews: no picture, no video, no player', () => {
+  test('a sensitive clip has only text in previews: no picture, no video, no player', () => {
     const clip = clipWith({ nsfw: true })
     const page = clipPage(clip)
     const properties = metaOf(clip, 'property').map(([name]) => name)
@@ -126,7 +126,7 @@ describe('head', () => {
       ['twitter:description', 'A 4.1 s clip, 640 × 360.'],
     ])
     expect(page).not.toContain('application/ld+json')
-    // Previews that find nothing in the head take a picture of the page.
+    // Without a picture in the head, previews take one of the page.
     expect(elementsOf(page).filter(({ name }) => name === 'img')).toEqual([])
   })
 
@@ -156,7 +156,7 @@ describe('head', () => {
     ['nsfw', { nsfw: true }, 'noindex', 'adult'],
     ['processing', { state: 'processing' }, 'noindex', undefined],
     ['failed', { state: 'failed' }, 'noindex', undefined],
-  ])('%s: what search engines are told', (_, changes, robots, rating) => {
+  ])('%s: robots and rating for search engines', (_, changes, robots, rating) => {
     const meta = Object.fromEntries(metaOf(clipWith(changes), 'name'))
     expect([meta.robots, meta.rating]).toEqual([robots, rating])
   })
@@ -201,7 +201,7 @@ describe('body', () => {
     expect(clipPage(clipWith())).not.toContain('class="gate">')
   })
 
-  test('while it is processed the page tells so, asks again, and points at no file', () => {
+  test('while the clip is processing the page says so, reloads, and links to no file', () => {
     const page = clipPage(clipWith({ state: 'processing' }))
     expect(page).toContain('<meta http-equiv="refresh" content="3">')
     expect(page).toContain('role="status"')
@@ -215,7 +215,7 @@ describe('body', () => {
     )
   })
 
-  test('a failed clip says so and why, leads on, and does not reload', () => {
+  test('the page of a failed clip shows the reason and a way on, and does not reload', () => {
     const reference = 'https://clips.example/docs/errors#corrupt_media'
     const failure = { code: 'corrupt_media', message: 'The file is damaged.', reference }
     const page = clipPage(clipWith({ state: 'failed', failure }))
@@ -227,7 +227,7 @@ describe('body', () => {
     expect(page).not.toContain('files.example')
   })
 
-  test('a credit is a link that gives no vote and no handle; one that leads nowhere safe is text', () => {
+  test('a credit is a nofollow link without an opener; an unsafe one is text', () => {
     const linked = clipPage(clipWith({ attribution: { site: 'twitter', user: 'jack' } }))
     expect(linked).toContain('href="https://x.com/jack" rel="nofollow ugc noopener"')
     const unsafe = clipPage(clipWith({ attribution: { site: 'javascript:alert(1)' } }))
@@ -236,7 +236,7 @@ describe('body', () => {
 })
 
 describe('policy', () => {
-  test('allows the inline style of the page by its hash, files from where they are, and nobody to frame it', () => {
+  test('allows the inline style by its hash and files from their host, and forbids frames', () => {
     const css = /<style>(.*?)<\/style>/s.exec(clipPage(hostile))?.[1] ?? ''
     const hash = createHash('sha256').update(css).digest('base64')
     expect(clipPagePolicy(clipWith())).toBe(
@@ -250,7 +250,7 @@ describe('policy', () => {
     ['page', clipPage, clipPagePolicy],
     ['embed', embedPage, embedPagePolicy],
   ] as const)(
-    'the colours of the poster stand behind the player of the %s, by a style of their own',
+    'the %s shows the colours of the poster behind the player, by a style of their own',
     (_, page, policy) => {
       const clip = clipWith({ placeholder: rgbaToThumbHash(2, 1, [255, 0, 0, 255, 0, 0, 255, 255]) })
       const styles = [...page(clip).matchAll(/<style>(.*?)<\/style>/gs)].map(([, css = '']) => css)
@@ -265,7 +265,7 @@ describe('policy', () => {
     },
   )
 
-  test('a clip that shows what is behind it stands on squares, dark in dark mode, and not on its own colours', () => {
+  test('a transparent clip stands on squares, dark in dark mode, and not on its own colours', () => {
     const clip = clipWith({ placeholder: rgbaToThumbHash(2, 1, [255, 0, 0, 255, 0, 0, 255, 0]) })
     for (const document of [clipPage(clip), embedPage(clip)]) {
       const css = [...document.matchAll(/<style>(.*?)<\/style>/gs)][1]?.[1]

@@ -1,30 +1,25 @@
-/**
- * Owns what people, crawlers and other sites see of a clip: its page, the embed player, oEmbed and the iframe snippet.
- * The rule: pure functions from a ClipView to text; everything a user wrote goes through `html`. No inline scripts.
- * Where to look next: clip-view.ts (the input), head-tags.ts (cards and previews), player.ts (shared with embed-page.ts).
- */
-
+// Pages, the embed player and oEmbed. The one rule: pure functions from a ClipView to text; all text of users goes
+// through `html`, and no script is inline. Tests: here, and test/browser.slow.test.ts. Next: core/clips/clip-view.ts
+// (the input), head-tags.ts (previews), player.ts, page.routes.ts.
 import { type Html, html } from '@services/common/html'
 import { type ClipView, formatSeconds, titleOf } from '../../core/clips/clip-view.ts'
 import { creditOf } from '../../core/clips/credit.ts'
 import { embedSize, embedSnippet } from '../../core/clips/embed-snippet.ts'
-import { htmlDocument } from './document.ts'
+import { htmlDocument, readScript } from './document.ts'
 import { headTags } from './head-tags.ts'
 import { pagePolicy } from './page-policy.ts'
-import { readScript } from './page-script.ts'
 import { placeholderCss } from './placeholder.ts'
 import { player, refreshTag } from './player.ts'
 import { clipPageCss } from './styles.ts'
 
-/** What the page's buttons do: assets/clip.js. */
 export const CLIP_SCRIPT = readScript('clip.js')
 
-/** The Content-Security-Policy that goes with `clipPage`; its script is at `{site}clip.js`. */
+/** The Content-Security-Policy of `clipPage`; its script is at `{site}clip.js`. */
 export const clipPagePolicy = (clip: ClipView): string => policyOf(clip, `${clip.siteUrl}clip.js`)
 
 const policyOf = pagePolicy({ css: clipPageCss, frameAncestors: "'none'" })
 
-/** The HTML document at /gif/{id}, in every state of the clip. */
+/** The HTML document at /gif/{id}, for all states of a clip. */
 export const clipPage = (clip: ClipView): string =>
   htmlDocument({
     title: `${titleOf(clip)} · ${clip.siteName}`,
@@ -52,7 +47,7 @@ function facts(clip: ClipView): Html {
   return html`${credit(clip)}${date}${shape}${clip.hasAudio && html`<span>With sound</span>`}`
 }
 
-/** Users choose the address: no vote for it in search engines, and no handle on our window. */
+/** Users choose the URL: search engines must not count it, and it gets no handle on our window. */
 function credit({ attribution }: ClipView): Html | false {
   if (!attribution) return false
   const { label, url } = creditOf(attribution)
@@ -76,7 +71,7 @@ const FILES = [
   ['jpg', 'JPG'],
 ] as const
 
-/** The service names what is saved after the clip; `download` would not, as the files may be on another host. */
+/** `?download=1` names the file after the clip; the `download` attribute has no effect on another host. */
 function share(clip: ClipView): Html {
   const files = FILES.map(
     ([kind, name]) => html`<a href="${clip.urls[kind]}?download=1" aria-label="Save as ${name}">${name}</a>`,

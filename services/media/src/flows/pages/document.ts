@@ -1,22 +1,23 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { type Html, html, raw, toText } from '@services/common/html'
+import type { Config } from '../../config.ts'
 import { iconUrl } from './icon.ts'
 
 interface Document {
   title: string
-  /** Base address with a slash at its end: where the icon is. */
+  /** Base URL with a slash at its end. */
   siteUrl: string
-  /** Told to the browser before it has read a style: 'dark' where the page is dark for everybody. */
+  /** Read by the browser before the styles; 'dark' for a page that is always dark. */
   colorScheme?: 'light dark' | 'dark'
-  /** Also where the address is only for people who have it. */
   noindex?: boolean
-  /** Links, scripts and what else stands in a head, each on a line of its own. */
+  /** Links, scripts and meta tags. */
   head?: Html
-  /** Each is an element of its own, as the policy of the page has it; a later one wins. */
+  /** Each becomes an element, because the policy allows each by its hash. */
   styles?: readonly (string | undefined)[]
   body: Html
 }
 
-/** A whole page, from its first line to its last. */
 export const htmlDocument = ({
   title,
   siteUrl,
@@ -40,3 +41,14 @@ ${body}
 </body>
 </html>
 `)
+
+/** Reads a script; its path changes with its text, so that no cache serves an old one. */
+export function readScript(name: string): { text: string; path: string } {
+  const text = readFileSync(new URL(`assets/${name}`, import.meta.url), 'utf8')
+  return { text, path: `/${name}?v=${createHash('sha256').update(text).digest('hex').slice(0, 12)}` }
+}
+
+type Site = Pick<Config['site'], 'name' | 'baseUrl'>
+
+export const siteHeader = ({ name, baseUrl }: Site): Html =>
+  html`<header class="bar"><a href="${baseUrl}/">${name}</a><nav aria-label="Documentation"><a href="${baseUrl}/docs">API</a><a href="${baseUrl}/docs/errors">Errors</a></nav></header>`

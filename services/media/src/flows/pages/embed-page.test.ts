@@ -34,7 +34,7 @@ describe('embed page', () => {
     expect(embedPage(clipWith({ nsfw: true }))).toMatch(/<details class="gate">.*<video.*<\/details>/s)
   })
 
-  test('waits for a clip in the making', () => {
+  test('reloads while the clip is processing', () => {
     expect(embedPage(clipWith({ state: 'processing' }))).toContain('<meta http-equiv="refresh" content="3">')
   })
 
@@ -42,7 +42,7 @@ describe('embed page', () => {
     const css = /<style>(.*?)<\/style>/s.exec(embedPage(clipWith()))?.[1] ?? ''
     const policy = embedPagePolicy(clipWith())
     expect(policy).toContain(`style-src 'sha256-${createHash('sha256').update(css).digest('base64')}';`)
-    // Even `frame-ancestors *` keeps out the pages of applications, which are not http.
+    // Even `frame-ancestors *` excludes the pages of applications, which are not http.
     expect(policy).not.toContain('frame-ancestors')
     expect(policy).not.toContain('script-src')
   })

@@ -6,13 +6,10 @@ import { placeholderCss } from './placeholder.ts'
 import { player, refreshTag } from './player.ts'
 import { embedPageCss } from './styles.ts'
 
-/** The Content-Security-Policy that goes with `embedPage`; pass the same `scriptUrl`. Any site or application may frame the player. */
+/** The Content-Security-Policy of `embedPage` with the same `scriptUrl`. Any page or application may frame it. */
 export const embedPagePolicy = pagePolicy({ css: embedPageCss })
 
-/**
- * The HTML document at /embed/{id}: the clip fills whatever frame it is given. With a `scriptUrl` (which must serve
- * `EMBED_SCRIPT`) the clip also rests while it is off screen; it works all the same without.
- */
+/** The HTML document at /embed/{id}: the clip fills its frame. `scriptUrl` serves `EMBED_SCRIPT`, which is optional. */
 export const embedPage = (clip: ClipView, { scriptUrl }: { scriptUrl?: string } = {}): string =>
   htmlDocument({
     title: `${titleOf(clip)} · ${clip.siteName}`,
@@ -26,7 +23,7 @@ ${refreshTag(clip)}${scriptUrl && html`<script src="${scriptUrl}" defer></script
 <a class="home" href="${clip.urls.page}" target="_blank" rel="noopener" dir="auto">${titleOf(clip)}</a>`,
   })
 
-/** Pauses the clip while less than a quarter of it is seen, and goes on only if it was this script that paused it. */
+/** Pauses the clip while less than a quarter of it is visible, and resumes it only if this script paused it. */
 export const EMBED_SCRIPT = `for (const video of document.querySelectorAll('video')) {
   let pausedHere = false
   new IntersectionObserver((entries) => {

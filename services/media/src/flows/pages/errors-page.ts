@@ -1,9 +1,8 @@
 import type { ErrorCatalogue } from '@services/common/errors'
 import { html } from '@services/common/html'
 import type { Config } from '../../config.ts'
-import { htmlDocument } from './document.ts'
+import { htmlDocument, siteHeader } from './document.ts'
 import { textPolicy } from './page-policy.ts'
-import { siteHeader } from './site-header.ts'
 import { sitePageCss } from './styles.ts'
 
 type Site = Pick<Config['site'], 'name' | 'baseUrl'>
@@ -16,11 +15,9 @@ dt:target code { padding: .125rem .375rem; border-radius: 6px; background: var(-
 dd { margin: 0 0 .75rem; color: var(--quiet); overflow-wrap: anywhere }
 `
 
-/** The Content-Security-Policy that goes with `errorsPage`. */
 export const errorsPagePolicy = ({ baseUrl }: Site): string =>
   textPolicy({ css, frameAncestors: "'none'" })(`${baseUrl}/`)
 
-/** Every code with its status and text. Nothing is loaded and nothing runs. */
 export function errorsPage(site: Site, catalogue: ErrorCatalogue): string {
   const rows = Object.entries(catalogue).map(
     ([code, { status, message }]) =>

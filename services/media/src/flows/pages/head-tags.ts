@@ -3,8 +3,8 @@ import { type ClipView, describe, titleOf } from '../../core/clips/clip-view.ts'
 import { embedSize } from '../../core/clips/embed-snippet.ts'
 
 /**
- * What crawlers, chats and players read from the page's head (contract/media.md 2.17). Until the files exist nothing
- * points at them: a chat would keep the broken preview for days. Of a sensitive clip only words are there.
+ * Head of a clip's page for crawlers, chats and players (contract/media.md 2.17). Until the files exist there are no
+ * links to them: a chat would keep a broken preview for days. A sensitive clip has text only.
  */
 export function headTags(clip: ClipView): Html {
   const isHidden = clip.nsfw || clip.state !== 'ready'
@@ -15,10 +15,9 @@ ${openGraph(clip)}
 ${isPreviewed(clip) ? html`${playerCard(clip)}\n${videoObject(clip)}\n` : clip.state === 'ready' && textCard(clip)}`
 }
 
-/** Previews would show a sensitive clip to people past its gate, and files that do not exist yet as broken ones. */
 const isPreviewed = ({ state, nsfw }: ClipView) => state === 'ready' && !nsfw
 
-/** The address holds the page and the format and nothing else, as oembed.com section 4 wants it. */
+/** The URL holds only page and format, as oembed.com section 4 requires. */
 function oembedLinks(clip: ClipView): Html {
   const address = (format: string) =>
     `${clip.oembedEndpoint}?url=${encodeURIComponent(clip.urls.page)}&format=${format}`
@@ -40,7 +39,7 @@ function openGraph(clip: ClipView): Html {
   if (isPreviewed(clip)) {
     properties.push(
       ...media('og:image', urls.jpg, { type: 'image/jpeg', ...size, alt: titleOf(clip) }),
-      // The file itself: chats do not play a page.
+      // The file, not the player: chats do not play a page.
       ...media('og:video', urls.mp4, { type: 'video/mp4', ...size }),
       ...media('og:video', urls.webm, { type: 'video/webm', ...size }),
       ['video:duration', Math.max(1, Math.round(clip.durationSeconds))],
@@ -51,7 +50,7 @@ function openGraph(clip: ClipView): Html {
   return html`${properties.map(([name, value]) => html`<meta property="${name}" content="${value}">\n`)}`
 }
 
-/** Without `og:image:url`, which is the root by another name: readers that collect both pair the wrong types. */
+/** Omits `og:image:url`, an alias of the root: readers that collect both pair the wrong types. */
 function media(root: string, url: string, rest: Record<string, string | number>): [string, string | number][] {
   const secure: [string, string][] = url.startsWith('https:') ? [[`${root}:secure_url`, url]] : []
   const details = Object.entries(rest).map(([name, value]): [string, string | number] => [`${root}:${name}`, value])
@@ -74,7 +73,7 @@ function playerCard(clip: ClipView): Html {
   ])
 }
 
-/** Without a picture, and without the player, which is never shown without one. */
+/** Card without a picture, and so without the player, which needs one. */
 const textCard = (clip: ClipView): Html =>
   namedTags([
     ['twitter:card', 'summary'],
@@ -85,7 +84,7 @@ const textCard = (clip: ClipView): Html =>
 const namedTags = (tags: [string, string | number][]): Html =>
   html`${tags.map(([name, value]) => html`<meta name="${name}" content="${value}">\n`)}`
 
-/** https://schema.org/VideoObject, in the form search engines ask for. */
+/** https://schema.org/VideoObject, as search engines document it. */
 function videoObject(clip: ClipView): Html {
   return jsonLd({
     '@context': 'https://schema.org',

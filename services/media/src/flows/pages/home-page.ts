@@ -1,20 +1,16 @@
 import { html, raw } from '@services/common/html'
 import type { Config } from '../../config.ts'
-import { htmlDocument } from './document.ts'
-import { homePageCss } from './home-styles.ts'
+import { htmlDocument, readScript, siteHeader } from './document.ts'
 import { iconUrl } from './icon.ts'
 import { contentPolicy, styleSource } from './page-policy.ts'
-import { readScript } from './page-script.ts'
-import { siteHeader } from './site-header.ts'
+import { homePageCss } from './styles.ts'
 
-/** What the page's script does: assets/home.js, plain JavaScript as browsers read it. */
 export const HOME_SCRIPT = readScript('home.js')
 
 type Site = Pick<Config['site'], 'name' | 'baseUrl' | 'filesBaseUrl' | 'filesRedirectUrl'>
 
 const style = styleSource(homePageCss)
 
-/** The Content-Security-Policy that goes with `homePage`: our style, our script, calls to this service, files to look at. */
 export const homePagePolicy = ({ baseUrl, filesBaseUrl, filesRedirectUrl }: Site): string =>
   contentPolicy({
     styles: [style],
@@ -25,7 +21,7 @@ export const homePagePolicy = ({ baseUrl, filesBaseUrl, filesRedirectUrl }: Site
     frameAncestors: "'none'",
   })
 
-/** The bare address: to try the service by hand. Without scripts it says how to do so from a command line. */
+/** The page at `/`, to try the service. Without JavaScript it shows the command line instead. */
 export function homePage(
   site: Site,
   { maxBytes, maxSeconds, needsToken }: { maxBytes: number; maxSeconds: number; needsToken: boolean },
@@ -53,7 +49,7 @@ curl --json '{"source":"https://example.com/clip.mp4"}' -H 'Token: mh_…' ${sit
 <div class="field">
 <label for="token">Token${!needsToken && html` <span class="optional">optional</span>`}</label>
 <input id="token" type="password" autocomplete="off" spellcheck="false" autocapitalize="off" placeholder="mh_…"${needsToken && raw(' required')} aria-describedby="token-hint token-error">
-<p class="hint" id="token-hint">The operator of this service gives you one: <code>tokens create</code> makes it, and <code>dev</code> prints one when it starts.</p>
+<p class="hint" id="token-hint">Ask the operator of this service: <code>tokens create</code> creates one, and <code>dev</code> prints one when it starts.</p>
 <p class="error" id="token-error" hidden></p>
 <label class="check"><input id="keep" type="checkbox"> Keep it until this tab is closed</label>
 </div>
@@ -73,7 +69,7 @@ curl --json '{"source":"https://example.com/clip.mp4"}' -H 'Token: mh_…' ${sit
 <details id="more">
 <summary>Title, tags and more</summary>
 <div class="field"><label for="title">Title</label><input id="title" autocomplete="off" aria-describedby="title-error"><p class="error" id="title-error" hidden></p></div>
-<div class="field"><label for="tags">Tags <span class="optional">with commas between</span></label><input id="tags" autocomplete="off" autocapitalize="off" aria-describedby="tags-error"><p class="error" id="tags-error" hidden></p></div>
+<div class="field"><label for="tags">Tags <span class="optional">comma-separated</span></label><input id="tags" autocomplete="off" autocapitalize="off" aria-describedby="tags-error"><p class="error" id="tags-error" hidden></p></div>
 <label class="check"><input id="nsfw" type="checkbox"> Not safe for work</label>
 <fieldset>
 <legend>Attribution</legend>

@@ -4,18 +4,16 @@ import { textPolicy } from './page-policy.ts'
 import { clipPageCss, embedPageCss } from './styles.ts'
 
 interface Missing {
-  /** Why there is nothing to see. */
   message: string
   siteName: string
   /** Ends with a slash. */
   siteUrl: string
 }
 
-/** The Content-Security-Policies that go with `missingPage` and `missingEmbed`. */
 export const missingPagePolicy = textPolicy({ css: clipPageCss, frameAncestors: "'none'" })
 export const missingEmbedPolicy = textPolicy({ css: embedPageCss })
 
-/** What a person sees at the address of a clip that is not there, or no longer. */
+/** The page at the URL of an unknown or deleted clip. */
 export const missingPage = ({ message, siteName, siteUrl }: Missing): string =>
   htmlDocument({
     title: `${message} · ${siteName}`,
@@ -33,7 +31,7 @@ export const missingPage = ({ message, siteName, siteUrl }: Missing): string =>
 </main>`,
   })
 
-/** The same in somebody's frame. */
+/** The same for a frame. */
 export const missingEmbed = ({ message, siteName, siteUrl }: Missing): string =>
   htmlDocument({
     title: `${message} · ${siteName}`,

@@ -11,21 +11,25 @@ import { isKnown } from '../../http/etag.ts'
 import { errorResponses } from '../../http/shapes.ts'
 import { OEMBED_CONTENT_TYPE, oembed, oembedXml, parseOembedQuery } from './oembed.ts'
 
-const said = (description: string, members: Parameters<typeof inDocument>[0]) =>
+const optional = (description: string, members: Parameters<typeof inDocument>[0]) =>
   Type.Optional(Type.Unknown({ ...(description && { description }), ...inDocument(members) }))
 
-/** Read by `parseOembedQuery`, which forgives what consumers get wrong; here for the documentation. */
+/** Documentation only: `parseOembedQuery` reads the query and tolerates common mistakes of consumers. */
 const Query = Type.Object({
-  format: said('', { type: 'string', enum: ['json', 'xml'], default: 'json' }),
-  maxwidth: said('In pixels; 960 if absent or larger.', { type: 'integer', minimum: 1 }),
-  maxheight: said('In pixels; 640 if absent or larger.', { type: 'integer', minimum: 1 }),
+  format: optional('', { type: 'string', enum: ['json', 'xml'], default: 'json' }),
+  maxwidth: optional('Width in pixels; 960 if absent or larger.', { type: 'integer', minimum: 1 }),
+  maxheight: optional('Height in pixels; 640 if absent or larger.', { type: 'integer', minimum: 1 }),
 })
 const AddressQuery = Type.Object({
-  url: said('Address of a page, player or file of this service.', { type: 'string', format: 'uri', required: true }),
+  url: optional('Address of a page, player or file of this service.', {
+    type: 'string',
+    format: 'uri',
+    required: true,
+  }),
   ...Query.properties,
 })
 
-/** Answers are written by `oembed.ts`; here for the documentation. */
+/** Documentation only: oembed.ts writes the answers. */
 const OembedShape = Type.Object(
   {
     type: Type.Literal('video'),
@@ -41,7 +45,6 @@ const OembedAnswer = Type.Unsafe<string>({
 })
 const answers = { 200: withHeaders(OembedAnswer, 'ETag'), 304: withHeaders(Type.Null(), 'ETag') }
 
-/** GET /oembed/{id} and GET /oembed?url= (https://oembed.com). */
 export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { site } = deps.config
 
@@ -90,17 +93,14 @@ export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     if (clip.state === 'failed') throw apiError('not_found')
     const body = oembed(toView(clip, site), limits)
     const text = format === 'json' ? JSON.stringify(body) : oembedXml(body)
-    // Title and nsfw may change at any time, and who embeds the clip must not show the old ones for long.
+    // Title and nsfw may change at any time, and embedding sites must not show old values for long.
     reply.header('cache-control', clip.state === 'ready' ? 'public, no-cache' : 'no-store')
     if (clip.state === 'ready' && isKnown(request, reply, text)) return reply.code(304).send()
     return reply.type(OEMBED_CONTENT_TYPE[format]).send(text)
   }
 }
 
-/**
- * The clip that an address of ours is about; people paste pages, players and files alike, and old or typed addresses have
- * the other scheme.
- */
+/** Finds the clip id in a URL of a page, player or file, with either scheme: old or typed URLs may have the other. */
 function clipIdIn(address: string, { baseUrl, filesBaseUrl }: Config['site']): string | undefined {
   const url = URL.parse(address)
   if (!url || !/^https?:$/.test(url.protocol)) return undefined

@@ -4,10 +4,10 @@ import { creditOf } from '../../core/clips/credit.ts'
 import { embedSize, embedSnippet } from '../../core/clips/embed-snippet.ts'
 import { apiError } from '../../errors.ts'
 
-/** oembed.com 2.3.4: https://oembed.com. Members that are undefined are left out. */
+/** An answer as in oembed.com 2.3.4. Undefined members are left out. */
 export interface Oembed {
   version: '1.0'
-  /** Always video: the gif is embedded as one. */
+  /** Always video: the gif is embedded as a video, too. */
   type: 'video'
   title?: string
   author_name?: string
@@ -22,7 +22,7 @@ export interface Oembed {
   thumbnail_url?: string
   thumbnail_width?: number
   thumbnail_height?: number
-  /** Not in the standard, which allows more members. */
+  /** An extension, which the standard allows. */
   nsfw?: true
 }
 
@@ -32,15 +32,15 @@ export interface OembedRequest {
   maxheight?: number
 }
 
-type Limits = Pick<OembedRequest, 'maxwidth' | 'maxheight'>
+type MostSize = Pick<OembedRequest, 'maxwidth' | 'maxheight'>
 
 export const OEMBED_CONTENT_TYPE = { json: 'application/json; charset=utf-8', xml: 'text/xml; charset=utf-8' } as const
 
 const CACHE_SECONDS = 3600
 
 /**
- * Reads the query of an oEmbed request; members it does not know are ignored, and so is a limit that is no positive
- * number (consumers send empty ones). Throws ApiError format_not_supported (501, as the standard asks).
+ * Reads the query; ignores unknown members, and limits that are not positive numbers (consumers send empty ones).
+ * Throws format_not_supported (501, as the standard requires).
  */
 export function parseOembedQuery(query: Record<string, unknown>): OembedRequest {
   const format = query.format || 'json'
@@ -48,8 +48,7 @@ export function parseOembedQuery(query: Record<string, unknown>): OembedRequest 
   return { format, maxwidth: toLimit(query.maxwidth), maxheight: toLimit(query.maxheight) }
 }
 
-/** The answer as an object: the JSON form is its `JSON.stringify`, the XML form `oembedXml`. */
-export function oembed(clip: ClipView, limits: Limits = {}): Oembed {
+export function oembed(clip: ClipView, limits: MostSize = {}): Oembed {
   const size = embedSize(clip, { width: limits.maxwidth, height: limits.maxheight })
   const credit = clip.attribution && creditOf(clip.attribution)
   return {
@@ -76,12 +75,12 @@ export function oembedXml(answer: Oembed): string {
 }
 
 /**
- * There is one poster, in the size of the videos: it keeps the limits, or is left out (oembed.com 2.3.4). That of a
- * sensitive clip is left out too: consumers show it before anybody agreed to see it.
+ * The poster in its only size, or nothing if that exceeds the limits (oembed.com 2.3.4). A sensitive clip has none:
+ * consumers would show it without consent.
  */
 function thumbnail(
   { state, nsfw, width, height, urls }: ClipView,
-  { maxwidth = Infinity, maxheight = Infinity }: Limits,
+  { maxwidth = Infinity, maxheight = Infinity }: MostSize,
 ) {
   if (state !== 'ready' || nsfw || width > maxwidth || height > maxheight) return {}
   return { thumbnail_url: urls.jpg, thumbnail_width: width, thumbnail_height: height }
@@ -92,7 +91,7 @@ function toLimit(value: unknown): number | undefined {
   return limit > 0 ? limit : undefined
 }
 
-/** Characters that no XML 1.0 document may hold, escaped or not; one of them makes the whole answer unreadable. */
+/** Removes characters that XML 1.0 forbids even escaped: one of them makes the whole answer unreadable. */
 function withoutForbidden(text: string): string {
   return text.replace(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, '')
 }

@@ -4,18 +4,18 @@ import { iconUrl } from './icon.ts'
 import { placeholderCss } from './placeholder.ts'
 
 export interface PagePolicy {
-  /** The page's inline stylesheet; only exactly this text, and that of the clip's placeholder, is allowed to style. */
+  /** The inline stylesheet of the page; only this text, and the clip's placeholder, may style. */
   css: string
   /**
-   * Left out where anything may put the page into a frame. `*` would say less: it matches http and https alone, not the
-   * file:, app: and capacitor: pages of desktop and mobile applications (CSP 3, 6.7.2.8).
+   * Absent if any page may frame this one. `*` would allow less: it excludes the file:, app: and capacitor: pages of
+   * desktop and mobile applications (CSP 3, 6.7.2.8).
    */
   frameAncestors?: "'none'"
 }
 
 /**
- * A function that makes the Content-Security-Policy of a page: our stylesheet, pictures and videos from where the clip's
- * files are, and nothing else, so that markup that slipped in could not run, load, submit or restyle anything.
+ * Makes the Content-Security-Policy of a page: our stylesheet, and pictures and videos from the hosts of the files.
+ * Injected markup could not run, load, submit or restyle anything.
  */
 export function pagePolicy({ css, frameAncestors }: PagePolicy): (clip: ClipView, scriptUrl?: string) => string {
   const style = styleSource(css)
@@ -33,28 +33,25 @@ export function pagePolicy({ css, frameAncestors }: PagePolicy): (clip: ClipView
   }
 }
 
-/** The same of a page that shows nothing but text. */
+/** The same for a page of text only. */
 export function textPolicy({ css, frameAncestors }: PagePolicy): (siteUrl: string) => string {
   const styles = [styleSource(css)]
   return (siteUrl) => contentPolicy({ styles, icon: iconUrl(siteUrl), frameAncestors })
 }
 
 interface Content extends Pick<PagePolicy, 'frameAncestors'> {
-  /** As `styleSource` makes them. */
   styles: readonly string[]
-  /** Where pictures and videos are, and where their redirects lead: a policy looks at that too. */
+  /** URLs of pictures and videos, and of their redirects, which the policy covers, too. */
   files?: readonly (string | undefined)[]
-  /** Pictures that are written in the page itself. */
+  /** Allows data: URLs of pictures. */
   inlineImages?: boolean
-  /** Address of the page's icon. */
   icon: string
-  /** Address without a query, which a policy may not have. */
+  /** URL without a query, which a policy cannot have. */
   script?: string | undefined
-  /** Whom scripts may call. */
   connect?: "'self'"
 }
 
-/** What is not named is not allowed. */
+/** Allows nothing but the given sources. */
 export function contentPolicy(content: Content): string {
   const { styles, files = [], inlineImages, icon, script, connect, frameAncestors } = content
   const origins = [...new Set(files.filter((url) => url !== undefined).map((url) => new URL(url).origin))]
@@ -71,5 +68,4 @@ export function contentPolicy(content: Content): string {
   ].join('; ')
 }
 
-/** Allows exactly this inline stylesheet. */
 export const styleSource = (css: string) => `'sha256-${createHash('sha256').update(css).digest('base64')}'`

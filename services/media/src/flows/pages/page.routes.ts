@@ -16,7 +16,6 @@ import { errorsPage, errorsPagePolicy } from './errors-page.ts'
 import { HOME_SCRIPT, homePage, homePagePolicy } from './home-page.ts'
 import { ICON, ICON_PATHS } from './icon.ts'
 import { missingEmbed, missingEmbedPolicy, missingPage, missingPagePolicy } from './missing-page.ts'
-import { ROBOTS } from './robots.ts'
 
 const Params = Type.Object({ id: Type.String() })
 
@@ -27,13 +26,13 @@ const pageResponses = {
   410: PageOrError,
 }
 
-/** What people see: no token, no cookies, no scripts but the embed's and the home page's own. */
+/** Pages for people: no token, no cookies, and only the scripts of assets/ and of the embed. */
 export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { site } = deps.config
   const scriptUrl = `${site.baseUrl}/embed.js`
   const about = { siteName: site.name, siteUrl: `${site.baseUrl}/` }
 
-  /** Programs get the one form of errors; to people who open the address it says nothing. */
+  /** Throws failures for programs, and returns them for browsers, which get a page. */
   async function findView({ params, headers }: FastifyRequest<{ Params: { id: string } }>) {
     try {
       return toView(await findPublicClip(deps.db, params.id), site)
@@ -131,13 +130,13 @@ export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
   )
 }
 
-/** As browsers ask, and hardly anybody else. */
+/** Accept header of browsers, and hardly any other client. */
 const ACCEPTS_HTML = /\btext\/html\b/i
 
-/** A page without a clip is not found, however nicely it says so. */
+/** The page of a failed clip is a 404: it has no content. */
 const statusOf = ({ state }: ClipView) => (state === 'failed' ? 404 : 200)
 
-/** A page can be changed, marked or deleted at any time, unlike its files: caches keep it, and ask each time. */
+/** Unlike files, pages change and are deleted: caches keep them, and revalidate each time. */
 const cacheOf = ({ state }: ClipView) => (state === 'ready' ? 'public, no-cache' : 'no-store')
 
 interface Page {
@@ -146,7 +145,7 @@ interface Page {
   cache: string
 }
 
-/** A 304 has the headers of the page: browsers and caches give the copy they hold the headers of the newest answer (RFC 9111 4.3.4). */
+/** Sets the page's headers on a 304, too: caches update the headers of their copy with them (RFC 9111 4.3.4). */
 function sendUnlessKnown(request: FastifyRequest, reply: FastifyReply, page: Page) {
   describePage(reply, page)
   const isSame = reply.statusCode === 200 && page.cache !== 'no-store' && isKnown(request, reply, page.html)
@@ -169,3 +168,18 @@ const sendScript = (reply: FastifyReply, script: string) =>
     .headers({ 'cache-control': 'public, max-age=86400', 'cross-origin-resource-policy': 'cross-origin' })
     .type('text/javascript; charset=utf-8')
     .send(script)
+
+/** Crawlers may not read the API. The longest rule wins, in old crawlers the first (RFC 9309 2.2.2). */
+const ROBOTS = `User-agent: *
+Allow: /$
+Allow: /gif/
+Allow: /embed/
+Allow: /embed.js
+Allow: /clip.js
+Allow: /home.js
+Allow: /f/
+Allow: /oembed
+Allow: /docs
+Allow: /favicon
+Disallow: /
+`

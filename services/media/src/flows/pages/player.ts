@@ -1,16 +1,16 @@
 import { type Html, html, raw } from '@services/common/html'
 import { type ClipView, titleOf } from '../../core/clips/clip-view.ts'
-import type { Size } from '../../core/clips/embed-snippet.ts'
+import type { Size } from '../../core/clips/geometry.ts'
 
-/** Seconds until a page that waits for its clip looks again. */
+/** Seconds until a page reloads whose clip is processing. */
 const REFRESH_SECONDS = 3
 
-/** Reloads the page while the clip is being made; goes into the head. */
+/** Meta tag that reloads the page while the clip is processing. */
 export function refreshTag({ state }: ClipView): Html | false {
   return state === 'processing' && html`<meta http-equiv="refresh" content="${REFRESH_SECONDS}">\n`
 }
 
-/** The clip, or what stands in its place: progress, failure, or a gate that takes a click. Works without JavaScript. */
+/** Shows the clip, its progress, its failure, or a gate that takes a click. Works without JavaScript. */
 export function player(clip: ClipView, size: Size): Html {
   if (clip.state === 'processing') return placeholder(size, 'Getting the clip ready', progressBar)
   if (clip.state === 'failed') return placeholder(size, 'This clip could not be processed.', reason(clip))
@@ -18,8 +18,8 @@ export function player(clip: ClipView, size: Size): Html {
 }
 
 /**
- * Twice, because autoplay cannot be asked to respect a preference: the stylesheet shows the one that moves by itself or
- * the one that waits, and the media attribute keeps the first from loading where motion is unwanted.
+ * Two elements, because `autoplay` cannot depend on a preference: the stylesheet shows the moving or the still one, and
+ * the media attribute keeps the first from loading if motion is unwanted.
  */
 function videos(clip: ClipView, size: Size): Html {
   return html`${video(clip, size, {
@@ -35,7 +35,7 @@ function video(
   { attributes, media }: Record<string, Html>,
 ): Html {
   const title = titleOf({ ...clip, urls })
-  // A preview that finds no picture in the head takes one of the page's: not that of a sensitive clip.
+  // Without a picture in the head, previews take one of the page: a sensitive clip must have none.
   const picture = html`<img src="${urls.jpg}" width="${width}" height="${height}" loading="lazy" alt="${title}">`
   return html`<video ${attributes} width="${width}" height="${height}" poster="${urls.webp ?? urls.jpg}" loop muted playsinline controls aria-label="${title}">
 ${urls.av1 && html`<source src="${urls.av1}" type="${av1Type(clip.hasAudio)}"${media}>\n`}<source src="${urls.webm}" type="video/webm"${media}>
@@ -44,7 +44,7 @@ ${urls.av1 && html`<source src="${urls.av1}" type="${av1Type(clip.hasAudio)}"${m
 </video>`
 }
 
-/** Main profile of eight bits, up to level 4.0, which is the largest picture we make at its highest rate. */
+/** Main profile, 8 bits, level 4.0: our largest picture at its highest rate. */
 const av1Type = (hasAudio: boolean) => `video/mp4; codecs="av01.0.08M.08${hasAudio ? ', mp4a.40.2' : ''}"`
 
 function gate(content: Html, size: Size): Html {
@@ -58,14 +58,14 @@ function placeholder(size: Size, text: string, extra?: Html): Html {
   return html`<div class="placeholder">${spacer(size)}<div class="notice" role="status"><strong>${text}</strong>${extra}</div></div>`
 }
 
-/** The code is about the file alone, and no secret: only its owner knows what the file was. */
+/** The error code concerns only the file, so it may be public. */
 const reason = ({ failure }: ClipView): Html | undefined =>
   failure &&
   html`<span>${failure.message} <a href="${failure.reference}" target="_blank" rel="noopener">${failure.code}</a></span>`
 
 const progressBar = html`<span>This takes a few seconds. The page refreshes by itself.</span><span class="progress"></span>`
 
-/** An invisible picture of the clip's shape, so that nothing moves when the clip takes its place. */
+/** Invisible picture in the shape of the clip: the layout does not move when the clip replaces it. */
 function spacer({ width, height }: Size): Html {
   return html`<svg class="spacer" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" aria-hidden="true"></svg>`
 }

@@ -10,15 +10,14 @@ import { isUuid } from '../../db/uuid.ts'
 import { startUp } from '../../start.ts'
 import { LIMITS_EXAMPLE, readTokenOptions } from './token-options.ts'
 
-/** `tokens create`: prints the token, which nobody can show again. */
 const tokensCreate = command({
   name: 'tokens create',
-  summary: 'make an API token; it is shown this once',
+  summary: 'create an API token; it is shown once',
   options: {
-    name: { value: 'NAME', meaning: 'what it is for' },
-    scopes: { value: 'LIST', meaning: 'of write, read, delete, admin; write,read,delete if absent' },
-    limits: { value: 'LIST', meaning: `other limits than the service's, as in ${LIMITS_EXAMPLE}` },
-    expires: { value: 'DURATION', meaning: 'as in 720h; never if absent' },
+    name: { value: 'NAME', meaning: 'purpose of the token' },
+    scopes: { value: 'LIST', meaning: 'any of write, read, delete, admin; default write,read,delete' },
+    limits: { value: 'LIST', meaning: `limits in place of the service's, as in ${LIMITS_EXAMPLE}` },
+    expires: { value: 'DURATION', meaning: 'lifetime, as in 720h; default never' },
   },
   run: async ({ options, json }) => {
     const input = { name: 'unnamed', scopes: USUAL_SCOPES, ...readTokenOptions(options, new Date()) }
@@ -32,7 +31,7 @@ const tokensCreate = command({
 
 const tokensList = command({
   name: 'tokens list',
-  summary: 'list tokens, without the secret part',
+  summary: 'list tokens without their secret parts',
   run: async ({ json }) => {
     const tokens = await onDatabase(listTokens)
     if (json || tokens.length > 0) printResult(json, tokens.map(toJson), tokens.map(toLine).join('\n'))
@@ -41,13 +40,13 @@ const tokensList = command({
 
 const tokensUpdate = command({
   name: 'tokens update',
-  summary: 'change a token; what is not named stays',
+  summary: 'change the given settings of a token',
   operands: ['ID'],
   options: {
-    name: { value: 'NAME', meaning: 'what it is for' },
-    scopes: { value: 'LIST', meaning: 'of write, read, delete, admin' },
+    name: { value: 'NAME', meaning: 'purpose of the token' },
+    scopes: { value: 'LIST', meaning: 'any of write, read, delete, admin' },
     limits: { value: 'LIST', meaning: `all limits of its own, as in ${LIMITS_EXAMPLE}; none for the service's` },
-    expires: { value: 'DURATION', meaning: 'from now, as in 720h; or never' },
+    expires: { value: 'DURATION', meaning: 'lifetime from now, as in 720h, or never' },
   },
   run: async ({ operands: [id = ''], options, json }) => {
     const changes = readTokenOptions(options, new Date())
@@ -60,7 +59,7 @@ const tokensUpdate = command({
 
 const tokensRevoke = command({
   name: 'tokens revoke',
-  summary: 'end a token at once',
+  summary: 'revoke a token at once',
   operands: ['ID'],
   run: async ({ operands: [id = ''], json }) => {
     const token = isUuid(id) ? await onDatabase((db) => revokeToken(db, id, new Date())) : undefined
@@ -71,7 +70,7 @@ const tokensRevoke = command({
 
 const tokensUsage = command({
   name: 'tokens usage',
-  summary: 'what tokens keep, and what they did today and in thirty days (of UTC)',
+  summary: 'show storage of tokens, and their calls today and in thirty days (UTC)',
   operands: ['[ID]'],
   run: async ({ operands: [id], json }) => {
     if (id !== undefined && !isUuid(id)) throw new UsageError(`no token of this id: ${id}`)

@@ -1,15 +1,15 @@
 import { UsageError } from '@services/common/cli'
 import { parseDurationSeconds } from '@services/common/duration'
-import { ALL_SCOPES } from '../../core/tokens/bootstrap-token.ts'
+import { ALL_SCOPES } from '../../core/tokens/create-token.ts'
 import type { TokenChanges } from '../../core/tokens/tokens.store.ts'
 import { type Scope, TOKEN_LIMITS, type TokenLimits } from '../../db/tables.ts'
 
 export const LIMITS_EXAMPLE = 'upload=1000,import=500,read=5000,queued=20,quota_bytes=20G,daily_bytes=5G'
 
-/** No date may lie beyond what dates can say. */
+/** A hundred years: a later date is not valid everywhere. */
 export const LONGEST_LIFE_SECONDS = 876_000 * 3600
 
-/** What the command line says about a token: only what is said. Throws UsageError. */
+/** Reads the options that are given. Throws UsageError. */
 export function readTokenOptions(
   options: { [Name in 'name' | 'scopes' | 'limits' | 'expires']?: string | undefined },
   now: Date,

@@ -1,18 +1,19 @@
+// /tokens and the commands `tokens …`. The one rule: a token is shown once, when it is created. Tests:
+// test/tokens.test.ts, test/bootstrap-token.test.ts. Next: token-commands.ts (command line), core/tokens/.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { invalidField, oneLine } from '../../core/clips/clip-fields.ts'
-import { ALL_SCOPES } from '../../core/tokens/bootstrap-token.ts'
-import { createToken, USUAL_SCOPES } from '../../core/tokens/create-token.ts'
+import { ALL_SCOPES, createToken, USUAL_SCOPES } from '../../core/tokens/create-token.ts'
 import { type ApiToken, listTokens, revokeToken } from '../../core/tokens/tokens.store.ts'
 import { TOKEN_LIMITS, type TokenLimits } from '../../db/tables.ts'
 import { isUuid } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { requireToken } from '../../http/authenticate.ts'
-import { counted, errorResponses, TOKEN_SECURITY } from '../../http/shapes.ts'
+import { counted, errorResponses, tokenRoute } from '../../http/shapes.ts'
 import { LONGEST_LIFE_SECONDS } from './token-options.ts'
 
-/** What a name is cut to in nobody's list. */
+/** Longest name; a longer one is refused. */
 const MAX_NAME = 100
 
 const ScopeShape = Type.Enum(ALL_SCOPES, { title: 'Scope' })
@@ -35,7 +36,7 @@ const maybeTime = Type.Union([Type.String({ format: 'date-time' }), Type.Null()]
 const tokenMembers = {
   id: Type.String(),
   name: Type.String(),
-  prefix: Type.String({ description: 'How it begins.' }),
+  prefix: Type.String({ description: 'First characters of the token.' }),
   scopes: Type.Array(ScopeShape),
   limits: LimitsShape,
   created_at: Type.String({ format: 'date-time' }),
@@ -50,15 +51,19 @@ const NewTokenShape = Type.Object(
 )
 
 const CreateBody = Type.Object({
-  name: Type.String({ minLength: 1, description: 'What it is for.' }),
+  name: Type.String({ minLength: 1, description: 'Purpose of the token.' }),
   scopes: Type.Optional(Type.Array(ScopeShape, { minItems: 1, maxItems: ALL_SCOPES.length })),
   limits: Type.Optional(LimitsShape),
   expires_in: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: LONGEST_LIFE_SECONDS, description: 'In seconds; never if absent.' }),
+    Type.Integer({
+      minimum: 1,
+      maximum: LONGEST_LIFE_SECONDS,
+      description: 'Lifetime in seconds; the token never expires if absent.',
+    }),
   ),
 })
 
-/** GET, POST and DELETE /tokens: the key store, for tokens with `admin`. */
+/** Routes for tokens with `admin`. */
 export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   requireToken(app, deps, { scope: 'admin' })
   app.addHook('onRequest', async (request, reply) => {
@@ -70,10 +75,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     '/tokens',
     {
       schema: {
-        operationId: 'listTokens',
-        tags: ['tokens'],
-        summary: 'All tokens, without their secret parts',
-        security: TOKEN_SECURITY,
+        ...tokenRoute('tokens', 'listTokens', 'All tokens without their secret parts'),
         response: {
           200: counted(Type.Object({ success: Type.Object({ items: Type.Array(TokenShape) }) })),
           ...errorResponses(401, 403, 429),
@@ -87,10 +89,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     '/tokens',
     {
       schema: {
-        operationId: 'createToken',
-        tags: ['tokens'],
-        summary: 'Makes a token, which is shown this once',
-        security: TOKEN_SECURITY,
+        ...tokenRoute('tokens', 'createToken', 'Creates a token, which is shown once'),
         body: CreateBody,
         response: {
           201: counted(Type.Object({ success: NewTokenShape })),
@@ -112,10 +111,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     '/tokens/:id',
     {
       schema: {
-        operationId: 'revokeToken',
-        tags: ['tokens'],
-        summary: 'Ends a token at once; its clips stay',
-        security: TOKEN_SECURITY,
+        ...tokenRoute('tokens', 'revokeToken', 'Revokes a token at once; its clips stay'),
         params: Type.Object({ id: Type.String() }),
         response: { 204: counted(Type.Null()), ...errorResponses(400, 401, 403, 404, 408, 413, 415, 429) },
       },

@@ -2,8 +2,8 @@ import { type ClipFields, cleanFields, invalidField, MAX_TAG_TEXTS } from '../..
 import type { FormField } from './receive-form.http.ts'
 
 /**
- * The fields of an upload; unknown ones are ignored. Names may be written as clients write arrays and objects: `tags[]`, `tags[0]`,
- * `attribution[site]`. A user without a site or an address is nobody's, and ignored. Throws invalid_field.
+ * Reads the fields of an upload, also in the spellings of arrays and objects: `tags[]`, `tags[0]`, `attribution[site]`.
+ * Ignores unknown fields, and a user without a site and URL. Throws invalid_field.
  */
 export function readFormFields(fields: readonly FormField[]): ClipFields {
   const allOf = (pattern: RegExp) => fields.filter(({ name }) => pattern.test(name)).map(({ value }) => value)
@@ -22,7 +22,7 @@ export function readFormFields(fields: readonly FormField[]): ClipFields {
   )
 }
 
-/** Stops where there are more than `cleanFields` looks at, which it then refuses. */
+/** Stops at one more than `cleanFields` accepts, which it then refuses. */
 function readTags(values: readonly string[]): string[] {
   const tags: string[] = []
   for (const value of values) {
@@ -45,7 +45,7 @@ function splitTags(value: string): string[] {
   return value.split(',', MAX_TAG_TEXTS + 1)
 }
 
-/** contract/media.md 2.4: what forms and scripts send for yes and no. */
+/** Accepts the spellings that forms and scripts send (contract/media.md 2.4). */
 function parseBoolean(param: string, value: string): boolean {
   if (/^(true|1|on|yes)$/i.test(value.trim())) return true
   if (/^(false|0|off|no|)$/i.test(value.trim())) return false

@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import type { Multipart } from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import { invalidField } from '../../core/clips/clip-fields.ts'
+import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { multipartFailure } from '../../http/error-bodies.ts'
 import type { ReceivedFile } from '../../ingest/accept/accept-clip.ts'
@@ -16,31 +17,48 @@ export interface FormField {
   value: string
 }
 
-export interface ReceivedForm {
+interface Form {
   fields: FormField[]
   file: ReceivedFile | undefined
 }
 
-/** What a form adds to its file: boundaries, headers and fields. Told by Content-Length, more is refused unread. */
+/** Most bytes of boundaries, headers and fields. A Content-Length beyond it is refused before reading. */
 export const FORM_OVERHEAD_BYTES = 8 * 1024 * 1024
 
-/** Fifty fields are thirty tags and all others; files beside `file` are ignored, but not without end. */
+/** Room for thirty tags and all other fields. Files beside `file` are ignored, but their number is bounded. */
 const LIMITS = { fields: 60, files: 5, parts: 65, fieldSize: 64 * 1024, fieldNameSize: 100, headerPairs: 50 }
 
 /**
- * Streams a form: the file to `path` (new, mode 0600), hashed on the way, the rest into memory. Memory does not grow
- * with the file, and the byte that crosses `maxBytes` ends it; so does one too many outside the file, where the parser may
- * look for a boundary for ever. The caller removes the file, whatever happens here.
- * Throws file_too_large, malformed_multipart, invalid_request, upload_too_slow, or the reason of `signal`, which must tell
- * the end of the connection: the parser does not.
+ * Streams a form: the file to `path` (new, mode 0600), hashed on the way, the fields into memory. Memory does not grow
+ * with the file. The byte over the limit ends it, also outside the file, where the parser may search for a boundary for
+ * ever. The caller removes the file, however this ends. Throws missing_file, file_too_large, malformed_multipart,
+ * invalid_request, upload_too_slow, unavailable when the disk is full or the service stops, and the reason of
+ * `clientGone`.
  */
 export async function receiveForm(
+  { config, work, hurry, patience }: Pick<Deps, 'config' | 'work' | 'hurry' | 'patience'>,
   request: FastifyRequest,
-  options: { path: string; maxBytes: number; signal: AbortSignal; patience: Patience },
-): Promise<ReceivedForm> {
-  const { path, maxBytes, signal, patience } = options
-  const form: ReceivedForm = { fields: [], file: undefined }
-  // It may have ended while there was nobody to listen.
+  { path, clientGone }: { path: string; clientGone: AbortSignal },
+): Promise<{ file: ReceivedFile; fields: FormField[] }> {
+  const { maxBytes } = config.source
+  const mostBytes = Math.min(maxBytes, Number(request.headers['content-length'] ?? maxBytes))
+  // The parser does not notice the end of a connection, whether the client ends it or our HTTP parser refuses its
+  // bytes.
+  const signal = AbortSignal.any([hurry, clientGone])
+  const { file, fields } = await work.withSpace(mostBytes, () =>
+    readParts(request, { path, maxBytes, signal, patience }),
+  )
+  if (!file) throw apiError('missing_file', { details: { param: 'file' } })
+  if (file.bytes === 0) throw emptyFile()
+  return { file, fields }
+}
+
+async function readParts(
+  request: FastifyRequest,
+  { path, maxBytes, signal, patience }: { path: string; maxBytes: number; signal: AbortSignal; patience: Patience },
+): Promise<Form> {
+  const form: Form = { fields: [], file: undefined }
+  // It may have aborted before this function listens.
   signal.throwIfAborted()
   const { socket } = request.raw
   const speed = watchSpeed(() => socket.bytesRead, patience)
@@ -50,17 +68,17 @@ export async function receiveForm(
   stopped.catch(() => {})
   const onStop = () => reject(stop.reason)
   stop.addEventListener('abort', onStop)
-  // One byte over our own limit, which is counted below: the parser would wait for the rest of the part.
+  // One byte over our own limit, which is enforced below: the parser would wait for the rest of the part.
   const parts = request.parts({ limits: { ...LIMITS, fileSize: maxBytes + 1 } })
   let bytes = 0
   const count = (chunk: Buffer) => {
     bytes += chunk.length
     if (bytes > maxBytes + FORM_OVERHEAD_BYTES) size.abort(fileTooLarge(maxBytes))
   }
-  // After the parser, which takes its bytes at its own pace: to listen to them is to set them going.
+  // Only after the parser: a listener starts the stream.
   request.raw.on('data', count)
   try {
-    // By hand, because a loop over the parts could not be left while it waits for the next one.
+    // No `for await`: it could not be left while it waits for the next part.
     const nextPart = () => Promise.race([parts.next(), stopped])
     for (let next = await nextPart(); !next.done; next = await nextPart()) {
       await receivePart(form, next.value, { path, maxBytes, signal: stop })
@@ -72,16 +90,18 @@ export async function receiveForm(
   } finally {
     speed.stop()
     request.raw.off('data', count)
-    // Listened to, a signal made of others lives as long as they do: that of the stop as long as the process.
+    // A composed signal with a listener lives as long as its sources, and `hurry` lives as long as the process.
     stop.removeEventListener('abort', onStop)
   }
 }
 
-/** Also where it is the form around the file: which of them it was is not known before its end. */
+export const emptyFile = () => apiError('missing_file', { message: 'The file is empty.', details: { param: 'file' } })
+
+/** Also for a form that is too large: whether the file or the rest is at fault shows only at its end. */
 export const fileTooLarge = (maxBytes: number) =>
   apiError('file_too_large', { details: { param: 'file', limit: maxBytes } })
 
-async function receivePart(form: ReceivedForm, part: Multipart, options: Parameters<typeof writeFile>[2]) {
+async function receivePart(form: Form, part: Multipart, options: Parameters<typeof writeFile>[2]) {
   if (part.type === 'field') {
     form.fields.push(toField(part))
   } else if (part.fieldname !== 'file') {
@@ -105,7 +125,7 @@ function toField(part: { fieldname: string; value: unknown; valueTruncated?: boo
   const { fieldname: name, value, valueTruncated } = part
   if (valueTruncated) throw invalidField(name, 'is too long')
   if (typeof value === 'string') return { name, value }
-  // A part that calls itself JSON comes parsed, and deeper nested than can be written down again.
+  // The plugin parses a JSON part, and its value may be nested too deep to stringify.
   try {
     return { name, value: JSON.stringify(value) }
   } catch {

@@ -1,55 +1,17 @@
-import { type Kysely, sql } from 'kysely'
+import { type Insertable, type Kysely, type Selectable, sql } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 
-export interface ResumableUpload {
-  id: string
-  /** Whose it is; null for a caller without a token. */
-  tokenId: string | null
-  /** Of the whole file; null until the client says it. */
-  bytes: number | null
-  /** As the protocol spells it. */
-  metadata: string
-  /** What became of it. */
-  clipId: string | null
-  createdAt: Date
-  expiresAt: Date
-}
+export type ResumableUpload = Selectable<DB['resumable_uploads']>
 
-/** `ownerKey` is by whom it is counted. */
-export async function insertUpload(
-  db: Kysely<DB>,
-  upload: Omit<ResumableUpload, 'clipId'> & { ownerKey: string },
-): Promise<void> {
-  await db
-    .insertInto('resumable_uploads')
-    .values({
-      id: upload.id,
-      token_id: upload.tokenId,
-      owner_key: upload.ownerKey,
-      bytes: upload.bytes,
-      metadata: upload.metadata,
-      created_at: upload.createdAt,
-      expires_at: upload.expiresAt,
-    })
-    .execute()
+export async function insertUpload(db: Kysely<DB>, upload: Insertable<DB['resumable_uploads']>): Promise<void> {
+  await db.insertInto('resumable_uploads').values(upload).execute()
 }
 
 export async function findUpload(db: Kysely<DB>, id: string): Promise<ResumableUpload | undefined> {
-  const row = await db.selectFrom('resumable_uploads').selectAll().where('id', '=', id).executeTakeFirst()
-  return (
-    row && {
-      id: row.id,
-      tokenId: row.token_id,
-      bytes: row.bytes,
-      metadata: row.metadata,
-      clipId: row.clip_id,
-      createdAt: row.created_at,
-      expiresAt: row.expires_at,
-    }
-  )
+  return db.selectFrom('resumable_uploads').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
-/** How many uploads of this token (or of the address of a caller without one) may still be continued. */
+/** Counts the unfinished uploads of a caller. */
 export async function countUnfinished(db: Kysely<DB>, ownerKey: string, now: Date): Promise<number> {
   const { count } = await db
     .selectFrom('resumable_uploads')
@@ -69,7 +31,7 @@ export async function setUploadBytes(db: Kysely<DB>, id: string, bytes: number):
   await db.updateTable('resumable_uploads').set({ bytes }).where('id', '=', id).execute()
 }
 
-/** False when it has one already, or when there is no such upload any more. */
+/** False when the upload has a clip already or was deleted. */
 export async function setUploadClip(db: Kysely<DB>, id: string, clipId: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('resumable_uploads')
@@ -80,13 +42,13 @@ export async function setUploadClip(db: Kysely<DB>, id: string, clipId: string):
   return numUpdatedRows > 0n
 }
 
-/** False when there is none. */
-export async function deleteUpload(db: Kysely<DB>, id: string): Promise<boolean> {
+/** False when there is no such upload. */
+export async function deleteUploadRow(db: Kysely<DB>, id: string): Promise<boolean> {
   const { numDeletedRows } = await db.deleteFrom('resumable_uploads').where('id', '=', id).executeTakeFirst()
   return numDeletedRows > 0n
 }
 
-/** The ids of up to `limit` uploads that were ended by time. */
+/** Deletes up to `limit` expired uploads; returns their ids. */
 export async function deleteExpiredUploads(db: Kysely<DB>, now: Date, limit: number): Promise<string[]> {
   const rows = await db
     .deleteFrom('resumable_uploads')
@@ -98,7 +60,7 @@ export async function deleteExpiredUploads(db: Kysely<DB>, now: Date, limit: num
   return rows.map(({ id }) => id)
 }
 
-/** Those of `ids` whose file is still needed. */
+/** Returns those of `ids` whose partial file is still needed. */
 export async function findContinuable(db: Kysely<DB>, ids: readonly string[]): Promise<string[]> {
   const rows = await db
     .selectFrom('resumable_uploads')

@@ -1,6 +1,6 @@
-// Uploads that come in pieces (tus), from the first byte to the clip. The one rule: only what is copied and hashed by the
-// request that finishes it becomes a clip, so that whoever writes on in the meantime changes nothing but his own upload.
-// The protocol: tus-protocol.ts. Who may: tus.routes.ts. What becomes of the file: ../clips/accept-clip.ts.
+// Resumable uploads (tus), from the first byte to the clip. The one rule: the request that finishes an upload copies
+// and hashes the file, and only that copy becomes a clip; a concurrent write changes nothing but the upload. Next:
+// tus-protocol.ts (the protocol), tus.routes.ts (access), ingest/accept/accept-clip.ts (the clip).
 import { createReadStream, createWriteStream } from 'node:fs'
 import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -15,9 +15,10 @@ import { apiError } from '../../errors.ts'
 import { acceptClip, type ReceivedFile } from '../../ingest/accept/accept-clip.ts'
 import { countBytesIn } from '../../metrics.ts'
 import { createMeasure } from '../../store/blobs/measure.ts'
+import { emptyFile } from './receive-form.http.ts'
 import {
   deleteExpiredUploads,
-  deleteUpload,
+  deleteUploadRow,
   findContinuable,
   findUpload,
   type ResumableUpload,
@@ -28,10 +29,10 @@ const ID = /^[0-9A-Za-z]{32}$/
 
 export const isUploadId = (text: string): boolean => ID.test(text)
 
-/** Beside the directories of processes, and shared by them: the next piece may come to another one. */
+/** Shared by all processes: the next piece may arrive at another one. */
 const directoryOf = (workDir: string) => join(workDir, 'resumable')
 
-/** Throws on anything that is not an id of ours: nothing a client sends becomes a path. */
+/** Throws not_found for anything but an id: no text of a client becomes a path. */
 export function partialPath({ config }: Pick<Deps, 'config'>, id: string): string {
   if (!isUploadId(id)) throw apiError('not_found')
   return join(directoryOf(config.storage.workDir), id)
@@ -42,25 +43,25 @@ export async function createPartial(deps: Pick<Deps, 'config'>, id: string): Pro
   await pipeline([], createWriteStream(partialPath(deps, id), { flags: 'wx', mode: 0o600 }))
 }
 
-/** How much of it is here; undefined when the file is not, on this machine at least. */
+/** Bytes of the partial file; undefined when it is not on this machine. */
 export async function partialBytes(deps: Pick<Deps, 'config'>, id: string): Promise<number | undefined> {
   return (await stat(partialPath(deps, id)).catch(() => undefined))?.size
 }
 
-/** False when there was none. */
-export async function removeUpload(deps: Pick<Deps, 'config' | 'db'>, id: string): Promise<boolean> {
-  const wasThere = await deleteUpload(deps.db, id)
+/** Deletes row and partial file. False when there was no row. */
+export async function hardDeleteUpload(deps: Pick<Deps, 'config' | 'db'>, id: string): Promise<boolean> {
+  const wasThere = await deleteUploadRow(deps.db, id)
   await rm(partialPath(deps, id), { force: true })
   return wasThere
 }
 
-/** Refused for what it is, and not because of the moment: it will not be accepted later either. */
+/** True for a refusal that would be the same later. */
 const isFinal = (error: unknown) =>
   error instanceof ApiError && error.status >= 400 && error.status < 500 && error.status !== 429
 
 /**
- * Makes a clip of an upload that is whole, once, however often it is asked to. What is refused for good is removed; what
- * came at a bad moment (503, 429) stays, and can be finished later.
+ * Makes a clip of a complete upload, once, however often it is called. After a final refusal the upload is deleted;
+ * after a temporary one (503, 429) it stays and can be finished later.
  */
 export async function finishUpload(
   deps: Deps,
@@ -70,14 +71,14 @@ export async function finishUpload(
   return deps.mutex.run(`upload ${id}`, async () => {
     const upload = await findUpload(deps.db, id)
     if (!upload) throw apiError('not_found')
-    if (upload.clipId !== null) return findFinished(deps, upload.clipId)
+    if (upload.clip_id !== null) return findFinished(deps, upload.clip_id)
     const path = deps.work.newPath()
     try {
       const file = await deps.work.withSpace(upload.bytes ?? 0, () => copyHashed(partialPath(deps, id), path))
       if (file.bytes === 0) throw emptyFile()
       return await accept(deps, upload, { file, fields: await fieldsOf(upload.metadata) })
     } catch (error) {
-      if (isFinal(error)) await removeUpload(deps, id)
+      if (isFinal(error)) await hardDeleteUpload(deps, id)
       throw error
     } finally {
       await rm(path, { force: true })
@@ -85,20 +86,20 @@ export async function finishUpload(
   })
 }
 
-export const emptyFile = () => apiError('missing_file', { message: 'The file is empty.', details: { param: 'file' } })
-
 export const moreThanAnnounced = () =>
-  apiError('file_too_large', { message: 'There is more of the file than was announced.' })
+  apiError('file_too_large', { message: 'The file is longer than its Upload-Length.' })
 
-/** Clip and note of it become true together: a process that dies in between leaves an upload that can still be finished. */
+/**
+ * Stores clip and upload in one transaction: a process that dies before it leaves an upload that can still be finished.
+ */
 async function accept(
   deps: Deps,
-  { id, tokenId }: ResumableUpload,
+  { id, token_id: tokenId }: ResumableUpload,
   input: { file: ReceivedFile; fields: ClipFields },
 ): Promise<Clip> {
   const alongside = async (trx: Transaction<DB>, clip: Clip) => {
     if (await setUploadClip(trx, id, clip.id)) return
-    const other = (await findUpload(trx, id))?.clipId ?? null
+    const other = (await findUpload(trx, id))?.clip_id ?? null
     if (other !== null) throw new FinishedElsewhere(other)
   }
   try {
@@ -113,7 +114,7 @@ async function accept(
   }
 }
 
-/** By another process, whose transaction was first. */
+/** The transaction of another process was first. */
 class FinishedElsewhere extends Error {
   readonly clipId: string
 
@@ -135,13 +136,13 @@ async function copyHashed(from: string, to: string): Promise<ReceivedFile> {
   return { path: to, ...measure.end() }
 }
 
-/** A file is there a moment before its row. */
+/** A file exists shortly before its row. */
 const YOUNG_MS = 600_000
 const BATCH = 500
 
 /**
- * Ends what was not finished in time, and removes files that nobody will continue. Every process that takes uploads does it,
- * because each may have a disk of its own.
+ * Deletes expired uploads and partial files without a row. Every process that takes uploads does it, because each may
+ * have a disk of its own.
  */
 export async function sweepUploads(deps: Pick<Deps, 'config' | 'db' | 'now'>): Promise<void> {
   const expire = () => deleteExpiredUploads(deps.db, deps.now(), BATCH)
@@ -154,7 +155,7 @@ export async function sweepUploads(deps: Pick<Deps, 'config' | 'db' | 'now'>): P
     const some = files.slice(at, at + BATCH)
     const needed = new Set(await findContinuable(deps.db, some))
     for (const path of some.filter((id) => !needed.has(id)).map((id) => join(directory, id))) {
-      // Others may tidy up the same directory.
+      // Another process may delete in the same directory.
       if (await isOld(path)) await rm(path, { force: true })
     }
   }

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 
 export const TUS_VERSION = '1.0.0'
 
-/** No concatenation: a clip is small enough for one line of pieces. */
+/** Without concatenation: a clip is small enough for one sequence of pieces. */
 export const TUS_EXTENSIONS = ['creation', 'creation-with-upload', 'creation-defer-length', 'termination', 'expiration']
 
 export const TUS_REQUEST_HEADERS = [
@@ -29,7 +29,7 @@ export const TUS_RESPONSE_HEADERS = [
   'X-Media-Id',
 ]
 
-/** Says in every answer under /tus, also those to OPTIONS, which the plugin for CORS gives, what is spoken here. */
+/** Adds the protocol's headers to all answers under /tus, including the CORS plugin's answer to OPTIONS. */
 export function announceTus(app: FastifyInstance, { maxBytes }: { maxBytes: number }): void {
   app.addHook('onRequest', (request, reply, done) => {
     if (/^\/tus(\/|\?|$)/.test(request.url)) {

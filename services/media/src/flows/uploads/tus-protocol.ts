@@ -1,5 +1,5 @@
-// One request of the tus protocol (tus.io, 1.0.0) in terms of ours; @tus/server knows the rules. Loaded with the first such
-// request: an idle service has better uses for its memory. The one rule: every failure leaves as one of our own errors.
+// Adapts @tus/server, which knows the rules of the protocol (tus.io, 1.0.0). Loaded with the first request, which saves
+// memory of an idle service. The one rule: every failure leaves as an error of our catalogue.
 import { createWriteStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -14,7 +14,7 @@ import {
   setUploadBytes,
   setUploadExpiry,
 } from './resumable-uploads.store.ts'
-import { createPartial, moreThanAnnounced, partialBytes, partialPath, removeUpload } from './resumable-uploads.ts'
+import { createPartial, hardDeleteUpload, moreThanAnnounced, partialBytes, partialPath } from './resumable-uploads.ts'
 import { TUS_EXTENSIONS } from './tus-headers.http.ts'
 import type { createUploadLocks } from './upload-locks.ts'
 
@@ -22,27 +22,27 @@ export interface TusRequest {
   method: 'POST' | 'HEAD' | 'PATCH' | 'DELETE'
   id: string
   tokenId: string | null
-  /** By whom it is counted. */
+  /** Rate-limit key of the caller. */
   ownerKey: string
   headers: Headers
-  /** Ends when no more comes, for whatever reason: what has come is kept. */
+  /** Ends, and never fails, when the connection breaks: received bytes are kept. */
   body: Readable | undefined
 }
 
 type ProtocolDeps = Pick<Deps, 'db' | 'config' | 'now'> & { locks: ReturnType<typeof createUploadLocks> }
 
-/** Nobody begins an upload to send nothing: one without a byte takes a place, and costs whoever begins many nothing. */
+/** Lifetime of an upload without a byte: it holds a slot, and costs an abuser nothing to create. */
 const BEGIN_WITHIN_MS = 900_000
 
-/** A connection that is wanted elsewhere gets this long for what is on its way. */
+/** Time to store bytes in flight after a newer request asked for the lock. */
 const DRAIN_MS = 500
 
-/** Status and headers of the answer. Throws an ApiError, or what the disk or the database throws. */
+/** Returns status and headers of the answer. Throws an ApiError, or an error of disk or database. */
 export async function speakTus(deps: ProtocolDeps, request: TusRequest): Promise<{ status: number; headers: Headers }> {
   const { method, id, headers, body } = request
   const { baseUrl } = deps.config.site
   let failure: unknown
-  // As many as there are requests: each one knows whose upload it is about, and how it failed.
+  // A server per request, which holds its owner and its failure.
   const server = new Server({
     path: '/tus',
     datastore: new PartialFiles(deps, request),
@@ -69,7 +69,7 @@ export async function speakTus(deps: ProtocolDeps, request: TusRequest): Promise
   return { status: response.status, headers: response.headers }
 }
 
-/** What the client says about the file, by name; undefined when it is not spelled as the protocol has it. */
+/** Metadata by name; undefined for a malformed header. */
 export function parseMetadata(header: string): Record<string, string | null> | undefined {
   try {
     return header === '' ? {} : Metadata.parse(header)
@@ -87,7 +87,7 @@ function translate(failure: unknown, maxBytes: number): unknown {
   if (failure instanceof ApiError || !isRefusal(failure)) return failure
   if (failure.status_code === 404) return apiError('not_found')
   if (failure.status_code === 409) return apiError('offset_conflict')
-  if (failure.status_code === 410) return apiError('gone', { message: 'This upload was removed.' })
+  if (failure.status_code === 410) return apiError('gone', { message: 'This upload was deleted.' })
   if (failure.status_code === 413) {
     const isOurLimit = failure.body === ERRORS.ERR_MAX_SIZE_EXCEEDED.body
     return isOurLimit
@@ -99,7 +99,7 @@ function translate(failure: unknown, maxBytes: number): unknown {
 
 const sentence = (text: string) => `${text.trim().replace(/\.$/, '')}.`
 
-/** Bytes as files in the work directory, all else as rows. The library asks for a class. */
+/** Keeps bytes as files in the work directory, the rest as rows. The library requires a class. */
 class PartialFiles extends DataStore {
   readonly #deps: ProtocolDeps
   readonly #owner: Pick<TusRequest, 'tokenId' | 'ownerKey'>
@@ -114,14 +114,16 @@ class PartialFiles extends DataStore {
   override async create(upload: Upload): Promise<Upload> {
     const { db, now, config } = this.#deps
     const createdAt = now()
+    const { tokenId, ownerKey } = this.#owner
     await createPartial(this.#deps, upload.id)
     await insertUpload(db, {
       id: upload.id,
-      ...this.#owner,
+      token_id: tokenId,
+      owner_key: ownerKey,
       bytes: upload.size ?? null,
       metadata: Metadata.stringify(upload.metadata ?? {}),
-      createdAt,
-      expiresAt: new Date(createdAt.getTime() + Math.min(BEGIN_WITHIN_MS, config.resumeWithinSeconds * 1000)),
+      created_at: createdAt,
+      expires_at: new Date(createdAt.getTime() + Math.min(BEGIN_WITHIN_MS, config.resumeWithinSeconds * 1000)),
     })
     return upload
   }
@@ -134,7 +136,7 @@ class PartialFiles extends DataStore {
       id,
       offset: await offsetOf(this.#deps, found),
       ...(found.metadata !== '' && { metadata: Metadata.parse(found.metadata) }),
-      creation_date: found.createdAt.toISOString(),
+      creation_date: found.created_at.toISOString(),
       ...(size !== undefined && { size }),
     })
   }
@@ -157,12 +159,12 @@ class PartialFiles extends DataStore {
     return offset + file.bytesWritten
   }
 
-  /** From its first byte on it is kept as long as uploads are. */
+  /** Extends the lifetime with the first byte. */
   async #keep(id: string): Promise<void> {
     const { db, config } = this.#deps
     const upload = await findUpload(db, id)
     if (!upload) return
-    await setUploadExpiry(db, id, new Date(upload.createdAt.getTime() + config.resumeWithinSeconds * 1000))
+    await setUploadExpiry(db, id, new Date(upload.created_at.getTime() + config.resumeWithinSeconds * 1000))
   }
 
   override async declareUploadLength(id: string, bytes: number): Promise<void> {
@@ -170,16 +172,16 @@ class PartialFiles extends DataStore {
   }
 
   override async remove(id: string): Promise<void> {
-    if (!(await removeUpload(this.#deps, id))) throw ERRORS.FILE_NOT_FOUND
+    if (!(await hardDeleteUpload(this.#deps, id))) throw ERRORS.FILE_NOT_FOUND
   }
 }
 
 /**
- * Where the client shall go on. One byte before the end until the upload has become a clip: clients take an upload that
- * stands at its end for done, and would never ask again after a crash or a 503.
+ * Offset at which the client continues. One byte before the end until the upload is a clip: clients take an upload at
+ * its end for done, and would never return after a crash or a 503.
  */
-async function offsetOf(deps: ProtocolDeps, { id, bytes, clipId }: ResumableUpload): Promise<number> {
-  if (clipId !== null) return bytes ?? 0
+async function offsetOf(deps: ProtocolDeps, { id, bytes, clip_id }: ResumableUpload): Promise<number> {
+  if (clip_id !== null) return bytes ?? 0
   const here = await partialBytes(deps, id)
   if (here === undefined) throw ERRORS.FILE_NO_LONGER_EXISTS
   return bytes === null ? here : Math.max(0, Math.min(here, bytes - 1))

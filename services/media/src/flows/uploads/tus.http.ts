@@ -1,4 +1,4 @@
-// What each request to /tus does, from its headers to its answer. Who may ask, and how often: ../uploads/tus.routes.ts.
+// The requests to /tus, each from its headers to its answer. Access and limits: tus.routes.ts.
 import { randomInt } from 'node:crypto'
 import { PassThrough, type Readable } from 'node:stream'
 import { ApiError } from '@services/common/errors'
@@ -14,23 +14,17 @@ import { answerClip } from '../../http/answer-clip.ts'
 import { clientGone } from '../../http/client-gone.ts'
 import { refuseWhenBusy } from '../../ingest/accept/accept-clip.ts'
 import { readFormFields } from './form-fields.ts'
+import { emptyFile } from './receive-form.http.ts'
 import { countUnfinished, findUpload, type ResumableUpload } from './resumable-uploads.store.ts'
-import {
-  emptyFile,
-  finishUpload,
-  isUploadId,
-  moreThanAnnounced,
-  partialBytes,
-  removeUpload,
-} from './resumable-uploads.ts'
+import { finishUpload, hardDeleteUpload, isUploadId, moreThanAnnounced, partialBytes } from './resumable-uploads.ts'
 import type { TusRequest } from './tus-protocol.ts'
 import type { createUploadLocks } from './upload-locks.ts'
 import { watchSpeed } from './upload-speed.ts'
 
-/** Content type of what is sent of a file. */
+/** Content type of a piece of a file. */
 export const PIECE = 'application/offset+octet-stream'
 
-/** For each upload that a token (or an address without one) may have under way: so many that it may come back to. Each may hold as much disk as a file. */
+/** Unfinished uploads of a caller for each parallel one. Each may hold as much disk as a whole file. */
 const UNFINISHED_PER_PARALLEL = 8
 
 export type WithId = { Params: { id: string } }
@@ -39,7 +33,7 @@ type Flow = Deps & { locks: ReturnType<typeof createUploadLocks> }
 
 const ownerOf = (request: FastifyRequest) => request.apiToken?.id ?? null
 
-/** POST /tus: refuses what can be refused before a byte was sent. */
+/** POST /tus: refuses as much as possible before a byte is sent. */
 export async function begin(deps: Flow, request: FastifyRequest, reply: FastifyReply) {
   const { headers } = request
   const tokenId = ownerOf(request)
@@ -65,24 +59,24 @@ export async function begin(deps: Flow, request: FastifyRequest, reply: FastifyR
 }
 
 /** PATCH /tus/{id}. */
-export async function goOn(deps: Flow, request: FastifyRequest<WithId>, reply: FastifyReply) {
+export async function resume(deps: Flow, request: FastifyRequest<WithId>, reply: FastifyReply) {
   const type = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
   if (type !== PIECE) throw apiError('unsupported_media_type', { message: `The Content-Type must be ${PIECE}.` })
   const upload = await findOwnUpload(deps, request)
-  if (upload.clipId === null) return receive(deps, request, reply, { id: upload.id, bytes: upload.bytes ?? 0 })
+  if (upload.clip_id === null) return receive(deps, request, reply, { id: upload.id, bytes: upload.bytes ?? 0 })
   if (request.headers['upload-offset'] !== String(upload.bytes)) throw apiError('offset_conflict')
   if (Number(request.headers['content-length'] ?? 0) > 0) throw moreThanAnnounced()
   return answerFinished(deps, request, reply, { id: upload.id, gone: clientGone(reply) })
 }
 
 /** HEAD /tus/{id}. */
-export async function tell(deps: Flow, request: FastifyRequest<WithId>, reply: FastifyReply) {
+export async function reportOffset(deps: Flow, request: FastifyRequest<WithId>, reply: FastifyReply) {
   const upload = await findOwnUpload(deps, request)
-  const clip = upload.clipId === null ? undefined : await findClip(deps.db, upload.clipId)
-  if (clip?.state === 'deleted' || (upload.clipId !== null && !clip)) throw apiError('gone')
+  const clip = upload.clip_id === null ? undefined : await findClip(deps.db, upload.clip_id)
+  if (clip?.state === 'deleted' || (upload.clip_id !== null && !clip)) throw apiError('gone')
   await speak(deps, request, reply, { method: 'HEAD', id: upload.id })
-  if (clip) tellResult(reply, clip, toResult(clip, deps.config.site), deps.config).header('x-media-state', clip.state)
-  else tellExpiry(reply, upload)
+  if (clip) setResult(reply, clip, toResult(clip, deps.config.site), deps.config).header('x-media-state', clip.state)
+  else setExpiry(reply, upload)
   return reply.send()
 }
 
@@ -93,16 +87,16 @@ export async function end(deps: Flow, request: FastifyRequest<WithId>, reply: Fa
   return reply.send()
 }
 
-/** Somebody else's is not there. */
+/** Throws not_found for an upload of another caller, too. */
 async function findOwnUpload(deps: Flow, request: FastifyRequest<WithId>): Promise<ResumableUpload> {
   const { id } = request.params
   const upload = isUploadId(id) ? await findUpload(deps.db, id) : undefined
-  if (!upload || upload.tokenId !== ownerOf(request)) throw apiError('not_found')
-  if (upload.expiresAt <= deps.now()) throw apiError('gone', { message: 'This upload was not finished in time.' })
+  if (!upload || upload.token_id !== ownerOf(request)) throw apiError('not_found')
+  if (upload.expires_at <= deps.now()) throw apiError('gone', { message: 'This upload was not finished in time.' })
   return upload
 }
 
-/** Takes what comes of the file, and makes a clip of it when that was the end. */
+/** Stores a piece; the last one makes a clip. */
 async function receive(
   deps: Flow,
   request: FastifyRequest,
@@ -127,18 +121,18 @@ async function receive(
     speed.stop()
     body?.release()
   }
-  // In this order: a file that is gone was finished by another request, and by then the row says so.
+  // File before row: if another request finished the upload, its file is deleted after its row says so.
   const here = await partialBytes(deps, id)
   const upload = await findUpload(deps.db, id)
   if (!upload) throw apiError('not_found')
-  if (upload.clipId !== null || (upload.bytes !== null && upload.bytes === here)) {
+  if (upload.clip_id !== null || (upload.bytes !== null && upload.bytes === here)) {
     return answerFinished(deps, request, reply, { id, gone })
   }
   stop.throwIfAborted()
-  return tellExpiry(reply, upload).send()
+  return setExpiry(reply, upload).send()
 }
 
-/** Ends instead of failing, so that what has come is kept. `release` must be called. */
+/** Ends the stream instead of failing, so that received bytes are kept. `release` must be called. */
 function untilStopped(raw: Readable, stop: AbortSignal): { stream: Readable; release: () => void } {
   const stream = new PassThrough()
   const end = () => {
@@ -156,7 +150,7 @@ function untilStopped(raw: Readable, stop: AbortSignal): { stream: Readable; rel
   return { stream, release }
 }
 
-/** What @tus/server makes of the request, as status and headers of our answer. */
+/** Hands the request to @tus/server; sets status and headers of our answer. */
 async function speak(
   deps: Flow,
   request: FastifyRequest,
@@ -164,22 +158,22 @@ async function speak(
   { method, id, body }: Pick<TusRequest, 'method' | 'id'> & { body?: Readable },
 ): Promise<void> {
   const headers = new Headers()
-  for (const name of READ_BY_THE_PROTOCOL) {
+  for (const name of REQUEST_HEADERS) {
     const value = request.headers[name]
-    // Clients without anything to say send the header all the same.
+    // Some clients send empty headers.
     if (typeof value === 'string' && value !== '') headers.set(name, value)
   }
   const { speakTus } = await import('./tus-protocol.ts')
   const owner = { tokenId: ownerOf(request), ownerKey: deps.limits.keyOf(request) }
   const answer = await speakTus(deps, { method, id, ...owner, headers, body })
   reply.code(answer.status)
-  for (const name of SAID_BY_THE_PROTOCOL) {
+  for (const name of ANSWER_HEADERS) {
     const value = answer.headers.get(name)
     if (value !== null) reply.header(name, value)
   }
 }
 
-const READ_BY_THE_PROTOCOL = [
+const REQUEST_HEADERS = [
   'content-length',
   'content-type',
   'tus-resumable',
@@ -189,7 +183,7 @@ const READ_BY_THE_PROTOCOL = [
   'upload-offset',
 ]
 
-const SAID_BY_THE_PROTOCOL = [
+const ANSWER_HEADERS = [
   'connection',
   'location',
   'upload-defer-length',
@@ -199,8 +193,8 @@ const SAID_BY_THE_PROTOCOL = [
 ]
 
 /**
- * The result in the headers of the last piece's answer, and as a body where one is expected: after a POST that brought the
- * whole file, and for who asks for JSON. Else 204, which the protocol wants and some clients insist on.
+ * Sends the result in headers, and as a body to a POST of the whole file or a request that accepts JSON. Otherwise 204,
+ * which the protocol defines and some clients require.
  */
 async function answerFinished(
   deps: Flow,
@@ -209,46 +203,46 @@ async function answerFinished(
   { id, gone }: { id: string; gone: AbortSignal },
 ) {
   const location = reply.getHeader('location')
-  // True once it is a clip.
+  // Set below, once the upload is a clip.
   reply.removeHeader('upload-offset')
   const clip = await finishUpload(deps, id, readMetadata)
   const answer = await answerClip(deps, request, reply, { clip, startedAt: Date.now(), clientGone: gone }).catch(
     async (error) => {
-      // What the clip failed with: nothing is left of it, nor shall there be of the upload.
-      if (error instanceof ApiError) await removeUpload(deps, id)
+      // The clip failed and was deleted; so is the upload.
+      if (error instanceof ApiError) await hardDeleteUpload(deps, id)
       throw error
     },
   )
-  tellResult(reply, clip, answer.success, deps.config).header('upload-offset', clip.bytes)
+  setResult(reply, clip, answer.success, deps.config).header('upload-offset', clip.bytes)
   if (location !== undefined) return reply.header('location', location).send(answer)
   reply.removeHeader('location')
   const wantsBody = /application\/json/i.test(request.headers.accept ?? '')
   return wantsBody ? reply.code(200).send(answer) : reply.code(204).send()
 }
 
-/** Proxies give all headers of an answer 4 KiB together. A title of emoji, 12 bytes each, would not fit: it is in the body. */
+/** Proxies allow 4 KiB for all headers. A title of emoji, 12 bytes each, would not fit: it is in the body only. */
 const MOST_RESULT_BYTES = 2_500
 
-function tellResult(reply: FastifyReply, clip: Clip, result: Result, { site }: Deps['config']) {
+function setResult(reply: FastifyReply, clip: Clip, result: Result, { site }: Deps['config']) {
   const whole = toAscii(JSON.stringify(result))
   const fits = whole.length <= MOST_RESULT_BYTES
-  const told = fits ? whole : toAscii(JSON.stringify(toResult({ ...clip, title: null }, site)))
-  return reply.headers({ 'x-media-id': clip.id, 'x-media': told })
+  const text = fits ? whole : toAscii(JSON.stringify(toResult({ ...clip, title: null }, site)))
+  return reply.headers({ 'x-media-id': clip.id, 'x-media': text })
 }
 
-const tellExpiry = (reply: FastifyReply, { expiresAt }: ResumableUpload) =>
-  reply.header('upload-expires', expiresAt.toUTCString())
+const setExpiry = (reply: FastifyReply, { expires_at }: ResumableUpload) =>
+  reply.header('upload-expires', expires_at.toUTCString())
 
-/** Still the same JSON: headers know no other letters. */
+/** Escapes non-ASCII characters, which headers cannot hold; the JSON stays the same. */
 const toAscii = (json: string) =>
   json.replace(/[\u007f-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
-/** The fields of a form, under the same names. Throws invalid_request and what a form's fields throw. */
+/** Reads the fields of a form upload under the same names. Throws invalid_request and invalid_field. */
 async function readMetadata(header: string): Promise<ClipFields> {
   const { parseMetadata } = await import('./tus-protocol.ts')
   const metadata = parseMetadata(header)
   if (!metadata) {
-    throw apiError('invalid_request', { message: 'Upload-Metadata is not as the protocol spells it.' })
+    throw apiError('invalid_request', { message: 'Upload-Metadata is malformed.' })
   }
   // A name without a value is a flag that is set.
   const fields = Object.entries(metadata).map(([name, value]) => ({

@@ -1,6 +1,7 @@
-// /tus: uploads that survive a bad connection. The one rule: an upload is its token's alone, and whatever ends a request,
-// what has come of the file stays until the upload is finished, deleted or too old. What each request does:
-// ../http/tus-requests.ts. The protocol's own rules: tus-protocol.ts. From the last byte to the clip: resumable-uploads.ts.
+// /tus: uploads that survive a bad connection. The one rule: an upload belongs to one token, and received bytes stay,
+// however a request ends, until the upload is finished, deleted or expired. Tests: test/resumable-uploads.test.ts,
+// test/unfinished-uploads.test.ts. Next: tus.http.ts (requests), tus-protocol.ts (rules), resumable-uploads.ts (the
+// clip).
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inDocument } from '@services/common/documented'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -9,7 +10,7 @@ import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { requireToken } from '../../http/authenticate.ts'
 import { ADDED_HEADERS, counted, errorResponses, ResultShape, uploadSecurity } from '../../http/shapes.ts'
-import { begin, end, goOn, PIECE, tell, type WithId } from './tus.http.ts'
+import { begin, end, PIECE, reportOffset, resume, type WithId } from './tus.http.ts'
 import { TUS_VERSION } from './tus-headers.http.ts'
 import { createUploadLocks } from './upload-locks.ts'
 
@@ -17,7 +18,7 @@ const Params = Type.Object({ id: Type.String() })
 const COUNT = { type: 'integer', minimum: 0 }
 const choiceOf = (names: string[], members: object) => Type.String(inDocument({ enum: names, ...members }))
 
-/** The result of a request that brought the whole file; else nothing. The document knows one form of an answer: the usual. */
+/** The result if the request had the whole file, otherwise empty. The document shows the usual case only. */
 const BegunShape = Type.Union([Type.Object({ success: ResultShape }), Type.Null()], {
   description: 'The body is empty, or the result when the request has the whole file.',
   ...inDocument({ anyOf: undefined, type: 'null' }),
@@ -27,13 +28,13 @@ const TUS_HEADERS = [
   ...['Tus-Resumable', 'Tus-Version', 'Upload-Length', 'Upload-Defer-Length'],
   ...['Upload-Metadata', 'Upload-Expires'],
 ]
-/** After the last piece. */
+/** Headers of the answer to the last piece. */
 const RESULT_HEADERS = ['X-Media', 'X-Media-Id', ...ADDED_HEADERS.filter((name) => name !== 'Location')]
 
 export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const flow = { ...deps, locks: createUploadLocks() }
 
-  // Bodies are read by the handlers; those of other types are not read at all.
+  // The handlers read bodies of their type, and no others.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
   app.addHook('onRequest', async ({ headers }) => {
@@ -64,7 +65,7 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
             choiceOf(['1'], { description: '`1` when the length is not known yet.' }),
           ),
           'upload-metadata': Type.Optional(
-            Type.String({ description: 'The fields of a form upload: name, blank, value in base64; with commas.' }),
+            Type.String({ description: 'Fields of a form upload: name, blank, value in base64; separated by commas.' }),
           ),
         }),
         response: {
@@ -73,11 +74,9 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
         },
       },
       onRequest: [refuseWhenFull, (request, reply) => deps.limits.count(request, reply, 'upload')],
+      onError: deps.limits.giveBack,
     },
-    (request, reply) =>
-      deps.limits.unlessSentAway(request, reply, 'upload', () =>
-        inSlot(deps, request, () => begin(flow, request, reply)),
-      ),
+    (request, reply) => inSlot(deps, request, () => begin(flow, request, reply)),
   )
 
   app.route<WithId>({
@@ -87,10 +86,10 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
       operationId: 'continueUpload',
       tags,
       security,
-      summary: 'Sends a piece; the last one is answered with the result',
+      summary: 'Sends a piece; the answer to the last one has the result',
       params: Params,
       consumes: [PIECE],
-      body: Type.Unsafe<unknown>({ type: 'string', format: 'binary', description: 'The bytes from there on.' }),
+      body: Type.Unsafe<unknown>({ type: 'string', format: 'binary', description: 'Bytes from Upload-Offset on.' }),
       headers: Type.Object({
         ...tusHeaders,
         'upload-offset': Type.Optional(
@@ -99,9 +98,7 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
             ...inDocument({ ...COUNT, required: true }),
           }),
         ),
-        accept: Type.Optional(
-          Type.String({ description: 'Naming `application/json` gets the result as 200 with a body.' }),
-        ),
+        accept: Type.Optional(Type.String({ description: 'With `application/json` the result is a 200 with a body.' })),
         prefer: Type.Optional(Type.String({ description: '`respond-async` does not wait.' })),
       }),
       response: {
@@ -113,7 +110,7 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
     // The body is read by the handler; the schema above is documentation.
     validatorCompiler: () => () => true,
     onRequest: [refuseWhenFull, countCall],
-    handler: (request, reply) => inSlot(deps, request, () => goOn(flow, request, reply)),
+    handler: (request, reply) => inSlot(deps, request, () => resume(flow, request, reply)),
   })
 
   app.route<WithId>({
@@ -123,7 +120,7 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
       operationId: 'getUploadOffset',
       tags,
       security,
-      summary: 'How far an upload is',
+      summary: 'Offset of an upload',
       params: Params,
       headers: Type.Object(tusHeaders),
       response: {
@@ -133,7 +130,7 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
     },
     config: { swagger: { exposeHeadRoute: true } },
     onRequest: countCall,
-    handler: (request, reply) => tell(flow, request, reply),
+    handler: (request, reply) => reportOffset(flow, request, reply),
   })
 
   app.route<WithId>({
@@ -143,7 +140,7 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
       operationId: 'deleteUpload',
       tags,
       security,
-      summary: 'Gives an upload up; a clip that was made of it stays',
+      summary: 'Deletes an upload; its clip stays, if there is one',
       params: Params,
       headers: Type.Object(tusHeaders),
       response: {
@@ -155,8 +152,8 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
     handler: (request, reply) => end(flow, request, reply),
   })
 
-  // The protocol's way round proxies that know GET and POST only.
-  const overridden = { PATCH: goOn, HEAD: tell, DELETE: end }
+  // The protocol's workaround for proxies that allow GET and POST only.
+  const overridden = { PATCH: resume, HEAD: reportOffset, DELETE: end }
   app.post<WithId>('/tus/:id', { schema: { hide: true }, onRequest: [refuseWhenFull, countCall] }, (request, reply) => {
     const method = String(request.headers['x-http-method-override']).toUpperCase()
     if (!Object.hasOwn(overridden, method)) throw apiError('method_not_allowed')

@@ -1,60 +1,60 @@
 import { apiError } from '../../errors.ts'
 
-/** How long a request waits for the one that is writing; that one is told to end at once. */
+/** Longest wait of a request for the one that is writing, which is asked to end at once. */
 const WAIT_MS = 10_000
 
-/** The shape that @tus/server asks for: one lock per request and upload. */
+/** The interface of @tus/server: one lock per request and upload. */
 export interface UploadLock {
   lock(signal: AbortSignal, onWanted: () => void): Promise<void>
   unlock(): Promise<void>
 }
 
-interface Place {
+interface Waiter {
   onWanted: () => void
   start: () => void
 }
 
 /**
- * One request at a time for each upload of this process, the latest wins: who holds the lock is told that it is wanted, and
- * lets go of a connection that is probably dead. The library's own waits in a loop that takes a whole core.
+ * A lock per upload in this process; the latest request wins: the holder is asked to release, because its connection is
+ * probably dead. The library's own lock waits in a busy loop.
  */
 export function createUploadLocks(): { newLock(id: string): UploadLock } {
-  const queues = new Map<string, Place[]>()
+  const queues = new Map<string, Waiter[]>()
 
   const take = async (id: string, signal: AbortSignal, onWanted: () => void) => {
     const { promise, resolve: start, reject } = Promise.withResolvers<void>()
-    const place = { onWanted, start }
+    const waiter = { onWanted, start }
     const queue = queues.get(id) ?? []
     queues.set(id, queue)
-    queue.push(place)
-    if (queue[0] === place) return place
-    for (const other of queue) if (other !== place) other.onWanted()
-    const refuse = () => reject(apiError('upload_locked', { retryAfterSeconds: 1 }))
-    const timer = setTimeout(refuse, WAIT_MS)
-    // Somebody newer wants it, or the client has gone.
-    signal.addEventListener('abort', refuse)
+    queue.push(waiter)
+    if (queue[0] === waiter) return waiter
+    for (const other of queue) if (other !== waiter) other.onWanted()
+    const giveUp = () => reject(apiError('upload_locked', { retryAfterSeconds: 1 }))
+    const timer = setTimeout(giveUp, WAIT_MS)
+    // A newer request wants it, or the client disconnected.
+    signal.addEventListener('abort', giveUp)
     try {
       await promise
-      return place
+      return waiter
     } catch (error) {
-      leave(id, place)
+      leave(id, waiter)
       throw error
     } finally {
       clearTimeout(timer)
-      signal.removeEventListener('abort', refuse)
+      signal.removeEventListener('abort', giveUp)
     }
   }
-  const leave = (id: string, place: Place) => {
+  const leave = (id: string, waiter: Waiter) => {
     const queue = queues.get(id) ?? []
-    const wasFirst = queue[0] === place
-    queue.splice(queue.indexOf(place), 1)
+    const wasFirst = queue[0] === waiter
+    queue.splice(queue.indexOf(waiter), 1)
     if (queue.length === 0) queues.delete(id)
     else if (wasFirst) queue[0]?.start()
   }
 
   return {
     newLock: (id) => {
-      let held: Place | undefined
+      let held: Waiter | undefined
       return {
         lock: async (signal, onWanted) => {
           held = await take(id, signal, onWanted)

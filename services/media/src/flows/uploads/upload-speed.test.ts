@@ -5,7 +5,7 @@ import { watchSpeed } from './upload-speed.ts'
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-test('an upload at 16 KiB a second goes on, a slower one is given up within a minute', () => {
+test('an upload at 16 KiB a second goes on, a slower one is aborted within a minute', () => {
   let bytes = 1_000
   const watch = watchSpeed(() => bytes, PATIENCE)
   for (let n = 0; n < 5; n++) {

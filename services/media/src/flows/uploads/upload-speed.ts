@@ -1,13 +1,10 @@
 import { apiError } from '../../errors.ts'
 import type { Patience } from '../../patience.ts'
 
-/** Slower than any telephone line; a connection that only pretends to send is a resource held for nothing. */
+/** Slower than any mobile line; below it a connection holds resources without need. */
 const SLOWEST_BYTES_PER_SECOND = 16 * 1024
 
-/**
- * Aborts `signal` with upload_too_slow when too little came within `uploadWindowMs`, and after `uploadMs` in any case.
- * `stop` must be called.
- */
+/** Aborts `signal` with upload_too_slow after a slow `uploadWindowMs`, or after `uploadMs`. `stop` must be called. */
 export function watchSpeed(
   bytesRead: () => number,
   { uploadWindowMs, uploadMs }: Pick<Patience, 'uploadWindowMs' | 'uploadMs'>,

@@ -1,5 +1,6 @@
-// POST /media/upload. The one rule: until the form is whole nothing but one temporary file exists, and that is gone
-// whatever happens. Reading the form: ../http/receive-form.ts. What becomes of the file: ../clips/accept-clip.ts.
+// POST /media/upload; /tus is in tus.routes.ts. The one rule: until the form is complete only one temporary file exists,
+// which is deleted however the request ends. Tests: test/upload.test.ts, test/parallel-uploads.test.ts. Next:
+// receive-form.http.ts (the form), ingest/accept/accept-clip.ts (the clip).
 import { rm } from 'node:fs/promises'
 import multipart from '@fastify/multipart'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
@@ -16,7 +17,7 @@ import { ResultOrDetailsShape } from '../../http/clip-details.ts'
 import { keyedRequest, readKey } from '../../http/idempotency-key.ts'
 import { ADDED_HEADERS, AddHeaders, AddQuery, counted, errorResponses, uploadSecurity } from '../../http/shapes.ts'
 import { acceptClip, type NewClipInput, refuseWhenBusy } from '../../ingest/accept/accept-clip.ts'
-import { acceptOnce, rememberFailure } from '../../ingest/accept/accept-once.ts'
+import { acceptOnce, failAfterwards } from '../../ingest/accept/accept-once.ts'
 import { countBytesIn } from '../../metrics.ts'
 import { readFormFields } from './form-fields.ts'
 import { FORM_OVERHEAD_BYTES, fileTooLarge, receiveForm } from './receive-form.http.ts'
@@ -25,14 +26,14 @@ const UploadForm = Type.Object({
   file: Type.Unsafe<string>({ type: 'string', format: 'binary', description: 'A gif, mp4 or webm.' }),
   title: Type.Optional(Type.String()),
   tags: Type.Optional(
-    Type.String({ description: 'Separated by commas, repeated as `tags`, `tags[]` or `tags[0]`, or a JSON array.' }),
+    Type.String({ description: 'Comma-separated, repeated as `tags`, `tags[]` or `tags[0]`, or a JSON array.' }),
   ),
   nsfw: Type.Optional(Type.Boolean()),
   attribution_site: Type.Optional(
     Type.String({
       description:
         'twitter, reddit, instagram, a host or a URL. Defaults to the host of `attribution_url`. ' +
-        '`attribution[site]` and `attribution.site` are read, too; likewise `user` and `url`.',
+        '`attribution[site]` and `attribution.site` work, too; likewise `user` and `url`.',
     }),
   ),
   attribution_user: Type.Optional(Type.String({ description: 'Ignored without a site and a URL.' })),
@@ -50,7 +51,7 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     schema: {
       operationId: 'uploadMedia',
       tags: ['media'],
-      summary: 'Adds a file; answers when its copies are ready',
+      summary: 'Adds a file; answers when the clip is ready',
       security: uploadSecurity(config),
       consumes: ['multipart/form-data'],
       headers: AddHeaders,
@@ -61,61 +62,56 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         ...errorResponses(400, 401, 403, 408, 409, 410, 413, 415, 422, 429, 504, 507),
       },
     },
-    // The form is read by the handler, part by part; the schema above is documentation.
+    // The handler reads the form part by part; the schema above is documentation.
     validatorCompiler: () => () => true,
-    onRequest: async (request, reply) => {
-      // Before it is counted, and without a look at the database.
-      deps.uploads.refuseWhenFull(deps.limits.keyOf(request))
-      await deps.limits.count(request, reply, 'upload')
-      if (!/^multipart\/form-data\b/i.test(request.headers['content-type'] ?? '')) {
-        throw apiError('unsupported_media_type', { message: 'The Content-Type must be multipart/form-data.' })
-      }
-      if (Number(request.headers['content-length'] ?? 0) > maxBytes + FORM_OVERHEAD_BYTES) {
-        throw fileTooLarge(maxBytes)
-      }
-      // What was accepted before is answered whatever is full now; a new one is refused when it has been read.
-      if (readKey(request) !== undefined) return
-      await deps.limits.unlessSentAway(request, reply, 'upload', async () => {
-        await refuseWhenBusy(deps, request.apiToken?.id ?? null)
-        // The rest is the form, however large it is made.
-        const atLeastBytes = Math.max(1, Number(request.headers['content-length'] ?? 0) - FORM_OVERHEAD_BYTES)
-        await checkAllowance(deps, request, reply, { atLeastBytes })
-      })
-    },
+    onRequest: [
+      // Before the call is counted, and without a query.
+      async (request) => deps.uploads.refuseWhenFull(deps.limits.keyOf(request)),
+      (request, reply) => deps.limits.count(request, reply, 'upload'),
+      async (request) => refuseUnreadable(request, maxBytes),
+      (request, reply) => refuseUnread(deps, request, reply),
+    ],
+    onError: deps.limits.giveBack,
     handler: (request, reply) =>
-      deps.limits.unlessSentAway(request, reply, 'upload', () =>
-        deps.uploads.run(() => receiveUpload(deps, request, reply), { key: deps.limits.keyOf(request) }),
-      ),
+      deps.uploads.run(() => addUpload(deps, request, reply), { key: deps.limits.keyOf(request) }),
   })
 }
 
-async function receiveUpload(deps: Deps, request: FastifyRequest, reply: FastifyReply): Promise<{ success: Result }> {
-  const { maxBytes } = deps.config.source
+async function refuseUnreadable({ headers }: FastifyRequest, maxBytes: number): Promise<void> {
+  if (!/^multipart\/form-data\b/i.test(headers['content-type'] ?? '')) {
+    throw apiError('unsupported_media_type', { message: 'The Content-Type must be multipart/form-data.' })
+  }
+  if (Number(headers['content-length'] ?? 0) > maxBytes + FORM_OVERHEAD_BYTES) throw fileTooLarge(maxBytes)
+}
+
+/**
+ * Spares the transfer of a file that would be refused; only the checks in the transaction that accepts the clip are
+ * binding. Lets a request with a key pass: an earlier one may have been accepted.
+ */
+async function refuseUnread(deps: Deps, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  if (readKey(request) !== undefined) return
+  await refuseWhenBusy(deps, request.apiToken?.id ?? null)
+  // The form adds FORM_OVERHEAD_BYTES at most.
+  const atLeastBytes = Math.max(1, Number(request.headers['content-length'] ?? 0) - FORM_OVERHEAD_BYTES)
+  await checkAllowance(deps, request, reply, { atLeastBytes })
+}
+
+/** The steps from the form to the answer; the first that throws decides the answer. */
+async function addUpload(deps: Deps, request: FastifyRequest, reply: FastifyReply): Promise<{ success: Result }> {
   const gone = clientGone(reply)
   const path = deps.work.newPath()
   try {
-    const mostBytes = Math.min(maxBytes, Number(request.headers['content-length'] ?? maxBytes))
-    // Until the form is whole a connection that ends, by the client or by a parser that refuses its bytes, ends it all.
-    const signal = AbortSignal.any([deps.hurry, gone])
-    const form = await deps.work.withSpace(mostBytes, () =>
-      receiveForm(request, { path, maxBytes, signal, patience: deps.patience }),
-    )
-    if (!form.file) throw apiError('missing_file', { details: { param: 'file' } })
-    if (form.file.bytes === 0) {
-      throw apiError('missing_file', { message: 'The file is empty.', details: { param: 'file' } })
-    }
-    const { file } = form
+    const { file, fields: texts } = await receiveForm(deps, request, { path, clientGone: gone })
     countBytesIn('upload', file.bytes)
-    const fields = readFormFields(form.fields)
-    const input = { file, fields, tokenId: request.apiToken?.id ?? null, origin: { kind: 'upload' } as const }
+    const fields = readFormFields(texts)
+    const input: NewClipInput = { file, fields, tokenId: request.apiToken?.id ?? null, origin: { kind: 'upload' } }
     const keyed = keyedRequest(request, 'upload', { content: file.sha256, fields })
-    const accept = (alongside?: NewClipInput['alongside']) =>
-      acceptClip(deps, { ...input, ...(alongside && { alongside }) })
+    const accept = (alongside: NewClipInput['alongside']) => acceptClip(deps, { ...input, alongside })
     const { clip, isReplay } = await acceptOnce(deps, keyed, accept, gone)
     await rm(path, { force: true })
     if (isReplay) reply.header('idempotency-replayed', 'true')
-    return await rememberFailure(deps, keyed, clip, () =>
-      answerClip(deps, request, reply, { clip, startedAt: Date.now(), clientGone: gone }),
+    return await answerClip(deps, request, reply, { clip, startedAt: Date.now(), clientGone: gone }).catch((error) =>
+      failAfterwards(deps, keyed, clip, error),
     )
   } finally {
     await rm(path, { force: true })

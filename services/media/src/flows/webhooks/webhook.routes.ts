@@ -1,9 +1,12 @@
+// /webhooks: the webhooks of a token and the log of their deliveries (https://www.standardwebhooks.com). The one rule:
+// a webhook belongs to one token and gets the events of its clips only. Tests: test/webhooks.test.ts. Next:
+// core/webhooks/.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '@services/common/errors'
 import { Type } from 'typebox'
 import { cleanUrl, invalidField } from '../../core/clips/clip-fields.ts'
+import { replayDelivery } from '../../core/webhooks/deliver-webhook.ts'
 import { type Delivery, listDeliveries } from '../../core/webhooks/deliveries.store.ts'
-import { replayDelivery } from '../../core/webhooks/replay-delivery.ts'
 import { isSecret, makeSecret, sealSecret } from '../../core/webhooks/webhook-secret.ts'
 import {
   deleteWebhook,
@@ -18,9 +21,9 @@ import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { requireToken, tokenOf } from '../../http/authenticate.ts'
 import { cutPage, linkToNext, pageQuery, readPage } from '../../http/cursor.ts'
-import { counted, errorResponses, TOKEN_SECURITY } from '../../http/shapes.ts'
+import { counted, errorResponses, tokenRoute } from '../../http/shapes.ts'
 
-/** Each event is sent to each of them. */
+/** Each event is sent to all of them. */
 const MOST_WEBHOOKS = 10
 
 const EventShape = Type.Enum(WEBHOOK_EVENTS, { title: 'WebhookEvent' })
@@ -56,15 +59,14 @@ const DeliveryShape = Type.Object(
 )
 
 const CreateBody = Type.Object({
-  url: Type.String({ description: 'http or https, of a public server.' }),
-  events: Type.Optional(Type.Array(EventShape, { minItems: 1, maxItems: 10, description: 'All of them if absent.' })),
-  secret: Type.Optional(Type.String({ description: '`whsec_` and base64 of 24 to 64 bytes; made if absent.' })),
+  url: Type.String({ description: 'http or https URL of a public server.' }),
+  events: Type.Optional(Type.Array(EventShape, { minItems: 1, maxItems: 10, description: 'All events if absent.' })),
+  secret: Type.Optional(Type.String({ description: '`whsec_` and base64 of 24 to 64 bytes; generated if absent.' })),
 })
 
 const Params = Type.Object({ id: Type.String() })
 const DeliveryParams = Type.Object({ id: Type.String(), delivery: Type.String() })
 
-/** Webhooks of a token: https://www.standardwebhooks.com. */
 export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { db, config } = deps
   const withScope = (scope: Scope, routes: FastifyPluginAsyncTypebox) =>
@@ -79,10 +81,11 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       '/webhooks',
       {
         schema: {
-          operationId: 'createWebhook',
-          tags: ['webhooks'],
-          summary: 'Registers an address that is told of your clips; its secret is shown this once',
-          security: TOKEN_SECURITY,
+          ...tokenRoute(
+            'webhooks',
+            'createWebhook',
+            'Registers an address for events of your clips; shows its secret once',
+          ),
           body: CreateBody,
           response: {
             201: counted(Type.Object({ success: NewWebhookShape })),
@@ -93,14 +96,14 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       async (request, reply) => {
         const { events = WEBHOOK_EVENTS, secret = makeSecret() } = request.body
         const url = await checkedUrl(deps, request.body.url)
-        if (!isSecret(secret)) throw invalidField('secret', 'must be whsec_ and base64 of 24 to 64 bytes')
+        if (!isSecret(secret)) throw invalidField('secret', 'must be whsec_ followed by base64 of 24 to 64 bytes')
         const webhook = {
           id: deps.newId(),
-          tokenId: tokenOf(request).id,
+          token_id: tokenOf(request).id,
           url,
           events: [...new Set(events)],
           secret: sealSecret(config.encryptionKey, secret),
-          now: deps.now(),
+          created_at: deps.now(),
         }
         const added = await db.transaction().execute((trx) => insertWebhook(trx, webhook, { most: MOST_WEBHOOKS }))
         if (!added) throw invalidField('url', `is one too many: a token has at most ${MOST_WEBHOOKS} webhooks`)
@@ -113,10 +116,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       '/webhooks/:id',
       {
         schema: {
-          operationId: 'deleteWebhook',
-          tags: ['webhooks'],
-          summary: 'Takes an address away, with what it was told',
-          security: TOKEN_SECURITY,
+          ...tokenRoute('webhooks', 'deleteWebhook', 'Deletes a webhook and its deliveries'),
           params: Params,
           response: { 204: counted(Type.Null()), ...errorResponses(400, 401, 403, 404, 408, 413, 415, 429) },
         },
@@ -133,10 +133,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       '/webhooks/:id/deliveries/:delivery/replay',
       {
         schema: {
-          operationId: 'replayDelivery',
-          tags: ['webhooks'],
-          summary: 'Sends an event again, to a webhook that was switched off too',
-          security: TOKEN_SECURITY,
+          ...tokenRoute('webhooks', 'replayDelivery', 'Sends an event again; enables the webhook if it was disabled'),
           params: DeliveryParams,
           response: {
             202: counted(Type.Object({ success: DeliveryShape })),
@@ -159,10 +156,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       '/webhooks',
       {
         schema: {
-          operationId: 'listWebhooks',
-          tags: ['webhooks'],
-          summary: 'Your webhooks',
-          security: TOKEN_SECURITY,
+          ...tokenRoute('webhooks', 'listWebhooks', 'Your webhooks'),
           response: {
             200: counted(Type.Object({ success: Type.Object({ items: Type.Array(WebhookShape) }) })),
             ...errorResponses(401, 403, 429),
@@ -176,10 +170,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       '/webhooks/:id/deliveries',
       {
         schema: {
-          operationId: 'listDeliveries',
-          tags: ['webhooks'],
-          summary: 'What a webhook was told, newest first',
-          security: TOKEN_SECURITY,
+          ...tokenRoute('webhooks', 'listDeliveries', 'Deliveries of a webhook, newest first'),
           params: Params,
           querystring: Type.Object(pageQuery),
           response: {
@@ -201,8 +192,8 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
         await requireOwn(id, tokenOf(request).id)
         const { after, limit } = readPage(request.query, isUuid)
         const rows = await listDeliveries(db, id, { after, limit: limit + 1 })
-        const places = rows.map((row) => ({ createdAt: row.created_at, id: row.id, row }))
-        const { items, nextCursor } = cutPage(places, limit)
+        const positions = rows.map((row) => ({ createdAt: row.created_at, id: row.id, row }))
+        const { items, nextCursor } = cutPage(positions, limit)
         if (nextCursor) {
           const query = { limit: request.query.limit, cursor: nextCursor }
           reply.header('link', linkToNext(config.site.baseUrl, `/webhooks/${id}/deliveries`, query))
@@ -217,14 +208,14 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
   }
 }
 
-/** Refused here as far as the address alone tells; each connection is looked at again. */
+/** Checks the address; each connection is checked again. */
 async function checkedUrl({ remote }: Pick<Deps, 'remote'>, text: string): Promise<string> {
   const url = cleanUrl('url', text)
   try {
     await remote.checkUrl(url)
     return url
   } catch (error) {
-    if (error instanceof ApiError) throw invalidField('url', 'is not an address that may be told')
+    if (error instanceof ApiError) throw invalidField('url', 'must be on a public server')
     throw error
   }
 }

@@ -13,10 +13,10 @@ import {
   findSourceByContent,
   insertSource,
   originalOf,
-  type Source,
+  type SourceRow,
 } from '../../core/clips/sources.store.ts'
 import { takeAllowance } from '../../core/tokens/allowance.ts'
-import { makeDeleteToken } from '../../core/tokens/delete-token.ts'
+import { makeDeleteToken } from '../../core/tokens/api-token.ts'
 import { findTokenLimits } from '../../core/tokens/tokens.store.ts'
 import { emitEvent } from '../../core/webhooks/emit-event.ts'
 import type { MediaInfo } from '../../db/media-info.ts'
@@ -120,7 +120,7 @@ const limitsOf = ({ config: { source } }: Deps): ProbeLimits => ({
   side: source.maxSide,
 })
 
-async function shareSource(deps: Deps, known: Source, input: NewClipInput): Promise<AcceptedClip | undefined> {
+async function shareSource(deps: Deps, known: SourceRow, input: NewClipInput): Promise<AcceptedClip | undefined> {
   // The source may have been measured under other limits.
   const limits = limitsOf(deps)
   refuseLargePicture(limits, known.info.width, known.info.height)
@@ -164,7 +164,7 @@ async function queueSource(deps: Deps, info: MediaInfo, input: NewClipInput): Pr
 }
 
 /** A caller that sends waiting bytes again waits no longer than for new bytes. */
-async function bringForward(deps: Deps, trx: Transaction<DB>, source: Source, { tokenId }: NewClipInput) {
+async function bringForward(deps: Deps, trx: Transaction<DB>, source: SourceRow, { tokenId }: NewClipInput) {
   if (source.state !== 'processing' || source.token_id === tokenId) return
   await deps.queue.advance(trx, TRANSCODE_QUEUE.name, { sourceId: source.id } satisfies TranscodeJob, shareOf(tokenId))
 }
@@ -176,7 +176,12 @@ async function takeBytes({ config, now }: Deps, trx: Transaction<DB>, input: New
   await takeAllowance(trx, config.allowances, clip)
 }
 
-async function addClip(deps: Deps, trx: Transaction<DB>, source: Source, input: NewClipInput): Promise<AcceptedClip> {
+async function addClip(
+  deps: Deps,
+  trx: Transaction<DB>,
+  source: SourceRow,
+  input: NewClipInput,
+): Promise<AcceptedClip> {
   const { fields, origin, tokenId } = input
   const clip = {
     tokenId,

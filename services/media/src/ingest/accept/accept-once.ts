@@ -45,21 +45,17 @@ export async function acceptOnce(
  * Runs the answer after a clip is accepted; a failure now becomes the outcome. A slow replay may learn of it when its key
  * already has another clip: the outcome of that clip is left alone.
  */
-export async function rememberFailure<T>(
+export async function failAfterwards(
   { db }: Pick<Deps, 'db'>,
   keyed: KeyedRequest | undefined,
   { id }: Pick<Clip, 'id'>,
-  answer: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await answer()
-  } catch (error) {
-    if (keyed) {
-      const refusal = toRefusal(error)
-      await (refusal ? replaceOutcome(db, keyed, id, refusal) : forgetOutcome(db, keyed, id))
-    }
-    throw error
+  error: unknown,
+): Promise<never> {
+  if (keyed) {
+    const refusal = toRefusal(error)
+    await (refusal ? replaceOutcome(db, keyed, id, refusal) : forgetOutcome(db, keyed, id))
   }
+  throw error
 }
 
 /** The transaction of another process won, and has ended: otherwise this one would still wait for it. */

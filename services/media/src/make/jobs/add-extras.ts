@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { QueueJob } from '@services/common/queue'
 import type { Transaction } from 'kysely'
 import { findRenditions, insertRenditions } from '../../core/clips/renditions.store.ts'
-import { addExtras, findSource, type Source } from '../../core/clips/sources.store.ts'
+import { addExtras, findSource, type SourceRow } from '../../core/clips/sources.store.ts'
 import type { DB, ExtraKind } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { keepFiles } from '../../store/blobs/keep-files.ts'
@@ -62,7 +62,7 @@ async function postpone({ db, queue, log }: Deps, { sourceId, postponed = 0 }: E
 /** Works from the renditions, because the original is deleted by now. Undefined when they are, too. */
 async function makeOf(
   deps: Deps,
-  { id, info }: Source,
+  { id, info }: SourceRow,
   directory: string,
   signal: AbortSignal,
 ): Promise<Partial<Record<ExtraKind, Rendition>> | undefined> {

@@ -1,5 +1,4 @@
-import { announce } from '../../core/clips/results.store.ts'
-import { markFailed, originalOf } from '../../core/clips/sources.store.ts'
+import { announce, markFailed, originalOf } from '../../core/clips/sources.store.ts'
 import { type EmitDeps, emitEvent } from '../../core/webhooks/emit-event.ts'
 import type { Deps } from '../../deps.ts'
 import type { ErrorCode } from '../../errors.ts'

@@ -1,5 +1,5 @@
 import type { QueueJob } from '@services/common/queue'
-import { lockProcessing, type Source } from '../../core/clips/sources.store.ts'
+import { lockProcessing, type SourceRow } from '../../core/clips/sources.store.ts'
 import type { Deps } from '../../deps.ts'
 import { isDiskFull } from '../../ffmpeg/machine-faults.ts'
 import { StorageUnavailable } from '../../store/blobs/blob-storage.ts'

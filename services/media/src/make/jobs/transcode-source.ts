@@ -13,13 +13,13 @@ import { join } from 'node:path'
 import { ApiError } from '@services/common/errors'
 import type { QueueJob } from '@services/common/queue'
 import { insertRenditions } from '../../core/clips/renditions.store.ts'
-import { announce } from '../../core/clips/results.store.ts'
 import {
+  announce,
   deleteAbandonedSource,
   findSource,
   markReady,
   originalOf,
-  type Source,
+  type SourceRow,
   setProgress,
 } from '../../core/clips/sources.store.ts'
 import { emitEvent } from '../../core/webhooks/emit-event.ts'
@@ -83,7 +83,7 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
 }
 
 /** Deletes a source without a clip. False when a new clip has attached to it first; a later one waits for this transaction. */
-async function dropAbandoned(deps: Deps, { id, sha256 }: Source): Promise<boolean> {
+async function dropAbandoned(deps: Deps, { id, sha256 }: SourceRow): Promise<boolean> {
   const original = originalOf(sha256.toString('hex'))
   const isDropped = await deps.db.transaction().execute(async (trx) => {
     const isDeleted = await deleteAbandonedSource(trx, id)
@@ -102,7 +102,7 @@ export async function failDeadSource(deps: Deps, job: QueueJob<TranscodeJob>): P
   await failSource(deps, job.data.sourceId, { code: 'internal', details: undefined, way: job.data.way })
 }
 
-async function transcode(deps: Deps, source: Source, directory: string, signal: AbortSignal): Promise<Renditions> {
+async function transcode(deps: Deps, source: SourceRow, directory: string, signal: AbortSignal): Promise<Renditions> {
   const path = join(directory, workFiles.input)
   const tooLong = new AbortController()
   const timer = setTimeout(() => tooLong.abort(apiError('processing_timeout')), deps.patience.transcodeMs)
@@ -136,7 +136,7 @@ async function readLoad({ queue, config, atWork }: Deps): Promise<Load> {
 }
 
 /** False when another worker was first or the source failed meanwhile. */
-async function storeRenditions(deps: Deps, source: Source, renditions: Renditions): Promise<boolean> {
+async function storeRenditions(deps: Deps, source: SourceRow, renditions: Renditions): Promise<boolean> {
   const files = MAIN_KINDS.map((kind) => ({ kind, ...renditions[kind] }))
   const toName = ({ kind, sha256 }: { kind: string; sha256: string }) => ({ sha256, extension: kind })
   const original = originalOf(source.sha256.toString('hex'))

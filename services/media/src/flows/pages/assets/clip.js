@@ -1,4 +1,4 @@
-// The page of a clip: buttons that copy. Without this script, or where a page may not write the clipboard, they are hidden.
+// Copy buttons of a clip's page; hidden without this script or the permission to write the clipboard.
 const live = document.querySelector('[role=status]')
 
 for (const button of navigator.clipboard ? document.querySelectorAll('[data-copy]') : []) {

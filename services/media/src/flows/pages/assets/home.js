@@ -1,5 +1,5 @@
-// The page at the bare address: a file goes up in pieces (tus), an address is imported, then the clip's events tell how
-// far it is. The token is kept in this tab and only when asked to; it is never part of an address.
+// The page at `/`: uploads a file in pieces (tus) or imports a URL, then follows the clip's events. The token is kept
+// only on request, in this tab; it is never part of a URL.
 const $ = (id) => document.getElementById(id)
 const form = $('form')
 const KEPT = 'media token'
@@ -21,7 +21,7 @@ const keepToken = () => {
 }
 $('keep').addEventListener('change', keepToken)
 
-// The file: chosen or dropped.
+// File, chosen or dropped.
 
 const chosenFile = () => dropped ?? $('file').files[0]
 
@@ -56,7 +56,7 @@ for (const type of ['dragenter', 'dragover', 'dragleave', 'drop']) {
   })
 }
 
-// What went wrong, in words, at the field that is to blame.
+// Problems, shown at their field.
 
 const FIELDS = ['token', 'file', 'source', 'title', 'tags', 'attribution_site', 'attribution_user', 'attribution_url']
 
@@ -80,7 +80,7 @@ class Problem extends Error {
   }
 }
 
-/** From the body of a refusal; `what` is the field that was sent. */
+/** Makes a Problem of an error answer; `what` is the field that was sent. */
 function toProblem(status, text, what) {
   let error = {}
   try {
@@ -89,7 +89,7 @@ function toProblem(status, text, what) {
     // A proxy's own page.
   }
   const { code, message, param, details = {} } = error
-  if (status === 401) return new Problem('This token is not known, or it has ended.', 'token')
+  if (status === 401) return new Problem('This token is unknown, expired or revoked.', 'token')
   if (code === 'insufficient_scope') return new Problem('This token may not add clips.', 'token')
   if (code === 'duration_exceeded') {
     const { actual, limit } = details
@@ -99,7 +99,7 @@ function toProblem(status, text, what) {
   }
   if (status === 415) return new Problem('Only GIF, MP4 and WebM are accepted.', what)
   const field = String(param ?? '').replace('.', '_')
-  // "attribution_site is required": beside the field nobody needs its name.
+  // "attribution_site is required" stands beside the field, which needs no name there.
   const sentence = String(message).replace(String(param), 'This')
   if (FIELDS.includes(field)) return new Problem(sentence, field === 'file' || field === 'source' ? what : field)
   if (code === 'source_forbidden' || status === 413 || status === 422 || status === 424)
@@ -120,7 +120,7 @@ function show(problem) {
   $('problem').focus()
 }
 
-// What is going on.
+// Progress.
 
 let saidPercent = 0
 
@@ -133,7 +133,7 @@ function report(step, fraction, detail = '') {
     saidPercent = 0
     say(step)
   }
-  // In quarters: a screen reader that says every percent says nothing else.
+  // Quarters only, so that a screen reader does not announce every percent.
   const quarter = Math.floor((fraction ?? 0) * 4) * 25
   if (quarter > saidPercent && quarter < 100) {
     saidPercent = quarter
@@ -155,7 +155,7 @@ const pause = (ms, signal) =>
     })
   })
 
-// A file, in pieces that survive a bad connection.
+// Upload of a file, in pieces that survive a bad connection.
 
 const TUS = { 'Tus-Resumable': '1.0.0' }
 const PATIENCE = [500, 1_000, 2_000, 4_000, 8_000, 16_000]
@@ -188,7 +188,7 @@ async function upload(file, { headers, fields, wait, signal }) {
       throw toProblem(answer.status, answer.responseText, 'file')
     }
     if (failures === PATIENCE.length) throw toProblem(answer.status, answer.responseText, 'file')
-    report('The connection is bad, trying again', undefined)
+    report('Connection lost, retrying', undefined)
     await pause(PATIENCE[failures++], signal)
     const found = await fetch(path, { method: 'HEAD', headers: { ...headers, ...TUS }, signal }).catch(() => undefined)
     if (found?.headers.get('X-Media')) {
@@ -200,7 +200,7 @@ async function upload(file, { headers, fields, wait, signal }) {
   }
 }
 
-/** Resolves with the request however it ended; status 0 without an answer. */
+/** Resolves with the finished request; status 0 means no answer. */
 function sendPiece(path, file, offset, { headers, wait, signal }) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest()
@@ -213,7 +213,7 @@ function sendPiece(path, file, offset, { headers, wait, signal }) {
       const sent = offset + loaded
       if (sent < file.size) {
         report('Uploading', sent / file.size, `${inMegabytes(sent)} of ${inMegabytes(file.size)} MB`)
-      } else report('Looking at the file', undefined)
+      } else report('Checking the file', undefined)
     }
     request.onloadend = () => {
       signal.removeEventListener('abort', abort)
@@ -232,7 +232,7 @@ function sendPiece(path, file, offset, { headers, wait, signal }) {
   })
 }
 
-// An address.
+// Import of a URL.
 
 async function importFrom(source, { headers, fields, wait, signal }) {
   report('Fetching the clip', undefined)
@@ -242,7 +242,7 @@ async function importFrom(source, { headers, fields, wait, signal }) {
   const answer = await fetch('media/import', {
     method: 'POST',
     headers: { ...headers, ...wait, 'Content-Type': 'application/json' },
-    // A box that is not ticked is no word about it, or the site's own would not count.
+    // An unticked box is not sent: otherwise it would override the site's own rating.
     body: JSON.stringify({ source, title, tags: list, ...(nsfw && { nsfw: true }), attribution }),
     signal,
   })
@@ -250,7 +250,7 @@ async function importFrom(source, { headers, fields, wait, signal }) {
   return { result: (await answer.json()).success, state: answer.headers.get('X-Media-State') }
 }
 
-// From accepted to ready.
+// Wait until the clip is ready.
 
 async function waitUntilReady(result, { headers, signal }, what) {
   const id = result.page.split('/').at(-1)
@@ -265,7 +265,7 @@ async function waitUntilReady(result, { headers, signal }, what) {
   }
 }
 
-/** True once it is ready; false when the connection ended before. EventSource could not send the token. */
+/** True when the clip is ready, false when the connection ends first. EventSource cannot send the token. */
 async function followEvents(body, what) {
   let text = ''
   const reader = body.pipeThrough(new TextDecoderStream()).getReader()
@@ -287,12 +287,12 @@ async function followEvents(body, what) {
   }
 }
 
-/** For a token that may add clips and not read: the files themselves say when they are there. */
+/** Checks the files, for a token without the scope `read`. */
 async function isThere(id, signal) {
   const asked = { method: 'HEAD', cache: 'no-store', redirect: 'manual', signal }
   const { status, type } = await fetch(`f/${id}.jpg`, asked)
   if (status >= 400 && status !== 429 && status < 500) throw new Problem('The clip could not be made.')
-  // Only what is there is redirected to a CDN, whom this page may not ask.
+  // Only existing files are redirected to a CDN, which this page may not call.
   return status === 200 || type === 'opaqueredirect'
 }
 
@@ -341,7 +341,7 @@ addEventListener('click', async ({ target }) => {
     target.textContent = 'Copied'
     say('Copied')
   } catch {
-    // Not allowed, or not over https: then by hand.
+    // Not allowed, or not https: select the text instead.
     if (copy) $(copy).select()
     say('Copy it with the keyboard')
     return
@@ -371,7 +371,7 @@ function readFields() {
   return { ...fields, ...($('nsfw').checked && { nsfw: 'true' }) }
 }
 
-/** Throws what can be known before anything is sent. */
+/** Throws a Problem for input that can be refused before sending. */
 function readSource(token) {
   const file = chosenFile()
   const source = $('source').value.trim()
@@ -399,7 +399,7 @@ form.addEventListener('submit', async (event) => {
     $('work').hidden = false
     report(file ? 'Uploading' : 'Fetching the clip', file ? 0 : undefined)
     $('step').focus()
-    // Whoever has no token sees no state either, and waits for the answer.
+    // Without a token there is no access to events: wait for the answer.
     const headers = token ? { Token: token } : {}
     const wait = token ? { Prefer: 'respond-async' } : {}
     const call = { headers, wait, fields: readFields(), signal }

@@ -1,6 +1,6 @@
 import type { ClipView } from '../../../core/clips/clip-view.ts'
 
-/** A complete clip for tests; name what matters in yours. */
+/** A complete clip for tests. */
 export function clipWith(changes: Partial<ClipView> = {}): ClipView {
   return {
     id: 'aB3dE9xK',
@@ -29,5 +29,5 @@ export function clipWith(changes: Partial<ClipView> = {}): ClipView {
   }
 }
 
-/** Breaks out of text, attributes, scripts, styles, comments and URLs, if anything lets it. */
+/** Breaks out of text, attributes, scripts, styles, comments and URLs unless it is escaped. */
 export const HOSTILE = `</script></style></title></textarea>--><img src=x onerror=alert(1)>"'><svg/onload=alert(2)>&lt;{{7*7}}\u2028`

@@ -1,7 +1,7 @@
 const VOID = new Set(['meta', 'link', 'img', 'source', 'br', 'hr', 'input'])
 const RAW = new Set(['style', 'script', 'title', 'textarea'])
 
-/** Names and attributes of all elements, in order. Throws where tags do not nest, so that a page test needs no browser. */
+/** Lists names and attributes of all elements. Throws if tags do not nest, so that a page test needs no browser. */
 export function elementsOf(document: string): { name: string; attributes: Record<string, string> }[] {
   const found = []
   const open: string[] = []

@@ -1,0 +1,29 @@
+// The two ways to delete a clip: softly, which leaves a tombstone, and hard, which leaves no row. The one rule: files
+// outlive both, until their last clip is deleted and housekeeping runs. Tests: test/clip-life.test.ts. Next:
+// housekeeping.ts.
+import { hardDeleteClipRow, lockClip, softDeleteClipRow } from './core/clips/clips.store.ts'
+import { deleteFailedSource, detachFromSource } from './core/clips/sources.store.ts'
+import { type EmitDeps, emitEvent } from './core/webhooks/emit-event.ts'
+import type { Deps } from './deps.ts'
+
+/** Makes the clip's URLs answer 410 from now on. False when it was deleted before. */
+export async function softDeleteClip(deps: Pick<Deps, 'db'> & EmitDeps, id: string): Promise<boolean> {
+  const { db, now } = deps
+  return db.transaction().execute(async (trx) => {
+    if (!(await lockClip(trx, id))) return false
+    await emitEvent(deps, trx, 'media.deleted', { clipId: id })
+    const sourceId = await softDeleteClipRow(trx, id, now())
+    if (sourceId) await detachFromSource(trx, sourceId, now())
+    return sourceId !== undefined
+  })
+}
+
+/** Deletes a failed clip. Its client got the failure as the answer, or had a week to read it. */
+export async function hardDeleteClip({ db, now }: Pick<Deps, 'db' | 'now'>, id: string): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    const sourceId = await hardDeleteClipRow(trx, id)
+    if (!sourceId) return
+    await detachFromSource(trx, sourceId, now())
+    await deleteFailedSource(trx, sourceId)
+  })
+}

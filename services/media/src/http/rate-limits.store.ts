@@ -1,8 +1,0 @@
-import { deleteBatch } from '@services/common/database'
-import { type Kysely, sql } from 'kysely'
-import type { DB } from '../db/tables.ts'
-
-/** Housekeeping: counters whose window is over; the library's `expire` is in milliseconds. */
-export function deleteExpiredLimits(db: Kysely<DB>, before: Date, limit: number): Promise<number> {
-  return deleteBatch(db, 'rate_limits', sql`expire < ${before.getTime()}`, limit)
-}
