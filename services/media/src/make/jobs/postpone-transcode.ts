@@ -19,7 +19,7 @@ export const isStorageFault = (error: unknown): boolean => isDiskFull(error) || 
  */
 export async function postponeTranscode(
   { db, queue, now, log }: Pick<Deps, 'db' | 'queue' | 'now' | 'log'>,
-  source: Pick<Source, 'id' | 'created_at'>,
+  source: Pick<SourceRow, 'id' | 'created_at'>,
   { job, err }: { job: Pick<QueueJob<TranscodeJob>, 'id' | 'data'>; err: unknown },
 ): Promise<boolean> {
   const age = (now().getTime() - source.created_at.getTime()) / 1000
