@@ -22,11 +22,12 @@ import { smsGatewayVariables } from '../../services/auth/src/config/sms-gateways
 import { smtpVariables } from '../../services/auth/src/config/smtp.ts'
 import { telemetryVariables } from '../../services/auth/src/config/telemetry.ts'
 import { readConfig, variables } from '../../services/auth/src/config.ts'
+import { ACTS, type Act } from '../../services/auth/src/core/freshness/acts.ts'
 import { makeDeps } from '../../services/auth/src/deps.ts'
 import { errorCatalogue } from '../../services/auth/src/errors.ts'
 import { commandsPart } from './commands.ts'
 import { errorsPart } from './errors.ts'
-import type { Generated } from './generated.ts'
+import { code, type Generated, tableOf } from './generated.ts'
 import { type ApiDocument, operationParts } from './operations.ts'
 import { type VariableGroup, variableTables } from './variables.ts'
 
@@ -75,6 +76,7 @@ export async function generatedParts(): Promise<Generated[]> {
       authorization: { '': 'none', user: 'access token', admin: 'admin token' },
       explainedOnce: ['405', '408', '413', '415', '431', '500', '503', '504', 'X-Supabase-Api-Version', 'X-JWT-AUD'],
     }),
+    actsPart(),
     errorsPart('auth/errors.md', errorCatalogue),
     commandsPart('auth/command-line.md', commands),
     ...variableTables('auth/configuration.md', 'AUTH_', variables, GROUPS),
@@ -100,4 +102,17 @@ async function readDocument(): Promise<ApiDocument> {
   const document = (await app.inject('/openapi.json')).json() as ApiDocument
   await app.close()
   return document
+}
+
+/** Demands of each sensitive change under the two switches. */
+function actsPart(): Generated {
+  const demanded = (isNamed: true | undefined, proof: string) => (isNamed ? proof : `${proof} or a recent sign-in`)
+  const rows = Object.entries<Act>(ACTS).map(([name, { doors, needsPassword, needsNonce }]) => [
+    name,
+    doors.map(code).join(', '),
+    demanded(needsPassword, 'the current password'),
+    demanded(needsNonce, 'a nonce'),
+  ])
+  const head = ['Change', 'Request', 'With the first switch', 'With the second switch']
+  return { page: 'auth/http.md', mark: 'acts', markdown: tableOf(head, rows) }
 }

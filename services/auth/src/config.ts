@@ -40,7 +40,7 @@ import { smtpProblems, smtpSettings, smtpVariables } from './config/smtp.ts'
 import { telemetryVariables } from './config/telemetry.ts'
 import { neverMatching } from './core/redirects/never-matching.ts'
 
-/** Every variable of the service; the README's table is made from it. Read as `AUTH_<NAME>`, then as bare `<NAME>`. */
+/** Every variable of the service, read as `AUTH_<NAME>`, then as bare `<NAME>`; docs/reference/auth shows them. */
 export const variables = {
   ...serverVariables,
   ...databaseVariables,

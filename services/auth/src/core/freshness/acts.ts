@@ -1,9 +1,9 @@
 // Acts that add or remove a way in or a second factor, and what each demands. The one rule: whatever does one of them asks
-// requireSecondFactor and requireFresh (require-fresh.ts). The README repeats this table; ways-in.test.ts holds both together
-// and goes through every door.
+// requireSecondFactor and requireFresh (require-fresh.ts); ways-in.test.ts goes through every door. The table in
+// docs/reference/auth/http.md is generated from this one.
 
 export interface Act {
-  /** Requests that do it, as the README's table names them. */
+  /** Requests that do it, as the table of the reference names them. */
   doors: readonly string[]
   /** Whether the current password is demanded where a switch says so, and a recent sign-in by password does not replace it. */
   needsPassword?: true
