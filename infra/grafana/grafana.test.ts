@@ -35,9 +35,9 @@ interface Rule {
   annotations: Record<string, string>
 }
 
-/** Which labels each series has that a scrape of this service shows, by its README. */
+/** Labels of each series that a scrape of this service shows, by its reference. */
 async function documentedSeries(service: string): Promise<Map<string, string[]>> {
-  const documented = readMetricsTable(await read(`../../services/${service}/README.md`))
+  const documented = readMetricsTable(await read(`../../docs/reference/${service}/metrics.md`))
   const series = new Map<string, string[]>(Object.entries(OF_PROMETHEUS))
   series.set('target_info', [`${service}_version`, 'service_name', 'service_instance_id'])
   for (const { name, type, labels } of documented) {

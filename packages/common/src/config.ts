@@ -10,7 +10,7 @@ import { nearest } from './nearest.ts'
 export interface Variable<Value> {
   type: string
   meaning: string
-  /** As the README shows it; an unset variable without one is `undefined`. */
+  /** As the reference shows it; an unset variable without one is `undefined`. */
   default?: string
   required?: boolean
   /** Other names read after the main one, without the service's prefix. */
@@ -234,7 +234,7 @@ function unknownNames(known: string[], prefix: string, environment: Environment)
     })
 }
 
-/** The table of a service's README: one row per variable. A test compares it with the file. */
+/** A Markdown table with one row per variable. */
 export function variablesTable(variables: Variables, prefix: string): string {
   const rows = Object.entries(variables).map(([name, entry]) => {
     const fallback = entry.required ? 'required' : entry.default === undefined ? '–' : `\`${entry.default || ' '}\``
