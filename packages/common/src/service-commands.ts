@@ -63,7 +63,7 @@ export function serviceCommands<Config extends Settings>(service: ServiceParts<C
     }),
     command({
       name: 'config table',
-      summary: 'print all variables as the table of the README',
+      summary: 'print all variables as a Markdown table',
       run: ({ json }) => printResult(json, listVariables(service), variablesTable(service.variables, service.prefix)),
     }),
     command({

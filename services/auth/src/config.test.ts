@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs'
-import { ConfigError, variablesTable } from '@services/common/config'
+import { ConfigError } from '@services/common/config'
 import { describe, expect, test } from 'vitest'
 import { settingsToReview } from './config/review.ts'
 import { readConfig, variables } from './config.ts'
@@ -32,11 +31,6 @@ function problemsOf(settings: Record<string, string>): readonly string[] {
 }
 
 const gapsOf = (settings: Record<string, string>) => readConfig({ ...REQUIRED, ...settings }).config.gaps
-
-test('the README shows exactly the variables there are', () => {
-  const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
-  expect(readme).toContain(variablesTable(variables, 'AUTH_'))
-})
 
 test('every variable of the specification is read', () => {
   const named = `SITE_URL URI_ALLOW_LIST OPERATOR_TOKEN DISABLE_SIGNUP EXTERNAL_EMAIL_ENABLED EXTERNAL_PHONE_ENABLED

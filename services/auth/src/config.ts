@@ -41,7 +41,7 @@ import { smtpProblems, smtpSettings, smtpVariables } from './config/smtp.ts'
 import { telemetryVariables } from './config/telemetry.ts'
 import { neverMatching } from './core/redirects/never-matching.ts'
 
-/** All variables; the README's table is made from them. Read as `AUTH_<NAME>`, then as `<NAME>`. */
+/** All variables, read as `AUTH_<NAME>`, then as `<NAME>`; docs/reference/auth/configuration.md shows them. */
 export const variables = {
   ...serverVariables,
   ...databaseVariables,

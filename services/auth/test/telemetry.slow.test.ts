@@ -127,7 +127,7 @@ async function useMail(base: string, mailbox: Mailbox, isCounted: (reading: stri
   await isCounted('auth_messages_total{channel="mail",kind="invite",result="dropped"')
 }
 
-test('Prometheus scrapes every metric of the README, and no other, at / of its own port', async () => {
+test('Prometheus scrapes every metric of the reference, and no other, at / of its own port', async () => {
   const port = await findFreePort()
   const mailbox = await startMailbox()
   const { base, stop, output } = await serve({
@@ -188,8 +188,8 @@ test('Prometheus scrapes every metric of the README, and no other, at / of its o
   expect(figures).toMatch(new RegExp(`target_info\\{.*auth_version="${VERSION}"`))
   // One that can never succeed, and at least one more before that mail was dropped.
   expect(readingOf(figures, 'auth_message_tries_total{channel="mail",result="failed"')).toBeGreaterThan(1)
-  const readme = await readFile(new URL('../README.md', import.meta.url), 'utf8')
-  expect(readScrape(figures)).toEqual(readMetricsTable(readme))
+  const reference = await readFile(new URL('../../../docs/reference/auth/metrics.md', import.meta.url), 'utf8')
+  expect(readScrape(figures)).toEqual(readMetricsTable(reference))
   await stop()
   expect(figures).not.toMatch(/@example|horse/)
   // Neither may the log: it was more than usual, an admin's doings and mails that fail.

@@ -5,7 +5,7 @@ export interface DocumentedMetric {
   labels: string[]
 }
 
-/** Reads the metrics of a README's table between its `<!-- metrics -->` marks, in alphabetical order. */
+/** Reads the metrics of a page's table between its `<!-- metrics -->` marks, in alphabetical order. */
 export function readMetricsTable(readme: string): DocumentedMetric[] {
   const [, table = ''] = /<!-- metrics -->\n(.*?)<!-- end metrics -->/s.exec(readme) ?? []
   return table

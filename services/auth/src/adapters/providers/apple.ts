@@ -4,7 +4,7 @@ import { type ExternalAccount, type OAuth2Provider, onlyEmail } from './provider
 
 const ISSUERS = ['https://appleid.apple.com', 'https://account.apple.com']
 
-/** https://developer.apple.com/documentation/signinwithapplerestapi; the operator makes the secret, a JWT (README). */
+/** https://developer.apple.com/documentation/signinwithapplerestapi; the operator makes the secret, a JWT. */
 export const apple: OAuth2Provider = {
   protocol: 'oauth2',
   endpoints: (base = 'https://appleid.apple.com') => ({

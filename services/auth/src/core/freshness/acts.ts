@@ -1,9 +1,9 @@
 // Acts that add or remove a way in or a second factor, and their demands. The one rule: code that does one of them
 // first calls requireSecondFactor and requireFresh (require-fresh.ts). Tests: ways-in.test.ts visits every endpoint and
-// compares the table in the README. Next: require-fresh.ts.
+// the table of docs/reference/auth/http.md is made of this one. Next: require-fresh.ts.
 
 export interface Act {
-  /** Requests that do it, as the README names them. */
+  /** Requests that do it, as the reference names them. */
   doors: readonly string[]
   /** Demands the current password where its switch is set; a recent sign-in by password does not replace it. */
   needsPassword?: true

@@ -1,5 +1,4 @@
 // Every endpoint that adds or removes a way in or a second factor, and its answer to a session without a proof.
-import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type OpenIdProvider, startOpenIdProvider } from '../../../test/openid-provider.ts'
 import { challenge, enrollTotp, refresh, signInAgain, totpCode, verifyTotp } from '../../../test/second-factors.ts'
@@ -311,19 +310,4 @@ describe('where the current password is demanded', () => {
     const { body } = await service.get('/admin/audit?query=action:user_modified', service.admin)
     expect(JSON.stringify(body)).toContain(userId)
   })
-})
-
-test('the README has the table of acts', async () => {
-  const readme = await readFile(new URL('../../../README.md', import.meta.url), 'utf8')
-  const demanded = (isNamed: true | undefined, proof: string) => (isNamed ? `${proof}` : `${proof} or a recent sign-in`)
-  for (const name of acts) {
-    const { doors: requests, needsPassword, needsNonce }: Act = ACTS[name]
-    const cells = [
-      name,
-      requests.map((request) => `\`${request}\``).join(', '),
-      demanded(needsPassword, 'the current password'),
-      demanded(needsNonce, 'a nonce'),
-    ]
-    expect(readme).toContain(`| ${cells.join(' | ')} |`)
-  }
 })

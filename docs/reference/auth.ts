@@ -1,0 +1,118 @@
+// Generated parts of docs/reference/auth. The pages need marks for each: `<!-- NAME -->` and `<!-- end NAME -->`.
+import { createLogger } from '../../packages/common/src/logger.ts'
+import { createApp } from '../../services/auth/src/app.ts'
+import { commands } from '../../services/auth/src/commands.ts'
+import { captchaVariables } from '../../services/auth/src/config/captcha.ts'
+import { databaseVariables } from '../../services/auth/src/config/database.ts'
+import { externalVariables } from '../../services/auth/src/config/external.ts'
+import { EXTERNAL_PROVIDERS, externalProviderVariables } from '../../services/auth/src/config/external-providers.ts'
+import { inheritedVariables } from '../../services/auth/src/config/inherited.ts'
+import { jwtVariables } from '../../services/auth/src/config/jwt.ts'
+import { limitVariables } from '../../services/auth/src/config/limits.ts'
+import { logVariables } from '../../services/auth/src/config/log.ts'
+import { mailVariables } from '../../services/auth/src/config/mail.ts'
+import { mfaVariables } from '../../services/auth/src/config/mfa.ts'
+import { oidcVariables } from '../../services/auth/src/config/oidc-providers.ts'
+import { passwordVariables } from '../../services/auth/src/config/passwords.ts'
+import { serverVariables } from '../../services/auth/src/config/server.ts'
+import { sessionVariables } from '../../services/auth/src/config/sessions.ts'
+import { signupVariables } from '../../services/auth/src/config/signup.ts'
+import { smsVariables } from '../../services/auth/src/config/sms.ts'
+import { smsGatewayVariables } from '../../services/auth/src/config/sms-gateways.ts'
+import { smtpVariables } from '../../services/auth/src/config/smtp.ts'
+import { telemetryVariables } from '../../services/auth/src/config/telemetry.ts'
+import { readConfig, variables } from '../../services/auth/src/config.ts'
+import { ACTS, type Act } from '../../services/auth/src/core/freshness/acts.ts'
+import { makeDeps } from '../../services/auth/src/deps.ts'
+import { errorCatalogue } from '../../services/auth/src/errors.ts'
+import { commandsPart } from './commands.ts'
+import { errorsPart } from './errors.ts'
+import { code, type Generated, tableOf } from './generated.ts'
+import { type ApiDocument, operationParts } from './operations.ts'
+import { type VariableGroup, variableTables } from './variables.ts'
+
+/** One row per variable of a provider, a mail kind and a notification. */
+const PROVIDERS = {
+  pattern: new RegExp(`^EXTERNAL_(${EXTERNAL_PROVIDERS.join('|').toUpperCase()})_`),
+  placeholder: '<P>',
+}
+const SUBJECTS = {
+  pattern: /^MAILER_SUBJECTS_(.+)$/,
+  placeholder: '<KIND>',
+  reword: [/unset: `.*?` in/, 'unset: the built-in subject in'] as const,
+}
+const TEMPLATES = { pattern: /^MAILER_TEMPLATES_(.+)$/, placeholder: '<KIND>' }
+const NOTIFICATIONS = { pattern: /^MAILER_NOTIFICATIONS_(.+)_ENABLED$/, placeholder: '<KIND>' }
+
+const GROUPS: VariableGroup[] = [
+  { mark: 'server', variables: serverVariables },
+  { mark: 'database', variables: databaseVariables },
+  { mark: 'log', variables: logVariables },
+  { mark: 'telemetry', variables: telemetryVariables },
+  { mark: 'tokens', variables: jwtVariables },
+  { mark: 'sign-up', variables: signupVariables },
+  { mark: 'passwords', variables: passwordVariables },
+  { mark: 'sessions', variables: sessionVariables },
+  { mark: 'limits', variables: limitVariables },
+  { mark: 'captchas', variables: captchaVariables },
+  { mark: 'mail server', variables: smtpVariables },
+  { mark: 'mail', variables: mailVariables, repeated: [SUBJECTS, TEMPLATES, NOTIFICATIONS] },
+  { mark: 'sms', variables: smsVariables },
+  { mark: 'sms gateways', variables: smsGatewayVariables },
+  { mark: 'second factors', variables: mfaVariables },
+  { mark: 'external sign-in', variables: externalVariables },
+  { mark: 'providers', variables: externalProviderVariables, repeated: [PROVIDERS] },
+  { mark: 'inherited', variables: inheritedVariables },
+]
+
+const ownProviderVariables = Object.fromEntries(
+  Object.entries(oidcVariables).map(([name, variable]) => [`EXTERNAL_OIDC_<NAME>_${name}`, variable]),
+)
+
+export async function generatedParts(): Promise<Generated[]> {
+  return [
+    ...operationParts(await readDocument(), {
+      page: 'auth/http.md',
+      authorization: { '': 'none', user: 'access token', admin: 'admin token' },
+      explainedOnce: ['405', '408', '413', '415', '431', '500', '503', '504', 'X-Supabase-Api-Version', 'X-JWT-AUD'],
+    }),
+    actsPart(),
+    errorsPart('auth/errors.md', errorCatalogue),
+    commandsPart('auth/command-line.md', commands),
+    ...variableTables('auth/configuration.md', 'AUTH_', variables, GROUPS),
+    ...variableTables('auth/configuration.md', 'AUTH_', {}, [
+      { mark: 'own providers', variables: ownProviderVariables },
+    ]),
+  ]
+}
+
+/** The OpenAPI document, from an app that reaches nothing. */
+async function readDocument(): Promise<ApiDocument> {
+  const { config } = readConfig({
+    AUTH_SITE_URL: 'https://app.example.com',
+    AUTH_API_EXTERNAL_URL: 'https://auth.example.com',
+    AUTH_DATABASE_URL: 'postgres://localhost/auth',
+    AUTH_JWT_SECRET: 'a-secret-of-the-reference-of-32-bytes-or-more',
+    AUTH_EXTERNAL_EMAIL_ENABLED: 'false',
+  })
+  const unused = undefined as never
+  const log = createLogger({ name: 'reference', level: 'fatal' })
+  const app = await createApp(await makeDeps(config, log, { db: unused, pool: unused, queue: unused }))
+  await app.ready()
+  const document = (await app.inject('/openapi.json')).json() as ApiDocument
+  await app.close()
+  return document
+}
+
+/** Demands of each sensitive change under the two switches. */
+function actsPart(): Generated {
+  const demanded = (isNamed: true | undefined, proof: string) => (isNamed ? proof : `${proof} or a recent sign-in`)
+  const rows = Object.entries<Act>(ACTS).map(([name, { doors, needsPassword, needsNonce }]) => [
+    name,
+    doors.map(code).join(', '),
+    demanded(needsPassword, 'the current password'),
+    demanded(needsNonce, 'a nonce'),
+  ])
+  const head = ['Change', 'Request', 'With the first switch', 'With the second switch']
+  return { page: 'auth/http.md', mark: 'acts', markdown: tableOf(head, rows) }
+}
