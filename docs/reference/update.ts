@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { type Generated, renderPages } from './generated.ts'
 
 for (const service of ['auth', 'media']) {
-  if (!existsSync(join(import.meta.dirname, `${service}.ts`))) continue
+  const needed = [`../../services/${service}/package.json`, `${service}.ts`]
+  if (!needed.every((path) => existsSync(join(import.meta.dirname, path)))) continue
   const { generatedParts }: { generatedParts: () => Promise<Generated[]> } = await import(`./${service}.ts`)
   for (const [path, { before, after }] of await renderPages(await generatedParts())) {
     if (before !== after) await writeFile(path, after)
