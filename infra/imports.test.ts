@@ -76,7 +76,6 @@ const LAYERS = {
 
 interface Rule {
   of: RegExp
-  but?: RegExp
   never: RegExp
   because: string
 }

@@ -1,5 +1,4 @@
-// GET and PUT /user, /reauthenticate, /logout: the rows of the contract's edge-case checklist that no test beside the code
-// shows.
+// GET and PUT /user, /reauthenticate, /logout: cases that no test beside the code shows.
 import { createHash } from 'node:crypto'
 import { describe, expect } from 'vitest'
 import { test as base, bearer, codeIn, linkPath, queryOf, startTestService, type TestService } from '../service.ts'

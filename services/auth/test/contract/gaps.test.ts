@@ -20,7 +20,7 @@ const test = base.extend<object & { service: TestService }>({
   ],
 })
 
-// BUG2, and of 18's list: PUT /user and /resend do not check the pair as the others do.
+// contract/auth-core.md 18, BUG2 and the list after it: PUT /user and /resend do not check the pair as the others do.
 describe('a code challenge is checked alike wherever it is taken:', () => {
   const challenge = 'x'.repeat(43)
   test.for<[string, object]>([
@@ -49,7 +49,7 @@ describe('a code challenge is checked alike wherever it is taken:', () => {
   })
 })
 
-// BUG12: more than the 72 bytes bcrypt reads.
+// contract/auth-core.md 18, BUG12: more than the 72 bytes bcrypt reads.
 test('of a long password set by an admin every byte counts', async ({ service }) => {
   const email = 'long@example.com'
   const long = 'ü'.repeat(50)

@@ -1,4 +1,4 @@
-// /otp, /magiclink, /recover and /resend: the rows of the contract's edge-case checklist that no test beside the code shows.
+// /otp, /magiclink, /recover and /resend: cases that no test beside the code shows.
 import { describe, expect } from 'vitest'
 import { test as base, codeIn, linkPath, startTestService, type TestService, tokenIn } from '../service.ts'
 

@@ -1,4 +1,4 @@
-// Sign-up and anonymous users: the rows of the contract's edge-case checklist that no test beside the code shows.
+// Sign-up and anonymous users: cases that no test beside the code shows.
 import { describe, expect } from 'vitest'
 import { codeIn, fragmentOf, linkPath, startTestService, type TestService, test } from '../service.ts'
 

@@ -1,4 +1,4 @@
-// POST /token: the rows of the contract's edge-case checklist that no test beside the code shows.
+// POST /token: cases that no test beside the code shows.
 import { createHash } from 'node:crypto'
 import { describe, expect } from 'vitest'
 import { startTestService, type TestService, test } from '../service.ts'

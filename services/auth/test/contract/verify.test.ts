@@ -1,4 +1,4 @@
-// GET and POST /verify: the rows of the contract's edge-case checklist that no test beside the code shows.
+// GET and POST /verify: cases that no test beside the code shows.
 import { createHash } from 'node:crypto'
 import { describe, expect } from 'vitest'
 import { type Answer, fragmentOf, queryOf, startTestService, type TestService, test } from '../service.ts'

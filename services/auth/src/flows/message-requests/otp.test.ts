@@ -139,6 +139,12 @@ describe('POST /magiclink', () => {
     })
   })
 
+  test('ignores the members that only POST /otp has', async ({ service }) => {
+    const body = { email: 'member@example.com', create_user: false, channel: 'pigeon', phone: '+4915112345678' }
+    expect(await service.post('/magiclink', body)).toMatchObject({ status: 200, body: {} })
+    await service.mailbox.waitFor('member@example.com')
+  })
+
   test('is refused without an address, and where magic links are switched off', async ({ service }) => {
     expect(await service.post('/magiclink', {})).toMatchObject({
       status: 422,
