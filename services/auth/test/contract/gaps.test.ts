@@ -1,4 +1,4 @@
-// Rows of the contract's sections 18 (BUG…, defects not to be repeated) and 19 that no other test shows.
+// Defects of contract/auth-core.md 18 that no other test shows.
 import { describe, expect } from 'vitest'
 import { test as base, codeIn, startTestService, type TestService, toSignedIn } from '../service.ts'
 
