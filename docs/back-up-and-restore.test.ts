@@ -68,7 +68,7 @@ test('from what was backed up a user signs in and a clip is served', async ({ sk
   })
   expect(await shell.run(restore)).toMatchObject({ code: 0, stderr: '' })
   const check = await shell.run(`export MEDIA_WORK_DIR='${restored}/work'\n${guide.take('blobs check')}`)
-  expect(check).toMatchObject({ code: 0, stdout: expect.stringContaining('nothing wrong') })
+  expect(check).toMatchObject({ code: 0, stdout: expect.stringContaining('no findings') })
 
   const start = (service: string) => shell.start(`. ./.exported; exec npx -y pnpm@12 -C services/${service} start`)
   const [auth, media] = await Promise.all(

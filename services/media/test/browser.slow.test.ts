@@ -113,7 +113,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     await page.fill('#token', 'mh_wrong')
     await page.setInputFiles('#file', { name: 'text.mp4', mimeType: 'video/mp4', buffer: Buffer.from('no video') })
     await page.locator('#token').press('Enter')
-    await page.waitForSelector('#token-error:text("not known")')
+    await page.waitForSelector('#token-error:text("unknown")')
     expect(await focused()).toBe('token')
     await page.fill('#token', service.token)
     await page.locator('#token').press('Enter')
