@@ -11,7 +11,7 @@ import { sourceSettings, sourceVariables } from './config/sources.ts'
 import { workerSettings, workerVariables } from './config/workers.ts'
 import { requiredStorage, storageSettings, storageVariables, storageWarnings } from './store/blobs/storage-settings.ts'
 
-/** Every variable of the service; the README's table is made from it. Read as `MEDIA_<NAME>`, then as bare `<NAME>`. */
+/** Every variable of the service, read as `MEDIA_<NAME>`, then as bare `<NAME>`; docs/reference/media shows them. */
 export const variables = {
   ...serverVariables,
   ...databaseVariables,

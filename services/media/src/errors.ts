@@ -1,8 +1,8 @@
-import { type ErrorCatalogue, errorFactory } from '@services/common/errors'
+import { errorFactory } from '@services/common/errors'
 
 /**
- * Every expected failure of the media service. The README's table of errors is made from this catalogue and a test
- * holds them together. Statuses: contract/media.md 2.6.
+ * Every expected failure of the media service; docs/reference/media/errors.md is generated from this catalogue.
+ * Statuses: contract/media.md 2.6.
  */
 export const errorCatalogue = {
   invalid_request: { status: 400, message: 'The request is not valid.' },
@@ -58,14 +58,6 @@ const BUSY_SECONDS = 5
 
 /** The refusal of slots (common/slots.ts). */
 export const busy = (isShare: boolean) => apiError(isShare ? 'queue_full' : 'busy', { retryAfterSeconds: BUSY_SECONDS })
-
-/** The README's table: one row per code. A test compares it with the file. */
-export function errorsTable(catalogue: ErrorCatalogue): string {
-  const rows = Object.entries(catalogue)
-    .toSorted(([, a], [, b]) => a.status - b.status)
-    .map(([code, { status, message }]) => `| ${status} | \`${code}\` | ${message} |`)
-  return ['| Status | Code | Message |', '| --- | --- | --- |', ...rows].join('\n')
-}
 
 /** Where `reference` of an error leads, with the code as the fragment; under the address of the API's documentation. */
 export const ERRORS_PATH = '/docs/errors'

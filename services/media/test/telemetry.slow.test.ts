@@ -96,7 +96,7 @@ async function useEverything(base: string) {
   expect(codeOf(await send('GET', asOther))).toBe('format_not_supported')
 }
 
-test('Prometheus scrapes every metric of the README, no other, and nothing that a caller wrote', async () => {
+test('Prometheus scrapes every metric of the reference, no other, and nothing that a caller wrote', async () => {
   const { url, scrape, read } = await serve()
   expect(await read('media_clips_total{source="upload",result="ready"')).toBe(0)
   await useEverything(url)
@@ -137,8 +137,8 @@ test('Prometheus scrapes every metric of the README, no other, and nothing that 
   ]) {
     expect(readingOf(figures, positive)).toBeGreaterThan(1_000_000)
   }
-  const readme = await readFile(new URL('../README.md', import.meta.url), 'utf8')
-  expect(readScrape(figures)).toEqual(readMetricsTable(readme))
+  const reference = await readFile(new URL('../../../docs/reference/media/metrics.md', import.meta.url), 'utf8')
+  expect(readScrape(figures)).toEqual(readMetricsTable(reference))
   expect(figures).not.toMatch(/stranger/i)
   service?.child.kill('SIGTERM')
   expect(await service?.ended).toBe(0)

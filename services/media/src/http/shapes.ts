@@ -14,7 +14,7 @@ export const ErrorShape = Type.Object(
     message: Type.String(),
     reference: Type.String(),
   },
-  { title: 'Error', additionalProperties: true, description: 'The codes are listed in the README.' },
+  { title: 'Error', additionalProperties: true, description: 'The codes are listed at /docs/errors.' },
 )
 
 /** The same for callers who ask for RFC 9457; problem-json.ts makes it. */

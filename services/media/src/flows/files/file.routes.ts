@@ -42,7 +42,7 @@ const PROCESSING_RETRY_SECONDS = 2
 /**
  * Nothing is loaded but, by the document that a browser builds around a file whose address is opened, that file and the
  * document's own styles. No source of scripts is allowed and the origin is nobody's; `allow-scripts` is for the browser's
- * controls, whose buttons Chromium does not let work without it. The README tells CDNs to send the same.
+ * controls, whose buttons Chromium does not let work without it. CDNs must send the same: docs/explanation/media/serving-files.md.
  */
 const FILE_POLICY =
   "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox allow-scripts"

@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely'
 import { type FoundFile, findFile } from '../../core/clips/renditions.store.ts'
 import { type DB, RENDITION_KINDS, type RenditionKind } from '../../db/tables.ts'
 
-/** For so long a deletion may go unnoticed by other processes; README says so. */
+/** Time for which other processes may not notice a deletion; docs/explanation/media/serving-files.md says so. */
 const KNOWN_MS = 1_000
 const MOST_KNOWN = 2_000
 
