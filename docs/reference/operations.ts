@@ -48,7 +48,7 @@ export interface ApiDocument {
 
 interface Wording {
   page: string
-  /** Authorization by the name of a security scheme; without one: `''`. */
+  /** Authorization by the name of a security scheme; without one: `''`. Schemes with the same text are named once. */
   authorization: Readonly<Record<string, string>>
   /** Statuses and header parameters that the page explains once, for all operations. */
   explainedOnce: readonly string[]
@@ -76,7 +76,8 @@ export function operationParts(document: ApiDocument, wording: Wording): Generat
 function describe(name: string, operation: Operation, document: ApiDocument, wording: Wording): string {
   const isListed = (status: string) => !wording.explainedOnce.includes(status)
   const schemes = (operation.security ?? []).flatMap((scheme) => Object.keys(scheme))
-  const authorization = (schemes.length > 0 ? schemes : ['']).map((scheme) => wording.authorization[scheme] ?? scheme)
+  const named = (schemes.length > 0 ? schemes : ['']).map((scheme) => wording.authorization[scheme] ?? scheme)
+  const authorization = [...new Set(named)]
   const fields = [...parametersOf(operation, document, isListed), ...bodyFields(operation)]
   const example = exampleOf(operation)
   const [succeeds, fails] = answersOf(operation, isListed)

@@ -11,7 +11,7 @@ import { sourceSettings, sourceVariables } from './config/sources.ts'
 import { workerSettings, workerVariables } from './config/workers.ts'
 import { requiredStorage, storageSettings, storageVariables, storageWarnings } from './store/blobs/storage-settings.ts'
 
-/** All variables; the README's table is generated from them. Read as `MEDIA_<NAME>`, then as `<NAME>`. */
+/** All variables, read as `MEDIA_<NAME>`, then as `<NAME>`; docs/reference/media/configuration.md shows them. */
 export const variables = {
   ...serverVariables,
   ...databaseVariables,

@@ -1,8 +1,8 @@
-import { type ErrorCatalogue, errorFactory } from '@services/common/errors'
+import { errorFactory } from '@services/common/errors'
 
 /**
- * Every expected failure of the media service; the README's table is generated from it. Statuses: contract/media.md
- * 2.6.
+ * Every expected failure of the media service; docs/reference/media/errors.md is generated from this catalogue.
+ * Statuses: contract/media.md 2.6.
  */
 export const errorCatalogue = {
   invalid_request: { status: 400, message: 'The request is not valid.' },
@@ -58,14 +58,6 @@ const BUSY_SECONDS = 5
 
 /** The refusal of common/slots.ts. */
 export const busy = (isShare: boolean) => apiError(isShare ? 'queue_full' : 'busy', { retryAfterSeconds: BUSY_SECONDS })
-
-/** The README's table, one row per code. */
-export function errorsTable(catalogue: ErrorCatalogue): string {
-  const rows = Object.entries(catalogue)
-    .toSorted(([, a], [, b]) => a.status - b.status)
-    .map(([code, { status, message }]) => `| ${status} | \`${code}\` | ${message} |`)
-  return ['| Status | Code | Message |', '| --- | --- | --- |', ...rows].join('\n')
-}
 
 /** Path of an error's `reference`; the fragment is the code. */
 export const ERRORS_PATH = '/docs/errors'

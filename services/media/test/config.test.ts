@@ -1,28 +1,13 @@
-import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { variablesTable } from '@services/common/config'
 import { describe, expect, test } from 'vitest'
-import { readConfig, variables } from '../src/config.ts'
-import { errorCatalogue, errorsTable } from '../src/errors.ts'
+import { readConfig } from '../src/config.ts'
 import { embeddedTools } from './clips.ts'
 import { mediaHere } from './command-line.ts'
 import { settingsOf, startTestService } from './service.ts'
 
-const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
 const required = settingsOf('postgres://localhost/media', '/tmp/blobs')
-const between = (name: string) => new RegExp(`<!-- ${name} -->\n([\\s\\S]*?)\n<!-- end ${name} -->`).exec(readme)?.[1]
-
-describe('the README', () => {
-  test('has every variable with its type, default and meaning', () => {
-    expect(between('variables')).toBe(variablesTable(variables, 'MEDIA_'))
-  })
-
-  test('has every error code with its status and message', () => {
-    expect(between('errors')).toBe(errorsTable(errorCatalogue))
-  })
-})
 
 test('all problems are told at once, by name and never by value', () => {
   const settings = {

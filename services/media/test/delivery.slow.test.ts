@@ -1,13 +1,13 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { clip } from './clips.ts'
-import { locationsOfReadme, startNginx } from './nginx.ts'
+import { documentedLocations, startNginx } from './nginx.ts'
 import { idIn, startTestService } from './service.ts'
 
 test('the nginx of the README serves files, parts, conditions and deletions', { tags: 'nginx' }, async () => {
   const service = await startTestService({ MEDIA_ACCEL_PREFIX: '/blobs' })
   onTestFinished(() => service.close())
   const id = idIn(await service.upload(await clip('plain.mp4'), [['title', 'Grüße']]))
-  const front = await startNginx(await locationsOfReadme(service))
+  const front = await startNginx(await documentedLocations(service))
   const whole = await fromNginx(front, `/f/${id}.mp4`)
   const { bytes } = whole
   expect(whole.status).toBe(200)

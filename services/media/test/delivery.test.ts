@@ -14,7 +14,7 @@ async function startWithClip(settings: Record<string, string>) {
 const remove = (service: TestService, id: string) =>
   service.call('DELETE', `/media/${id}`, { headers: { token: service.token } })
 
-test('with a CDN of the stored files (the README says what it must answer) they are redirected to, until the clip is deleted', async () => {
+test('with a CDN of the stored files (the documentation has its headers) they are redirected to, until the clip is deleted', async () => {
   const { service, id, key } = await startWithClip({ MEDIA_FILES_REDIRECT_URL: 'https://cdn.example/clips/' })
   const ask = (path: string) => fetch(service.url + path, { redirect: 'manual', headers: { range: 'bytes=0-1' } })
   const { status, headers } = await ask(`/f/${id}.mp4`)
@@ -23,9 +23,9 @@ test('with a CDN of the stored files (the README says what it must answer) they 
   // A name to save it under is something the CDN does not know.
   const own = await ask(`/f/${id}.mp4?download=1`)
   expect(own.status).toBe(206)
-  expect(await readFile(new URL('../README.md', import.meta.url), 'utf8')).toContain(
-    `Content-Security-Policy: ${own.headers.get('content-security-policy')}\n`,
-  )
+  expect(
+    await readFile(new URL('../../../docs/explanation/media/serving-files.md', import.meta.url), 'utf8'),
+  ).toContain(`Content-Security-Policy: ${own.headers.get('content-security-policy')}\n`)
   for (const page of [`gif/${id}`, `embed/${id}`, '']) {
     const policy = (await service.get(`/${page}`)).headers.get('content-security-policy')
     expect(policy).toContain('media-src https://files.example https://cdn.example;')

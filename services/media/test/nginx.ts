@@ -11,10 +11,10 @@ import type { TestService } from './service.ts'
 
 const NGINX = findProgram('nginx') ?? 'nginx'
 
-/** The locations that the README gives nginx, word for word but for the service's address and directory. */
-export async function locationsOfReadme(service: TestService): Promise<string> {
-  const readme = await readFile(new URL('../README.md', import.meta.url), 'utf8')
-  const [recipe = ''] = /^ {4}location \/ \{\n( {4}.*\n)+/m.exec(readme) ?? []
+/** The nginx recipe of the documentation, word for word but for the service's address and directory. */
+export async function documentedLocations(service: TestService): Promise<string> {
+  const page = await readFile(new URL('../../../docs/explanation/media/serving-files.md', import.meta.url), 'utf8')
+  const [, recipe = ''] = /^```nginx\n([\s\S]*?)^```$/m.exec(page) ?? []
   expect(recipe).toContain('location /blobs/')
   return recipe.replace('http://127.0.0.1:8082', service.url).replace('/var/lib/media/blobs/', `${service.blobsDir}/`)
 }

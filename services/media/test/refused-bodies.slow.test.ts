@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { locationsOfReadme, startNginx } from './nginx.ts'
+import { documentedLocations, startNginx } from './nginx.ts'
 import { everyRefusal, findLostRefusal, startRefusingService } from './refused-bodies.ts'
 import type { TestService } from './service.ts'
 
@@ -12,7 +12,7 @@ const close = { version: '1.1', connection: 'Connection: close\r\n' } as const
 
 // 100 of 24 MB each: one lost now and then is what users saw.
 test.each([
-  ['by the recipe of the README', locationsOfReadme],
+  ['by the documented recipe', documentedLocations],
   ['as it comes', asItComes],
   ['as it comes, passing uploads on as they arrive', unbuffered],
 ] as const)('nginx %s passes on every refusal of a large upload', { tags: 'nginx' }, async (_, locations) => {

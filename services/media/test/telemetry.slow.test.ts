@@ -137,8 +137,8 @@ test('Prometheus scrapes every metric of the README, no other, and nothing that 
   ]) {
     expect(readingOf(figures, positive)).toBeGreaterThan(1_000_000)
   }
-  const readme = await readFile(new URL('../README.md', import.meta.url), 'utf8')
-  expect(readScrape(figures)).toEqual(readMetricsTable(readme))
+  const reference = await readFile(new URL('../../../docs/reference/media/metrics.md', import.meta.url), 'utf8')
+  expect(readScrape(figures)).toEqual(readMetricsTable(reference))
   expect(figures).not.toMatch(/stranger/i)
   service?.child.kill('SIGTERM')
   expect(await service?.ended).toBe(0)

@@ -17,7 +17,7 @@ export const ErrorShape = Type.Object(
     message: Type.String(),
     reference: Type.String(),
   },
-  { title: 'Error', additionalProperties: true, description: 'The codes are listed in the README.' },
+  { title: 'Error', additionalProperties: true, description: 'The codes are listed at /docs/errors.' },
 )
 
 /** The same in the form of RFC 9457; error-bodies.ts makes it. */

@@ -45,7 +45,7 @@ const PROCESSING_RETRY_SECONDS = 2
 /**
  * Policy of the document that a browser builds around an opened file: that file, the document's own styles and nothing
  * else. The origin is opaque and no script source is allowed; `allow-scripts` is for Chromium, whose player controls
- * need it. The README asks CDNs to send the same.
+ * need it. CDNs must send the same: docs/explanation/media/serving-files.md.
  */
 const FILE_POLICY =
   "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox allow-scripts"

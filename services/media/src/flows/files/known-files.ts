@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely'
 import { type FoundFile, findFile } from '../../core/clips/renditions.store.ts'
 import { type DB, RENDITION_KINDS, type RenditionKind } from '../../db/tables.ts'
 
-/** Time for which other processes may miss a deletion (README). */
+/** Time for which other processes may miss a deletion (docs/explanation/media/serving-files.md). */
 const KNOWN_MS = 1_000
 const MOST_KNOWN = 2_000
 
