@@ -12,6 +12,7 @@ import { workerVariables } from '../../services/media/src/config/workers.ts'
 import { readConfig, variables } from '../../services/media/src/config.ts'
 import type { Deps } from '../../services/media/src/deps.ts'
 import { errorCatalogue } from '../../services/media/src/errors.ts'
+import { createRateLimits } from '../../services/media/src/http/rate-limit.ts'
 import { PATIENCE } from '../../services/media/src/patience.ts'
 import { storageVariables } from '../../services/media/src/store/blobs/storage-settings.ts'
 import { commandsPart } from './commands.ts'
@@ -53,7 +54,8 @@ async function readDocument(): Promise<ApiDocument> {
   })
   const log = createLogger({ name: 'reference', level: 'fatal' })
   const never = new AbortController().signal
-  const app = await createApp({ config, log, patience: PATIENCE, stopping: never, hurry: never } as Deps)
+  const limits = createRateLimits({} as Parameters<typeof createRateLimits>[0], config)
+  const app = await createApp({ config, log, limits, patience: PATIENCE, stopping: never, hurry: never } as Deps)
   // A real connection: answers of media set a timeout of theirs, which injected requests do not have.
   const base = await app.listen({ host: '127.0.0.1', port: 0 })
   const document = (await (await fetch(`${base}/openapi.json`)).json()) as ApiDocument

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -127,7 +127,7 @@ test('a start warns of a configured ffmpeg that is as old as the embedded one', 
     MEDIA_LOG_FILE: logFile,
     MEDIA_LOG_LEVEL: 'warn',
   })
-  await expect.poll(() => readFileSync(logFile, 'utf8')).toContain('configured ffmpeg is older than 5')
+  await expect.poll(() => readFile(logFile, 'utf8')).toContain('configured ffmpeg is older than 5')
   await service.close()
   await rm(directory, { recursive: true })
 })
