@@ -23,9 +23,9 @@ test('with a CDN of the stored files (the documentation has its headers) they ar
   // A name to save it under is something the CDN does not know.
   const own = await ask(`/f/${id}.mp4?download=1`)
   expect(own.status).toBe(206)
-  expect(await readFile(new URL('../../../docs/explanation/media/serving-files.md', import.meta.url), 'utf8')).toContain(
-    `Content-Security-Policy: ${own.headers.get('content-security-policy')}\n`,
-  )
+  expect(
+    await readFile(new URL('../../../docs/explanation/media/serving-files.md', import.meta.url), 'utf8'),
+  ).toContain(`Content-Security-Policy: ${own.headers.get('content-security-policy')}\n`)
   for (const page of [`gif/${id}`, `embed/${id}`, '']) {
     const policy = (await service.get(`/${page}`)).headers.get('content-security-policy')
     expect(policy).toContain('media-src https://files.example https://cdn.example;')
