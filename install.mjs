@@ -1,7 +1,7 @@
-// Installs what this clone lacks for the script that calls it: what runs (dependencies), with `--all` also what tests and checks
-// use (devDependencies). Every script of a package.json begins with it.
+// Installs missing packages of this clone for the calling script: `dependencies`, and with `--all` also `devDependencies` for
+// tests and checks. Every script of a package.json begins with it.
 // The one rule: it works on any Node from 18 with nothing installed. pnpm's own check (verifyDepsBeforeRun) would install only
-// what a `--filter` selects, and then treat the rest as installed.
+// the packages of a `--filter`, and then treat the rest as installed.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -20,15 +20,15 @@ function installUnlessDone() {
   if (installed?.isCurrent && (installed.hasAll || !wantsAll)) return
   if (!process.env.npm_config_user_agent?.startsWith('pnpm/'))
     leave('Run this script with pnpm: npx -y pnpm@12 <script>', 1)
-  // What tests use stays, once it is there. A plain `pnpm install` verifies the lockfile against the registry, as CI does: its 700
-  // questions would double the time and the bytes of a first start.
+  // Installed devDependencies stay. A plain `pnpm install` verifies the lockfile against the registry, as CI does: its 700
+  // requests would double the time and the bytes of a first start.
   const args = ['install', '--trust-lockfile', ...(wantsAll || installed?.hasAll ? [] : ['--prod'])]
   // Standard output belongs to the script, and so does standard input.
   const { status, error } = spawnSync(process.env.npm_execpath, args, { cwd: root, stdio: ['ignore', 2, 2] })
   if (status !== 0) leave(`The packages could not be installed${error ? `: ${error.message}` : ''}.`, status ?? 1)
 }
 
-/** Reads what pnpm noted about its last installation in this folder. */
+/** Reads pnpm's record of its last installation in this folder. */
 function readInstalled() {
   try {
     const note = JSON.parse(readFileSync(join(root, 'node_modules/.pnpm-workspace-state-v1.json'), 'utf8'))

@@ -12,23 +12,23 @@ const PACKAGES = [
 const SLOW = '**/*.slow.test.ts'
 const NOT_OURS = '**/node_modules/**'
 
-/** More workers than two cores, because databases, ffmpeg and remote services are waited for; by measurement. */
+/** More workers than two cores: tests wait for databases, ffmpeg and remote services. Measured. */
 const WORKERS = 5
 
 /**
- * Two tiers. `test`, projects `auth`, `common`, `infra` and `media`: what every change must pass. `test:slow`, projects
- * `*:slow` and `docs`: what spawns processes, opens browsers, sends hostile input, exports telemetry or waits in real time.
+ * Two tiers. `test`, projects `auth`, `common`, `infra` and `media`: tests that every change must pass. `test:slow`, projects
+ * `*:slow` and `docs`: tests that spawn processes, open browsers, send hostile input, export telemetry or wait in real time.
  */
 export default defineConfig({
   test: {
     globalSetup: ['packages/common/src/testing/global-setup.ts'],
     reporters: [`${import.meta.dirname}/packages/common/src/testing/run-reporter.ts`],
     tags: NEED_TAGS,
-    // What a green test logs is of no interest.
+    // The log of a passing test is noise.
     silent: 'passed-only',
     // A third of the run would go into loading the same modules for each file. They keep no state of their own.
     isolate: false,
-    // Limits are for what hangs. Only a failure waits for them, so a busy machine may take its time.
+    // Limits only end hanging tests, so they are generous enough for a busy machine.
     testTimeout: 120_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 60_000, interval: 20 } },
@@ -67,7 +67,7 @@ export default defineConfig({
           sequence: { groupOrder: 2 },
         },
       },
-      // What kills, fills and starves: minutes of waiting, so a command of its own (`pnpm test:faults`).
+      // Tests that kill, fill and starve take minutes, so they have a separate command (`pnpm test:faults`).
       {
         extends: true,
         test: {

@@ -14,7 +14,7 @@ let shell: Shell
 let corp: OpenIdProvider
 
 beforeAll(async () => {
-  // Where the provider sends the browser back to is only looked at: the test goes on at the service itself.
+  // The test only reads the provider's redirect, and continues at the service itself.
   ;[shell, corp] = await Promise.all([
     openShell(settings),
     startOpenIdProvider({}, 'https://auth.example.com/callback'),
@@ -25,7 +25,7 @@ afterAll(async () => {
   await corp.close()
 })
 
-test('one of the eighteen and a provider of our own are switched on by settings, and somebody signs in', async () => {
+test('settings enable a built-in provider and a custom one, and a user signs in', async () => {
   await shell.write('github.env', guide.file('github.env'))
   const own = corp.settings('OIDC_CORP')
   const client = {
@@ -58,7 +58,7 @@ test('one of the eighteen and a provider of our own are switched on by settings,
   expect(decodeJwt(String(fragment.get('access_token')))).toMatchObject({ email: 'katherine@corp.example' })
 })
 
-test('the provider of the example says who somebody is, and believes an address only where it was verified', async () => {
+test('the example provider maps the profile to a user, and accepts only a verified address', async () => {
   const kinds = pathToFileURL(join(repository, 'services/auth/src/adapters/providers/provider.ts')).href
   await shell.write('example.ts', guide.file('example.ts', { './provider.ts': kinds }))
   const { example } = await import(pathToFileURL(join(shell.folder, 'example.ts')).href)

@@ -12,7 +12,7 @@ let shell: Shell
 
 const PASSWORD = 'of-the-restored-databases'
 
-/** As the role that is to own it, which has no other rights. */
+/** Connects as the owner role, which has no other rights. */
 const restoredDatabase = (role: string) =>
   Object.assign(new URL(databaseServerUrl), { username: role, password: PASSWORD, pathname: `/${role}_restored` }).href
 
@@ -35,7 +35,7 @@ const post = (url: string, body: object, headers = {}) =>
     headers: { 'content-type': 'application/json', ...headers },
   })
 
-test('from what was backed up a user signs in and a clip is served', async ({ skip }) => {
+test('after a restore a user signs in and a clip is served', async ({ skip }) => {
   skip(!postgresTools, 'no pg_dump that understands the server: apt-get install postgresql brings both')
   const credentials = { email: 'hedy@example.com', password: 'correct horse' }
   const admin = adminBy(settings.AUTH_JWT_SECRET)
@@ -52,7 +52,7 @@ test('from what was backed up a user signs in and a clip is served', async ({ sk
   const watched = Buffer.from(await (await fetch(files.mp4)).arrayBuffer())
 
   expect(await shell.run(guide.take('pg_dump'))).toMatchObject({ code: 0, stderr: '' })
-  // After the back-up: what it does not know.
+  // Created after the back-up, which lacks it.
   const refreshed = await session(authUrl, 'refresh_token', used)
 
   const restored = join(shell.folder, 'restored')
@@ -75,7 +75,7 @@ test('from what was backed up a user signs in and a clip is served', async ({ sk
     [start('auth'), start('media')].map((started) => started.says(/listening at (http:[^"]+)"/)),
   )
   expect((await session(String(auth), 'password', credentials)).status).toBe(200)
-  // A session goes on where it was not used since, and also where its token is newer than the database knows.
+  // A session continues if it was not used since, and also if its token is newer than the restored database.
   expect((await session(String(auth), 'refresh_token', left)).status).toBe(200)
   expect((await session(String(auth), 'refresh_token', refreshed)).status).toBe(200)
   const served = await fetch(String(media) + new URL(files.mp4).pathname)

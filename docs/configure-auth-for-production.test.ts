@@ -14,24 +14,24 @@ const guide = openGuide('configure-auth-for-production.md')
 let shell: Shell
 
 beforeAll(async () => {
-  // Of the settings only what the test itself needs: all others are those of the guide.
+  // Only the settings that the test itself needs; all others come from the guide.
   shell = await openShell({ AUTH_PORT: '0', AUTH_API_HOST: '127.0.0.1' })
 })
 afterAll(() => shell.close())
 
 const NGINX = findProgram('nginx')
 
-test('the file of settings is complete, its checks say so, and the service starts with it and without a warning', async () => {
+test('the settings file is complete, passes its checks, and starts the service without a warning', async () => {
   const written = await shell.run(
     guide.take('cat > auth.env', {
       'postgres://auth:password@db.internal/auth?sslmode=verify-full': settings.AUTH_DATABASE_URL as string,
-      // A secret of its own would make the waiting mails of the running service unreadable.
+      // Another secret would make the waiting mails of the running service unreadable.
       '$(openssl rand -base64 48)\nAUTH_ENCRYPTION_KEY': `${settings.AUTH_JWT_SECRET}\nAUTH_ENCRYPTION_KEY`,
-      // The running service's own, made by the code of this command; rotate-keys.test.ts runs the command.
+      // The running service's key, made by the code of this command; rotate-keys.test.ts runs the command.
       '$(auth keys generate --alg ES256)': String(settings.AUTH_JWT_KEYS),
       'AUTH_SMTP_HOST=smtp.example.com': 'AUTH_SMTP_HOST=127.0.0.1',
       'AUTH_SMTP_PORT=587': `AUTH_SMTP_PORT=${settings.AUTH_SMTP_PORT}`,
-      // The inbox asks for no password and has no certificate.
+      // The inbox requires no password and has no certificate.
       'AUTH_SMTP_USER=auth\n': '',
       "AUTH_SMTP_PASS='password'\n": '',
       'AUTH_SMTP_TLS=required': 'AUTH_SMTP_TLS=off',
@@ -40,7 +40,7 @@ test('the file of settings is complete, its checks say so, and the service start
   expect(written).toMatchObject({ code: 0, stdout: '' })
   await shell.write('captcha.env', guide.file('captcha.env'))
   const check = await shell.run(`(. ./captcha.env; ${guide.take('config check')})`)
-  // All that is left to review is what this test needed other than in the guide.
+  // The only findings left concern settings that this test changed.
   expect(check).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(
@@ -73,7 +73,7 @@ test('the file of settings is complete, its checks say so, and the service start
   expect(warnings).toEqual([expect.stringMatching(/"settings":\["AUTH_SMTP_TLS [^"]*"\],"msg":"settings to review"/)])
 })
 
-test('nginx takes the settings of the guide', async ({ skip }) => {
+test('nginx accepts the settings of the guide', async ({ skip }) => {
   const server = guide.file('auth.conf')
   if (!NGINX) skip('this machine has no nginx')
   await shell.write('nginx.conf', `pid ${shell.folder}/nginx.pid; error_log stderr; events {}\nhttp { ${server} }`)
@@ -81,13 +81,13 @@ test('nginx takes the settings of the guide', async ({ skip }) => {
   expect(stderr).toContain('test is successful')
 })
 
-test('every warning of the tables is one that the services give', async () => {
+test('the services log every warning that the tables list', async () => {
   const table = readGuide('configure-auth-for-production.md').split('## What the warnings')[1] ?? ''
   const warnings = [...table.matchAll(/^\| `([^`]+)`/gm)].map(([, warning]) => warning as string)
   expect(warnings.length).toBeGreaterThan(7)
   const folders = ['services/auth/src', 'services/media/src', 'packages/common/src']
   const sources = (await Promise.all(folders.map(readSources))).join('\n')
-  // What a message fills in stands as … in the guide.
+  // The guide writes … for the variable part of a message.
   const unknown = warnings.flatMap((warning) => warning.split('…')).filter((part) => !sources.includes(part.trim()))
   expect(unknown).toEqual([])
 })

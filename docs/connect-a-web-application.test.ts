@@ -19,7 +19,7 @@ let shell: Shell
 let site: string
 
 beforeAll(async () => {
-  // These tests have ports of their own; the guide names the variables for that case.
+  // These tests use other ports; the guide names the variables for that case.
   const port = String(await findFreePort())
   shell = await openShell({ AUTH_URL: authUrl, INBOX_URL: inboxUrl, PORT: port })
   site = await shell.start(guide.take('pnpm@12 example')).says(/Open (http:\S+) in a browser/)
@@ -34,7 +34,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
   })
   afterAll(() => browser?.close())
 
-  /** A browser without a history, as narrow as a small phone, and what went wrong in it. */
+  /** Opens a browser without a history, as narrow as a small phone, and collects its errors. */
   async function openPage() {
     const context = await browser.newContext({ viewport: { width: 320, height: 640 } })
     onTestFinished(() => context.close())
@@ -93,7 +93,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     expect(await page.evaluate('localStorage.length')).toBe(0)
     expect(await page.locator('body').textContent()).not.toContain(known.id)
     expect((await fetch(`${site}/api/me`)).status).toBe(401)
-    // The session has ended at auth too, which is how a server that keeps the token can know.
+    // The session has ended at auth too, so a server that keeps the token can notice.
     expect((await logout).status()).toBe(204)
     const sessions = await fetch(`${authUrl}/user/sessions`, { headers: { authorization: String(authorization) } })
     expect([sessions.status, await sessions.json()]).toEqual([200, []])
@@ -101,11 +101,11 @@ describe('in a browser', { tags: 'chromium' }, () => {
     await submit(page, 'Sign in', email)
     await signedInAs(page, email)
     expect(complaints).toEqual([])
-    // Without an icon of its own the browser asks for /favicon.ico, which headless ones do not show.
+    // Without an icon the browser requests /favicon.ico, which headless browsers do not show.
     expect(await page.locator('link[rel=icon]').getAttribute('href')).toMatch(/^data:/)
   })
 
-  test('a link opened in another browser confirms the address and says to sign in there', async () => {
+  test('a link opened in another browser confirms the address and asks the user to sign in there', async () => {
     const email = 'frances@example.com'
     await submit((await openPage()).page, 'Create an account', email)
     const { page, complaints } = await openPage()
@@ -121,7 +121,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     const { page } = await openPage()
     await submit(page, 'Sign in', email)
     await signedInAs(page, email)
-    // The stored session says that its token has expired, like after an hour of sleep.
+    // The stored session has an expired token, as after an hour of sleep.
     const expired = (session: string) =>
       JSON.stringify({ ...JSON.parse(session), access_token: 'an.expired.token', expires_at: 1 })
     const [key, kept] = (await page.evaluate('Object.entries(localStorage)[0]')) as [string, string]
@@ -130,7 +130,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     await page.getByText(JSON.parse(kept).user.id).waitFor()
   })
 
-  test('what fails is said in a sentence of its own', async () => {
+  test('each failure shows its own message', async () => {
     const { page } = await openPage()
     const says = (sentence: string) => page.getByRole('status').getByText(sentence, { exact: true }).waitFor()
     await submit(page, 'Sign in', 'stranger@example.com')
@@ -193,14 +193,14 @@ describe('the server', () => {
     expect([answer.status, await answer.json()]).toEqual([401, { error }])
   })
 
-  test('it gives out its own files and no other', async () => {
+  test('the server serves its own files and no other', async () => {
     for (const path of ['/server.js', '/package.json', '/modules/../server.js', '/..%2fREADME.md', '/favicon.ico']) {
       expect([path, (await fetch(site + path)).status]).toEqual([path, 404])
     }
     expect((await fetch(site, { method: 'POST' })).status).toBe(405)
   })
 
-  test('without the keys of auth it answers 503 instead of calling a token bad, with the addresses of the guide', async () => {
+  test('without the keys of auth the server answers 503 instead of rejecting a token, with the addresses of the guide', async () => {
     const [nothing, port] = [await findFreePort(), await findFreePort()]
     const started = shell.start(
       guide.take('AUTH_URL=', { 'http://127.0.0.1:9081': `http://127.0.0.1:${nothing}`, '3001': String(port) }),
@@ -211,14 +211,14 @@ describe('the server', () => {
     expect((await askWith(signJwt(authsOwnKey(), claims()), url)).status).toBe(503)
   })
 
-  test('a port that is taken is named with its variable', async () => {
+  test('an error about a port in use names the variable', async () => {
     await shell
       .start(`PORT=${new URL(site).port} npx -y pnpm@12 example`)
       .says(/Port \d+ is in use\. Set PORT to another/)
   })
 })
 
-test('every excerpt of the guide stands in the example, and every command of the guide was run', async () => {
+test('the example contains every excerpt of the guide, and every command of the guide was run', async () => {
   guide.leave('pnpm@12 dev', 'docs/testing/global-setup.ts')
   const excerpts = blocksOf(readGuide(GUIDE)).filter(({ info }) => info.startsWith('example/'))
   expect(excerpts.length).toBeGreaterThan(2)
@@ -229,7 +229,7 @@ test('every excerpt of the guide stands in the example, and every command of the
   expect(guide.untaken()).toEqual([])
 })
 
-test('who copies the folder installs the versions that are tested here', async () => {
+test('a copy of the folder installs the versions that are tested here', async () => {
   const { dependencies } = JSON.parse(await readFile(join(EXAMPLE, 'package.json'), 'utf8'))
   const workspace = await readFile(join(EXAMPLE, '../../pnpm-workspace.yaml'), 'utf8')
   for (const [name, version] of Object.entries(dependencies)) {
@@ -237,7 +237,7 @@ test('who copies the folder installs the versions that are tested here', async (
   }
 })
 
-/** A confirmed user, made by an admin. */
+/** Creates a confirmed user by an admin. */
 async function makeUser(email: string): Promise<string> {
   const answer = await fetch(`${authUrl}/admin/users`, {
     method: 'POST',

@@ -17,7 +17,7 @@ test('the index names every guide and every page', () => {
   expect([...guides, ...pages].filter((name) => !index.includes(`(${name})`))).toEqual([])
 })
 
-test.each(guides)('what %s tells to type is run by a test of its own, which leaves nothing out', (name) => {
+test.each(guides)('a test runs every command of %s', (name) => {
   const blocks = blocksOf(readGuide(name)).filter(isToBeRun)
   const tests = join(GUIDES, name.replace(/\.md$/, '.test.ts'))
   if (blocks.length > 0) expect(readGuide(tests.slice(GUIDES.length))).toContain('expect(guide.untaken()).toEqual([])')
@@ -55,7 +55,7 @@ function leadsSomewhere(from: string, target: string): boolean {
   return anchor === undefined || anchorsOf(readGuide(file)).includes(anchor)
 }
 
-/** As GitHub makes them of headings. */
+/** Anchors of the headings, by GitHub's rules. */
 const anchorsOf = (markdown: string) =>
   [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
     heading

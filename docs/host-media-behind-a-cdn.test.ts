@@ -25,7 +25,7 @@ interface Cdn {
   url: string
 }
 
-/** Does what any CDN does: keeps what may be kept for all, by path. */
+/** Starts a minimal CDN: caches publicly cacheable answers by path. */
 async function startCdn(): Promise<Cdn> {
   const kept = new Map<string, { headers: Record<string, string>; body: Buffer }>()
   const server = createServer(async (request, response) => {
@@ -41,9 +41,9 @@ async function startCdn(): Promise<Cdn> {
   return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
 }
 
-test('addresses given out are those of the CDN, which asks for each file once; of a bucket they lead to its CDN', async () => {
+test('file addresses lead to the CDN, which requests each file once; with a bucket they lead to its CDN', async () => {
   await shell.write('cdn.env', guide.file('cdn.env', { 'https://files.example.com': cdn.url }))
-  // The same files on a disk: what a bucket changes is told by media's own tests.
+  // The files are on a disk; media's own tests cover the differences of a bucket.
   const bucket = { 'https://cdn.example.com': `${cdn.url}/stored`, 'MEDIA_STORAGE=s3': 'MEDIA_STORAGE=disk' }
   await shell.write('s3.env', guide.file('s3.env', { ...bucket, '/var/lib/media': String(settings.MEDIA_WORK_DIR) }))
   const start = 'set -a; . ./cdn.env; . ./s3.env; exec npx -y pnpm@12 -C services/media start'

@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 afterAll(() => shell.close())
 
-test('users come along with ids and passwords, broken lines are named, and a second way in is HTTP', async () => {
+test('users keep ids and passwords, broken lines are named, and HTTP imports users as well', async () => {
   await shell.write('users.jsonl', guide.file('users.jsonl', { BCRYPT }))
   const imports = guide.take('users import')
   const [dryRun = '', real = ''] = imports.trim().split('\n')
@@ -37,7 +37,7 @@ test('users come along with ids and passwords, broken lines are named, and a sec
   const byHttp = guide.take('/admin/users', {
     ...auth,
     BCRYPT,
-    // The command is run where it is explained, in configure-auth-for-production.test.ts.
+    // configure-auth-for-production.test.ts runs the command, where it is explained.
     '$(auth tokens admin)': adminBy(settings.AUTH_JWT_SECRET).authorization.replace('Bearer ', ''),
   })
   expect(JSON.parse((await shell.run(byHttp)).stdout)).toMatchObject({ email: 'edsger@example.com' })
@@ -55,7 +55,7 @@ test('users come along with ids and passwords, broken lines are named, and a sec
     .split('\n')
     .map((line) => JSON.parse(line))
   const grace = lines.find(({ email }) => email === 'grace@example.com')
-  // Ours by now, not the one she came with.
+  // Our hash, no longer the imported one.
   expect(grace.password_hash).toMatch(/^\$argon2id\$/)
   expect(guide.untaken()).toEqual([])
 })

@@ -24,7 +24,7 @@ const hasJq = (() => {
   }
 })()
 
-/** Stops the service and starts it with what the guide has exported by now. */
+/** Restarts the service with the variables that the guide has exported so far. */
 async function restart(): Promise<string> {
   await running?.stop()
   const started = shell.start('exec npx -y pnpm@12 -C services/auth start')
@@ -41,7 +41,7 @@ async function tokens(url: string, grant: string, body: object) {
 const userStatus = async (url: string, access: string) =>
   (await fetch(`${url}/user`, { headers: { authorization: `Bearer ${access}` } })).status
 
-test('a session goes on over a rotation, and its tokens verify until the old key is taken away', async ({ skip }) => {
+test('a session survives a rotation, and its tokens verify until the old key is removed', async ({ skip }) => {
   skip(!hasJq, NO_JQ)
   const { authUrl } = inject('devServices')
   const password = { email: 'dorothy@example.com', password: 'correct horse' }
@@ -81,7 +81,7 @@ test('a session goes on over a rotation, and its tokens verify until the old key
   expect((await tokens(url, 'refresh_token', { refresh_token: third.refresh })).status).toBe(200)
 })
 
-test('a new secret keeps what was encrypted under the old one by giving that its own name', async ({ skip }) => {
+test('a new secret keeps data of the old one readable if the old one stays configured by name', async ({ skip }) => {
   skip(!hasJq, NO_JQ)
   const ran = await shell.run(`${guide.take('AUTH_ENCRYPTION_KEY=')}\necho "$AUTH_ENCRYPTION_KEY|$AUTH_JWT_SECRET"`)
   const [encryption, secret] = ran.stdout.trim().split('|')

@@ -9,7 +9,7 @@ let shell: Shell
 let database: Awaited<ReturnType<typeof cloneTemplate>>
 
 beforeAll(async () => {
-  // As far from the newest version as can be: nothing is there yet.
+  // An empty database is the oldest possible version.
   database = await cloneTemplate(databaseServerUrl, 'guide_upgrade', async () => {})
   shell = await openShell({ ...settings, AUTH_DATABASE_URL: database.url })
 })
@@ -18,7 +18,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-test('migrate applies what is pending, and the service is asked whether it is ready and which version it is', async () => {
+test('migrate applies pending migrations, and the service reports its readiness and version', async () => {
   guide.leave('media migrate --dry-run', 'services/media/test/migrate.test.ts')
   guide.leave('media migrate', 'services/media/test/migrate.test.ts')
   expect((await shell.run(guide.take('auth migrate'))).stdout).toMatch(/^applied 0001-accounts\n/)
@@ -29,4 +29,4 @@ test('migrate applies what is pending, and the service is asked whether it is re
   expect(guide.untaken()).toEqual([])
 })
 
-// That old code serves beside a newer database: services/auth/test/processes.slow.test.ts.
+// Test of old code on a newer database: services/auth/test/processes.slow.test.ts.

@@ -9,7 +9,7 @@ const run = promisify(execFile)
 
 const fromMedia = createRequire(new URL('../../services/media/package.json', import.meta.url))
 
-/** A small clip of a second, unlike that of any other guide: the same bytes would share their files. */
+/** Makes a small clip of one second that differs from those of other guides: equal bytes would share their files. */
 export async function makeClip(title: string): Promise<string> {
   const { path: ffmpeg } = fromMedia('@ffmpeg-installer/ffmpeg') as { path: string }
   const clip = join(await mkdtemp(join(tmpdir(), 'guide-clip-')), 'clip.mp4')

@@ -1,12 +1,12 @@
 import { expect, inject } from 'vitest'
 
-/** Follows the link of the newest mail to this address, as its reader does; answers where it leads. */
+/** Follows the link of the newest mail to this address, as its reader does; returns the redirect's target. */
 export async function confirmByMail(address: string): Promise<URL> {
   const answer = await fetch(await linkOfMail(address), { redirect: 'manual' })
   return new URL(String(answer.headers.get('location')))
 }
 
-/** Waits for a mail to this address; answers the link of the newest one. */
+/** Waits for a mail to this address; returns the link of the newest one. */
 export async function linkOfMail(address: string): Promise<string> {
   const { inboxUrl } = inject('devServices')
   const find = async () => (await newestMail(inboxUrl, address))?.links[0]

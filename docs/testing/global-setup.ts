@@ -9,7 +9,7 @@ import { openGuide } from './guide.ts'
 import { startDatabaseServer } from './postgres.ts'
 import { openShell } from './shell.ts'
 
-/** What the guides' tests know of the running services. */
+/** Facts about the running services for the guides' tests. */
 export interface DevServices {
   authUrl: string
   mediaUrl: string
@@ -18,7 +18,7 @@ export interface DevServices {
   databaseServerUrl: string
   /** Folder of pg_dump, where the machine has one for this server. */
   postgresTools: string | undefined
-  /** Settings with which commands, and further processes, work on the same databases. */
+  /** Settings for commands and further processes on the same databases. */
   settings: Record<string, string>
 }
 
@@ -38,7 +38,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const empty = (name: string) => cloneTemplate(server.url, name, async () => {})
   const [authDatabase, mediaDatabase] = [await empty('guide_auth'), await empty('guide_media')]
   const databases = { AUTH_DATABASE_URL: authDatabase.url, MEDIA_DATABASE_URL: mediaDatabase.url }
-  // As cheap as it gets: nothing the guides tell of.
+  // Cheap settings that the guides do not mention.
   const cheap = { AUTH_DB_MAX_POOL_SIZE: '4', MEDIA_DB_MAX_POOL_SIZE: '4', AUTH_PASSWORD_HASH_MEMORY_KIB: '1024' }
   const shell = await openShell({
     ...databases,
@@ -68,7 +68,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
       settings: {
         ...databases,
         ...cheap,
-        // Those of the dev services do the work.
+        // The workers of the dev services do the work.
         AUTH_MIGRATE_ON_START: 'false',
         MEDIA_MIGRATE_ON_START: 'false',
         AUTH_WORKERS_ENABLED: 'false',

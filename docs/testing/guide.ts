@@ -1,10 +1,10 @@
-// A guide's fenced blocks: the source of what is run. The one rule: every block is taken by a test, or says that it is not run.
-// How blocks are run: shell.ts. What they are run against: global-setup.ts.
+// A guide's fenced blocks: the source of the commands that tests run. The one rule: a test takes every block, or the block is
+// marked not-run. Running blocks: shell.ts. The services under them: global-setup.ts.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 export interface Block {
-  /** What follows the fence: `sh`, `js`. */
+  /** Language after the fence: `sh`, `js`. */
   language: string
   /** The rest of that line: the name of a file, or `not-run`. */
   info: string
@@ -14,7 +14,7 @@ export interface Block {
 
 export const GUIDES = join(import.meta.dirname, '..')
 
-/** What blocks show and nobody runs: output, and the language of a block without one. */
+/** Languages that no test runs: output, and that of a block without one. */
 const NOT_COMMANDS = ['text', '']
 
 export const readGuide = (name: string): string => readFileSync(join(GUIDES, name), 'utf8')
@@ -37,17 +37,17 @@ export function blocksOf(markdown: string): Block[] {
 
 export const isToBeRun = ({ language, info }: Block) => info !== 'not-run' && !NOT_COMMANDS.includes(language)
 
-/** Values of the test by those of the guide. */
+/** The test's values by the guide's values. */
 export type Substitutions = Record<string, string>
 
 export interface Guide {
-  /** The first block that nobody has taken and that holds this, with the test's values in place of the guide's. */
+  /** Takes the first untaken block that contains this, with the test's values in place of the guide's. */
   take(holding: string, substitutions?: Substitutions): string
-  /** The block of this file. */
+  /** Takes the block of this file. */
   file(name: string, substitutions?: Substitutions): string
-  /** Run by another test, which is named. */
+  /** Marks a block that another, named test runs. */
   leave(holding: string, runBy: string): void
-  /** First line of each block that is to be run and was not taken. */
+  /** First line of each runnable block that no test has taken. */
   untaken(): string[]
 }
 
@@ -71,7 +71,7 @@ export function openGuide(name: string): Guide {
   }
 }
 
-/** A value that the block does not hold is a mistake of the test: the guide has changed. */
+/** Throws if the block lacks a value: the guide has changed and the test has not. */
 function substitute({ text, line }: Block, substitutions: Substitutions): string {
   return Object.entries(substitutions).reduce((result, [from, to]) => {
     if (!result.includes(from)) throw new Error(`the block at line ${line} does not hold ${from}`)

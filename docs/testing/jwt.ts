@@ -6,13 +6,13 @@ export type PublishedKey = JsonWebKey & { kid: string }
 const part = (token: string, index: number) =>
   JSON.parse(Buffer.from(token.split('.')[index] ?? '', 'base64url').toString()) as Record<string, unknown>
 
-/** What a token says, whoever signed it. */
+/** Reads the claims of a token without verifying its signature. */
 export const decodeJwt = (token: string) => part(token, 1)
 
-/** Which key it says to be signed with. */
+/** Reads the key id in the header of a token. */
 export const keyIdOf = (token: string) => part(token, 0).kid
 
-/** A token with these claims, signed with this private key (ES256, RFC 7518 section 3.4), as auth signs its own. */
+/** Signs a token with these claims and this private key (ES256, RFC 7518 section 3.4), as auth does. */
 export function signJwt(key: PublishedKey, claims: object): string {
   const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const input = `${encode({ alg: 'ES256', typ: 'JWT', kid: key.kid })}.${encode(claims)}`
@@ -20,7 +20,7 @@ export function signJwt(key: PublishedKey, claims: object): string {
   return `${input}.${sign('sha256', Buffer.from(input), { key: privateKey, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`
 }
 
-/** Authorization of an admin's token, made from the secret (RFC 7515): what `tokens admin` makes, without its process. */
+/** Authorization with an admin token made from the secret (RFC 7515), as `tokens admin` makes it, without its process. */
 export function adminBy(secret: string | undefined): { authorization: string } {
   const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const input = `${encode({ alg: 'HS256' })}.${encode({ role: 'service_role' })}`
@@ -28,7 +28,7 @@ export function adminBy(secret: string | undefined): { authorization: string } {
   return { authorization: `Bearer ${input}.${signature}` }
 }
 
-/** Whether one of these keys has signed it (ES256, RFC 7518 section 3.4). */
+/** Reports whether one of these keys signed the token (ES256, RFC 7518 section 3.4). */
 export function isSignedByOneOf(keys: readonly PublishedKey[], token: string): boolean {
   const jwk = keys.find(({ kid }) => kid === keyIdOf(token))
   if (!jwk) return false

@@ -10,25 +10,25 @@ import { choosePostgresUser } from '../../packages/common/src/dev/postgres/postg
 
 const run = promisify(execFile)
 
-/** Where Debian keeps the programs of each version. */
+/** Debian's folder of the programs of each version. */
 const DEBIAN = '/usr/lib/postgresql'
 
 export interface DatabaseServer {
   url: string
-  /** Folder of a pg_dump that understands this server; undefined where the machine has none. */
+  /** Folder of a pg_dump that can dump this server; undefined if the machine has none. */
   tools: string | undefined
   stop(): Promise<void>
 }
 
 /**
- * A server that can be dumped, where the machine has one: the package that brings PostgreSQL has no pg_dump, and Debian's refuses
- * servers that are newer than itself, so that Debian's server is started then. Always one of its own: restoring makes databases that
- * nobody else's server should be left with.
+ * Starts a server that can be dumped, if the machine has one. The embedded PostgreSQL has no pg_dump, and Debian's refuses newer
+ * servers, so Debian's server is started then. The server is never shared: restoring creates databases that must not be left
+ * on another one.
  */
 export async function startDatabaseServer(): Promise<DatabaseServer> {
   const [debian] = await findDebians()
   const folder = await mkdtemp(join(tmpdir(), 'guide-postgres-'))
-  // PostgreSQL runs as a user of its own when the tests run as root.
+  // PostgreSQL refuses to run as root, so it gets another user when the tests run as root.
   await chmod(folder, 0o755)
   const dataDir = join(folder, 'postgres')
   const hasServer = debian !== undefined && (await isProgram(join(debian, 'postgres')))
@@ -41,7 +41,7 @@ export async function startDatabaseServer(): Promise<DatabaseServer> {
   return { url: server.url, tools: hasServer ? debian : await toolsFor(server.url, debian), stop }
 }
 
-/** What the embedded one's first start does, for an initdb that is too old for some of its options. */
+/** Initializes a data folder like the embedded server, for an initdb too old for some of its options. */
 async function initialise(debian: string, dataDir: string) {
   const user = await choosePostgresUser(dataDir)
   const passwordFile = `${dataDir}.password`
@@ -63,7 +63,7 @@ async function initialise(debian: string, dataDir: string) {
   return { initdb, postgres: join(debian, 'postgres') }
 }
 
-/** A dump of the catalogue alone tells whether it understands the server. */
+/** Reports whether this pg_dump can dump the server, by a dump of the catalogue alone. */
 async function toolsFor(url: string, folder: string | undefined): Promise<string | undefined> {
   if (!folder) return undefined
   const isUnderstood = await run(join(folder, 'pg_dump'), ['--schema-only', url]).then(
@@ -73,7 +73,7 @@ async function toolsFor(url: string, folder: string | undefined): Promise<string
   return isUnderstood ? folder : undefined
 }
 
-/** Newest first. */
+/** Debian's versions, newest first. */
 async function findDebians(): Promise<string[]> {
   const versions = (await readdir(DEBIAN).catch(() => [])).sort((a, b) => Number(b) - Number(a))
   const folders = versions.map((version) => join(DEBIAN, version, 'bin'))

@@ -14,30 +14,30 @@ export interface Ran {
 }
 
 export interface Started {
-  /** All it has written so far. */
+  /** Output so far. */
   output(): string
-  /** Waits for this in its output and answers the first group of it. */
+  /** Waits for a match in the output and returns its first group. */
   says(pattern: RegExp): Promise<string>
   stop(): Promise<void>
 }
 
 export interface Shell {
   folder: string
-  /** Runs a block to its end; what it exports is there for the next one. */
+  /** Runs a block to its end; its exports stay set for the next one. */
   run(block: string): Promise<Ran>
-  /** Runs a block that serves until it is stopped. */
+  /** Starts a block that serves until it is stopped. */
   start(block: string): Started
   write(file: string, content: string): Promise<void>
   close(): Promise<void>
 }
 
-/** A service may take 25 s for its stop. */
+/** Longest stop; a service may take 25 s. */
 const STOP_PATIENCE_MS = 30_000
 
 /** `auth` and `media`, as the index of the guides defines them. */
 const SHORT_NAMES = blocksOf(readGuide('README.md')).find(({ language }) => language === 'sh')?.text ?? ''
 
-/** What a terminal has, and nothing else of where the tests run. */
+/** Environment of a terminal, without other variables of the test run. */
 const terminal = () => ({
   PATH: [join(import.meta.dirname, 'bin'), dirname(process.execPath), process.env.PATH].join(delimiter),
   HOME: process.env.HOME,
@@ -45,13 +45,13 @@ const terminal = () => ({
   NODE_COMPILE_CACHE: join(import.meta.dirname, '../../node_modules/.cache/node'),
 })
 
-/** A terminal in an empty folder, in which the blocks of one guide are typed one after the other. */
+/** Opens a terminal in an empty folder, in which the blocks of one guide run one after the other. */
 export async function openShell(settings: Record<string, string> = {}): Promise<Shell> {
   const folder = await mkdtemp(join(tmpdir(), 'guide-'))
   const state = join(folder, '.exported')
   const env = { ...terminal(), ...settings }
   const started: Started[] = []
-  // `set -a`: what a block assigns is there for the next one too, as in a terminal.
+  // `set -a` keeps the assignments of a block for the next one, as in a terminal.
   const opening = `[ -f '${state}' ] && . '${state}'\nset -a\n${SHORT_NAMES}`
   await writeFile(state, '')
   return {
@@ -63,7 +63,7 @@ export async function openShell(settings: Record<string, string> = {}): Promise<
       return { code, stdout, stderr }
     },
     start(block) {
-      // A group of its own, so that a signal reaches what the shell runs.
+      // A separate process group, so that a signal reaches the shell's children.
       const options: SpawnOptions = { cwd: folder, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] }
       const one = follow(spawn('sh', ['-c', `${opening}\n${block}`], options))
       started.push(one)
@@ -113,7 +113,7 @@ function follow(child: ChildProcess): Started {
   }
 }
 
-/** The shell, and what it runs: a signal to the shell alone would leave the service. */
+/** Signals the shell and its children: a signal to the shell alone would leave the service running. */
 function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   try {
     if (pid !== undefined) process.kill(-pid, signal)

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { inject } from 'vitest'
 
-/** Uploads a clip and waits for its files; answers where they are. */
+/** Uploads a clip and waits for its files; returns their addresses. */
 export async function upload(path: string, url?: string) {
   const { mediaUrl, dataDir } = inject('devServices')
   const form = new FormData()

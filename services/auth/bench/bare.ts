@@ -10,7 +10,7 @@ import type { BenchUser } from './load.ts'
 /** The service's default parameters. */
 export const SERVICE_HASHING = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
-/** What a sign-in cannot do without: one verification with the service's default parameters. */
+/** Lower bound of a sign-in: one verification with the service's default parameters. */
 export async function bareArgon2(): Promise<() => Promise<void>> {
   const digest = await hash('correct horse battery', SERVICE_HASHING)
   return async () => void (await verify(digest, 'correct horse battery'))

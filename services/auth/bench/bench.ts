@@ -1,6 +1,6 @@
-// `pnpm bench`: each figure of design.md section 8 that applies, both sides measured in one run on one machine, and the
-// ratio; how the cost grows with users and processes (growth.ts). The service runs as a process of its own on an embedded
-// PostgreSQL; the load comes from this process. The results are in results/ afterwards.
+// `pnpm bench`: measures each applicable figure of design.md section 8 for both sides, in one run on one machine, with the
+// ratio; and how the cost grows with users and processes (growth.ts). The service runs as a separate process on an embedded
+// PostgreSQL; this process generates the load. The results are written to results/.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,11 +19,11 @@ import { medianAnswers } from './parity.ts'
 import { measureTelling, USERS_TO_TELL } from './telling.ts'
 
 const SECONDS = Number(process.env.BENCH_SECONDS || 6)
-/** Before each rate: a service runs for days, and its first seconds are spent on compiling. */
+/** Warm-up before each rate: a service runs for days, and its first seconds are spent on compiling. */
 const WARM_UP_SECONDS = Math.min(5, SECONDS)
 const CONCURRENCY = 16
 const ROUNDS = 5
-/** Loaded before the rates are measured, so that they hold at size; a smaller number makes a quicker run. */
+/** Users loaded before the rates are measured, so that the rates hold at size; fewer make a quicker run. */
 const USERS = Number(process.env.BENCH_USERS || 1_000_000)
 const SIZES = [...[1_000, 10_000, 100_000].filter((size) => size < USERS), USERS]
 
@@ -33,7 +33,7 @@ const postgres = await startEmbeddedPostgres({ dataDir, database: 'bench' })
 const database = lookInto(postgres.url)
 try {
   const postgresVersion = await database.version()
-  // The first one compiles and migrates, which any machine that has run it has behind it.
+  // The first start compiles and migrates; later ones on the same machine do not.
   const [, ...starts] = await startTimes(4, () => startService(postgres.url))
   const service = await startService(postgres.url)
   await new Promise((resolve) => setTimeout(resolve, 3_000))
@@ -42,7 +42,7 @@ try {
   row('start', 'start to ready', 'the bound', 'ms', [median(starts), 1500], { atMost: 1 })
 
   const users = await createUsers(service.base, CONCURRENCY)
-  // Else the first size would be measured while the service still compiles, and the last look good beside it.
+  // Without a warm-up the first size would be measured while the service still compiles, and the last would look good.
   for (const warmUp of [refreshes, userReads, signIns]) {
     await runFor(WARM_UP_SECONDS, CONCURRENCY, warmUp(service.base, users))
   }
@@ -68,7 +68,7 @@ try {
   ) => {
     await runFor(WARM_UP_SECONDS, CONCURRENCY, ours)
     await runFor(1, CONCURRENCY, bare)
-    // In turns, so that what else the machine does meets both.
+    // Alternating, so that other load on the machine affects both.
     const rates: { us: number; them: number }[] = []
     for (let round = 0; round < ROUNDS; round++) {
       const [us, them] = [await runFor(SECONDS / 2, CONCURRENCY, ours), await runFor(SECONDS / 2, CONCURRENCY, bare)]
@@ -83,7 +83,7 @@ try {
   const selects = await bareSelects(postgres.url, users)
   await compare(['user-reads', 'GET /user', 'same SELECT through pg'], 0.5, userReads(service.base, users), selects.run)
   await selects.close()
-  // Last, because 70 a second would not warm up in any reasonable time what these share with the others.
+  // Last: at 70 a second these would not warm up the shared code in reasonable time.
   const verifications = await bareArgon2()
   await compare(
     ['sign-ins', 'password sign-ins', 'argon2 verifications'],
@@ -95,7 +95,7 @@ try {
   await service.stop()
   await growProcesses(measured)
 
-  // Without its worker: what it does after the answers would only disturb the clock.
+  // Without a worker: its work after the answers would only disturb the timing.
   const strict = await startService(postgres.url, {
     AUTH_MAILER_AUTOCONFIRM: 'false',
     AUTH_RATE_LIMIT_EMAIL_SENT: '1000000',
@@ -110,7 +110,7 @@ try {
   }
   await strict.stop()
 
-  // A run with fewer users has none that nothing above has asked about.
+  // A run with fewer users has no user left that the benchmarks above have not used.
   if (USERS >= USERS_TO_TELL) await measureTelling(report, database, postgres.url)
   await report.write(new URL('results/', import.meta.url), { postgres: postgresVersion })
 } finally {

@@ -12,7 +12,7 @@ type Report = ReturnType<typeof startReport>
 export interface Measured {
   report: Report
   database: BenchDatabase
-  /** Of the database server. */
+  /** Size of the database server. */
   postgres: { url: string; pid: number }
   seconds: number
   concurrency: number
@@ -20,16 +20,16 @@ export interface Measured {
 
 const MILLION = 1e6
 
-/** How many users and sessions of each size are asked for, in turns: more than fit on one page, fewer than fill a cache. */
+/** Users and sessions requested at each size, in turn: more than fit on one page, fewer than fill a cache. */
 const DRAWN = 3_000
-/** As many at once as leave the machine some room: latency, not throughput. */
+/** Concurrent requests; few enough to leave spare capacity, because latency is measured and not throughput. */
 const IN_PEACE = 4
 
 export const TABLES = ['users', 'identities', 'sessions', 'audit_log_entries'] as const
 
 /**
- * Loads up to `sizes` one after the other, and asks at each. At each size those are asked who were loaded last, nine of ten;
- * they are the same work at every size.
+ * Loads up to `sizes` one after the other and measures at each. Nine of ten requests concern the users loaded last, which
+ * are the same work at every size.
  */
 export async function growUsers(
   { report, database, postgres, seconds, concurrency }: Measured,
@@ -67,7 +67,7 @@ export async function growUsers(
     })
     const drawn = drawUsers(DRAWN, from, to)
     const once = await refreshOnce(service.base, drawn)
-    // In peace, and where each session has been met once: the first time is the disk's.
+    // Without other load, and on sessions that were read once: the first read measures the disk.
     const inPeace = await runFor(seconds, IN_PEACE, refreshes(service.base, drawn, IN_PEACE))
     const busy = await runFor(seconds, concurrency, refreshes(service.base, drawn, concurrency))
     const reads = await runFor(seconds, concurrency, userReads(service.base, drawn, concurrency))
@@ -88,8 +88,8 @@ export async function growUsers(
 const ROUNDS = 7
 
 /**
- * p99 of a refresh, in milliseconds, at the size that is loaded and at a small one in a database of its own, served by a process of its own.
- * Asked in turns, so that what else the machine does meets both; the medians.
+ * Measures the p99 of a refresh, in milliseconds, at the loaded size and at a small one with its own database and process.
+ * Both are measured in turn, so that other load on the machine affects both; returns the medians.
  */
 export async function refreshP99BySize(
   { database, postgres, seconds }: Measured,
@@ -121,7 +121,7 @@ export async function refreshP99BySize(
   return [ofLarge as number, ofSmall as number]
 }
 
-/** What one request costs, of what there is little: for infra/SCALING.md. On the users loaded last. */
+/** Measures the scarce resources one request costs, for infra/SCALING.md, on the users loaded last. */
 export async function costs(
   { report, database, postgres, seconds, concurrency }: Measured,
   service: { base: string; pid: number },
@@ -138,7 +138,7 @@ export async function costs(
     })
     report.figure(`index-bytes-${table}`, { what: `of it indexes`, unit: 'bytes', value: indexes / rows })
   }
-  // Others than before, so that the first time is the first.
+  // Users not requested before, so that the first read is a first read.
   const fresh = drawUsers(DRAWN, from, to, 1)
   await database.pool.query('checkpoint')
   const walBefore = await database.walBytes()
@@ -170,7 +170,7 @@ export async function costs(
   }
 }
 
-/** 1 to as many processes as there are cores, which the load, PostgreSQL and they share. */
+/** Measures 1 process up to one per core; the load and PostgreSQL share the same cores. */
 export async function growProcesses({ report, postgres, seconds, concurrency }: Measured): Promise<void> {
   const point = report.growth('processes', {
     title: `From one process to ${availableParallelism()}, on ${availableParallelism()} cores that PostgreSQL and the load share`,
@@ -184,7 +184,7 @@ export async function growProcesses({ report, postgres, seconds, concurrency }: 
   })
   for (const processes of upTo(availableParallelism())) {
     const service = await startService(postgres.url, { AUTH_WEB_CONCURRENCY: String(processes) })
-    // Several connections for each process, which are dealt out in turns.
+    // Several connections for each process: they are assigned round-robin.
     const users = await createUsers(service.base, concurrency, `of-${processes}`)
     const rate = async (call: (loop: number) => Promise<void>, warmUpSeconds: number) => {
       await runFor(warmUpSeconds, concurrency, call)
@@ -200,7 +200,7 @@ export async function growProcesses({ report, postgres, seconds, concurrency }: 
   }
 }
 
-/** Everybody's next refresh, a few at a time; how many a second. */
+/** Refreshes every session once, a few at a time; returns the rate per second. */
 async function refreshOnce(base: string, users: BenchUser[]): Promise<number> {
   const refresh = refreshes(base, users, IN_PEACE)
   const startedAt = performance.now()
@@ -212,7 +212,7 @@ async function refreshOnce(base: string, users: BenchUser[]): Promise<number> {
   return (users.length / (performance.now() - startedAt)) * 1000
 }
 
-/** 1, 2, 4 and so on, and the number itself. */
+/** Powers of two below the number, and the number itself. */
 function upTo(count: number): number[] {
   const powers = Array.from({ length: Math.ceil(Math.log2(count)) }, (_, power) => 2 ** power)
   return [...powers, count]

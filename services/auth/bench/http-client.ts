@@ -8,8 +8,8 @@ export interface Answer {
 export type Send = (request: { method: string; path: string; headers?: string; body?: string }) => Promise<Answer>
 
 /**
- * One kept connection and one request at a time, parsing no more than status, length and body: a full HTTP client would
- * take a good part of the two cores that are to be measured.
+ * Keeps one connection, sends one request at a time, and parses only status, length and body: a full HTTP client would
+ * use a good part of the two cores under measurement.
  */
 export function openConnection(base: string): Send {
   const { hostname, port, host } = new URL(base)

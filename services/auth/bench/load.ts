@@ -14,10 +14,10 @@ export interface BenchUser {
 export const PASSWORD = 'correct horse battery'
 export const SECRET = 'the-secret-of-the-benchmark-32-bytes'
 
-/** Node's switches of `pnpm start`, from the one place where they are: what is measured is what runs. */
+/** Node's switches of `pnpm start`, read from package.json so that the benchmark measures the production setup. */
 const startFlags = manifest.scripts.start.split(' ').filter((word) => word.startsWith('--'))
 
-/** The service as `pnpm start` runs it, and how long it took until all its processes listened. */
+/** Starts the service as `pnpm start` does, and measures the time until all its processes listen. */
 export async function startService(databaseUrl: string, settings: Record<string, string> = {}) {
   const startedAt = performance.now()
   const child = spawn(
@@ -69,7 +69,7 @@ export async function startService(databaseUrl: string, settings: Record<string,
   }
 }
 
-/** Calls of `concurrency` loops, each running one call after the other: how many a second, and how long each took. */
+/** Runs `concurrency` loops of sequential calls; returns the calls per second and the duration of each. */
 export async function runFor(seconds: number, concurrency: number, call: (index: number) => Promise<void>) {
   const end = performance.now() + seconds * 1000
   const times: number[] = []
@@ -99,8 +99,8 @@ export async function createUsers(base: string, count: number, label = 'bench'):
 }
 
 /**
- * Each of these is called with the number of a loop. The loops have a connection each and share the users, of whom each
- * takes its own in turn; users change with what they are answered.
+ * Calls by operation; each takes the number of its loop. A loop has its own connection and its own part of the users, in
+ * turn; an answer updates its user.
  */
 export function signIns(base: string, users: BenchUser[], loops = users.length) {
   const next = takeTurns(base, users, loops)

@@ -3,7 +3,7 @@ import { openConnection, type Send } from './http-client.ts'
 
 const REQUESTS = 200
 
-/** What an outsider can ask about an address, each with a body for it. */
+/** Requests about an address that an outsider can send, each with its body. */
 const QUESTIONS: Record<string, (email: string) => object> = {
   '/token?grant_type=password': (email) => ({ email, password: 'not the password' }),
   '/signup': (email) => ({ email, password: 'a new password' }),
@@ -12,8 +12,8 @@ const QUESTIONS: Record<string, (email: string) => object> = {
 }
 
 /**
- * The median time of each question for confirmed accounts and for nobody, asked in turns so that whatever else the machine
- * does falls on both. `known` gives the address of the n-th account.
+ * Measures the median time of each request for confirmed accounts and for unknown addresses, alternating so that other load
+ * on the machine affects both. `known` returns the address of the n-th account.
  */
 export async function medianAnswers(base: string, known: (index: number) => string) {
   const send = openConnection(base)
@@ -21,7 +21,7 @@ export async function medianAnswers(base: string, known: (index: number) => stri
   for (const [question, [path, body]] of Object.entries(QUESTIONS).entries()) {
     const times = { known: [] as number[], unknown: [] as number[] }
     for (let i = -10; i < REQUESTS; i++) {
-      // Every address is used once per question: the gaps between mails are the same for all and not what is measured.
+      // Every address is used once per request, so that the gap between mails does not affect the measurement.
       const index = question * (REQUESTS + 10) + i + 10
       const pair = [
         ['known', known(index)],
@@ -37,7 +37,7 @@ export async function medianAnswers(base: string, known: (index: number) => stri
   return rows
 }
 
-/** How long an answer took; any other than one to a right or a wrong question is an error. */
+/** Measures the time to an answer; throws for an unexpected status. */
 export async function timeOf(send: Send, path: string, body: object): Promise<number> {
   const startedAt = performance.now()
   const { status, body: answer } = await send({ method: 'POST', path, body: JSON.stringify(body) })

@@ -7,7 +7,7 @@ import { type BenchUser, SECRET } from './load.ts'
 export const SESSIONS_EACH = 3
 const STEP = 100_000
 
-/** Ids that the database and this process make alike, so that none has to be read back. */
+/** Ids that the database and this process derive the same way, so that none has to be read back. */
 const idOf = (name: string) =>
   createHash('md5')
     .update(name)
@@ -15,8 +15,8 @@ const idOf = (name: string) =>
     .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 
 /**
- * Users `from` to `to`, each with an identity and three sessions, as the service would have stored them. All have the one
- * password of `passwordHash`.
+ * Loads users `from` to `to`, each with an identity and three sessions, as the service would have stored them. All have
+ * the password of `passwordHash`.
  */
 export async function loadUsers(url: string, from: number, to: number, passwordHash: string): Promise<void> {
   const client = new pg.Client({ connectionString: url })
@@ -41,17 +41,17 @@ export async function loadUsers(url: string, from: number, to: number, passwordH
        select md5('session ' || i)::uuid, md5('user ' || i / ${SESSIONS_EACH})::uuid, '[{"method":"password","timestamp":1}]',
               now(), $3, '198.51.100.7', now()
        from generate_series($1::int, $2::int) i`,
-      // As long as browsers' are.
+      // A browser's typical length.
       [first * SESSIONS_EACH, (last + 1) * SESSIONS_EACH - 1, 'Mozilla/5.0 '.padEnd(110, 'x')],
     )
   }
-  // What autovacuum would have done by the time anybody measures.
+  // Autovacuum would have run before a measurement in production.
   for (const table of ['users', 'identities', 'sessions']) await client.query(`vacuum (analyze) ${table}`)
   await client.query('checkpoint')
   await client.end()
 }
 
-/** `count` of the loaded users `from` to `to`, drawn evenly, each with the n-th session as it was loaded. */
+/** Selects `count` of the loaded users `from` to `to`, evenly, each with its n-th session as loaded. */
 export function drawUsers(count: number, from: number, to: number, nth = 0): BenchUser[] {
   const key = deriveKey(SECRET, 'refresh-token')
   const stride = Math.max(1, Math.floor((to - from) / count))

@@ -1,4 +1,4 @@
-// Measures whether the time after an answer tells a known address from an unknown one: a worker makes and sends messages then.
+// Measures whether the time after an answer distinguishes a known address from an unknown one: a worker makes and sends messages then.
 // Part of `pnpm bench`; alone: `node bench/telling.ts [DOOR...]`, where a door is a name in DOORS.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -15,16 +15,16 @@ import { startMessageSinks } from './message-sinks.ts'
 import { timeOf } from './parity.ts'
 import { loadUsers } from './scale.ts'
 
-/** Requests right after an answer, by whose time it would be seen that the service still works at something. */
+/** Requests right after an answer; their time would reveal that the service is still working. */
 const LOOKS = 12
 /** Probes of each kind; with 90, chance alone stays within 0.08 of 0.5 in 94 of 100 runs. */
 const PROBES = Number(process.env.BENCH_PROBES || 90)
 const WARM_UPS = 5
 const EACH = PROBES + WARM_UPS
-/** Users before these are what other benchmarks ask about. */
+/** First user for these probes; other benchmarks use those before. */
 const FIRST_USER = 2_000
 
-/** All questions whose answer is made or sent later, each with a body for an address or a number. */
+/** All requests whose message is made or sent after the answer, each with a body for an address or a number. */
 const DOORS: Record<string, { path: string; channel: 'email' | 'phone'; body: object }> = {
   otp: { path: '/otp', channel: 'email', body: { create_user: false } },
   recover: { path: '/recover', channel: 'email', body: {} },
@@ -36,13 +36,13 @@ const DOORS: Record<string, { path: string; channel: 'email' | 'phone'; body: ob
   'resend-sms': { path: '/resend', channel: 'phone', body: { type: 'sms' } },
 }
 
-/** Users that a database needs for it. */
+/** Users that the database needs for this measurement. */
 export const USERS_TO_TELL = FIRST_USER + Object.keys(DOORS).length * EACH
 
 /**
- * Reports how well the time of the requests right after an answer tells a confirmed account from an unknown address (0.5: not at
- * all, 1: always), and what the same measure finds between two kinds of unknown ones. Probes come in random order, each address once
- * per question.
+ * Reports how well the time of the requests right after an answer distinguishes a confirmed account from an unknown address
+ * (0.5: not at all, 1: always), and the same measure between two kinds of unknown addresses. Probes come in random order,
+ * each address once per request.
  */
 export async function measureTelling(
   report: ReturnType<typeof startReport>,
@@ -111,7 +111,7 @@ function addressOf(channel: 'email' | 'phone', kind: Kind, number: number): stri
   return `${block}${String(own).padStart(8, '0')}`
 }
 
-/** Until the worker has nothing left of the probe before, its delayed jobs neither. */
+/** Waits until the worker has finished the previous probe, including its delayed jobs. */
 async function workerIsDone({ pool }: BenchDatabase): Promise<void> {
   const left = `select from auth_queue.job where name in ('message-requests', 'mail', 'sms') and state < 'completed' limit 1`
   do await sleep(100)
@@ -119,7 +119,7 @@ async function workerIsDone({ pool }: BenchDatabase): Promise<void> {
   await sleep(100)
 }
 
-/** How often one of the first took longer than one of the second (AUC). */
+/** Probability that one of the first took longer than one of the second (AUC). */
 const chanceOfLonger = (first: number[], second: number[]) =>
   first.reduce((sum, a) => sum + second.filter((b) => a > b).length + second.filter((b) => a === b).length / 2, 0) /
   (first.length * second.length)

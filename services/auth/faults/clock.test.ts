@@ -32,7 +32,7 @@ test.for([
   expect(statuses).toEqual({ tokens: 5, refreshed: 5 })
   const followed = await service.get(link)
   expect({ status: followed.status, ...fragmentOf(followed) }).toMatchObject({ status: 303, error_code: 'otp_expired' })
-  // And begins again as if nothing had been.
+  // A new sign-in works as before.
   const after = await service.signedIn()
   expect((await service.get('/user', after.auth)).status).toBe(200)
   report(`clock ahead by ${jump}`, {

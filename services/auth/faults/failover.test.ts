@@ -1,5 +1,5 @@
-// What happens to auth when its database goes away without closing connections: silence, a primary that takes no writes any
-// more, a failover that loses what was committed last. Two real nodes, and one address that leads to either.
+// Behavior of auth when its database fails without closing connections: silence, a primary that becomes read-only, a
+// failover that loses the last commits. Two real nodes, and one address that leads to either.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openFaultReport } from '@services/common/testing/fault-report'
@@ -12,26 +12,26 @@ import { ALLOWED, createPerson, type Load, post, signIn, startLoad } from './loa
 
 const TEST_WITHIN_MS = 180_000
 
-/** Of silence, until all goes on. */
+/** Longest recovery from silence. */
 const BACK_WITHIN_MS = 25_000
-/** Of a server that takes writes. */
+/** Longest recovery once a server takes writes. */
 const WRITABLE_WITHIN_MS = 3_000
-/** Until readiness tells the truth. */
+/** Longest delay until readiness is correct. */
 const KNOWN_WITHIN_MS = 2_000
-/** A mail that was not notified waits for a poll: 5 s to 7.5 s. */
+/** Longest delay of a mail that was notified; without the notification it waits 5 s to 7.5 s for a poll. */
 const HEARD_WITHIN_MS = 3_000
-/** Longer than two polls, so that a deaf worker is late for some mail. */
+/** Longer than two polls, so that a worker without LISTEN is late for some mail. */
 const LISTENED_FOR_MS = 15_000
-/** Mails a worker sends at once: each may go out again when the note that it was sent is lost. */
+/** Mails a worker sends at once: each may be sent again when its completion is lost. */
 const MAILS_AT_ONCE = 4
 
 const report = openFaultReport()
 let pair: PostgresPair
 let mailbox: Mailbox
 let processes: ReturnType<typeof openProcesses>
-/** Addresses by mail: the mailbox itself keeps the newest 500. */
+/** Recipients of all mails: the mailbox itself keeps the newest 500. */
 let mailed: Map<number, string>
-/** When an address got its first mail (`performance.now`), give or take a quarter of a second. */
+/** Arrival of the first mail of each address (`performance.now`), within a quarter of a second. */
 let arrivals: Map<string, number>
 let collecting: NodeJS.Timeout
 
@@ -72,14 +72,14 @@ async function loadOn(base: string): Promise<Load> {
 
 const isReady = async (base: string) => (await fetch(`${base}/health/ready`)).status === 200
 
-/** Time in ms until this holds. The caller compares it with the bound. */
+/** Measures the time in ms until this holds. The caller compares it with the bound. */
 async function measure(holds: () => Promise<boolean>): Promise<number> {
   const startedAt = performance.now()
   await expect.poll(holds, { timeout: 60_000, interval: 50 }).toBe(true)
   return Math.round(performance.now() - startedAt)
 }
 
-/** Asks for readiness four times a second. */
+/** Checks readiness four times a second. */
 function watchReadiness(base: string) {
   const seen = { lastUnreadyAt: 0, longest: 0 }
   const timer = setInterval(async () => {
@@ -93,8 +93,8 @@ function watchReadiness(base: string) {
 }
 
 /**
- * Signs up twice a second, and nothing else does: time in ms from `since` to the sign-up from which on every mail is sent
- * sooner than a poll would find it. Infinity if there is none.
+ * Signs up twice a second, without other load. Returns the time in ms from `since` to the sign-up after which every mail is
+ * sent sooner than a poll would find it; Infinity if there is none.
  */
 async function measureListening(base: string, since: number, forMs: number): Promise<number> {
   const signUps: Promise<{ at: number; email: string; answeredAt?: number }>[] = []
@@ -117,7 +117,7 @@ async function measureListening(base: string, since: number, forMs: number): Pro
   return first ? Math.round(first.at - since) : Number.POSITIVE_INFINITY
 }
 
-/** Somebody signs up until it is answered 200, and the mail arrives. */
+/** Repeats a sign-up until it is answered 200 and the mail arrives. */
 async function mailGoesOn(base: string): Promise<boolean> {
   const email = `${randomUUID()}@example.com`
   if ((await post(`${base}/signup`, { email, password: 'correct horse' }, 2_000)).status !== 200) return false
@@ -125,7 +125,7 @@ async function mailGoesOn(base: string): Promise<boolean> {
   return true
 }
 
-/** Waits for the mails of all acknowledged sign-ups whose account is there; how many of them got two. */
+/** Waits for the mails of all acknowledged sign-ups whose account exists; returns how many got two. */
 async function countTwice(load: Load, query: PostgresPair['onPrimary']): Promise<number> {
   const accounts = await emailsOf(query)
   const acknowledged = load.acknowledged.filter((email) => accounts.has(email))
@@ -166,7 +166,7 @@ const answersOf = ({ statuses, longest }: Load) => ({
 const unexpected = ({ statuses }: Load) => Object.keys(statuses).filter((status) => !ALLOWED.includes(Number(status)))
 
 test(
-  'silence on open connections is over within 25 s, for requests and mails, without a restart, and loses nothing',
+  'requests and mails recover within 25 s from silence on open connections, without a restart or a loss',
   async () => {
     const { base, child } = await processes.serve()
     const load = await loadOn(base)
@@ -205,7 +205,7 @@ test(
 )
 
 test(
-  'a primary that becomes read-only for good is left within 3 s of a writable server, and readiness says so within 2 s',
+  'the service leaves a primary that stays read-only within 3 s of a writable server, and readiness reports it within 2 s',
   async () => {
     const { base } = await processes.serve()
     const load = await loadOn(base)
@@ -250,7 +250,7 @@ test(
 )
 
 test(
-  'a failover that lost two seconds ends no session, and all goes on within 3 s of a writable server',
+  'a failover that lost two seconds ends no session, and requests recover within 3 s of a writable server',
   async () => {
     const { base } = await processes.serve()
     const load = await loadOn(base)
@@ -281,10 +281,10 @@ test(
       'ready again after promotion, ms': readyAfter,
       'last error after promotion, ms': requestsBackAfter,
       'mails back after promotion, ms': mailBackAfter,
-      // Committed to a primary that told its standby nothing: these are lost for good.
+      // Committed to a primary that did not replicate them: these are lost for good.
       'accounts lost': lost,
       'sessions ended': ended,
-      // Sent in the lost seconds, to accounts of before: nothing knows it any more.
+      // Sent in the lost seconds to earlier accounts: the record of it is lost.
       'mails twice': twice,
     })
     expect(unreadyAfter).toBeLessThan(KNOWN_WITHIN_MS)
@@ -300,7 +300,7 @@ test(
 )
 
 test(
-  'LISTEN is back within 25 s of silence and within 3 s of a writable server: mails are sent sooner than by polling',
+  'LISTEN recovers within 25 s of silence and within 3 s of a writable server: mails leave sooner than by polling',
   async () => {
     const { base } = await processes.serve()
     const silentAt = performance.now()

@@ -1,5 +1,5 @@
-// What happens to auth when something near it dies, hangs or floods it. Each fault is a line of the table printed at the end:
-// what was asked and how it was answered, and what of the acknowledged was lost.
+// Behavior of auth when a dependency or a client dies, hangs or floods it. Each fault is a row of the table printed at the end:
+// requests, answers, and acknowledged work that was lost.
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
@@ -25,7 +25,7 @@ let postgres: EmbeddedPostgres
 let mailbox: Mailbox
 let processes: ReturnType<typeof openProcesses>
 
-/** On a disk, with its log synced: a killed server must bring back what it confirmed. */
+/** Database on a disk with its log synced: a killed server must recover every confirmed commit. */
 const startPostgres = async () => {
   postgres = await startEmbeddedPostgres({ dataDir: join(folder, 'postgres'), port, database: 'auth' })
 }
@@ -69,7 +69,7 @@ async function query(text: string): Promise<Record<string, unknown>[]> {
   }
 }
 
-/** Nothing acknowledged is lost: each has an account, gets its mail, and every session goes on; and nothing is left in the queue. */
+/** Expects an account and a mail for each acknowledged sign-up, live sessions, and an empty queue. */
 async function expectNothingLost(fault: string, load: Load, base: string) {
   expect(load.acknowledged.length).toBeGreaterThan(10)
   expect(Object.keys(load.statuses).filter((status) => !ALLOWED.includes(Number(status)))).toEqual([])
@@ -101,7 +101,7 @@ async function expectNothingLost(fault: string, load: Load, base: string) {
 }
 
 test(
-  'PostgreSQL killed and restarted under load costs answers of its moment, and nothing that was acknowledged',
+  'PostgreSQL killed and restarted under load fails requests for a moment and loses nothing acknowledged',
   async () => {
     const { base, child } = await processes.serve()
     const load = await loadOn(base)
@@ -136,7 +136,7 @@ test(
 )
 
 test(
-  'a replica killed under load takes nothing with it that it had acknowledged',
+  'a replica killed under load loses nothing that it had acknowledged',
   async () => {
     const [doomed, staying] = await Promise.all([processes.serve(), processes.serve()])
     const load = await loadOn(doomed.base, staying.base)
@@ -166,7 +166,7 @@ test.for<[string, (mailbox: Mailbox) => Promise<void>]>([
 })
 
 test(
-  '500 connections of a slow client keep nobody from being answered, and are closed',
+  '500 connections of a slow client block no other request, and are closed',
   async () => {
     const { base, child } = await processes.serve()
     const slow = await Promise.all(Array.from({ length: 500 }, () => openSlowConnection(base)))
@@ -182,7 +182,7 @@ test(
   TEST_WITHIN_MS,
 )
 
-/** Sends a header line now and then, and never the last one. */
+/** Sends a header line every two seconds, and never the last one. */
 async function openSlowConnection(base: string): Promise<Socket> {
   const socket = connect(Number(new URL(base).port), '127.0.0.1')
   await once(socket, 'connect')
@@ -194,7 +194,7 @@ async function openSlowConnection(base: string): Promise<Socket> {
 }
 
 test(
-  'a burst of sign-ins far above capacity is answered right or told to come back, within bounded memory, and passes',
+  'sign-ins far above capacity are answered correctly or refused with Retry-After, within bounded memory, and the service recovers',
   async () => {
     const { base, child } = await processes.serve({ AUTH_PASSWORD_HASH_MEMORY_KIB: '19456' })
     const email = await createPerson(base, await bearer({ role: 'service_role' }))
@@ -221,7 +221,7 @@ test(
     const count = (status: number) => burst.filter((answer) => answer.status === status).length
     const wrongly = burst.filter(({ status }, index) => status === 200 && index % 2 === 0).length
     await sleep(1_000)
-    // Wrong passwords make this account wait; another one tells how the service is.
+    // Wrong passwords delay this account; another one shows the state of the service.
     const other = await createPerson(base, await bearer({ role: 'service_role' }))
     const startedAt = performance.now()
     expect((await signIn(base, other)).status).toBe(200)

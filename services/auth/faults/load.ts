@@ -9,13 +9,13 @@ export const ALLOWED = [0, 200, 429, 503, 504]
 export interface Load {
   /** Addresses whose sign-up was answered 200. */
   acknowledged: string[]
-  /** How many answers of each status. */
+  /** Number of answers by status. */
   statuses: Record<number, number>
-  /** When the last answer came that was not 200 (`performance.now`). */
+  /** Time of the last answer other than 200 (`performance.now`). */
   lastFailureAt: number
-  /** Longest time in ms from a question to its answer. */
+  /** Longest time in ms from a request to its answer. */
   longest: number
-  /** Tokens of people who refresh all the time; a refresh that was not answered is asked again with the same token. */
+  /** Tokens of users who refresh continuously; an unanswered refresh is repeated with the same token. */
   refreshTokens: string[]
   stop(): Promise<void>
 }
@@ -33,7 +33,7 @@ export async function post(url: string, body: object, withinMs = 10_000): Promis
 export const signIn = (base: string, email: string) =>
   post(`${base}/token?grant_type=password`, { email, password: PASSWORD })
 
-/** Somebody whose address needs no mail, made by an admin. */
+/** Creates a user by an admin, so that the address needs no mail. */
 export async function createPerson(base: string, admin: { authorization: string }): Promise<string> {
   const email = `${randomUUID()}@example.com`
   const body = JSON.stringify({ email, password: PASSWORD, email_confirm: true })
@@ -42,7 +42,7 @@ export async function createPerson(base: string, admin: { authorization: string 
   return email
 }
 
-/** Eight who sign up and four who refresh, one request after the other each, at these bases in turn. */
+/** Starts eight loops that sign up and four that refresh, each with one request at a time, at these bases in turn. */
 export function startLoad(bases: readonly string[], refreshTokens: readonly string[]): Load {
   const load: Load = {
     acknowledged: [],
@@ -59,7 +59,7 @@ export function startLoad(bases: readonly string[], refreshTokens: readonly stri
     const answer = await post(`${bases[turn++ % bases.length]}${path}`, body)
     load.longest = Math.max(load.longest, performance.now() - startedAt)
     load.statuses[answer.status] = (load.statuses[answer.status] ?? 0) + 1
-    // A far side that is away answers at once; nobody real would ask a thousand times a second.
+    // A service that is down refuses at once; a real client would not retry a thousand times a second.
     if (answer.status !== 200) {
       load.lastFailureAt = performance.now()
       await sleep(50)

@@ -12,7 +12,7 @@ import type pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createDatabase, startTestService } from '../test/service.ts'
 
-/** Rounds of requests, and at most as many until a statement was lost: as soon as two processes share a connection of the server. */
+/** Rounds of requests; a statement is lost within as many, as soon as two processes share a server connection. */
 const ROUNDS = 20
 const MOST_ROUNDS = 200
 const STATEMENTS = 200
@@ -62,7 +62,7 @@ describe('a pooler that loses prepared statements', { tags: 'pgbouncer' }, () =>
       })
     const direct = await start(database.url, 'direct')
     const people = await Promise.all(Array.from({ length: 8 }, () => direct.signedIn()))
-    // What each runs first, and most, is another statement.
+    // The first and most frequent statement differs between the processes.
     const [reader, refresher] = [await start(pooler.url, 'reader'), await start(pooler.url, 'refresher')]
     const seen = { ok: 0, lost: 0 }
     for (let round = 0; round < ROUNDS || (round < MOST_ROUNDS && seen.lost === 0); round++) {
@@ -95,7 +95,7 @@ describe('a pooler that loses prepared statements', { tags: 'pgbouncer' }, () =>
   })
 })
 
-/** PgBouncer in transaction mode before a database, with two connections to it. */
+/** Starts PgBouncer in transaction mode, with two connections to the database. */
 async function startPooler(folder: string, databaseUrl: string) {
   const { hostname, port: databasePort, username, password, pathname } = new URL(databaseUrl)
   const program = findProgram('pgbouncer') ?? 'pgbouncer'
@@ -116,7 +116,7 @@ ${tracksStatements(program) ? 'max_prepared_statements = 0' : ''}
 ignore_startup_parameters = statement_timeout,idle_in_transaction_session_timeout
 `,
   )
-  // It refuses to serve as root.
+  // PgBouncer refuses to run as root.
   const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
   const child = spawn(program, [...user, settings], { stdio: 'ignore' })
   const exit = once(child, 'exit')
@@ -130,7 +130,7 @@ ignore_startup_parameters = statement_timeout,idle_in_transaction_session_timeou
   }
 }
 
-/** Whether PgBouncer has the setting, which is from 1.21. */
+/** Reports whether PgBouncer has the setting, which 1.21 introduced. */
 function tracksStatements(program: string): boolean {
   const [, minor] = /PgBouncer 1\.(\d+)/.exec(spawnSync(program, ['--version'], { encoding: 'utf8' }).stdout) ?? []
   return Number(minor) >= 21

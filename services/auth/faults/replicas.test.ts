@@ -17,7 +17,7 @@ test('a mail accepted by a service that is killed at once is delivered by the ne
   await first.exit
   await stage.mailbox.accept()
   await stage.serve()
-  // The job may have been running when its process died; then it is taken over once its heartbeat is missed.
+  // The job may have been running when its process died; another worker takes it over once its heartbeat is missing.
   await stage.mailbox.waitFor('killed@example.com', { timeoutMs: 25_000 })
 }, 40_000)
 

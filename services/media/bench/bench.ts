@@ -1,6 +1,6 @@
-// `pnpm bench`: each figure of design.md section 8 that applies, both sides measured in one run on one machine, and the
-// ratio; how the cost grows with clips and workers (growth.ts). The service runs as a process of its own, as `pnpm start`
-// does, on an embedded PostgreSQL. The results are in results/ afterwards.
+// `pnpm bench`: measures each applicable figure of design.md section 8 for both sides, in one run on one machine, with the
+// ratio; and how the cost grows with clips and workers (growth.ts). The service runs as a separate process, as with
+// `pnpm start`, on an embedded PostgreSQL. The results are written to results/.
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
@@ -22,17 +22,17 @@ import { missingTools, requestRate, startNginx } from './serving.ts'
 const ROUNDS = Number(process.env.BENCH_ROUNDS || 5)
 const MiB = 1024 ** 2
 
-/** A folder of mp4, webm or gif files up to 30 s: what a camera or an artist made is not what a generator makes. */
+/** Folder of mp4, webm or gif files up to 30 s: real recordings encode differently from generated clips. */
 const FOOTAGE = process.env.BENCH_FOOTAGE ?? ''
 
 /** About 1.4 MB, as in contract/media.md 6.5. */
 const SERVED: BenchClip = { name: 'served', file: 'served.mp4', size: '854x480', seconds: 8 }
 const PART = 'bytes=131072-196607'
 
-/** As many clips at once as the service is asked for at most, when it is measured how the cost grows. */
+/** Most concurrent clips of the growth measurement. */
 const MOST_AT_ONCE = Number(process.env.BENCH_CLIPS_AT_ONCE || 64)
 const AT_ONCE = Math.min(12, 2 * MOST_AT_ONCE)
-/** A part of the name chooses the clips; all without it. */
+/** Part of the name that selects the clips; without it, all. */
 const CHOSEN = CLIPS.filter(({ name }) => name.includes(process.env.BENCH_CLIPS ?? ''))
 
 const report = startReport('media', ['BENCH_ROUNDS', 'BENCH_CLIPS_AT_ONCE', 'BENCH_CLIPS'])
@@ -42,7 +42,7 @@ const postgres = await startEmbeddedPostgres({ dataDir: join(directory, 'postgre
 const database = lookInto(postgres.url)
 try {
   const postgresVersion = await database.version()
-  // The first one fills the compile cache, which a deployed image has too.
+  // The first start fills the compile cache, which a deployed image has too.
   const [, ...starts] = await startTimes(4, () => startService(postgres.url, directory))
   const short = await makeClip(directory, SHORT_CLIP)
   const measured = { report, database, newClip: () => newCopy(short), least: Math.min(8, 2 * MOST_AT_ONCE) }
@@ -59,7 +59,7 @@ try {
       await uploadAgainstHand(service, clip, path)
       await storedBytes(measured, clip)
       if (clip.file !== '480.mp4') continue
-      // Of a longer one the GIF is made smaller, to be under 8 MB.
+      // The GIF of a longer clip is made smaller, to stay under 8 MB.
       await gifAgainstUsual(service, clip.name, path)
       await manyAtOnce(service, path)
     }
@@ -97,7 +97,7 @@ async function memoryOfUpload(service: BenchService) {
   difference('upload-memory', 'peak during a 150 MB upload', 'idle', 'MiB', [peak / MiB, idle / MiB], { atMost: 64 })
 }
 
-/** One process on either side and 20 connections, in turns; the very file that is in the store. */
+/** Measures one process on either side with 20 connections, in turn, serving the same stored file. */
 async function servingAgainstNginx(service: BenchService) {
   const missing = await missingTools()
   if (missing.length > 0) {
@@ -124,7 +124,7 @@ async function servingAgainstNginx(service: BenchService) {
   }
 }
 
-/** The same pictures in a file that is new each time. */
+/** Makes a new file with the same pictures. */
 async function uploadAgainstHand(service: BenchService, clip: BenchClip, plain: string) {
   const { name } = clip
   const times = async () => {
@@ -136,14 +136,14 @@ async function uploadAgainstHand(service: BenchService, clip: BenchClip, plain: 
     await rm(path)
     return [ours, byHand, again, hashing] as const
   }
-  // The first one loads libraries and fills caches, on both sides.
+  // The first run loads libraries and fills caches, on both sides.
   await times()
   const [ours, byHand, again, hashing] = await inTurns(times)
   row(`upload-${idOf(clip)}`, `${name}: upload to 201`, 'by hand', 'ms', [ours, byHand], { atMost: 1.05 })
   difference(`again-${idOf(clip)}`, `${name}: same bytes again`, 'hashing', 'ms', [again, hashing], { atMost: 60 })
 }
 
-/** All of the service: receiving, hashing, posters and looking at the results count too. */
+/** Measures the whole service: receiving, hashing, posters and checks of the results count too. */
 async function cpuAgainstHand(service: BenchService, clip: BenchClip, plain: string) {
   const { name, seconds } = clip
   const sides = await inTurns(async (): Promise<Sides> => {
@@ -153,7 +153,7 @@ async function cpuAgainstHand(service: BenchService, clip: BenchClip, plain: str
     const ours = cpuSeconds(service.pid) - before
     return [ours, await leastCpuByHand(path, join(directory, 'least'))]
   })
-  const goal = seconds >= 5 ? { atMost: 1.05 } : {} // shorter ones are mostly beginning
+  const goal = seconds >= 5 ? { atMost: 1.05 } : {} // shorter clips are mostly start-up
   row(`cpu-${idOf(clip)}`, `${name}: CPU`, 'one decode and the encoders', 's', sides, goal)
 }
 
@@ -181,7 +181,7 @@ async function gifAgainstUsual(service: BenchService, name: string, plain: strin
   difference(`gif-ssim-${id}`, `${name}: SSIM of the GIF`, against, 'dB', ssim, { atLeast: 2 })
 }
 
-/** Other bytes, the same clip. */
+/** Changes the bytes but not the clip. */
 async function newCopy(plain: string): Promise<string> {
   const path = join(directory, `new-${copies++}${extname(plain)}`)
   const bytes = await readFile(plain)
@@ -195,12 +195,12 @@ function freeBox(): Buffer {
   return Buffer.concat([Buffer.from([0, 0, 0, 24]), Buffer.from('free'), randomBytes(16)])
 }
 
-/** The same in Matroska (RFC 8794, 11.3.2). */
+/** An element that players skip in Matroska (RFC 8794, 11.3.2). */
 function voidElement(): Buffer {
   return Buffer.concat([Buffer.from([0xec, 0x90]), randomBytes(16)])
 }
 
-/** All sides in each round, so that what else the machine does meets all; the median of each. */
+/** Measures all sides in each round, so that other load on the machine affects all; returns the median of each. */
 async function inTurns<Figures extends readonly number[]>(measure: () => Promise<Figures>): Promise<Figures> {
   const rounds: Figures[] = []
   for (let round = 0; round < ROUNDS; round++) rounds.push(await measure())

@@ -1,5 +1,5 @@
-// `node bench/bombs.ts`: how long a clip of 1 s takes while ten clips of another token are at work or wait which cost as
-// much as anything that is accepted. The service has its defaults and runs as a process of its own, as in bench.ts.
+// `node bench/bombs.ts`: measures a clip of 1 s while ten of the most expensive clips that the service accepts, of another
+// token, run or wait. The service has its defaults and runs as a separate process, as in bench.ts.
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -85,7 +85,7 @@ function largeGifs(): Buffer[] {
   )
 }
 
-/** The same clip in other bytes: a box that no reader looks at. */
+/** Changes the bytes but not the clip, by a box that readers skip. */
 function different(mp4: Buffer, text: string): Buffer {
   const size = Buffer.alloc(4)
   size.writeUInt32BE(8 + text.length)

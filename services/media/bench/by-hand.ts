@@ -32,9 +32,8 @@ interface Probed {
 }
 
 /**
- * The commands of contract/media.md 5.9 as somebody would type them: probe, keyframe pass, one command for three files (for
- * a gif two and the poster: the gif itself is kept). Without the poster's last step, without a look at the results, without
- * anything around them.
+ * The commands of contract/media.md 5.9 as typed in a shell: probe, keyframe pass, one command for three files (for a gif two
+ * and the poster: the gif itself is kept). The poster's last step, checks of the results and all else are left out.
  */
 export async function runByHand(source: string, directory: string, threads = 0): Promise<void> {
   await mkdir(directory, { recursive: true })
@@ -47,7 +46,7 @@ export async function runByHand(source: string, directory: string, threads = 0):
   await rm(directory, { recursive: true })
 }
 
-/** CPU seconds of one decode, and of what each encoder takes beside it. */
+/** Measures the CPU seconds of one decode, and of each encoder beyond it. */
 export async function leastCpuByHand(source: string, directory: string): Promise<number> {
   await mkdir(directory, { recursive: true })
   const clip = await probe(source, directory)
@@ -65,7 +64,7 @@ export async function leastCpuByHand(source: string, directory: string): Promise
   return total
 }
 
-/** Bytes and SSIM in dB of a GIF of the source at our size and rate: with ffmpeg's own palette, and of `ours`. */
+/** Measures bytes and SSIM in dB of a GIF of the source at our size and rate: with ffmpeg's palette, and of `ours`. */
 export async function compareGifs(source: string, directory: string, ours: string) {
   await mkdir(directory, { recursive: true })
   const clip = await probe(source, directory)

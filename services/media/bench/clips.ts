@@ -10,7 +10,7 @@ export interface BenchClip {
   file: string
   size: string
   seconds: number
-  /** Another one makes other pictures of the same kind. */
+  /** Seed of the pictures; another one makes other pictures of the same kind. */
   seed?: number
 }
 
@@ -23,10 +23,10 @@ export const CLIPS: BenchClip[] = [
   { name: 'gif 480x320, 12 s', file: '320.gif', size: '480x320', seconds: 12 },
 ]
 
-/** By which others find a clip's figures in the results. */
+/** Key of a clip's figures in the results. */
 export const idOf = ({ file }: BenchClip) => file.replace('.', '-')
 
-/** Moving pictures with some grain, and a tone: neither the easiest nor the hardest thing to encode. */
+/** Makes moving pictures with some grain, and a tone: neither the easiest nor the hardest clip to encode. */
 export async function makeClip(directory: string, { file, size, seconds, seed }: BenchClip): Promise<string> {
   const path = join(directory, file)
   const isGif = file.endsWith('.gif')

@@ -13,29 +13,29 @@ import { type BenchService, startService, startWorkers, upload } from './service
 
 type Report = ReturnType<typeof startReport>
 
-/** Short, because hundreds are made: half a megabyte or so. */
+/** A short clip of about half a megabyte, because hundreds are made. */
 export const SHORT_CLIP: BenchClip = { name: '480p, 2 s', file: 'short.mp4', size: '854x480', seconds: 2 }
 
 const MIB = 1024 ** 2
 const MB = 1e6
 
-/** As many wait as `MEDIA_QUEUE_LIMIT` of an installation with a hundred slots might let wait. */
+/** Waiting clips; about the `MEDIA_QUEUE_LIMIT` of an installation with a hundred slots. */
 const ADMITTED = 1_000
 const ADMITTED_AT_ONCE = 16
 
-/** Rows enough that pages that are not full count for nothing. */
+/** Enough rows that partly filled pages do not matter. */
 const STORED_CLIPS = 100_000
 
 export interface Measured {
   report: Report
   database: BenchDatabase
-  /** A file of the short clip that nobody has seen. */
+  /** Makes a file of the short clip that is new to the service. */
   newClip: () => Promise<string>
-  /** Clips that a rate is taken from, at least. */
+  /** Fewest clips for a rate. */
   least: number
 }
 
-/** 1 to `most` clips at once, each uploaded by a client that waits for its 201 and brings the next. */
+/** Measures 1 to `most` clips at once, each uploaded by a client that waits for its 201 before the next. */
 export async function growClips(
   { report, database, newClip, least }: Measured,
   service: BenchService,
@@ -68,7 +68,7 @@ export async function growClips(
   perClip('wal', 'write-ahead log', 'bytes', after.wal - before.wal)
 }
 
-/** One slot in each worker process, beside a service that only takes uploads in. */
+/** Measures worker processes with one slot each, beside a service that only accepts uploads. */
 export async function growWorkers({ report, newClip, least }: Measured, url: string, directory: string): Promise<void> {
   const cores = availableParallelism()
   const point = report.growth('workers', {
@@ -85,7 +85,7 @@ export async function growWorkers({ report, newClip, least }: Measured, url: str
   await service.stop()
 }
 
-/** How many clips a second the queue lets in, one after the other, from several tokens and with nobody at work. */
+/** Measures how many clips a second the queue accepts, one after the other, from several tokens and without a worker. */
 export async function admissions({ report }: Measured, url: string): Promise<void> {
   const log = createLogger({ name: 'bench', level: 'error' })
   const { db, close } = openDatabase<Record<string, never>>({
@@ -117,7 +117,7 @@ export async function admissions({ report }: Measured, url: string): Promise<voi
   })
 }
 
-/** What a clip leaves in the database: one that was made is stored a hundred thousand times, under keys of its own. */
+/** Measures the bytes of a clip in the database: a finished one is copied a hundred thousand times under new keys. */
 export async function storedClip({ report, database }: Measured): Promise<void> {
   const client = await database.pool.connect()
   // Neither triggers nor foreign keys: they add nothing to a table's size.
@@ -163,11 +163,11 @@ export async function storedClip({ report, database }: Measured): Promise<void> 
   report.figure('bytes-indexes', { what: 'of all four indexes', unit: 'bytes', value: indexBytes / STORED_CLIPS })
 }
 
-/** Requests to a bucket for one clip: what they cost is billed by the request. */
+/** Counts the bucket requests of one clip; buckets are billed by the request. */
 export async function bucketRequests({ report, least }: Measured, url: string, directory: string): Promise<void> {
   const s3 = await startS3Server()
   const service = await startService(url, directory, { settings: s3.environment })
-  // Other pictures in each: files that are stored already would not be written again.
+  // Each clip has other pictures: files that are already stored would not be written again.
   const paths: string[] = []
   for (let seed = 1; seed <= least; seed++) {
     paths.push(await makeClip(directory, { ...SHORT_CLIP, file: `bucket-${seed}.mp4`, seed }))
@@ -188,7 +188,7 @@ export async function bucketRequests({ report, least }: Measured, url: string, d
   }
 }
 
-/** Source and files of the clips that were made, by the name of the clip. */
+/** Source and files of the finished clips, by clip name. */
 export async function storedBytes({ report, database }: Measured, clip: BenchClip): Promise<void> {
   const { rows } = await database.pool.query(
     "select bytes, rendition_bytes from sources where state = 'ready' order by finished_at desc limit 1",
@@ -226,7 +226,7 @@ async function uploadMany(service: BenchService, paths: string[], atOnce: number
   return { rate: paths.length / seconds, p50: percentile(0.5), p99: percentile(0.99) }
 }
 
-/** 1, 2, 4 and so on, and the number itself. */
+/** Powers of two below the number, and the number itself. */
 function upTo(count: number): number[] {
   const powers = Array.from({ length: Math.ceil(Math.log2(count)) }, (_, power) => 2 ** power)
   return [...powers, count]

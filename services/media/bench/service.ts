@@ -14,13 +14,13 @@ export const TOKEN = 'the-token-of-the-benchmark'
 const FORM_HEADERS = { token: TOKEN, 'content-type': 'multipart/form-data; boundary=b' }
 
 interface StartOptions {
-  /** Beside those below. */
+  /** Variables beside those below. */
   settings?: Record<string, string>
-  /** Where programs are looked for. */
+  /** Search path for programs. */
   path?: string | undefined
 }
 
-/** `serve`, with the switches of `pnpm start`. */
+/** Starts `serve` with the switches of `pnpm start`. */
 export async function startService(databaseUrl: string, directory: string, options: StartOptions = {}) {
   const startedAt = performance.now()
   const child = start(['src/main.ts'], databaseUrl, directory, options)
@@ -44,7 +44,7 @@ export async function startService(databaseUrl: string, directory: string, optio
   }
 }
 
-/** So many `worker` processes with a slot each. */
+/** Starts this many `worker` processes with one slot each. */
 export async function startWorkers(databaseUrl: string, directory: string, count: number) {
   const settings = { MEDIA_WORKER_CONCURRENCY: '1' }
   const workers = Array.from({ length: count }, () =>
@@ -88,7 +88,7 @@ function start(command: string[], databaseUrl: string, directory: string, { sett
   return child
 }
 
-/** What the expression takes out of the log, once it is there. */
+/** Waits for a match of the expression in the log and returns its group. */
 function said(child: ReturnType<typeof start>, what: RegExp): Promise<string> {
   return new Promise((resolve, reject) => {
     let output = ''
@@ -102,8 +102,8 @@ function said(child: ReturnType<typeof start>, what: RegExp): Promise<string> {
 }
 
 /**
- * Resolves to the addresses of the files that were made. Streamed as a form: `fetch` with a form of its own takes a third of the time of an upload
- * of 35 MB to itself.
+ * Resolves to the addresses of the finished files. Streams the form itself: `fetch` with a FormData spends a third of the time
+ * of a 35 MB upload on the client's side.
  */
 export async function upload({ base }: BenchService, path: string): Promise<Record<'gif' | 'mp4', string>> {
   const [head, tail] = ['--b\r\nContent-Disposition: form-data; name="file"; filename="clip"\r\n\r\n', '\r\n--b--\r\n']
@@ -130,7 +130,7 @@ export async function download({ base }: BenchService, address: string): Promise
   return Buffer.from(await answer.arrayBuffer())
 }
 
-/** A file of nothing in particular: read to its end, then refused. */
+/** A file without a known format: read to its end, then refused. */
 export async function uploadNoise({ base }: BenchService, bytes: number): Promise<void> {
   const client = request(`${base}/media/upload`, {
     method: 'POST',
@@ -149,8 +149,8 @@ export async function uploadNoise({ base }: BenchService, bytes: number): Promis
 }
 
 /**
- * Where the programs are found that a clip needs, and no sandbox: bubblewrap does not pass on the CPU time of what it ran,
- * and costs next to none.
+ * Folder with the programs that a clip needs, but no sandbox: bubblewrap does not report the CPU time of its child, and
+ * costs next to none.
  */
 export async function pathWithoutSandbox(directory: string): Promise<string> {
   const path = join(directory, 'programs')

@@ -14,18 +14,18 @@ const NGINX = 'nginx'
 const SECONDS = 3
 const CONNECTIONS = 20
 
-/** What has to be installed for these rows and is not. */
+/** Programs that these rows need and that are not installed. */
 export async function missingTools(): Promise<string[]> {
   const isMissing = (name: string, version: string) =>
     run(name, [version]).then(
       () => false,
-      ({ code }) => code === 'ENOENT', // wrk says its version and exits with 1.
+      ({ code }) => code === 'ENOENT', // wrk prints its version and exits with 1.
     )
   const missing = await Promise.all([isMissing(NGINX, '-v'), isMissing('wrk', '-v')])
   return ['nginx', 'wrk'].filter((_name, index) => missing[index])
 }
 
-/** nginx as distributions set it up, with one process like ours: sendfile, and a log of requests. */
+/** Starts nginx as distributions configure it, with sendfile and an access log, and with one process like ours. */
 export async function startNginx(root: string, directory: string) {
   const port = await findFreePort()
   const home = join(directory, 'nginx')
@@ -56,7 +56,7 @@ http {
   }
 }
 
-/** Requests a second with 20 connections; throws unless each was answered with what was asked for. */
+/** Measures requests per second with 20 connections; throws unless every answer was successful. */
 export async function requestRate(url: string, range?: string): Promise<number> {
   const headers = range ? ['-H', `Range: ${range}`] : []
   const { stdout } = await run('wrk', ['-t1', `-c${CONNECTIONS}`, `-d${SECONDS}s`, ...headers, url])

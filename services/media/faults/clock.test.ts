@@ -1,5 +1,5 @@
-// Clocks that jump ahead or differ: what has its time ends, what has none stays, what is under way goes on. The clock of the
-// service is a value here; that of PostgreSQL, by which a worker's hold on its clip is reckoned, moves by what it wrote down.
+// Clocks that jump ahead or differ: whatever has a lifetime expires, everything else stays, and running work continues. The
+// service's clock is a value here. The lease of a worker uses PostgreSQL's clock, which is moved by changing stored times.
 import { readFile } from 'node:fs/promises'
 import { openFaultReport } from '@services/common/testing/fault-report'
 import { afterEach, expect, test } from 'vitest'
@@ -23,7 +23,7 @@ const [MINUTE, HOUR, DAY] = [60, 3_600, 86_400]
 const DEFAULT_RESUME_WITHIN = DAY
 const ANONYMOUS_LIFETIME = 30 * DAY
 
-/** A service without a worker, and one that is there while `work` runs. */
+/** Starts a service without a worker; a worker runs only during `work`. */
 async function startWithoutWorker() {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false', MEDIA_UPLOAD_AUTH: 'optional' })
   endings.push(() => service.close())
@@ -49,7 +49,7 @@ async function findings({ deps }: TestService): Promise<Finding[]> {
   return found
 }
 
-/** A resumable upload of which so many bytes have come. */
+/** Starts a resumable upload and sends this many bytes. */
 async function beginUpload(service: TestService, bytes: number): Promise<() => Promise<number>> {
   const headers = { token: service.token, 'tus-resumable': '1.0.0' }
   const begun = await service.call('POST', '/tus', { headers: { ...headers, 'upload-length': '1000' } })
@@ -66,7 +66,7 @@ test.for([
   ['a day and a minute', DAY + MINUTE],
   ['a year', 365 * DAY],
 ] as const)(
-  'a clock that jumps ahead by %s ends what has its time, and no clip',
+  'a clock that jumps ahead by %s expires everything with a lifetime, and no clip',
   { timeout: 120_000 },
   async ([jump, seconds]) => {
     const { service, withWorker } = await startWithoutWorker()
@@ -105,7 +105,7 @@ test.for([
 
     await service.startWorker()
     await eventually(() => fileStatuses(service, waiting), ALL_THERE, 10_000)
-    // A clip, then what it was made of, then its files: ten minutes each.
+    // The clip, then its original, then its files: ten minutes each.
     for (let round = 0; round < 2; round++) {
       clock.advance({ seconds: 11 * MINUTE })
       await cleanUp(deps)
@@ -125,7 +125,7 @@ test.for([
   },
 )
 
-test('a worker whose hold on its clip is over by a clock that jumped is taken over from, and the clip is made once', async () => {
+test('another worker takes over a clip whose lease expired by a clock jump, and makes it once', async () => {
   const stage = await openStage()
   endings.push(() => stage.end())
   const api = await stage.serve({ MEDIA_WORKERS_ENABLED: 'false' })
@@ -146,7 +146,7 @@ test('a worker whose hold on its clip is over by a clock that jumped is taken ov
   expect(await stage.stored()).toHaveLength(4)
 }, 120_000)
 
-test('machines whose clocks are hours apart make each other nothing broken', async () => {
+test('machines whose clocks are hours apart damage no clip of each other', async () => {
   const stage = await openStage({ MEDIA_WORKERS_ENABLED: 'false' })
   endings.push(() => stage.end())
   const ahead = `--import data:text/javascript,${encodeURIComponent(AHEAD_BY_A_FEW_HOURS)}`
@@ -154,13 +154,13 @@ test('machines whose clocks are hours apart make each other nothing broken', asy
   await isWorking(stage.startWorker({ NODE_OPTIONS: ahead }))
   const tally = newTally()
   const bases = [api?.url, other?.url] as string[]
-  // Until the worker's housekeeping has had its first round, ten seconds after its start.
+  // The worker's first housekeeping runs ten seconds after its start.
   const until = Date.now() + 12_000
   while (Date.now() < until) {
     const statuses = await Promise.all(bases.map((base) => tell(tally, () => uploadTo(base, newClip()))))
     expect(statuses).toEqual([201, 201])
   }
-  // An original is due ten minutes after the time that the worker gave it.
+  // An original is deleted ten minutes after the time that the worker recorded.
   report('clocks three hours apart', await expectNothingLost(stage, bases[0] as string, tally, 4 * 3_600_000))
 }, 120_000)
 

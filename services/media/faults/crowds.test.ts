@@ -1,5 +1,5 @@
-// More than there is room for: 500 connections of a client that does next to nothing, and uploads far above capacity. Others
-// are served meanwhile, memory is bounded, everybody gets an answer or is let go of, and it passes.
+// Load above capacity: 500 connections of a client that is almost idle, and uploads far above capacity. Other clients are
+// served meanwhile, memory is bounded, every connection gets an answer or is closed, and the service recovers.
 import { once } from 'node:events'
 import { readFile, truncate, writeFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
@@ -39,7 +39,7 @@ async function open(base: string, firstWords: string): Promise<Socket> {
   return socket
 }
 
-/** One that is always about to say more. */
+/** Opens a connection that keeps announcing more. */
 async function openSlow(base: string, firstWords: string, more: string): Promise<Socket> {
   const socket = await open(base, firstWords)
   const timer = setInterval(() => socket.write(more), 2_000)
@@ -47,12 +47,12 @@ async function openSlow(base: string, firstWords: string, more: string): Promise
   return socket.resume()
 }
 
-/** Ports of those whose connection the service still holds: a client that reads nothing would not notice. */
+/** Client ports of the connections that the service still holds: a client that reads nothing would not notice a close. */
 async function heldBy({ url }: { url: string }): Promise<Set<number>> {
   const [, ...lines] = (await readFile('/proc/net/tcp', 'utf8')).trim().split('\n')
   const portOf = (address = '') => Number.parseInt(address.split(':')[1] ?? '', 16)
   const connections = lines.map((line) => line.trim().split(/\s+/))
-  // What a process has closed has no inode any more, whatever is still in its buffers.
+  // A closed socket has no inode any more, even with bytes left in its buffers.
   const ours = connections.filter(
     ([, local, , , , , , , , inode]) => portOf(local) === Number(new URL(url).port) && inode !== '0',
   )
@@ -62,7 +62,7 @@ async function heldBy({ url }: { url: string }): Promise<Set<number>> {
 /** More than the buffers of both ends of a connection hold. */
 const LARGE = 48 * MiB
 
-/** Makes one file of a clip so large that sending it needs a reader; `restore` makes it what it was. */
+/** Enlarges one file of a clip until sending it needs a reader; `restore` undoes that. */
 async function enlarge(id: string) {
   const [{ sha256, bytes }] = await stage.query(
     `select encode(r.sha256, 'hex') as sha256, r.bytes from renditions r join clips c using (source_id) where c.id = $1 and kind = 'mp4'`,
@@ -81,7 +81,7 @@ async function enlarge(id: string) {
   }
 }
 
-/** Somebody who looks and uploads, one thing after the other, for so long. */
+/** Reads and uploads, one request at a time, for this long. */
 async function useService(base: string, tally: Tally, forMs: number) {
   const [first = ''] = tally.accepted
   let longest = 0
@@ -97,7 +97,7 @@ async function useService(base: string, tally: Tally, forMs: number) {
   return longest
 }
 
-test('500 connections of a slow client keep nobody from being served, and are all let go of', async () => {
+test('500 connections of a slow client block no other client, and are all closed', async () => {
   stage = await openStage({ MEDIA_PARALLEL_PER_TOKEN: '200' })
   const api = await stage.serve()
   const tally = newTally()
@@ -153,7 +153,7 @@ async function newTokens(base: string, count: number): Promise<string[]> {
   return made.map((answer) => answer.body.success.token)
 }
 
-test('400 uploads of five callers at once: what is taken is made, the rest is told to come back, and it passes', async () => {
+test('400 concurrent uploads of five callers: accepted clips are made, the rest get Retry-After, and the service recovers', async () => {
   stage = await openStage({ MEDIA_QUEUE_LIMIT: '40', MEDIA_PARALLEL_PER_TOKEN: '40' })
   const api = await stage.serve()
   const tokens = await newTokens(api.url, 5)

@@ -1,4 +1,4 @@
-// PostgreSQL dies, comes late, or goes away while somebody stops: what it costs, and that nothing acknowledged is lost.
+// PostgreSQL dies, starts late, or fails during a stop of the service: the cost is bounded, and nothing acknowledged is lost.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openFaultReport } from '@services/common/testing/fault-report'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -32,7 +32,7 @@ afterEach(async () => {
 
 const API = { MEDIA_WORKERS_ENABLED: 'false' }
 
-test('PostgreSQL killed twice under uploads and imports costs answers of its moments, and nothing acknowledged', async () => {
+test('PostgreSQL killed twice under uploads and imports fails requests for a moment and loses nothing acknowledged', async () => {
   const [api] = await Promise.all([stage.serve(API)])
   const worker = stage.startWorker()
   await isWorking(worker)
@@ -70,12 +70,12 @@ test.for<[string, (stage: Stage) => Promise<() => void>]>([
   ['is killed in that moment', async ({ killPostgres }) => nothingToMend(killPostgres())],
   ['hangs', ({ hangPostgres }) => hangPostgres()],
 ])(
-  'a service and a worker that are stopped while PostgreSQL %s end well',
+  'a service and a worker exit cleanly when they are stopped while PostgreSQL %s',
   { timeout: 120_000 },
   async ([what, fail]) => {
     const [api, worker] = [await stage.serve(), stage.startWorker()]
     await isWorking(worker)
-    // Neither is idle.
+    // Both are busy.
     const upload = openUpload(api.url, { token: TOKEN })
     await upload.write(Buffer.alloc(200_000))
     await eventually(async () => (await stage.temporary()).length, 1)

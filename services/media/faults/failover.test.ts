@@ -1,5 +1,5 @@
-// What happens to media when its database goes away without closing connections, becomes read-only, or fails over and loses what
-// was committed last: uploads, transcoding and webhooks go on. Two real nodes, and one address that leads to either.
+// Behavior of media when its database fails without closing connections, becomes read-only, or fails over and loses the last
+// commits: uploads, transcoding and webhooks recover. Two real nodes, and one address that leads to either.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openFaultReport } from '@services/common/testing/fault-report'
 import { type PostgresPair, startPostgresPair } from '@services/common/testing/postgres-pair'
@@ -23,15 +23,15 @@ import {
 } from './stage.ts'
 
 const TEST_WITHIN_MS = 240_000
-/** Of silence, until all goes on. */
+/** Longest recovery from silence. */
 const BACK_WITHIN_MS = 25_000
-/** Of a server that takes writes, until requests are answered and the next job is begun. */
+/** Longest time from a writable server to answered requests and the next job. */
 const WRITABLE_WITHIN_MS = 3_000
-/** Until readiness tells the truth. */
+/** Longest delay until readiness is correct. */
 const KNOWN_WITHIN_MS = 2_000
-/** A job that was not notified waits for a poll: 5 s to 7.5 s. */
+/** Longest delay of a job that was notified; without the notification it waits 5 s to 7.5 s for a poll. */
 const HEARD_WITHIN_MS = 3_000
-/** A receiver is asked twice at once by a worker: each webhook may come again when the note that it came is lost. */
+/** Webhooks a worker delivers at once: each may be delivered again when its completion is lost. */
 const WEBHOOKS_AT_ONCE = 2
 
 const report = openFaultReport()
@@ -69,21 +69,21 @@ async function startAll() {
 
 const isReady = async (base: string) => (await send('GET', `${base}/health/ready`)).status === 200
 
-/** Time in ms until readiness answers so. The caller compares it with the bound. */
+/** Measures the time in ms until readiness is as expected. The caller compares it with the bound. */
 async function measureReadiness(base: string, isExpected: boolean): Promise<number> {
   const startedAt = performance.now()
   await eventually(() => isReady(base), isExpected)
   return Math.round(performance.now() - startedAt)
 }
 
-/** Ids of the clips that webhooks told to be ready, each as often as it was told. */
+/** Ids of the clips that webhooks reported as ready, once per delivery. */
 const toldReady = (): string[] =>
   receiver.received
     .map(({ body }) => JSON.parse(body))
     .filter(({ type }) => type === 'media.ready')
     .map(({ data }) => data.id)
 
-/** Time in ms from `since` until a new clip is made, and until its own webhook is there. */
+/** Measures the time in ms from `since` until a new clip is ready, and until its webhook arrives. */
 async function measureClip(base: string, since: number): Promise<{ clip: number; webhook: number }> {
   const after = () => Math.round(performance.now() - since)
   const { promise: made, resolve } = Promise.withResolvers<string>()
@@ -98,7 +98,7 @@ async function measureClip(base: string, since: number): Promise<{ clip: number;
   return { clip, webhook: after() }
 }
 
-/** Once nothing else happens: how long the jobs of five clips, one after the other, waited for a worker, at most, in ms. */
+/** Measures the longest wait for a worker, in ms, of the jobs of five sequential clips without other load. */
 async function measureListening(base: string, query: PostgresPair['onPrimary']): Promise<number> {
   for (let n = 0; n < 5; n++) await measureClip(base, performance.now())
   const [{ ms }] = await query(
@@ -109,7 +109,7 @@ async function measureListening(base: string, query: PostgresPair['onPrimary']):
   return Math.round(Number(ms))
 }
 
-/** What became of the clips that were answered 201. Those that are ready have their files, or are without. */
+/** Counts the clips answered 201 by their outcome; ready ones also by whether their files exist. */
 async function fateOf(base: string, { accepted }: Tally, query: PostgresPair['onPrimary']) {
   const readStates = async () =>
     new Map<string, string>(
@@ -135,7 +135,7 @@ async function fateOf(base: string, { accepted }: Tally, query: PostgresPair['on
 }
 
 test(
-  'silence on open connections is over within 25 s, for uploads, transcoding and webhooks, without a restart',
+  'uploads, transcoding and webhooks recover within 25 s from silence on open connections, without a restart',
   async () => {
     const { api, worker, load } = await startAll()
     await eventually(() => load.tally.accepted.length > 5, true)
@@ -168,8 +168,8 @@ test(
 )
 
 /**
- * Times in ms from now, when there is a server that takes writes. A clip waits behind those that the load sent before, for as
- * long as ffmpeg takes for them: its time is reported, and the bound holds for the job that is begun first.
+ * Measures times in ms from now, when a server takes writes. A clip waits behind those that the load sent before, for as long
+ * as ffmpeg takes for them: its time is only reported, and the bound holds for the first job that begins.
  */
 async function measureReturn(base: string, tally: Tally) {
   const since = performance.now()
@@ -199,7 +199,7 @@ async function measureReturn(base: string, tally: Tally) {
 }
 
 test(
-  'a primary that becomes read-only for good is left within 3 s of a writable server, and readiness says so within 2 s',
+  'the service leaves a primary that stays read-only within 3 s of a writable server, and readiness reports it within 2 s',
   async () => {
     const { api, load } = await startAll()
     await eventually(() => load.tally.accepted.length > 5, true)
@@ -234,12 +234,12 @@ test(
 )
 
 test(
-  'clips whose end a primary refused while it was read-only are made again within 3 s of its next writes',
+  'clips whose completion a read-only primary refused are made again within 3 s of its next writes',
   async () => {
     const api = await stage.serve({ MEDIA_WORKERS_ENABLED: 'false' })
     const worker = stage.startWorker({ MEDIA_FFMPEG_PATH: await slowFfmpeg(), MEDIA_WORKER_CONCURRENCY: '2' })
     await isWorking(worker)
-    // They take seconds, however fast the machine is.
+    // They take seconds on any machine.
     const clips = [50, 60].map((height) => gif(50, height, [{ delay: 100 }, { delay: 100, color: 1 }]))
     const answers = await Promise.all(clips.map((clip) => uploadTo(api.url, clip, { prefer: 'respond-async' })))
     expect(answers.map(({ status }) => status)).toEqual([201, 201])
@@ -259,7 +259,7 @@ test(
 )
 
 test(
-  'a failover that lost two seconds loses no clip whose row and files are there, and all goes on within 3 s',
+  'a failover that lost two seconds loses no clip whose row and files exist, and requests recover within 3 s',
   async () => {
     const { api, load } = await startAll()
     await eventually(() => load.tally.accepted.length > 5, true)
@@ -279,9 +279,9 @@ test(
       'last error after promotion, ms': lastErrorAfter(),
       'longest answer, ms': Math.round(load.tally.longest),
       ...fate,
-      // Committed to a primary that told its standby nothing.
+      // Committed to a primary that did not replicate them.
       'rows lost': lost,
-      // Also those whose end was lost: they are made again, and told again.
+      // Includes clips whose completion was lost: they are made and reported again.
       toldTwice,
     })
     expect(unreadyAfter).toBeLessThan(KNOWN_WITHIN_MS)

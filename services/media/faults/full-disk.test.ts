@@ -1,5 +1,5 @@
-// A file system that is really full, by somebody else's doing, at the worst moment: while a file comes in, while ffmpeg
-// writes, while what it made is stored. Nothing half-written stays, nothing acknowledged is lost, and room is all it takes.
+// A file system that another program really fills at the worst moment: while a file is received, while ffmpeg writes, while
+// its output is stored. No partial file stays, nothing acknowledged is lost, and free space is enough to recover.
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -30,7 +30,7 @@ import {
 const report = openFaultReport()
 const MiB = 1024 ** 2
 
-/** 64 MiB stay free, and three times the largest file: what is smaller takes no file at all. */
+/** Reserve of 64 MiB, and three times the largest file: a smaller disk accepts no file at all. */
 const DISK_MIB = 160
 const SETTINGS = { MEDIA_MAX_FILE_BYTES: String(20 * MiB) }
 
@@ -52,7 +52,7 @@ async function openOnSmallDisk({ skip }: TestContext, { elsewhere }: { elsewhere
   return { disk: small, stage }
 }
 
-/** A box that means nothing makes a small clip a large file. */
+/** Makes a small clip a large file by a box without meaning. */
 async function largeClip(megabytes: number): Promise<Buffer> {
   const box = Buffer.alloc(megabytes * MiB)
   box.writeUInt32BE(box.length)
@@ -63,7 +63,7 @@ async function largeClip(megabytes: number): Promise<Buffer> {
 
 const nothing = async () => {}
 
-/** The bytes, with something that happens when a fifth of them is on the disk of the other side. */
+/** Streams the bytes, and runs the action when a fifth of them is on the service's disk. */
 async function* interrupted(bytes: Buffer, stage: Stage, happen: () => Promise<void>) {
   const fifth = Math.floor(bytes.length / 5)
   yield bytes.subarray(0, fifth)
@@ -101,7 +101,7 @@ test.for([
   ['an upload, under the stored files alone,', upload, { elsewhere: 'work' }],
   ['an import', importFrom, {}],
 ] as const)(
-  'a disk that fills during %s costs 503 and leaves nothing; with room it goes on',
+  'a disk that fills during %s causes 503 and leaves no file; with free space requests succeed again',
   { timeout: 120_000 },
   async ([what, ask, place], context) => {
     const { disk, stage } = await openOnSmallDisk(context, place)
@@ -110,7 +110,7 @@ test.for([
     const bytes = await largeClip(10)
     expect(await tell(tally, () => ask(api.url, interrupted(bytes, stage, disk.fill)))).toBe(503)
     expect(await stage.temporary()).toEqual([])
-    // Nobody need send what will not fit.
+    // The service refuses a file that will not fit before its body is sent.
     expect(await tell(tally, () => uploadTo(api.url, newClip()))).toBe(503)
     await disk.makeRoom()
     expect(await tell(tally, () => uploadTo(api.url, newClip()))).toBe(201)
@@ -119,7 +119,7 @@ test.for([
   },
 )
 
-test('a disk that fills during a resumable upload keeps what came, and the upload goes on from there', async (context) => {
+test('a disk that fills during a resumable upload keeps the received bytes, and the upload continues from there', async (context) => {
   const { disk, stage } = await openOnSmallDisk(context)
   const api = await stage.serve()
   const tally = newTally()
@@ -155,7 +155,7 @@ test.for([
   ['while ffmpeg writes', {}],
   ['under the stored files alone', { elsewhere: 'work' }],
 ] as const)(
-  'a disk that fills %s delays a clip that was accepted, until there is room',
+  'a disk that fills %s delays an accepted clip until there is free space',
   { timeout: 120_000 },
   async ([what, place], context) => {
     const { disk, stage } = await openOnSmallDisk(context, place)
@@ -165,7 +165,7 @@ test.for([
     const tally = newTally()
     const later = { prefer: 'respond-async' }
     expect(await tell(tally, async () => uploadTo(api.url, await readFile(await clip('sound.mp4')), later))).toBe(201)
-    // The copy of the source, and what is made of it.
+    // The copy of the source, and the files made from it.
     await eventually(async () => (await stage.temporary()).length > 1, true, 10_000)
     await disk.fill()
     await eventually(() => worker.output().includes('no room to make a clip'), true, 20_000)

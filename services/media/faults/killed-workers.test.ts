@@ -15,7 +15,7 @@ const KILLS = 10
 
 let directory: string
 let api: TestService
-/** An ffmpeg that reads no faster than the clip plays, so that a worker can be killed over it on any machine. */
+/** An ffmpeg that reads no faster than the clip plays, so that a worker can be killed during it on any machine. */
 let slowFfmpeg: Record<string, string>
 const workers: ReturnType<typeof startWorkerProcess>[] = []
 
@@ -57,7 +57,7 @@ async function newClip(number: number): Promise<string> {
   return path
 }
 
-/** Whether an ffmpeg works for a worker of this test. */
+/** Reports whether an ffmpeg of this test's workers runs. */
 async function isTranscoding(): Promise<boolean> {
   const { stdout } = await run('sh', ['-c', 'for p in $(pgrep -x ffmpeg); do readlink /proc/$p/cwd; done; true'])
   return stdout.includes(api.blobsDir)
@@ -66,7 +66,7 @@ async function isTranscoding(): Promise<boolean> {
 const states = async () =>
   (await api.deps.pool.query('select state from sources')).rows.map(({ state }) => state as string)
 
-test('a worker killed in the middle of a transcode, ten times in a row, costs no clip and leaves nothing', async () => {
+test('a worker killed in the middle of a transcode, ten times in a row, loses no clip and leaves no file', async () => {
   for (let kill = 0; kill < KILLS; kill++) {
     expect((await api.upload(await newClip(kill), [], { prefer: 'respond-async' })).status).toBe(201)
     const worker = startWorker(slowFfmpeg)
@@ -81,7 +81,7 @@ test('a worker killed in the middle of a transcode, ten times in a row, costs no
   const seconds = Math.round((Date.now() - killedAt) / 1000)
   const files = async (prefix: RegExp) => (await api.listFiles()).filter((path) => prefix.test(path))
   await eventually(() => files(/^work\//), [])
-  // Originals are housekeeping's.
+  // Housekeeping deletes originals later.
   const stored = await files(/^[0-9a-f]{2}\/.*(?<!\.source)$/)
   report(`worker killed ${KILLS} times`, {
     'clips acknowledged': KILLS,

@@ -8,17 +8,17 @@ const run = promisify(execFile)
 
 const MiB = 1024 ** 2
 
-/** A file system of its own, which really is full when it is full. */
+/** A separate file system that can really be full. */
 export interface SmallDisk {
   path: string
-  /** Another program writes until nothing fits any more. */
+  /** Fills the disk, as another program would. */
   fill(): Promise<void>
-  /** Somebody makes room. */
+  /** Frees the space again. */
   makeRoom(): Promise<void>
   close(): Promise<void>
 }
 
-/** Undefined where nobody lets us mount one: it takes root, or a sudo that asks for no password. */
+/** Mounts a small disk; undefined without the right to mount: it takes root, or a sudo without a password. */
 export async function openSmallDisk(megabytes: number): Promise<SmallDisk | undefined> {
   const path = await mkdtemp(join(tmpdir(), 'small-disk-'))
   const { uid, gid } = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 }

@@ -1,5 +1,5 @@
-// Real parts for faults: a PostgreSQL of its own that can be killed, processes of the service, a site to import from; and the
-// question that follows every fault. The one rule: what was answered 201 is there, and nothing else is.
+// Real parts for faults: a separate PostgreSQL that can be killed, processes of the service, a site to import from; and the
+// check that follows every fault. The one rule: every clip answered 201 exists, and no other file does.
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -28,12 +28,12 @@ const run = promisify(execFile)
 
 export const TOKEN = 'the-token-of-the-faults'
 
-/** Nothing is deleted younger than ten minutes. */
+/** Housekeeping deletes nothing younger than ten minutes. */
 const LATER_MS = 11 * 60_000
 
 export type Stage = Awaited<ReturnType<typeof openStage>>
 
-/** `directories`: where blobs and temporary files are, if not in a folder of the stage. */
+/** Opens a stage; `directories` hold blobs and temporary files outside the stage's folder. */
 export async function openStage(
   settings: Record<string, string> = {},
   directories: { blobs?: string; work?: string } = {},
@@ -42,7 +42,7 @@ export async function openStage(
   const blobsDir = directories.blobs ?? join(folder, 'blobs')
   const workDir = directories.work ?? join(blobsDir, 'work')
   const port = await findFreePort()
-  /** On a disk, with its log synced: a killed server must bring back what it confirmed. */
+  /** Database on a disk with its log synced: a killed server must recover every confirmed commit. */
   const newPostgres = () => startEmbeddedPostgres({ dataDir: join(folder, 'postgres'), port, database: 'media' })
   let postgres = await newPostgres()
   const { url } = postgres
@@ -86,7 +86,7 @@ export async function openStage(
       postgres = await newPostgres()
     },
     killPostgres: () => process.kill(postgres.pid, 'SIGKILL'),
-    /** It answers nothing any more and holds on to its connections. The returned function wakes it. */
+    /** Suspends PostgreSQL: it answers nothing and keeps its connections. The returned function resumes it. */
     hangPostgres: async () => {
       const { stdout } = await run('pgrep', ['-P', String(postgres.pid)])
       const pids = [postgres.pid, ...stdout.trim().split('\n').map(Number)]
@@ -97,13 +97,13 @@ export async function openStage(
     },
     stopPostgres: () => postgres.stop(),
     serve: async (more: Record<string, string> = {}) => watched(await startServe({ ...environment, ...more })),
-    /** Does not wait until it works. */
+    /** Starts a worker without waiting until it is ready. */
     startWorker: (more: Record<string, string> = {}) =>
       watched(startWorkerProcess({ ...environment, MEDIA_LOG_LEVEL: 'info', ...more })),
-    /** Files on their way in or out. */
+    /** Temporary files of uploads and transcodes. */
     temporary: async () => (await filesIn(workDir)).concat(await filesIn(join(blobsDir, 'incoming'))),
     stored: async () => (await filesIn(blobsDir)).filter((path) => /^[0-9a-f]{2}\//.test(path)),
-    /** Nothing is being made, nothing is to be done. */
+    /** Counts unfinished sources and jobs; both are 0 when idle. */
     isStill: async () => {
       const [{ sources, jobs }] = await query(
         `select (select count(*) from sources where state = 'processing')::int as sources,
@@ -123,17 +123,17 @@ export async function openStage(
   return stage
 }
 
-/** What was asked, and how it was answered; 0 stands for a connection that broke or was refused. */
+/** Requests and their answers; status 0 stands for a connection that broke or was refused. */
 export interface Tally {
   asked: number
   statuses: Record<number, number>
   /** Ids of clips answered 201. */
   accepted: string[]
-  /** Of all answers, in ms. */
+  /** Longest time to an answer, in ms. */
   longest: number
   /** Time of the last failed answer (`performance.now`): neither 201 nor 429, which is a full queue. */
   lastFailureAt: number
-  /** Answers that told to come back without saying when. */
+  /** Refusals without Retry-After. */
   withoutRetryAfter: number
 }
 
@@ -142,7 +142,7 @@ export const newTally = (): Tally => ({
   ...{ longest: 0, lastFailureAt: 0, withoutRetryAfter: 0 },
 })
 
-/** Asks for a clip and writes down what came of it; the status. */
+/** Requests a clip, counts the answer and returns the status. */
 export async function tell(tally: Tally, ask: () => Promise<Answer>): Promise<number> {
   const startedAt = performance.now()
   tally.asked++
@@ -157,7 +157,7 @@ export async function tell(tally: Tally, ask: () => Promise<Answer>): Promise<nu
 }
 
 let contents = 0
-/** A clip that was never sent before. */
+/** Makes a clip that was never sent before. */
 export const newClip = () => Buffer.from(gif(40 + (contents % 60), 40 + Math.floor(contents++ / 60), TWO_FRAMES))
 const TWO_FRAMES = [{ delay: 10 }, { delay: 10, color: 1 as const }]
 
@@ -168,7 +168,7 @@ export async function uploadTo(base: string, clip: Uint8Array, headers: Record<s
   })
 }
 
-/** Any path is a clip that was never sent before. */
+/** Serves a clip that was never sent before at any path. */
 export async function startSite() {
   const site = createServer((_request, response) => response.end(newClip()))
   await new Promise<void>((done) => site.listen(0, '127.0.0.1', done))
@@ -182,7 +182,7 @@ export async function importTo(base: string, source: string): Promise<Answer> {
   })
 }
 
-/** Four who upload and two who import, one clip after the other each; half of the uploads wait for their files. */
+/** Starts four loops that upload and two that import, one clip at a time; half of the uploads wait for their files. */
 export function startLoad(base: string, site: string) {
   const tally = newTally()
   let isOver = false
@@ -190,7 +190,7 @@ export function startLoad(base: string, site: string) {
   asks.push(...[0, 1].map(() => () => importTo(base, `${site}/${contents}`)))
   const loops = asks.map(async (ask) => {
     while (!isOver) {
-      // Who is told to come back does not ask a thousand times a second.
+      // A refused client does not retry a thousand times a second.
       if ((await tell(tally, ask)) !== 201) await sleep(100)
     }
   })
@@ -202,8 +202,8 @@ export function startLoad(base: string, site: string) {
 }
 
 /**
- * Every clip answered 201 is there with its four files, byte for byte; nothing is stuck; `blobs check --deep` finds nothing;
- * and after a round of housekeeping eleven minutes later there is no file but those of clips. Returns the line of the report.
+ * Expects the four files of every clip answered 201, byte for byte, no stuck job and no finding of `blobs check --deep`.
+ * After housekeeping eleven minutes later only files of clips may be left. Returns the row of the report.
  */
 export async function expectNothingLost(
   stage: Stage,
@@ -244,7 +244,7 @@ export async function expectNothingLost(
   return row
 }
 
-/** Whether all four files of a clip are there, byte for byte. */
+/** Reports whether all four files of a clip exist, byte for byte. */
 export async function hasFiles(base: string, id: string): Promise<boolean> {
   const areRight = await Promise.all(['gif', 'jpg', 'mp4', 'webm'].map((kind) => isRight(`${base}/f/${id}.${kind}`)))
   return !areRight.includes(false)
@@ -255,7 +255,7 @@ async function isRight(url: string): Promise<boolean> {
   return status === 200 && headers.get('etag') === `"${createHash('sha256').update(bytes).digest('hex')}"`
 }
 
-/** The command, as an operator runs it. */
+/** Runs the command as an operator does. */
 async function blobsCheck({ environment }: Stage): Promise<{ code: unknown; found: object }> {
   const command = [...startFlags, 'src/cli.ts', 'blobs', 'check', '--deep', '--json']
   const options = { cwd: join(import.meta.dirname, '..'), env: { ...process.env, ...environment } }

@@ -50,7 +50,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true })
 })
 
-/** A machine: what runs on it shares a disk, and nobody else does. */
+/** A machine: only its own processes share its disk. */
 const on = (machine: string) => ({ ...environment, MEDIA_WORK_DIR: join(directory, machine) })
 
 async function serveOn(machine: string): Promise<ServiceProcess> {
@@ -65,13 +65,13 @@ function workOn(machine: string): ServiceProcess {
   return worker
 }
 
-/** As many contents as there are, of three kinds. */
+/** Contents of three kinds. */
 async function makeContents(): Promise<Buffer[]> {
   const [silent, sounding] = await Promise.all([
     readFile(await clip('small.mp4')),
     readFile(await clip('small-sound.mp4')),
   ])
-  // A box that means nothing makes another file of it, of which the same is made.
+  // A box without meaning makes it another file with the same result.
   const unlike = (mp4: Buffer, number: number) =>
     Buffer.concat([mp4, Buffer.from([0, 0, 0, 9]), Buffer.from('free'), Buffer.from([number])])
   const kinds = [
@@ -82,7 +82,7 @@ async function makeContents(): Promise<Buffer[]> {
   return Array.from({ length: CONTENTS }, (_, number) => (kinds[number % kinds.length] as (typeof kinds)[0])(number))
 }
 
-/** Numbers in its paths are contents. */
+/** Serves the content whose number is in the path. */
 async function startSite(contents: Buffer[]) {
   const site = createServer(({ url = '' }, response) => response.end(contents[Number(url.slice(1))]))
   await new Promise<void>((done) => site.listen(0, '127.0.0.1', done))
@@ -91,7 +91,7 @@ async function startSite(contents: Buffer[]) {
 
 const filesOf = async (machine: string) => listFiles(join(directory, machine))
 
-test('two APIs, two workers, one database and one bucket: forty clips at once, and a worker killed over them', async () => {
+test('two APIs, two workers, one database and one bucket: forty clips at once, and a worker killed during them', async () => {
   const contents = await makeContents()
   const site = await startSite(contents)
   const [first, second] = await Promise.all([serveOn('one'), serveOn('two')])
@@ -113,7 +113,7 @@ test('two APIs, two workers, one database and one bucket: forty clips at once, a
     }),
   )
 
-  // Over a clip of its own, with others made and others waiting.
+  // During a clip of its own, with others finished and others waiting.
   const inHand = async () => (await filesOf('three').catch(() => [])).filter((path) => path.includes(`_${doomed.pid}_`))
   const readySources = async () => (await db.query(`select from sources where state = 'ready'`)).rowCount ?? 0
   const isHalfWay = async () => (await readySources()) >= 2 && (await inHand()).length > 0
@@ -122,7 +122,7 @@ test('two APIs, two workers, one database and one bucket: forty clips at once, a
   await doomed.ended
   expect(await inHand()).not.toEqual([])
   expect(await readySources()).toBeLessThan(CONTENTS)
-  // As whoever looks after processes would.
+  // A supervisor would restart it as well.
   workOn('three')
 
   const results = await answers
@@ -133,7 +133,7 @@ test('two APIs, two workers, one database and one bucket: forty clips at once, a
   const { rows } = await db.query('select count(*)::int as sources, min(clip_count) as clips from sources')
   expect(rows).toEqual([{ sources: CONTENTS, clips: Math.floor(REQUESTS / CONTENTS) }])
 
-  // By the other API than the one that took it: neither has anything on its disk.
+  // The other API serves the clip: neither has anything on its disk.
   const stored = new Map<string, Buffer>()
   for (const [number, result] of results.entries()) {
     const { url } = number % 2 === 0 ? second : first
@@ -159,14 +159,14 @@ test('two APIs, two workers, one database and one bucket: forty clips at once, a
   for (const machine of ['one', 'two', 'three']) await eventually(() => filesOf(machine), [])
   expect((await readdir(join(directory, 'three'))).join()).not.toContain(`_${doomed.pid}_`)
   expect(await s3.unfinished()).toEqual([])
-  // The originals are housekeeping's.
+  // Housekeeping deletes originals later.
   const files = stored.size + CONTENTS
   expect(await blobsCheck(['--deep', '--json'])).toMatchObject({ code: 0, report: { files, found: {} } })
 
   const lost = s3.requests.find((request) => request.startsWith('PUT') && request.includes('.gif')) as string
   await s3.remove(new URL(lost.split(' ')[1] as string, s3.endpoint).pathname)
   expect(await blobsCheck(['--json'])).toMatchObject({ code: 3, report: { found: { row_without_blob: 1 }, fixed: {} } })
-  // The folder of somebody else: nothing of ours is there, and that is no reason to give up all clips.
+  // A foreign folder holds none of our files, and that must not make the check drop all clips.
   const elsewhere = await blobsCheck(['--fix'], { MEDIA_S3_PREFIX: 'elsewhere' })
   expect(elsewhere).toMatchObject({ code: 1, stderr: expect.stringContaining('Nothing was changed') })
   expect(await readySources()).toBe(CONTENTS)
@@ -175,7 +175,7 @@ test('two APIs, two workers, one database and one bucket: forty clips at once, a
   site.close()
 }, 90_000)
 
-/** The command, with its exit code. */
+/** Runs the command and returns its exit code. */
 async function blobsCheck(args: string[], settings: Record<string, string> = {}) {
   const command = [...startFlags, 'src/cli.ts', 'blobs', 'check', ...args]
   const options = { cwd: join(import.meta.dirname, '..'), env: { ...on('one'), ...settings } }
