@@ -82,7 +82,7 @@ test('nginx accepts the settings of the guide', async ({ skip }) => {
 })
 
 test('the services log every warning that the tables list', async () => {
-  const table = readGuide('configure-auth-for-production.md').split('## What the warnings')[1] ?? ''
+  const table = readGuide('configure-auth-for-production.md').split('## Warnings at start')[1] ?? ''
   const warnings = [...table.matchAll(/^\| `([^`]+)`/gm)].map(([, warning]) => warning as string)
   expect(warnings.length).toBeGreaterThan(7)
   const folders = ['services/auth/src', 'services/media/src', 'packages/common/src']
