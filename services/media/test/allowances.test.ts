@@ -31,7 +31,7 @@ const left = ({ headers }: Answer, name: string) => headers.get(`x-${name}-remai
 const remove = (service: TestService, answer: Answer, token: string) =>
   service.call('DELETE', `/media/${idIn(answer)}`, { headers: { token } })
 
-test('a quota keeps room for the files of clips that wait, however many uploads come at once; a deletion or failure frees it', async () => {
+test('a quota reserves space for the files of waiting clips under concurrent uploads; a deletion or failure frees it', async () => {
   const limit = 1_000_000
   const service = await startTestService({ ...noWorkers, MEDIA_QUOTA_BYTES: String(limit) })
   const { token, deps } = service
@@ -52,7 +52,7 @@ test('a quota keeps room for the files of clips that wait, however many uploads 
     String(Math.max(0, limit - used - reserved)),
   ])
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
-  // Nothing of a refused one is left, and others are not concerned.
+  // A refused upload leaves nothing behind and does not affect other tokens.
   expect((await service.traces()).clips).toBe(accepted)
   const other = await service.newToken()
   expect((await service.upload(newGif(), [], { token: other.token })).status).toBe(201)
@@ -67,7 +67,7 @@ test('a quota keeps room for the files of clips that wait, however many uploads 
   await service.close()
 })
 
-/** The same clip in other bytes: a box that nobody reads at its end. */
+/** The same clip with other bytes: a trailing box that every reader ignores. */
 async function copies(count: number): Promise<Buffer[]> {
   const mp4 = await readFile(await clip('sound.mp4'))
   return Array.from({ length: count }, (_, n) =>
@@ -75,8 +75,8 @@ async function copies(count: number): Promise<Buffer[]> {
   )
 }
 
-test('uploads, imports and pieces that wait or come at once exceed a quota by the files of one clip at most', async () => {
-  // The last one, by which the others are measured, is not held.
+test('waiting and concurrent uploads, imports and pieces exceed a quota by the files of one clip at most', async () => {
+  // The last clip is not held: it is the measure for the others.
   const { tools, release } = await heldFfmpeg('free[0-8]')
   const settings = { MEDIA_PARALLEL_PER_TOKEN: '20', MEDIA_QUEUE_LIMIT: '100', MEDIA_SYNC_WAIT: '0' }
   const service = await startTestService(settings, { tools })
@@ -117,7 +117,7 @@ test('uploads, imports and pieces that wait or come at once exceed a quota by th
   const { 201: accepted, ...refusals } = counts(answers)
   expect([accepted, Object.keys(refusals)]).toEqual([1, ['429 queue_full']])
   await release()
-  // Whoever comes back finds what is left, until nothing is.
+  // A retry succeeds while quota is left.
   const comeBack = async () => {
     const answer = await ways.later(8, token)
     return answer.status === 429 ? 'wait' : outcome(answer)
@@ -131,7 +131,7 @@ test('uploads, imports and pieces that wait or come at once exceed a quota by th
   await service.close()
 })
 
-test('an upload that says how large it is is refused before it is read, when there is no room for it', async () => {
+test('an upload whose declared length exceeds the quota is refused before its body is read', async () => {
   const service = await startTestService({ ...noWorkers, MEDIA_QUOTA_BYTES: '1000' })
   const { status, body } = await service.call('POST', '/media/upload', {
     body: new Uint8Array(9_000_000),
@@ -155,20 +155,20 @@ test('a clip counts its source and its files, for each owner, and nothing once i
     { quota_bytes: files - 1 },
     second.id,
   ])
-  // Bytes that are here already cost as much as new ones.
+  // Bytes that are already stored cost as much as new ones.
   expect(outcome(await service.upload(path, [], { token: second.token }))).toBe('507 quota_exceeded')
   await service.deps.pool.query(`update sources set state = 'failed', error_code = 'internal', finished_at = now()`)
   expect(left(await service.upload(newGif(), [], { token: first.token }), 'quota')).toBe(String(1e9))
   await service.close()
 })
 
-test('a token brings so many bytes a day, of UTC, in all processes and at once', async () => {
+test('a token has a daily byte limit, per UTC day, across processes and concurrent uploads', async () => {
   const service = await startTestService({ ...noWorkers, MEDIA_DAILY_BYTES: String(3 * SIZE) })
   const noon = new Date(service.clock.now()).setUTCHours(36, 0, 0, 0)
   service.clock.advance({ seconds: (noon - service.clock.now().getTime()) / 1000 })
   const answers = await Promise.all(Array.from({ length: 6 }, () => service.upload(newGif())))
   expect(counts(answers)).toEqual({ 201: 3, '429 daily_bytes_exceeded': 3 })
-  // What is deleted was brought all the same.
+  // A deletion does not give the day's bytes back.
   await remove(service, answers.find(({ status }) => status === 201) as Answer, service.token)
   const refused = await service.upload(newGif())
   expect(outcome(refused)).toBe('429 daily_bytes_exceeded')
@@ -184,7 +184,7 @@ test('a token brings so many bytes a day, of UTC, in all processes and at once',
   await service.close()
 })
 
-test('nobody fills the queue alone: a token has its share of it, which can be another one', async () => {
+test('no token fills the queue alone: each has a share, which can be set per token', async () => {
   const service = await startTestService({ ...noWorkers, MEDIA_QUEUE_LIMIT: '6', MEDIA_RATE_LIMIT_UPLOAD: '4/1h' })
   const same = newGif()
   const first = await service.upload(same)
@@ -200,13 +200,13 @@ test('nobody fills the queue alone: a token has its share of it, which can be an
   const other = { token: special.token }
   expect(outcome(await service.upload(newGif(), [], other))).toBe(201)
   expect(outcome(await service.upload(newGif(), [], other))).toBe('429 queue_full')
-  // What is made already costs nobody anything.
+  // Finished clips do not count against the share.
   await service.deps.pool.query(`update sources set state = 'failed', error_code = 'internal', finished_at = now()`)
   expect(outcome(await service.upload(newGif()))).toBe(201)
   await service.close()
 })
 
-test('an upload without a token is deleted with the token in its answer, once, or after thirty days', async () => {
+test('an upload without a token is deleted with the token of its answer, once, or after thirty days', async () => {
   const service = await startTestService({
     ...noWorkers,
     MEDIA_UPLOAD_AUTH: 'optional',

@@ -67,7 +67,7 @@ test('each operation has an id of its own, and what operations share has a name'
   )
   expect(body.servers).toEqual([{ url: 'https://media.example' }])
   expect(body.info.contact).toEqual({ name: 'Media', url: 'https://media.example' })
-  // With each shape in each place it had 176 KB.
+  // Inlining each shape in every place took 176 KB.
   expect(text.length).toBeLessThan(75_000)
 })
 

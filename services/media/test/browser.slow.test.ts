@@ -31,7 +31,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
 
   const openPage = async (options: { javaScriptEnabled: boolean }) => {
     const context = await browser.newContext(options)
-    // What plays on costs more than all the tests after it.
+    // A video left playing costs more than all later tests.
     onTestFinished(() => context.close())
     const page = await context.newPage()
     const complaints: string[] = []
@@ -85,7 +85,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     expect(complaints()).toEqual([])
   })
 
-  test('the player rests off screen, and where motion is unwanted until it is asked', async () => {
+  test('the player pauses off screen, and under reduced motion until the user plays it', async () => {
     const { page } = await openPage({ javaScriptEnabled: true })
     const blog = `<div style="height: 3000px"></div><iframe src="${service.url}/embed/${id}" width="160" height="120" allow="autoplay"></iframe>`
     await page.goto(await startBlog(blog))
@@ -104,7 +104,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     expect(await page.locator('video.still').isVisible()).toBe(true)
   })
 
-  test('somebody pastes a token, drops a file and gets links to a clip that plays, without a mouse', async () => {
+  test('a user pastes a token, drops a file and gets links to a clip that plays, without a mouse', async () => {
     const { page, complaints } = await openPage({ javaScriptEnabled: true })
     await page.goto(`${service.url}/`)
     const focused = () => page.evaluate('document.activeElement.id')
@@ -156,7 +156,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     expect(complaints()).toEqual([])
   })
 
-  test('a box that is not ticked says nothing: an import is as unsafe as its site says', async () => {
+  test('an unticked box sends nothing: the site decides whether an import is safe for work', async () => {
     const { page } = await openPage({ javaScriptEnabled: true })
     const bytes = gif(31, 20, [{ delay: 10 }, { delay: 10, color: 1 }])
     const watch = '<meta name="rating" content="adult"><meta property="og:video" content="/a.gif">'
@@ -176,7 +176,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     expect(details.body.success.nsfw).toBe(true)
   })
 
-  test('a clip that is too long is told with its length where that is known, and else without', async () => {
+  test('a clip that is too long is reported with its length if that is known', async () => {
     const { page } = await openPage({ javaScriptEnabled: true })
     let details: object
     await page.route('**/media/import', (route) =>
@@ -187,7 +187,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     await page.fill('#source', 'https://example.com/watch')
     for (const [told, text] of [
       [{ limit: 30, actual: 41.2 }, 'The clip is 41.2 seconds long; 30 are allowed.'],
-      // As yt-dlp refuses it.
+      // The refusal of yt-dlp.
       [{ limit: 30 }, 'The clip is longer than 30 seconds.'],
     ] as const) {
       details = told
@@ -212,7 +212,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     expect(await page.textContent('#facts')).toContain('30 × 20')
   })
 
-  test('without scripts the bare address says how else', async () => {
+  test('without scripts the bare address names another way', async () => {
     const { page } = await openPage({ javaScriptEnabled: false })
     await page.goto(`${service.url}/`)
     expect(await page.isVisible('#add')).toBe(false)
@@ -301,7 +301,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     expect((await download).suggestedFilename()).toBe('Grüße 1 2.gif')
   })
 
-  test('without scripts there are no buttons that do nothing', async () => {
+  test('without scripts there are no dead buttons', async () => {
     const { page } = await openPage({ javaScriptEnabled: false })
     await page.goto(`${service.url}/gif/${id}`)
     expect(await page.getByRole('link', { name: 'Save as GIF' }).isVisible()).toBe(true)
@@ -349,7 +349,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     expect(complaints()).toEqual([])
   })
 
-  test('the page shows and plays the same on its second view', async () => {
+  test('the page looks and plays the same on its second view', async () => {
     const { page, complaints } = await openPage({ javaScriptEnabled: true })
     const views: Buffer[] = []
     for (const isAskedAgain of [false, true]) {

@@ -9,7 +9,7 @@ import { idIn, startTestService, test } from './service.ts'
 
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
-test('a clip tells the checksum of what was sent and of each of its files', async ({ service }) => {
+test('a clip reports the checksum of its source and of each of its files', async ({ service }) => {
   const path = await clip('plain.gif')
   const id = idIn(await service.upload(path))
   const { source, sizes } = (await service.get(`/media/${id}`, { token: service.token })).body.success
@@ -48,7 +48,7 @@ test('page, player and oEmbed show a change at once, and say so to caches that h
   }
 })
 
-test('an answer to who holds the same copy has the headers of the full one', async ({ service }) => {
+test('a 304 has the headers of the full answer', async ({ service }) => {
   const id = idIn(await service.upload(await clip('plain.gif')))
   const files = ['mp4', 'webm', 'gif', 'jpg'].map((kind) => `/f/${id}.${kind}`)
   const described = ({ headers }: { headers: Headers }) => {
@@ -68,7 +68,7 @@ test('an answer to who holds the same copy has the headers of the full one', asy
   }
 })
 
-test('a clip that is deleted before it is made is gone at once, is not made, and leaves nothing', async () => {
+test('a clip deleted before its transcode is gone at once, is not transcoded, and leaves nothing', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   const id = idIn(await service.upload(gif(30, 20, [{ delay: 10 }]), [], { prefer: 'respond-async' }))
   const remove = () => service.call('DELETE', `/media/${id}`, { headers: { token: service.token } })
@@ -83,7 +83,7 @@ test('a clip that is deleted before it is made is gone at once, is not made, and
   await service.close()
 })
 
-test('whoever waits for a clip that is deleted before it is made is told so', async () => {
+test('a request that waits for a clip deleted before its transcode reports the deletion', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   const waiting = service.upload(gif(30, 21, [{ delay: 10 }]))
   const ids = async () => (await service.deps.pool.query('select id from clips')).rows
@@ -96,7 +96,7 @@ test('whoever waits for a clip that is deleted before it is made is told so', as
   await service.close()
 })
 
-test('a clip that is deleted while it is made stays gone, and what was made of it goes by the clock', async () => {
+test('a clip deleted during its transcode stays deleted, and its files expire by the clock', async () => {
   const ffmpeg = await heldFfmpeg()
   const service = await startTestService({}, { tools: ffmpeg.tools })
   const { pool } = service.deps

@@ -11,10 +11,10 @@ const run = promisify(execFile)
 /** Where tests look for the machine's own ffmpeg. */
 export const systemPath = '/usr/local/bin:/usr/bin:/bin'
 
-/** What the service would run with on this machine. */
+/** The tools that the service would find on this machine. */
 export const machineTools: MediaTools = await resolveTools({ searchPath: systemPath })
 
-/** The machine's, but that nothing gives way to all else on it, and that what is slow because it is busy is not given up. */
+/** The machine's limiters without niceness, and with a wall-clock limit that a busy machine does not reach. */
 const limiters = { ...machineTools.limiters, nice: null, wallFactor: 60 }
 
 export const tools: MediaTools = { ...machineTools, limiters }
@@ -22,7 +22,7 @@ export const tools: MediaTools = { ...machineTools, limiters }
 /** The builds of the npm packages alone, as on a machine without ffmpeg. */
 export const embeddedTools: MediaTools = { ...(await resolveTools({ searchPath: '' })), limiters }
 
-/** A sandbox is a fifth of what a small clip costs; what it is for is proven by run-confined.slow.test.ts and sandbox.slow.test.ts. */
+/** A sandbox takes a fifth of the time of a small clip; run-confined.slow.test.ts and sandbox.slow.test.ts test it. */
 export const unboxedTools: MediaTools = { ...embeddedTools, limiters: { ...limiters, sandbox: null } }
 
 const picture = (seconds: number, options = '') => lavfi(`testsrc2=s=160x120:r=25:d=${seconds}${options}`)
@@ -58,7 +58,7 @@ const recipes = {
     ...[...picture(2, ",lutyuv=y=16:u=128:v=128:enable='not(between(t,0.5,0.9))'"), '-vsync', 'vfr', ...x264, ...aac],
   ],
   'fast.mp4': [...lavfi('testsrc2=s=160x120:r=120:d=1'), ...x264],
-  // Shorter than a frame of what is made of them.
+  // Shorter than one frame of the renditions.
   '3-frames-in-3-ms.mp4': [...lavfi('testsrc2=s=160x120:r=1000:d=0.003'), ...x264],
   '50-frames-in-50-us.mp4': [
     ...lavfi('testsrc2=s=160x120:r=1000000:d=0.00005'),
@@ -75,7 +75,7 @@ const recipes = {
   'vfr.mp4': [...picture(2, ",select='lt(mod(n,10),4)'"), '-vsync', 'vfr', ...x264],
   'long.mp4': [...lavfi('color=s=64x48:r=5:d=31'), ...x264],
   'minute.mp4': [...lavfi('color=s=64x48:r=5:d=61'), ...x264],
-  // As a browser records it: nothing tells its length.
+  // A browser recording: no header has its length.
   'minute-piped.webm': [
     ...[...lavfi('color=s=64x48:r=2:d=60'), '-c:v', 'libvpx', '-deadline', 'realtime', '-cpu-used', '8'],
     ...['-live', '1'],
@@ -87,7 +87,7 @@ const recipes = {
     ...['-c:v', 'libx265', '-preset', 'ultrafast', '-tag:v', 'hvc1', '-color_primaries', 'bt2020'],
     ...['-color_trc', 'smpte2084', '-colorspace', 'bt2020nc', '-x265-params', 'log-level=none:transfer=smpte2084'],
   ],
-  // As many files are: nothing but the transfer says that it is HDR.
+  // A common kind of file: only the transfer function marks it as HDR.
   'hdr-bare.mp4': [
     ...lavfi('testsrc2=s=160x120:r=25:d=0.6,format=yuv420p10le'),
     ...['-c:v', 'libx265', '-preset', 'ultrafast', '-tag:v', 'hvc1', '-color_trc', 'smpte2084'],
@@ -105,7 +105,7 @@ const recipes = {
   'plain.mkv': [...picture(1), ...x264],
   'plain.mov': [...picture(1), ...x264],
   'mjpeg.mp4': [...picture(1), '-c:v', 'mjpeg', '-pix_fmt', 'yuvj420p'],
-  // For thousands of damaged copies: as small as they get.
+  // The smallest mp4, for thousands of damaged copies.
   'tiny.mp4': [...lavfi('testsrc2=s=64x48:r=10:d=0.8'), ...tone(0.8), ...x264, ...aac, '-movflags', '+faststart'],
   'tiny-hevc.mp4': [
     ...[...lavfi('testsrc2=s=64x48:r=10:d=0.6,format=yuv420p10le'), '-c:v', 'libx265', '-preset', 'ultrafast'],
@@ -125,7 +125,7 @@ const recipes = {
 
 export type ClipName = keyof typeof recipes
 
-/** Kept between runs, in the checkout: a shared folder would belong to whoever ran first. A changed recipe means another one. */
+/** Kept between runs, in the checkout: a shared folder would belong to its first user. A changed recipe gets a new folder. */
 const recipeHash = createHash('sha256').update(JSON.stringify(recipes)).digest('hex').slice(0, 12)
 const directory = fileURLToPath(new URL(`../../../node_modules/.cache/media-test-clips-${recipeHash}`, import.meta.url))
 
@@ -150,7 +150,7 @@ export async function trimmedClip(): Promise<string> {
   return madeOnce('trimmed.mp4', (path) => ffmpeg(['-ss', '0.6', '-i', plain, '-c', 'copy', path]))
 }
 
-/** A copy of an mp4 whose three headers tell a duration of their own. */
+/** A copy of an mp4 whose three headers each claim another duration. */
 export async function lyingClip(name: ClipName, factor: number): Promise<string> {
   const bytes = Buffer.from(await readFile(await clip(name)))
   const durations = { mvhd: 20, tkhd: 24, mdhd: 20 }
@@ -189,7 +189,7 @@ async function replaceFile(path: string, make: (unfinished: string) => Promise<v
   await rename(unfinished, path)
 }
 
-/** By the npm package's build, so that every machine tests with the same bytes. */
+/** Runs the npm package's build, so that every machine tests with the same bytes. */
 async function ffmpeg(args: string[]): Promise<void> {
   await run(embeddedTools.ffmpeg.path, ['-y', '-v', 'error', ...args])
 }

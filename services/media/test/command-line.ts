@@ -31,7 +31,7 @@ export async function mediaHere(args: string[], settings: Record<string, string>
       written[name] += chunk
       return true
     })
-  // What the code after an exit does is nothing that a process would have done.
+  // Code after an exit would not run in a process of its own.
   let left: Outcome | undefined
   const exit = vi.spyOn(process, 'exit').mockImplementation((code) => {
     left ??= { code: Number(code), ...written }

@@ -9,7 +9,7 @@ import { settingsOf, startTestService } from './service.ts'
 
 const required = settingsOf('postgres://localhost/media', '/tmp/blobs')
 
-test('all problems are told at once, by name and never by value', () => {
+test('all problems are reported at once, by name and never by value', () => {
   const settings = {
     MEDIA_PORT: '99999',
     MEDIA_MAX_DURATION: '40',
@@ -35,7 +35,7 @@ test('a misspelt name is named beside what is missing', () => {
   expect(report).toContain('MEDIA_BASE_ULR is not a known variable; the nearest known one is MEDIA_BASE_URL')
 })
 
-test('config check refuses what a start would, with the code 78, and takes what it would', async () => {
+test('config check refuses the settings that a start refuses, with the code 78, and accepts the others', async () => {
   const check = (settings: Record<string, string>) => mediaHere(['config', 'check'], settings)
   expect(await check(required)).toMatchObject({ code: 0, stdout: 'the configuration is complete\n' })
   expect(await check({ ...required, MEDIA_STORAGE: 's3' })).toMatchObject({
@@ -46,7 +46,7 @@ test('config check refuses what a start would, with the code 78, and takes what 
 })
 
 test.each(['MEDIA_FFMPEG_PATH', 'MEDIA_FFPROBE_PATH', 'MEDIA_YTDLP_PATH'])(
-  '%s with a program that cannot be run, or a folder, is a problem of the settings',
+  '%s with a directory or a program that cannot be run is a configuration error',
   async (name) => {
     for (const path of ['/nowhere/program', tmpdir()]) {
       const settings = { ...required, [name]: path }
@@ -82,7 +82,7 @@ describe('storage', () => {
   const { MEDIA_BLOBS_DIR: _, MEDIA_WORK_DIR: workDir = '', ...others } = required
   const s3 = { ...others, MEDIA_STORAGE: 's3' }
 
-  test('in a bucket needs the bucket and a disk of its own for what is on its way', () => {
+  test('in a bucket needs the bucket and a local disk for unfinished files', () => {
     const report = refusalOf({
       ...s3,
       MEDIA_PORT: '99999',
@@ -113,7 +113,7 @@ describe('storage', () => {
     expect(report).not.toContain('hunter2')
   })
 
-  test('on a disk says so where a bucket is named too', () => {
+  test('on a disk is reported where a bucket is named too', () => {
     const { warnings } = readConfig({ ...required, MEDIA_S3_BUCKET: 'clips' })
     expect(warnings).toEqual(['MEDIA_S3_BUCKET has no effect without MEDIA_STORAGE=s3'])
   })

@@ -12,7 +12,7 @@ import { gif } from './gif-bytes.ts'
 import { formOf, idIn, send } from './service.ts'
 import { eventually } from './service-process.ts'
 
-/** As from a terminal: a process group of its own, and no setting that a developer's shell or this run may hold. */
+/** Starts `dev` as a terminal does: in a process group of its own, without settings of the developer's shell or this run. */
 async function startDev(dataDir: string) {
   const port = await findFreePort()
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env
@@ -37,7 +37,7 @@ async function startDev(dataDir: string) {
   }
 }
 
-/** Command lines of what works in it or for it. */
+/** Command lines of the processes that use the directory. */
 async function processesOf(dataDir: string): Promise<string[]> {
   const numbers = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
   const found = numbers.map(async (number) => {

@@ -15,7 +15,7 @@ const mp4 = bytes(content.mp4)
 const gif = bytes(content.gif)
 const PAGE = 'https://site.example/watch/1'
 
-/** What was handed on, for the tests that look at it. */
+/** Calls handed on to yt-dlp or the manifest reader. */
 const handed: unknown[] = []
 let service: TestService
 let helped: TestService
@@ -213,7 +213,7 @@ test.for<[string, string, object, string[]?]>([
   expect(await service.traces()).toEqual(before)
 })
 
-test('from a page to another one is one step, and no more', async () => {
+test('a page leads to one more page at most', async () => {
   const post = 'https://www.reddit.com/comments/1abcde/.json?raw_json=1'
   far.answers({
     [post]: json([{ data: { children: [{ data: { url: PAGE } }] } }]),
@@ -238,7 +238,7 @@ test('a hostile page costs little: thousands of addresses, elements in elements,
   }
 })
 
-describe('what a page says about its clip', () => {
+describe('the description of a clip on its page', () => {
   const clipAt = { 'https://site.example/a.mp4': mp4 }
   const site = { site: 'https://site.example/', url: PAGE }
   test.for<[string, string, object]>([
@@ -260,7 +260,7 @@ describe('what a page says about its clip', () => {
     expect(await imported(PAGE)).toMatchObject(is)
   })
 
-  test('oEmbed adds who made it; when that fails it is left out', async () => {
+  test('oEmbed adds the author; when it fails the author is left out', async () => {
     const page = html(
       head(
         meta('og:title', 'Ducks'),
@@ -290,7 +290,7 @@ describe('what a page says about its clip', () => {
     ['a byte order mark', 'text/html', Buffer.from('\ufeff<title>É</title>', 'utf16le')],
     ['nobody: UTF-8', 'text/html', Buffer.from('<title>É</title>')],
     ['a header that names none there is', 'text/html; charset=klingon', Buffer.from('<title>É</title>')],
-  ])('in the encoding told by %s', async ([, type, text]) => {
+  ])('in the encoding given by %s', async ([, type, text]) => {
     const video =
       type.includes('html') && text.includes(0)
         ? Buffer.from('<video src=/a.mp4>', 'utf16le')
@@ -299,7 +299,7 @@ describe('what a page says about its clip', () => {
     expect(await imported(PAGE)).toMatchObject({ title: 'É' })
   })
 
-  test('also of a page that comes packed although nobody asked; a bomb is refused', async () => {
+  test('also of a page that comes compressed without being asked; a bomb is refused', async () => {
     const page = Buffer.from(head('<title>Packed</title>', meta('og:video', '/a.mp4')))
     for (const [encoding, packed] of [
       ['gzip', gzipSync(page)],
@@ -348,7 +348,7 @@ describe('a direct file', () => {
       response.write(Buffer.concat([start, Buffer.alloc(100_000)]))
     }
 
-  test('whose header says that it is too long is refused at once, and hung up on', async () => {
+  test('whose header declares too long a clip is refused at once, and its connection closed', async () => {
     for (const start of [await lyingClip('faststart.mp4', 20), await clip('long.mp4')]) {
       const header = (await readFile(start)).subarray(0, 64 * 1024)
       // One with its header at the end says nothing in time.
@@ -377,7 +377,7 @@ describe('a direct file', () => {
   })
 })
 
-describe('what is left to others', () => {
+describe('sources for other extractors', () => {
   const hls = 'https://cdn.example/a.m3u8'
 
   test.for<[string, string, Replies, object]>([
@@ -437,7 +437,7 @@ describe('what is left to others', () => {
     ],
     ['https://www.reddit.com/comments/1abcde', { 'https://www.reddit.com/comments/1abcde/.json': status(429) }],
     [PAGE, { [PAGE]: html('<p>script only') }],
-  ])('what only yt-dlp can tell about %s is asked of it', async ([source, replies]) => {
+  ])('a page that only yt-dlp can read is passed to it: %s', async ([source, replies]) => {
     far.answers({ ...replies, 'https://cdn.example/a.mp4': mp4 })
     expect(await imported(source, helped)).toMatchObject({ title: 'Extracted' })
     expect(handed).toEqual([source])
@@ -467,7 +467,7 @@ describe('what is left to others', () => {
       'unsupported_media_type',
     ],
     ['https://cdn.example/missing.mp4', {}, 'source_fetch_failed'],
-  ])('what is certain without it is not: %s', async ([source, replies, code]) => {
+  ])('a source that is settled without yt-dlp is not passed to it: %s', async ([source, replies, code]) => {
     far.answers(replies)
     expect(await imported(source, helped)).toMatchObject({ code })
     expect(handed).toEqual([])

@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** What has come of a stream so far, and how it ended. */
+/** Events of a stream so far, and its end. */
 async function open(id: string, headers: Record<string, string> = {}, url = service.url) {
   const client = request(`${url}/media/${id}/events`, { headers: { token: service.token, ...headers }, agent: false })
   client.on('error', () => {})
@@ -43,7 +43,7 @@ const setProgress = (id: string, progress: number) =>
     progress,
   ])
 
-test('the state comes at once, then each change; between them something that keeps the line open', async () => {
+test('the state comes at once, then each change; comments between them keep the connection open', async () => {
   const id = await newClip()
   const stream = await open(id)
   expect([stream.status, stream.headers['content-type'], stream.headers['cache-control']]).toEqual([
@@ -61,7 +61,7 @@ test('the state comes at once, then each change; between them something that kee
   expect(stream.events().at(-1)).toEqual(['deleted', { state: 'deleted', progress: 0 }])
 })
 
-test('it ends with the clip: made or failed, also for who comes later, and who asks again after that gets nothing', async () => {
+test('the stream ends with the clip, ready or failed, also for a late client; a reconnect after the end gets 204', async () => {
   const id = await newClip()
   const failing = await newClip()
   const streams = [await open(id), await open(id), await open(failing)]
@@ -85,7 +85,7 @@ test('it ends with the clip: made or failed, also for who comes later, and who a
   )
 })
 
-test('for the owner alone', async () => {
+test('only the owner may open the stream', async () => {
   const id = await newClip()
   const { token } = await service.newToken()
   const status = async (headers: Record<string, string>) => (await service.get(`/media/${id}/events`, headers)).status
@@ -95,7 +95,7 @@ test('for the owner alone', async () => {
   expect((await service.get('/media/xxxxxxxx/events', { token })).status).toBe(404)
 })
 
-test('a token watches so many at once; who goes away is forgotten; a stop ends all', async () => {
+test('a token has a limit of open streams; a disconnect frees its slot; a stop ends all', async () => {
   const own = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   const id = idIn(await own.upload(gif(20, 20, [{ delay: 10 }]), [], later))
   const streams: Awaited<ReturnType<typeof open>>[] = []
@@ -110,6 +110,6 @@ test('a token watches so many at once; who goes away is forgotten; a stop ends a
   }
   await expect.poll(again).toBe(200)
   await own.close()
-  // The client hears of it a moment later.
+  // The client notices the end a moment later.
   await expect.poll(() => streams.every(({ isOver }) => isOver)).toBe(true)
 })

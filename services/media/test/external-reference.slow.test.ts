@@ -14,8 +14,8 @@ import { test } from './service.ts'
 const run = promisify(execFile)
 
 /**
- * `plain.mp4` without its pictures: the index alone, whose data reference (ISO 14496-12, 8.7.2; QuickTime aliases) says
- * that they are in another file, at the places where that one has them.
+ * Builds `plain.mp4` without its pictures: the index alone. Its data reference (ISO 14496-12, 8.7.2; QuickTime aliases)
+ * names another file that has them at the same offsets.
  */
 async function indexOnly(reference: Buffer): Promise<Buffer> {
   const whole = await readFile(await clip('plain.mp4'))
@@ -79,7 +79,7 @@ test('an mp4 whose pictures are elsewhere, by path or address, is damaged: nothi
   for (const [name, reference] of Object.entries(attacks)) {
     const file = await indexOnly(reference)
     await writeFile(uploaded, file)
-    // By the file beside it, by hand and with everything allowed: what we refuse is a reference that works.
+    // ffmpeg with everything allowed follows the reference: the refused file has a working one.
     if (name === 'alias of a path' || name === 'alias of a neighbour') {
       const follow = ['-enable_drefs', '1', '-use_absolute_path', '1', '-count_packets']
       const show = ['-show_entries', 'stream=nb_read_packets', '-of', 'csv=p=0']

@@ -56,7 +56,7 @@ test('an ffmpeg without the encoder, and a clip that is too small for it, leave 
   await service.close()
 })
 
-test('nothing is made beside the four files where nobody asked for it', async ({ service }) => {
+test('only the four files are made unless extras are enabled', async ({ service }) => {
   const answer = await service.upload(gif(31, 20, [{ delay: 10 }]))
   await jobsOver(service)
   expect(await service.deps.queue.depth(EXTRAS_QUEUE.name)).toBe(0)
@@ -64,7 +64,7 @@ test('nothing is made beside the four files where nobody asked for it', async ({
   expect((await service.get(`/f/${idIn(answer)}.webp`)).status).toBe(404)
 })
 
-test('extras give way to clips: before they begin and while they are made; a full queue drops them', async () => {
+test('extras yield to clips before they start and while they run; a full queue drops them', async () => {
   const settings = { MEDIA_EXTRAS: 'true', MEDIA_QUEUE_LIMIT: '1' }
   const service = await startTestService(settings, {
     tools: { ...embeddedTools, ffmpeg: { ...embeddedTools.ffmpeg, av1Encoder: 'libsvtav1' } },

@@ -9,7 +9,7 @@ import { gif } from './gif-bytes.ts'
 import { programThat } from './program.ts'
 import { idIn, startTestService } from './service.ts'
 
-test('a file that nobody comes to an end with is 504, and leaves nothing', async () => {
+test('a file whose transcode never ends is 504, and leaves nothing', async () => {
   const path = await programThat('exec sleep 60')
   const limiters = { ...tools.limiters, wallFactor: 0.05 }
   const service = await startTestService({}, { tools: { ...tools, ffprobe: { ...tools.ffprobe, path }, limiters } })
@@ -20,7 +20,7 @@ test('a file that nobody comes to an end with is 504, and leaves nothing', async
   await service.close()
 })
 
-test('a clip of which each step ends late, and badly, is given up in between, and leaves nothing', async () => {
+test('a clip whose steps each end late and fail is given up midway, and leaves nothing', async () => {
   const path = await programThat('sleep 2; exit 1')
   const slow = { ...tools, ffmpeg: { ...tools.ffmpeg, path } }
   const service = await startTestService({}, { tools: slow, patience: { transcodeMs: 2_500 } })

@@ -15,7 +15,7 @@ import { openUpload } from './slow-upload.ts'
 
 const temporary = async (service: TestService) => (await service.listFiles()).filter((path) => path.startsWith('work/'))
 
-test('a client that goes away in the middle of its upload leaves no file and no row', async ({ service }) => {
+test('a client that disconnects in the middle of its upload leaves no file and no row', async ({ service }) => {
   const before = await service.countRows()
   const upload = openUpload(service.url, { token: service.token })
   await upload.write(Buffer.alloc(300_000))
@@ -35,7 +35,7 @@ test.each([
   { how: 'begins with a chunk that is none', chunks: 'zz\r\n' },
   { how: 'has one in the middle of the file', chunks: `${chunk(HALF_A_FILE)}zz\r\n` },
   { how: 'has a chunk extension without end', chunks: `5;${'x'.repeat(40_000)}\r\n` },
-])('an upload that $how is over at once, for the share of its token too', async ({ body, chunks, end }) => {
+])('an upload that $how ends at once and frees its slot of the token', async ({ body, chunks, end }) => {
   const service = await startTestService({ MEDIA_PARALLEL_PER_TOKEN: '1', MEDIA_WORKERS_ENABLED: 'false' })
   const socket = connect(Number(new URL(service.url).port), '127.0.0.1').on('error', () => {})
   socket.resume()
@@ -72,7 +72,7 @@ test('the byte over the limit ends the upload; the rest is neither kept nor wait
   await service.close()
 })
 
-test('a client that goes away while it waits has its clip all the same', async () => {
+test('a client that disconnects while it waits still gets its clip', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   const abort = new AbortController()
   const body = await formOf(gif(50, 20, [{ delay: 10 }]))
@@ -92,7 +92,7 @@ test('a client that goes away while it waits has its clip all the same', async (
   await service.close()
 })
 
-test('a clip whose end a failover loses is made again, within ten minutes of the first time', async () => {
+test('a clip whose result is lost in a failover is made again, within ten minutes of the first attempt', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   const { deps } = service
   const id = idIn(await service.upload(gif(58, 20, [{ delay: 10 }]), [], { prefer: 'respond-async' }))
@@ -134,7 +134,7 @@ async function rememberRows(pool: Deps['pool'], tables: string[]) {
   }
 }
 
-test('a clip that no try can make is failed for good, by the last try or in the place of dead workers', async () => {
+test('a clip that no attempt can make is failed for good, by the last attempt or in the place of dead workers', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   const { deps } = service
   const later = { prefer: 'respond-async' }
@@ -159,13 +159,13 @@ test('a clip that no try can make is failed for good, by the last try or in the 
   await service.close()
 })
 
-/** The same service with an ffmpeg for which there is no room. */
+/** The same service with an ffmpeg whose disk is full. */
 async function withFullDisk({ deps }: TestService) {
   const path = await programThat('echo No space left on device >&2; exit 1')
   return { ...deps, tools: { ...deps.tools, ffmpeg: { ...deps.tools.ffmpeg, path } } }
 }
 
-test('a full disk uses up no tries: the clip waits for room for a day, longer and longer', async () => {
+test('a full disk uses up no attempts: the clip is retried for a day at growing intervals', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   const { pool } = service.deps
   await service.upload(gif(70, 20, [{ delay: 10 }]), [], { prefer: 'respond-async' })
@@ -189,14 +189,14 @@ test('a full disk uses up no tries: the clip waits for room for a day, longer an
   expect(await tryOnce()).toEqual([{ retry_count: 0, wait: 600 }])
   expect(await state()).toBe('processing')
 
-  // Somebody made room.
+  // The disk has space again.
   await pool.query('update media_queue.job set start_after = now()')
   await service.startWorker()
   await expect.poll(state).toBe('ready')
   await service.close()
 })
 
-test('a clip for which there was no room for a day is given up', async () => {
+test('a clip whose disk stays full for a day is failed', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   const { deps } = service
   await service.upload(gif(71, 20, [{ delay: 10 }]), [], { prefer: 'respond-async' })
@@ -235,7 +235,7 @@ test.each([{ when: 'before it began' }, { when: 'on the way' }])(
   },
 )
 
-test('a PostgreSQL that stalls is not stormed with connections: what comes waits for one of twenty', async () => {
+test('a stalled PostgreSQL is not flooded with connections: requests wait for one of twenty', async () => {
   const service = await startTestService({ MEDIA_DB_MAX_POOL_SIZE: '', MEDIA_WORKERS_ENABLED: 'false' })
   const { pool } = service.deps
   const lock = await pool.connect()
@@ -249,7 +249,7 @@ test('a PostgreSQL that stalls is not stormed with connections: what comes waits
   await service.close()
 })
 
-test('with a namespace everything is under its own names', async () => {
+test('with a namespace, all tables and queues have its names', async () => {
   const service = await startTestService({
     MEDIA_DB_NAMESPACE: 'acme',
     MEDIA_MIGRATE_ON_START: 'true',

@@ -14,7 +14,7 @@ const picture = (width: number) => gif(width, 10, [{ delay: 10 }])
 const add = async (service: TestService, token: string, width: number) =>
   (await service.upload(picture(width), [], { ...later, token })).status
 
-test('a clip of one token waits for two of another that has many waiting, with two workers on one database', async () => {
+test('a clip of one token waits for at most two of a token with many waiting, with two workers on one database', async () => {
   const database = await createDatabase()
   const settings = {
     MEDIA_DATABASE_URL: database.url,
@@ -42,7 +42,7 @@ test.each([
   { processes: 1, concurrency: 1 },
   { processes: 1, concurrency: 2 },
   { processes: 2, concurrency: 1 },
-])('clips of others are made while ten of one token are at work or wait that take long, with %j', async (workers) => {
+])('clips of others are made while ten slow ones of one token run or wait, with %j', async (workers) => {
   const { processes, concurrency } = workers
   const database = await createDatabase()
   const { tools, release } = await heldFfmpeg('bomb')
@@ -91,7 +91,7 @@ async function orderOf(service: TestService): Promise<string[]> {
   return rows.map(({ id }) => id)
 }
 
-test('bytes that wait for another token come when it is the turn of the one that sent them again, which is its turn', async () => {
+test('bytes that two tokens sent take the earlier of their two turns, and use up the turn of the second token', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   const { token } = await service.newToken()
   const ids = []
@@ -113,7 +113,7 @@ test('bytes that wait for another token come when it is the turn of the one that
   await service.close()
 })
 
-test('a clip for which there was no room, and one that lost its job, keep their turns', async () => {
+test('a clip that met a full disk, and one that lost its job, keep their turns', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   const { deps, token } = service
   const other = await service.newToken()
@@ -126,14 +126,14 @@ test('a clip for which there was no room, and one that lost its job, keep their 
       )
     ).rows
   const before = await turns()
-  // The disk is full for all that is begun.
+  // The disk is full for every started job.
   const path = join(service.blobsDir, 'ffmpeg')
   await writeFile(path, '#!/bin/sh\necho No space left on device >&2\nexit 1\n', { mode: 0o755 })
   const full = { ...deps, tools: { ...deps.tools, ffmpeg: { ...deps.tools.ffmpeg, path } } }
   const { rows: jobs } = await deps.pool.query(`update media_queue.job set state = 'active' returning id, data`)
   for (const job of jobs) await transcodeSource(full, { ...job, retryCount: 0, signal: new AbortController().signal })
   expect(await turns()).toEqual(before)
-  // Who comes meanwhile is not before who waits.
+  // A newcomer does not overtake waiting clips.
   const late = await service.newToken()
   await service.upload(picture(50), [], { ...later, token: late.token })
   await service.upload(picture(33), [], { ...later, token })
@@ -149,7 +149,7 @@ test('a clip for which there was no room, and one that lost its job, keep their 
   await service.close()
 })
 
-test('a token whose files are slow to look at leaves the looks of others alone', async () => {
+test('a token whose files are slow to probe does not hold up the probes of others', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   const { deps, token } = service
   const slow = await service.newToken()
@@ -164,7 +164,7 @@ test('a token whose files are slow to look at leaves the looks of others alone',
   await service.close()
 })
 
-test('who deletes what waits fills the queue no less: its share ends, others are let in, and nothing is made for nobody', async () => {
+test('deleting waiting clips frees no queue share: other tokens are let in, and no deleted clip is transcoded', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false', MEDIA_QUEUE_LIMIT: '4' })
   const other = await service.newToken()
   const addAndDelete = async (width: number) => {
@@ -180,13 +180,13 @@ test('who deletes what waits fills the queue no less: its share ends, others are
   await service.startWorker()
   const stateOf = async () => (await service.get(`/media/${idIn(kept)}`, { token: other.token })).body.success.state
   await expect.poll(stateOf).toBe('ready')
-  // Of what was deleted neither source nor original is left; its turns came first. The other's original is housekeeping's.
+  // Deleted clips leave neither source nor original; their turns came first. Housekeeping deletes the other original.
   await expect.poll(() => service.traces()).toMatchObject({ sources: 1, files: { length: 5 } })
   expect(await addAndDelete(34)).toBe(204)
   await service.close()
 })
 
-test('a clip that comes while its deleted source is dropped is made, whoever is first', async () => {
+test('a clip that arrives while its deleted source is dropped is made, in either order', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   const ids = []
   for (let n = 0; n < 6; n++) {
@@ -211,7 +211,7 @@ test('a clip that comes while its deleted source is dropped is made, whoever is 
   await service.close()
 })
 
-test('a token that filled the queue is told to come back, one that has nothing there is not', async () => {
+test('a token that filled the queue gets 503, a token without waiting clips does not', async () => {
   const service = await startTestService({
     MEDIA_WORKERS_ENABLED: 'false',
     MEDIA_QUEUE_LIMIT: '2',

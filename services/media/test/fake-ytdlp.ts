@@ -1,4 +1,4 @@
-// What tests install as yt-dlp: does what the address it is asked about says, and answers as the real one would.
+// A fake yt-dlp: the address decides its behaviour, and its output has the form of the real one.
 import { spawn } from 'node:child_process'
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'

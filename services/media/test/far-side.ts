@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** What an address answers. */
+/** Reply of one address. */
 export type Reply = (request: IncomingMessage, response: ServerResponse, body: string) => void
 export type Replies = Record<string, Reply>
 
@@ -29,8 +29,8 @@ export const status =
     response.writeHead(code).end()
 
 /**
- * The web as the service sees it: one server on loopback that plays every host of MEDIA_IMPORT_SITE_BASES. What has no
- * reply is 404; `asked` lists every address in the order of the requests.
+ * Starts one server on loopback that plays every host of MEDIA_IMPORT_SITE_BASES. An address without a reply is 404;
+ * `asked` lists every address in the order of the requests.
  */
 export async function startFarSide(hosts: readonly string[]) {
   let replies: Replies = {}
@@ -49,7 +49,7 @@ export async function startFarSide(hosts: readonly string[]) {
   return {
     base,
     settings: { MEDIA_IMPORT_SITE_BASES: hosts.map((host) => `${host}=${base}/${host}`).join() },
-    /** For the test that calls. */
+    /** Sets the replies for the calling test. */
     answers: (given: Replies) => {
       replies = given
       asked = []

@@ -4,7 +4,7 @@ import { type FormFields, idIn, startTestService, type TestService } from './ser
 
 let service: TestService
 
-// What is said about a clip is known before its files are: no worker, so that nobody waits for one.
+// Fields are stored before the files are made: without a worker no test waits for one.
 beforeAll(async () => {
   service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false', MEDIA_SYNC_WAIT: '0' })
 })
@@ -137,7 +137,7 @@ test.for<[string, FormFields, string]>([
   ['a title of 201 characters', [['title', 'x'.repeat(201)]], 'title'],
   ['31 tags', [['tags', Array.from({ length: 31 }, (_, n) => n).join()]], 'tags'],
   ['a tag of 51 characters', [['tags', 'x'.repeat(51)]], 'tags'],
-  // Empty tags and repeated ones are free, but not without end: to look at them takes time that all others wait.
+  // Empty and repeated tags are free up to a limit: reading them blocks all other requests.
   ['a field of 1001 empty tags', [['tags', ','.repeat(1_000)]], 'tags'],
   ['an array of 1001 empty tags', [['tags', JSON.stringify(Array(1_001).fill(''))]], 'tags'],
   [

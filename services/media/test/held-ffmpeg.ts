@@ -10,13 +10,13 @@ export interface HeldFfmpeg {
   tools: MediaTools
   /** Resolves once a clip is being made. */
   hasBegun(): Promise<void>
-  /** From now on it is as quick as any. */
+  /** Lets this and every later run finish at full speed. */
   release(): Promise<void>
 }
 
 /**
- * An ffmpeg that begins and does nothing until the test lets it: what comes while a clip is made comes in time on any machine.
- * With `marked` only clips are held that have this word in their bytes.
+ * Installs an ffmpeg that starts and then waits for the test, so that requests arrive during a transcode on any machine.
+ * With `marked` it holds only clips that contain this word.
  */
 export async function heldFfmpeg(marked?: string): Promise<HeldFfmpeg> {
   const directory = await mkdtemp(join(tmpdir(), 'held-ffmpeg-'))

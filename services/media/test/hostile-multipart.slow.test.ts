@@ -88,7 +88,7 @@ function partOf(random: Random, name: string, content: string, eol: string): str
   return `${headers.join(eol)}${eol}${eol}${content}${eol}`
 }
 
-/** The whole request of that number. Its length is told right, so that only the form is broken, or not told at all. */
+/** The request of this number. Its length is right, so that only the form is broken, or missing. */
 function uploadOf(token: string, seed: number): string {
   const random = randomFrom(seed)
   const boundary = random.pick(BOUNDARIES)

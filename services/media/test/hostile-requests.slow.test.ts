@@ -77,7 +77,7 @@ test(
 test('each endpoint also did what it was asked, so that more than its first check was seen', () => {
   expect(endpoints.length).toBeGreaterThan(20)
   const missed = endpoints.map(({ method, path }) => `${method} ${path}`).filter((name) => !reached.has(name))
-  // Its source is no server; what comes of imports is seen elsewhere.
+  // Its source is no server; other tests cover imports.
   expect(missed).toEqual(['POST /media/import'])
 })
 
@@ -229,7 +229,7 @@ function bodyOf(type: string, names: string[], random: Random): { type: string; 
   return { type: 'multipart/form-data; boundary=b', payload: Buffer.concat([...parts, Buffer.from('--b--\r\n')]) }
 }
 
-/** What a client can send in a header at all. */
+/** Reduces a text to the characters that a client can send in a header. */
 const toHeader = (text: string) => text.replaceAll(/[^\x20-\x7e]/g, '').slice(0, 8_000)
 
 /** Says what the document does not promise; undefined where all is well. */
@@ -243,7 +243,7 @@ function checkOf({ method, responses }: Endpoint) {
   return ({ status, body, isJson }: { status: number; body: string; isJson: boolean }): string | undefined => {
     const shown = `${status} ${body.slice(0, 500)}`
     if (status >= 500 && status !== 501 && status !== 507) return `failed: ${shown}`
-    // Files and pages have no schema; what the parser of HTTP refuses has found no route yet.
+    // Files and pages have no schema; a refusal of the HTTP parser belongs to no route.
     const isFine = validators.has(status) || (status < 400 && !isJson) || status === 431
     if (!isFine && method !== 'HEAD') return `status is not documented: ${shown}`
     if (INNARDS.test(body)) return `tells of the inside: ${shown}`

@@ -38,7 +38,7 @@ test('a worker tidies up by itself, soon after its start and again and again', a
 test('a process without workers tidies up its work directory, again and again', async () => {
   const service = await startTestService(noWorkers, often)
   const stop = startHousekeeping(service.deps, sweepWorkDirectory)
-  // Of another container, so that only its silence tells.
+  // Directories of another container: only their age shows that they are dead.
   for (const name of ['000000000000_1_0123abcd', '000000000000_2_0123abcd']) {
     const left = join(service.blobsDir, 'work', name)
     await mkdir(left)
@@ -51,7 +51,7 @@ test('a process without workers tidies up its work directory, again and again', 
   await service.close()
 })
 
-test('a stop waits for what housekeeping has in hand', async () => {
+test('a stop waits for the running step of housekeeping', async () => {
   const service = await startTestService(noWorkers, often)
   const { deps, clock } = service
   await leave(service, numbered(1))
@@ -73,7 +73,7 @@ test('a stop waits for what housekeeping has in hand', async () => {
   await service.close()
 })
 
-test('however much cannot be deleted, what can be is', async () => {
+test('files that cannot be deleted do not stop the deletion of the others', async () => {
   const service = await startTestService(noWorkers)
   for (let number = 1; number <= 501; number++) await leave(service, numbered(number), true)
   service.clock.advance({ seconds: 1 })
@@ -84,7 +84,7 @@ test('however much cannot be deleted, what can be is', async () => {
   await service.close()
 })
 
-test('what a killed process left half-stored is removed after an hour', async () => {
+test('a half-stored file of a killed process is removed after an hour', async () => {
   const service = await startTestService(noWorkers)
   const left = join(service.blobsDir, 'incoming', 'left')
   await writeFile(left, 'x')
@@ -111,7 +111,7 @@ test('two that tidy up one work directory at once, as replicas do, both come to 
   await service.close()
 })
 
-test('a failed clip is there for its owner for a week and gone without a trace after it', async () => {
+test('a failed clip is visible to its owner for a week and gone without a trace after it', async () => {
   const service = await startTestService(noWorkers)
   const id = idIn(await service.upload(gif(70, 20, [{ delay: 10 }]), [], later))
   await service.deps.pool.query(`update sources set state = 'failed', error_code = 'corrupt_media', finished_at = $1`, [

@@ -41,7 +41,7 @@ const outcome = ({ status, body, headers }: Answer) => [
   headers.get('idempotency-replayed'),
 ]
 
-test('an upload that is sent again has one clip, and the same answer for a day', async () => {
+test('an upload that is sent again makes one clip, and gets the same answer for a day', async () => {
   const [picture, key] = [newGif(), newKey()]
   const upload = () => service.upload(picture, [['title', 'Once']], key)
   const first = await upload()
@@ -131,7 +131,7 @@ test('a refusal is remembered, whether it came before or after the clip was acce
   expect(after.rows).toEqual(rows)
 })
 
-test('a failure of the upstream that may pass is not remembered: the retry with the same key fetches again', async () => {
+test('a temporary upstream failure is not remembered: the retry with the same key fetches again', async () => {
   const failures: RequestListener[] = [
     (_request, response) => response.writeHead(503).end(),
     (_request, response) => response.writeHead(429).end(),
@@ -150,7 +150,7 @@ test('a failure of the upstream that may pass is not remembered: the retry with 
   }
 })
 
-test('what was too much at that moment, or a fault of ours, is not remembered', async () => {
+test('a refusal for load and an internal error are not remembered', async () => {
   const busy = await startTestService({ MEDIA_WORKERS_ENABLED: 'false', MEDIA_QUEUE_LIMIT: '1', MEDIA_SYNC_WAIT: '0' })
   const [picture, key] = [newGif(), newKey()]
   expect((await busy.upload(newGif())).status).toBe(201)
@@ -160,7 +160,7 @@ test('what was too much at that moment, or a fault of ours, is not remembered', 
   await fail('internal')
   const first = await busy.upload(picture, [], key)
   expect(first.status).toBe(201)
-  // What it led to failed by a fault of ours, so that it is made anew.
+  // The clip failed by an internal error, so that it is made again.
   await fail('internal')
   const second = await busy.upload(picture, [], key)
   expect(outcome(second)).toEqual([201, expect.not.stringContaining(idIn(first)), null])
@@ -169,7 +169,7 @@ test('what was too much at that moment, or a fault of ours, is not remembered', 
   await busy.close()
 })
 
-test('who hears late that its clip failed forgets nothing that came after it', async () => {
+test('a request that learns late of its failed clip does not forget a newer result', async () => {
   const slow = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   const { pool } = slow.deps
   const [picture, key] = [newGif(), newKey()]
@@ -217,7 +217,7 @@ test('a clip that was deleted since is gone for its key too', async () => {
   expect(outcome(await service.upload(picture, [], key))).toEqual([410, 'gone', null])
 })
 
-test('a client that goes away leaves no refusal behind', async () => {
+test('a client that disconnects leaves no refusal behind', async () => {
   const [key, leave] = [newKey(), new AbortController()]
   answer = () => leave.abort()
   const headers = { ...key, token: service.token, 'content-type': 'application/json' }
@@ -237,7 +237,7 @@ test.each(['', 'x'.repeat(256), 'ü'])('the key %j is refused', async (key) => {
   ])
 })
 
-test('include=details answers with what GET /media/{id} tells, and every answer names the version of the API', async () => {
+test('include=details answers like GET /media/{id}, and every answer names the version of the API', async () => {
   const { token } = service
   const init = async () => {
     const form = new FormData()

@@ -38,7 +38,7 @@ afterAll(() => {
   server.close()
 })
 
-test('an address of a clip becomes a clip, with what was said about it', async ({ service }) => {
+test('an address of a clip becomes a clip, with the given description', async ({ service }) => {
   const answer = await service.importFrom({
     source: `${site}/clip.mp4`,
     title: 'Imported',
@@ -71,7 +71,7 @@ test('an address of a clip becomes a clip, with what was said about it', async (
   })
 })
 
-test('what the file is counts, not its name or header; null is "not given"', async ({ service }) => {
+test('the content decides the type, not the name or header of the file; null is "not given"', async ({ service }) => {
   const answer = await service.importFrom({ source: `${site}/clip.php?id=1`, title: null, attribution: null })
   expect(answer.status).toBe(201)
   expect(answer.body.success.meta.frames).toBe('15')
@@ -94,7 +94,7 @@ test.for<[string, number, string, object?]>([
   expect(await service.traces()).toEqual(before)
 })
 
-test('nobody answering is 424', async ({ service }) => {
+test('a source that does not answer is 424', async ({ service }) => {
   const { status, body } = await service.importFrom({ source: 'http://127.0.0.1:9/clip.mp4' })
   expect([status, body.error.details]).toEqual([424, { upstream: 'unreachable' }])
 })
@@ -130,7 +130,7 @@ test('a body of another type is 415', async ({ service }) => {
   }
 })
 
-test('our own network is out of reach unless the operator says so', async () => {
+test('our own network is unreachable unless the operator allows it', async () => {
   const guarded = await startTestService({ MEDIA_IMPORT_ALLOW_CIDRS: '', MEDIA_WORKERS_ENABLED: 'false' })
   for (const source of [
     `${site}/clip.mp4`,
@@ -164,7 +164,7 @@ test('networks and ports are refused as the operator says, before any connection
   for (const source of ['https://files.test/', 'http://files.test/', 'https://8.8.8.8/']) {
     expect(await outcome(ported, source)).toEqual(forbidden(source))
   }
-  // Its port is fine, and the name is nobody's (RFC 6761).
+  // The port is allowed, and the name never resolves (RFC 6761).
   expect((await ported.importFrom({ source: 'https://files.invalid:8443/' })).status).toBe(424)
   await ported.close()
 })

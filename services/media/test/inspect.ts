@@ -21,7 +21,7 @@ export interface Inspected {
   }[]
 }
 
-/** Decodes a whole file and tells what is in it, independently of the code under test. */
+/** Decodes a whole file and describes it, independently of the code under test. */
 export async function inspect(path: string): Promise<Inspected> {
   const { stdout } = await run(embeddedTools.ffprobe.path, [
     ...['-v', 'error', '-count_frames', '-show_streams', '-show_format', '-of', 'json', path],

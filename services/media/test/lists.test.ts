@@ -4,7 +4,7 @@ import { type FormFields, idIn, startTestService, type TestService } from './ser
 
 let service: TestService
 
-// Lists show what was said about clips, made or not: no worker, so that nobody waits for one.
+// Lists show the fields of clips, made or not: without a worker no test waits for one.
 beforeAll(async () => {
   service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false', MEDIA_SYNC_WAIT: '0' })
 })
@@ -96,7 +96,7 @@ test('a list is filtered by tag, whatever its case, by state and by nsfw', async
   expect(await found('nsfw=false&tag=cats')).toEqual([ready])
 })
 
-test('an admin sees the clips of everybody, or of one token', async () => {
+test('an admin sees the clips of all tokens, or of one', async () => {
   const [owner, admin] = [await service.newToken(), await service.newToken({ scopes: ['admin'] })]
   const id = await add(owner.token)
   expect((await list(admin.token)).ids).toContain(id)
@@ -150,7 +150,7 @@ describe('a change of a clip', () => {
       headers: { token, 'content-type': 'application/json' },
     })
 
-  test('is what an import would make of it; null removes, and what is not named stays', async () => {
+  test('is normalised like the fields of an import; null removes, and unnamed fields stay', async () => {
     const id = await add(service.token, [
       ['title', 'Old'],
       ['tags', 'one,two'],

@@ -30,7 +30,7 @@ test('a clip whose job is gone is queued again, once however many replicas see i
   await service.close()
 })
 
-test('a clip whose job is lost again and again is failed in the end, with nothing left of its file', async () => {
+test('a clip whose job is lost again and again fails in the end, with nothing left of its file', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   const id = idIn(await service.upload(picture(42), [], later))
   for (let round = 0; round < 3; round++) {
@@ -51,7 +51,7 @@ test('a clip whose job is lost again and again is failed in the end, with nothin
   await service.close()
 })
 
-test('a clip whose job waits, runs, waits for another try or lies with the dead is left to it', async () => {
+test('a clip whose job waits, runs, waits for another attempt or lies with the dead is left to it', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   const id = idIn(await service.upload(picture(43), [], later))
   for (const [name, state] of [

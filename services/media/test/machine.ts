@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process'
 import type { Sandbox } from '../src/ffmpeg/sandbox.ts'
 
 /**
- * What this machine has and allows, tried out with words of our own: a test that asked the code under test would skip
- * itself when the code finds nothing any more.
+ * Checks what this machine has and allows without the code under test: a test that asked that code would skip itself
+ * when the code stops finding anything.
  */
 const works = (command: string, ...args: string[]): boolean => spawnSync(command, [...args, 'true']).status === 0
 

@@ -172,7 +172,7 @@ describe('yt-dlp', () => {
     expect(await importing(plain, 'https://www.facebook.com/reel/1')).toEqual(refusal(422, 'site_login_required'))
   })
 
-  test('is looked at on the start: which version there is, and whether it is too old', async () => {
+  test('is checked on the start: its version, and whether it is too old', async () => {
     const logged: unknown[] = []
     const log = (level: string) => (facts: object, text: string) => logged.push([level, facts, text])
     const logger = { info: log('info'), warn: log('warn'), error: log('error') } as never
@@ -194,7 +194,7 @@ describe('yt-dlp', () => {
     await Promise.all([old, broken].map(({ directory }) => rm(directory, { recursive: true })))
   })
 
-  test('that cannot be run is told at the start', async () => {
+  test('that cannot be run is reported at the start', async () => {
     await expect(startTestService({ MEDIA_YTDLP_PATH: '/nowhere/yt-dlp' })).rejects.toThrow('/nowhere/yt-dlp')
   })
 })

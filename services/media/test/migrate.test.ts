@@ -6,7 +6,7 @@ import { mediaHere } from './command-line.ts'
 import { gif } from './gif-bytes.ts'
 import { settingsOf, startTestService } from './service.ts'
 
-/** With nothing in it. */
+/** A database without tables. */
 async function emptyDatabase(): Promise<string> {
   const database = await cloneTemplate(inject('databaseServerUrl'), `${inject('testRunId')}_empty`, async () => {})
   onTestFinished(() => database.drop())
@@ -24,7 +24,7 @@ async function schemasIn(url: string): Promise<string[]> {
   return rows.map(({ name }) => name)
 }
 
-test('migrate --dry-run shows the SQL and applies nothing, migrate applies it once, migrate status tells when', async () => {
+test('migrate --dry-run shows the SQL and applies nothing, migrate applies it once, migrate status reports when', async () => {
   const began = Date.now()
   const url = await emptyDatabase()
   const settings = settingsOf(url, tmpdir())

@@ -2,7 +2,7 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { onTestFinished } from 'vitest'
 
-/** What a name server says: addresses, that there is no such name, that it cannot tell; nothing to names it does not list. */
+/** Answers of a name server: addresses, no such name, or a failure. Unlisted names get no answer. */
 export type Zone = Record<string, { A?: string[]; AAAA?: string[] | 'silent' } | 'NXDOMAIN' | 'SERVFAIL'>
 
 const RCODES = { NXDOMAIN: 3, SERVFAIL: 2 }

@@ -17,7 +17,7 @@ async function occupy(service: TestService, count: number, headers: Record<strin
   return uploads
 }
 
-test('a token has so many uploads at once; one more is refused before its body is read, and costs nothing', async () => {
+test('a token has a limit of parallel uploads; one more is refused before its body is read, and costs nothing', async () => {
   const service = await startTestService({ ...SETTINGS, MEDIA_RATE_LIMIT_UPLOAD: '3/1h' })
   const { token } = service
   const [first, ...others] = await occupy(service, 2, { token })
@@ -37,7 +37,7 @@ test('a token has so many uploads at once; one more is refused before its body i
   await service.close()
 })
 
-test('however an upload ends, the next one may begin', async () => {
+test('however an upload ends, its slot is free for the next one', async () => {
   const service = await startTestService({ ...SETTINGS, MEDIA_PARALLEL_PER_TOKEN: '1' })
   const { token, url } = service
   const isFree = () => expect.poll(async () => (await service.upload(newGif(), [], later)).status).toBe(201)
@@ -66,7 +66,7 @@ test('however an upload ends, the next one may begin', async () => {
   await service.close()
 })
 
-test('callers without a token are told apart by their address', async () => {
+test('callers without a token are distinguished by their address', async () => {
   const service = await startTestService({
     ...SETTINGS,
     MEDIA_UPLOAD_AUTH: 'optional',

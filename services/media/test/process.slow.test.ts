@@ -46,13 +46,13 @@ function killedAtTheEnd<Started extends Pick<ServiceProcess, 'child'>>(started: 
   return started
 }
 
-/** What `docker stop` waits before it kills. */
+/** Grace period of `docker stop` before it kills. */
 const DOCKER_STOP_MS = 10_000
 
 const MiB = 1024 ** 2
 const isTemporary = (path: string) => path.startsWith('work/')
 
-/** The API here, in the test's process; who transcodes is up to the test. */
+/** The API in the test's process; the test chooses the transcoder. */
 async function startApi(settings: Record<string, string> = {}) {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false', ...settings })
   endings.push(() => service.close())
@@ -62,7 +62,7 @@ async function startApi(settings: Record<string, string> = {}) {
   return { ...service, environment, isTranscoding, state }
 }
 
-test.concurrent('a stopped worker gives its clip back and leaves nothing', async () => {
+test.concurrent('a stopped worker returns its clip to the queue and leaves nothing', async () => {
   const api = await startApi()
   const worker = killedAtTheEnd(startWorkerProcess({ ...api.environment, ...endlessFfmpeg }))
   await api.upload(await clip('plain.mp4'), [], { prefer: 'respond-async' })
@@ -76,7 +76,7 @@ test.concurrent('a stopped worker gives its clip back and leaves nothing', async
   expect(await api.isTranscoding()).toBe(false)
 })
 
-test.concurrent('a stopped service answers who waits, refuses what does not come to an end, and ends well', async () => {
+test.concurrent('a stopped service answers waiting requests, refuses unfinished ones, and exits cleanly', async () => {
   const api = await startApi()
   const service = killedAtTheEnd(await startServe({ ...api.environment, MEDIA_WORKERS_ENABLED: 'false' }))
   const body = new FormData()
@@ -99,7 +99,7 @@ test.concurrent('a stopped service answers who waits, refuses what does not come
   expect((await api.listFiles()).filter(isTemporary)).toEqual([])
 })
 
-test.concurrent('a process without workers clears away what a killed one left', async () => {
+test.concurrent('a process without workers removes the leftovers of a killed one', async () => {
   const { environment, blobsDir } = await startApi()
   const left = join(blobsDir, 'work', '000000000000_1_0123abcd')
   // Young enough to be left by the sweep at the start.
@@ -109,7 +109,7 @@ test.concurrent('a process without workers clears away what a killed one left', 
   await eventually(() => stat(left).catch(() => 'gone'), 'gone')
 })
 
-test('a download that stands still does not outlast what `docker stop` waits for', async () => {
+test('a stalled download ends within the grace period of `docker stop`', async () => {
   const api = await startApi({ MEDIA_WORKERS_ENABLED: 'true' })
   const { body } = await api.upload(Buffer.from(GIF, 'base64'))
   // No connection's buffers hold this much.
@@ -146,7 +146,7 @@ test.concurrent('memory does not grow with the file; the largest one passes, one
   const { now } = await readMemory(service.pid)
   const full = await uploadOf(157_286_400)
   const { peak } = await readMemory(service.pid)
-  // Refused for what it is, after all of it was read.
+  // Refused for its type, after the whole body was read.
   expect([full.status, full.body.error.code]).toEqual([415, 'unsupported_media_type'])
   expect(peak - now).toBeLessThan(64 * MiB)
   const over = await uploadOf(157_286_401)

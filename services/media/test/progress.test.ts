@@ -3,7 +3,7 @@ import { setProgress } from '../src/core/clips/sources.store.ts'
 import { gif } from './gif-bytes.ts'
 import { idIn, startTestService, test } from './service.ts'
 
-test('the progress of a clip is told, rising, until it is decided', async () => {
+test('the progress of a clip is reported, rising, until the clip is ready or failed', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   const { db, pool, results } = service.deps
   const id = idIn(await service.upload(gif(30, 20, [{ delay: 10 }]), [], { prefer: 'respond-async' }))

@@ -23,7 +23,7 @@ async function startSite(): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/clip.gif`
 }
 
-test.each(['upload', 'import'] as const)('an %s that is told to come back is not paid for', async (kind) => {
+test.each(['upload', 'import'] as const)('an %s refused for load does not use up the limit', async (kind) => {
   const service = await startTestService({
     MEDIA_WORKERS_ENABLED: 'false',
     MEDIA_QUEUE_LIMIT: '1',
@@ -63,7 +63,7 @@ test('imports are limited, by one count for all services on a database', async (
   await database.drop()
 })
 
-test('imports have a number for a minute beside that for an hour; who has more an hour has more a minute', async () => {
+test('imports have a limit per minute beside that per hour; a higher hourly limit raises both', async () => {
   const service = await startTestService({
     MEDIA_WORKERS_ENABLED: 'false',
     MEDIA_RATE_LIMIT_IMPORT: '6/1h',
@@ -126,7 +126,7 @@ describe('without a token', () => {
     expect(await call(newAddress())).toBe(usual)
   })
 
-  test('ports and what callers write before the last entry make no other address, and what is no address is one', async () => {
+  test('ports and forged entries before the last one make no other address, and all invalid addresses share one limit', async () => {
     const look = async (address: string) =>
       (await service.call('GET', `/gif/${id}`, { headers: { 'x-real-ip': address } })).status
     const spellings = [
@@ -154,7 +154,7 @@ describe('without a token', () => {
   })
 })
 
-test('where addresses are not known nobody closes pages and uploads to all', async () => {
+test('without client addresses no caller exhausts pages and uploads for all', async () => {
   const service = await startTestService({
     MEDIA_WORKERS_ENABLED: 'false',
     MEDIA_UPLOAD_AUTH: 'optional',

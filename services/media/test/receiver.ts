@@ -8,7 +8,7 @@ export interface Received {
   body: string
 }
 
-/** A receiver of webhooks on loopback: what it got, and what it answers. */
+/** A receiver of webhooks on loopback, with its requests and its answer. */
 export interface Receiver {
   url: string
   received: Received[]

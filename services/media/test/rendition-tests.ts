@@ -1,5 +1,5 @@
-// What every ffmpeg has to make of a clip, for two files: src/make/transcode/make-renditions.test.ts has the build of npm do what builds differ
-// in, make-renditions.slow.test.ts has the ffmpeg of the machine do all of it.
+// Renditions that every ffmpeg has to make, for two files. src/make/transcode/make-renditions.test.ts runs the part in
+// which builds differ with the npm build; make-renditions.slow.test.ts runs all with the ffmpeg of the machine.
 import { createHash } from 'node:crypto'
 import { mkdtemp, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -44,7 +44,7 @@ export async function expectSound(made: Awaited<ReturnType<typeof make>>) {
   return { mp4, webm, frames: mp4.streams[0]?.nb_read_frames, seconds: Number(mp4.streams[0]?.duration) }
 }
 
-/** Clips shorter than a frame of what is made of them. */
+/** Clips shorter than one frame of the renditions. */
 const stillTests = (anyTools: MediaTools, names: ClipName[]) =>
   test.each(names)('of %s: its first frame, for a tenth of a second', async (name) => {
     const made = await make(anyTools, await clip(name))
@@ -132,7 +132,7 @@ export function renditionTests(anyTools: MediaTools): void {
   stillTests(anyTools, ['1-frame-in-17-ms.mp4'])
 }
 
-/** The same of what our own arguments decide. */
+/** Further tests for the parts that only our own arguments decide. */
 export function furtherRenditionTests(anyTools: MediaTools): void {
   test('of a picture that was turned', async () => {
     const made = await make(anyTools, await rotatedClip())

@@ -83,7 +83,7 @@ describe('with the client of the protocol', () => {
     expect(JSON.parse(result).meta).toMatchObject({ frames: '2' })
   })
 
-  test('what is no clip is told as that, and nothing is left', async () => {
+  test('a file that is no clip is refused as such, and leaves nothing', async () => {
     const before = await service.traces()
     const refused = await upload(Buffer.from('I am a video, honestly'), { retryDelays: [0] }).catch((error) => error)
     expect(refused.originalResponse.getStatus()).toBe(415)
@@ -91,7 +91,7 @@ describe('with the client of the protocol', () => {
     expect(await service.traces()).toEqual(before)
   })
 
-  test('a client that is told 503 at the last byte comes back by itself, and sends that one again', async () => {
+  test('a client that gets 503 at the last byte retries by itself, and sends that byte again', async () => {
     const { worker } = service.deps.config
     const { queueLimit } = worker
     const pieces: [status: number, result: string][] = []
@@ -122,7 +122,7 @@ describe('on the wire', () => {
   })
   afterAll(() => service.close())
 
-  test('OPTIONS says what is spoken, to browsers of other sites too', async () => {
+  test('OPTIONS lists the version and extensions, to browsers of other sites too', async () => {
     for (const path of ['/tus', '/tus/x']) {
       const { status, headers } = await service.call('OPTIONS', path, {
         headers: {
@@ -158,7 +158,7 @@ describe('on the wire', () => {
       422,
       'invalid_field',
     ],
-    ['somebody who guesses', 'HEAD', {}, 404, ''],
+    ['a guessed address', 'HEAD', {}, 404, ''],
   ])('refused before a byte is sent: %s', async ([, method, headers, status, code]) => {
     const path = method === 'POST' ? '/tus' : `/tus/${'a'.repeat(32)}`
     const answer = await tusOf(service).call(method, path, headers)
@@ -171,7 +171,7 @@ describe('on the wire', () => {
     expect(codeOf(await tusOf(service).call('DELETE', path))).toEqual([404, 'not_found'])
   })
 
-  test('the last piece brings the result: in headers, in a body for who asks, and again for who asks again', async () => {
+  test('the last piece brings the result: in headers, in a body on request, and again on a retry', async () => {
     const tus = tusOf(service)
     const bytes = newGif()
     const path = await tus.begin(bytes.length, { 'upload-metadata': metadata({ title: 'Grüße' }) })
@@ -234,7 +234,7 @@ describe('on the wire', () => {
     expect(await partialFiles(service)).toEqual([])
   })
 
-  test('what a token may not keep is refused before it is sent; what it may not keep any more waits for room', async () => {
+  test('a file over the quota is refused before it is sent; one that no longer fits waits for space', async () => {
     const bytes = newGif()
     const { token, id } = await service.newToken({ limits: { quota_bytes: bytes.length } })
     const tus = tusOf(service, token)
@@ -282,7 +282,7 @@ describe('on the wire', () => {
     worker.queueLimit = queueLimit
     expect(codeOf(refused)).toEqual([503, 'busy'])
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
-    // For clients, to whom an upload at its end is done.
+    // Clients take an upload at its full length for done.
     expect(await tus.offset(path)).toBe(bytes.length - 1)
     const { clips } = await service.countRows()
     const answers = await Promise.all([1, 2, 3].map(() => tus.send(path, bytes.length - 1, Buffer.alloc(0))))
@@ -292,7 +292,7 @@ describe('on the wire', () => {
     expect((await service.countRows()).clips).toBe(clips + 1)
   })
 
-  test('of two who write at once the later one is heard, and the file is what was sent', async () => {
+  test('of two concurrent writers the later one wins, and the file has the bytes that were sent', async () => {
     const tus = tusOf(service)
     const bytes = newGif()
     const path = await tus.begin(bytes.length)
@@ -304,7 +304,7 @@ describe('on the wire', () => {
     stalled.abort()
   })
 
-  test('a connection that breaks leaves what has come, until the upload is too old', async () => {
+  test('a broken connection keeps the bytes that arrived, until the upload expires', async () => {
     const tus = tusOf(service)
     const path = await tus.begin(50_000)
     const broken = openPiece(service, path, { 'transfer-encoding': 'chunked' })

@@ -20,16 +20,16 @@ import { idIn, settingsOf, startTestService, type TestService } from './service.
 
 const later = { prefer: 'respond-async' }
 const patience = { storageStartMs: 0 }
-/** For what is never answered, and nothing else. */
+/** Short patience for requests that are never answered, and for nothing else. */
 const impatience = { ...PATIENCE, storageAnswerMs: 1_000 }
 
 let directory: string
 let logFile: string
 let s3: S3Server
 let service: TestService
-/** The same bucket, for whom nothing is worth waiting for. */
+/** The same bucket with the shortest patience. */
 let impatient: BlobStorage
-/** For bytes that do not follow; whatever comes before them comes within it. */
+/** Patience for stalled bytes; everything before them arrives within it. */
 let lessPatient: BlobStorage
 /** A clip whose files are in the bucket. */
 let id: string
@@ -77,7 +77,7 @@ async function whileFailing<T>(fault: Fault | 'vanish', work: () => Promise<T>):
 let number = 0
 const newClip = () => gif(60 + ++number, 20, [{ delay: 10 }])
 
-test('with files in a bucket all is as with files on a disk', async () => {
+test('files in a bucket behave like files on a disk', async () => {
   const whole = await service.get(`/f/${id}.mp4`)
   expect([whole.status, whole.headers.get('content-type')]).toEqual([200, 'video/mp4'])
   const head = await service.call('HEAD', `/f/${id}.mp4`)
@@ -166,7 +166,7 @@ test('an upload in parts that fails leaves no part', async () => {
   expect(await s3.unfinished()).toEqual([])
 })
 
-test('a clip that is accepted waits for a bucket that is away, without losing a try', async () => {
+test('an accepted clip waits for an unavailable bucket without losing an attempt', async () => {
   const api = await startTestService({ ...s3.environment, MEDIA_WORKERS_ENABLED: 'false' }, { patience })
   const { pool } = api.deps
   await api.upload(newClip(), [], later)
@@ -191,7 +191,7 @@ test('a clip that is accepted waits for a bucket that is away, without losing a 
   await api.close()
 })
 
-describe('a start says what is wrong with the bucket:', () => {
+describe('a start reports the problem with the bucket:', () => {
   const log = createLogger({ name: 'test', level: 'fatal' })
   const open = (settings: Record<string, string>, storageAnswerMs = 60_000) => {
     const environment = { ...settingsOf('postgres://localhost/media', directory), ...s3.environment, ...settings }
@@ -252,7 +252,7 @@ describe('a bucket whose server lists no uploads in parts', () => {
   test.each<Fault>([
     { status: 404, code: 'NoSuchBucket' },
     { status: 403, code: 'AccessDenied' },
-  ])('for another reason is told: %o', async (fault) => {
+  ])('and refuses for another reason is reported: %o', async (fault) => {
     listingIs(fault)
     await expect(check()).rejects.toThrow('ListMultipartUploads')
     await expect(service.deps.blobs.sweep()).rejects.toThrow('ListMultipartUploads')
@@ -260,7 +260,7 @@ describe('a bucket whose server lists no uploads in parts', () => {
   })
 })
 
-test('whatever failed, no log has a line of the key', async () => {
+test('no log contains the key, whatever failed', async () => {
   const written = () => readFile(logFile, 'utf8')
   for (const words of ['StorageUnavailable', 'AccessDenied']) await expect.poll(written).toContain(words)
   const text = await written()
@@ -268,7 +268,7 @@ test('whatever failed, no log has a line of the key', async () => {
   expect(text).not.toMatch(/AWS4-HMAC|x-amz-|Signature=/i)
 })
 
-test('a bucket that answers late to one upload keeps no other upload waiting', async () => {
+test('a bucket that answers one upload late delays no other upload', async () => {
   const api = await startTestService({ ...s3.environment, MEDIA_WORKERS_ENABLED: 'false' }, { patience })
   const [first, second] = [newClip(), newClip()]
   const { token } = await api.newToken()

@@ -13,13 +13,13 @@ import S3rver from 's3rver'
 // @ts-expect-error as above
 import account from 's3rver/lib/models/account.js'
 
-/** What the server does with a request instead of answering it; a promise is waited for before the answer. */
+/** Faults instead of an answer; a promise delays the answer. */
 export type Fault = 'hang' | 'break' | 'stand still' | { status: number; code: string } | Promise<void>
 
 export interface S3Server {
   endpoint: string
   bucket: string
-  /** As a service is told by its environment. */
+  /** Environment variables for a service. */
   environment: Record<string, string>
   /** Every request so far: method, path and query. */
   requests: string[]
@@ -29,9 +29,9 @@ export interface S3Server {
   unfinished(): Promise<string[]>
   /** Takes an object away, by the path of its address. */
   remove(path: string): Promise<void>
-  /** Nobody answers any more, and who is connected is cut off. */
+  /** Closes the port and cuts every connection. */
   vanish(): Promise<void>
-  /** At the same address as before. */
+  /** Listens again at the same address. */
   comeBack(): Promise<void>
   close(): Promise<void>
 }
@@ -50,7 +50,7 @@ export async function startS3Server(): Promise<S3Server> {
   const directory = await mkdtemp(join(tmpdir(), 'media-s3-'))
   account.DUMMY_ACCOUNT.createKeyPair(S3_KEY.accessKeyId, S3_KEY.secretAccessKey)
   const s3rver = new S3rver({ directory, silent: true, vhostBuckets: false })
-  // What it refuses it answers, and tells nobody else.
+  // Refusals are answers already; without a listener the event would end the process.
   s3rver.on('error', () => {})
   await Promise.all([BUCKET, STAGING].map((name) => mkdir(join(directory, name))))
   mend(s3rver.store)
@@ -138,7 +138,7 @@ function mend(store: any): void {
     await writeFile(join(folder, `${part}.md5`), md5)
     return { size, md5 }
   }
-  // As many on a page as a test can fill.
+  // A page as small as a test can fill.
   const listObjects = store.listObjects.bind(store)
   store.listObjects = (bucket: string, options: { maxKeys: number }) =>
     listObjects(bucket, { ...options, maxKeys: Math.min(options.maxKeys, 5) })
@@ -205,7 +205,7 @@ async function listUploads(uploads: string, query: URLSearchParams, response: Se
 }
 
 async function abortUpload(folder: string, response: ServerResponse): Promise<void> {
-  // In one step, so that no part comes in between.
+  // A single rename, so that no part arrives in between.
   const aborted = join(folder, '../../..', randomUUID())
   const isThere = await rename(folder, aborted).then(
     () => true,

@@ -13,7 +13,7 @@ export interface ServiceProcess {
   ended: Promise<number | string | null>
 }
 
-/** As `expect.poll`, which tests that run at once cannot use. */
+/** Polls like `expect.poll`, which concurrent tests cannot use. */
 export const eventually = (read: () => unknown, expected: unknown, timeout = 60_000) =>
   vi.waitFor(async () => expect(await read()).toEqual(expected), { timeout, interval: 50 })
 
@@ -40,7 +40,7 @@ export async function startServe(
 export const startWorkerProcess = (settings: Record<string, string>) => run(['src/cli.ts', 'worker'], settings)
 
 interface ProcessLimits {
-  /** In blocks of 512 bytes: the file that grows over it fails as on a full disk. */
+  /** File size limit in blocks of 512 bytes: a larger write fails as on a full disk. */
   fileBlocks?: number
 }
 
@@ -52,7 +52,7 @@ function run(args: string[], settings: Record<string, string>, { fileBlocks }: P
     env: { ...process.env, ...settings },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  // Read by whoever listens, and never in the way of who writes.
+  // Drains the output, so that a full pipe never blocks the process.
   child.stdout?.resume()
   const ended = once(child, 'exit').then(([code, signal]) => code ?? signal)
   return { child, pid: child.pid as number, url: '', ended }

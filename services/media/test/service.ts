@@ -15,7 +15,7 @@ import { type Deps, migrateAll, type Overrides, openDeps } from '../src/deps.ts'
 import { startWorker } from '../src/worker.ts'
 import { unboxedTools } from './clips.ts'
 
-/** What the service is told its addresses are; tests reach it elsewhere and use the paths. */
+/** Base URL in the service's settings; tests reach it elsewhere and use the paths. */
 export const BASE_URL = 'https://media.example'
 export const FILES_BASE_URL = 'https://files.example'
 
@@ -34,7 +34,7 @@ export interface TestService {
   clock: TestClock
   /** Where it listens. */
   url: string
-  /** With every scope. */
+  /** A token with every scope. */
   token: string
   blobsDir: string
   newToken(options?: {
@@ -49,14 +49,14 @@ export interface TestService {
   importFrom(body: unknown, headers?: Record<string, string>): Promise<Answer>
   /** Every file on the disk: stored ones and temporary ones. */
   listFiles(): Promise<string[]>
-  /** Files and rows once nobody is at work: an answer comes a moment before its worker has tidied up. */
+  /** Files and rows once the workers are idle: an answer comes a moment before its worker has tidied up. */
   traces(): Promise<{ files: string[]; clips: number; sources: number }>
   countRows(): Promise<{ clips: number; sources: number }>
   startWorker(): Promise<void>
   close(): Promise<void>
 }
 
-/** In the order given; a repeated name is a repeated field. */
+/** Fields in the order given; a repeated name is a repeated field. */
 export type FormFields = [name: string, value: string][]
 
 /** The database of one test service: a clone of the migrated template. */
@@ -84,7 +84,7 @@ export function settingsOf(databaseUrl: string, blobsDir: string): Record<string
     MEDIA_RATE_LIMIT_UPLOAD: '100000',
     MEDIA_RATE_LIMIT_IMPORT: '100000',
     MEDIA_RATE_LIMIT_IMPORT_BURST: '100000/1m',
-    // As long as a test waits, or it would be answered that its clip is not made yet.
+    // The longest wait of a test: a shorter one would answer before the clip is made.
     MEDIA_SYNC_WAIT: '10m',
     MEDIA_LOG_LEVEL: process.env.TEST_LOG_LEVEL ?? 'fatal',
     // Each connection costs a process of PostgreSQL; two are enough for a race.
@@ -93,8 +93,8 @@ export function settingsOf(databaseUrl: string, blobsDir: string): Record<string
 }
 
 /**
- * Only a test that is about a limit runs into it, on a busy machine too; and a round of housekeeping that nobody asked for would be in the way of
- * those that tests ask for.
+ * Limits that only their own tests reach, on a busy machine too. Housekeeping runs only when a test asks for it: another
+ * round would interfere.
  */
 const PATIENT = {
   ...{ firstHousekeepingMs: 3_600_000, slowBodyMs: 600_000, unreadBodyMs: 600_000, uploadWindowMs: 600_000 },

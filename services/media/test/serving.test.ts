@@ -25,7 +25,7 @@ const test = base.extend<object & { id: string; mp4: Buffer }>({
 })
 
 describe('files', () => {
-  test('are for ever, for everybody, and nothing a browser would run', async ({ service, id, mp4 }) => {
+  test('are cached for ever, public, and nothing a browser would run', async ({ service, id, mp4 }) => {
     const { headers, status } = await service.get(`/f/${id}.mp4`)
     expect(status).toBe(200)
     expect(Object.fromEntries(headers)).toMatchObject({
@@ -58,7 +58,7 @@ describe('files', () => {
     )
   })
 
-  test('HEAD tells the same without the bytes', async ({ service, id, mp4 }) => {
+  test('HEAD has the same headers without the bytes', async ({ service, id, mp4 }) => {
     const { headers, bytes, status } = await service.call('HEAD', `/f/${id}.mp4`)
     expect([status, bytes.length, headers.get('content-length')]).toEqual([200, 0, String(mp4.length)])
   })
@@ -144,11 +144,7 @@ describe('files', () => {
     },
   )
 
-  test('what a client has is not sent again, what it has of another file is not continued', async ({
-    service,
-    id,
-    mp4,
-  }) => {
+  test('a cached file is not sent again, and a part of another file is not continued', async ({ service, id, mp4 }) => {
     const { headers } = await service.call('HEAD', `/f/${id}.mp4`)
     const etag = headers.get('etag') as string
     const modified = headers.get('last-modified') as string
@@ -161,7 +157,7 @@ describe('files', () => {
     expect(await statusWith({ 'if-modified-since': 'Thu, 01 Jan 1970 00:00:00 GMT' })).toBe(200)
     expect(await statusWith({ 'if-none-match': '"x"', 'if-modified-since': modified })).toBe(200)
     for (const met of [etag, `"x", ${etag}`, '*']) expect(await statusWith({ 'if-match': met })).toBe(200)
-    // Strong comparison (RFC 9110 13.1.1), and before what the client has is looked at.
+    // Strong comparison (RFC 9110 13.1.1), evaluated before If-None-Match.
     for (const other of ['"x"', `W/${etag}`]) {
       expect(await statusWith({ 'if-match': other, 'if-none-match': etag, range: 'bytes=0-0' })).toBe(412)
     }
@@ -185,7 +181,7 @@ describe('files', () => {
     expect(mp4.length).toBeGreaterThan(0)
   })
 
-  test("a failure is nobody's to keep: no cache may hold it for the file", async ({ service }) => {
+  test('no cache stores a failure under the address of a file', async ({ service }) => {
     const id = idIn(await service.upload(await clip('plain.gif')))
     const { rows } = await service.deps.pool.query(
       `select encode(r.sha256, 'hex') as sha256 from renditions r
@@ -198,7 +194,7 @@ describe('files', () => {
     await rm(path)
     failures.push(await service.get(`/f/${id}.mp4`), await service.call('HEAD', `/f/${id}.mp4`))
     failures.push(await service.get(`/f/${id}.mp4`, { range: 'bytes=0-1,500-501' }))
-    // A directory can be opened and then not be read: a volume that goes away in between.
+    // A directory can be opened and then not be read, like a volume that fails in between.
     await mkdir(path)
     failures.push(await service.get(`/f/${id}.mp4`), await service.get(`/f/${id}.mp4`, { range: 'bytes=0-1' }))
     expect(failures.map(({ status }) => status)).toEqual([416, 500, 500, 500, 500, 500])
@@ -435,7 +431,7 @@ describe('details and deletion', () => {
     for (const path of [`/f/${id}.gif`, `/gif/${id}`, `/embed/${id}`, `/oembed/${id}`]) {
       expect(await service.get(path)).toMatchObject({ status: 410, body: { error: { code: 'gone' } } })
     }
-    // A person is told in words, in a frame too.
+    // Browsers get a page in words, in a frame too.
     for (const [path, frames] of [
       [`/gif/${id}`, /frame-ancestors 'none'$/],
       [`/embed/${id}`, /form-action 'none'$/],
@@ -520,9 +516,7 @@ describe('every address', () => {
     ])
   })
 
-  test('tells of bodies that do not come, where it takes one, and of clips that take too long, where one is added', async ({
-    service,
-  }) => {
+  test('documents 408 and 504 where a body or a clip can time out', async ({ service }) => {
     const { body } = await service.get('/openapi.json')
     const operations = Object.entries<Record<string, { responses: object }>>(body.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, { responses }]) => ({ name: `${method} ${path}`, responses })),

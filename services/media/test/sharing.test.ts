@@ -49,7 +49,7 @@ test('twenty uploads of the same bytes at once are twenty clips of one transcode
   await service.close()
 })
 
-test('the same bytes again are answered from what is there, also after every clip of them was deleted', async ({
+test('the same bytes again are answered from the store, also after every clip of them was deleted', async ({
   service,
 }) => {
   const path = await clip('sound.mp4')
@@ -81,7 +81,7 @@ test('clean-up beside uploads and deletions of the same bytes never loses a file
   }
 })
 
-test('a clip that is asked for at once, or waits too long, is answered with its addresses, which follow', async () => {
+test('a clip that responds async, or waits too long, is answered with its addresses, which fill in later', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false', MEDIA_SYNC_WAIT: '300ms' })
   const bytes = gif(40, 20, [{ delay: 20 }, { delay: 20, color: 1 }])
   const headersOf = ({ headers }: Answer) =>
@@ -113,7 +113,7 @@ test('a clip that is asked for at once, or waits too long, is answered with its 
   await service.close()
 })
 
-test('more clips than the queue holds are told to come back', async () => {
+test('clips beyond the queue limit are refused with Retry-After', async () => {
   const service = await startTestService({
     MEDIA_WORKERS_ENABLED: 'false',
     MEDIA_SYNC_WAIT: '0',

@@ -4,7 +4,7 @@ import { clip } from './clips.ts'
 import { bytes, html, json, moved, type Replies, type Reply, startFarSide, status } from './far-side.ts'
 import { idIn, startTestService, type TestService } from './service.ts'
 
-/** Every host that a row below names; what asks for another one asks the real network and fails. */
+/** Every host that a row below names; a request to any other host reaches the real network and fails. */
 const HOSTS = [
   ...['giphy.com', 'i.giphy.com', 'media.giphy.com', 'media2.giphy.com', 'api.giphy.com', 'gph.is'],
   ...['imgur.com', 'i.imgur.com', 'api.imgur.com', 'streamable.com', 'ajax.streamable.com', 'cdn.streamable.com'],
@@ -35,7 +35,7 @@ afterAll(async () => {
 
 const importFrom = (service: TestService, body: object) => service.importFrom(body, { prefer: 'respond-async' })
 
-/** What is kept of an import: what was asked for on the way, and what the clip says. */
+/** Result of an import: the requests on the way, and the clip. */
 async function imported(service: TestService, body: object) {
   const answer = await importFrom(service, body)
   if (answer.status !== 201) return { status: answer.status, ...answer.body.error }
@@ -47,7 +47,7 @@ async function imported(service: TestService, body: object) {
 interface Row {
   source: string
   replies: Replies
-  /** In order; the last one is the file. */
+  /** Requests in order; the last one is the file. */
   asked: string[]
   is: object
 }
@@ -717,14 +717,14 @@ describe('instagram', () => {
   ])('%s', ([, given]) => holds(plain, given))
 
   // All others wait while one page is read. This one took 13 s.
-  test('a page of quotes without end is read in no time', async () => {
+  test('a page of endless quotes is parsed in no time', async () => {
     const before = process.cpuUsage()
     await holds(plain, row(html(`"video_url":"a${'\\'.repeat(4_100)}b`.repeat(480)), login))
-    // Of the processor: how long that takes is up to what else the machine does.
+    // Processor time, which other load on the machine does not change.
     expect(process.cpuUsage(before).user).toBeLessThan(5_000_000)
   })
 
-  test('the login, where everybody is sent', () =>
+  test('the login page, to which every visitor is sent', () =>
     holds(plain, {
       source,
       replies: {
@@ -736,7 +736,7 @@ describe('instagram', () => {
     }))
 })
 
-describe('sites that nobody asks', () => {
+describe('sites that are never requested', () => {
   test.for<[string, object]>([
     ['https://www.facebook.com/watch?v=123', failure('site_login_required', { site: 'facebook' })],
     ['https://fb.watch/AbC_1/', failure('site_login_required', { site: 'facebook' })],
@@ -745,7 +745,7 @@ describe('sites that nobody asks', () => {
     ['https://vine.co/v/hUgLw2Ydd5a', failure('site_gone', { site: 'vine', ended: '2017-01-17' })],
   ])('%s', ([source, is]) => holds(plain, { source, replies: {}, asked: [], is }))
 
-  test('one that the operator switched off', async () => {
+  test('a site that the operator disabled', async () => {
     const service = await startTestService(
       { ...settings, MEDIA_IMPORT_SITES: 'imgur' },
       { extractPage: async () => expect.unreachable('yt-dlp is no way round it') },
@@ -761,14 +761,14 @@ describe('sites that nobody asks', () => {
   })
 })
 
-describe('what the caller says', () => {
+describe('fields of the caller', () => {
   const api = 'https://ajax.streamable.com/videos/abc123'
   const file = 'https://cdn.streamable.com/a.mp4'
   const answer = (title: string) =>
     far.answers({ [api]: json({ status: 2, title, files: { mp4: { url: file } } }), [file]: mp4 })
   const source = 'https://streamable.com/abc123'
 
-  test('wins over what the site says', async () => {
+  test('take precedence over those of the site', async () => {
     answer('Theirs')
     const mine = { title: 'Mine', attribution: { site: 'twitter', user: 'me' } }
     expect(await imported(plain, { source, ...mine })).toEqual({ ...mine, nsfw: false })

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { startTestService } from './service.ts'
 
-test('a source that takes too long is an error while the client still waits, not after it has gone', async () => {
+test('a slow source fails while the client still waits, not after it has disconnected', async () => {
   const server = createServer((_request, response) => {
     const drip = setInterval(() => response.write('GIF89a'), 100)
     response.once('close', () => clearInterval(drip))

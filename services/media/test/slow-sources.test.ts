@@ -35,7 +35,7 @@ afterAll(() => {
 
 const temporary = async (service: TestService) => (await service.listFiles()).filter((path) => path.startsWith('work/'))
 
-/** Imports that come to no end by themselves; `leave` is the clients going away. */
+/** Imports that never end by themselves; `leave` disconnects the clients. */
 function importSlowly(service: TestService, token: string, count: number) {
   const gone = new AbortController()
   const init = {
@@ -61,13 +61,13 @@ test('an import whose client is gone ends at once: connection, temporary file an
   expect(await service.countRows()).toEqual({ clips: 1, sources: 1 })
 })
 
-test('an import whose client goes away between its last byte and its acceptance becomes no clip', async ({
+test('an import whose client disconnects between its last byte and its acceptance becomes no clip', async ({
   service,
 }) => {
   const { deps, app } = service
   const before = await service.countRows()
   const sha256 = createHash('sha256').update(await readFile(await clip('plain.gif')))
-  // Whoever has the same bytes is looked at first.
+  // Another holder of the same bytes keeps the mutex.
   const { promise: isOver, resolve: goOn } = Promise.withResolvers<void>()
   const other = deps.mutex.run(sha256.digest('hex'), () => isOver)
   const connected = once(app.server, 'connection')
@@ -90,7 +90,7 @@ test('an import whose client goes away between its last byte and its acceptance 
   expect(await service.countRows()).toEqual(before)
 })
 
-test('slow sources of one token leave room for the imports of another', async ({ service }) => {
+test('slow sources of one token leave capacity for the imports of another', async ({ service }) => {
   const slow = importSlowly(service, service.token, 12)
   await expect.poll(() => endless.size).toBe(4)
   const { token } = await service.newToken()
@@ -100,7 +100,7 @@ test('slow sources of one token leave room for the imports of another', async ({
   await Promise.all(slow.answers)
 })
 
-test('more imports than may wait for a share of the downloads are told to come back, and do not pay for it', async () => {
+test('imports beyond the waiting limit of the downloads get Retry-After and do not count against the rate limit', async () => {
   const service = await startTestService({
     MEDIA_PARALLEL_PER_TOKEN: '1',
     MEDIA_RATE_LIMIT_IMPORT: '6/1h',
@@ -120,7 +120,7 @@ test('more imports than may wait for a share of the downloads are told to come b
   await service.close()
 })
 
-test('a stopping service ends an import that would hold it up', async () => {
+test('a stopping service ends an import that would delay the stop', async () => {
   const hurry = new AbortController()
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' }, { hurry: hurry.signal })
   const slow = importSlowly(service, service.token, 1)

@@ -29,7 +29,7 @@ export function openUpload(url: string, headers: Record<string, string>, begin =
     answer,
     /** Answered, or the connection has ended without. */
     isOver: () => isAnswered || client.destroyed,
-    /** Resolves when there is room for more, or when nobody wants more. */
+    /** Resolves when the socket takes more bytes, or has closed. */
     write: async (bytes: Uint8Array) => {
       if (isAnswered || client.destroyed || client.write(bytes)) return
       const over = new AbortController()
@@ -42,7 +42,7 @@ export function openUpload(url: string, headers: Record<string, string>, begin =
       over.abort()
     },
     end: () => client.end('\r\n--b--\r\n'),
-    /** The client goes away without a word. */
+    /** Disconnects without ending the request. */
     abort: () => client.destroy(),
   }
 }

@@ -1,4 +1,4 @@
-// What takes a process of its own: a command line as it is typed, replicas that start together, one that is killed.
+// Tests that need processes of their own: a typed command line, replicas that start together, a killed process.
 import { createHash } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -62,7 +62,7 @@ test('two replicas that start at once on an empty database both serve', async ()
   await rm(directory, { recursive: true })
 })
 
-test('what a killed process has taken is there for the next one', async () => {
+test('a job and an upload of a killed process are free for the next one', async () => {
   const service = await startTestService(NO_WORKERS)
   const bytes = gif(20, 10, [{ delay: 10 }, { delay: 10, color: 1 }])
   const settings = {

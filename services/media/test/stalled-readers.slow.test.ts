@@ -33,7 +33,7 @@ const connectionsOf = ({ app: { server } }: TestService) =>
     server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
   )
 
-test('readers that take nothing are let go, one that takes a little at a time gets all of its file', async () => {
+test('readers that take nothing are disconnected, one that takes a little at a time gets all of its file', async () => {
   const service = await startTestService({}, { patience: { stalledAnswerMs: 4_000 } })
   const path = await largeFile(service)
   const stalled = Array.from({ length: 20 }, () => ask(service, path))
@@ -67,7 +67,7 @@ test('an answer that has not begun is waited for, also behind another one on its
   await service.close()
 })
 
-test('connections beyond the ceiling are closed at once, and those within are served', async () => {
+test('connections beyond the limit are closed at once, and those within are served', async () => {
   const service = await startTestService({ MEDIA_MAX_CONNECTIONS: '3', MEDIA_WORKERS_ENABLED: 'false' })
   const open = () => connect(Number(new URL(service.url).port), '127.0.0.1').on('error', () => {})
   const held = Array.from({ length: 3 }, open)

@@ -47,7 +47,7 @@ export async function stream(name: StreamName): Promise<string> {
   const unfinished = join(cache, randomUUID())
   await mkdir(unfinished, { recursive: true })
   await run(embeddedTools.ffmpeg.path, ['-y', '-v', 'error', ...recipes[name], name], { cwd: unfinished })
-  // Who came second throws his own away.
+  // A slower process discards its own copy.
   await rename(unfinished, directory).catch(() => rm(unfinished, { recursive: true }))
   return directory
 }

@@ -59,7 +59,7 @@ const readingOf = (figures: string, series: string) => {
 
 const codeOf = ({ status, body }: Answer) => body?.error?.code ?? status
 
-/** Something of each that is counted; the labels of what strangers wrote are in none of it. */
+/** Uses everything that is counted; no label contains a text of a caller. */
 async function useEverything(base: string) {
   const json = { token, 'content-type': 'application/json' }
   const post = (path: string, body: unknown) => send('POST', base + path, { body: JSON.stringify(body), headers: json })
@@ -144,7 +144,7 @@ test('Prometheus scrapes every metric of the README, no other, and nothing that 
   expect(await service?.ended).toBe(0)
 })
 
-test('jobs that nobody takes show as waiting, with their age', async () => {
+test('jobs without a worker show as waiting, with their age', async () => {
   const { url, read } = await serve({ MEDIA_WORKERS_ENABLED: 'false', MEDIA_SYNC_WAIT: '0' })
   const body = await formOf(gif(22, 10, [{ delay: 10 }]))
   expect((await send('POST', `${url}/media/upload`, { body, headers: { token } })).status).toBe(201)
@@ -154,7 +154,7 @@ test('jobs that nobody takes show as waiting, with their age', async () => {
   expect(await read('media_queue_oldest_age{queue="transcode",state="retrying"')).toBe(0)
 })
 
-test('while the database is away a scrape tells everything but the queues, and a stop is not held up', async () => {
+test('while the database is unavailable a scrape reports everything but the queues, and a stop is not delayed', async () => {
   const { scrape } = await serve()
   await eventually(async () => readingOf(await scrape(), 'media_queue_jobs'), 0)
   const admin = new pg.Client({ connectionString: inject('databaseServerUrl') })
@@ -168,6 +168,6 @@ test('while the database is away a scrape tells everything but the queues, and a
   expect(figures).toContain('\nmedia_disk_free')
   expect(readingOf(figures, 'media_queue_jobs')).toBeNaN()
   service?.child.kill('SIGTERM')
-  // By itself, whatever else it had to say about its database.
+  // The process ends by itself, after any log lines about its database.
   expect(await service?.ended).toEqual(expect.any(Number))
 })

@@ -94,7 +94,7 @@ describe('a token', () => {
   })
 })
 
-test('limits are per token, say what is left, and can be raised for one', async () => {
+test('limits are per token, are reported in answers, and can be raised for one', async () => {
   const service = await startTestService({ MEDIA_RATE_LIMIT_READ: '2/1m', MEDIA_WORKERS_ENABLED: 'false' })
   const read = (token: string) => service.get('/media/00000000', { token })
   const { token } = await service.newToken()
@@ -228,7 +228,7 @@ test('an admin makes, sees and ends tokens over HTTP; others do not', async ({ s
   expect((await service.get('/media', { token })).status).toBe(401)
 })
 
-test('calls are counted in memory and written down together, also by several processes', async () => {
+test('calls are counted in memory and written in batches, also by several processes', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   const { deps, token } = service
   const call = (times: number) => Promise.all(Array.from({ length: times }, () => service.get('/media', { token })))

@@ -41,7 +41,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true, force: true })
 })
 
-test('one trace leads from an upload to its SQL, its transcode and the webhook that tells of it', async () => {
+test('one trace leads from an upload to its SQL, its transcode and the webhook that reports it', async () => {
   const body = JSON.stringify({ url: `${receiver.url}/secret-path?key=secret` })
   await send('POST', `${service.url}/webhooks`, { body, headers: { token, 'content-type': 'application/json' } })
   const form = await formOf(await clip('plain.mp4'), [['title', 'Stranger words']])

@@ -1,4 +1,4 @@
-// A client of resumable uploads that does what it is told, also what no library would.
+// A client of resumable uploads that also sends requests that no library would.
 import { once } from 'node:events'
 import { stat } from 'node:fs/promises'
 import { request } from 'node:http'
@@ -8,7 +8,7 @@ import type { Answer, TestService } from './service.ts'
 
 export const PIECE = 'application/offset+octet-stream'
 
-/** With the token of the service, or another one. */
+/** Calls with the token of the service, or another one. */
 export function tusOf(service: TestService, token = service.token) {
   const call = (method: string, path: string, headers: Record<string, string | number> = {}, body?: Uint8Array) =>
     service.call(method, path, {

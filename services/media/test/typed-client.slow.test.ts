@@ -5,8 +5,8 @@ import { clip } from './clips.ts'
 import { test } from './service.ts'
 
 /**
- * As an application writes it: what is given and what comes back has the types of the document, without a cast. Only the
- * file comes past them: openapi-typescript's type of `format: binary` is `string`, which generators and Swagger UI take
+ * Source of a client as an application writes it: requests and answers have the types of the document, without a cast.
+ * Only the file needs one: openapi-typescript types `format: binary` as `string`, which generators and Swagger UI take
  * for a file.
  */
 const PROGRAM = `

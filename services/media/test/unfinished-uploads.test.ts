@@ -12,7 +12,7 @@ let sizes = 20
 const newGif = () => gif(sizes++, 10, [{ delay: 10 }, { delay: 10, color: 1 }])
 const noWorkers = { MEDIA_WORKERS_ENABLED: 'false', MEDIA_SYNC_WAIT: '0' }
 
-test('a caller has so many uploads at once and so many unfinished ones; a piece that crawls is ended', async () => {
+test('a caller has a limit of parallel and of unfinished uploads; a piece that crawls is ended', async () => {
   const service = await startTestService({
     ...noWorkers,
     ...{ MEDIA_PARALLEL_PER_TOKEN: '1', MEDIA_RATE_LIMIT_UPLOAD: '9/1h', MEDIA_UPLOAD_AUTH: 'optional' },
@@ -26,7 +26,7 @@ test('a caller has so many uploads at once and so many unfinished ones; a piece 
   expect(codeOf(await tus.send(path, 0, Buffer.alloc(10)))).toEqual([429, 'queue_full'])
   held.abort()
   await expect.poll(() => service.deps.uploads.taken().used).toBe(0)
-  // For the piece that crawls alone: on a busy machine all others would pass a limit that is short enough to wait for.
+  // Short patience for the crawling piece alone: on a busy machine other requests would exceed it.
   const { patience } = service.deps
   const { uploadWindowMs } = patience
   patience.uploadWindowMs = 300
@@ -74,7 +74,7 @@ test('an upload that two processes finish at once is one clip, and counts once',
   await rm(workDir, { recursive: true, force: true })
 })
 
-test('a visitor without a token has so many unfinished uploads for its address, and an upload without a byte ends soon', async () => {
+test('a visitor without a token has a limit of unfinished uploads per address, and an upload without a byte expires soon', async () => {
   const service = await startTestService({
     ...noWorkers,
     MEDIA_PARALLEL_PER_TOKEN: '1',

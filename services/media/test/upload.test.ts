@@ -8,7 +8,7 @@ import { formOf, idIn, startTestService, test } from './service.ts'
 
 const URL_OF = { page: 'https://media.example/gif/', files: 'https://files.example/f/' }
 
-/** A clip nobody has sent before: one picture, unique by its size. */
+/** A new clip each time: one picture, unique by its size. */
 let sizes = 20
 const newGif = () => gif(sizes++, 10, [{ delay: 10 }, { delay: 10, color: 1 }])
 
@@ -279,7 +279,7 @@ test('an upload without a token counts for the address the nearest proxy wrote, 
   await open.close()
 })
 
-test('a file beside the one we want that is over the limit is told as that', async () => {
+test('an oversized file beside the expected one is reported as too large', async () => {
   const service = await startTestService({ MEDIA_MAX_FILE_BYTES: '1000', MEDIA_WORKERS_ENABLED: 'false' })
   const body = form(['other', new Blob([new Uint8Array(5_000)])], ['file', new Blob([new Uint8Array(newGif())])])
   const answer = await service.call('POST', '/media/upload', { body, headers: { token: service.token } })

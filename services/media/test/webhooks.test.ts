@@ -48,7 +48,7 @@ describe('with a worker', () => {
   })
   afterAll(() => service.close())
 
-  test('a receiver is told, signed, what becomes of the clips of its token, and of no other', async () => {
+  test('a receiver gets signed events about the clips of its token, and of no other', async () => {
     const { token } = await service.newToken()
     await register(service, `${receiver.url}/hook`, {}, token)
     const picture = newGif()
@@ -82,7 +82,7 @@ describe('with a worker', () => {
     expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(4)
   })
 
-  test('a receiver is told only of the events it asked for, and of nothing once it is taken away', async () => {
+  test('a receiver gets only the events it asked for, and none after its deletion', async () => {
     const { token } = await service.newToken()
     const id = await register(service, receiver.url, { events: ['media.deleted'] }, token)
     const [first, second] = [
@@ -100,13 +100,13 @@ describe('with a worker', () => {
     )
   })
 
-  test('a receiver that hangs keeps nobody else waiting', async () => {
+  test('a receiver that hangs does not delay other receivers', async () => {
     const other = await startReceiver()
     receiver.answer = () => {}
     const [slow, quick] = [await service.newToken(), await service.newToken()]
     await register(service, receiver.url, {}, slow.token)
     await register(service, other.url, {}, quick.token)
-    // Made already, so that each of them is an event at once; far more than there are places.
+    // Ready already, so that each upload is an event at once; far more than there are slots.
     const picture = newGif()
     await service.upload(picture)
     await Promise.all(
@@ -117,7 +117,7 @@ describe('with a worker', () => {
     await expect.poll(() => receiver.received.length).toBeGreaterThan(0)
     await service.upload(picture, [], { token: quick.token })
     await expect.poll(() => other.received.length).toBe(1)
-    // In all this time it was given two places and no more.
+    // The slow receiver got at most two deliveries in all this time.
     expect(receiver.received.length).toBeLessThanOrEqual(2)
     const { rows } = await service.deps.pool.query(
       `select count(*)::int from webhook_deliveries join webhooks on webhooks.id = webhook_id
@@ -173,7 +173,7 @@ describe('one attempt after another', () => {
       (response) => response.socket?.end('garbage\r\n\r\n'),
       { last_status: null, last_error: 'bad_response' },
     ],
-  ])('a receiver that %s has failed, and is told again with the same id', async (_how, answer, seen) => {
+  ])('a receiver that %s has failed, and gets the event again with the same id', async (_how, answer, seen) => {
     receiver.answer = answer
     expect(await attempt()).toMatchObject({ state: 'pending', attempts: 1, ...seen })
     receiver.answer = (response) => response.writeHead(200).end('x'.repeat(100_000))
@@ -185,7 +185,7 @@ describe('one attempt after another', () => {
     expect(await rowOf()).toMatchObject({ failures: 0, failing_since: null, paused_until: null })
   })
 
-  test('a receiver that does not answer within five seconds has failed, and is left alone for a while', async () => {
+  test('a receiver that does not answer within five seconds has failed, and gets a pause', async () => {
     expect(PATIENCE.webhookAnswerMs).toBe(5_000)
     receiver.answer = () => {}
     expect(await attempt({ webhookAnswerMs: 300 })).toMatchObject({
@@ -202,7 +202,7 @@ describe('one attempt after another', () => {
     expect(await attempt()).toMatchObject({ state: 'delivered' })
   })
 
-  test('a job that comes twice is one attempt', async () => {
+  test('a job that runs twice is one attempt', async () => {
     const { id: deliveryId } = await latest()
     const job = { data: { deliveryId, attempt: 0 } }
     await Promise.all([deliverWebhook(service.deps, job), deliverWebhook(service.deps, job)])
@@ -210,7 +210,7 @@ describe('one attempt after another', () => {
     expect(receiver.received).toHaveLength(1)
   })
 
-  test('an event is tried for a day, less and less often, and then marked as failed', async () => {
+  test('an event is attempted for a day, less and less often, and then marked as failed', async () => {
     receiver.answer = (response) => response.writeHead(503).end()
     const start = service.clock.now().getTime()
     let last = await attempt()
@@ -229,7 +229,7 @@ describe('one attempt after another', () => {
     expect(await attempt()).toMatchObject({ state: 'delivered', attempts: 17 })
   })
 
-  test('a receiver that fails for days is switched off, one that says 410 at once; a replay switches it on', async () => {
+  test('a receiver that fails for days is disabled, one that answers 410 at once; a replay enables it', async () => {
     receiver.answer = (response) => response.writeHead(500).end()
     await attempt()
     service.clock.advance({ seconds: 5 * 86_400 + 1 })
@@ -271,7 +271,7 @@ describe('one attempt after another', () => {
 
   const headers = () => ({ token: service.token })
 
-  test('a webhook that is deleted while its event is sent again costs nobody an error', async () => {
+  test('deleting a webhook while its event is replayed causes no error', async () => {
     receiver.answer = (response) => response.writeHead(500).end()
     const { id: delivery } = await attempt()
     const answers = await whileLocked([`select from webhooks where id = '${id}' for update`], (waiting) => {
@@ -284,7 +284,7 @@ describe('one attempt after another', () => {
     expect(answers.map(({ status }) => status)).toEqual([204, 404])
   })
 
-  test('a webhook that is deleted while its event arrives costs nobody an error', async () => {
+  test('deleting a webhook while its event is delivered causes no error', async () => {
     receiver.answer = (response) => response.writeHead(500).end()
     const { id: deliveryId, attempts } = await attempt()
     receiver.answer = (response) => response.writeHead(204).end()
@@ -296,7 +296,7 @@ describe('one attempt after another', () => {
     expect((await service.deps.pool.query('select from webhook_deliveries')).rowCount).toBe(0)
   })
 
-  test('a clip is deleted all the same while a webhook that would be told is', async () => {
+  test('a clip can be deleted while its webhook is being deleted', async () => {
     const added = idIn(await service.upload(newGif()))
     const [deleted] = await whileLocked([`delete from webhooks where id = '${id}'`], () => [
       service.call('DELETE', `/media/${added}`, { headers: headers() }),
@@ -304,7 +304,7 @@ describe('one attempt after another', () => {
     expect(deleted?.status).toBe(204)
   })
 
-  test('what waits for a place at a slow receiver costs no jobs: who leaves one calls the next', async () => {
+  test('deliveries that wait for a slot at a slow receiver cost no jobs: a finished one starts the next', async () => {
     for (let n = 0; n < 5; n++) await newEvent()
     const { pool } = service.deps
     const jobs = async () =>
@@ -323,7 +323,7 @@ describe('one attempt after another', () => {
     expect(await jobs()).toEqual([])
     answer()
     await Promise.all(slow)
-    // In their order: the first to leave knows of one place, the last of both.
+    // The first to finish sees one free slot, the last sees both.
     const called = await jobs()
     expect([2, 3]).toContain(called.length)
     expect(called.sort()).toEqual(ids.slice(2, 2 + called.length).sort())
@@ -331,7 +331,7 @@ describe('one attempt after another', () => {
     expect((await logOf(service, id)).map(({ state }: { state: string }) => state)).toEqual(Array(6).fill('delivered'))
   })
 
-  test('no more are called than there are places, however PostgreSQL joins what waits with what it changes', async () => {
+  test('deliveries never exceed the free slots, whatever join PostgreSQL chooses', async () => {
     for (let n = 0; n < 3; n++) await newEvent()
     const now = service.clock.now()
     const called = await service.deps.db.transaction().execute(async (trx) => {
@@ -343,7 +343,7 @@ describe('one attempt after another', () => {
     expect(called).toHaveLength(1)
   })
 
-  test('an attempt whose process died is made by another one', async () => {
+  test('an attempt whose process died is repeated by another one', async () => {
     const { id: deliveryId } = await latest()
     await service.deps.pool.query('update webhook_deliveries set attempts = 1, next_attempt_at = $1', [
       new Date(service.clock.now().getTime() + 300_000),
@@ -360,12 +360,12 @@ describe('one attempt after another', () => {
     expect(await jobs()).toEqual([{ data: { deliveryId, attempt: 1 } }])
   })
 
-  test('a name that leads to a private address is not told anything', async () => {
+  test('a name that resolves to a private address gets no delivery', async () => {
     await service.deps.pool.query(`update webhooks set url = 'http://169.254.169.254/latest'`)
     expect(await attempt()).toMatchObject({ state: 'pending', last_status: null, last_error: 'forbidden_address' })
   })
 
-  test('the log has pages, and is forgotten after a month', async () => {
+  test('the log has pages, and is deleted after a month', async () => {
     await newEvent()
     await newEvent()
     const page = async (query: string) =>
@@ -380,7 +380,7 @@ describe('one attempt after another', () => {
     expect((await page('')).items).toHaveLength(2)
   })
 
-  test('the webhooks of a token that ended, by hand or by time, are told of nothing more', async () => {
+  test('the webhooks of a revoked or expired token get no more events', async () => {
     const admin = (await service.newToken({ scopes: ['admin'] })).token
     const expiresAt = new Date(service.clock.now().getTime() + 3_600_000)
     const told = async (hook: string) =>

@@ -3,7 +3,7 @@ import { deflateSync } from 'node:zlib'
 import { clip } from '../clips.ts'
 import { bomb, comment, control, gif, image, loop, screen, trailer } from '../gif-bytes.ts'
 
-/** In files that are accepted, where no picture is: must be in nothing that is served. */
+/** Text inside accepted files, outside the picture: no served file may contain it. */
 export const PAYLOAD = '<script>alert("payload")</script>'
 
 export interface HostileFile {
@@ -13,7 +13,7 @@ export interface HostileFile {
   outcome: string
 }
 
-/** What is hostile by its shape; what refers to something outside is in `playlists`. */
+/** Files with a hostile shape; `playlists` has the files that refer to something outside. */
 export async function hostileFiles(): Promise<HostileFile[]> {
   const [mp4, stretched, small] = await Promise.all([
     readFile(await clip('tiny.mp4')),
@@ -157,7 +157,7 @@ const gifWithPayload = () =>
     ...[trailer, Buffer.from(PAYLOAD)],
   ])
 
-/** With a word at a distance from a name. */
+/** Overwrites a word at a distance from a name. */
 function patched(bytes: Buffer, name: string, distance: number, value: number): Buffer {
   const copy = Buffer.from(bytes)
   copy.writeUInt32BE(value, placeOf(bytes, name) + distance)

@@ -1,5 +1,5 @@
-// What strangers may send. The suite takes some dozens of mutants of one seed; MEDIA_MUTANTS=10000 takes more, and
-// MEDIA_MUTANTS_SEED others: every one through the probe, every 20th through a whole upload.
+// Hostile uploads. The suite runs some dozens of mutants of one seed; MEDIA_MUTANTS=10000 runs more, and
+// MEDIA_MUTANTS_SEED others: each goes through the probe, every 20th through a whole upload.
 import { once } from 'node:events'
 import { copyFile, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
@@ -22,7 +22,7 @@ const UPLOADED = 20
 /** Some seconds for each few dozen, whatever number was asked for. */
 const TIMEOUT_MS = 120_000 + 200 * MUTANTS
 
-/** In a sandbox a file that is read would keep no trace of it, and nothing could be reached: ffmpeg's own options have to hold alone. */
+/** Tools without a sandbox: inside one a file that is read would leave no trace, and ffmpeg's own options must hold alone. */
 const bare = (anyTools: MediaTools): MediaTools => ({
   ...anyTools,
   limiters: { ...anyTools.limiters, sandbox: null },
@@ -95,7 +95,7 @@ async function childrenLeft(): Promise<string[]> {
   })
 }
 
-test('files made to be too much for anybody are refused by name, or become four harmless files', async () => {
+test('oversized files are refused by name, or become four harmless files', async () => {
   const files = await hostileFiles()
   const outcomes: Record<string, string> = {}
   await fourAtOnce(files, async ({ name, bytes }) => {
@@ -142,7 +142,7 @@ test('a playlist, list of files or drawing leads to no other file and to no addr
       name,
       expect.stringMatching(/^(unsupported_media_type|corrupt_media|dimensions_exceeded)$/),
     ])
-    // And past the sniffing, by either demuxer: what ffmpeg and ffprobe would be told to read it with.
+    // The playlist past the sniffing, with either demuxer forced on ffmpeg and ffprobe.
     if (name.endsWith('as it is')) {
       for (const demuxer of ['mov', 'matroska'] as const) {
         const read = runFfprobe(bare(embeddedTools), path, { demuxer, packets: true })
