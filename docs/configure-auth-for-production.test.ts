@@ -82,7 +82,7 @@ test('nginx takes the settings of the guide', async ({ skip }) => {
 })
 
 test('every warning of the tables is one that the services give', async () => {
-  const table = readGuide('configure-auth-for-production.md').split('## What the warnings')[1] ?? ''
+  const table = readGuide('configure-auth-for-production.md').split('## Warnings at start')[1] ?? ''
   const warnings = [...table.matchAll(/^\| `([^`]+)`/gm)].map(([, warning]) => warning as string)
   expect(warnings.length).toBeGreaterThan(7)
   const folders = ['services/auth/src', 'services/media/src', 'packages/common/src']
