@@ -7,7 +7,7 @@ const document = readFileSync(join(import.meta.dirname, '../docs/addresses.md'),
   '`addresses`',
   '`test/addresses.test.ts`',
 )
-const steps = [...document.matchAll(/^\| (none|told|pending|assumed|proven) \| (\w+) \| .* \|$/gm)]
+const steps = [...document.matchAll(/^\| (none|claimed|pending|assumed|proven) \| (\w+) \| .* \|$/gm)]
 
 const proofsOf = (text: string) =>
   namedTests(text).map(({ path, titles }) => ({ path: `services/auth/${path}`, titles }))
