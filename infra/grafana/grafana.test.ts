@@ -127,7 +127,7 @@ describe.each(['auth', 'media'])('%s', async (service) => {
     }
   })
 
-  test('jobs, which every process reports alike, are counted once', () => {
+  test('job metrics, equal in every process, are counted once', () => {
     const asked = shown.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
     const ofJobs = asked.filter((expr) => expr.includes(`${service}_queue_jobs{`))
     expect(ofJobs.length).toBeGreaterThan(1)

@@ -21,7 +21,7 @@ const sheet = (...rows: string[]) => ['# Shop', '| Name | What | Source | Value 
 
 const results = await readResults()
 
-test('SCALING.md has the measured and calculated values: else run infra/scaling/update.ts', {
+test('SCALING.md has the current measured and calculated values (infra/scaling/update.ts writes them)', {
   tags: 'both-services',
 }, async () => {
   const text = await readFile(SHEET, 'utf8')

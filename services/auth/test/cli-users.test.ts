@@ -18,7 +18,7 @@ const signIn = (service: TestService, email: string, typed: string) =>
   service.post('/token?grant_type=password', { email, password: typed })
 
 describe('users create', () => {
-  test('with a password on standard input the user signs in, and the audit log says who made them', async ({
+  test('with a password on standard input the user signs in, and the audit log names the creator', async ({
     service,
   }) => {
     const cli = cliOf(service)
@@ -64,7 +64,7 @@ describe('users create', () => {
   })
 })
 
-describe('one user, by whatever they are known', () => {
+describe('one user, by id, address or number', () => {
   test('banned and let in again', async ({ service }) => {
     const cli = cliOf(service)
     const { auth: header, userId } = await service.signedIn('banned@example.com', password)
@@ -76,7 +76,7 @@ describe('one user, by whatever they are known', () => {
     expect((await service.get('/user', header)).status).toBe(200)
   })
 
-  test('a new password counts at once, ends the sessions and keeps to the rules', async ({ service }) => {
+  test('a new password takes effect at once, ends the sessions and follows the rules', async ({ service }) => {
     const cli = cliOf(service)
     const { refreshToken } = await service.signedIn('forgot@example.com', password)
     const line = 'users set-password forgot@example.com --password-stdin'
@@ -97,7 +97,7 @@ describe('one user, by whatever they are known', () => {
     expect(body.user.role).toBe('editor')
   })
 
-  test('deleted softly and for good', async ({ service }) => {
+  test('deleted and purged', async ({ service }) => {
     const cli = cliOf(service)
     const user = await service.post('/admin/users', { phone: '+4915187654321' }, service.admin)
     const { id } = user.body

@@ -24,14 +24,14 @@ test('--json prints one JSON value and nothing else', async () => {
   }
 })
 
-test('a database that is not there is said in one line', async () => {
+test('an unreachable database is reported in one line', async () => {
   const { code, stdout, stderr } = await auth(['users', 'import', '-'], {}, '{"email":"a@b.example"}')
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
   expect(stderr).toContain('the database cannot be reached')
   expect(stderr).not.toContain('    at ')
 })
 
-test('a database that refuses is said in one line, and so is a file that is not there', async () => {
+test('a database that refuses is reported in one line, and so is a missing file', async () => {
   const { url, drop } = await createDatabase()
   const wrong = (change: Partial<URL>) => ({ AUTH_DATABASE_URL: Object.assign(new URL(url), change).href })
   const settings: [Record<string, string>, string][] = [

@@ -93,7 +93,7 @@ function checkOf({ responses }: Endpoint): (answer: Answer) => void {
     const shown = `${status} ${body.slice(0, 500)}`
     if (status >= 500) throw new Error(`failed: ${shown}`)
     if (!validators.has(status)) throw new Error(`status is not documented: ${shown}`)
-    if (INNARDS.test(body)) throw new Error(`tells of the inside: ${shown}`)
+    if (INNARDS.test(body)) throw new Error(`reveals internals: ${shown}`)
     const validator = validators.get(status)
     if (!validator) return
     const value = isJson ? JSON.parse(body) : body

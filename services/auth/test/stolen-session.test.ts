@@ -106,7 +106,7 @@ describe('a change of address that a thief began', () => {
     },
   }
 
-  test.for(Object.keys(ways))('ends with %s, and nobody revives it', async (way) => {
+  test.for(Object.keys(ways))('ends with %s, and no request revives it', async (way) => {
     const { service, codeAt, sent } = changing
     for (const wish of newWishes()) {
       const [type, address] = 'phone' in wish ? ['phone_change', wish.phone] : ['email_change', wish.email]

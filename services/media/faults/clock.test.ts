@@ -1,4 +1,4 @@
-// Clocks that jump ahead or differ: whatever has a lifetime expires, everything else stays, and running work continues. The
+// Clocks that jump ahead or differ: items with a lifetime expire, others stay, and running work continues. The
 // service's clock is a value here. The lease of a worker uses PostgreSQL's clock, which is moved by changing stored times.
 import { readFile } from 'node:fs/promises'
 import { openFaultReport } from '@services/common/testing/fault-report'

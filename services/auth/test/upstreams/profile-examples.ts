@@ -115,7 +115,7 @@ export const PROFILE_EXAMPLES: Record<string, ProviderExample> = {
     token: { authentication: 'post' },
     profiles: [{ path: '/api/v3/user' }, { path: '/api/v3/user/emails' }],
     endpoints: {
-      // A form, as it answers who does not ask for JSON.
+      // A form, its answer to requests that do not accept JSON.
       '/login/oauth/access_token': {
         step: 'token',
         answer: () => `access_token=${ACCESS_TOKEN}&scope=user%3Aemail&token_type=bearer`,
