@@ -139,8 +139,8 @@ function paragraphsOf(source: string): Text[] {
   return found
 }
 
-/** Pages that quote the words they rule out. */
-const EXCEPT = /^(infra\/words\.ts|docs\/style\.md)$/
+/** Pages that quote the words they rule out, and tables of values. */
+const EXCEPT = /^(infra\/words(\.test)?\.ts|docs\/style\.md|docs\/reference\/\w+\/configuration\.md)$/
 
 if (import.meta.main) {
   const root = resolve(import.meta.dirname, '..')
