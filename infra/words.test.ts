@@ -14,7 +14,7 @@ test.each([
 
 test('code, quoted names and plain sentences are not', () => {
   const source = [
-    '/** Client IP address; `whoever` is a name. */',
+    '/** Client IP address; `mended` is a name. */',
     '// The user who signs in keeps the session, and what if it ends?',
     "const nobody = 'x'",
   ].join('\n')

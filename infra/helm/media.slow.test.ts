@@ -99,7 +99,7 @@ chartTests({
     ['/storage/s3/forcePathStyle', 'yes'],
     ['/storage/disk/accessMode', 'ReadOnlyMany'],
     ['/storage/disk/size', 'large'],
-    ['/storage/work/medium', 'memory'],
+    ['/storage/work', { medium: 'memory' }],
     ['/hostUsers', 'false'],
     ['/worker/keda/enabled', 1],
     ['/worker/keda/clipsPerPod', 0],

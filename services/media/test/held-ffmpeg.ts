@@ -16,7 +16,7 @@ export interface HeldFfmpeg {
 
 /**
  * Installs an ffmpeg that starts and then waits for the test, so that requests arrive during a transcode on any machine.
- * With `marked` it holds only clips that contain this word.
+ * Holds only clips that contain the word `marked`, if one is given.
  */
 export async function heldFfmpeg(marked?: string): Promise<HeldFfmpeg> {
   const directory = await mkdtemp(join(tmpdir(), 'held-ffmpeg-'))

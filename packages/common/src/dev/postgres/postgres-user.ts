@@ -8,7 +8,7 @@ export type PostgresUser = { uid?: number; gid?: number }
 
 /**
  * Chooses the user of PostgreSQL: the current one, unless that is root; then the owner of the data, else `postgres`, else
- * `nobody`, which every system has.
+ * the unprivileged user of the system.
  */
 export async function choosePostgresUser(dataDir: string): Promise<PostgresUser> {
   if (process.getuid?.() !== 0) return {}

@@ -59,7 +59,7 @@ const HOSTILE: Record<string, Forge> = {
 }
 
 describe.each(['apple', 'azure', 'google'])('%s', (name) => {
-  test.each(Object.entries(HOSTILE))('an id_token %s lets nobody in', async (_kind, forge) => {
+  test.each(Object.entries(HOSTILE))('an id_token %s signs no user in', async (_kind, forge) => {
     const account = all.newAccount(name)
     all.far.forge(forge)
     expect(refusalOf(await all.signIn(name, account))).toMatchObject({

@@ -53,7 +53,7 @@ export const gapKeyOf = ({ channel, value }: Address, { pkce, network }: Asker):
 
 /**
  * Takes the gaps and runs `work`, which sends the message. Throws while a gap lasts, whether or not an account has the address.
- * Of parallel requests one does the work and uses the budget; failed work gives the gaps back.
+ * One of several parallel requests does the work and uses the budget; failed work gives the gaps back.
  */
 export async function withinGaps<Result>(
   deps: SendGapDeps,
