@@ -17,6 +17,6 @@ export async function fetchText(
 ): Promise<{ status: number; text: string }> {
   const request = { ...init, redirect: 'error', signal: AbortSignal.timeout(timeoutMs) } as const
   // No trace headers: they would relate captchas and passwords to other requests.
-  const response = await tracedFetch(url, request, { isTold: false })
+  const response = await tracedFetch(url, request, { sendsTrace: false })
   return { status: response.status, text: await readText(response, maxBytes) }
 }

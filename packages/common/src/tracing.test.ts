@@ -95,7 +95,7 @@ test("one trace leads from a request with a body to its SQL, its job and the job
   const seen: object[] = []
   await queue.work<{ to: string }>('letters', { concurrency: 1 }, async ({ data }) => {
     seen.push(data)
-    await tracedFetch(`${upstreamUrl}/key-in-path?key=secret`, { headers: { accept: 'a' } }, { isTold: true })
+    await tracedFetch(`${upstreamUrl}/key-in-path?key=secret`, { headers: { accept: 'a' } }, { sendsTrace: true })
   })
   const status = await request(() =>
     opened.db.transaction().execute(async (trx) => {
@@ -157,7 +157,7 @@ test.each([
 test('an unsampled trace continues, and no upstream gets its baggage', async () => {
   for (const flags of ['00', '01'] as const) {
     asked = []
-    const ask = (isTold: boolean) => tracedFetch(upstreamUrl, {}, { isTold })
+    const ask = (sendsTrace: boolean) => tracedFetch(upstreamUrl, {}, { sendsTrace })
     await request(() => Promise.all([ask(true), ask(false)]), sentBy(flags))
     const told = asked.filter(({ traceparent }) => traceparent !== undefined)
     expect(told).toHaveLength(1)
@@ -206,7 +206,7 @@ test('an unreachable upstream has the code of the failure, not the class of fetc
   await once(closed.listen(0, '127.0.0.1'), 'listening')
   const { port } = closed.address() as AddressInfo
   closed.close()
-  await request(() => tracedFetch(`http://127.0.0.1:${port}`, {}, { isTold: false }))
+  await request(() => tracedFetch(`http://127.0.0.1:${port}`, {}, { sendsTrace: false }))
   const { find } = await traceOf(collector, 'POST /tasks/{id}', ['GET'])
   expect(find('GET')?.attributes['error.type']).toBe('ECONNREFUSED')
 })

@@ -93,14 +93,14 @@ export interface UpstreamRequest {
    * Whether to send the trace ids, which the caller may have chosen. True only for upstreams that the operator chose; false where a
    * user chose them, or where they must not relate two requests.
    */
-  isTold: boolean
+  sendsTrace: boolean
 }
 
 const NO_HEADERS: Readonly<Record<string, string>> = {}
 
 /** Requests an upstream in a client span. No `url.full`: paths hold keys of gateways and webhooks, queries hold tokens. */
 export async function tracedRequest<Answer>(
-  { url, method, isTold }: UpstreamRequest,
+  { url, method, sendsTrace }: UpstreamRequest,
   ask: (headers: Readonly<Record<string, string>>) => Promise<Answer>,
   statusOf: (answer: Answer) => number,
 ): Promise<Answer> {
@@ -114,7 +114,7 @@ export async function tracedRequest<Answer>(
   }
   const options = { scope: 'http-client', name: method, kind: SpanKind.CLIENT, attributes }
   return inSpan(options, context.active(), async (span) => {
-    const answer = await ask(isTold ? traceHeaders() : NO_HEADERS)
+    const answer = await ask(sendsTrace ? traceHeaders() : NO_HEADERS)
     const status = statusOf(answer)
     span.setAttribute('http.response.status_code', status)
     if (status >= 400) noteFailure(span, String(status))
@@ -125,10 +125,10 @@ export async function tracedRequest<Answer>(
 export const tracedFetch = (
   url: string,
   init: RequestInit,
-  { isTold }: Pick<UpstreamRequest, 'isTold'>,
+  { sendsTrace }: Pick<UpstreamRequest, 'sendsTrace'>,
 ): Promise<Response> =>
   tracedRequest(
-    { url, method: init.method ?? 'GET', isTold },
+    { url, method: init.method ?? 'GET', sendsTrace },
     (headers) => fetch(url, headers === NO_HEADERS ? init : { ...init, headers: joined(init.headers, headers) }),
     ({ status }) => status,
   )

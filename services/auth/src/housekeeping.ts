@@ -11,7 +11,7 @@ import { cancelExpiredChanges } from './core/users/addresses.store.ts'
 import { deleteIdleAnonymousUsers } from './core/users/anonymous-users.store.ts'
 import { deleteExpiredClaims } from './core/users/claims.store.ts'
 import { deleteExpiredSendGaps } from './core/verification-messages/send-gaps.store.ts'
-import { deleteForNobody } from './db/nobody.store.ts'
+import { deleteDecoys } from './db/decoy-rows.store.ts'
 import type { Position } from './db/position.ts'
 import type { Deps } from './deps.ts'
 import { deleteExpiredFlowStates } from './flows/oauth/flow-states.store.ts'
@@ -87,7 +87,7 @@ export async function deleteExpired(
     'second factor challenges': () => deleteExpiredChallenges(db, before, BATCH),
     'unproven second factors': () => deleteStaleFactors(db, ago(KEEP_UNVERIFIED_SECONDS), BATCH),
     'send gaps': () => deleteExpiredSendGaps(db, ago(KEEP_EXPIRED_SECONDS), BATCH),
-    'decoy rows': () => deleteForNobody(db, ago(KEEP_EXPIRED_SECONDS), BATCH),
+    'decoy rows': () => deleteDecoys(db, ago(KEEP_EXPIRED_SECONDS), BATCH),
     limits: () => deleteExpiredLimits(db, ago(KEEP_EXPIRED_SECONDS), BATCH),
     messages: () => deleteOldMessages(db, ['sent', 'dropped'], ago(config.messages.keepSeconds), BATCH),
     'failed messages': () => deleteOldMessages(db, ['failed'], ago(KEEP_FAILED_SECONDS), BATCH),

@@ -15,7 +15,8 @@ export const countReuseDetected = () => reuses({})
 export const countMessage = (channel: MessageChannel, kind: string, result: 'sent' | 'failed' | 'dropped') =>
   messages({ channel, kind, result })
 /** Delivery attempts; a `failed` one is retried or given up. */
-export const countMessageTry = (channel: MessageChannel, result: 'sent' | 'failed') => messageTries({ channel, result })
+export const countMessageAttempt = (channel: MessageChannel, result: 'sent' | 'failed') =>
+  messageAttempts({ channel, result })
 /** `limit`: name of the counter (core/limits/), `password`, or `gap-` and the kind of message. */
 export const countLimitHit = (limit: string) => limitsHit({ limit })
 export const countCaptcha = (result: 'ok' | 'refused' | 'missing' | 'unavailable') => captchas({ result })
@@ -40,7 +41,7 @@ export function observeHashQueue(waiting: () => number): void {
 export function startCounters(): void {
   reuses({}, 0)
   for (const channel of ['mail', 'sms'] as const) {
-    for (const result of ['sent', 'failed']) messageTries({ channel, result }, 0)
+    for (const result of ['sent', 'failed']) messageAttempts({ channel, result }, 0)
   }
   for (const result of ['ok', 'refused', 'missing', 'unavailable']) captchas({ result }, 0)
   for (const result of ['leaked', 'unknown', 'unavailable']) leakChecks({ result }, 0)
@@ -57,9 +58,9 @@ const messages = counter('auth.messages', {
   description: 'Finished mails and SMS by kind and result',
   unit: '{message}',
 })
-const messageTries = counter('auth.message_tries', {
+const messageAttempts = counter('auth.message_attempts', {
   description: 'Delivery attempts of mails and SMS by result',
-  unit: '{try}',
+  unit: '{attempt}',
 })
 const limitsHit = counter('auth.limits_hit', { description: 'Requests refused by a limit', unit: '{request}' })
 const captchas = counter('auth.captcha', { description: 'Captcha checks by result', unit: '{captcha}' })

@@ -108,7 +108,7 @@ async function useMail(base: string, mailbox: Mailbox, isCounted: (reading: stri
   for (let i = 0; i < 2; i++) await fetch(link, { redirect: 'manual' })
   await send('/verify', { type: 'recovery', email, token: '000000' })
   // Both have been exported; the rest of the test cuts connections.
-  await isCounted('auth_message_tries_total{channel="mail",result="sent"', 2)
+  await isCounted('auth_message_attempts_total{channel="mail",result="sent"', 2)
 
   await mailbox.answer(550)
   await send('/admin/users', { email: 'unreachable@example.com', email_confirm: true })
@@ -165,8 +165,8 @@ test('Prometheus scrapes every metric of the reference, and no other, at / of it
     ['auth_refresh_reuse_detected_total', 1],
     ['auth_limits_hit_total{limit="password"', 1],
     ['auth_limits_hit_total{limit="gap-sign_in_link"', 1],
-    ['auth_message_tries_total{channel="mail",result="sent"', 2],
-    ['auth_message_tries_total{channel="sms",result="failed"', 0],
+    ['auth_message_attempts_total{channel="mail",result="sent"', 2],
+    ['auth_message_attempts_total{channel="sms",result="failed"', 0],
     ['auth_captcha_total{result="refused"', 0],
     ['auth_hash_queue_depth', 0],
     ['auth_queue_jobs{queue="mail",state="waiting"', 0],
@@ -187,7 +187,7 @@ test('Prometheus scrapes every metric of the reference, and no other, at / of it
   await expect.poll(readings).toEqual(expected)
   expect(figures).toMatch(new RegExp(`target_info\\{.*auth_version="${VERSION}"`))
   // One that can never succeed, and at least one more before that mail was dropped.
-  expect(readingOf(figures, 'auth_message_tries_total{channel="mail",result="failed"')).toBeGreaterThan(1)
+  expect(readingOf(figures, 'auth_message_attempts_total{channel="mail",result="failed"')).toBeGreaterThan(1)
   const reference = await readFile(new URL('../../../docs/reference/auth/metrics.md', import.meta.url), 'utf8')
   expect(readScrape(figures)).toEqual(readMetricsTable(reference))
   await stop()

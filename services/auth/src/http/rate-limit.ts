@@ -38,17 +38,17 @@ export interface Limits {
   /** Counts a user's request for another address, whose answer reveals whether it is taken. */
   addressChange(userId: string): Promise<void>
   /** Counts a challenge or answer of a second factor by session, so that sessions do not exhaust each other's limit. */
-  factorTry(factorId: string, sessionId: string): Promise<void>
+  countFactorAttempt(factorId: string, sessionId: string): Promise<void>
   /** Runs an attempt at an account's password and counts a failed one; refuses it during the back-off. */
-  passwordTry: PasswordAttempts['run']
+  attemptPassword: PasswordAttempts['run']
   /** Runs a sign-in attempt by password; once the sign-in has succeeded, the client address is noted. */
-  signInTry: PasswordAttempts['runSignIn']
+  attemptSignIn: PasswordAttempts['runSignIn']
   /** Key of the client address, if the account signed in from it lately and an address is trusted at all. */
   knownClient: PasswordAttempts['knownClient']
   /** Notes a sign-in without a password from a client address. */
   noteSignIn: PasswordAttempts['noteSignIn']
   /** Resets the failed attempts of a changed password. */
-  forgetPasswordTries: PasswordAttempts['forget']
+  resetPasswordAttempts: PasswordAttempts['forget']
 }
 
 const FIVE_MINUTES = 300
@@ -69,7 +69,7 @@ const PROVIDER_REQUESTS_PER_ADDRESS = { points: 20, seconds: FIVE_MINUTES }
 export type AddressLimit = keyof ReturnType<typeof addressRatesOf>
 
 /** Requests of one client address, by the group of endpoints that count together. */
-function addressRatesOf(limits: Config['limits'], factorTries: Rate) {
+function addressRatesOf(limits: Config['limits'], factorAttempts: Rate) {
   const token = { points: limits.tokenPer5Minutes, seconds: FIVE_MINUTES }
   const otp = { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }
   return {
@@ -77,7 +77,7 @@ function addressRatesOf(limits: Config['limits'], factorTries: Rate) {
     ...{ signup: otp, user: otp, otp, magiclink: otp, recover: otp, resend: otp },
     anonymous: { points: limits.anonymousPerHour, seconds: 3600 },
     verify: { points: limits.verifyPer5Minutes, seconds: FIVE_MINUTES },
-    factors: { ...factorTries, points: 2 * factorTries.points },
+    factors: { ...factorAttempts, points: 2 * factorAttempts.points },
   }
 }
 
@@ -91,9 +91,9 @@ export function createLimits(
   },
 ): Limits {
   const { limits, mail } = config
-  const factorTries: Rate = { points: config.mfa.triesPerMinute, seconds: 60 }
+  const factorAttempts: Rate = { points: config.mfa.triesPerMinute, seconds: 60 }
   const open = (name: string, rate: Rate) => openLimiter(deps, name, rate)
-  const addressRates = addressRatesOf(limits, factorTries)
+  const addressRates = addressRatesOf(limits, factorAttempts)
   const perAddress = Object.fromEntries(
     Object.entries(addressRates).map(([name, rate]) => [name, open(name, rate)]),
   ) as Record<AddressLimit, Limiter>
@@ -108,13 +108,13 @@ export function createLimits(
   const inBudget = (to: string, share: MailShare) => budget(share, keyOf(mailboxOf(to)))
   const inShare = async (to: string, share: MailShare): Promise<GiveBack> => {
     if (share === 'admins') return async () => {}
-    return share === 'anybody'
+    return share === 'strangers'
       ? countGuarded(perMailbox, to, overBudget)
       : countGuarded(perOwner, ownerKey(share), overBudget)
   }
   const providerRequests = open('provider-requests', PROVIDER_REQUESTS)
   const providerRequestsPerAddress = open('provider-requests-address', PROVIDER_REQUESTS_PER_ADDRESS)
-  const perFactor = open('factor', factorTries)
+  const perFactor = open('factor', factorAttempts)
   const refusalsStored = open('refused-sign-ins', REFUSALS_STORED)
   const refusalsStoredOfOne = open('refused-sign-ins-of-one', REFUSALS_STORED_OF_ONE)
   const addressChanges = open('address-change', ADDRESS_CHANGES)
@@ -153,14 +153,14 @@ export function createLimits(
     async addressChange(userId) {
       await consume(addressChanges, userId, 'over_request_rate_limit')
     },
-    async factorTry(factorId, sessionId) {
+    async countFactorAttempt(factorId, sessionId) {
       await consume(perFactor, keyOf(`${factorId} ${sessionId}`), 'over_request_rate_limit')
     },
-    passwordTry: passwordAttempts.run,
-    signInTry: passwordAttempts.runSignIn,
+    attemptPassword: passwordAttempts.run,
+    attemptSignIn: passwordAttempts.runSignIn,
     knownClient: passwordAttempts.knownClient,
     noteSignIn: passwordAttempts.noteSignIn,
-    forgetPasswordTries: passwordAttempts.forget,
+    resetPasswordAttempts: passwordAttempts.forget,
   }
 }
 

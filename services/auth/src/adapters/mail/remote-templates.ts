@@ -77,7 +77,7 @@ async function fetchTemplate(url: string, maxBytes: number): Promise<string> {
   const signal = AbortSignal.timeout(FETCH_WITHIN_MS)
   try {
     const headers = { accept: 'text/html, text/plain;q=0.9, */*;q=0.1' }
-    const response = await tracedFetch(url, { signal, headers }, { isTold: true })
+    const response = await tracedFetch(url, { signal, headers }, { sendsTrace: true })
     if (response.status !== 200) {
       await response.body?.cancel()
       throw new FetchFailure(`its server answered ${response.status}`)

@@ -15,7 +15,7 @@ export function boundedFetch(withinMs: number): UpstreamFetch {
   const deadline = AbortSignal.timeout(withinMs)
   return async (url, init) => {
     const signal = init.signal ? AbortSignal.any([init.signal, deadline]) : deadline
-    const response = await tracedFetch(url, { ...init, redirect: 'manual', signal }, { isTold: true })
+    const response = await tracedFetch(url, { ...init, redirect: 'manual', signal }, { sendsTrace: true })
     const text = await readText(response, MAX_ANSWER_BYTES)
     return new Response(isEmptyByDefinition(response.status) ? null : text, {
       status: response.status,

@@ -25,7 +25,7 @@ export async function callGateway(gateway: string, timeoutSeconds: number, call:
   try {
     const signal = AbortSignal.timeout(Math.ceil(timeoutSeconds * 1000))
     const init = { ...request, body: request.body ?? null, redirect: 'manual', signal } as const
-    const response = await tracedFetch(url, init, { isTold: true })
+    const response = await tracedFetch(url, init, { sendsTrace: true })
     return { status: response.status, text: await readText(response, MAX_ANSWER_BYTES) }
   } catch (error) {
     throw new Error(`${gateway}: ${reasonOf(error, timeoutSeconds)}`)

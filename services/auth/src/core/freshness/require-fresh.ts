@@ -17,7 +17,7 @@ interface FreshnessDeps {
   config: Pick<Config, 'passwords'>
   db: Kysely<DB>
   passwords: Pick<Passwords, 'verify'>
-  limits: { passwordTry: PasswordAttempts['run'] }
+  limits: { attemptPassword: PasswordAttempts['run'] }
   codeKey: KeyObject
   now: () => Date
 }
@@ -120,7 +120,7 @@ async function requireRightPassword(
   { currentPassword, clientAddress }: GivenProof,
 ): Promise<void> {
   if (!currentPassword) throw apiError('current_password_required')
-  const isRight = await limits.passwordTry(changeAttempt(user, clientAddress), () =>
+  const isRight = await limits.attemptPassword(changeAttempt(user, clientAddress), () =>
     passwords.verify(current, currentPassword),
   )
   if (!isRight) throw apiError('current_password_invalid')

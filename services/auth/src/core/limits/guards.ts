@@ -19,7 +19,7 @@ export const countGuarded = (guards: readonly Guard[], address: string, code: Er
 export type Owner = { userId: string } | { client: string }
 
 /** Quota that a message counts in: that of requests without proof, or an owner's. */
-export type Share = 'anybody' | Owner
+export type Share = 'strangers' | Owner
 
 /** Mails of admins count only in the budget of all users. */
 export type MailShare = Share | 'admins'
@@ -47,6 +47,6 @@ export function openBudget(deps: LimiterDeps, name: string, rate: Rate, code: Er
   }
   return (share: MailShare, recipient: string): Promise<GiveBack> => {
     if (share === 'admins') return countAll([countAmong(all)])
-    return countAll([share === 'anybody' ? countAmong(open) : countOwn(recipient), countAmong(all)])
+    return countAll([share === 'strangers' ? countAmong(open) : countOwn(recipient), countAmong(all)])
   }
 }

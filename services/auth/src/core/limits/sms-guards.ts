@@ -42,7 +42,7 @@ export function createSmsGuards(deps: LimiterDeps, config: { sms: { guards: Conf
     return countAll([async () => counted, () => countGuarded([blockOfOwners], phone, OVER)])
   }
   const inShare = (phone: string, share: Share) => {
-    if (share === 'anybody') return [() => countGuarded([...perNumber, block], phone, OVER)]
+    if (share === 'strangers') return [() => countGuarded([...perNumber, block], phone, OVER)]
     return [() => countGuarded(perOwner, ownerKey(share), OVER), () => inBlockOfOwners(phone)]
   }
   /** Throws validation_failed for a number (digits) in a country that gets no messages. */
@@ -53,7 +53,7 @@ export function createSmsGuards(deps: LimiterDeps, config: { sms: { guards: Conf
   return {
     requireAllowedCountry,
     /** Counts a message to this number and its block in the share; throws over_sms_send_rate_limit if that is used up. */
-    async allow(phone: string, share: Share = 'anybody'): Promise<GiveBack> {
+    async allow(phone: string, share: Share = 'strangers'): Promise<GiveBack> {
       requireAllowedCountry(phone)
       return countAll([...inShare(phone, share), ...budgets.map((count) => () => count(share, keyOf(phone)))])
     },

@@ -3,7 +3,7 @@
 // Tests: one-time-token.test.ts, flows/verify/verify.test.ts, test/takeover.test.ts. Next: flows/verify/verify.ts.
 import { createHash, createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 import type { Transaction } from 'kysely'
-import { writeForNobody } from '../../db/nobody.store.ts'
+import { writeDecoys } from '../../db/decoy-rows.store.ts'
 import type { DB, TokenPurpose } from '../../db/tables.ts'
 import { NIL_UUID } from '../../db/uuid.ts'
 import { findAttempts, type NewOneTimeToken, putOneTimeToken } from './one-time-tokens.store.ts'
@@ -63,7 +63,7 @@ export async function issueToken(
   const code = fixedCode ?? randomCode
   const codeHash = hashCode(codeKey, purpose, relatesTo, code)
   if (userId === null) {
-    await writeForNobody(trx, [`${purpose} ${relatesTo}`, `earlier ${purpose} ${relatesTo}`], issuedAt)
+    await writeDecoys(trx, [`${purpose} ${relatesTo}`, `earlier ${purpose} ${relatesTo}`], issuedAt)
   } else {
     const expiresAt = new Date(issuedAt.getTime() + lifetimeSeconds * 1000)
     const hashes = { tokenHash: hashLinkToken(linkToken), codeHash }

@@ -1,6 +1,6 @@
 import { deleteBatch } from '@services/common/database'
 import { expressionBuilder, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
-import { insertForNobody } from '../../db/nobody.store.ts'
+import { insertDecoy } from '../../db/decoy-rows.store.ts'
 import type { DB, TokenPurpose } from '../../db/tables.ts'
 import { deleteOldLinks, isStillGood, keepLink, linksWith, TAKEN } from './earlier-links.store.ts'
 import type { Pkce } from './pkce.ts'
@@ -64,7 +64,7 @@ export async function putOneTimeToken(trx: Transaction<DB>, token: NewOneTimeTok
       keepLink(qb, { ...isOf, relates_to: token.relatesTo }, challenge, !token.isPretended).returning('user_id'),
     )
     .with('not_kept', (qb) =>
-      insertForNobody(qb, `earlier ${token.userId} ${token.purpose}`, token.now, sql`not exists (select from kept)`),
+      insertDecoy(qb, `earlier ${token.userId} ${token.purpose}`, token.now, sql`not exists (select from kept)`),
     )
     .with('too_old', (qb) => deleteOldLinks(qb, isOf, token.now))
     .insertInto('one_time_tokens')
@@ -130,9 +130,7 @@ export function countAttempt(db: Kysely<DB>, { address, audience, purposes, now 
         .where('attempts', '<', maxAttempts)
         .returning(GUESSED),
     )
-    .with('missed', (qb) =>
-      insertForNobody(qb, `verify ${audience} ${address}`, now, sql`not exists (select from tried)`),
-    )
+    .with('missed', (qb) => insertDecoy(qb, `verify ${audience} ${address}`, now, sql`not exists (select from tried)`))
     .selectFrom('tried')
     .select(GUESSED)
     .unionAll((qb) =>
@@ -181,11 +179,11 @@ export async function restartLifetime(
   const restart = (table: 'one_time_tokens' | 'earlier_links', column: string, place: Place) =>
     sql<{ place: Place }>`(update ${sql.table(table)} set expires_at = ${expiresAt}
       where user_id = ${userId} and ${sql.ref(column)} = ${hash} returning ${sql.lit(place)} as place)`
-  const isNobody = sql<boolean>`not exists (select from newest) and not exists (select from earlier)`
+  const isUnknown = sql<boolean>`not exists (select from newest) and not exists (select from earlier)`
   const restarted = await db
     .with('newest', () => restart('one_time_tokens', by, 'newest'))
     .with('earlier', () => restart('earlier_links', 'token_hash', 'earlier'))
-    .with('not_restarted', (qb) => insertForNobody(qb, `restart ${hash.toString('base64')}`, now, isNobody))
+    .with('not_restarted', (qb) => insertDecoy(qb, `restart ${hash.toString('base64')}`, now, isUnknown))
     .selectFrom('newest')
     .select('place')
     .unionAll((qb) => qb.selectFrom('earlier').select('place'))

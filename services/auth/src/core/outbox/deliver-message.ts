@@ -8,7 +8,7 @@ import { unseal } from '@services/common/sealed'
 import type { Kysely } from 'kysely'
 import { safeWords, TemporaryFailure } from '../../adapters/delivery-failures.ts'
 import type { DB, MessageChannel } from '../../db/tables.ts'
-import { countMessage, countMessageTry } from '../../metrics.ts'
+import { countMessage, countMessageAttempt } from '../../metrics.ts'
 import { restartLifetime } from '../one-time-tokens/one-time-tokens.store.ts'
 import { findQueuedMessage, markDropped, markSent, noteFailure } from './messages.store.ts'
 import { MESSAGE_QUEUES, type MessageContent, type MessageJob } from './outbox.ts'
@@ -65,7 +65,7 @@ export async function deliverMessage(deps: DeliveryDeps, job: QueueJob<MessageJo
       log.info('message pretended')
       return markDropped(db, message.id, null, now())
     }
-    const countAttempt = (result: string) => countMessageTry(message.channel, result === 'ok' ? 'sent' : 'failed')
+    const countAttempt = (result: string) => countMessageAttempt(message.channel, result === 'ok' ? 'sent' : 'failed')
     const receipt = await counted(countAttempt, () => send(deps, message, content))
     log.info({ provider: receipt.provider }, 'message sent')
     await markSent(db, message.id, { ...receipt, now: now() })

@@ -1,6 +1,6 @@
 import { deleteBatch, jsonb } from '@services/common/database'
 import { expressionBuilder, type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
-import { insertForNobody } from '../../db/nobody.store.ts'
+import { insertDecoy } from '../../db/decoy-rows.store.ts'
 import type { Claim, DB, Metadata } from '../../db/tables.ts'
 import { isStillGood } from '../one-time-tokens/earlier-links.store.ts'
 import type { Address } from './address.ts'
@@ -72,7 +72,7 @@ export async function narrowClaims(
       .where(sql<boolean>`not ${isVouched(channel)}`)
       .returning('id'),
   )
-  await insertForNobody(db, `claim ${channel} ${value}`, now, sql`not exists (select from claimed)`).execute()
+  await insertDecoy(db, `claim ${channel} ${value}`, now, sql`not exists (select from claimed)`).execute()
 }
 
 /** Keeps the values on which the account's claim, or its registration, and the request agree. */

@@ -36,7 +36,7 @@ export const askedAddresses = (
   deps: { config: Pick<Config, 'mail'> },
   user: Pick<User, 'email' | 'email_confirmed_at'>,
   wanted: readonly Address[],
-  share: Share = 'anybody',
+  share: Share = 'strangers',
 ): Recipient[] =>
   wanted.flatMap((to) =>
     to.channel === 'email' && user.email && needsBothAddresses(deps, user)

@@ -16,7 +16,7 @@ export interface Sending {
   /** The same work is done and no message leaves: for accounts whose existence an answer must not reveal. */
   isPretended?: boolean
   /** Pretended for an address that no account has. */
-  isNobodys?: boolean
+  isDecoy?: boolean
 }
 
 interface CodeMail extends Pick<Sending, 'messageId'> {
@@ -60,12 +60,12 @@ interface CodeSms extends Sending {
 export async function sendCodeSms(
   deps: IssueTokenDeps & OutboxDeps & { config: Pick<Config, 'sms'> },
   trx: Transaction<DB>,
-  { user, to, purpose, channel, isClaim, isPretended, isNobodys, messageId }: CodeSms,
+  { user, to, purpose, channel, isClaim, isPretended, isDecoy, messageId }: CodeSms,
 ): Promise<void> {
   const { codeLength, codeLifetimeSeconds, template, testNumbers } = deps.config.sms
   const testCode = testCodeOf(testNumbers, to, deps.now())
   const lifetimeSeconds = isPretended ? 0 : codeLifetimeSeconds
-  const userId = isNobodys ? null : user.id
+  const userId = isDecoy ? null : user.id
   const order = { userId, purpose, relatesTo: to, codeLength, lifetimeSeconds, code: testCode, isClaim, isPretended }
   const { code, codeHash } = await issueToken(deps, trx, order)
   if (testCode) return

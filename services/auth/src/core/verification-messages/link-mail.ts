@@ -55,7 +55,7 @@ export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mai
   const { config } = deps
   const { kind, user, to } = mail
   const lifetimeSeconds = mail.isPretended ? 0 : linkLifetime(config, kind)
-  const userId = mail.isNobodys ? null : user.id
+  const userId = mail.isDecoy ? null : user.id
   const token = await issueToken(deps, trx, {
     userId,
     purpose: mail.purpose ?? LINK_KINDS[kind].purpose,

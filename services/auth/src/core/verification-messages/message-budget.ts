@@ -41,7 +41,7 @@ export function withMessagesCounted<Result>(
   for (const recipient of real) requireWay(deps, recipient)
   return whileCounted(
     real.map((to) => () => {
-      if (to.channel === 'email') return deps.limits.mailSent(to.value, to.share ?? 'anybody')
+      if (to.channel === 'email') return deps.limits.mailSent(to.value, to.share ?? 'strangers')
       return deps.smsGuards.allow(to.value, to.share)
     }),
     work,
@@ -60,7 +60,7 @@ export async function withSignInMailCounted<Result>(
   requireWay(deps, recipient)
   let isOver = false
   const count = async () => {
-    const { isOverCap, giveBack } = await deps.limits.signInMailSent(recipient.value, recipient.share ?? 'anybody')
+    const { isOverCap, giveBack } = await deps.limits.signInMailSent(recipient.value, recipient.share ?? 'strangers')
     isOver = isOverCap
     return giveBack
   }

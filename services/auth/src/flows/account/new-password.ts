@@ -39,7 +39,7 @@ export async function hashNewPassword(
   if (current) {
     const isSame = () => passwords.verify(current, password)
     const tried = changeAttempt(user, clientAddress)
-    if (await (knowsPassword ? isSame() : limits.passwordTry(tried, isSame))) throw apiError('same_password')
+    if (await (knowsPassword ? isSame() : limits.attemptPassword(tried, isSame))) throw apiError('same_password')
   }
   return passwords.hash(password)
 }

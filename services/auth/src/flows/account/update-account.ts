@@ -99,7 +99,7 @@ export async function updateAccount(
       if (changes.appMetadata) requireModestMetadata(updated.app_metadata)
       return updated
     })
-    if (passwordHash) await deps.limits.forgetPasswordTries(changeAttempt(user, changes.clientAddress))
+    if (passwordHash) await deps.limits.resetPasswordAttempts(changeAttempt(user, changes.clientAddress))
     return updated
   })
 }

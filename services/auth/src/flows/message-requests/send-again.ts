@@ -12,24 +12,24 @@ import {
 } from '../../core/verification-messages/address-change.ts'
 import { isUnconfirmed, sendConfirmation } from '../../core/verification-messages/confirmation.ts'
 import { isChange, type MessageRequest } from '../../core/verification-messages/message-request.ts'
-import { lockNobody, pretendMessage } from '../../core/verification-messages/nobody.ts'
+import { lockDecoy, pretendMessage } from '../../core/verification-messages/pretend-message.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
-import { nobody } from './nobody.ts'
+import { decoyUser } from './decoy-user.ts'
 
 /** The worker's half of POST /resend: sends a pending message again, or does the same work for one that is not pending. */
 export async function sendAgain(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
   const { address, audience } = request
   await releaseAddress(deps.db, address, audience, deps.now())
   const known = await findUserByAddress(deps.db, address, audience)
-  const found = known ?? nobody(deps, request)
+  const found = known ?? decoyUser(deps, request)
   try {
     const recipient = await pendingAddress(deps, deps.db, found, request)
-    await withChangesCounted(deps, found, recipient ? [recipient] : [], 'anybody', () =>
+    await withChangesCounted(deps, found, recipient ? [recipient] : [], 'strangers', () =>
       deps.db.transaction().execute(async (trx) => {
-        const user = known ? await lockAndReadUser(trx, found.id) : await lockNobody(trx, found)
+        const user = known ? await lockAndReadUser(trx, found.id) : await lockDecoy(trx, found)
         if (request.type === 'confirmation' && !(user && isUnconfirmed(user, address))) {
-          return pretendMessage(deps, trx, log, nobody(deps, request), 'confirmation', request)
+          return pretendMessage(deps, trx, log, decoyUser(deps, request), 'confirmation', request)
         }
         // Replaced by another change meanwhile, whose message is on its way.
         if (!user || (await pendingAddress(deps, trx, user, request))?.value !== recipient?.value) return

@@ -4,10 +4,10 @@ import { releaseAddress } from '../../core/users/unproven-holder.store.ts'
 import { findUserByEmail, lockUser, setSentAt } from '../../core/users/users.store.ts'
 import { sendLinkMail } from '../../core/verification-messages/link-mail.ts'
 import type { MessageRequest } from '../../core/verification-messages/message-request.ts'
-import { pretendMessage } from '../../core/verification-messages/nobody.ts'
+import { pretendMessage } from '../../core/verification-messages/pretend-message.ts'
 import { takeMailboxSlot } from '../../core/verification-messages/send-gap.ts'
 import type { Deps } from '../../deps.ts'
-import { nobody } from './nobody.ts'
+import { decoyUser } from './decoy-user.ts'
 
 /** The worker's half of POST /recover. On an unconfirmed account the link drops its data: a stranger may have chosen it. */
 export async function sendRecovery(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
@@ -16,7 +16,7 @@ export async function sendRecovery(deps: Deps, log: AuditLog, request: MessageRe
     await noteClaim(trx, claimOf(deps, { address, passwordHash: null, data: {} }))
     await releaseAddress(trx, address, audience, deps.now())
     const user = await findUserByEmail(trx, address.value, audience)
-    const unknown = nobody(deps, request)
+    const unknown = decoyUser(deps, request)
     const isClaim = user !== undefined && !user.email_confirmed_at
     const isProven = user !== undefined && !isClaim
     const isRefused = isOverCap && !((await takeMailboxSlot(deps, trx, address.value, isProven)) && isProven)

@@ -11,12 +11,12 @@ import { sendCodeSms } from '../../core/verification-messages/code-message.ts'
 import { isUnconfirmed, sendConfirmation } from '../../core/verification-messages/confirmation.ts'
 import { sendLinkMail } from '../../core/verification-messages/link-mail.ts'
 import type { MessageRequest } from '../../core/verification-messages/message-request.ts'
-import { lockNobody, pretendMessage } from '../../core/verification-messages/nobody.ts'
+import { lockDecoy, pretendMessage } from '../../core/verification-messages/pretend-message.ts'
 import { takeMailboxSlot } from '../../core/verification-messages/send-gap.ts'
 import type { Claim, DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { countSignUp } from '../../metrics.ts'
-import { nobody } from './nobody.ts'
+import { decoyUser } from './decoy-user.ts'
 
 /**
  * The worker's half of POST /otp and /magiclink: a link or code for the account of the address or a new one. It confirms an
@@ -34,8 +34,8 @@ export async function sendSignIn(deps: Deps, log: AuditLog, request: MessageRequ
     const isRefused = request.isOverCap && !((await takeMailboxSlot(deps, trx, address.value, isProven)) && isProven)
     const user = isRefused ? undefined : (known ?? (await register(deps, trx, log, request, claim)))
     if (!user) {
-      const unknown = nobody(deps, request)
-      await lockNobody(trx, unknown)
+      const unknown = decoyUser(deps, request)
+      await lockDecoy(trx, unknown)
       await pretendMessage(deps, trx, log, unknown, 'magic_link', request)
       return false
     }

@@ -53,7 +53,7 @@ export async function challengeFactor(
   const { factor_type: type } = factor
   requireEnabled(deps.config.mfa, type, 'verify')
   requireMayProve(deps, caller.user, caller.session, factor)
-  await deps.limits.factorTry(factor.id, caller.session.id)
+  await deps.limits.countFactorAttempt(factor.id, caller.session.id)
   const id = deps.newId()
   const expiresAt = new Date(deps.now().getTime() + deps.config.mfa.challengeSeconds * 1000)
   const open: Open = (parts, message) =>
@@ -102,7 +102,7 @@ async function sendPhoneCode(
     lifetimeSeconds: null,
   } as const
   // A number that is not proven may be a stranger's.
-  const share = factor.status === 'verified' ? { userId: user.id } : 'anybody'
+  const share = factor.status === 'verified' ? { userId: user.id } : 'strangers'
   await withinGaps(deps, [{ kind: 'second_factor', key: `${user.id} ${to}` }], () =>
     withMessagesCounted(deps, [{ channel: 'phone', value: to, share }], () =>
       open({ codeHash }, testCode ? undefined : message),

@@ -76,8 +76,8 @@ function phoneProof(deps: Deps, caller: LiveCaller, factor: Factor, given: Verif
     refusal: 'Invalid MFA Phone code entered',
     counted: guessed(deps, caller, factor, given),
     async check({ id, code_hash: codeHash }) {
-      const isTry = codeHash !== null && (await countAttempt(deps.db, id, MAX_PHONE_ATTEMPTS))
-      const isRight = isTry && isSameHash(codeHash, hashPhoneCode(deps.codeKey, id, code))
+      const isCounted = codeHash !== null && (await countAttempt(deps.db, id, MAX_PHONE_ATTEMPTS))
+      const isRight = isCounted && isSameHash(codeHash, hashPhoneCode(deps.codeKey, id, code))
       return isRight ? async () => true : undefined
     },
   }
@@ -92,14 +92,14 @@ function requireCode({ code }: Verification): string {
 const guessed =
   ({ limits }: Deps, { session }: LiveCaller, factor: Factor, { proof }: Verification): Proof['counted'] =>
   (attempt) =>
-    limits.passwordTry(secondFactorTry(`factor ${factor.id}`, session, proof.clientAddress), attempt)
+    limits.attemptPassword(factorAttempt(`factor ${factor.id}`, session, proof.clientAddress), attempt)
 
 /**
  * Counters of attempts at a second factor: per client address, or per session without a trusted address, and apart for sessions
  * begun by password. A thief with the password can delay only such sessions: the owner signs in by link, code or provider and
  * proves the factor at once. All attempts of either kind together are bounded too.
  */
-export const secondFactorTry = (
+export const factorAttempt = (
   what: string,
   { id, amr }: LiveCaller['session'],
   clientAddress: string | undefined,

@@ -28,7 +28,7 @@ import type { User } from '../../core/users/users.store.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { secondFactorTry } from './proof.ts'
+import { factorAttempt } from './proof.ts'
 import { type RaisedSession, raise } from './raise.ts'
 
 const SetFields = { id: Type.String({ format: 'uuid' }), type: Type.Literal('recovery_code') }
@@ -121,7 +121,7 @@ async function renew(
     await audit(deps, trx, log, { action: 'recovery_codes_renewed', actor: user })
     return { ...set, codes: await giveRecoveryCodes(deps, trx, set) }
   })
-  await deps.limits.forgetPasswordTries(tryOf(caller, proof.clientAddress))
+  await deps.limits.resetPasswordAttempts(tryOf(caller, proof.clientAddress))
   const { id, friendlyName, codes } = made
   return { id, type: 'recovery_code', friendly_name: friendlyName, total: codes.length, codes }
 }
@@ -157,7 +157,7 @@ export async function useRecoveryCode(
   if (!deps.config.mfa.recoveryCodes) throw apiError('mfa_recovery_codes_verify_not_enabled')
   const hash = hashRecoveryCode(caller.user.id, given.code)
   let raised: RaisedSession | undefined
-  const isRight = await countedTry(deps, tryOf(caller, given.clientAddress), async () => {
+  const isRight = await countedAttempt(deps, tryOf(caller, given.clientAddress), async () => {
     raised = await withLockedCaller(deps, caller, async (trx, { user, session }) => {
       if (!(await spendRecoveryCode(trx, user.id, hash, deps.now()))) return undefined
       const remaining = (await findRecoveryCodes(trx, user.id))?.remaining ?? 0
@@ -195,16 +195,16 @@ async function freeName(trx: Transaction<DB>, userId: string): Promise<string> {
 const noCodes = () => apiError('mfa_factor_not_found', { message: 'There are no recovery codes' })
 
 const tryOf = ({ user, session }: LiveCaller, address: string | undefined): PasswordAttempt =>
-  secondFactorTry(`recovery codes ${user.id}`, session, address)
+  factorAttempt(`recovery codes ${user.id}`, session, address)
 
 /** 80 bits cannot be guessed; attempts are delayed as for passwords all the same, under the client's error code. */
-async function countedTry(
+async function countedAttempt(
   { limits }: Deps,
   subject: PasswordAttempt,
   attempt: () => Promise<boolean>,
 ): Promise<boolean> {
   try {
-    return await limits.passwordTry(subject, attempt)
+    return await limits.attemptPassword(subject, attempt)
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 'over_request_rate_limit') throw error
     throw apiError('mfa_recovery_codes_locked', { retryAfterSeconds: error.retryAfterSeconds ?? 1 })

@@ -38,7 +38,7 @@ export async function verifyFactor(
   const factor = await requireFactor(deps.db, caller.user, given.factorId)
   requireEnabled(deps.config.mfa, factor.factor_type, 'verify')
   const proof = proofOf(deps, caller, factor, given)
-  await deps.limits.factorTry(factor.id, caller.session.id)
+  await deps.limits.countFactorAttempt(factor.id, caller.session.id)
   requireMayProve(deps, caller.user, caller.session, factor)
   const freshness = await requireFresh(deps, caller, actsOfProof(factor), given.proof)
   const challenge = await requireOpenChallenge(deps, factor, given)

@@ -23,7 +23,7 @@ import type { MediaInfo } from '../../db/media-info.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { shareOf, TRANSCODE_QUEUE, type TranscodeJob } from '../../make/jobs/queues.ts'
+import { TRANSCODE_QUEUE, type TranscodeJob, tenantOf } from '../../make/jobs/queues.ts'
 import {
   defaultProbeLimits,
   type ProbeLimits,
@@ -96,7 +96,10 @@ async function acceptInTurn(deps: Deps, input: NewClipInput): Promise<AcceptedCl
   }
 
   const { signal } = input
-  const info = await deps.probes.run(() => probeCounted(deps, input.file.path), { key: shareOf(input.tokenId), signal })
+  const info = await deps.probes.run(() => probeCounted(deps, input.file.path), {
+    key: tenantOf(input.tokenId),
+    signal,
+  })
   signal?.throwIfAborted()
   await refuseWhenBusy(deps, input.tokenId)
   return queueSource(deps, info, input)
@@ -149,7 +152,7 @@ async function queueSource(deps: Deps, info: MediaInfo, input: NewClipInput): Pr
     const inserted = await insertSource(trx, newSource)
     if (inserted) {
       const job: TranscodeJob = { sourceId: inserted.id, way: wayOf(input) }
-      const last = () => deps.queue.send(trx, TRANSCODE_QUEUE.name, job, { tenant: shareOf(tokenId) })
+      const last = () => deps.queue.send(trx, TRANSCODE_QUEUE.name, job, { tenant: tenantOf(tokenId) })
       return { references: [original], last, result: await addClip(deps, trx, inserted, input) }
     }
     const winner = await findSourceByContent(trx, sha256)
@@ -166,7 +169,7 @@ async function queueSource(deps: Deps, info: MediaInfo, input: NewClipInput): Pr
 /** A caller that sends waiting bytes again waits no longer than for new bytes. */
 async function bringForward(deps: Deps, trx: Transaction<DB>, source: SourceRow, { tokenId }: NewClipInput) {
   if (source.state !== 'processing' || source.token_id === tokenId) return
-  await deps.queue.advance(trx, TRANSCODE_QUEUE.name, { sourceId: source.id } satisfies TranscodeJob, shareOf(tokenId))
+  await deps.queue.advance(trx, TRANSCODE_QUEUE.name, { sourceId: source.id } satisfies TranscodeJob, tenantOf(tokenId))
 }
 
 async function takeBytes({ config, now }: Deps, trx: Transaction<DB>, input: NewClipInput, renditionBytes: number) {

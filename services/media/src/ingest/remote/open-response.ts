@@ -79,7 +79,7 @@ async function send(
   try {
     // An untrusted site must not see our trace context; each page or hop has its own span.
     return await tracedRequest(
-      { url, method: post?.method ?? 'GET', isTold: false },
+      { url, method: post?.method ?? 'GET', sendsTrace: false },
       () => request(url, { dispatcher, signal: either, headers: sent, ...post }),
       ({ statusCode }) => statusCode,
     )

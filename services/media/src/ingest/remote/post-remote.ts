@@ -30,7 +30,7 @@ export async function postRemote(
   try {
     const answer = await tracedRequest(
       // The trace may belong to another token that uploaded the same bytes.
-      { url: target, method: 'POST', isTold: false },
+      { url: target, method: 'POST', sendsTrace: false },
       (traced) =>
         request(target, { dispatcher, method: 'POST', headers: { ...headers, ...traced }, body, signal: late.signal }),
       ({ statusCode }) => statusCode,

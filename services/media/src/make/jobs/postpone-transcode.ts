@@ -3,7 +3,7 @@ import { lockProcessing, type SourceRow } from '../../core/clips/sources.store.t
 import type { Deps } from '../../deps.ts'
 import { isDiskFull } from '../../ffmpeg/machine-faults.ts'
 import { StorageUnavailable } from '../../store/blobs/blob-storage.ts'
-import { shareOf, TRANSCODE_QUEUE, type TranscodeJob } from './queues.ts'
+import { TRANSCODE_QUEUE, type TranscodeJob, tenantOf } from './queues.ts'
 
 /** 24 h: long enough for an operator to free disk space or repair the storage. */
 const GIVE_UP_AFTER_SECONDS = 86_400
@@ -28,7 +28,7 @@ export async function postponeTranscode(
   await db.transaction().execute(async (trx) => {
     const locked = await lockProcessing(trx, source.id)
     if (!locked) return
-    const tenant = shareOf(locked.token_id)
+    const tenant = tenantOf(locked.token_id)
     await queue.send(trx, TRANSCODE_QUEUE.name, job.data, { afterSeconds, tenant, inPlaceOf: job.id })
   })
   log.error({ err, sourceId: source.id, afterSeconds }, 'transcode postponed: disk full or storage unavailable')

@@ -8,7 +8,7 @@ export interface TranscodeJob {
 }
 
 /** Tenant of a clip in the fair queue: its token; all callers without one are one tenant. */
-export const shareOf = (tokenId: string | null): string => tokenId ?? 'anonymous'
+export const tenantOf = (tokenId: string | null): string => tokenId ?? 'anonymous'
 
 /** A killed worker's job is lost after 10 s without a heartbeat, checked every 3 s: it runs elsewhere within 20 s. */
 export const TRANSCODE_QUEUE: QueueDefinition = {

@@ -2,7 +2,7 @@ import { countRequeue, lockProcessing } from '../../core/clips/sources.store.ts'
 import type { EmitDeps } from '../../core/webhooks/emit-event.ts'
 import type { Deps } from '../../deps.ts'
 import { failSource } from './fail-source.ts'
-import { DEAD_TRANSCODE_QUEUE, shareOf, TRANSCODE_QUEUE, type TranscodeJob } from './queues.ts'
+import { DEAD_TRANSCODE_QUEUE, TRANSCODE_QUEUE, type TranscodeJob, tenantOf } from './queues.ts'
 
 /** A job lost once is an accident; one lost three times is a fault that a fourth job will not fix. */
 const MOST_REQUEUES = 3
@@ -24,7 +24,7 @@ export async function rescueSource(
     }
     if (source.requeue_count >= MOST_REQUEUES) return 'hopeless'
     await countRequeue(trx, id)
-    await deps.queue.send(trx, TRANSCODE_QUEUE.name, job, { tenant: shareOf(source.token_id) })
+    await deps.queue.send(trx, TRANSCODE_QUEUE.name, job, { tenant: tenantOf(source.token_id) })
     return 'queued'
   })
   if (outcome === 'queued') deps.log.warn({ sourceId: id }, 'clip queued again: its job was lost')

@@ -7,7 +7,7 @@ import type { DB } from './tables.ts'
  * Decoy rows, written where an account's row would be: a write to disk takes time, and its absence would reveal that an
  * address has no account. The same `what` writes the same row.
  */
-export async function writeForNobody(db: Kysely<DB>, whats: readonly string[], now: Date): Promise<void> {
+export async function writeDecoys(db: Kysely<DB>, whats: readonly string[], now: Date): Promise<void> {
   await db
     .insertInto('nobodys_rows')
     .values(whats.map((what) => ({ key: keyOf(what), written_at: now })))
@@ -15,16 +15,16 @@ export async function writeForNobody(db: Kysely<DB>, whats: readonly string[], n
     .execute()
 }
 
-/** Part of a statement that writes for an account: inserts the decoy if `isNobody`. */
-export function insertForNobody(db: QueryCreator<DB>, what: string, now: Date, isNobody: Expression<SqlBool>) {
+/** Part of a statement that writes for an account: inserts the decoy if `isUnknown`. */
+export function insertDecoy(db: QueryCreator<DB>, what: string, now: Date, isUnknown: Expression<SqlBool>) {
   return db
     .insertInto('nobodys_rows')
     .columns(['key', 'written_at'])
-    .expression(sql`select ${keyOf(what)}::bytea, ${now}::timestamptz where ${isNobody}`)
+    .expression(sql`select ${keyOf(what)}::bytea, ${now}::timestamptz where ${isUnknown}`)
     .onConflict((conflict) => conflict.column('key').doUpdateSet({ written_at: now }))
 }
 
 const keyOf = (what: string) => createHash('sha256').update(what).digest()
 
-export const deleteForNobody = (db: Kysely<DB>, before: Date, limit: number): Promise<number> =>
+export const deleteDecoys = (db: Kysely<DB>, before: Date, limit: number): Promise<number> =>
   deleteBatch(db, 'nobodys_rows', sql`written_at < ${before}`, limit)

@@ -4,7 +4,7 @@ import type { User } from '../../core/users/users.store.ts'
 import type { MessageRequest } from '../../core/verification-messages/message-request.ts'
 
 /** The account that an unknown address would have, for doing the same work as with a known one. */
-export const nobody = (
+export const decoyUser = (
   deps: { config: Pick<Config, 'jwt'>; newId: () => string; now: () => Date },
   { address, audience }: Pick<MessageRequest, 'address' | 'audience'>,
 ): User => newAccount(deps, { address, audience, data: {} }, null).user

@@ -2,7 +2,7 @@
 // rule: each statement for an account has one here that finds nothing or writes a row of the same weight; housekeeping deletes it.
 import type { Transaction } from 'kysely'
 import type { Config } from '../../config.ts'
-import { writeForNobody } from '../../db/nobody.store.ts'
+import { writeDecoys } from '../../db/decoy-rows.store.ts'
 import type { DB } from '../../db/tables.ts'
 import type { AuditLog } from '../audit/audit.ts'
 import { findUserById, lockUser, type User } from '../users/users.store.ts'
@@ -10,19 +10,19 @@ import { sendCodeSms } from './code-message.ts'
 import { type LinkMailDeps, sendLinkMail } from './link-mail.ts'
 import type { MessageRequest } from './message-request.ts'
 
-type NobodyDeps = LinkMailDeps & {
+type DecoyDeps = LinkMailDeps & {
   config: Pick<Config, 'auditInDatabase' | 'jwt' | 'mail' | 'siteUrl' | 'sms'>
 }
 
 /** Does the work of `lockAndReadUser` for a user that does not exist. */
-export async function lockNobody(trx: Transaction<DB>, { id }: User): Promise<undefined> {
+export async function lockDecoy(trx: Transaction<DB>, { id }: User): Promise<undefined> {
   await lockUser(trx, id)
   await findUserById(trx, id)
 }
 
 /** Does the work of a message to an account; none leaves. */
 export async function pretendMessage(
-  deps: NobodyDeps,
+  deps: DecoyDeps,
   trx: Transaction<DB>,
   log: AuditLog,
   user: User,
@@ -30,9 +30,9 @@ export async function pretendMessage(
   { address, context, pkce, smsChannel = 'sms', messageId }: MessageRequest,
 ): Promise<void> {
   log.info({ kind }, 'message pretended: no account has the address, or it gets no message')
-  if (deps.config.auditInDatabase) await writeForNobody(trx, [`audit ${address.value}`], deps.now())
-  const message = { user, to: address.value, messageId, isPretended: true, isNobodys: true }
+  if (deps.config.auditInDatabase) await writeDecoys(trx, [`audit ${address.value}`], deps.now())
+  const message = { user, to: address.value, messageId, isPretended: true, isDecoy: true }
   if (address.channel === 'email') await sendLinkMail(deps, trx, { ...message, ...context, kind, pkce })
   else await sendCodeSms(deps, trx, { ...message, purpose: 'phone_confirmation', channel: smsChannel })
-  await writeForNobody(trx, [`sent ${address.value}`], deps.now())
+  await writeDecoys(trx, [`sent ${address.value}`], deps.now())
 }
