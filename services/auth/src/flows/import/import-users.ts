@@ -5,7 +5,7 @@ import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { findHolders, type HeldUser, type ImportedUser, insertUsers } from './import-users.store.ts'
 import { type Line, readLines } from './read-lines.ts'
-import { parseUserLine } from './user-line.ts'
+import { type LineDefaults, parseUserLine } from './user-line.ts'
 
 export interface ImportSummary {
   lines: number
@@ -14,12 +14,8 @@ export interface ImportSummary {
   refused: number
 }
 
-export interface ImportOptions {
+export interface ImportOptions extends LineDefaults {
   db: Kysely<DB>
-  newId: () => string
-  now: () => Date
-  audience: string
-  role: string
   /** Checks everything against the database and rolls back. */
   dryRun: boolean
   onRefused: (line: number, reason: string) => void
@@ -77,7 +73,7 @@ export async function importUsers(options: ImportOptions, input: AsyncIterable<U
 function readUser(line: Line, options: ImportOptions): ImportedUser | { problem: string } {
   if ('problem' in line) return line
   try {
-    return parseUserLine(line.text, line.number, { ...options, now: options.now() })
+    return parseUserLine(line.text, line.number, options)
   } catch (error) {
     return { problem: (error as Error).message }
   }
