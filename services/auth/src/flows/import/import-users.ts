@@ -38,15 +38,14 @@ export async function importUsers(options: ImportOptions, input: AsyncIterable<U
     options.onRefused(line, reason)
   }
   const run: Run = { ...options, summary, refuse }
-  let batch: ImportedUser[] = []
-  let ids = new Set<string>()
+  // Keyed by id: insertUsers reports by id, so a batch must not hold an id twice.
+  const batch = new Map<string, ImportedUser>()
   let characters = 0
   let running: Promise<void> = Promise.resolve()
   const flush = async () => {
     await running
-    const users = batch
-    batch = []
-    ids = new Set()
+    const users = [...batch.values()]
+    batch.clear()
     characters = 0
     running = insertBatch(run, users).then(() => options.onProgress(summary))
     // Awaited before the next one; without a handler until then, a rejection would end the process.
@@ -57,13 +56,11 @@ export async function importUsers(options: ImportOptions, input: AsyncIterable<U
     const read = readUser(line, options)
     if ('problem' in read) refuse(line.number, read.problem)
     else {
-      // insertUsers reports by id, so a batch must not hold an id twice.
-      if (ids.has(read.user.id)) await flush()
-      ids.add(read.user.id)
-      batch.push(read)
+      if (batch.has(read.user.id)) await flush()
+      batch.set(read.user.id, read)
       characters += 'text' in line ? line.text.length : 0
     }
-    if (batch.length >= BATCH.users || characters >= BATCH.characters) await flush()
+    if (batch.size >= BATCH.users || characters >= BATCH.characters) await flush()
   }
   await flush()
   await running
