@@ -8,7 +8,7 @@ import { adminOf } from '../../http/admin-only.ts'
 import { adminAudience } from '../../http/authenticate.ts'
 import { errorResponses } from '../../http/shapes.ts'
 import { createUser } from './create-user.ts'
-import { readUserFields, UserFields } from './user-fields.ts'
+import { readUserFields, UserFields } from './user-input.ts'
 
 const NewUserBody = Type.Object(
   {

@@ -21,8 +21,7 @@ import { NIL_UUID, UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { bannedUntil } from './ban-duration.ts'
-import type { UserUpdate } from './user-fields.ts'
-import { parseName } from './user-input.ts'
+import { parseName, type UserUpdate } from './user-input.ts'
 
 export type UserAdminDeps = Pick<Deps, 'config' | 'db' | 'leakedPasswords' | 'newId' | 'newRowId' | 'now' | 'passwords'>
 

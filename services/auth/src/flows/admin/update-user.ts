@@ -32,8 +32,7 @@ import type { DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import { bannedUntil } from './ban-duration.ts'
 import type { UserAdminDeps } from './create-user.ts'
-import type { UserUpdate } from './user-fields.ts'
-import { parseName } from './user-input.ts'
+import { parseName, type UserUpdate } from './user-input.ts'
 
 interface CheckedUpdate extends UserUpdate {
   passwordHash: string | undefined

@@ -7,7 +7,7 @@ import { createUser } from './create-user.ts'
 import { deleteUser } from './delete-user.ts'
 import { readPassword } from './read-password.ts'
 import { updateUser } from './update-user.ts'
-import type { UserUpdate } from './user-fields.ts'
+import type { UserUpdate } from './user-input.ts'
 
 const PASSWORD_STDIN = { meaning: 'read the password from the first line of standard input' }
 

@@ -7,7 +7,7 @@ import { errorResponses } from '../../http/shapes.ts'
 import { subjectOf } from '../../http/subject.ts'
 import { deleteUser } from './delete-user.ts'
 import { updateUser } from './update-user.ts'
-import { readUserFields, UserFields } from './user-fields.ts'
+import { readUserFields, UserFields } from './user-input.ts'
 
 const url = '/admin/users/:user_id'
 const security = [{ admin: [] }]
