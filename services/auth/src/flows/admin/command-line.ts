@@ -4,15 +4,13 @@ import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import { CommandFailure } from '@services/common/cli'
 import { ApiError } from '@services/common/errors'
 import type { Logger } from '@services/common/logger'
-import type { Kysely } from 'kysely'
 import { parseEmail } from '../../adapters/mail/email-address.ts'
-import type { Config } from '../../config.ts'
 import type { Actor } from '../../core/audit/audit.ts'
 import { createPasswords } from '../../core/passwords/hash-password.ts'
 import { createLeakedPasswords } from '../../core/passwords/leaked-passwords.ts'
+import type { Address } from '../../core/users/address.ts'
 import { parsePhone } from '../../core/users/phone-number.ts'
 import { findUserByAddress, findUserById, type User } from '../../core/users/users.store.ts'
-import type { DB } from '../../db/tables.ts'
 import { NIL_UUID, UUID } from '../../db/uuid.ts'
 import { onDatabase } from '../../on-database.ts'
 import type { UserAdminDeps } from './create-user.ts'
@@ -43,15 +41,12 @@ export async function onUsers(work: (deps: UserAdminDeps, log: Logger) => Promis
 }
 
 export async function findNamedUser({ db, config }: UserAdminDeps, name: string): Promise<User> {
-  const user = await findByName(db, config, name)
-  if (user) return user
-  throw new CommandFailure('there is no such user')
+  const user = UUID.test(name)
+    ? await findUserById(db, name)
+    : await findUserByAddress(db, addressOf(name), config.jwt.audience)
+  if (!user) throw new CommandFailure('there is no such user')
+  return user
 }
 
-function findByName(db: Kysely<DB>, { jwt }: Config, name: string): Promise<User | undefined> {
-  if (UUID.test(name)) return findUserById(db, name)
-  const address = name.includes('@')
-    ? ({ channel: 'email', value: parseEmail(name) } as const)
-    : ({ channel: 'phone', value: parsePhone(name) } as const)
-  return findUserByAddress(db, address, jwt.audience)
-}
+const addressOf = (name: string): Address =>
+  name.includes('@') ? { channel: 'email', value: parseEmail(name) } : { channel: 'phone', value: parsePhone(name) }

@@ -1,11 +1,11 @@
-import { command, printResult, UsageError } from '@services/common/cli'
+import { isUtf8 } from 'node:buffer'
+import { CommandFailure, command, printResult, UsageError } from '@services/common/cli'
 import { toRegisteredBody } from '../../core/users/user-shape.ts'
 import type { User } from '../../core/users/users.store.ts'
 import { bannedUntil } from './ban-duration.ts'
 import { findNamedUser, OPERATOR, onUsers, USER_OPERAND } from './command-line.ts'
 import { createUser } from './create-user.ts'
 import { deleteUser } from './delete-user.ts'
-import { readPassword } from './read-password.ts'
 import { updateUser } from './update-user.ts'
 import type { UserUpdate } from './user-input.ts'
 
@@ -32,7 +32,7 @@ export const usersCreate = command({
         email: options.email,
         phone: options.phone,
         role: options.role,
-        password: options['password-stdin'] ? await readPassword(process.stdin) : undefined,
+        password: options['password-stdin'] ? await readPassword() : undefined,
         emailConfirm: options['email-confirm'],
         phoneConfirm: options['phone-confirm'],
       })
@@ -74,7 +74,7 @@ export const usersSetPassword = command({
   run: async ({ operands: [name = ''], options, json }) => {
     if (!options['password-stdin'])
       throw new UsageError('needs --password-stdin: other users of this machine can read arguments')
-    const password = await readPassword(process.stdin)
+    const password = await readPassword()
     await changeNamed(json, name, { password }, ({ id }) => `${id} has a new password and no session`)
   },
 })
@@ -109,6 +109,30 @@ export const usersDelete = command({
     })
   },
 })
+
+/** Bound on reading only; the flow refuses passwords that are too long (password-rules.ts). */
+const MAX_LINE_BYTES = 16 * 1024
+
+/** Reads the first line of standard input: arguments would be visible in the list of processes and in the shell's history. */
+async function readPassword(): Promise<string> {
+  const line = await readLine()
+  if (!isUtf8(line)) throw new CommandFailure('the password on standard input is not valid UTF-8')
+  const password = new TextDecoder().decode(line).replace(/\r$/, '')
+  if (password === '') throw new CommandFailure('there is no password on standard input')
+  if (password.includes('\0')) throw new CommandFailure('a password must not hold NUL')
+  return password
+}
+
+async function readLine(): Promise<Buffer> {
+  let line = Buffer.alloc(0)
+  for await (const chunk of process.stdin) {
+    line = Buffer.concat([line, chunk])
+    const end = line.indexOf('\n')
+    if (end >= 0) return line.subarray(0, end)
+    if (line.length > MAX_LINE_BYTES) throw new CommandFailure('the line on standard input is too long for a password')
+  }
+  return line
+}
 
 function isInFuture(duration: string): boolean {
   const now = new Date()
