@@ -7,19 +7,21 @@ import { errorResponses, Field } from '../../http/shapes.ts'
 import { subjectOf } from '../../http/subject.ts'
 import { deleteUserFactor, listUserFactors, updateUserFactor } from './user-factors.ts'
 
-const security = [{ admin: [] }]
 const url = '/admin/users/:user_id/factors'
-const params = Type.Object({ user_id: Type.String(), factor_id: Type.String() })
+const schema = {
+  tags: ['admin'],
+  security: [{ admin: [] }],
+  params: Type.Object({ user_id: Type.String(), factor_id: Type.String() }),
+}
 
 export const adminFactorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   app.route({
     method: 'GET',
     url,
     schema: {
+      ...schema,
       operationId: 'adminListFactors',
-      tags: ['admin'],
       summary: "A user's second factors, oldest first",
-      security,
       params: Type.Object({ user_id: Type.String() }),
       response: { 200: Type.Array(FactorShape), ...errorResponses(401, 403, 404) },
     },
@@ -30,11 +32,9 @@ export const adminFactorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
     method: 'PUT',
     url: `${url}/:factor_id`,
     schema: {
+      ...schema,
       operationId: 'adminUpdateFactor',
-      tags: ['admin'],
       summary: 'Renames a second factor, or changes its phone number',
-      security,
-      params,
       body: Type.Object({ friendly_name: Type.Optional(Field), phone: Type.Optional(Field) }),
       response: { 200: FactorShape, ...errorResponses(400, 401, 403, 404, 413, 422) },
     },
@@ -49,12 +49,10 @@ export const adminFactorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
     method: 'DELETE',
     url: `${url}/:factor_id`,
     schema: {
+      ...schema,
       operationId: 'adminDeleteFactor',
-      tags: ['admin'],
       summary: 'Removes a second factor, for a user who lost it',
       description: 'Sessions that were raised with it are aal1 again.',
-      security,
-      params,
       response: { 200: FactorShape, ...errorResponses(400, 401, 403, 404, 413) },
     },
     handler: (request) => deleteUserFactor(deps, request.log, subjectOf(request).id, request.params.factor_id),

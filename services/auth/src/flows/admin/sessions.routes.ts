@@ -8,19 +8,17 @@ import { adminOf } from '../../http/admin-only.ts'
 import { errorResponses } from '../../http/shapes.ts'
 import { subjectOf } from '../../http/subject.ts'
 
-const security = [{ admin: [] }]
-const params = Type.Object({ user_id: Type.String() })
+const url = '/admin/users/:user_id/sessions'
+const schema = { tags: ['admin'], security: [{ admin: [] }], params: Type.Object({ user_id: Type.String() }) }
 
 export const adminSessionsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   app.route({
     method: 'GET',
-    url: '/admin/users/:user_id/sessions',
+    url,
     schema: {
+      ...schema,
       operationId: 'adminListSessions',
-      tags: ['admin'],
       summary: "A user's sessions, newest first",
-      security,
-      params,
       response: { 200: Type.Array(SessionInfoShape), ...errorResponses(401, 403, 404) },
     },
     handler: (request) => listLiveSessions(deps, subjectOf(request).id),
@@ -28,13 +26,11 @@ export const adminSessionsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
 
   app.route({
     method: 'DELETE',
-    url: '/admin/users/:user_id/sessions',
+    url,
     schema: {
+      ...schema,
       operationId: 'adminEndSessions',
-      tags: ['admin'],
       summary: 'Signs a user out everywhere',
-      security,
-      params,
       response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 413) },
     },
     handler: async (request, reply) => {
@@ -45,12 +41,11 @@ export const adminSessionsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
 
   app.route({
     method: 'DELETE',
-    url: '/admin/users/:user_id/sessions/:session_id',
+    url: `${url}/:session_id`,
     schema: {
+      ...schema,
       operationId: 'adminEndSession',
-      tags: ['admin'],
       summary: 'Ends one session of a user',
-      security,
       params: Type.Object({ user_id: Type.String(), session_id: Type.String() }),
       response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 413) },
     },

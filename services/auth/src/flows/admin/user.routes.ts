@@ -10,19 +10,16 @@ import { updateUser } from './update-user.ts'
 import { readUserFields, UserFields } from './user-input.ts'
 
 const url = '/admin/users/:user_id'
-const security = [{ admin: [] }]
-const params = Type.Object({ user_id: Type.String() })
+const schema = { tags: ['admin'], security: [{ admin: [] }], params: Type.Object({ user_id: Type.String() }) }
 
 export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   app.route({
     method: 'GET',
     url,
     schema: {
+      ...schema,
       operationId: 'adminGetUser',
-      tags: ['admin'],
       summary: 'One user, soft-deleted ones too',
-      security,
-      params,
       response: { 200: UserShape, ...errorResponses(401, 403, 404) },
     },
     handler: async (request) => toRegisteredBody(subjectOf(request)),
@@ -32,12 +29,10 @@ export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
     method: 'PUT',
     url,
     schema: {
+      ...schema,
       operationId: 'adminUpdateUser',
-      tags: ['admin'],
       summary: 'Changes a user at once, without any mail',
       description: 'A new password ends all sessions. Metadata is merged at the top level; null removes a key.',
-      security,
-      params,
       body: UserFields,
       response: { 200: UserShape, ...errorResponses(400, 401, 403, 404, 413, 422) },
     },
@@ -51,13 +46,11 @@ export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
     method: 'DELETE',
     url,
     schema: {
+      ...schema,
       operationId: 'adminDeleteUser',
-      tags: ['admin'],
       summary: 'Deletes a user',
       description:
         'Ends all sessions. With `should_soft_delete` the row stays with its id, role and times, without addresses, metadata or password; the addresses are free for others. Without it all of the user is deleted except the audit log.',
-      security,
-      params,
       body: Type.Union([Type.Object({ should_soft_delete: Type.Optional(Type.Boolean()) }), Type.Null()]),
       response: { 200: Type.Object({}), ...errorResponses(400, 401, 403, 404, 413) },
     },
