@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
-import { type Static, Type } from 'typebox'
+import { Type } from 'typebox'
 import { toRegisteredBody, UserShape } from '../../core/users/user-shape.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
@@ -8,22 +8,7 @@ import { adminOf } from '../../http/admin-only.ts'
 import { adminAudience } from '../../http/authenticate.ts'
 import { errorResponses } from '../../http/shapes.ts'
 import { createUser } from './create-user.ts'
-import { readUserFields, UserFields } from './user-input.ts'
-
-const NewUserBody = Type.Object(
-  {
-    id: Type.Optional(Type.String({ description: 'UUID, not the nil UUID; generated when absent.' })),
-    aud: Type.Optional(Type.String({ description: 'Default: the header `X-JWT-AUD`, else AUTH_JWT_AUD.' })),
-    password_hash: Type.Optional(
-      Type.String({
-        description:
-          'A hash made elsewhere, instead of a password: bcrypt, argon2i or argon2id (PHC), scrypt (PHC) or Firebase scrypt. Replaced by our own at the first sign-in.',
-      }),
-    ),
-    ...UserFields.properties,
-  },
-  { title: 'NewUser' },
-)
+import { type NewUser, NewUserFields } from './user-input.ts'
 
 /** POST /admin/users, and the specification's path with an id of the caller's choice; in the scope of requireAdmin. */
 export const createUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
@@ -32,7 +17,7 @@ export const createUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
     description:
       'Needs an e-mail address or a phone number. Sends no message: an address counts as proven where `email_confirm` or `phone_confirm` is true, and otherwise waits for a link or code that is asked for later. A password need not be strong; without `password` and `password_hash` the user has none and signs in by link or code. A duplicate is 422: `email_exists`, `phone_exists`, or `user_already_exists` for the id.',
     security: [{ admin: [] }],
-    body: NewUserBody,
+    body: NewUserFields,
     requestHeaders: ['X-JWT-AUD'],
     response: { 200: UserShape, ...errorResponses(400, 401, 403, 413, 422) },
   }
@@ -63,13 +48,8 @@ export const createUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
     },
   })
 
-  async function create(request: FastifyRequest, body: Static<typeof NewUserBody>) {
-    const user = await createUser(deps, request.log, adminOf(request), {
-      id: body.id,
-      aud: body.aud || adminAudience(request, deps.config.jwt),
-      passwordHash: body.password_hash,
-      ...readUserFields(body),
-    })
-    return toRegisteredBody(user)
+  async function create(request: FastifyRequest, body: NewUser) {
+    const aud = body.aud || adminAudience(request, deps.config.jwt)
+    return toRegisteredBody(await createUser(deps, request.log, adminOf(request), { ...body, aud }))
   }
 }

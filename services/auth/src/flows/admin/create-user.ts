@@ -21,18 +21,9 @@ import { NIL_UUID, UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { bannedUntil } from './ban-duration.ts'
-import { parseName, type UserUpdate } from './user-input.ts'
+import { type NewUser, parseName } from './user-input.ts'
 
 export type UserAdminDeps = Pick<Deps, 'config' | 'db' | 'leakedPasswords' | 'newId' | 'newRowId' | 'now' | 'passwords'>
-
-/** An admin's description of a new user; "" is the same as absent, except in `password`. */
-export interface NewUser extends UserUpdate {
-  id?: string | undefined
-  /** Default: AUTH_JWT_AUD. */
-  aud?: string | undefined
-  /** Refused beside a password, even ""; without either the user has no password. */
-  passwordHash?: string | undefined
-}
 
 /**
  * Creates a user without mail, without a rule on the password's strength and regardless of the settings of sign-up. An address
@@ -62,31 +53,31 @@ async function checkNewUser(deps: UserAdminDeps, input: NewUser) {
   }
   const aud = parseName('aud', input.aud) ?? deps.config.jwt.audience
   const email = input.email ? parseEmail(input.email) : null
-  if (email) await refuseHeld(deps, aud, { channel: 'email', value: email, isConfirmed: input.emailConfirm === true })
+  if (email) await refuseHeld(deps, aud, { channel: 'email', value: email, isConfirmed: input.email_confirm === true })
   const phone = input.phone ? parsePhone(input.phone) : null
-  if (phone) await refuseHeld(deps, aud, { channel: 'phone', value: phone, isConfirmed: input.phoneConfirm === true })
+  if (phone) await refuseHeld(deps, aud, { channel: 'phone', value: phone, isConfirmed: input.phone_confirm === true })
   checkPassword(input)
   const now = deps.now()
   const id = input.id === undefined ? deps.newId() : checkId(input.id)
   const role = parseName('role', input.role) ?? deps.config.jwt.defaultRole
   const providers = [...(email ? ['email'] : []), ...(phone ? ['phone'] : [])]
-  const isEmailConfirmed = email !== null && input.emailConfirm === true
+  const isEmailConfirmed = email !== null && input.email_confirm === true
   const user: User = {
     ...blankUser(id, aud, role, now),
     email,
     phone,
     email_confirmed_at: isEmailConfirmed ? now : null,
-    phone_confirmed_at: phone && input.phoneConfirm ? now : null,
-    app_metadata: withoutNulls({ provider: providers[0], providers, ...input.appMetadata }),
+    phone_confirmed_at: phone && input.phone_confirm ? now : null,
+    app_metadata: withoutNulls({ provider: providers[0], providers, ...input.app_metadata }),
     user_metadata: withoutNulls({
-      ...withoutFacts(input.userMetadata ?? {}),
+      ...withoutFacts(input.user_metadata ?? {}),
       ...(isEmailConfirmed ? { email_verified: true } : {}),
     }),
-    banned_until: input.banDuration ? bannedUntil(input.banDuration, now) : null,
+    banned_until: input.ban_duration ? bannedUntil(input.ban_duration, now) : null,
   }
   requireModestMetadata(user.user_metadata)
   requireModestMetadata(user.app_metadata)
-  const passwordHash = input.password ? await deps.passwords.hash(input.password) : (input.passwordHash ?? null)
+  const passwordHash = input.password ? await deps.passwords.hash(input.password) : (input.password_hash ?? null)
   return { user, passwordHash }
 }
 
@@ -108,7 +99,7 @@ const addressesOf = (user: User): UserAddress[] =>
     return value ? [{ channel, value, isConfirmed: user[`${channel}_confirmed_at`] !== null }] : []
   })
 
-function checkPassword({ password, passwordHash }: NewUser): void {
+function checkPassword({ password, password_hash: passwordHash }: NewUser): void {
   if (password !== undefined && passwordHash !== undefined) {
     throw apiError('validation_failed', { message: 'Only a password or a password hash should be provided' })
   }

@@ -78,7 +78,7 @@ export async function updateUser(
     if (user.deleted_at)
       throw apiError('validation_failed', { status: 422, message: 'A deleted user cannot be changed' })
     // An admin's confirmation or password settles who owns the address: no claim to it stays.
-    const isVouchedFor = Boolean(checked.passwordHash || checked.emailConfirm || checked.phoneConfirm)
+    const isVouchedFor = Boolean(checked.passwordHash || checked.email_confirm || checked.phone_confirm)
     if (isVouchedFor && user.claim && !user.confirmed_at) await applyClaim(trx, user, user.claim, now)
     const addresses = addressesOf(user, checked)
     const change: Change = { deps, trx, user, update: checked, addresses, now }
@@ -100,8 +100,8 @@ export async function updateUser(
     await changeMetadata(change)
     const updated = (await findUserById(trx, userId)) as User
     // Only the metadata of this request: an account with too much of the rest must stay changeable, to ban it for one.
-    if (checked.userMetadata) requireModestMetadata(updated.user_metadata)
-    if (checked.appMetadata) requireModestMetadata(updated.app_metadata)
+    if (checked.user_metadata) requireModestMetadata(updated.user_metadata)
+    if (checked.app_metadata) requireModestMetadata(updated.app_metadata)
     await audit(deps, trx, log, { action: 'user_modified', actor, target: updated })
     return updated
   })
@@ -111,7 +111,7 @@ export async function updateUser(
 async function checkUpdate(deps: UserAdminDeps, userId: string, update: UserUpdate): Promise<CheckedUpdate> {
   const email = update.email ? parseEmail(update.email) : undefined
   const phone = update.phone ? parsePhone(update.phone) : undefined
-  const ban = update.banDuration ? bannedUntil(update.banDuration, deps.now()) : undefined
+  const ban = update.ban_duration ? bannedUntil(update.ban_duration, deps.now()) : undefined
   const { password } = update
   if (password === '') throw apiError('weak_password', { details: { weak_password: { reasons: ['length'] } } })
   if (password !== undefined) {
@@ -122,9 +122,9 @@ async function checkUpdate(deps: UserAdminDeps, userId: string, update: UserUpda
   return { ...update, email, phone, role, bannedUntil: ban, passwordHash }
 }
 
-const addressesOf = (user: User, { email, phone, emailConfirm, phoneConfirm }: UserUpdate): AddressUpdate[] => [
-  { channel: 'email', value: email === user.email ? undefined : email, isConfirmed: emailConfirm === true },
-  { channel: 'phone', value: phone === user.phone ? undefined : phone, isConfirmed: phoneConfirm === true },
+const addressesOf = (user: User, { email, phone, email_confirm, phone_confirm }: UserUpdate): AddressUpdate[] => [
+  { channel: 'email', value: email === user.email ? undefined : email, isConfirmed: email_confirm === true },
+  { channel: 'phone', value: phone === user.phone ? undefined : phone, isConfirmed: phone_confirm === true },
 ]
 
 /**
@@ -153,7 +153,7 @@ async function endUnprovenEntries(change: Change): Promise<void> {
  */
 async function stripAssumed({ trx, user: { id, email, phone }, update, now }: Change): Promise<void> {
   await applyClaim(trx, { id, email, phone }, { password_hash: null, data: {} }, now)
-  if (email && phone && !update.phone && !update.phoneConfirm) {
+  if (email && phone && !update.phone && !update.phone_confirm) {
     await dropAddress(trx, id, { channel: 'phone', value: phone }, now)
   }
   // The admin's password confirms the address in place of the setting.
@@ -191,11 +191,11 @@ async function changeIdentities({ deps, trx, user, addresses, now }: Change): Pr
 }
 
 async function changeMetadata({ trx, user, update, now }: Change): Promise<void> {
-  if (update.emailConfirm && (update.email || user.email)) {
+  if (update.email_confirm && (update.email || user.email)) {
     await mergeUserMetadata(trx, user.id, { email_verified: true }, now)
   }
-  if (update.appMetadata) await mergeAppMetadata(trx, user.id, update.appMetadata, now)
-  if (update.userMetadata) await mergeUserMetadata(trx, user.id, withoutFacts(update.userMetadata), now)
+  if (update.app_metadata) await mergeAppMetadata(trx, user.id, update.app_metadata, now)
+  if (update.user_metadata) await mergeUserMetadata(trx, user.id, withoutFacts(update.user_metadata), now)
   // Last: the list of providers is a fact, whatever an admin's form sends back.
   await refreshProviders(trx, user.id, now)
 }

@@ -33,8 +33,8 @@ export const usersCreate = command({
         phone: options.phone,
         role: options.role,
         password: options['password-stdin'] ? await readPassword() : undefined,
-        emailConfirm: options['email-confirm'],
-        phoneConfirm: options['phone-confirm'],
+        email_confirm: options['email-confirm'],
+        phone_confirm: options['phone-confirm'],
       })
       printUser(json, user, `created ${user.id}`)
     })
@@ -50,7 +50,7 @@ export const usersBan = command({
   details: USER_OPERAND,
   run: async ({ operands: [name = ''], options: { for: duration = '' }, json }) => {
     if (!isInFuture(duration)) throw new UsageError('--for must be a duration such as 24h or 1h30m')
-    await changeNamed(json, name, { banDuration: duration }, (user) => {
+    await changeNamed(json, name, { ban_duration: duration }, (user) => {
       return `${user.id} is banned until ${user.banned_until?.toISOString()}`
     })
   },
@@ -62,7 +62,7 @@ export const usersUnban = command({
   operands: ['USER'],
   details: USER_OPERAND,
   run: ({ operands: [name = ''], json }) =>
-    changeNamed(json, name, { banDuration: 'none' }, ({ id }) => `${id} is not banned`),
+    changeNamed(json, name, { ban_duration: 'none' }, ({ id }) => `${id} is not banned`),
 })
 
 export const usersSetPassword = command({

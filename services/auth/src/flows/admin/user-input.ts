@@ -23,19 +23,28 @@ export const UserFields = Type.Object({
 })
 
 /** An admin's changes to a user; absent or "" means unchanged, but "" as a password is refused as weak. */
-export type UserUpdate = Partial<ReturnType<typeof readUserFields>>
+export type UserUpdate = Static<typeof UserFields>
 
-export const readUserFields = (body: Static<typeof UserFields>) => ({
-  role: body.role,
-  email: body.email,
-  phone: body.phone,
-  password: body.password,
-  emailConfirm: body.email_confirm,
-  phoneConfirm: body.phone_confirm,
-  userMetadata: body.user_metadata,
-  appMetadata: body.app_metadata,
-  banDuration: body.ban_duration,
-})
+export const NewUserFields = Type.Object(
+  {
+    id: Type.Optional(Type.String({ description: 'UUID, not the nil UUID; generated when absent.' })),
+    aud: Type.Optional(Type.String({ description: 'Default: the header `X-JWT-AUD`, else AUTH_JWT_AUD.' })),
+    password_hash: Type.Optional(
+      Type.String({
+        description:
+          'A hash made elsewhere, instead of a password: bcrypt, argon2i or argon2id (PHC), scrypt (PHC) or Firebase scrypt. Replaced by our own at the first sign-in.',
+      }),
+    ),
+    ...UserFields.properties,
+  },
+  { title: 'NewUser' },
+)
+
+/**
+ * An admin's description of a new user; "" is the same as absent, except in `password`. `password_hash` is refused beside a
+ * password, even ""; without either the user has no password.
+ */
+export type NewUser = Static<typeof NewUserFields>
 
 /** Bound on roles and audiences, which are in every token. */
 const MAX_NAME_BYTES = 255

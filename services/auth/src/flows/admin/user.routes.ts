@@ -7,7 +7,7 @@ import { errorResponses } from '../../http/shapes.ts'
 import { subjectOf } from '../../http/subject.ts'
 import { deleteUser } from './delete-user.ts'
 import { updateUser } from './update-user.ts'
-import { readUserFields, UserFields } from './user-input.ts'
+import { UserFields } from './user-input.ts'
 
 const url = '/admin/users/:user_id'
 const schema = { tags: ['admin'], security: [{ admin: [] }], params: Type.Object({ user_id: Type.String() }) }
@@ -37,8 +37,8 @@ export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
       response: { 200: UserShape, ...errorResponses(400, 401, 403, 404, 413, 422) },
     },
     handler: async (request) => {
-      const update = readUserFields(request.body)
-      return toRegisteredBody(await updateUser(deps, request.log, adminOf(request), subjectOf(request).id, update))
+      const { id } = subjectOf(request)
+      return toRegisteredBody(await updateUser(deps, request.log, adminOf(request), id, request.body))
     },
   })
 
