@@ -5,6 +5,7 @@ import { Type } from 'typebox'
 import { EXTERNAL_PROVIDERS } from '../../config/external-providers.ts'
 import type { Deps } from '../../deps.ts'
 import { errorResponses } from '../../http/shapes.ts'
+import { VERSION } from '../../version.ts'
 
 const External = Type.Object(Object.fromEntries(EXTERNAL_PROVIDERS.map((name) => [name, Type.Boolean()])), {
   additionalProperties: Type.Boolean(),
@@ -49,5 +50,30 @@ export const settingsRoutes: FastifyPluginAsyncTypebox<Pick<Deps, 'config' | 'pr
       },
     },
     handler: async () => settings,
+  })
+}
+
+/** Name of the reference: its client for Go refuses a server with another one. */
+const NAME = 'GoTrue'
+
+export const healthRoute: FastifyPluginAsyncTypebox = async (app) => {
+  app.route({
+    method: 'GET',
+    url: '/health',
+    logLevel: 'silent',
+    schema: {
+      operationId: 'getHealth',
+      tags: ['service'],
+      summary: 'Whether the service answers, and its version',
+      response: {
+        200: Type.Object({ version: Type.String(), name: Type.String(), description: Type.String() }),
+        ...errorResponses(),
+      },
+    },
+    handler: async () => ({
+      version: VERSION,
+      name: NAME,
+      description: 'User management and authentication service',
+    }),
   })
 }
