@@ -20,8 +20,6 @@ interface FactorUpdate {
   phone: string | undefined
 }
 
-export const listUserFactors = ({ factors }: Pick<User, 'factors'>): FactorBody[] => (factors ?? []).map(toFactorBody)
-
 /** Removes a factor or the recovery codes, proven or not. Throws validation_failed or mfa_factor_not_found, both 404. */
 export function deleteUserFactor(deps: Deps, log: AuditLog, userId: string, factorId: string): Promise<FactorBody> {
   return withUser(deps, userId, factorId, async (trx, user, id) => {
