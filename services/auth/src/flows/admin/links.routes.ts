@@ -1,3 +1,4 @@
+// The links of mails that an admin requests: an invitation is sent, a generated link is returned instead.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { parseEmail } from '../../adapters/mail/email-address.ts'
@@ -11,6 +12,34 @@ import { adminAudience } from '../../http/authenticate.ts'
 import { mailContextOf } from '../../http/mail-context.ts'
 import { choiceOf, errorResponses, Field, NeededField, RedirectQuery } from '../../http/shapes.ts'
 import { GENERATED_TYPES, generateLink } from './generate-link.ts'
+import { inviteUser } from './invite-user.ts'
+
+export const inviteRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  app.route({
+    method: 'POST',
+    url: '/invite',
+    schema: {
+      operationId: 'inviteUser',
+      tags: ['admin'],
+      summary: 'Invites a user by mail',
+      security: [{ admin: [] }],
+      querystring: RedirectQuery,
+      requestHeaders: ['X-JWT-AUD'],
+      body: Type.Object({ email: Type.Optional(NeededField), data: Type.Optional(FreeForm) }),
+      response: { 200: UserShape, ...errorResponses(400, 401, 403, 413, 422, 429) },
+    },
+    handler: async (request) => {
+      const { email = '', data = {} } = request.body
+      const user = await inviteUser(deps, request.log, adminOf(request), {
+        email: parseEmail(email),
+        data,
+        audience: adminAudience(request, deps.config.jwt),
+        context: mailContextOf(request, deps.config),
+      })
+      return toRegisteredBody(user)
+    },
+  })
+}
 
 const GeneratedLink = Type.Object(
   {
