@@ -1,4 +1,4 @@
-import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { IdentityJson, User } from '../../core/users/users.store.ts'
 import type { DB, Metadata } from '../../db/tables.ts'
 
@@ -68,13 +68,13 @@ export async function insertUsers(db: Kysely<DB>, users: ImportedUser[]): Promis
 export type HeldUser = Pick<User, 'id' | 'aud' | 'email' | 'phone' | 'created_at'>
 
 export async function findHolders(db: Kysely<DB>, users: ImportedUser[]): Promise<HeldUser[]> {
-  const valuesOf = (column: 'id' | 'email' | 'phone') =>
+  const all = (column: 'id' | 'email' | 'phone') =>
     users.map(({ user }) => user[column]).filter((value) => value !== null)
-  const anyOf = (column: 'id' | 'email' | 'phone', type: RawBuilder<unknown>) =>
-    sql<boolean>`${sql.ref(column)} = any (${valuesOf(column)}::${type}[])`
   return db
     .selectFrom('users')
     .select(['id', 'aud', 'email', 'phone', 'created_at'])
-    .where((eb) => eb.or([anyOf('id', sql`uuid`), anyOf('email', sql`text`), anyOf('phone', sql`text`)]))
+    .where(
+      sql<boolean>`id = any (${all('id')}::uuid[]) or email = any (${all('email')}::text[]) or phone = any (${all('phone')}::text[])`,
+    )
     .execute()
 }
