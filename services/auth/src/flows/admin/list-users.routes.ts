@@ -80,10 +80,9 @@ export const listUsersRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
     const after = cursor ? parseCursor(cursor) : undefined
     const found = await listUsersAfter(deps.db, search, { direction, limit: limit + 1, after })
     const users = found.slice(0, limit)
-    const last = users.at(-1)
-    const hasMore = found.length > limit
-    const next = hasMore && last ? { next_cursor: formatCursor(last.place) } : {}
-    return { users, pagination: { ...next, has_more: hasMore } }
+    const last = found.length > limit ? users.at(-1) : undefined
+    const next = last && { next_cursor: formatCursor(last.place) }
+    return { users, pagination: { ...next, has_more: last !== undefined } }
   }
 }
 
