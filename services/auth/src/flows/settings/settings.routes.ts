@@ -70,10 +70,6 @@ export const healthRoute: FastifyPluginAsyncTypebox = async (app) => {
         ...errorResponses(),
       },
     },
-    handler: async () => ({
-      version: VERSION,
-      name: NAME,
-      description: 'User management and authentication service',
-    }),
+    handler: async () => ({ version: VERSION, name: NAME, description: 'User management and authentication service' }),
   })
 }
