@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:net'
 import { startMailbox } from '@services/common/testing/mailbox'
 import { afterEach, describe, expect, test } from 'vitest'
 import { authHere } from '../../../test/command-line.ts'
-import { testMail } from '../../flows/commands/test-mail.ts'
+import { testMail } from '../../flows/commands/mail-commands.ts'
 import type { SmtpSettings } from './smtp.ts'
 
 const servers: Server[] = []

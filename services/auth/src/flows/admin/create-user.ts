@@ -1,7 +1,7 @@
 // The admin API and the `users` commands: creating, changing, banning, deleting and listing users, invitations and links. The
 // one rule: each change is audited in its transaction, under the actor, which is an admin (../../http/admin-only.ts) or the
 // command line. Tests: here, test/admin-namespace.test.ts, test/cli-users.test.ts. Read next: update-user.ts.
-import type { Transaction } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import { parseEmail } from '../../adapters/mail/email-address.ts'
 import { type Actor, type AuditLog, audit } from '../../core/audit/audit.ts'
 import { putAddressIdentity } from '../../core/identities/identities.store.ts'
@@ -21,19 +21,9 @@ import { NIL_UUID, UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { bannedUntil } from './ban-duration.ts'
-import type { UserUpdate } from './user-fields.ts'
-import { parseName } from './user-input.ts'
+import { type NewUser, parseName } from './user-input.ts'
 
 export type UserAdminDeps = Pick<Deps, 'config' | 'db' | 'leakedPasswords' | 'newId' | 'newRowId' | 'now' | 'passwords'>
-
-/** An admin's description of a new user; "" is the same as absent, except in `password`. */
-export interface NewUser extends UserUpdate {
-  id?: string | undefined
-  /** Default: AUTH_JWT_AUD. */
-  aud?: string | undefined
-  /** Refused beside a password, even ""; without either the user has no password. */
-  passwordHash?: string | undefined
-}
 
 /**
  * Creates a user without mail, without a rule on the password's strength and regardless of the settings of sign-up. An address
@@ -45,10 +35,11 @@ export async function createUser(deps: UserAdminDeps, log: AuditLog, actor: Acto
   const { user, passwordHash } = await checkNewUser(deps, input)
   return deps.db.transaction().execute(async (trx) => {
     const { identities: _none, confirmed_at: _generated, ...row } = user
-    for (const address of confirmedAddresses(user)) await displaceHolder(deps, trx, log, user, address, actor)
+    const addresses = addressesOf(user)
+    for (const address of addresses) if (address.isConfirmed) await displaceHolder(deps, trx, log, user, address, actor)
     const vouched = { made_by_admin: true, email_vouched: user.email !== null, phone_vouched: user.phone !== null }
     if (!(await insertUser(trx, { ...row, ...vouched, password_hash: passwordHash }))) await explainConflict(trx, user)
-    await insertIdentities(deps, trx, user)
+    for (const address of addresses) await putIdentity(deps, trx, user.id, address, user.created_at)
     const provider = user.email ? 'email' : 'phone'
     await audit(deps, trx, log, { action: 'user_signedup', actor, target: user, traits: { provider } })
     return (await findUserById(trx, user.id)) as User
@@ -56,56 +47,59 @@ export async function createUser(deps: UserAdminDeps, log: AuditLog, actor: Acto
 }
 
 /** Refuses and hashes before the transaction, which must not hold locks while hashing. */
-async function checkNewUser(deps: UserAdminDeps, input: NewUser): Promise<{ user: User; passwordHash: string | null }> {
-  const { db } = deps
+async function checkNewUser(deps: UserAdminDeps, input: NewUser) {
   if (!input.email && !input.phone) {
     throw apiError('validation_failed', { message: 'Cannot create a user without either an email or phone' })
   }
   const aud = parseName('aud', input.aud) ?? deps.config.jwt.audience
   const email = input.email ? parseEmail(input.email) : null
-  if (email) await refuseTakenEmail(db, email, aud, await displaceable(db, aud, 'email', input.emailConfirm && email))
+  if (email) await refuseHeld(deps, aud, { channel: 'email', value: email, isConfirmed: input.email_confirm === true })
   const phone = input.phone ? parsePhone(input.phone) : null
-  if (phone) await refuseTakenPhone(db, phone, aud, await displaceable(db, aud, 'phone', input.phoneConfirm && phone))
+  if (phone) await refuseHeld(deps, aud, { channel: 'phone', value: phone, isConfirmed: input.phone_confirm === true })
   checkPassword(input)
   const now = deps.now()
   const id = input.id === undefined ? deps.newId() : checkId(input.id)
   const role = parseName('role', input.role) ?? deps.config.jwt.defaultRole
   const providers = [...(email ? ['email'] : []), ...(phone ? ['phone'] : [])]
-  const isEmailConfirmed = email !== null && input.emailConfirm === true
+  const isEmailConfirmed = email !== null && input.email_confirm === true
   const user: User = {
     ...blankUser(id, aud, role, now),
     email,
     phone,
     email_confirmed_at: isEmailConfirmed ? now : null,
-    phone_confirmed_at: phone && input.phoneConfirm ? now : null,
-    app_metadata: withoutNulls({ provider: providers[0], providers, ...input.appMetadata }),
+    phone_confirmed_at: phone && input.phone_confirm ? now : null,
+    app_metadata: withoutNulls({ provider: providers[0], providers, ...input.app_metadata }),
     user_metadata: withoutNulls({
-      ...withoutFacts(input.userMetadata ?? {}),
+      ...withoutFacts(input.user_metadata ?? {}),
       ...(isEmailConfirmed ? { email_verified: true } : {}),
     }),
-    banned_until: input.banDuration ? bannedUntil(input.banDuration, now) : null,
+    banned_until: input.ban_duration ? bannedUntil(input.ban_duration, now) : null,
   }
   requireModestMetadata(user.user_metadata)
   requireModestMetadata(user.app_metadata)
-  const passwordHash = input.password ? await deps.passwords.hash(input.password) : (input.passwordHash ?? null)
+  const passwordHash = input.password ? await deps.passwords.hash(input.password) : (input.password_hash ?? null)
   return { user, passwordHash }
 }
 
-const displaceable = async (
-  db: UserAdminDeps['db'],
-  audience: string,
-  channel: Address['channel'],
-  value: string | null | undefined | false,
-): Promise<string | undefined> =>
-  value ? findUnprovenHolderId(db, { address: { channel, value }, audience, exceptId: NIL_UUID }) : undefined
+type UserAddress = Address & { isConfirmed: boolean }
 
-const confirmedAddresses = (user: User): Address[] =>
+/** Refuses an address of another account; a confirmed one is refused only where that account has proven it. */
+async function refuseHeld({ db }: UserAdminDeps, audience: string, address: UserAddress) {
+  const holding = { address, audience, exceptId: NIL_UUID }
+  await refuseTaken(db, address, audience, address.isConfirmed ? await findUnprovenHolderId(db, holding) : undefined)
+}
+
+/** Throws email_exists or phone_exists when another account than `exceptId` has the address. */
+export const refuseTaken = (db: Kysely<DB>, { channel, value }: Address, audience: string, exceptId?: string) =>
+  (channel === 'email' ? refuseTakenEmail : refuseTakenPhone)(db, value, audience, exceptId)
+
+const addressesOf = (user: User): UserAddress[] =>
   (['email', 'phone'] as const).flatMap((channel) => {
     const value = user[channel]
-    return value && user[`${channel}_confirmed_at`] ? [{ channel, value }] : []
+    return value ? [{ channel, value, isConfirmed: user[`${channel}_confirmed_at`] !== null }] : []
   })
 
-function checkPassword({ password, passwordHash }: NewUser): void {
+function checkPassword({ password, password_hash: passwordHash }: NewUser): void {
   if (password !== undefined && passwordHash !== undefined) {
     throw apiError('validation_failed', { message: 'Only a password or a password hash should be provided' })
   }
@@ -127,22 +121,24 @@ const withoutNulls = (metadata: Metadata): Metadata =>
   Object.fromEntries(Object.entries(metadata).filter(([, value]) => value !== null))
 
 /** Another request was faster: the rows that exist now say which value is taken. */
-async function explainConflict(trx: Transaction<DB>, { id, email, phone, aud }: User): Promise<never> {
-  if (email) await refuseTakenEmail(trx, email, aud)
-  if (phone) await refuseTakenPhone(trx, phone, aud)
-  if (await findUserById(trx, id)) {
+async function explainConflict(trx: Transaction<DB>, user: User): Promise<never> {
+  for (const address of addressesOf(user)) await refuseTaken(trx, address, user.aud)
+  if (await findUserById(trx, user.id)) {
     throw apiError('user_already_exists', { status: 422, message: 'A user with this id already exists' })
   }
   // Deleted again meanwhile: the next attempt finds everything free.
   throw apiError('service_unavailable', { retryAfterSeconds: 1 })
 }
 
-async function insertIdentities(deps: UserAdminDeps, trx: Transaction<DB>, user: User): Promise<void> {
-  for (const provider of ['email', 'phone'] as const) {
-    if (!user[provider]) continue
-    const isVerified = user[`${provider}_confirmed_at`] !== null
-    const data = { sub: user.id, [provider]: user[provider], [`${provider}_verified`]: isVerified }
-    const identity = { id: deps.newId(), userId: user.id, provider, providerId: user.id, data, now: user.created_at }
-    await putAddressIdentity(trx, identity)
-  }
+/** Adds the identity of an address, or moves it to the new address. */
+export function putIdentity(
+  deps: UserAdminDeps,
+  trx: Transaction<DB>,
+  userId: string,
+  address: UserAddress,
+  now: Date,
+) {
+  const { channel, value, isConfirmed } = address
+  const data = { sub: userId, [channel]: value, [`${channel}_verified`]: isConfirmed }
+  return putAddressIdentity(trx, { id: deps.newId(), userId, provider: channel, providerId: userId, data, now })
 }

@@ -30,9 +30,10 @@ import {
 import type { DB, Metadata, TokenPurpose } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { auditInvitation, isProven, lockInvited, lockUnproven } from './invite-user.ts'
+import { isProven, lockInvited, lockUnproven } from './invite-user.ts'
 
-type GeneratedType = 'signup' | 'invite' | 'magiclink' | 'recovery' | 'email_change_current' | 'email_change_new'
+type EmailChange = 'email_change_current' | 'email_change_new'
+type GeneratedType = 'signup' | 'invite' | 'magiclink' | 'recovery' | EmailChange
 
 interface LinkOrder {
   type: GeneratedType
@@ -122,7 +123,7 @@ const MAKERS: Record<GeneratedType, (making: Making) => Promise<Made>> = {
   },
   invite: async ({ deps, trx, log, admin, order }) => {
     const user = await lockInvited(deps, trx, log, admin, order)
-    await auditInvitation(deps, trx, log, admin, user)
+    await audit(deps, trx, log, { action: 'user_invited', actor: admin, target: user })
     return { kind: 'invite', user, isClaim: true }
   },
   magiclink: (making) => makeSignInLink(making, 'magic_link'),
@@ -160,10 +161,7 @@ async function makeSignInLink(making: Making, kind: 'magic_link' | 'recovery'): 
   return { kind, user, isClaim: !user.email_confirmed_at }
 }
 
-async function makeEmailChange(
-  { deps, trx, order }: Making,
-  purpose: 'email_change_current' | 'email_change_new',
-): Promise<Made> {
+async function makeEmailChange({ deps, trx, order }: Making, purpose: EmailChange): Promise<Made> {
   const user = await lockKnown(trx, order)
   const isCurrent = purpose === 'email_change_current'
   if (isCurrent && !deps.config.mail.secureEmailChange) {

@@ -37,7 +37,7 @@ export async function inviteUser(deps: Deps, log: AuditLog, admin: Actor, asked:
     deps.db.transaction().execute(async (trx) => {
       const user = await lockInvited(deps, trx, log, admin, asked)
       await sendLinkMail(deps, trx, { kind: 'invite', to: email, user, isClaim: true, ...context })
-      await auditInvitation(deps, trx, log, admin, user)
+      await audit(deps, trx, log, { action: 'user_invited', actor: admin, target: user })
       return (await findUserById(trx, user.id)) as User
     }),
   )
@@ -84,6 +84,3 @@ export async function lockUnproven(deps: Deps, trx: Transaction<DB>, asked: Acco
 }
 
 export const isProven = (user: User) => user.email_confirmed_at !== null || user.phone_confirmed_at !== null
-
-export const auditInvitation = (deps: Deps, trx: Transaction<DB>, log: AuditLog, admin: Actor, user: User) =>
-  audit(deps, trx, log, { action: 'user_invited', actor: admin, target: user })

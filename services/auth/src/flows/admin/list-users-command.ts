@@ -3,7 +3,7 @@ import { command, UsageError } from '@services/common/cli'
 import { listUsersAfter, type UserPlace } from '../../core/users/list-users.store.ts'
 import { toRegisteredBody } from '../../core/users/user-shape.ts'
 import type { User } from '../../core/users/users.store.ts'
-import { onUsers } from './command-line.ts'
+import { onUsers } from './user-commands.ts'
 import { parseFilter } from './user-input.ts'
 
 const PAGE = 500

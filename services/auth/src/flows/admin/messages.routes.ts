@@ -37,18 +37,17 @@ const MessageShape = Type.Object(
   { title: 'Message' },
 )
 
-const security = [{ admin: [] }]
+const schema = { tags: ['admin'], security: [{ admin: [] }] }
 
 export const messagesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   app.route({
     method: 'GET',
     url: '/admin/messages',
     schema: {
+      ...schema,
       operationId: 'listMessages',
-      tags: ['admin'],
       summary: 'Outgoing mail and SMS with their state, newest first',
       description: `\`X-Total-Count\` and the last page of \`Link\` count up to ${MAX_COUNTED} messages; later pages are there.`,
-      security,
       querystring: Type.Object({
         user_id: Type.Optional(Type.String()),
         state: Type.Optional(choiceOf(STATES)),
@@ -76,10 +75,9 @@ export const messagesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     method: 'POST',
     url: '/admin/messages/:message_id/retry',
     schema: {
+      ...schema,
       operationId: 'retryMessage',
-      tags: ['admin'],
       summary: 'Sends a failed message again',
-      security,
       params: Type.Object({ message_id: Type.String() }),
       response: { 200: MessageShape, ...errorResponses(400, 401, 403, 404, 413, 422) },
     },

@@ -10,7 +10,7 @@ import {
 import { requireStrongPassword } from '../../core/passwords/require-strong-password.ts'
 import { endSessions } from '../../core/sessions/end-sessions.store.ts'
 import type { Address } from '../../core/users/address.ts'
-import { refuseTakenAddress, refuseTakenEmail, refuseTakenPhone } from '../../core/users/addresses.store.ts'
+import { refuseTakenAddress } from '../../core/users/addresses.store.ts'
 import { changeUser, type UserChanges } from '../../core/users/change-user.store.ts'
 import { vouchFor } from '../../core/users/claims.store.ts'
 import { applyClaim } from '../../core/users/claims.ts'
@@ -31,14 +31,23 @@ import {
 import type { DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import { bannedUntil } from './ban-duration.ts'
-import type { UserAdminDeps } from './create-user.ts'
-import type { UserUpdate } from './user-fields.ts'
-import { parseName } from './user-input.ts'
+import { putIdentity, refuseTaken, type UserAdminDeps } from './create-user.ts'
+import { parseName, type UserUpdate } from './user-input.ts'
 
 interface CheckedUpdate extends UserUpdate {
   passwordHash: string | undefined
   /** null lifts a ban, undefined leaves it. */
   bannedUntil: Date | null | undefined
+}
+
+/** A locked user and the changes to it. */
+interface Change {
+  deps: UserAdminDeps
+  trx: Transaction<DB>
+  user: LockedAccount
+  update: CheckedUpdate
+  addresses: AddressUpdate[]
+  now: Date
 }
 
 interface AddressUpdate {
@@ -69,16 +78,17 @@ export async function updateUser(
     if (user.deleted_at)
       throw apiError('validation_failed', { status: 422, message: 'A deleted user cannot be changed' })
     // An admin's confirmation or password settles who owns the address: no claim to it stays.
-    const isVouchedFor = Boolean(checked.passwordHash || checked.emailConfirm || checked.phoneConfirm)
+    const isVouchedFor = Boolean(checked.passwordHash || checked.email_confirm || checked.phone_confirm)
     if (isVouchedFor && user.claim && !user.confirmed_at) await applyClaim(trx, user, user.claim, now)
     const addresses = addressesOf(user, checked)
+    const change: Change = { deps, trx, user, update: checked, addresses, now }
     for (const { channel, value, isConfirmed } of addresses) {
       // Takes a confirmed address from an account that never proved it.
       if (value && isConfirmed) await displaceHolder(deps, trx, log, user, { channel, value }, actor)
     }
-    if (isVouchedFor) await endUnprovenEntries(deps, trx, user, checked, now)
-    await changeRow(trx, user, checked, addresses, now)
-    await changeIdentities(deps, trx, user, addresses, now)
+    if (isVouchedFor) await endUnprovenEntries(change)
+    await changeRow(change)
+    await changeIdentities(change)
     if (checked.passwordHash) {
       await setPassword(trx, userId, checked.passwordHash, now)
       await vouchFor(trx, userId)
@@ -87,11 +97,11 @@ export async function updateUser(
     if (isVouchedFor || addresses.some(({ value }) => value)) {
       await endTokens(trx, userId, 'all', now)
     } else if (checked.bannedUntil) await endTokens(trx, userId, 'changes', now)
-    await changeMetadata(trx, user, checked, now)
+    await changeMetadata(change)
     const updated = (await findUserById(trx, userId)) as User
     // Only the metadata of this request: an account with too much of the rest must stay changeable, to ban it for one.
-    if (checked.userMetadata) requireModestMetadata(updated.user_metadata)
-    if (checked.appMetadata) requireModestMetadata(updated.app_metadata)
+    if (checked.user_metadata) requireModestMetadata(updated.user_metadata)
+    if (checked.app_metadata) requireModestMetadata(updated.app_metadata)
     await audit(deps, trx, log, { action: 'user_modified', actor, target: updated })
     return updated
   })
@@ -101,7 +111,7 @@ export async function updateUser(
 async function checkUpdate(deps: UserAdminDeps, userId: string, update: UserUpdate): Promise<CheckedUpdate> {
   const email = update.email ? parseEmail(update.email) : undefined
   const phone = update.phone ? parsePhone(update.phone) : undefined
-  const ban = update.banDuration ? bannedUntil(update.banDuration, deps.now()) : undefined
+  const ban = update.ban_duration ? bannedUntil(update.ban_duration, deps.now()) : undefined
   const { password } = update
   if (password === '') throw apiError('weak_password', { details: { weak_password: { reasons: ['length'] } } })
   if (password !== undefined) {
@@ -112,9 +122,9 @@ async function checkUpdate(deps: UserAdminDeps, userId: string, update: UserUpda
   return { ...update, email, phone, role, bannedUntil: ban, passwordHash }
 }
 
-const addressesOf = (user: User, { email, phone, emailConfirm, phoneConfirm }: UserUpdate): AddressUpdate[] => [
-  { channel: 'email', value: email === user.email ? undefined : email, isConfirmed: emailConfirm === true },
-  { channel: 'phone', value: phone === user.phone ? undefined : phone, isConfirmed: phoneConfirm === true },
+const addressesOf = (user: User, { email, phone, email_confirm, phone_confirm }: UserUpdate): AddressUpdate[] => [
+  { channel: 'email', value: email === user.email ? undefined : email, isConfirmed: email_confirm === true },
+  { channel: 'phone', value: phone === user.phone ? undefined : phone, isConfirmed: phone_confirm === true },
 ]
 
 /**
@@ -122,20 +132,15 @@ const addressesOf = (user: User, { email, phone, emailConfirm, phoneConfirm }: U
  * address may be a stranger's: it is removed. Where a setting had confirmed the address, nothing of the registrant stays.
  * Accounts in use without any address stay as they are.
  */
-async function endUnprovenEntries(
-  deps: UserAdminDeps,
-  trx: Transaction<DB>,
-  user: LockedAccount,
-  update: CheckedUpdate,
-  now: Date,
-): Promise<void> {
+async function endUnprovenEntries(change: Change): Promise<void> {
+  const { deps, trx, user, update, now } = change
   const isProven = (user.email_confirmed_at && !user.email_assumed) || (user.phone_confirmed_at && !user.phone_assumed)
   const isAssumed = user.email_assumed || user.phone_assumed
   if (isProven || !(isPending(user) || isAssumed)) return
   const hadProvider = await deleteProviderIdentities(trx, user.id, update.email ?? user.email)
   if (!hadProvider && !isAssumed) return
   await endEntries(trx, user.id)
-  if (isAssumed) await stripAssumed(trx, user, update, now)
+  if (isAssumed) await stripAssumed(change)
   if (!user.email) return
   const data = { sub: user.id, email: user.email }
   const identity = { id: deps.newId(), userId: user.id, provider: 'email', providerId: user.id } as const
@@ -146,29 +151,22 @@ async function endUnprovenEntries(
  * Removes what the registrant gave an account whose addresses a setting confirmed. A number beside the e-mail address is
  * dropped too unless the admin names it: the confirmation is for the owner of the e-mail address.
  */
-async function stripAssumed(trx: Transaction<DB>, user: LockedAccount, update: CheckedUpdate, now: Date) {
-  const { id, email, phone } = user
+async function stripAssumed({ trx, user: { id, email, phone }, update, now }: Change): Promise<void> {
   await applyClaim(trx, { id, email, phone }, { password_hash: null, data: {} }, now)
-  if (email && phone && !update.phone && !update.phoneConfirm) {
+  if (email && phone && !update.phone && !update.phone_confirm) {
     await dropAddress(trx, id, { channel: 'phone', value: phone }, now)
   }
   // The admin's password confirms the address in place of the setting.
   if (update.passwordHash) await changeUser(trx, id, { email_assumed: false, phone_assumed: false }, now)
 }
 
-async function changeRow(
-  trx: Transaction<DB>,
-  user: User,
-  { role, bannedUntil }: CheckedUpdate,
-  addresses: AddressUpdate[],
-  now: Date,
-): Promise<void> {
+async function changeRow({ trx, user, update: { role, bannedUntil }, addresses, now }: Change): Promise<void> {
   const changes: UserChanges = {
     ...(role && { role }),
     ...(bannedUntil !== undefined && { banned_until: bannedUntil }),
   }
   for (const { channel, value, isConfirmed } of addresses) {
-    if (value) await (channel === 'email' ? refuseTakenEmail : refuseTakenPhone)(trx, value, user.aud, user.id)
+    if (value) await refuseTaken(trx, { channel, value }, user.aud, user.id)
     if (isConfirmed && (value ?? user[channel])) {
       Object.assign(changes, { [`${channel}_confirmed_at`]: now, [`${channel}_assumed`]: false, is_anonymous: false })
     }
@@ -184,31 +182,20 @@ const NO_CHANGE = {
 }
 
 /** Moves the identity to the new address, which is not verified by the old address's proof. */
-async function changeIdentities(
-  deps: UserAdminDeps,
-  trx: Transaction<DB>,
-  user: User,
-  addresses: AddressUpdate[],
-  now: Date,
-): Promise<void> {
+async function changeIdentities({ deps, trx, user, addresses, now }: Change): Promise<void> {
   for (const { channel, value, isConfirmed } of addresses) {
     const current = user[channel]
-    if (value) {
-      const data = { sub: user.id, [channel]: value, [`${channel}_verified`]: isConfirmed }
-      const identity = { id: deps.newId(), userId: user.id, provider: channel, providerId: user.id, data, now }
-      await putAddressIdentity(trx, identity)
-    } else if (current && isConfirmed) {
-      await setIdentityVerified(trx, user.id, { channel, value: current }, now)
-    }
+    if (value) await putIdentity(deps, trx, user.id, { channel, value, isConfirmed }, now)
+    else if (current && isConfirmed) await setIdentityVerified(trx, user.id, { channel, value: current }, now)
   }
 }
 
-async function changeMetadata(trx: Transaction<DB>, user: User, update: CheckedUpdate, now: Date): Promise<void> {
-  if (update.emailConfirm && (update.email || user.email)) {
+async function changeMetadata({ trx, user, update, now }: Change): Promise<void> {
+  if (update.email_confirm && (update.email || user.email)) {
     await mergeUserMetadata(trx, user.id, { email_verified: true }, now)
   }
-  if (update.appMetadata) await mergeAppMetadata(trx, user.id, update.appMetadata, now)
-  if (update.userMetadata) await mergeUserMetadata(trx, user.id, withoutFacts(update.userMetadata), now)
+  if (update.app_metadata) await mergeAppMetadata(trx, user.id, update.app_metadata, now)
+  if (update.user_metadata) await mergeUserMetadata(trx, user.id, withoutFacts(update.user_metadata), now)
   // Last: the list of providers is a fact, whatever an admin's form sends back.
   await refreshProviders(trx, user.id, now)
 }

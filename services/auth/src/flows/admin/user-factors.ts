@@ -20,8 +20,6 @@ interface FactorUpdate {
   phone: string | undefined
 }
 
-export const listUserFactors = ({ factors }: Pick<User, 'factors'>): FactorBody[] => (factors ?? []).map(toFactorBody)
-
 /** Removes a factor or the recovery codes, proven or not. Throws validation_failed or mfa_factor_not_found, both 404. */
 export function deleteUserFactor(deps: Deps, log: AuditLog, userId: string, factorId: string): Promise<FactorBody> {
   return withUser(deps, userId, factorId, async (trx, user, id) => {
@@ -35,14 +33,10 @@ export function deleteUserFactor(deps: Deps, log: AuditLog, userId: string, fact
   })
 }
 
-export function updateUserFactor(
-  deps: Deps,
-  log: AuditLog,
-  actor: Actor,
-  { userId, factorId, friendlyName = '', ...asked }: FactorUpdate,
-): Promise<FactorBody> {
+export function updateUserFactor(deps: Deps, log: AuditLog, actor: Actor, update: FactorUpdate): Promise<FactorBody> {
+  const { userId, factorId, friendlyName = '' } = update
   requireShortName(friendlyName)
-  const phone = asked.phone ? parsePhone(asked.phone) : undefined
+  const phone = update.phone ? parsePhone(update.phone) : undefined
   return withUser(deps, userId, factorId, async (trx, user, id) => {
     const factor = await requireRow(trx, user.id, id)
     const changes: FactorChanges = {}

@@ -29,10 +29,9 @@ export const tokensAdmin = command({
     }
     const { sign } = await importSigningKeys(jwt)
     const issuedAt = Math.floor(Date.now() / 1000)
-    const expiry = seconds === undefined ? undefined : issuedAt + Math.floor(seconds)
-    const claims = { iss: jwt.issuer, aud: jwt.audience, role, iat: issuedAt }
-    const token = await sign(expiry === undefined ? claims : { ...claims, exp: expiry })
-    const expiresAt = expiry === undefined ? null : new Date(expiry * 1000).toISOString()
+    const exp = seconds && issuedAt + Math.floor(seconds)
+    const token = await sign({ iss: jwt.issuer, aud: jwt.audience, role, iat: issuedAt, ...(exp && { exp }) })
+    const expiresAt = exp ? new Date(exp * 1000).toISOString() : null
     printResult(json, { token, role, expires_at: expiresAt }, token)
     const end = expiresAt ? `expires at ${expiresAt}` : 'never expires: only a change of key or secret revokes it'
     process.stderr.write(`It may do everything that ${role} may, and ${end}. It is stored nowhere.\n`)

@@ -1,13 +1,14 @@
 // Commands that need no database: keys, admin tokens, mail, redirects. The one rule: results go to standard output, all else to
 // standard error. Tests: test/cli.test.ts, ../../adapters/mail/test-mail.test.ts. Read next: ../../commands.ts.
+import { randomUUID } from 'node:crypto'
 import { CommandFailure, command, printResult, UsageError } from '@services/common/cli'
 import { parseEmail } from '../../adapters/mail/email-address.ts'
 import { ALL_KINDS, isMailKind } from '../../adapters/mail/kinds.ts'
 import { openMailTemplates } from '../../adapters/mail/mail-templates.ts'
 import { SAMPLE_VARIABLES } from '../../adapters/mail/sample-variables.ts'
-import { hasMailServer } from '../../adapters/mail/smtp.ts'
+import { createMailer, hasMailServer, type SmtpSettings } from '../../adapters/mail/smtp.ts'
+import { explainSmtpError, type SmtpError } from '../../adapters/mail/smtp-failure.ts'
 import { startUp } from '../../start.ts'
-import { testMail } from './test-mail.ts'
 
 export const mailPreview = command({
   name: 'mail preview',
@@ -58,4 +59,49 @@ function requireAddress(text: string): void {
   } catch {
     throw new UsageError('ADDRESS must be an e-mail address')
   }
+}
+
+type Failure = SmtpError & Error
+type MailTestResult = { sent: true; messageId: string } | { sent: false; problem: string; remedy: string }
+
+/** Sends a mail through the configured server, outside the outbox, and explains a failure and its likely cause. */
+export async function testMail(settings: SmtpSettings, to: string): Promise<MailTestResult> {
+  const mailer = createMailer(settings, (error) => error as Error)
+  const text = 'This mail was sent by "mail test" of the auth service. Its mail settings work.\n'
+  try {
+    const subject = 'Test mail of the auth service'
+    const { messageId } = await mailer.send({
+      id: randomUUID(),
+      kind: 'test',
+      to,
+      subject,
+      text,
+      html: `<!doctype html><html lang="en"><title>${subject}</title><p>${text.trim().replaceAll('"', '&quot;')}</p></html>`,
+    })
+    return { sent: true, messageId }
+  } catch (error) {
+    const failure = error as Failure
+    // Includes the server's own words: only the operator reads them.
+    const problem = `${explainSmtpError(failure)}: ${failure.response ?? failure.message}`
+    return { sent: false, problem, remedy: remedyFor(failure, settings) }
+  } finally {
+    mailer.close()
+  }
+}
+
+function remedyFor({ code, command = '', responseCode, message }: Failure, { host, port, tls }: SmtpSettings) {
+  const server = `${host}:${port}`
+  if (code === 'EDNS') return `Is ${host} the right AUTH_SMTP_HOST, and can this machine resolve names?`
+  if (code === 'EAUTH' || code === 'ENOAUTH') return 'Check AUTH_SMTP_USER and AUTH_SMTP_PASS.'
+  if (code === 'ETLS' || command === 'STARTTLS' || /certificate|self.signed|ssl|tls/i.test(message)) {
+    return `AUTH_SMTP_TLS is ${tls}: does ${server} offer TLS, with a certificate for ${host}?`
+  }
+  if (/^RCPT/.test(command) && responseCode) return 'The server does not want mail for this address from this sender.'
+  if (/^MAIL/.test(command) && responseCode) return 'The server does not want mail from AUTH_SMTP_ADMIN_EMAIL.'
+  if (/^DATA/.test(command) && responseCode) return 'The server took sender and recipient and refused the message.'
+  if (code === 'ETIMEDOUT') {
+    return `Nothing answers at ${server} in time: a firewall, a wrong AUTH_SMTP_PORT, or TLS from the start (port 465)?`
+  }
+  if (/ECONNREFUSED/.test(message)) return `Nothing listens at ${server}: check AUTH_SMTP_HOST and AUTH_SMTP_PORT.`
+  return `Check AUTH_SMTP_HOST and AUTH_SMTP_PORT (${server}).`
 }

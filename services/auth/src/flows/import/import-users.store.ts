@@ -1,4 +1,5 @@
-import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
+import type { IdentityJson, User } from '../../core/users/users.store.ts'
 import type { DB, Metadata } from '../../db/tables.ts'
 
 /** A row as JSON for PostgreSQL: times are ISO 8601. */
@@ -21,16 +22,8 @@ export interface UserRow {
   updated_at: string
 }
 
-export interface IdentityRow {
-  id: string
-  user_id: string
-  provider: string
-  provider_id: string
-  identity_data: Metadata
-  last_sign_in_at: string | null
-  created_at: string
-  updated_at: string
-}
+/** Without the address, which the database takes from the data. */
+export type IdentityRow = Omit<IdentityJson, 'email'>
 
 export interface ImportedUser {
   line: number
@@ -53,21 +46,15 @@ export async function insertUsers(db: Kysely<DB>, users: ImportedUser[]): Promis
   const rows = JSON.stringify(users.map(({ user }) => user))
   const identities = JSON.stringify(users.flatMap((each) => each.identities))
   const { rows: inserted } = await sql<{ id: string }>`
-    with given_users as (
-      select * from json_to_recordset(${rows}::json) as given (
-        id uuid, aud text, role text, email text, phone text, password_hash text, email_confirmed_at timestamptz,
-        phone_confirmed_at timestamptz, invited_at timestamptz, last_sign_in_at timestamptz, app_metadata jsonb,
-        user_metadata jsonb, is_anonymous boolean, banned_until timestamptz, created_at timestamptz, updated_at timestamptz)
-    ), given_identities as (
-      select * from json_to_recordset(${identities}::json) as given (
-        id uuid, user_id uuid, provider text, provider_id text, identity_data jsonb, last_sign_in_at timestamptz,
-        created_at timestamptz, updated_at timestamptz)
+    with given_identities as (
+      select * from json_populate_recordset(null::${sql.table('identities')}, ${identities}::json)
     ), taken as materialized (
       select given.user_id
       from given_identities given join ${sql.table('identities')} held using (provider, provider_id)
     ), inserted as (
       insert into ${sql.table('users')} (${USER_COLUMNS})
-      select ${USER_COLUMNS} from given_users where id not in (select user_id from taken)
+      select ${USER_COLUMNS} from json_populate_recordset(null::${sql.table('users')}, ${rows}::json)
+      where id not in (select user_id from taken)
       on conflict do nothing
       returning id
     ), linked as (
@@ -78,22 +65,16 @@ export async function insertUsers(db: Kysely<DB>, users: ImportedUser[]): Promis
   return new Set(inserted.map(({ id }) => id))
 }
 
-export interface HeldUser {
-  id: string
-  aud: string
-  email: string | null
-  phone: string | null
-  created_at: Date
-}
+export type HeldUser = Pick<User, 'id' | 'aud' | 'email' | 'phone' | 'created_at'>
 
 export async function findHolders(db: Kysely<DB>, users: ImportedUser[]): Promise<HeldUser[]> {
-  const valuesOf = (column: 'id' | 'email' | 'phone') =>
+  const all = (column: 'id' | 'email' | 'phone') =>
     users.map(({ user }) => user[column]).filter((value) => value !== null)
-  const anyOf = (column: 'id' | 'email' | 'phone', type: RawBuilder<unknown>) =>
-    sql<boolean>`${sql.ref(column)} = any (${valuesOf(column)}::${type}[])`
   return db
     .selectFrom('users')
     .select(['id', 'aud', 'email', 'phone', 'created_at'])
-    .where((eb) => eb.or([anyOf('id', sql`uuid`), anyOf('email', sql`text`), anyOf('phone', sql`text`)]))
+    .where(
+      sql<boolean>`id = any (${all('id')}::uuid[]) or email = any (${all('email')}::text[]) or phone = any (${all('phone')}::text[])`,
+    )
     .execute()
 }

@@ -5,7 +5,7 @@ import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { findHolders, type HeldUser, type ImportedUser, insertUsers } from './import-users.store.ts'
 import { type Line, readLines } from './read-lines.ts'
-import { parseUserLine } from './user-line.ts'
+import { type LineDefaults, parseUserLine } from './user-line.ts'
 
 export interface ImportSummary {
   lines: number
@@ -14,12 +14,8 @@ export interface ImportSummary {
   refused: number
 }
 
-export interface ImportOptions {
+export interface ImportOptions extends LineDefaults {
   db: Kysely<DB>
-  newId: () => string
-  now: () => Date
-  audience: string
-  role: string
   /** Checks everything against the database and rolls back. */
   dryRun: boolean
   onRefused: (line: number, reason: string) => void
@@ -42,15 +38,14 @@ export async function importUsers(options: ImportOptions, input: AsyncIterable<U
     options.onRefused(line, reason)
   }
   const run: Run = { ...options, summary, refuse }
-  let batch: ImportedUser[] = []
-  let ids = new Set<string>()
+  // Keyed by id: insertUsers reports by id, so a batch must not hold an id twice.
+  const batch = new Map<string, ImportedUser>()
   let characters = 0
   let running: Promise<void> = Promise.resolve()
   const flush = async () => {
     await running
-    const users = batch
-    batch = []
-    ids = new Set()
+    const users = [...batch.values()]
+    batch.clear()
     characters = 0
     running = insertBatch(run, users).then(() => options.onProgress(summary))
     // Awaited before the next one; without a handler until then, a rejection would end the process.
@@ -61,13 +56,11 @@ export async function importUsers(options: ImportOptions, input: AsyncIterable<U
     const read = readUser(line, options)
     if ('problem' in read) refuse(line.number, read.problem)
     else {
-      // insertUsers reports by id, so a batch must not hold an id twice.
-      if (ids.has(read.user.id)) await flush()
-      ids.add(read.user.id)
-      batch.push(read)
+      if (batch.has(read.user.id)) await flush()
+      batch.set(read.user.id, read)
       characters += 'text' in line ? line.text.length : 0
     }
-    if (batch.length >= BATCH.users || characters >= BATCH.characters) await flush()
+    if (batch.size >= BATCH.users || characters >= BATCH.characters) await flush()
   }
   await flush()
   await running
@@ -77,7 +70,7 @@ export async function importUsers(options: ImportOptions, input: AsyncIterable<U
 function readUser(line: Line, options: ImportOptions): ImportedUser | { problem: string } {
   if ('problem' in line) return line
   try {
-    return parseUserLine(line.text, line.number, { ...options, now: options.now() })
+    return parseUserLine(line.text, line.number, options)
   } catch (error) {
     return { problem: (error as Error).message }
   }

@@ -1,7 +1,8 @@
 // Readers of an imported line's members, by type. All throw an Error that names the member and never quotes its value.
+import { requireModestMetadata } from '../../core/users/metadata.ts'
 import type { Metadata } from '../../db/tables.ts'
 
-type Json = Record<string, unknown>
+export type Json = Record<string, unknown>
 
 /** Longest text outside metadata; a longer one would not fit an index. */
 const MAX_TEXT_LENGTH = 1024
@@ -21,16 +22,25 @@ export function readText(json: Json, name: string): string | undefined {
 export function readObject(json: Json, name: string): Metadata | undefined {
   const given = json[name]
   if (!isGiven(given)) return undefined
-  const value = typeof given === 'string' ? parseOrNothing(given) : given
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error(`${name} must be an object`)
-  return value as Metadata
+  const problem = `${name} must be an object`
+  const value = typeof given === 'string' ? orProblem(problem, () => JSON.parse(given)) : given
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error(problem)
+  return value
 }
 
-function parseOrNothing(text: string): unknown {
+/** Reads an object within the limits of user metadata, under our name or that of exports; by default an empty one. */
+export function readMetadata(json: Json, name: string, exported = name): Metadata {
+  const metadata = readObject(json, name) ?? readObject(json, exported) ?? {}
+  orProblem(`${name} is too large or holds a number that is too long`, () => requireModestMetadata(metadata))
+  return metadata
+}
+
+/** Runs `read` and throws `problem` in place of its error, which may quote a value. */
+export function orProblem<Value>(problem: string, read: () => Value): Value {
   try {
-    return JSON.parse(text)
+    return read()
   } catch {
-    return undefined
+    throw new Error(problem)
   }
 }
 

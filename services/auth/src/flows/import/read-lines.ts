@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer'
+
 /** Fits both kinds of metadata at their largest with every character escaped, and the rest of a line. */
 export const MAX_LINE_BYTES = 256 * 1024
 
@@ -32,10 +34,9 @@ export async function* readLines(input: AsyncIterable<Uint8Array>): AsyncGenerat
 
 function toLine(number: number, parts: Uint8Array[], bytes: number): Line | undefined {
   if (bytes > MAX_LINE_BYTES) return { number, problem: `is longer than ${MAX_LINE_BYTES} bytes` }
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(parts)).trim()
-    return text === '' ? undefined : { number, text }
-  } catch {
-    return { number, problem: 'is not UTF-8' }
-  }
+  const line = Buffer.concat(parts)
+  if (!isUtf8(line)) return { number, problem: 'is not UTF-8' }
+  // Removes a byte order mark too, which is white space to JavaScript.
+  const text = line.toString().trim()
+  return text === '' ? undefined : { number, text }
 }

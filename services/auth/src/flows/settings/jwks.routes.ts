@@ -1,15 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import type { SigningKeys } from '../../core/keys/signing-keys.ts'
+import type { Deps } from '../../deps.ts'
 import { errorResponses } from '../../http/shapes.ts'
 
 /** Time verifiers may cache the set. A new key has to be published at least as long before it signs. */
 const CACHE_SECONDS = 600
 
-interface JwksOptions {
-  keys: SigningKeys
-  config: { jwt: { issuer: string }; server: { externalUrl: string } }
-}
+type JwksDeps = Pick<Deps, 'keys' | 'config'>
 
 const OpenidConfiguration = Type.Object(
   {
@@ -24,7 +21,7 @@ const OpenidConfiguration = Type.Object(
   { title: 'OpenidConfiguration' },
 )
 
-export const jwksRoutes: FastifyPluginAsyncTypebox<JwksOptions> = async (app, { keys, config }) => {
+export const jwksRoutes: FastifyPluginAsyncTypebox<JwksDeps> = async (app, deps) => {
   app.addHook('onSend', async (_request, reply) => {
     if (reply.statusCode === 200) reply.header('cache-control', `public, max-age=${CACHE_SECONDS}`)
   })
@@ -41,7 +38,7 @@ export const jwksRoutes: FastifyPluginAsyncTypebox<JwksOptions> = async (app, { 
         ...errorResponses(),
       },
     },
-    handler: async () => ({ keys: keys.publicJwks }),
+    handler: async () => ({ keys: deps.keys.publicJwks }),
   })
 
   app.route({
@@ -53,12 +50,12 @@ export const jwksRoutes: FastifyPluginAsyncTypebox<JwksOptions> = async (app, { 
       summary: 'Issuer and keys for verifiers of access tokens (OpenID Connect Discovery)',
       response: { 200: OpenidConfiguration, ...errorResponses() },
     },
-    handler: async () => openidConfiguration(keys, config),
+    handler: async () => openidConfiguration(deps),
   })
 }
 
 /** Lists no endpoint of an authorization server: this is none. The keys are below the external URL; the issuer is any name. */
-function openidConfiguration(keys: SigningKeys, { jwt, server }: JwksOptions['config']) {
+function openidConfiguration({ keys, config: { jwt, server } }: JwksDeps) {
   const published = keys.publicJwks.map(({ alg }) => String(alg))
   return {
     issuer: jwt.issuer,

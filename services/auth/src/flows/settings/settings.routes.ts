@@ -2,29 +2,27 @@
 // Tests: here and in ../../core/keys/. Read next: jwks.routes.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import type { Providers } from '../../adapters/providers/index.ts'
 import { EXTERNAL_PROVIDERS } from '../../config/external-providers.ts'
-import type { Config } from '../../config.ts'
+import type { Deps } from '../../deps.ts'
 import { errorResponses } from '../../http/shapes.ts'
+import { VERSION } from '../../version.ts'
 
 const External = Type.Object(Object.fromEntries(EXTERNAL_PROVIDERS.map((name) => [name, Type.Boolean()])), {
   additionalProperties: Type.Boolean(),
 })
 
-export const settingsRoutes: FastifyPluginAsyncTypebox<{ config: Config; providers: Providers }> = async (
-  app,
-  { config, providers },
-) => {
+export const settingsRoutes: FastifyPluginAsyncTypebox<Pick<Deps, 'config' | 'providers'>> = async (app, deps) => {
+  const { signup, mail, sms } = deps.config
   const settings = {
-    external: providers.enabled(),
-    disable_signup: config.signup.disabled,
-    autoconfirm: config.mail.autoconfirm,
-    mailer_autoconfirm: config.mail.autoconfirm,
-    phone_autoconfirm: config.sms.autoconfirm,
-    email_enabled: config.signup.email,
-    phone_enabled: config.signup.phone,
-    anonymous_users_enabled: config.signup.anonymous,
-    sms_provider: config.sms.providers.join(','),
+    external: deps.providers.enabled(),
+    disable_signup: signup.disabled,
+    autoconfirm: mail.autoconfirm,
+    mailer_autoconfirm: mail.autoconfirm,
+    phone_autoconfirm: sms.autoconfirm,
+    email_enabled: signup.email,
+    phone_enabled: signup.phone,
+    anonymous_users_enabled: signup.anonymous,
+    sms_provider: sms.providers.join(','),
   }
   app.route({
     method: 'GET',
@@ -52,5 +50,26 @@ export const settingsRoutes: FastifyPluginAsyncTypebox<{ config: Config; provide
       },
     },
     handler: async () => settings,
+  })
+}
+
+/** Name of the reference: its client for Go refuses a server with another one. */
+const NAME = 'GoTrue'
+
+export const healthRoute: FastifyPluginAsyncTypebox = async (app) => {
+  app.route({
+    method: 'GET',
+    url: '/health',
+    logLevel: 'silent',
+    schema: {
+      operationId: 'getHealth',
+      tags: ['service'],
+      summary: 'Whether the service answers, and its version',
+      response: {
+        200: Type.Object({ version: Type.String(), name: Type.String(), description: Type.String() }),
+        ...errorResponses(),
+      },
+    },
+    handler: async () => ({ version: VERSION, name: NAME, description: 'User management and authentication service' }),
   })
 }

@@ -36,10 +36,7 @@ export const signupRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         ...captchaFields,
       }),
       requestHeaders: ['X-JWT-AUD'],
-      response: {
-        200: Type.Union([SessionShape, UserShape]),
-        ...errorResponses(400, 413, 422, 429),
-      },
+      response: { 200: Type.Union([SessionShape, UserShape]), ...errorResponses(400, 413, 422, 429) },
     },
     // Two shapes under one status: serialised as built, because a union would be matched against both at run time.
     serializerCompiler: () => JSON.stringify,

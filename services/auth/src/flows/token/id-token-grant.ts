@@ -1,3 +1,4 @@
+import { type Static, Type } from 'typebox'
 import { badRequest } from '../../adapters/providers/readable-id-token.ts'
 import { type AuditLog, pendingAudit } from '../../core/audit/audit.ts'
 import { signInExternally } from '../../core/identities/external-sign-in.ts'
@@ -7,14 +8,18 @@ import { type Client, startSession } from '../../core/sessions/start-session.ts'
 import type { MailContext } from '../../core/verification-messages/link-mail.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
+import { Field } from '../../http/shapes.ts'
 
-export interface IdTokenGrantInput {
-  provider?: string | undefined
-  id_token?: string | undefined
-  access_token?: string | undefined
-  nonce?: string | undefined
-  client_id?: string | undefined
-  issuer?: string | undefined
+export const IdTokenFields = Type.Object({
+  provider: Type.Optional(Field),
+  id_token: Type.Optional(Field),
+  access_token: Type.Optional(Field),
+  nonce: Type.Optional(Field),
+  client_id: Type.Optional(Field),
+  issuer: Type.Optional(Field),
+})
+
+interface IdTokenGrantInput extends Static<typeof IdTokenFields> {
   /** User to link the token's account to. */
   linkingCaller: LiveCaller | undefined
   audience: string

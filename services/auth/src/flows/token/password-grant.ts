@@ -6,7 +6,7 @@ import type { SessionBody } from '../../core/sessions/answer-session.ts'
 import { type Client, startSession } from '../../core/sessions/start-session.ts'
 import type { Address } from '../../core/users/address.ts'
 import { isBanned } from '../../core/users/is-banned.ts'
-import { type FoundUser, findPasswordHash, findUserByAddress, replaceHash } from '../../core/users/users.store.ts'
+import { findPasswordHash, findUserByAddress, replaceHash } from '../../core/users/users.store.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 
@@ -36,12 +36,12 @@ export async function signInWithPassword(deps: Deps, log: AuditLog, input: Passw
     deps.passwords.verify(storedHash, input.password.slice(0, MAX_PASSWORD_BYTES)),
   )
   if (!found || !right) throw apiError('invalid_credentials')
-  const user = withoutHash(found)
+  const { password_hash, isAssumed, ...user } = found
   const now = deps.now()
   if (isBanned(user, now)) throw apiError('user_banned', { status: 400 })
   if (!user[`${channel}_confirmed_at`]) throw apiError(`${channel}_not_confirmed`)
 
-  const hash = found.password_hash as string
+  const hash = password_hash as string
   const audited = pendingAudit(deps, log, { action: 'login', actor: user, traits: { provider: channel } })
   const start = (verifiedHash: string) =>
     startSession(deps, deps.db, user, 'password', input.client, audited, { verifiedHash })
@@ -54,7 +54,7 @@ export async function signInWithPassword(deps: Deps, log: AuditLog, input: Passw
     }),
     reportWeaknesses(deps, input.password, user.email),
   ])
-  await right.noteSignIn({ isProven: !found.isAssumed })
+  await right.noteSignIn({ isProven: !isAssumed })
   if (deps.passwords.needsRehash(hash, input.password)) await strengthenHash(deps, user.id, hash, input.password)
   return weakness ? { ...session, weak_password: weakness } : session
 }
@@ -66,8 +66,4 @@ async function strengthenHash({ db, passwords }: Deps, userId: string, hash: str
   } catch (error) {
     if (!(error instanceof ApiError && error.code === 'over_capacity')) throw error
   }
-}
-
-function withoutHash({ password_hash: _hash, isAssumed: _isAssumed, ...user }: FoundUser) {
-  return user
 }

@@ -22,13 +22,8 @@ export async function refreshSession(deps: Deps, log: AuditLog, text: string, cl
   if (text === '') throw apiError('validation_failed', { message: 'refresh_token required' })
   if (!token) throw apiError('refresh_token_not_found')
   for (let race = 0; race < MAX_RACES; race++) {
-    const session = await deps.rotateSession({
-      sessionId: token.sessionId,
-      counter: token.counter,
-      userAgent: client.userAgent,
-      ip: client.ip,
-      auditId: deps.config.auditInDatabase ? deps.newRowId() : null,
-    })
+    const auditId = deps.config.auditInDatabase ? deps.newRowId() : null
+    const session = await deps.rotateSession({ ...token, ...client, auditId })
     if (session) {
       logAudit(log, { action: 'token_refreshed', actor: session.user })
       return answerSession(deps, session.user, session)

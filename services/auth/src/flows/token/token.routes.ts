@@ -19,7 +19,7 @@ import { givenProof } from '../../http/given-proof.ts'
 import { mailContextOf } from '../../http/mail-context.ts'
 import { choiceOf, errorResponses, Field } from '../../http/shapes.ts'
 import { countRefresh } from '../../metrics.ts'
-import { signInWithIdToken } from './id-token-grant.ts'
+import { IdTokenFields, signInWithIdToken } from './id-token-grant.ts'
 import { signInWithPassword } from './password-grant.ts'
 import { exchangeAuthCode } from './pkce-grant.ts'
 import { refreshSession } from './refresh-token-grant.ts'
@@ -51,9 +51,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       operationId: 'signIn',
       tags: ['sign-in'],
       summary: 'Signs in with a password or the id_token of a provider, or exchanges a refresh token or a code',
-      querystring: Type.Object({
-        grant_type: Type.Optional(choiceOf(GRANTS, { required: true })),
-      }),
+      querystring: Type.Object({ grant_type: Type.Optional(choiceOf(GRANTS, { required: true })) }),
       body: Type.Object({
         email: Type.Optional(Field),
         phone: Type.Optional(Field),
@@ -61,12 +59,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
         refresh_token: Type.Optional(Field),
         auth_code: Type.Optional(Field),
         code_verifier: Type.Optional(Field),
-        provider: Type.Optional(Field),
-        id_token: Type.Optional(Field),
-        access_token: Type.Optional(Field),
-        nonce: Type.Optional(Field),
-        client_id: Type.Optional(Field),
-        issuer: Type.Optional(Field),
+        ...IdTokenFields.properties,
         link_identity: Type.Optional(Type.Boolean({ description: "Links the token's account to the caller." })),
         ...captchaFields,
       }),

@@ -1,3 +1,4 @@
+// The links of mails that an admin requests: an invitation is sent, a generated link is returned instead.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { parseEmail } from '../../adapters/mail/email-address.ts'
@@ -11,6 +12,34 @@ import { adminAudience } from '../../http/authenticate.ts'
 import { mailContextOf } from '../../http/mail-context.ts'
 import { choiceOf, errorResponses, Field, NeededField, RedirectQuery } from '../../http/shapes.ts'
 import { GENERATED_TYPES, generateLink } from './generate-link.ts'
+import { inviteUser } from './invite-user.ts'
+
+export const inviteRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  app.route({
+    method: 'POST',
+    url: '/invite',
+    schema: {
+      operationId: 'inviteUser',
+      tags: ['admin'],
+      summary: 'Invites a user by mail',
+      security: [{ admin: [] }],
+      querystring: RedirectQuery,
+      requestHeaders: ['X-JWT-AUD'],
+      body: Type.Object({ email: Type.Optional(NeededField), data: Type.Optional(FreeForm) }),
+      response: { 200: UserShape, ...errorResponses(400, 401, 403, 413, 422, 429) },
+    },
+    handler: async (request) => {
+      const { email = '', data = {} } = request.body
+      const user = await inviteUser(deps, request.log, adminOf(request), {
+        email: parseEmail(email),
+        data,
+        audience: adminAudience(request, deps.config.jwt),
+        context: mailContextOf(request, deps.config),
+      })
+      return toRegisteredBody(user)
+    },
+  })
+}
 
 const GeneratedLink = Type.Object(
   {
@@ -47,8 +76,7 @@ export const generateLinkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
       response: { 200: GeneratedLink, ...errorResponses(400, 401, 403, 404, 413, 422) },
     },
     handler: async (request) => {
-      const { email = '', new_email: newEmail = '', password = '', data = {} } = request.body
-      const { redirect_to: asked = '' } = request.body
+      const { email = '', new_email: newEmail = '', password = '', data = {}, redirect_to: asked = '' } = request.body
       const address = parseEmail(email)
       const type = GENERATED_TYPES.find((each) => each === request.body.type)
       if (!type) throw apiError('validation_failed', { message: 'Invalid email action link type' })

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inDocument, withHeaders } from '@services/common/documented'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import {
   type Direction,
@@ -12,10 +13,12 @@ import { toRegisteredBody, UserShape } from '../../core/users/user-shape.ts'
 import { NIL_UUID, UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
+import { adminOf } from '../../http/admin-only.ts'
 import { adminAudience } from '../../http/authenticate.ts'
 import { linkTo, PAGE_HEADERS, PageQuery, pageHeaders, parseLimit, parsePage } from '../../http/paging.ts'
 import { choiceOf, errorResponses } from '../../http/shapes.ts'
-import { parseFilter } from './user-input.ts'
+import { createUser } from './create-user.ts'
+import { type NewUser, NewUserFields, parseFilter } from './user-input.ts'
 
 const ListQuery = Type.Object({
   ...PageQuery,
@@ -80,10 +83,9 @@ export const listUsersRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
     const after = cursor ? parseCursor(cursor) : undefined
     const found = await listUsersAfter(deps.db, search, { direction, limit: limit + 1, after })
     const users = found.slice(0, limit)
-    const last = users.at(-1)
-    const hasMore = found.length > limit
-    const next = hasMore && last ? { next_cursor: formatCursor(last.place) } : {}
-    return { users, pagination: { ...next, has_more: hasMore } }
+    const last = found.length > limit ? users.at(-1) : undefined
+    const next = last && { next_cursor: formatCursor(last.place) }
+    return { users, pagination: { ...next, has_more: last !== undefined } }
   }
 }
 
@@ -128,4 +130,48 @@ function normalTime(text: string): string | undefined {
   if (Number.isNaN(seconds)) return undefined
   const inUtc = new Date(seconds).toISOString().slice(0, 19)
   return /^\d{4}-/.test(inUtc) && !inUtc.startsWith('000') ? `${inUtc}${fraction}Z` : undefined
+}
+
+/** POST /admin/users, and the specification's path with an id of the caller's choice; in the scope of requireAdmin. */
+export const createUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const schema = {
+    tags: ['admin'],
+    description:
+      'Needs an e-mail address or a phone number. Sends no message: an address counts as proven where `email_confirm` or `phone_confirm` is true, and otherwise waits for a link or code that is asked for later. A password need not be strong; without `password` and `password_hash` the user has none and signs in by link or code. A duplicate is 422: `email_exists`, `phone_exists`, or `user_already_exists` for the id.',
+    security: [{ admin: [] }],
+    body: NewUserFields,
+    requestHeaders: ['X-JWT-AUD'],
+    response: { 200: UserShape, ...errorResponses(400, 401, 403, 413, 422) },
+  }
+
+  app.route({
+    method: 'POST',
+    url: '/admin/users',
+    schema: { ...schema, operationId: 'adminCreateUser', summary: 'Creates a user' },
+    handler: (request) => create(request, request.body),
+  })
+
+  app.route({
+    method: 'POST',
+    url: '/admin/users/:user_id',
+    schema: {
+      ...schema,
+      operationId: 'adminCreateUserWithId',
+      summary: 'Creates a user with this id',
+      params: Type.Object({ user_id: Type.String() }),
+      response: { ...schema.response, ...errorResponses(404) },
+    },
+    handler: (request) => {
+      const { user_id: id } = request.params
+      if (request.body.id !== undefined && request.body.id !== id) {
+        throw apiError('validation_failed', { message: 'The id of the body is not that of the path' })
+      }
+      return create(request, { ...request.body, id })
+    },
+  })
+
+  async function create(request: FastifyRequest, body: NewUser) {
+    const aud = body.aud || adminAudience(request, deps.config.jwt)
+    return toRegisteredBody(await createUser(deps, request.log, adminOf(request), { ...body, aud }))
+  }
 }
