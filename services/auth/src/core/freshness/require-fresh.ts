@@ -8,7 +8,7 @@ import type { PasswordAttempt, PasswordAttempts } from '../limits/password-attem
 import { hashCode, isSameHash, MAX_ATTEMPTS } from '../one-time-tokens/one-time-token.ts'
 import { countAttemptOfUser, takeByCodeHash } from '../one-time-tokens/one-time-tokens.store.ts'
 import type { Passwords } from '../passwords/hash-password.ts'
-import type { LiveCaller } from '../sessions/caller.ts'
+import { type LiveCaller, withLockedCaller } from '../sessions/caller.ts'
 import { MAILBOX_METHODS } from '../sessions/methods.ts'
 import { findPasswordHash, type User } from '../users/users.store.ts'
 import { ACTS, type Act, type ActName } from './acts.ts'
@@ -99,6 +99,28 @@ export async function spendNonce(trx: Transaction<DB>, userId: string, { nonceHa
   if (nonceHash && !(await takeByCodeHash(trx, userId, 'reauthentication', nonceHash))) {
     throw apiError('reauthentication_not_valid')
   }
+}
+
+/**
+ * Performs acts with second factor and freshness required. What may have changed while the password was verified is checked again
+ * on the locked caller, after `find` has found the target there; then the nonce is spent.
+ */
+export async function performActs<Target, Result>(
+  deps: FreshnessDeps & { config: Pick<Config, 'jwt' | 'mfa'> },
+  caller: LiveCaller,
+  acts: readonly ActName[],
+  given: GivenProof,
+  find: (trx: Transaction<DB>, user: User) => Target | Promise<Target>,
+  perform: (trx: Transaction<DB>, user: User, target: Target) => Promise<Result>,
+): Promise<Result> {
+  requireSecondFactor(deps.config, acts, caller.user, caller.session)
+  const freshness = await requireFresh(deps, caller, acts, given)
+  return withLockedCaller(deps, caller, async (trx, { user, session }) => {
+    const target = await find(trx, user)
+    requireSecondFactor(deps.config, acts, user, session)
+    await spendNonce(trx, user.id, freshness)
+    return perform(trx, user, target)
+  })
 }
 
 /** A refresh keeps the times of `amr`; proving a factor renews that of its method. */

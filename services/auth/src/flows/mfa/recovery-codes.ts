@@ -1,7 +1,7 @@
 // Recovery codes, which the reference lacks: paths and shapes are those of mfa.recoveryCodes in auth-js. A set needs a verified
 // factor and is deleted with the last one; its codes are shown once, when made.
 import { ApiError } from '@services/common/errors'
-import type { Transaction } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import { type Static, Type } from 'typebox'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
 import { type RefusalLog, recordRefusal } from '../../core/audit/sign-in-attempt.ts'
@@ -17,13 +17,11 @@ import {
 } from '../../core/factors/recovery-codes.store.ts'
 import { hashRecoveryCode, makeRecoveryCodes } from '../../core/factors/recovery-codes.ts'
 import type { ActName } from '../../core/freshness/acts.ts'
-import { type GivenProof, requireFresh, requireSecondFactor, spendNonce } from '../../core/freshness/require-fresh.ts'
+import { type GivenProof, performActs } from '../../core/freshness/require-fresh.ts'
 import type { PasswordAttempt } from '../../core/limits/password-attempts.ts'
 import { notify } from '../../core/outbox/notify.ts'
-import type { SessionBody } from '../../core/sessions/answer-session.ts'
-import { answerSession } from '../../core/sessions/answer-session.ts'
-import type { LiveCaller } from '../../core/sessions/caller.ts'
-import { withLockedCaller } from '../../core/sessions/caller.ts'
+import { answerSession, type SessionBody } from '../../core/sessions/answer-session.ts'
+import { type LiveCaller, withLockedCaller } from '../../core/sessions/caller.ts'
 import type { User } from '../../core/users/users.store.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
@@ -42,15 +40,18 @@ export const NewRecoveryCodes = Type.Object(
   },
   { title: 'RecoveryCodes' },
 )
+type RecoveryCodesStatus = Static<typeof RecoveryCodesStatus>
 type NewRecoveryCodes = Static<typeof NewRecoveryCodes>
 
-export async function recoveryCodesLeft(
-  { db }: Deps,
-  { user }: LiveCaller,
-): Promise<Static<typeof RecoveryCodesStatus>> {
+async function requireSet(db: Kysely<DB>, user: User) {
   const set = await findRecoveryCodes(db, user.id)
-  if (!set) throw noCodes()
-  return { id: set.id, type: 'recovery_code', total: set.total, remaining: set.remaining }
+  if (!set) throw apiError('mfa_factor_not_found', { message: 'There are no recovery codes' })
+  return set
+}
+
+export async function recoveryCodesLeft({ db }: Deps, { user }: LiveCaller): Promise<RecoveryCodesStatus> {
+  const { id, total, remaining } = await requireSet(db, user)
+  return { id, type: 'recovery_code', total, remaining }
 }
 
 /** Gives a user their first set; undefined if they have one or sets are disabled. */
@@ -93,8 +94,7 @@ export function replaceRecoveryCodeSet(
   proof: GivenProof,
 ): Promise<NewRecoveryCodes> {
   return renew(deps, log, caller, proof, 'replacing recovery codes', async (trx, user) => {
-    const set = await findRecoveryCodes(trx, user.id)
-    if (!set) throw noCodes()
+    const set = await requireSet(trx, user)
     return { id: set.id, userId: user.id, friendlyName: set.friendly_name ?? USUAL_NAME }
   })
 }
@@ -110,13 +110,9 @@ async function renew(
   setOf: (trx: Transaction<DB>, user: User) => Promise<CodeSet>,
 ): Promise<NewRecoveryCodes> {
   if (!deps.config.mfa.recoveryCodes) throw apiError('mfa_recovery_codes_enroll_not_enabled')
-  if (!hasVerifiedFactor(caller.user)) throw apiError('mfa_recovery_codes_sole_factor')
-  requireSecondFactor(deps.config, [act], caller.user, caller.session)
-  const freshness = await requireFresh(deps, caller, [act], proof)
-  const made = await withLockedCaller(deps, caller, async (trx, { user, session }) => {
-    if (!hasVerifiedFactor(user)) throw apiError('mfa_recovery_codes_sole_factor')
-    requireSecondFactor(deps.config, [act], user, session)
-    await spendNonce(trx, user.id, freshness)
+  requireVerifiedFactor(caller.user)
+  const find = (_: unknown, user: User) => requireVerifiedFactor(user)
+  const made = await performActs(deps, caller, [act], proof, find, async (trx, user) => {
     const set = await setOf(trx, user)
     await audit(deps, trx, log, { action: 'recovery_codes_renewed', actor: user })
     return { ...set, codes: await giveRecoveryCodes(deps, trx, set) }
@@ -126,24 +122,21 @@ async function renew(
   return { id, type: 'recovery_code', friendly_name: friendlyName, total: codes.length, codes }
 }
 
+function requireVerifiedFactor(user: User): void {
+  if (!hasVerifiedFactor(user)) throw apiError('mfa_recovery_codes_sole_factor')
+}
+
 export async function removeRecoveryCodes(
   deps: Deps,
   log: AuditLog,
   caller: LiveCaller,
   proof: GivenProof,
 ): Promise<{ id: string }> {
-  const acts = ['removing recovery codes'] as const
-  if (!(await findRecoveryCodes(deps.db, caller.user.id))) throw noCodes()
-  requireSecondFactor(deps.config, acts, caller.user, caller.session)
-  const freshness = await requireFresh(deps, caller, acts, proof)
-  return withLockedCaller(deps, caller, async (trx, { user, session }) => {
-    const set = await findRecoveryCodes(trx, user.id)
-    if (!set) throw noCodes()
-    requireSecondFactor(deps.config, acts, user, session)
-    await spendNonce(trx, user.id, freshness)
+  await requireSet(deps.db, caller.user)
+  return performActs(deps, caller, ['removing recovery codes'], proof, requireSet, async (trx, user, { id }) => {
     await deleteRecoveryCodes(trx, user.id)
     await audit(deps, trx, log, { action: 'recovery_codes_removed', actor: user })
-    return { id: set.id }
+    return { id }
   })
 }
 
@@ -191,8 +184,6 @@ async function freeName(trx: Transaction<DB>, userId: string): Promise<string> {
   const names = [USUAL_NAME, ...taken.map((_, index) => `${USUAL_NAME} ${index + 2}`)]
   return names.find((name) => !taken.includes(name)) ?? USUAL_NAME
 }
-
-const noCodes = () => apiError('mfa_factor_not_found', { message: 'There are no recovery codes' })
 
 const tryOf = ({ user, session }: LiveCaller, address: string | undefined): PasswordAttempt =>
   factorAttempt(`recovery codes ${user.id}`, session, address)

@@ -1,9 +1,10 @@
+import type { Transaction } from 'kysely'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
-import type { Factor } from '../../core/factors/factors.store.ts'
 import { removeFactor } from '../../core/factors/remove-factor.ts'
 import type { ActName } from '../../core/freshness/acts.ts'
-import { type GivenProof, requireFresh, requireSecondFactor, spendNonce } from '../../core/freshness/require-fresh.ts'
-import { type LiveCaller, withLockedCaller } from '../../core/sessions/caller.ts'
+import { type GivenProof, performActs } from '../../core/freshness/require-fresh.ts'
+import type { LiveCaller } from '../../core/sessions/caller.ts'
+import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { requireFactor } from './require-factor.ts'
@@ -17,21 +18,18 @@ export async function unenrollFactor(
   given: GivenProof,
 ): Promise<{ id: string }> {
   const found = await requireFactor(deps.db, caller.user, factorId)
-  requireSecondFactor(deps.config, actsOfRemoval(found), caller.user, caller.session)
-  const freshness = await requireFresh(deps, caller, actsOfRemoval(found), given)
-  return withLockedCaller(deps, caller, async (trx, { user, session }) => {
-    const factor = await requireFactor(trx, user, found.id)
+  const find = async (trx: Transaction<DB>) => {
+    const factor = await requireFactor(trx, caller.user, found.id)
     // Verified meanwhile: the caller asked to remove an unverified one.
     if (factor.status !== found.status) throw apiError('conflict', { message: 'The factor was proven meanwhile' })
-    requireSecondFactor(deps.config, actsOfRemoval(factor), user, session)
-    await spendNonce(trx, user.id, freshness)
+    return factor
+  }
+  // An unverified factor protects nothing, so its removal needs no proof.
+  const acts: ActName[] = found.status === 'verified' ? ['removing a proven factor'] : []
+  return performActs(deps, caller, acts, given, find, async (trx, user, factor) => {
     await removeFactor(deps, trx, user, factor, acceptLanguage)
     const traits = { factor_id: factor.id, factor_type: factor.factor_type, factor_status: factor.status }
     await audit(deps, trx, log, { action: 'factor_unenrolled', actor: user, traits })
     return { id: factor.id }
   })
 }
-
-/** An unverified factor protects nothing, so its removal needs no proof. */
-const actsOfRemoval = ({ status }: Pick<Factor, 'status'>): ActName[] =>
-  status === 'verified' ? ['removing a proven factor'] : []
