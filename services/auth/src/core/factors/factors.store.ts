@@ -8,7 +8,7 @@
 //
 // Tests: flows/mfa/*.test.ts, flows/admin/factors.test.ts. Next: flows/mfa/, totp.ts, webauthn.ts, recovery-codes.ts.
 import { jsonb } from '@services/common/database'
-import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
+import { type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, FactorJson, FactorType, StoredCredential } from '../../db/tables.ts'
 
 /** Name of a set of recovery codes without one, as the client documents it. */
@@ -16,24 +16,9 @@ export const USUAL_NAME = 'Recovery codes'
 
 export type Factor = Selectable<DB['factors']>
 
-export interface NewFactor {
-  id: string
-  userId: string
-  type: FactorType
-  friendlyName: string
-  phone?: string | undefined
-  sealedSecret?: string | undefined
-  now: Date
-}
-
-export async function insertFactor(trx: Transaction<DB>, factor: NewFactor): Promise<void> {
-  const { id, userId: user_id, type: factor_type, friendlyName: friendly_name, now: created_at } = factor
-  const { phone = null, sealedSecret: sealed_secret = null } = factor
-  await trx
-    .insertInto('factors')
-    .values({ id, user_id, factor_type, friendly_name, phone, sealed_secret, created_at, updated_at: created_at })
-    .execute()
-  await showFactors(trx, [user_id])
+export async function insertFactor(trx: Transaction<DB>, factor: Insertable<DB['factors']>): Promise<void> {
+  await trx.insertInto('factors').values(factor).execute()
+  await showFactors(trx, [factor.user_id])
 }
 
 export function findFactor(db: Kysely<DB>, userId: string, id: string): Promise<Factor | undefined> {

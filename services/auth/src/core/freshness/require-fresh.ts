@@ -107,14 +107,13 @@ export async function spendNonce(trx: Transaction<DB>, userId: string, { nonceHa
  */
 export async function performActs<Target, Result>(
   deps: FreshnessDeps & { config: Pick<Config, 'jwt' | 'mfa'> },
-  caller: LiveCaller,
+  { caller, proof }: { caller: LiveCaller; proof: GivenProof },
   acts: readonly ActName[],
-  given: GivenProof,
   find: (trx: Transaction<DB>, user: User) => Target | Promise<Target>,
   perform: (trx: Transaction<DB>, user: User, target: Target) => Promise<Result>,
 ): Promise<Result> {
   requireSecondFactor(deps.config, acts, caller.user, caller.session)
-  const freshness = await requireFresh(deps, caller, acts, given)
+  const freshness = await requireFresh(deps, caller, acts, proof)
   return withLockedCaller(deps, caller, async (trx, { user, session }) => {
     const target = await find(trx, user)
     requireSecondFactor(deps.config, acts, user, session)

@@ -1,15 +1,10 @@
 import type { Transaction } from 'kysely'
 import type { SecondMethod } from '../../core/factors/assurance.ts'
 import { endLowerSessions, raiseSession } from '../../core/sessions/raise-session.store.ts'
-import { findUserById, type User } from '../../core/users/users.store.ts'
+import { findUserById } from '../../core/users/users.store.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-
-export interface RaisedSession {
-  session: NonNullable<Awaited<ReturnType<typeof raiseSession>>>
-  user: User
-}
 
 /** Raises the session to aal2, with user and session locked, and ends lower ones. The previous refresh token stops working. */
 export async function raise(
@@ -17,7 +12,7 @@ export async function raise(
   trx: Transaction<DB>,
   ids: { userId: string; sessionId: string; factorId: string | null },
   method: SecondMethod,
-): Promise<RaisedSession> {
+) {
   const session = await raiseSession(trx, { ...ids, method, now: now() })
   if (!session) throw apiError('session_not_found')
   await endLowerSessions(trx, ids.userId, session.id)

@@ -1,10 +1,10 @@
 // Recovery codes, which the reference lacks: paths and shapes are those of mfa.recoveryCodes in auth-js. A set needs a verified
 // factor and is deleted with the last one; its codes are shown once, when made.
+import { createHash } from 'node:crypto'
 import { ApiError } from '@services/common/errors'
 import type { Kysely, Transaction } from 'kysely'
 import { type Static, Type } from 'typebox'
-import { type AuditLog, audit } from '../../core/audit/audit.ts'
-import { type RefusalLog, recordRefusal } from '../../core/audit/sign-in-attempt.ts'
+import { audit } from '../../core/audit/audit.ts'
 import { hasVerifiedFactor, SECOND_METHODS } from '../../core/factors/assurance.ts'
 import { requireShortName } from '../../core/factors/factor-name.ts'
 import { listFactors, USUAL_NAME } from '../../core/factors/factors.store.ts'
@@ -15,19 +15,27 @@ import {
   replaceRecoveryCodes,
   spendRecoveryCode,
 } from '../../core/factors/recovery-codes.store.ts'
-import { hashRecoveryCode, makeRecoveryCodes } from '../../core/factors/recovery-codes.ts'
 import type { ActName } from '../../core/freshness/acts.ts'
-import { type GivenProof, performActs } from '../../core/freshness/require-fresh.ts'
-import type { PasswordAttempt } from '../../core/limits/password-attempts.ts'
+import { performActs } from '../../core/freshness/require-fresh.ts'
 import { notify } from '../../core/outbox/notify.ts'
 import { answerSession, type SessionBody } from '../../core/sessions/answer-session.ts'
-import { type LiveCaller, withLockedCaller } from '../../core/sessions/caller.ts'
+import { withLockedCaller } from '../../core/sessions/caller.ts'
 import type { User } from '../../core/users/users.store.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { factorAttempt } from './proof.ts'
-import { type RaisedSession, raise } from './raise.ts'
+import { countedAttempt, factorAttempt, refuseProof } from './proof.ts'
+import { raise } from './raise.ts'
+import type { FactorRequest } from './require-factor.ts'
+
+/** Enough for years of lost phones, few enough to write down. */
+const RECOVERY_CODES = 10
+
+/** 80 bits: too many to search, even with a stolen table of hashes. */
+const CODE_CHARACTERS = 16
+
+/** Base32 in lower case: without 0, 1, 8 and 9, which are misread as letters. */
+const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567'
 
 const SetFields = { id: Type.String({ format: 'uuid' }), type: Type.Literal('recovery_code') }
 export const RecoveryCodesStatus = Type.Object({ ...SetFields, total: Type.Integer(), remaining: Type.Integer() })
@@ -49,8 +57,8 @@ async function requireSet(db: Kysely<DB>, user: User) {
   return set
 }
 
-export async function recoveryCodesLeft({ db }: Deps, { user }: LiveCaller): Promise<RecoveryCodesStatus> {
-  const { id, total, remaining } = await requireSet(db, user)
+export async function recoveryCodesLeft({ db }: Deps, { caller }: FactorRequest): Promise<RecoveryCodesStatus> {
+  const { id, total, remaining } = await requireSet(db, caller.user)
   return { id, type: 'recovery_code', total, remaining }
 }
 
@@ -65,16 +73,9 @@ export async function giveFirstRecoveryCodes(
   return giveRecoveryCodes(deps, trx, { id: deps.newId(), userId: user.id, friendlyName })
 }
 
-export function makeRecoveryCodeSet(
-  deps: Deps,
-  log: AuditLog,
-  caller: LiveCaller,
-  proof: GivenProof,
-  givenName: string,
-): Promise<NewRecoveryCodes> {
-  const friendlyName = givenName || USUAL_NAME
+export function makeRecoveryCodeSet(deps: Deps, asked: FactorRequest, friendlyName: string): Promise<NewRecoveryCodes> {
   requireShortName(friendlyName)
-  return renew(deps, log, caller, proof, 'making recovery codes', async (trx, user) => {
+  return renew(deps, asked, 'making recovery codes', async (trx, user) => {
     if (await findRecoveryCodes(trx, user.id)) {
       throw apiError('mfa_verified_factor_exists', {
         message: 'Recovery codes already exist, regenerate them to replace the set',
@@ -87,13 +88,8 @@ export function makeRecoveryCodeSet(
   })
 }
 
-export function replaceRecoveryCodeSet(
-  deps: Deps,
-  log: AuditLog,
-  caller: LiveCaller,
-  proof: GivenProof,
-): Promise<NewRecoveryCodes> {
-  return renew(deps, log, caller, proof, 'replacing recovery codes', async (trx, user) => {
+export function replaceRecoveryCodeSet(deps: Deps, asked: FactorRequest): Promise<NewRecoveryCodes> {
+  return renew(deps, asked, 'replacing recovery codes', async (trx, user) => {
     const set = await requireSet(trx, user)
     return { id: set.id, userId: user.id, friendlyName: set.friendly_name ?? USUAL_NAME }
   })
@@ -103,22 +99,19 @@ type CodeSet = Pick<NewRecoveryCodeSet, 'id' | 'userId' | 'friendlyName'>
 
 async function renew(
   deps: Deps,
-  log: AuditLog,
-  caller: LiveCaller,
-  proof: GivenProof,
+  { log, caller, proof }: FactorRequest,
   act: ActName,
   setOf: (trx: Transaction<DB>, user: User) => Promise<CodeSet>,
 ): Promise<NewRecoveryCodes> {
   if (!deps.config.mfa.recoveryCodes) throw apiError('mfa_recovery_codes_enroll_not_enabled')
   requireVerifiedFactor(caller.user)
   const find = (_: unknown, user: User) => requireVerifiedFactor(user)
-  const made = await performActs(deps, caller, [act], proof, find, async (trx, user) => {
+  const { id, friendlyName, codes } = await performActs(deps, { caller, proof }, [act], find, async (trx, user) => {
     const set = await setOf(trx, user)
     await audit(deps, trx, log, { action: 'recovery_codes_renewed', actor: user })
     return { ...set, codes: await giveRecoveryCodes(deps, trx, set) }
   })
-  await deps.limits.resetPasswordAttempts(tryOf(caller, proof.clientAddress))
-  const { id, friendlyName, codes } = made
+  await deps.limits.resetPasswordAttempts(attemptOf({ caller, proof }))
   return { id, type: 'recovery_code', friendly_name: friendlyName, total: codes.length, codes }
 }
 
@@ -126,16 +119,11 @@ function requireVerifiedFactor(user: User): void {
   if (!hasVerifiedFactor(user)) throw apiError('mfa_recovery_codes_sole_factor')
 }
 
-export async function removeRecoveryCodes(
-  deps: Deps,
-  log: AuditLog,
-  caller: LiveCaller,
-  proof: GivenProof,
-): Promise<{ id: string }> {
-  await requireSet(deps.db, caller.user)
-  return performActs(deps, caller, ['removing recovery codes'], proof, requireSet, async (trx, user, { id }) => {
+export async function removeRecoveryCodes(deps: Deps, asked: FactorRequest): Promise<{ id: string }> {
+  await requireSet(deps.db, asked.caller.user)
+  return performActs(deps, asked, ['removing recovery codes'], requireSet, async (trx, user, { id }) => {
     await deleteRecoveryCodes(trx, user.id)
-    await audit(deps, trx, log, { action: 'recovery_codes_removed', actor: user })
+    await audit(deps, trx, asked.log, { action: 'recovery_codes_removed', actor: user })
     return { id }
   })
 }
@@ -143,61 +131,57 @@ export async function removeRecoveryCodes(
 /** Uses a code up and raises the session to aal2. */
 export async function useRecoveryCode(
   deps: Deps,
-  log: RefusalLog,
-  caller: LiveCaller,
-  given: { code: string; clientAddress: string | undefined; acceptLanguage: string | undefined },
+  asked: FactorRequest,
+  code: string,
+  acceptLanguage: string | undefined,
 ): Promise<SessionBody> {
+  const { log, caller } = asked
   if (!deps.config.mfa.recoveryCodes) throw apiError('mfa_recovery_codes_verify_not_enabled')
-  const hash = hashRecoveryCode(caller.user.id, given.code)
-  let raised: RaisedSession | undefined
-  const isRight = await countedAttempt(deps, tryOf(caller, given.clientAddress), async () => {
-    raised = await withLockedCaller(deps, caller, async (trx, { user, session }) => {
+  const hash = hashRecoveryCode(caller.user.id, code)
+  const raised = await countedAttempt(deps, attemptOf(asked), () =>
+    withLockedCaller(deps, caller, async (trx, { user, session }) => {
       if (!(await spendRecoveryCode(trx, user.id, hash, deps.now()))) return undefined
       const remaining = (await findRecoveryCodes(trx, user.id))?.remaining ?? 0
-      const event = { action: 'recovery_code_used', actor: user, traits: { remaining } } as const
-      await audit(deps, trx, log, event)
+      await audit(deps, trx, log, { action: 'recovery_code_used', actor: user, traits: { remaining } })
       const details = { Remaining: String(remaining) }
-      await notify(deps, trx, user, 'mfa_recovery_code_used_notification', details, given)
+      await notify(deps, trx, user, 'mfa_recovery_code_used_notification', details, { acceptLanguage })
       const ids = { userId: user.id, sessionId: session.id, factorId: null }
       return raise(deps, trx, ids, SECOND_METHODS.recoveryCode)
-    })
-    return raised !== undefined
-  })
-  if (!isRight || !raised) {
-    const refusal = apiError('mfa_verification_failed', { message: 'Invalid recovery code entered' })
-    await recordRefusal(deps, log, { method: 'recovery_code', actor: caller.user }, refusal)
-    throw refusal
+    }),
+  ).catch(throwAsLocked)
+  if (!raised) {
+    return refuseProof(deps, asked, { method: 'recovery_code', message: 'Invalid recovery code entered' })
   }
   return answerSession(deps, raised.user, raised.session)
 }
 
+/** 80 bits cannot be guessed; attempts are delayed as for passwords all the same, under the client's error code. */
+function throwAsLocked(error: unknown): never {
+  if (!(error instanceof ApiError) || error.code !== 'over_request_rate_limit') throw error
+  throw apiError('mfa_recovery_codes_locked', { retryAfterSeconds: error.retryAfterSeconds ?? 1 })
+}
+
+const attemptOf = (asked: Pick<FactorRequest, 'caller' | 'proof'>) =>
+  factorAttempt(`recovery codes ${asked.caller.user.id}`, asked)
+
 /** Stores new codes, with the user locked. Only their hashes are kept. */
 async function giveRecoveryCodes(deps: Deps, trx: Transaction<DB>, set: CodeSet): Promise<string[]> {
-  const codes = makeRecoveryCodes(deps.random)
+  const codes = Array.from({ length: RECOVERY_CODES }, () =>
+    Array.from(deps.random(CODE_CHARACTERS), (byte) => ALPHABET[byte % ALPHABET.length]).join(''),
+  )
   const hashes = codes.map((code) => hashRecoveryCode(set.userId, code))
   await replaceRecoveryCodes(trx, { ...set, hashes, now: deps.now() })
   return codes
 }
 
+/** Hashes a code as typed, ignoring case, spaces and dashes, with its user: equal codes have different hashes. */
+const hashRecoveryCode = (userId: string, code: string): Buffer =>
+  createHash('sha256')
+    .update(`recovery-code\0${userId}\0${code.toLowerCase().replaceAll(/[\s-]/g, '')}`)
+    .digest()
+
 async function freeName(trx: Transaction<DB>, userId: string): Promise<string> {
   const taken = (await listFactors(trx, userId)).map(({ friendly_name: name }) => name)
   const names = [USUAL_NAME, ...taken.map((_, index) => `${USUAL_NAME} ${index + 2}`)]
   return names.find((name) => !taken.includes(name)) ?? USUAL_NAME
-}
-
-const tryOf = ({ user, session }: LiveCaller, address: string | undefined): PasswordAttempt =>
-  factorAttempt(`recovery codes ${user.id}`, session, address)
-
-/** 80 bits cannot be guessed; attempts are delayed as for passwords all the same, under the client's error code. */
-async function countedAttempt(
-  { limits }: Deps,
-  subject: PasswordAttempt,
-  attempt: () => Promise<boolean>,
-): Promise<boolean> {
-  try {
-    return await limits.attemptPassword(subject, attempt)
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.code !== 'over_request_rate_limit') throw error
-    throw apiError('mfa_recovery_codes_locked', { retryAfterSeconds: error.retryAfterSeconds ?? 1 })
-  }
 }

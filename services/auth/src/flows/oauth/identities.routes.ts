@@ -84,7 +84,7 @@ export const ownIdentitiesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       const proof = givenProof(request, deps.config, request.body)
       const order = { userId: user.id, identityId, acceptLanguage: acceptLanguageOf(request) }
       const find = (_: unknown, { identities }: User) => identities.find(({ id }) => id === identityId.toLowerCase())
-      await performActs(deps, caller, ['unlinking an identity'], proof, find, async (trx, _, identity) => {
+      await performActs(deps, { caller, proof }, ['unlinking an identity'], find, async (trx, _, identity) => {
         await unlinkIdentity(deps, trx, request.log, order)
         if (!identity) return
         await endSessionsOfIdentity(trx, { userId: user.id, identity, exceptId: caller.session.id })
