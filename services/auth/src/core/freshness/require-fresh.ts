@@ -5,7 +5,7 @@ import type { Aal, DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import { hasVerifiedFactor } from '../factors/assurance.ts'
 import type { PasswordAttempt, PasswordAttempts } from '../limits/password-attempts.ts'
-import { hashCode, isSameHash, MAX_ATTEMPTS } from '../one-time-tokens/one-time-token.ts'
+import { hashCode, isSameHash } from '../one-time-tokens/one-time-token.ts'
 import { countAttemptOfUser, takeByCodeHash } from '../one-time-tokens/one-time-tokens.store.ts'
 import type { Passwords } from '../passwords/hash-password.ts'
 import { type LiveCaller, withLockedCaller } from '../sessions/caller.ts'
@@ -157,7 +157,7 @@ export const changeAttempt = ({ id }: Pick<User, 'id'>, clientAddress: string | 
 
 async function checkNonce({ db, codeKey, now }: FreshnessDeps, user: User, nonce: string | undefined): Promise<Buffer> {
   if (!nonce) throw apiError('reauthentication_needed')
-  const token = await countAttemptOfUser(db, user.id, 'reauthentication', MAX_ATTEMPTS)
+  const token = await countAttemptOfUser(db, user.id, 'reauthentication')
   const matches =
     token?.code_hash && isSameHash(token.code_hash, hashCode(codeKey, token.purpose, token.relates_to, nonce))
   if (!token?.code_hash || !matches || token.expires_at <= now()) throw apiError('reauthentication_not_valid')

@@ -13,7 +13,7 @@ import { LINK_TYPES, type LinkType } from '../../adapters/mail/kinds.ts'
 import type { AuditLog } from '../../core/audit/audit.ts'
 import { issueAuthCode } from '../../core/one-time-tokens/auth-codes.store.ts'
 import { linksBeside, putLinksBack } from '../../core/one-time-tokens/earlier-links.store.ts'
-import { hashCode, hashLinkToken, isSameHash, MAX_ATTEMPTS } from '../../core/one-time-tokens/one-time-token.ts'
+import { hashCode, hashLinkToken, isSameHash } from '../../core/one-time-tokens/one-time-token.ts'
 import {
   countAttempt,
   findUserIdByLinkHash,
@@ -134,7 +134,7 @@ export async function verifyCode(
   // Before the attempt is counted: a weak password is not a guess at the code.
   const password = givenPassword(asked)
   if (password) await requireStrongPassword(deps, password, address)
-  const candidates = await countAttempt(deps.db, { address, audience, purposes, now: deps.now() }, MAX_ATTEMPTS)
+  const candidates = await countAttempt(deps.db, { address, audience, purposes, now: deps.now() })
   const match = candidates.find(
     ({ purpose, relates_to, code_hash }) =>
       code_hash && isSameHash(code_hash, hashCode(deps.codeKey, purpose, relates_to, code)),
