@@ -25,14 +25,11 @@ interface Carried extends Omit<SignInOrder, 'inviteTokenHash'> {
   expiresAt: number
 }
 
-interface Beginning {
-  id?: string
-  /** Counts a request of ours to a provider that needs one before the browser is sent. */
-  countRequest: () => Promise<void>
-}
-
-/** Stores the attempt. The caller sets its cookie. */
-export async function beginSignIn(deps: Deps, order: SignInOrder, { id: given, countRequest }: Beginning) {
+/**
+ * Stores the attempt. The caller sets its cookie. `countRequest` counts a request of ours to a provider that needs one before the
+ * browser is sent.
+ */
+export async function beginSignIn(deps: Deps, order: SignInOrder, countRequest: () => Promise<void>, given?: string) {
   const { client, name } = deps.providers.find(order.provider)
   const id = given ?? deps.newId()
   if (given && (await isBegun(deps.db, id))) throw openedBefore()
@@ -79,18 +76,12 @@ export function addressToBegin(deps: Deps, order: SignInOrder): string {
   return address.href
 }
 
-export interface AddressToBegin {
-  id: string
-  order: SignInOrder
-  begin: string
-}
-
 /** Reads an address to begin. Throws bad_oauth_state for one that is incomplete or expired. */
-export function readAddressToBegin({ attemptKey, now }: Deps, begin: string): AddressToBegin {
+export function readAddressToBegin({ attemptKey, now }: Deps, begin: string): { id: string; order: SignInOrder } {
   const { id, expiresAt, ...order } = unsealOrder(attemptKey, begin)
   if (expiresAt <= now().getTime()) throw apiError('bad_oauth_state', { message: 'This address has expired' })
   const { inviteTokenHash: hash } = order
-  return { id, begin, order: { ...order, inviteTokenHash: hash === null ? null : Buffer.from(hash, 'base64') } }
+  return { id, order: { ...order, inviteTokenHash: hash === null ? null : Buffer.from(hash, 'base64') } }
 }
 
 function unsealOrder(key: Deps['attemptKey'], begin: string): Carried {
