@@ -94,14 +94,10 @@ export async function spendStep(trx: Transaction<DB>, id: string, step: number):
  * Stores a factor's first credential; false if it has one, which an answer to an older challenge must not replace. Throws a
  * unique violation if any factor has this credential.
  */
-export async function setCredential(
-  trx: Transaction<DB>,
-  factor: Factor,
-  credential: StoredCredential,
-): Promise<boolean> {
+export async function setCredential(trx: Transaction<DB>, factor: Factor, key: StoredCredential): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable('factors')
-    .set({ credential_id: credential.id, credential: jsonb(credential) as never })
+    .set({ credential_id: key.id, credential: jsonb(key) as never })
     .where('id', '=', factor.id)
     .where('credential_id', 'is', null)
     .executeTakeFirstOrThrow()

@@ -4,11 +4,7 @@ import { findPasswordHash, type User } from '../../core/users/users.store.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 
-export async function requireFitPassword(
-  deps: Deps,
-  password: string,
-  email: string | null | undefined,
-): Promise<void> {
+export async function requireFitPassword(deps: Deps, password: string, email: string | null): Promise<void> {
   if (password === '') throw apiError('weak_password', { details: { weak_password: { reasons: ['length'] } } })
   await requireStrongPassword(deps, password, email)
 }
