@@ -22,12 +22,7 @@ export async function insertFactor(trx: Transaction<DB>, factor: Insertable<DB['
 }
 
 export function findFactor(db: Kysely<DB>, userId: string, id: string): Promise<Factor | undefined> {
-  return db
-    .selectFrom('factors')
-    .selectAll()
-    .where('id', '=', id)
-    .where('user_id', '=', userId)
-    .executeTakeFirst() as Promise<Factor | undefined>
+  return db.selectFrom('factors').selectAll().where('id', '=', id).where('user_id', '=', userId).executeTakeFirst()
 }
 
 /** Oldest first. */
@@ -38,7 +33,7 @@ export function listFactors(db: Kysely<DB>, userId: string): Promise<Factor[]> {
     .where('user_id', '=', userId)
     .orderBy('created_at')
     .orderBy('id')
-    .execute() as Promise<Factor[]>
+    .execute()
 }
 
 export async function deleteFactors(trx: Transaction<DB>, userId: string, ids: readonly string[]): Promise<void> {

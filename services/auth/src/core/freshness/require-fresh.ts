@@ -39,12 +39,9 @@ export interface Freshness {
 const RECENT_MS = 15 * 60_000
 
 /** Reports whether AUTH_MFA_REQUIRED_FOR demands a second factor of the user. Anonymous users cannot have one. */
-function isSecondFactorDemanded(
-  { mfa, jwt }: Pick<Config, 'jwt' | 'mfa'>,
-  { role, is_anonymous: isAnonymous }: Pick<User, 'role' | 'is_anonymous'>,
-): boolean {
-  if (isAnonymous || mfa.requiredFor === 'nobody') return false
-  return mfa.requiredFor === 'everybody' || [...jwt.adminRoles, jwt.adminGroup].includes(role)
+function isSecondFactorDemanded({ mfa, jwt }: Pick<Config, 'jwt' | 'mfa'>, user: Pick<User, 'role' | 'is_anonymous'>) {
+  if (user.is_anonymous || mfa.requiredFor === 'nobody') return false
+  return mfa.requiredFor === 'everybody' || [...jwt.adminRoles, jwt.adminGroup].includes(user.role)
 }
 
 /** Throws insufficient_aal for a session without the second factor that its user has, or that is demanded. */
@@ -147,9 +144,7 @@ async function requireRightPassword(
   if (!isRight) throw apiError('current_password_invalid')
 }
 
-/**
- * Counter of attempts at the current password: by user. Shared with sign-ins, it would let strangers block an owner.
- */
+/** Counter of attempts at the current password: by user. Shared with sign-ins, it would let strangers block an owner. */
 export const changeAttempt = ({ id }: Pick<User, 'id'>, clientAddress: string | undefined): PasswordAttempt => ({
   identifier: id,
   address: clientAddress,

@@ -24,16 +24,8 @@ export async function sendRecovery(deps: Deps, log: AuditLog, request: MessageRe
       return pretendMessage(deps, trx, log, unknown, 'recovery', request)
     }
     await audit(deps, trx, log, { action: 'user_recovery_requested', actor: user })
-    await sendLinkMail(deps, trx, {
-      kind: 'recovery',
-      to: address.value,
-      user,
-      pkce,
-      isClaim,
-      messageId,
-      hasLongCode: isOverCap,
-      ...context,
-    })
+    const message = { user, to: address.value, messageId, isClaim, hasLongCode: isOverCap }
+    await sendLinkMail(deps, trx, { ...message, ...context, kind: 'recovery', pkce })
     await setSentAt(trx, user.id, 'recovery_sent_at', deps.now())
   })
 }

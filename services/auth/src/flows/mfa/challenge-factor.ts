@@ -5,7 +5,6 @@ import { testCodeOf } from '../../adapters/sms/test-numbers.ts'
 import { audit } from '../../core/audit/audit.ts'
 import { insertChallenge, type NewChallenge } from '../../core/factors/challenges.store.ts'
 import { changeFactor, type Factor, listFactors } from '../../core/factors/factors.store.ts'
-import { hashPhoneCode } from '../../core/factors/phone-code.ts'
 import { relyingPartyOf } from '../../core/factors/relying-party.ts'
 import { creationOptions, requestOptions } from '../../core/factors/webauthn.ts'
 import { randomDigits } from '../../core/one-time-tokens/one-time-token.ts'
@@ -14,6 +13,7 @@ import { type LiveCaller, withLockedCaller } from '../../core/sessions/caller.ts
 import { withMessagesCounted } from '../../core/verification-messages/message-budget.ts'
 import { withinGaps } from '../../core/verification-messages/send-gap.ts'
 import type { Deps } from '../../deps.ts'
+import { hashPhoneCode } from './proof.ts'
 import { type FactorRequest, requireEnabled, requireFactor, requireMayProve } from './require-factor.ts'
 
 export interface ChallengeOrder {

@@ -10,9 +10,8 @@ import { givenProof, ProofBody, proofFields } from '../../http/given-proof.ts'
 import { acceptLanguageOf } from '../../http/mail-context.ts'
 import { ChannelField, choiceOf, errorResponses, Field } from '../../http/shapes.ts'
 import { challengeFactor, OpenChallenge } from './challenge-factor.ts'
-import { EnrolledFactor, enrollFactor } from './enroll-factor.ts'
+import { EnrolledFactor, enrollFactor, unenrollFactor } from './enroll-factor.ts'
 import type { FactorRequest } from './require-factor.ts'
-import { unenrollFactor } from './unenroll-factor.ts'
 import { verifyFactor } from './verify-factor.ts'
 
 const security = [{ user: [] }]

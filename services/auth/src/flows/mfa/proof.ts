@@ -1,14 +1,18 @@
+import { createHmac, type KeyObject } from 'node:crypto'
 import { isUniqueViolation } from '@services/common/database-errors'
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
 import type { Transaction } from 'kysely'
 import { recordRefusal } from '../../core/audit/sign-in-attempt.ts'
+import type { SecondMethod } from '../../core/factors/assurance.ts'
 import { type Challenge, countAttempt } from '../../core/factors/challenges.store.ts'
 import { advanceCredential, type Factor, setCredential, spendStep } from '../../core/factors/factors.store.ts'
-import { hashPhoneCode, MAX_PHONE_ATTEMPTS } from '../../core/factors/phone-code.ts'
 import { openTotpSecret, stepOfCode } from '../../core/factors/totp.ts'
 import { checkAssertion, checkRegistration, isKeyResponse } from '../../core/factors/webauthn.ts'
 import type { PasswordAttempt } from '../../core/limits/password-attempts.ts'
 import { isSameHash } from '../../core/one-time-tokens/one-time-token.ts'
+import { FACTOR_CODE_KIND } from '../../core/outbox/outbox.ts'
+import { endLowerSessions, raiseSession } from '../../core/sessions/raise-session.store.ts'
+import { findUserById } from '../../core/users/users.store.ts'
 import type { DB, WebauthnChallenge } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
@@ -65,6 +69,13 @@ function requireSecret({ log, storageKey }: Deps, factor: Factor): string {
   })
 }
 
+/** Wrong attempts at one code, of a million possible ones. */
+const MAX_PHONE_ATTEMPTS = 5
+
+/** Hashes a code with its challenge: it is worth nothing for another. */
+export const hashPhoneCode = (codeKey: KeyObject, challengeId: string, code: string): Buffer =>
+  createHmac('sha256', codeKey).update(`${FACTOR_CODE_KIND}\0${challengeId}\0${code}`).digest()
+
 /** The code is used up with its challenge, and dies after a few wrong attempts. */
 const phoneProof = (deps: Deps, code: string): Omit<Proof, 'counted'> => ({
   refusal: 'Invalid MFA Phone code entered',
@@ -112,6 +123,21 @@ export async function refuseProof(
   const refusal = apiError('mfa_verification_failed', { message })
   await recordRefusal(deps, log, { method, actor: caller.user }, refusal)
   throw refusal
+}
+
+/** Raises the session to aal2, with user and session locked, and ends lower ones. The previous refresh token stops working. */
+export async function raise(
+  { now }: Pick<Deps, 'now'>,
+  trx: Transaction<DB>,
+  ids: { userId: string; sessionId: string; factorId: string | null },
+  method: SecondMethod,
+) {
+  const session = await raiseSession(trx, { ...ids, method, now: now() })
+  if (!session) throw apiError('session_not_found')
+  await endLowerSessions(trx, ids.userId, session.id)
+  const user = await findUserById(trx, ids.userId)
+  if (!user) throw apiError('user_not_found')
+  return { session, user }
 }
 
 const REFUSAL = 'Invalid WebAuthn credential'

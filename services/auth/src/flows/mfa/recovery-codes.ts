@@ -24,8 +24,7 @@ import type { User } from '../../core/users/users.store.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { countedAttempt, factorAttempt, refuseProof } from './proof.ts'
-import { raise } from './raise.ts'
+import { countedAttempt, factorAttempt, raise, refuseProof } from './proof.ts'
 import type { FactorRequest } from './require-factor.ts'
 
 /** Enough for years of lost phones, few enough to write down. */

@@ -20,8 +20,7 @@ import type { DB } from '../../db/tables.ts'
 import { UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { proofOf, refuseProof, type Verification } from './proof.ts'
-import { raise } from './raise.ts'
+import { proofOf, raise, refuseProof, type Verification } from './proof.ts'
 import { giveFirstRecoveryCodes } from './recovery-codes.ts'
 import {
   actsOfProof,

@@ -11,7 +11,7 @@ import { bindBrowser } from '../../http/attempt-cookie.ts'
 import { requestAudience } from '../../http/authenticate.ts'
 import { redirectTarget } from '../../http/redirect-target.ts'
 import { errorResponses, pkceFields, Redirect } from '../../http/shapes.ts'
-import { addressToBegin, beginSignIn, type SignInOrder } from './begin-sign-in.ts'
+import { addressToBegin, beginSignIn, type SignInOrder } from './sign-in.ts'
 
 /** All other parameters are passed on to the provider: `prompt`, `login_hint`, `access_type` and the like. */
 export const AuthorizeQuery = Type.Object(

@@ -22,10 +22,9 @@ import { acceptLanguageOf, mailContextOf } from '../../http/mail-context.ts'
 import { isProven, provePage, type ShownPage } from '../../http/page-cookie.ts'
 import { isPrefetch } from '../../http/prefetch.ts'
 import { errorResponses, HtmlPage, Redirect } from '../../http/shapes.ts'
-import { beginSignIn, isReachedByTls, readAddressToBegin, type SignInOrder } from './begin-sign-in.ts'
-import { finishSignIn } from './finish-sign-in.ts'
 import { type FlowState, takeFlowState } from './flow-states.store.ts'
 import { linkingPage } from './linking-page.ts'
+import { beginSignIn, finishSignIn, isReachedByTls, readAddressToBegin, type SignInOrder } from './sign-in.ts'
 
 /** Apple posts the user's name beside the code, the longest form of any provider. */
 const MAX_FORM_BYTES = 64 * 1024

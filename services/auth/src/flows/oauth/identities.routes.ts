@@ -14,7 +14,7 @@ import { givenProof, ProofBody } from '../../http/given-proof.ts'
 import { acceptLanguageOf } from '../../http/mail-context.ts'
 import { Empty, errorResponses, Redirect } from '../../http/shapes.ts'
 import { AuthorizeQuery, readOrder } from './authorize.routes.ts'
-import { addressToBegin } from './begin-sign-in.ts'
+import { addressToBegin } from './sign-in.ts'
 
 const security = [{ user: [] }]
 const LINKING: ActName[] = ['linking an identity']

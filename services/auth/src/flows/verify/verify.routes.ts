@@ -50,6 +50,7 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
   const { config, limits } = deps
 
   const senderOf = (request: FastifyRequest) => ({
+    log: request.log,
     client: clientOf(request, config),
     clientAddress: limitKeyOf(request, config),
     acceptLanguage: acceptLanguageOf(request),
@@ -73,7 +74,7 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
   async function redeemLink(request: LinkRequest, link: Link): Promise<Redirection> {
     await limits.byAddress(request, 'verify')
     const asked = { ...senderOf(request), type: link.type, givesCode: true }
-    return seeOther(withOutcome(link, await countedAsOtp(() => verifyLink(deps, request.log, link.token, asked))))
+    return seeOther(withOutcome(link, await countedAsOtp(() => verifyLink(deps, link.token, asked))))
   }
 
   app.route({
@@ -147,7 +148,7 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         if (email || phone || redirect_to) {
           throw apiError('validation_failed', { message: 'Only the token_hash and type should be provided' })
         }
-        return toAnswer(await countedAsOtp(() => verifyLink(deps, request.log, tokenHash, asked)))
+        return toAnswer(await countedAsOtp(() => verifyLink(deps, tokenHash, asked)))
       }
       if ((email === '') === (phone === '')) {
         throw apiError('validation_failed', { message: 'Only an email address or phone number should be provided' })
@@ -156,7 +157,7 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       const audience = requestAudience(request, config.jwt)
       const code = { address, audience, code: token }
       const attempt = { method: 'otp', typed: address }
-      return toAnswer(await recordSignIn(deps, request.log, attempt, () => verifyCode(deps, request.log, code, asked)))
+      return toAnswer(await recordSignIn(deps, request.log, attempt, () => verifyCode(deps, code, asked)))
     },
   })
 }
