@@ -33,11 +33,7 @@ export const ACTS = {
   },
   'unlinking an identity': { doors: ['DELETE /user/identities/{id}'], refusal: { status: 403 } },
   'beginning a factor': { doors: ['POST /factors'], leadsToFactor: true, refusal: ENROLL },
-  'proving a factor for the first time': {
-    doors: ['POST /factors/{id}/verify'],
-    leadsToFactor: true,
-    refusal: ENROLL,
-  },
+  'proving a factor for the first time': { doors: ['POST /factors/{id}/verify'], leadsToFactor: true, refusal: ENROLL },
   'removing a proven factor': {
     doors: ['DELETE /factors/{id}'],
     refusal: { status: 422, message: 'AAL2 required to unenroll verified factor' },

@@ -10,11 +10,8 @@ export async function requireFitPassword(deps: Deps, password: string, email: st
 }
 
 /** Requires an anonymous user to set an address with the password, which could not be used without one. */
-export function requireAddressForPassword(
-  user: User,
-  { email, phone }: { email?: string | undefined; phone?: string | undefined },
-): void {
-  if (!user.is_anonymous || email || phone) return
+export function requireAddressForPassword(user: User, address: string | undefined): void {
+  if (!user.is_anonymous || address) return
   throw apiError('validation_failed', {
     status: 422,
     message: 'Updating password of an anonymous user without an email or phone is not allowed',

@@ -59,12 +59,8 @@ export const resendRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       refuseBoth({ email, phone })
       if (email !== '') requireProvider(config, 'email')
       if (phone !== '') requireProvider(config, 'phone')
-      const asked = {
-        type: sent.request,
-        address: oneAddress({ email, phone }),
-        ...requesterOf(request, config),
-        pkce,
-      }
+      const address = oneAddress({ email, phone })
+      const asked = { type: sent.request, address, ...requesterOf(request, config), pkce }
       const messageId = await requestMessage(deps, asked, (noted) => sendAgain(deps, request.log, noted))
       return { message_id: messageId }
     },

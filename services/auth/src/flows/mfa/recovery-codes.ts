@@ -11,7 +11,6 @@ import { listFactors, USUAL_NAME } from '../../core/factors/factors.store.ts'
 import {
   deleteRecoveryCodes,
   findRecoveryCodes,
-  type NewRecoveryCodeSet,
   replaceRecoveryCodes,
   spendRecoveryCode,
 } from '../../core/factors/recovery-codes.store.ts'
@@ -65,11 +64,11 @@ export async function recoveryCodesLeft({ db }: Deps, { caller }: FactorRequest)
 export async function giveFirstRecoveryCodes(
   deps: Deps,
   trx: Transaction<DB>,
-  user: Pick<User, 'id'>,
+  user: User,
 ): Promise<string[] | undefined> {
   if (!deps.config.mfa.recoveryCodes || (await findRecoveryCodes(trx, user.id))) return undefined
-  const friendlyName = await freeName(trx, user.id)
-  return giveRecoveryCodes(deps, trx, { id: deps.newId(), userId: user.id, friendlyName })
+  const friendly_name = await freeName(trx, user.id)
+  return giveRecoveryCodes(deps, trx, { user_id: user.id, set_id: deps.newId(), friendly_name })
 }
 
 export function makeRecoveryCodeSet(deps: Deps, asked: FactorRequest, friendlyName: string): Promise<NewRecoveryCodes> {
@@ -83,18 +82,18 @@ export function makeRecoveryCodeSet(deps: Deps, asked: FactorRequest, friendlyNa
     if ((await listFactors(trx, user.id)).some(({ friendly_name: name }) => name === friendlyName)) {
       throw apiError('mfa_factor_name_conflict')
     }
-    return { id: deps.newId(), userId: user.id, friendlyName }
+    return { user_id: user.id, set_id: deps.newId(), friendly_name: friendlyName }
   })
 }
 
 export function replaceRecoveryCodeSet(deps: Deps, asked: FactorRequest): Promise<NewRecoveryCodes> {
   return renew(deps, asked, 'replacing recovery codes', async (trx, user) => {
-    const set = await requireSet(trx, user)
-    return { id: set.id, userId: user.id, friendlyName: set.friendly_name ?? USUAL_NAME }
+    const { id, friendly_name } = await requireSet(trx, user)
+    return { user_id: user.id, set_id: id, friendly_name: friendly_name ?? USUAL_NAME }
   })
 }
 
-type CodeSet = Pick<NewRecoveryCodeSet, 'id' | 'userId' | 'friendlyName'>
+type CodeSet = { user_id: string; set_id: string; friendly_name: string }
 
 async function renew(
   deps: Deps,
@@ -105,13 +104,17 @@ async function renew(
   if (!deps.config.mfa.recoveryCodes) throw apiError('mfa_recovery_codes_enroll_not_enabled')
   requireVerifiedFactor(caller.user)
   const find = (_: unknown, user: User) => requireVerifiedFactor(user)
-  const { id, friendlyName, codes } = await performActs(deps, { caller, proof }, [act], find, async (trx, user) => {
+  const {
+    set_id: id,
+    friendly_name,
+    codes,
+  } = await performActs(deps, { caller, proof }, [act], find, async (trx, user) => {
     const set = await setOf(trx, user)
     await audit(deps, trx, log, { action: 'recovery_codes_renewed', actor: user })
     return { ...set, codes: await giveRecoveryCodes(deps, trx, set) }
   })
   await deps.limits.resetPasswordAttempts(attemptOf({ caller, proof }))
-  return { id, type: 'recovery_code', friendly_name: friendlyName, total: codes.length, codes }
+  return { id, type: 'recovery_code', friendly_name, total: codes.length, codes }
 }
 
 function requireVerifiedFactor(user: User): void {
@@ -168,8 +171,9 @@ async function giveRecoveryCodes(deps: Deps, trx: Transaction<DB>, set: CodeSet)
   const codes = Array.from({ length: RECOVERY_CODES }, () =>
     Array.from(deps.random(CODE_CHARACTERS), (byte) => ALPHABET[byte % ALPHABET.length]).join(''),
   )
-  const hashes = codes.map((code) => hashRecoveryCode(set.userId, code))
-  await replaceRecoveryCodes(trx, { ...set, hashes, now: deps.now() })
+  const created_at = deps.now()
+  const rows = codes.map((code) => ({ ...set, code_hash: hashRecoveryCode(set.user_id, code), created_at }))
+  await replaceRecoveryCodes(trx, set.user_id, rows)
   return codes
 }
 
