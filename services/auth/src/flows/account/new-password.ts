@@ -19,15 +19,16 @@ export function requireAddressForPassword(user: User, address: string | undefine
 }
 
 /**
- * Hashes a password that differs from the current one. The last check of a request, because `same_password` reveals the
- * current password: it counts as an attempt unless the caller supplied the current one.
+ * Hashes a new password, which must differ from the current one; undefined without one. The last check of a request, because
+ * `same_password` reveals the current password: it counts as an attempt unless the caller supplied the current one.
  */
 export async function hashNewPassword(
   { db, passwords, limits }: Deps,
   user: User,
-  { password, clientAddress }: { password: string; clientAddress: string | undefined },
+  { password, clientAddress }: { password?: string | undefined; clientAddress: string | undefined },
   { knowsPassword }: Freshness,
-): Promise<string> {
+): Promise<string | undefined> {
+  if (password === undefined) return undefined
   const current = await findPasswordHash(db, user.id)
   if (current) {
     const isSame = () => passwords.verify(current, password)

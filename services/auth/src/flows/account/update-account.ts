@@ -74,9 +74,7 @@ export async function updateAccount(deps: Deps, caller: LiveCaller, asked: Accou
   return withChangesCounted(deps, user, addressesToProve(deps, user, changes), { userId: user.id }, async () => {
     // Last, because its refusal reveals the current password.
     const freshness = await requireFresh(deps, caller, acts, changes)
-    const { password, clientAddress } = changes
-    const passwordHash =
-      password === undefined ? undefined : await hashNewPassword(deps, user, { password, clientAddress }, freshness)
+    const passwordHash = await hashNewPassword(deps, user, changes, freshness)
     const updated = await deps.db.transaction().execute(async (trx) => {
       const now = deps.now()
       await lockUser(trx, user.id)
