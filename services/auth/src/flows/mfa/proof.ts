@@ -91,10 +91,7 @@ const phoneProof = (deps: Deps, code: string): Omit<Proof, 'counted'> => ({
  * begun by password. A thief with the password can delay only such sessions: the owner signs in by link, code or provider and
  * proves the factor at once. All attempts of either kind together are bounded too.
  */
-export function factorAttempt(
-  what: string,
-  { caller, proof }: Pick<FactorRequest, 'caller' | 'proof'>,
-): PasswordAttempt {
+export function factorAttempt(what: string, { caller, proof }: FactorRequest): PasswordAttempt {
   const { id: session, amr } = caller.session
   const begunBy = amr.some(({ method }) => method === 'password') ? 'password' : 'other'
   return { identifier: `${what} ${begunBy}`, address: proof.clientAddress, session }

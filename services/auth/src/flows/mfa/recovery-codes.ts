@@ -97,24 +97,22 @@ type CodeSet = { user_id: string; set_id: string; friendly_name: string }
 
 async function renew(
   deps: Deps,
-  { log, caller, proof }: FactorRequest,
+  asked: FactorRequest,
   act: ActName,
   setOf: (trx: Transaction<DB>, user: User) => Promise<CodeSet>,
 ): Promise<NewRecoveryCodes> {
   if (!deps.config.mfa.recoveryCodes) throw apiError('mfa_recovery_codes_enroll_not_enabled')
-  requireVerifiedFactor(caller.user)
+  requireVerifiedFactor(asked.caller.user)
   const find = (_: unknown, user: User) => requireVerifiedFactor(user)
-  const {
-    set_id: id,
-    friendly_name,
-    codes,
-  } = await performActs(deps, { caller, proof }, [act], find, async (trx, user) => {
+  const made = await performActs(deps, asked, [act], find, async (trx, user) => {
     const set = await setOf(trx, user)
-    await audit(deps, trx, log, { action: 'recovery_codes_renewed', actor: user })
-    return { ...set, codes: await giveRecoveryCodes(deps, trx, set) }
+    await audit(deps, trx, asked.log, { action: 'recovery_codes_renewed', actor: user })
+    const codes = await giveRecoveryCodes(deps, trx, set)
+    const { set_id: id, friendly_name } = set
+    return { id, type: 'recovery_code', friendly_name, total: codes.length, codes } as const
   })
-  await deps.limits.resetPasswordAttempts(attemptOf({ caller, proof }))
-  return { id, type: 'recovery_code', friendly_name, total: codes.length, codes }
+  await deps.limits.resetPasswordAttempts(attemptOf(asked))
+  return made
 }
 
 function requireVerifiedFactor(user: User): void {
@@ -163,8 +161,7 @@ function throwAsLocked(error: unknown): never {
   throw apiError('mfa_recovery_codes_locked', { retryAfterSeconds: error.retryAfterSeconds ?? 1 })
 }
 
-const attemptOf = (asked: Pick<FactorRequest, 'caller' | 'proof'>) =>
-  factorAttempt(`recovery codes ${asked.caller.user.id}`, asked)
+const attemptOf = (asked: FactorRequest) => factorAttempt(`recovery codes ${asked.caller.user.id}`, asked)
 
 /** Stores new codes, with the user locked. Only their hashes are kept. */
 async function giveRecoveryCodes(deps: Deps, trx: Transaction<DB>, set: CodeSet): Promise<string[]> {
