@@ -99,8 +99,8 @@ export async function spendNonce(trx: Transaction<DB>, userId: string, { nonceHa
 }
 
 /**
- * Performs acts with second factor and freshness required. What may have changed while the password was verified is checked again
- * on the locked caller, after `find` has found the target there; then the nonce is spent.
+ * Performs acts with second factor and freshness required. The session may change while the password is verified, so the caller
+ * is locked and checked again once `find` has found the target; then the nonce is spent.
  */
 export async function performActs<Target, Result>(
   deps: FreshnessDeps & { config: Pick<Config, 'jwt' | 'mfa'> },
