@@ -1,26 +1,20 @@
 import { deleteBatch, jsonb } from '@services/common/database'
-import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
+import { type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, WebauthnChallenge } from '../../db/tables.ts'
 
 export type Challenge = Selectable<DB['factor_challenges']>
 
-export interface NewChallenge {
-  id: string
-  factorId: string
-  /** Client address; the answer must come from it too. */
-  ip: string | null
-  codeHash?: Buffer | undefined
-  webauthn?: WebauthnChallenge | undefined
-  expiresAt: Date
-  now: Date
-}
+/** `ip` is the client's, which the answer must come from too. */
+export type NewChallenge = Omit<Insertable<DB['factor_challenges']>, 'webauthn'> & { webauthn?: WebauthnChallenge }
 
-export async function insertChallenge(trx: Transaction<DB>, challenge: NewChallenge): Promise<void> {
-  const { id, factorId: factor_id, ip, codeHash: code_hash = null, expiresAt: expires_at, now: created_at } = challenge
-  const webauthn = (challenge.webauthn ? jsonb(challenge.webauthn) : null) as never
+export async function insertChallenge(
+  trx: Transaction<DB>,
+  { webauthn: asked, ...challenge }: NewChallenge,
+): Promise<void> {
+  const webauthn = (asked ? jsonb(asked) : null) as never
   await trx
     .insertInto('factor_challenges')
-    .values({ id, factor_id, ip, code_hash, webauthn, expires_at, created_at })
+    .values({ ...challenge, webauthn })
     .execute()
 }
 

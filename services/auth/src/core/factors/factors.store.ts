@@ -8,7 +8,7 @@
 //
 // Tests: flows/mfa/*.test.ts, flows/admin/factors.test.ts. Next: flows/mfa/, totp.ts, webauthn.ts, recovery-codes.ts.
 import { jsonb } from '@services/common/database'
-import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
+import { type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, FactorJson, FactorType, StoredCredential } from '../../db/tables.ts'
 
 /** Name of a set of recovery codes without one, as the client documents it. */
@@ -16,33 +16,13 @@ export const USUAL_NAME = 'Recovery codes'
 
 export type Factor = Selectable<DB['factors']>
 
-export interface NewFactor {
-  id: string
-  userId: string
-  type: FactorType
-  friendlyName: string
-  phone?: string | undefined
-  sealedSecret?: string | undefined
-  now: Date
-}
-
-export async function insertFactor(trx: Transaction<DB>, factor: NewFactor): Promise<void> {
-  const { id, userId: user_id, type: factor_type, friendlyName: friendly_name, now: created_at } = factor
-  const { phone = null, sealedSecret: sealed_secret = null } = factor
-  await trx
-    .insertInto('factors')
-    .values({ id, user_id, factor_type, friendly_name, phone, sealed_secret, created_at, updated_at: created_at })
-    .execute()
-  await showFactors(trx, [user_id])
+export async function insertFactor(trx: Transaction<DB>, factor: Insertable<DB['factors']>): Promise<void> {
+  await trx.insertInto('factors').values(factor).execute()
+  await showFactors(trx, [factor.user_id])
 }
 
 export function findFactor(db: Kysely<DB>, userId: string, id: string): Promise<Factor | undefined> {
-  return db
-    .selectFrom('factors')
-    .selectAll()
-    .where('id', '=', id)
-    .where('user_id', '=', userId)
-    .executeTakeFirst() as Promise<Factor | undefined>
+  return db.selectFrom('factors').selectAll().where('id', '=', id).where('user_id', '=', userId).executeTakeFirst()
 }
 
 /** Oldest first. */
@@ -53,7 +33,7 @@ export function listFactors(db: Kysely<DB>, userId: string): Promise<Factor[]> {
     .where('user_id', '=', userId)
     .orderBy('created_at')
     .orderBy('id')
-    .execute() as Promise<Factor[]>
+    .execute()
 }
 
 export async function deleteFactors(trx: Transaction<DB>, userId: string, ids: readonly string[]): Promise<void> {
@@ -109,14 +89,10 @@ export async function spendStep(trx: Transaction<DB>, id: string, step: number):
  * Stores a factor's first credential; false if it has one, which an answer to an older challenge must not replace. Throws a
  * unique violation if any factor has this credential.
  */
-export async function setCredential(
-  trx: Transaction<DB>,
-  factor: Factor,
-  credential: StoredCredential,
-): Promise<boolean> {
+export async function setCredential(trx: Transaction<DB>, factor: Factor, key: StoredCredential): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable('factors')
-    .set({ credential_id: credential.id, credential: jsonb(credential) as never })
+    .set({ credential_id: key.id, credential: jsonb(key) as never })
     .where('id', '=', factor.id)
     .where('credential_id', 'is', null)
     .executeTakeFirstOrThrow()

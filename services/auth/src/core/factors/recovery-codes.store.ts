@@ -1,23 +1,16 @@
-import { type Kysely, sql, type Transaction } from 'kysely'
+import { type Insertable, type Kysely, sql, type Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { showFactors } from './factors.store.ts'
 
-export interface NewRecoveryCodeSet {
-  id: string
-  userId: string
-  friendlyName: string
-  hashes: readonly Buffer[]
-  now: Date
-}
-
-export async function replaceRecoveryCodes(trx: Transaction<DB>, set: NewRecoveryCodeSet): Promise<void> {
-  const { id: set_id, userId: user_id, friendlyName: friendly_name, now: created_at } = set
-  await trx.deleteFrom('recovery_codes').where('user_id', '=', user_id).execute()
-  await trx
-    .insertInto('recovery_codes')
-    .values(set.hashes.map((code_hash) => ({ user_id, code_hash, set_id, friendly_name, created_at })))
-    .execute()
-  await showFactors(trx, [user_id])
+/** Replaces a user's set by codes of one new set. */
+export async function replaceRecoveryCodes(
+  trx: Transaction<DB>,
+  userId: string,
+  codes: readonly Insertable<DB['recovery_codes']>[],
+): Promise<void> {
+  await trx.deleteFrom('recovery_codes').where('user_id', '=', userId).execute()
+  await trx.insertInto('recovery_codes').values(codes).execute()
+  await showFactors(trx, [userId])
 }
 
 export function findRecoveryCodes(db: Kysely<DB>, userId: string) {

@@ -2,7 +2,6 @@
 // The one rule: a key's answer is hostile until the library has checked it, and is small.
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
 import type { StoredCredential, WebauthnChallenge } from '../../db/tables.ts'
-import type { RelyingParty } from './relying-party.ts'
 
 const library = () => import('@simplewebauthn/server')
 
@@ -46,8 +45,8 @@ export async function requestOptions(
   })
 }
 
-export interface AskedKey {
-  rpId: RelyingParty['rpId']
+interface AskedKey {
+  rpId: string
   challenge: Buffer
   timeoutSeconds: number
 }

@@ -1,5 +1,5 @@
 // Acts that add or remove a way in or a second factor, and their demands. The one rule: code that does one of them
-// first calls requireSecondFactor and requireFresh (require-fresh.ts). Tests: ways-in.test.ts visits every endpoint and
+// does it by performActs or first calls requireSecondFactor and requireFresh (require-fresh.ts). Tests: ways-in.test.ts visits every endpoint and
 // the table of docs/reference/auth/http.md is made of this one. Next: require-fresh.ts.
 
 export interface Act {
@@ -33,11 +33,7 @@ export const ACTS = {
   },
   'unlinking an identity': { doors: ['DELETE /user/identities/{id}'], refusal: { status: 403 } },
   'beginning a factor': { doors: ['POST /factors'], leadsToFactor: true, refusal: ENROLL },
-  'proving a factor for the first time': {
-    doors: ['POST /factors/{id}/verify'],
-    leadsToFactor: true,
-    refusal: ENROLL,
-  },
+  'proving a factor for the first time': { doors: ['POST /factors/{id}/verify'], leadsToFactor: true, refusal: ENROLL },
   'removing a proven factor': {
     doors: ['DELETE /factors/{id}'],
     refusal: { status: 422, message: 'AAL2 required to unenroll verified factor' },

@@ -5,10 +5,10 @@ import type { Aal, DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import { hasVerifiedFactor } from '../factors/assurance.ts'
 import type { PasswordAttempt, PasswordAttempts } from '../limits/password-attempts.ts'
-import { hashCode, isSameHash, MAX_ATTEMPTS } from '../one-time-tokens/one-time-token.ts'
+import { hashCode, isSameHash } from '../one-time-tokens/one-time-token.ts'
 import { countAttemptOfUser, takeByCodeHash } from '../one-time-tokens/one-time-tokens.store.ts'
 import type { Passwords } from '../passwords/hash-password.ts'
-import type { LiveCaller } from '../sessions/caller.ts'
+import { type LiveCaller, withLockedCaller } from '../sessions/caller.ts'
 import { MAILBOX_METHODS } from '../sessions/methods.ts'
 import { findPasswordHash, type User } from '../users/users.store.ts'
 import { ACTS, type Act, type ActName } from './acts.ts'
@@ -39,12 +39,9 @@ export interface Freshness {
 const RECENT_MS = 15 * 60_000
 
 /** Reports whether AUTH_MFA_REQUIRED_FOR demands a second factor of the user. Anonymous users cannot have one. */
-function isSecondFactorDemanded(
-  { mfa, jwt }: Pick<Config, 'jwt' | 'mfa'>,
-  { role, is_anonymous: isAnonymous }: Pick<User, 'role' | 'is_anonymous'>,
-): boolean {
-  if (isAnonymous || mfa.requiredFor === 'nobody') return false
-  return mfa.requiredFor === 'everybody' || [...jwt.adminRoles, jwt.adminGroup].includes(role)
+function isSecondFactorDemanded({ mfa, jwt }: Pick<Config, 'jwt' | 'mfa'>, user: Pick<User, 'role' | 'is_anonymous'>) {
+  if (user.is_anonymous || mfa.requiredFor === 'nobody') return false
+  return mfa.requiredFor === 'everybody' || [...jwt.adminRoles, jwt.adminGroup].includes(user.role)
 }
 
 /** Throws insufficient_aal for a session without the second factor that its user has, or that is demanded. */
@@ -101,6 +98,27 @@ export async function spendNonce(trx: Transaction<DB>, userId: string, { nonceHa
   }
 }
 
+/**
+ * Performs acts with second factor and freshness required. The session may change while the password is verified, so the caller
+ * is locked and checked again once `find` has found the target; then the nonce is spent.
+ */
+export async function performActs<Target, Result>(
+  deps: FreshnessDeps & { config: Pick<Config, 'jwt' | 'mfa'> },
+  { caller, proof }: { caller: LiveCaller; proof: GivenProof },
+  acts: readonly ActName[],
+  find: (trx: Transaction<DB>, user: User) => Target | Promise<Target>,
+  perform: (trx: Transaction<DB>, user: User, target: Target) => Promise<Result>,
+): Promise<Result> {
+  requireSecondFactor(deps.config, acts, caller.user, caller.session)
+  const freshness = await requireFresh(deps, caller, acts, proof)
+  return withLockedCaller(deps, caller, async (trx, { user, session }) => {
+    const target = await find(trx, user)
+    requireSecondFactor(deps.config, acts, user, session)
+    await spendNonce(trx, user.id, freshness)
+    return perform(trx, user, target)
+  })
+}
+
 /** A refresh keeps the times of `amr`; proving a factor renews that of its method. */
 const isRecent = (
   { now }: Pick<FreshnessDeps, 'now'>,
@@ -126,9 +144,7 @@ async function requireRightPassword(
   if (!isRight) throw apiError('current_password_invalid')
 }
 
-/**
- * Counter of attempts at the current password: by user. Shared with sign-ins, it would let strangers block an owner.
- */
+/** Counter of attempts at the current password: by user. Shared with sign-ins, it would let strangers block an owner. */
 export const changeAttempt = ({ id }: Pick<User, 'id'>, clientAddress: string | undefined): PasswordAttempt => ({
   identifier: id,
   address: clientAddress,
@@ -136,7 +152,7 @@ export const changeAttempt = ({ id }: Pick<User, 'id'>, clientAddress: string | 
 
 async function checkNonce({ db, codeKey, now }: FreshnessDeps, user: User, nonce: string | undefined): Promise<Buffer> {
   if (!nonce) throw apiError('reauthentication_needed')
-  const token = await countAttemptOfUser(db, user.id, 'reauthentication', MAX_ATTEMPTS)
+  const token = await countAttemptOfUser(db, user.id, 'reauthentication')
   const matches =
     token?.code_hash && isSameHash(token.code_hash, hashCode(codeKey, token.purpose, token.relates_to, nonce))
   if (!token?.code_hash || !matches || token.expires_at <= now()) throw apiError('reauthentication_not_valid')

@@ -311,3 +311,13 @@ describe('where the current password is demanded', () => {
     expect(JSON.stringify(body)).toContain(userId)
   })
 })
+
+test('where a nonce is demanded, one sent to the address unlinks a number, which ends every other code', async () => {
+  const at = switched['a nonce']
+  const owner = await newOwner()
+  const { body } = await service.put('/user', { phone: `49154${1_000_000 + ++count}` }, owner.auth)
+  const { identity_id } = body.identities.find((one: { provider: string }) => one.provider === 'phone')
+  service.clock.advance(QUARTER)
+  const proof = { nonce: await nonceOf(owner) }
+  expect(await send(at, 'DELETE', `/user/identities/${identity_id}`, owner.auth, proof)).toMatchObject({ status: 200 })
+})

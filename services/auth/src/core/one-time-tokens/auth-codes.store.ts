@@ -14,12 +14,6 @@ export interface ProviderTokens {
   identityId?: string | undefined
 }
 
-interface AuthCodeDeps {
-  config: Pick<Config, 'signup'>
-  now: () => Date
-  random: RandomBytes
-}
-
 interface NewAuthCode {
   userId: string
   pkce: Pkce
@@ -31,7 +25,7 @@ interface NewAuthCode {
 
 /** Returns a code that the application exchanges at POST /token?grant_type=pkce. It lives from the click that got it (contract/auth-core.md 18, BUG6). */
 export async function issueAuthCode(
-  { config, now, random }: AuthCodeDeps,
+  { config, now, random }: { config: Pick<Config, 'signup'>; now: () => Date; random: RandomBytes },
   trx: Transaction<DB>,
   { userId, pkce, method, providerTokens }: NewAuthCode,
 ): Promise<string> {

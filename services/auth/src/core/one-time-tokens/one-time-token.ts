@@ -6,7 +6,7 @@ import type { Transaction } from 'kysely'
 import { writeDecoys } from '../../db/decoy-rows.store.ts'
 import type { DB, TokenPurpose } from '../../db/tables.ts'
 import { NIL_UUID } from '../../db/uuid.ts'
-import { findAttempts, type NewOneTimeToken, putOneTimeToken } from './one-time-tokens.store.ts'
+import { findAttempts, MAX_ATTEMPTS, type NewOneTimeToken, putOneTimeToken } from './one-time-tokens.store.ts'
 
 /**
  * Links carry a random 256-bit token, of which only the SHA-256 is stored. A code is short, so it is stored as an HMAC under a
@@ -17,8 +17,6 @@ export interface OneTimeToken {
   linkToken: string
   code: string
 }
-
-export const MAX_ATTEMPTS = 5
 
 /** Used-up codes, since the last one that was right, before the next ones are long. One would punish an owner's slip. */
 const MAX_USED_UP_CODES = 2

@@ -26,6 +26,9 @@ export interface NewOneTimeToken {
   now: Date
 }
 
+/** Wrong attempts that end a code. */
+export const MAX_ATTEMPTS = 5
+
 /** `attempts` of a long code, which stays below zero. The previous version counts it up, and would need 32,773 to end it. */
 const UNLIMITED = -32_768
 
@@ -115,7 +118,7 @@ interface Guess {
  * comes before comparing, outside the flow's transaction, so that parallel guesses cannot share one attempt. Without a code
  * to guess, or at a long one, another row is written: a write takes longer than a read and would reveal the live codes.
  */
-export function countAttempt(db: Kysely<DB>, { address, audience, purposes, now }: Guess, maxAttempts: number) {
+export function countAttempt(db: Kysely<DB>, { address, audience, purposes, now }: Guess) {
   const isGuessed = sql<boolean>`${sql.ref('users.aud')} = ${audience} and relates_to = ${address}
     and purpose in (${sql.join(purposes)})`
   return db
@@ -127,7 +130,7 @@ export function countAttempt(db: Kysely<DB>, { address, audience, purposes, now 
         .whereRef('users.id', '=', 'one_time_tokens.user_id')
         .where(isGuessed)
         .where('attempts', '>=', 0)
-        .where('attempts', '<', maxAttempts)
+        .where('attempts', '<', MAX_ATTEMPTS)
         .returning(GUESSED),
     )
     .with('missed', (qb) => insertDecoy(qb, `verify ${audience} ${address}`, now, sql`not exists (select from tried)`))
@@ -145,7 +148,7 @@ export function countAttempt(db: Kysely<DB>, { address, audience, purposes, now 
 }
 
 /** Counts an attempt at a code that only its user can use. */
-export function countAttemptOfUser(db: Kysely<DB>, userId: string, purpose: TokenPurpose, maxAttempts: number) {
+export function countAttemptOfUser(db: Kysely<DB>, userId: string, purpose: TokenPurpose) {
   return db
     .updateTable('one_time_tokens')
     .set((eb) => ({
@@ -158,7 +161,7 @@ export function countAttemptOfUser(db: Kysely<DB>, userId: string, purpose: Toke
     }))
     .where('user_id', '=', userId)
     .where('purpose', '=', purpose)
-    .where('attempts', '<', maxAttempts)
+    .where('attempts', '<', MAX_ATTEMPTS)
     .returning(['purpose', 'relates_to', 'code_hash', 'expires_at'])
     .executeTakeFirst()
 }

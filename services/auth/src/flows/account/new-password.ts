@@ -4,21 +4,14 @@ import { findPasswordHash, type User } from '../../core/users/users.store.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 
-export async function requireFitPassword(
-  deps: Deps,
-  password: string,
-  email: string | null | undefined,
-): Promise<void> {
+export async function requireFitPassword(deps: Deps, password: string, email: string | null): Promise<void> {
   if (password === '') throw apiError('weak_password', { details: { weak_password: { reasons: ['length'] } } })
   await requireStrongPassword(deps, password, email)
 }
 
 /** Requires an anonymous user to set an address with the password, which could not be used without one. */
-export function requireAddressForPassword(
-  user: User,
-  { email, phone }: { email?: string | undefined; phone?: string | undefined },
-): void {
-  if (!user.is_anonymous || email || phone) return
+export function requireAddressForPassword(user: User, address: string | undefined): void {
+  if (!user.is_anonymous || address) return
   throw apiError('validation_failed', {
     status: 422,
     message: 'Updating password of an anonymous user without an email or phone is not allowed',
@@ -26,15 +19,16 @@ export function requireAddressForPassword(
 }
 
 /**
- * Hashes a password that differs from the current one. The last check of a request, because `same_password` reveals the
- * current password: it counts as an attempt unless the caller supplied the current one.
+ * Hashes a new password, which must differ from the current one; undefined without one. The last check of a request, because
+ * `same_password` reveals the current password: it counts as an attempt unless the caller supplied the current one.
  */
 export async function hashNewPassword(
   { db, passwords, limits }: Deps,
   user: User,
-  { password, clientAddress }: { password: string; clientAddress: string | undefined },
+  { password, clientAddress }: { password?: string | undefined; clientAddress: string | undefined },
   { knowsPassword }: Freshness,
-): Promise<string> {
+): Promise<string | undefined> {
+  if (password === undefined) return undefined
   const current = await findPasswordHash(db, user.id)
   if (current) {
     const isSame = () => passwords.verify(current, password)

@@ -10,10 +10,7 @@ import { errorResponses } from '../../http/shapes.ts'
 const security = [{ user: [] }]
 
 const OwnSessionShape = Type.Object(
-  {
-    ...SessionInfoShape.properties,
-    current: Type.Boolean({ description: 'Whether it is the session of the token.' }),
-  },
+  { ...SessionInfoShape.properties, current: Type.Boolean({ description: 'Whether it is the session of the token.' }) },
   { title: 'OwnSessionInfo' },
 )
 

@@ -45,6 +45,7 @@ import { apiError } from '../../errors.ts'
 import { hashNewPassword, requireAddressForPassword, requireFitPassword } from './new-password.ts'
 
 export interface AccountChanges extends GivenProof {
+  log: AuditLog
   /** Lower case; undefined: unchanged. */
   email?: string | undefined
   /** Digits; undefined: unchanged. */
@@ -57,12 +58,7 @@ export interface AccountChanges extends GivenProof {
   smsChannel: SmsChannel
 }
 
-export async function updateAccount(
-  deps: Deps,
-  log: AuditLog,
-  caller: LiveCaller,
-  asked: AccountChanges,
-): Promise<User> {
+export async function updateAccount(deps: Deps, caller: LiveCaller, asked: AccountChanges): Promise<User> {
   const { user, session } = caller
   const proven = provenUser(user)
   const changes: AccountChanges = {
@@ -78,21 +74,19 @@ export async function updateAccount(
   return withChangesCounted(deps, user, addressesToProve(deps, user, changes), { userId: user.id }, async () => {
     // Last, because its refusal reveals the current password.
     const freshness = await requireFresh(deps, caller, acts, changes)
-    const { password, clientAddress } = changes
-    const passwordHash =
-      password === undefined ? undefined : await hashNewPassword(deps, user, { password, clientAddress }, freshness)
+    const passwordHash = await hashNewPassword(deps, user, changes, freshness)
     const updated = await deps.db.transaction().execute(async (trx) => {
       const now = deps.now()
       await lockUser(trx, user.id)
       // Hashing is slow: the session may have ended meanwhile, by its owner's own change of password.
       if (!(await lockSession(trx, session.id))) throw apiError('session_not_found')
       await spendNonce(trx, user.id, freshness)
-      if (passwordHash) await changePassword(deps, trx, log, caller, passwordHash, changes)
+      if (passwordHash) await changePassword(deps, trx, caller, passwordHash, changes)
       if (changes.data) await mergeUserMetadata(trx, user.id, changes.data, now)
       if (changes.appMetadata) await mergeAppMetadata(trx, user.id, changes.appMetadata, now)
-      for (const address of newAddresses(changes)) await changeAddress(deps, trx, log, user, address, changes)
+      for (const address of newAddresses(changes)) await changeAddress(deps, trx, user, address, changes)
       await touchUser(trx, user.id, now)
-      await audit(deps, trx, log, { action: 'user_modified', actor: user })
+      await audit(deps, trx, changes.log, { action: 'user_modified', actor: user })
       const updated = await findUserById(trx, user.id)
       if (!updated) throw apiError('user_not_found')
       if (changes.data) requireModestMetadata(updated.user_metadata)
@@ -137,7 +131,7 @@ async function checkChanges(
   if (password !== undefined) await requireFitPassword(deps, password, changes.email ?? user.email)
   if (appMetadata && user.role !== deps.config.jwt.adminGroup) throw apiError('not_admin')
   requireSecondFactor(deps.config, acts, user, session)
-  if (password !== undefined) requireAddressForPassword(user, changes)
+  if (password !== undefined) requireAddressForPassword(user, changes.email || changes.phone)
   // Before the answer reveals whether an address is taken.
   requireAuthorized(deps, askedAddresses(deps, user, addressesToProve(deps, user, changes)))
   for (const address of newAddresses(changes)) {
@@ -156,10 +150,9 @@ const canBeProven = async (deps: Deps, user: User, address: Address): Promise<bo
 async function changePassword(
   deps: Deps,
   trx: Transaction<DB>,
-  log: AuditLog,
   { user, session }: LiveCaller,
   passwordHash: string,
-  { context }: AccountChanges,
+  { log, context }: AccountChanges,
 ): Promise<void> {
   await setPassword(trx, user.id, passwordHash, deps.now())
   await endTokens(trx, user.id, 'all', deps.now())
@@ -171,7 +164,6 @@ async function changePassword(
 async function changeAddress(
   deps: Deps,
   trx: Transaction<DB>,
-  log: AuditLog,
   user: User,
   address: Address,
   changes: AccountChanges,
@@ -187,6 +179,6 @@ async function changeAddress(
   const isNew = await putProvenIdentity(trx, identity)
   await refreshProviders(trx, user.id, now)
   if (channel === 'email') return
-  await audit(deps, trx, log, { action: 'user_modified', actor: user })
+  await audit(deps, trx, changes.log, { action: 'user_modified', actor: user })
   await notifyPhoneChange(deps, trx, user, value, isNew, changes.context.acceptLanguage)
 }

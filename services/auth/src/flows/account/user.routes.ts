@@ -64,7 +64,8 @@ export const userRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       await deps.limits.byAddress(request, 'user')
       const { email = '', phone = '', password, data, channel } = request.body
       const { app_metadata: appMetadata } = request.body
-      const user = await updateAccount(deps, request.log, caller, {
+      const user = await updateAccount(deps, caller, {
+        log: request.log,
         email: email === '' ? undefined : parseEmail(email),
         phone: phone === '' ? undefined : parsePhone(phone),
         password,

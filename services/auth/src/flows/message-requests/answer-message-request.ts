@@ -1,17 +1,23 @@
 import { PermanentFailure, type QueueJob } from '@services/common/queue'
 import { TemporaryFailure } from '../../adapters/delivery-failures.ts'
-import { type AuditLog, noteOrigin } from '../../core/audit/audit.ts'
+import { type AuditLog, audit, noteOrigin } from '../../core/audit/audit.ts'
 import { messageExists } from '../../core/outbox/messages.store.ts'
+import { claimOf, noteClaim } from '../../core/users/claims.ts'
+import { releaseAddress } from '../../core/users/unproven-holder.store.ts'
+import { findUserByEmail, lockUser, setSentAt } from '../../core/users/users.store.ts'
 import { withSettingsAsked } from '../../core/verification-messages/asked-settings.ts'
+import { sendLinkMail } from '../../core/verification-messages/link-mail.ts'
 import {
   MESSAGE_REQUEST_QUEUE,
   type MessageRequest,
   type MessageRequestJob,
   openRequest,
 } from '../../core/verification-messages/message-request.ts'
+import { pretendMessage } from '../../core/verification-messages/pretend-message.ts'
+import { takeMailboxSlot } from '../../core/verification-messages/send-gap.ts'
 import type { Deps } from '../../deps.ts'
+import { decoyUser } from './decoy-user.ts'
 import { sendAgain } from './send-again.ts'
-import { sendRecovery } from './send-recovery.ts'
 import { sendSignIn } from './send-sign-in.ts'
 
 type Answer = (deps: Deps, log: AuditLog, request: MessageRequest) => Promise<void>
@@ -45,4 +51,25 @@ function openUnlessLast(deps: Deps, { data, retryCount }: QueueJob<MessageReques
     if (!(error instanceof TemporaryFailure) || retryCount < MESSAGE_REQUEST_QUEUE.retryLimit) throw error
     throw new PermanentFailure(error.message, { cause: error.cause })
   }
+}
+
+/** The worker's half of POST /recover. On an unconfirmed account the link drops its data: a stranger may have chosen it. */
+async function sendRecovery(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
+  const { address, audience, context, pkce, messageId, isOverCap } = request
+  await deps.db.transaction().execute(async (trx) => {
+    await noteClaim(trx, claimOf(deps, { address, passwordHash: null, data: {} }))
+    await releaseAddress(trx, address, audience, deps.now())
+    const user = await findUserByEmail(trx, address.value, audience)
+    const unknown = decoyUser(deps, request)
+    const isClaim = user !== undefined && !user.email_confirmed_at
+    const isProven = user !== undefined && !isClaim
+    const isRefused = isOverCap && !((await takeMailboxSlot(deps, trx, address.value, isProven)) && isProven)
+    if (!(await lockUser(trx, (user ?? unknown).id)) || !user || isRefused) {
+      return pretendMessage(deps, trx, log, unknown, 'recovery', request)
+    }
+    await audit(deps, trx, log, { action: 'user_recovery_requested', actor: user })
+    const message = { user, to: address.value, messageId, isClaim, hasLongCode: isOverCap }
+    await sendLinkMail(deps, trx, { ...message, ...context, kind: 'recovery', pkce })
+    await setSentAt(trx, user.id, 'recovery_sent_at', deps.now())
+  })
 }

@@ -9,10 +9,8 @@ import { requestMessage } from '../../core/verification-messages/message-request
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { oneAddress, refuseBoth, requireAddress, requireProvider } from '../../http/address.ts'
-import { requestAudience } from '../../http/authenticate.ts'
 import { captchaFields } from '../../http/captcha.ts'
-import { clientOf, limitKeyOf, networkOf } from '../../http/client.ts'
-import { mailContextOf } from '../../http/mail-context.ts'
+import { limitKeyOf } from '../../http/client.ts'
 import {
   ChannelField,
   Empty,
@@ -22,6 +20,7 @@ import {
   pkceFields,
   RedirectQuery,
 } from '../../http/shapes.ts'
+import { requesterOf } from './requester.http.ts'
 import { sendSignIn } from './send-sign-in.ts'
 
 const SignInBody = Type.Object({
@@ -62,12 +61,9 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
     const asked = {
       type: 'sign_in',
       address,
-      audience: requestAudience(request, config.jwt),
-      context: mailContextOf(request, config),
-      origin: clientOf(request, config),
+      ...requesterOf(request, config),
       clientAddress: limitKeyOf(request, config),
       pkce,
-      network: networkOf(request, config),
       smsChannel,
       createUser,
       data,

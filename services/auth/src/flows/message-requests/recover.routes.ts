@@ -5,11 +5,10 @@ import { parsePkce } from '../../core/one-time-tokens/pkce.ts'
 import { requestMessage } from '../../core/verification-messages/message-request.ts'
 import type { Deps } from '../../deps.ts'
 import { requireProvider } from '../../http/address.ts'
-import { requestAudience } from '../../http/authenticate.ts'
 import { captchaFields } from '../../http/captcha.ts'
-import { clientOf, limitKeyOf, networkOf } from '../../http/client.ts'
-import { mailContextOf } from '../../http/mail-context.ts'
+import { limitKeyOf } from '../../http/client.ts'
 import { Empty, errorResponses, NeededField, pkceFields, RedirectQuery } from '../../http/shapes.ts'
+import { requesterOf } from './requester.http.ts'
 
 export const recoverRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { config, limits } = deps
@@ -22,11 +21,7 @@ export const recoverRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       summary: 'Sends a link to set a new password with',
       querystring: RedirectQuery,
       requestHeaders: ['X-JWT-AUD'],
-      body: Type.Object({
-        email: Type.Optional(NeededField),
-        ...pkceFields,
-        ...captchaFields,
-      }),
+      body: Type.Object({ email: Type.Optional(NeededField), ...pkceFields, ...captchaFields }),
       response: { 200: Empty, ...errorResponses(400, 413, 429) },
     },
     handler: async (request) => {
@@ -37,12 +32,9 @@ export const recoverRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       await requestMessage(deps, {
         type: 'recovery',
         address: { channel: 'email', value: email },
-        audience: requestAudience(request, config.jwt),
-        context: mailContextOf(request, config),
-        origin: clientOf(request, config),
+        ...requesterOf(request, config),
         clientAddress: limitKeyOf(request, config),
         pkce: parsePkce(request.body),
-        network: networkOf(request, config),
       })
       return {}
     },

@@ -5,11 +5,9 @@ import { type MessageRequest, requestMessage } from '../../core/verification-mes
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { oneAddress, refuseBoth, requireProvider } from '../../http/address.ts'
-import { requestAudience } from '../../http/authenticate.ts'
 import { captchaFields } from '../../http/captcha.ts'
-import { clientOf, networkOf } from '../../http/client.ts'
-import { mailContextOf } from '../../http/mail-context.ts'
 import { choiceOf, errorResponses, Field, pkceFields, RedirectQuery } from '../../http/shapes.ts'
+import { requesterOf } from './requester.http.ts'
 import { sendAgain } from './send-again.ts'
 
 /** Each `type`: the request it becomes, the kind of address it requires, and whether it sends a link. */
@@ -19,6 +17,10 @@ const TYPES: Record<string, { request: MessageRequest['type']; needs?: 'email' |
   sms: { request: 'confirmation', needs: 'phone', isLink: false },
   phone_change: { request: 'phone_change', isLink: false },
 }
+
+const ResendAnswer = Type.Object({
+  message_id: Type.String({ description: 'Id of the message in GET /admin/messages, if there was one to send.' }),
+})
 
 /** POST /resend: sends a pending confirmation again. The answer has a `message_id` whether or not one was pending. */
 export const resendRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
@@ -39,22 +41,14 @@ export const resendRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         ...pkceFields,
         ...captchaFields,
       }),
-      response: {
-        200: Type.Object({
-          message_id: Type.String({
-            description: 'Id of the message in GET /admin/messages, if there was one to send.',
-          }),
-        }),
-        ...errorResponses(400, 413, 429),
-      },
+      response: { 200: ResendAnswer, ...errorResponses(400, 413, 429) },
     },
     handler: async (request) => {
       await limits.byAddress(request, 'resend')
       await deps.captcha.check(request)
       const { type = '', email = '', phone = '' } = request.body
-      const isKnown = Object.hasOwn(TYPES, type)
-      const pkce = !isKnown || TYPES[type]?.isLink ? parsePkce(request.body) : undefined
-      const sent = isKnown ? TYPES[type] : undefined
+      const sent = Object.hasOwn(TYPES, type) ? TYPES[type] : undefined
+      const pkce = !sent || sent.isLink ? parsePkce(request.body) : undefined
       if (!sent) throw apiError('validation_failed', { message: 'Missing or unsupported type of message' })
       if (sent.needs === 'email' && email === '') {
         throw apiError('validation_failed', { message: 'Type provided requires an email address' })
@@ -65,15 +59,8 @@ export const resendRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       refuseBoth({ email, phone })
       if (email !== '') requireProvider(config, 'email')
       if (phone !== '') requireProvider(config, 'phone')
-      const asked = {
-        type: sent.request,
-        address: oneAddress({ email, phone }),
-        audience: requestAudience(request, config.jwt),
-        context: mailContextOf(request, config),
-        origin: clientOf(request, config),
-        pkce,
-        network: networkOf(request, config),
-      }
+      const address = oneAddress({ email, phone })
+      const asked = { type: sent.request, address, ...requesterOf(request, config), pkce }
       const messageId = await requestMessage(deps, asked, (noted) => sendAgain(deps, request.log, noted))
       return { message_id: messageId }
     },

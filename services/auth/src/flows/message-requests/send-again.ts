@@ -34,7 +34,7 @@ export async function sendAgain(deps: Deps, log: AuditLog, request: MessageReque
         // Replaced by another change meanwhile, whose message is on its way.
         if (!user || (await pendingAddress(deps, trx, user, request))?.value !== recipient?.value) return
         if (isChange(request) && !recipient) return
-        await SENDERS[request.type]?.(deps, trx, log, user, request)
+        await send(deps, trx, log, user, request)
       }),
     )
   } catch (error) {
@@ -53,25 +53,15 @@ async function pendingAddress({ now }: Deps, db: Kysely<DB>, user: User, { type 
   return { channel: type === 'email_change' ? 'email' : 'phone', value } as const
 }
 
-type Sender = (
-  deps: Deps,
-  trx: Transaction<DB>,
-  log: AuditLog,
-  user: LockedAccount,
-  request: MessageRequest,
-) => Promise<void>
-
-const SENDERS: Partial<Record<MessageRequest['type'], Sender>> = {
-  confirmation: async (deps, trx, log, user, request) => {
-    const { address } = request
+async function send(deps: Deps, trx: Transaction<DB>, log: AuditLog, user: LockedAccount, request: MessageRequest) {
+  const { type, address, context, pkce, smsChannel = 'sms', messageId } = request
+  if (type === 'confirmation') {
     await sendConfirmation(deps, trx, user, request)
     const action = address.channel === 'email' ? 'user_confirmation_requested' : 'user_recovery_requested'
     await audit(deps, trx, log, { action, actor: user, traits: { provider: address.channel } })
-  },
-  email_change: async (deps, trx, _log, user, { context, pkce, messageId }) => {
-    if (user.email_change) await sendEmailChange(deps, trx, user, user.email_change, { context, pkce, messageId })
-  },
-  phone_change: async (deps, trx, _log, user, { smsChannel = 'sms', messageId }) => {
-    if (user.phone_change) await sendPhoneChange(deps, trx, user, user.phone_change, smsChannel, messageId)
-  },
+  } else if (type === 'email_change' && user.email_change) {
+    await sendEmailChange(deps, trx, user, user.email_change, { context, pkce, messageId })
+  } else if (type === 'phone_change' && user.phone_change) {
+    await sendPhoneChange(deps, trx, user, user.phone_change, smsChannel, messageId)
+  }
 }

@@ -2,10 +2,9 @@ import { type Static, Type } from 'typebox'
 import { parseChannel } from '../../adapters/sms/parse-channel.ts'
 import { smsText } from '../../adapters/sms/sms-text.ts'
 import { testCodeOf } from '../../adapters/sms/test-numbers.ts'
-import { type AuditLog, audit } from '../../core/audit/audit.ts'
+import { audit } from '../../core/audit/audit.ts'
 import { insertChallenge, type NewChallenge } from '../../core/factors/challenges.store.ts'
 import { changeFactor, type Factor, listFactors } from '../../core/factors/factors.store.ts'
-import { hashPhoneCode } from '../../core/factors/phone-code.ts'
 import { relyingPartyOf } from '../../core/factors/relying-party.ts'
 import { creationOptions, requestOptions } from '../../core/factors/webauthn.ts'
 import { randomDigits } from '../../core/one-time-tokens/one-time-token.ts'
@@ -14,7 +13,8 @@ import { type LiveCaller, withLockedCaller } from '../../core/sessions/caller.ts
 import { withMessagesCounted } from '../../core/verification-messages/message-budget.ts'
 import { withinGaps } from '../../core/verification-messages/send-gap.ts'
 import type { Deps } from '../../deps.ts'
-import { requireEnabled, requireFactor, requireMayProve } from './require-factor.ts'
+import { hashPhoneCode } from './proof.ts'
+import { type FactorRequest, requireEnabled, requireFactor, requireMayProve } from './require-factor.ts'
 
 export interface ChallengeOrder {
   factorId: string
@@ -38,15 +38,14 @@ export const OpenChallenge = Type.Object({
 
 /** Stores the challenge with the parts of its kind of factor, and queues the message in the same transaction. */
 type Open = (
-  parts?: Pick<NewChallenge, 'codeHash' | 'webauthn'>,
+  parts?: Pick<NewChallenge, 'code_hash' | 'webauthn'>,
   message?: Parameters<typeof queueMessage>[2],
 ) => Promise<void>
 
 /** Opens a challenge to a factor (contract/auth-external.md 4.3). */
 export async function challengeFactor(
   deps: Deps,
-  log: AuditLog,
-  caller: LiveCaller,
+  { log, caller }: FactorRequest,
   order: ChallengeOrder,
 ): Promise<Static<typeof OpenChallenge>> {
   const factor = await requireFactor(deps.db, caller.user, order.factorId)
@@ -61,7 +60,8 @@ export async function challengeFactor(
       const current = await requireFactor(trx, user, factor.id)
       requireMayProve(deps, user, session, current)
       const now = deps.now()
-      await insertChallenge(trx, { ...parts, id, factorId: factor.id, ip: order.ip, expiresAt, now })
+      const challenge = { id, factor_id: factor.id, ip: order.ip, expires_at: expiresAt, created_at: now }
+      await insertChallenge(trx, { code_hash: null, ...challenge, ...parts })
       await changeFactor(trx, current, { last_challenged_at: now }, now)
       const traits = { factor_id: factor.id, factor_type: type, challenge_id: id }
       await audit(deps, trx, log, { action: 'challenge_created', actor: user, traits })
@@ -91,21 +91,15 @@ async function sendPhoneCode(
   const smsChannel = parseChannel(sms, channel)
   const testCode = testCodeOf(sms.testNumbers, to, deps.now())
   const code = testCode ?? randomDigits(deps.random, mfa.phone.codeLength)
-  const codeHash = hashPhoneCode(deps.codeKey, challengeId, code)
+  const code_hash = hashPhoneCode(deps.codeKey, challengeId, code)
   const variables: SmsVariables = { code, channel: smsChannel, text: smsText(mfa.phone.template, code) }
-  const message = {
-    channel: 'sms',
-    kind: FACTOR_CODE_KIND,
-    userId: user.id,
-    to,
-    variables,
-    lifetimeSeconds: null,
-  } as const
+  const kind = FACTOR_CODE_KIND
+  const message = { channel: 'sms', kind, userId: user.id, to, variables, lifetimeSeconds: null } as const
   // A number that is not proven may be a stranger's.
   const share = factor.status === 'verified' ? { userId: user.id } : 'strangers'
   await withinGaps(deps, [{ kind: 'second_factor', key: `${user.id} ${to}` }], () =>
     withMessagesCounted(deps, [{ channel: 'phone', value: to, share }], () =>
-      open({ codeHash }, testCode ? undefined : message),
+      open({ code_hash }, testCode ? undefined : message),
     ),
   )
 }

@@ -1,17 +1,19 @@
 import type { Transaction } from 'kysely'
 import { type Static, Type } from 'typebox'
-import { type AuditLog, audit } from '../../core/audit/audit.ts'
+import { audit } from '../../core/audit/audit.ts'
 import { requireShortName } from '../../core/factors/factor-name.ts'
 import { deleteFactors, type Factor, insertFactor, listFactors } from '../../core/factors/factors.store.ts'
+import { removeFactor } from '../../core/factors/remove-factor.ts'
 import { makeTotp } from '../../core/factors/totp.ts'
-import { type GivenProof, requireFresh, requireSecondFactor } from '../../core/freshness/require-fresh.ts'
+import type { ActName } from '../../core/freshness/acts.ts'
+import { performActs, requireFresh, requireSecondFactor } from '../../core/freshness/require-fresh.ts'
 import { type LiveCaller, withLockedCaller } from '../../core/sessions/caller.ts'
 import { parsePhone } from '../../core/users/phone-number.ts'
 import type { User } from '../../core/users/users.store.ts'
 import type { DB, FactorType } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { requireCapacity, requireEnabled, tooManyFactors } from './require-factor.ts'
+import { type FactorRequest, requireCapacity, requireEnabled, requireFactor, tooManyFactors } from './require-factor.ts'
 
 export interface Enrollment {
   factorType: string | undefined
@@ -42,10 +44,8 @@ const MAX_ISSUER_LENGTH = 100
 /** Enrolls a factor, which counts once it is verified. Order of checks: contract/auth-external.md 4.2. */
 export async function enrollFactor(
   deps: Deps,
-  log: AuditLog,
-  caller: LiveCaller,
+  { log, caller, proof }: FactorRequest,
   { factorType, friendlyName = '', issuer, phone }: Enrollment,
-  given: GivenProof,
 ): Promise<Static<typeof EnrolledFactor>> {
   const type = parseType(factorType)
   requireEnabled(deps.config.mfa, type, 'enroll')
@@ -54,7 +54,7 @@ export async function enrollFactor(
   requireShortIssuer(issuer)
   // Before the password, whose refusal reveals a wrong guess. A nonce stays valid for the proof that follows.
   requireSecondFactor(deps.config, ['beginning a factor'], caller.user, caller.session)
-  await requireFresh(deps, caller, ['beginning a factor'], given)
+  await requireFresh(deps, caller, ['beginning a factor'], proof)
   const totp = type === 'totp' ? await newTotp(deps, caller, issuer) : undefined
   const id = deps.newId()
   await withLockedCaller(deps, caller, async (trx, { user, session }) => {
@@ -62,8 +62,9 @@ export async function enrollFactor(
     requireFree(deps, kept, user, friendlyName)
     requireSecondFactor(deps.config, ['beginning a factor'], user, session)
     const now = deps.now()
-    const factor = { id, userId: user.id, type, friendlyName, phone: number, sealedSecret: totp?.sealedSecret, now }
-    await insertFactor(trx, factor)
+    const secrets = { phone: number ?? null, sealed_secret: totp?.sealedSecret ?? null }
+    const names = { id, user_id: user.id, factor_type: type, friendly_name: friendlyName }
+    await insertFactor(trx, { ...names, ...secrets, created_at: now, updated_at: now })
     const traits = { factor_id: id, factor_type: type }
     await audit(deps, trx, log, { action: 'factor_in_progress', actor: user, traits })
   })
@@ -124,4 +125,29 @@ function requireFree({ config }: Deps, factors: Factor[], user: Pick<User, 'fact
   }
   if (factors.length >= config.mfa.maxEnrolled) throw tooManyFactors()
   requireCapacity(config, factors)
+}
+
+/** Removes a factor (contract/auth-external.md 4.5). */
+export async function unenrollFactor(
+  deps: Deps,
+  asked: FactorRequest,
+  factorId: string,
+  acceptLanguage: string | undefined,
+): Promise<{ id: string }> {
+  const { log, caller } = asked
+  const found = await requireFactor(deps.db, caller.user, factorId)
+  const find = async (trx: Transaction<DB>) => {
+    const factor = await requireFactor(trx, caller.user, found.id)
+    // Verified meanwhile: the caller asked to remove an unverified one.
+    if (factor.status !== found.status) throw apiError('conflict', { message: 'The factor was proven meanwhile' })
+    return factor
+  }
+  // An unverified factor protects nothing, so its removal needs no proof.
+  const acts: ActName[] = found.status === 'verified' ? ['removing a proven factor'] : []
+  return performActs(deps, asked, acts, find, async (trx, user, factor) => {
+    await removeFactor(deps, trx, user, factor, acceptLanguage)
+    const traits = { factor_id: factor.id, factor_type: factor.factor_type, factor_status: factor.status }
+    await audit(deps, trx, log, { action: 'factor_unenrolled', actor: user, traits })
+    return { id: factor.id }
+  })
 }

@@ -2,7 +2,6 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { SessionShape } from '../../core/sessions/answer-session.ts'
-import type { LiveCaller } from '../../core/sessions/caller.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { requireLiveSession } from '../../http/authenticate.ts'
@@ -11,14 +10,14 @@ import { givenProof, ProofBody, proofFields } from '../../http/given-proof.ts'
 import { acceptLanguageOf } from '../../http/mail-context.ts'
 import { ChannelField, choiceOf, errorResponses, Field } from '../../http/shapes.ts'
 import { challengeFactor, OpenChallenge } from './challenge-factor.ts'
-import { EnrolledFactor, enrollFactor } from './enroll-factor.ts'
-import { unenrollFactor } from './unenroll-factor.ts'
+import { EnrolledFactor, enrollFactor, unenrollFactor } from './enroll-factor.ts'
+import type { FactorRequest } from './require-factor.ts'
 import { verifyFactor } from './verify-factor.ts'
 
 const security = [{ user: [] }]
 const params = Type.Object({ factor_id: Type.String() })
 
-export const VerifiedShape = Type.Object(
+const VerifiedShape = Type.Object(
   {
     ...SessionShape.properties,
     recovery_codes: Type.Optional(
@@ -30,13 +29,17 @@ export const VerifiedShape = Type.Object(
   { title: 'RaisedSession' },
 )
 
-export function requireFactorUser(request: FastifyRequest): LiveCaller {
+/** Reads a request about the caller's own factors. Throws no_authorization for an anonymous user. */
+export function factorRequestOf(
+  { config }: Deps,
+  request: FastifyRequest,
+  body?: Parameters<typeof givenProof>[2],
+): FactorRequest {
   const caller = requireLiveSession(request)
-  if (!caller.user.is_anonymous) return caller
-  throw apiError('no_authorization', {
-    status: 403,
-    message: 'Anonymous user not allowed to perform these actions',
-  })
+  if (caller.user.is_anonymous) {
+    throw apiError('no_authorization', { status: 403, message: 'Anonymous user not allowed to perform these actions' })
+  }
+  return { log: request.log, caller, proof: givenProof(request, config, body) }
 }
 
 export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
@@ -60,11 +63,10 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       response: { 200: EnrolledFactor, ...errorResponses(400, 401, 403, 413, 422, 429) },
     },
     handler: async (request) => {
-      const caller = requireFactorUser(request)
+      const asked = factorRequestOf(deps, request, request.body)
       await deps.limits.byAddress(request, 'user')
       const { factor_type: factorType, friendly_name: friendlyName, issuer, phone } = request.body
-      const enrollment = { factorType, friendlyName, issuer, phone }
-      return enrollFactor(deps, request.log, caller, enrollment, givenProof(request, deps.config, request.body))
+      return enrollFactor(deps, asked, { factorType, friendlyName, issuer, phone })
     },
   })
 
@@ -87,11 +89,11 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       response: { 200: OpenChallenge, ...errorResponses(400, 401, 403, 404, 413, 422, 429) },
     },
     handler: async (request) => {
-      const caller = requireFactorUser(request)
+      const asked = factorRequestOf(deps, request)
       await deps.limits.byAddress(request, 'factors')
       const { channel, webauthn } = request.body ?? {}
       const order = { factorId: request.params.factor_id, channel, webauthn, ip: ipOf(request) }
-      return challengeFactor(deps, request.log, caller, order)
+      return challengeFactor(deps, asked, order)
     },
   })
 
@@ -113,18 +115,11 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       response: { 200: VerifiedShape, ...errorResponses(400, 401, 403, 404, 413, 422, 429) },
     },
     handler: async (request) => {
-      const caller = requireFactorUser(request)
+      const asked = factorRequestOf(deps, request, request.body)
       await deps.limits.byAddress(request, 'factors')
       const { challenge_id: challengeId, code, webauthn } = request.body
-      return verifyFactor(deps, request.log, caller, {
-        factorId: request.params.factor_id,
-        challengeId,
-        code,
-        webauthn,
-        ip: ipOf(request),
-        acceptLanguage: acceptLanguageOf(request),
-        proof: givenProof(request, deps.config, request.body),
-      })
+      const origin = { ip: ipOf(request), acceptLanguage: acceptLanguageOf(request) }
+      return verifyFactor(deps, asked, { factorId: request.params.factor_id, challengeId, code, webauthn, ...origin })
     },
   })
 
@@ -144,9 +139,8 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       },
     },
     handler: async (request) => {
-      const caller = requireFactorUser(request)
-      const order = { factorId: request.params.factor_id, acceptLanguage: acceptLanguageOf(request) }
-      return unenrollFactor(deps, request.log, caller, order, givenProof(request, deps.config, request.body))
+      const asked = factorRequestOf(deps, request, request.body)
+      return unenrollFactor(deps, asked, request.params.factor_id, acceptLanguageOf(request))
     },
   })
 }

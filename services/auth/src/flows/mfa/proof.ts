@@ -1,18 +1,22 @@
+import { createHmac, type KeyObject } from 'node:crypto'
 import { isUniqueViolation } from '@services/common/database-errors'
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
 import type { Transaction } from 'kysely'
+import { recordRefusal } from '../../core/audit/sign-in-attempt.ts'
+import type { SecondMethod } from '../../core/factors/assurance.ts'
 import { type Challenge, countAttempt } from '../../core/factors/challenges.store.ts'
 import { advanceCredential, type Factor, setCredential, spendStep } from '../../core/factors/factors.store.ts'
-import { hashPhoneCode, MAX_PHONE_ATTEMPTS } from '../../core/factors/phone-code.ts'
 import { openTotpSecret, stepOfCode } from '../../core/factors/totp.ts'
 import { checkAssertion, checkRegistration, isKeyResponse } from '../../core/factors/webauthn.ts'
-import type { GivenProof } from '../../core/freshness/require-fresh.ts'
 import type { PasswordAttempt } from '../../core/limits/password-attempts.ts'
 import { isSameHash } from '../../core/one-time-tokens/one-time-token.ts'
-import type { LiveCaller } from '../../core/sessions/caller.ts'
-import type { DB, StoredCredential, WebauthnChallenge } from '../../db/tables.ts'
+import { FACTOR_CODE_KIND } from '../../core/outbox/outbox.ts'
+import { endLowerSessions, raiseSession } from '../../core/sessions/raise-session.store.ts'
+import { findUserById } from '../../core/users/users.store.ts'
+import type { DB, WebauthnChallenge } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
+import type { FactorRequest } from './require-factor.ts'
 
 export interface Verification {
   factorId: string
@@ -21,7 +25,6 @@ export interface Verification {
   /** Answer of a security key, not validated yet. */
   webauthn: unknown
   ip: string | null
-  proof: GivenProof
   acceptLanguage: string | undefined
 }
 
@@ -31,34 +34,31 @@ type Spend = (trx: Transaction<DB>) => Promise<boolean>
 interface Proof {
   /** Resolves to undefined for a wrong proof. */
   check(challenge: Challenge): Promise<Spend | undefined>
-  /** Runs a check, counted as an attempt if the proof could be guessed. Resolves to whether it was right. */
-  counted(attempt: () => Promise<boolean>): Promise<boolean>
+  /** Runs an attempt, counted if the proof could be guessed. Resolves to undefined if it was wrong. */
+  counted<Result>(attempt: () => Promise<Result | undefined>): Promise<Result | undefined>
   refusal: string
 }
 
 /** Reads the proof in the request. Throws validation_failed for a malformed one. */
-export function proofOf(deps: Deps, caller: LiveCaller, factor: Factor, given: Verification): Proof {
-  switch (factor.factor_type) {
-    case 'totp':
-      return totpProof(deps, caller, factor, given)
-    case 'phone':
-      return phoneProof(deps, caller, factor, given)
-    case 'webauthn':
-      return webauthnProof(factor, given.webauthn)
+export function proofOf(deps: Deps, asked: FactorRequest, factor: Factor, given: Verification): Proof {
+  if (factor.factor_type === 'webauthn') return webauthnProof(factor, given.webauthn)
+  const { code } = given
+  if (!code) throw apiError('validation_failed', { message: 'Code needs to be non-empty' })
+  // A code has a million values: failed attempts double a wait, as for passwords but counted apart.
+  const subject = factorAttempt(`factor ${factor.id}`, asked)
+  return {
+    counted: (attempt) => countedAttempt(deps, subject, attempt),
+    ...(factor.factor_type === 'totp' ? totpProof(deps, factor, code) : phoneProof(deps, code)),
   }
 }
 
-function totpProof(deps: Deps, caller: LiveCaller, factor: Factor, given: Verification): Proof {
-  const code = requireCode(given)
-  return {
-    refusal: 'Invalid TOTP code entered',
-    counted: guessed(deps, caller, factor, given),
-    async check() {
-      const step = await stepOfCode(requireSecret(deps, factor), code, deps.now())
-      return step === undefined ? undefined : (trx) => spendStep(trx, factor.id, step)
-    },
-  }
-}
+const totpProof = (deps: Deps, factor: Factor, code: string): Omit<Proof, 'counted'> => ({
+  refusal: 'Invalid TOTP code entered',
+  async check() {
+    const step = await stepOfCode(requireSecret(deps, factor), code, deps.now())
+    return step === undefined ? undefined : (trx) => spendStep(trx, factor.id, step)
+  },
+})
 
 function requireSecret({ log, storageKey }: Deps, factor: Factor): string {
   const secret = openTotpSecret(storageKey, factor.sealed_secret ?? '')
@@ -69,48 +69,73 @@ function requireSecret({ log, storageKey }: Deps, factor: Factor): string {
   })
 }
 
+/** Wrong attempts at one code, of a million possible ones. */
+const MAX_PHONE_ATTEMPTS = 5
+
+/** Hashes a code with its challenge: it is worth nothing for another. */
+export const hashPhoneCode = (codeKey: KeyObject, challengeId: string, code: string): Buffer =>
+  createHmac('sha256', codeKey).update(`${FACTOR_CODE_KIND}\0${challengeId}\0${code}`).digest()
+
 /** The code is used up with its challenge, and dies after a few wrong attempts. */
-function phoneProof(deps: Deps, caller: LiveCaller, factor: Factor, given: Verification): Proof {
-  const code = requireCode(given)
-  return {
-    refusal: 'Invalid MFA Phone code entered',
-    counted: guessed(deps, caller, factor, given),
-    async check({ id, code_hash: codeHash }) {
-      const isCounted = codeHash !== null && (await countAttempt(deps.db, id, MAX_PHONE_ATTEMPTS))
-      const isRight = isCounted && isSameHash(codeHash, hashPhoneCode(deps.codeKey, id, code))
-      return isRight ? async () => true : undefined
-    },
-  }
-}
-
-function requireCode({ code }: Verification): string {
-  if (!code) throw apiError('validation_failed', { message: 'Code needs to be non-empty' })
-  return code
-}
-
-/** A code has a million values: failed attempts double a wait, as for passwords but counted apart. */
-const guessed =
-  ({ limits }: Deps, { session }: LiveCaller, factor: Factor, { proof }: Verification): Proof['counted'] =>
-  (attempt) =>
-    limits.attemptPassword(factorAttempt(`factor ${factor.id}`, session, proof.clientAddress), attempt)
+const phoneProof = (deps: Deps, code: string): Omit<Proof, 'counted'> => ({
+  refusal: 'Invalid MFA Phone code entered',
+  async check({ id, code_hash: codeHash }) {
+    const isCounted = codeHash !== null && (await countAttempt(deps.db, id, MAX_PHONE_ATTEMPTS))
+    const isRight = isCounted && isSameHash(codeHash, hashPhoneCode(deps.codeKey, id, code))
+    return isRight ? async () => true : undefined
+  },
+})
 
 /**
  * Counters of attempts at a second factor: per client address, or per session without a trusted address, and apart for sessions
  * begun by password. A thief with the password can delay only such sessions: the owner signs in by link, code or provider and
  * proves the factor at once. All attempts of either kind together are bounded too.
  */
-export const factorAttempt = (
-  what: string,
-  { id, amr }: LiveCaller['session'],
-  clientAddress: string | undefined,
-): PasswordAttempt => ({
-  identifier: `${what} ${beganBy(amr)}`,
-  address: clientAddress,
-  session: id,
-})
+export function factorAttempt(what: string, { caller, proof }: FactorRequest): PasswordAttempt {
+  const { id: session, amr } = caller.session
+  const begunBy = amr.some(({ method }) => method === 'password') ? 'password' : 'other'
+  return { identifier: `${what} ${begunBy}`, address: proof.clientAddress, session }
+}
 
-const beganBy = (amr: LiveCaller['session']['amr']): string =>
-  amr.some(({ method }) => method === 'password') ? 'password' : 'other'
+/** Runs an attempt at a second factor, counted as failed if it resolves to undefined. */
+export async function countedAttempt<Result>(
+  { limits }: Deps,
+  subject: PasswordAttempt,
+  attempt: () => Promise<Result | undefined>,
+): Promise<Result | undefined> {
+  let result: Result | undefined
+  await limits.attemptPassword(subject, async () => {
+    result = await attempt()
+    return result !== undefined
+  })
+  return result
+}
+
+/** Records and throws the refusal of a wrong proof. */
+export async function refuseProof(
+  deps: Deps,
+  { log, caller }: FactorRequest,
+  { method, message }: { method: string; message: string },
+): Promise<never> {
+  const refusal = apiError('mfa_verification_failed', { message })
+  await recordRefusal(deps, log, { method, actor: caller.user }, refusal)
+  throw refusal
+}
+
+/** Raises the session to aal2, with user and session locked, and ends lower ones. The previous refresh token stops working. */
+export async function raise(
+  { now }: Pick<Deps, 'now'>,
+  trx: Transaction<DB>,
+  ids: { userId: string; sessionId: string; factorId: string | null },
+  method: SecondMethod,
+) {
+  const session = await raiseSession(trx, { ...ids, method, now: now() })
+  if (!session) throw apiError('session_not_found')
+  await endLowerSessions(trx, ids.userId, session.id)
+  const user = await findUserById(trx, ids.userId)
+  if (!user) throw apiError('user_not_found')
+  return { session, user }
+}
 
 const REFUSAL = 'Invalid WebAuthn credential'
 
@@ -122,26 +147,20 @@ function webauthnProof(factor: Factor, webauthn: unknown): Proof {
     counted: (attempt) => attempt(),
     async check({ webauthn: asked }) {
       if (!asked) return undefined
-      if (asked.type !== type)
-        throw apiError('validation_failed', { message: `The challenge is of type ${asked.type}` })
+      if (asked.type !== type) throw refused(`The challenge is of type ${asked.type}`)
       return asked.type === 'create' ? register(factor, asked, response) : assert(factor, asked, response)
     },
   }
 }
 
+/** Spending throws mfa_verification_failed for a key of any existing factor, and resolves to false if this one has a key. */
 async function register(factor: Factor, asked: WebauthnChallenge, response: unknown): Promise<Spend | undefined> {
   const credential = await checkRegistration(asked, response as RegistrationResponseJSON)
-  return credential && ((trx) => keepNew(trx, factor, credential))
-}
-
-/** Resolves to false if the factor was verified meanwhile. Throws mfa_verification_failed for a key of any existing factor. */
-async function keepNew(trx: Transaction<DB>, factor: Factor, credential: StoredCredential): Promise<boolean> {
-  try {
-    return await setCredential(trx, factor, credential)
-  } catch (error) {
-    if (isUniqueViolation(error)) throw apiError('mfa_verification_failed', { message: REFUSAL, cause: error })
-    throw error
-  }
+  if (!credential) return undefined
+  return (trx) =>
+    setCredential(trx, factor, credential).catch((cause) => {
+      throw isUniqueViolation(cause) ? apiError('mfa_verification_failed', { message: REFUSAL, cause }) : cause
+    })
 }
 
 async function assert(factor: Factor, asked: WebauthnChallenge, response: unknown): Promise<Spend | undefined> {

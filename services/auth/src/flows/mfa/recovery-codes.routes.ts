@@ -1,14 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inDocument } from '@services/common/documented'
-import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { USUAL_NAME } from '../../core/factors/factors.store.ts'
 import { SessionShape } from '../../core/sessions/answer-session.ts'
 import type { Deps } from '../../deps.ts'
-import { limitKeyOf } from '../../http/client.ts'
-import { givenProof, ProofBody, proofFields } from '../../http/given-proof.ts'
+import { ProofBody, proofFields } from '../../http/given-proof.ts'
 import { acceptLanguageOf } from '../../http/mail-context.ts'
 import { errorResponses, Field } from '../../http/shapes.ts'
-import { requireFactorUser } from './factors.routes.ts'
+import { factorRequestOf } from './factors.routes.ts'
 import {
   makeRecoveryCodeSet,
   NewRecoveryCodes,
@@ -24,9 +23,6 @@ const security = [{ user: [] }]
 const tags = ['second factors']
 
 export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
-  const proofOf = (request: FastifyRequest, body: Parameters<typeof givenProof>[2]) =>
-    givenProof(request, deps.config, body)
-
   app.route({
     method: 'GET',
     url,
@@ -35,12 +31,9 @@ export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       tags,
       summary: 'Number of recovery codes left',
       security,
-      response: {
-        200: RecoveryCodesStatus,
-        ...errorResponses(400, 401, 403, 404),
-      },
+      response: { 200: RecoveryCodesStatus, ...errorResponses(400, 401, 403, 404) },
     },
-    handler: (request) => recoveryCodesLeft(deps, requireFactorUser(request)),
+    handler: (request) => recoveryCodesLeft(deps, factorRequestOf(deps, request)),
   })
 
   app.route({
@@ -55,10 +48,9 @@ export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       response: { 200: NewRecoveryCodes, ...errorResponses(400, 401, 403, 413, 422, 429) },
     },
     handler: async (request) => {
-      const caller = requireFactorUser(request)
+      const asked = factorRequestOf(deps, request, request.body)
       await deps.limits.byAddress(request, 'user')
-      const friendlyName = request.body?.friendly_name ?? ''
-      return makeRecoveryCodeSet(deps, request.log, caller, proofOf(request, request.body), friendlyName)
+      return makeRecoveryCodeSet(deps, asked, request.body?.friendly_name || USUAL_NAME)
     },
   })
 
@@ -74,9 +66,9 @@ export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       response: { 200: NewRecoveryCodes, ...errorResponses(400, 401, 403, 404, 413, 422, 429) },
     },
     handler: async (request) => {
-      const caller = requireFactorUser(request)
+      const asked = factorRequestOf(deps, request, request.body)
       await deps.limits.byAddress(request, 'user')
-      return replaceRecoveryCodeSet(deps, request.log, caller, proofOf(request, request.body))
+      return replaceRecoveryCodeSet(deps, asked)
     },
   })
 
@@ -99,13 +91,9 @@ export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       response: { 200: SessionShape, ...errorResponses(400, 401, 403, 413, 422, 429) },
     },
     handler: async (request) => {
-      const caller = requireFactorUser(request)
+      const asked = factorRequestOf(deps, request)
       await deps.limits.byAddress(request, 'factors')
-      return useRecoveryCode(deps, request.log, caller, {
-        code: request.body.code ?? '',
-        acceptLanguage: acceptLanguageOf(request),
-        clientAddress: limitKeyOf(request, deps.config),
-      })
+      return useRecoveryCode(deps, asked, request.body.code ?? '', acceptLanguageOf(request))
     },
   })
 
@@ -123,7 +111,6 @@ export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
         ...errorResponses(400, 401, 403, 404, 413, 422, 429),
       },
     },
-    handler: (request) =>
-      removeRecoveryCodes(deps, request.log, requireFactorUser(request), proofOf(request, request.body)),
+    handler: (request) => removeRecoveryCodes(deps, factorRequestOf(deps, request, request.body)),
   })
 }

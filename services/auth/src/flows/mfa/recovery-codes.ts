@@ -1,35 +1,39 @@
 // Recovery codes, which the reference lacks: paths and shapes are those of mfa.recoveryCodes in auth-js. A set needs a verified
 // factor and is deleted with the last one; its codes are shown once, when made.
+import { createHash } from 'node:crypto'
 import { ApiError } from '@services/common/errors'
-import type { Transaction } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import { type Static, Type } from 'typebox'
-import { type AuditLog, audit } from '../../core/audit/audit.ts'
-import { type RefusalLog, recordRefusal } from '../../core/audit/sign-in-attempt.ts'
+import { audit } from '../../core/audit/audit.ts'
 import { hasVerifiedFactor, SECOND_METHODS } from '../../core/factors/assurance.ts'
 import { requireShortName } from '../../core/factors/factor-name.ts'
 import { listFactors, USUAL_NAME } from '../../core/factors/factors.store.ts'
 import {
   deleteRecoveryCodes,
   findRecoveryCodes,
-  type NewRecoveryCodeSet,
   replaceRecoveryCodes,
   spendRecoveryCode,
 } from '../../core/factors/recovery-codes.store.ts'
-import { hashRecoveryCode, makeRecoveryCodes } from '../../core/factors/recovery-codes.ts'
 import type { ActName } from '../../core/freshness/acts.ts'
-import { type GivenProof, requireFresh, requireSecondFactor, spendNonce } from '../../core/freshness/require-fresh.ts'
-import type { PasswordAttempt } from '../../core/limits/password-attempts.ts'
+import { performActs } from '../../core/freshness/require-fresh.ts'
 import { notify } from '../../core/outbox/notify.ts'
-import type { SessionBody } from '../../core/sessions/answer-session.ts'
-import { answerSession } from '../../core/sessions/answer-session.ts'
-import type { LiveCaller } from '../../core/sessions/caller.ts'
+import { answerSession, type SessionBody } from '../../core/sessions/answer-session.ts'
 import { withLockedCaller } from '../../core/sessions/caller.ts'
 import type { User } from '../../core/users/users.store.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { factorAttempt } from './proof.ts'
-import { type RaisedSession, raise } from './raise.ts'
+import { countedAttempt, factorAttempt, raise, refuseProof } from './proof.ts'
+import type { FactorRequest } from './require-factor.ts'
+
+/** Enough for years of lost phones, few enough to write down. */
+const RECOVERY_CODES = 10
+
+/** 80 bits: too many to search, even with a stolen table of hashes. */
+const CODE_CHARACTERS = 16
+
+/** Base32 in lower case: without 0, 1, 8 and 9, which are misread as letters. */
+const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567'
 
 const SetFields = { id: Type.String({ format: 'uuid' }), type: Type.Literal('recovery_code') }
 export const RecoveryCodesStatus = Type.Object({ ...SetFields, total: Type.Integer(), remaining: Type.Integer() })
@@ -42,38 +46,34 @@ export const NewRecoveryCodes = Type.Object(
   },
   { title: 'RecoveryCodes' },
 )
+type RecoveryCodesStatus = Static<typeof RecoveryCodesStatus>
 type NewRecoveryCodes = Static<typeof NewRecoveryCodes>
 
-export async function recoveryCodesLeft(
-  { db }: Deps,
-  { user }: LiveCaller,
-): Promise<Static<typeof RecoveryCodesStatus>> {
+async function requireSet(db: Kysely<DB>, user: User) {
   const set = await findRecoveryCodes(db, user.id)
-  if (!set) throw noCodes()
-  return { id: set.id, type: 'recovery_code', total: set.total, remaining: set.remaining }
+  if (!set) throw apiError('mfa_factor_not_found', { message: 'There are no recovery codes' })
+  return set
+}
+
+export async function recoveryCodesLeft({ db }: Deps, { caller }: FactorRequest): Promise<RecoveryCodesStatus> {
+  const { id, total, remaining } = await requireSet(db, caller.user)
+  return { id, type: 'recovery_code', total, remaining }
 }
 
 /** Gives a user their first set; undefined if they have one or sets are disabled. */
 export async function giveFirstRecoveryCodes(
   deps: Deps,
   trx: Transaction<DB>,
-  user: Pick<User, 'id'>,
+  user: User,
 ): Promise<string[] | undefined> {
   if (!deps.config.mfa.recoveryCodes || (await findRecoveryCodes(trx, user.id))) return undefined
-  const friendlyName = await freeName(trx, user.id)
-  return giveRecoveryCodes(deps, trx, { id: deps.newId(), userId: user.id, friendlyName })
+  const friendly_name = await freeName(trx, user.id)
+  return giveRecoveryCodes(deps, trx, { user_id: user.id, set_id: deps.newId(), friendly_name })
 }
 
-export function makeRecoveryCodeSet(
-  deps: Deps,
-  log: AuditLog,
-  caller: LiveCaller,
-  proof: GivenProof,
-  givenName: string,
-): Promise<NewRecoveryCodes> {
-  const friendlyName = givenName || USUAL_NAME
+export function makeRecoveryCodeSet(deps: Deps, asked: FactorRequest, friendlyName: string): Promise<NewRecoveryCodes> {
   requireShortName(friendlyName)
-  return renew(deps, log, caller, proof, 'making recovery codes', async (trx, user) => {
+  return renew(deps, asked, 'making recovery codes', async (trx, user) => {
     if (await findRecoveryCodes(trx, user.id)) {
       throw apiError('mfa_verified_factor_exists', {
         message: 'Recovery codes already exist, regenerate them to replace the set',
@@ -82,131 +82,106 @@ export function makeRecoveryCodeSet(
     if ((await listFactors(trx, user.id)).some(({ friendly_name: name }) => name === friendlyName)) {
       throw apiError('mfa_factor_name_conflict')
     }
-    return { id: deps.newId(), userId: user.id, friendlyName }
+    return { user_id: user.id, set_id: deps.newId(), friendly_name: friendlyName }
   })
 }
 
-export function replaceRecoveryCodeSet(
-  deps: Deps,
-  log: AuditLog,
-  caller: LiveCaller,
-  proof: GivenProof,
-): Promise<NewRecoveryCodes> {
-  return renew(deps, log, caller, proof, 'replacing recovery codes', async (trx, user) => {
-    const set = await findRecoveryCodes(trx, user.id)
-    if (!set) throw noCodes()
-    return { id: set.id, userId: user.id, friendlyName: set.friendly_name ?? USUAL_NAME }
+export function replaceRecoveryCodeSet(deps: Deps, asked: FactorRequest): Promise<NewRecoveryCodes> {
+  return renew(deps, asked, 'replacing recovery codes', async (trx, user) => {
+    const { id, friendly_name } = await requireSet(trx, user)
+    return { user_id: user.id, set_id: id, friendly_name: friendly_name ?? USUAL_NAME }
   })
 }
 
-type CodeSet = Pick<NewRecoveryCodeSet, 'id' | 'userId' | 'friendlyName'>
+type CodeSet = { user_id: string; set_id: string; friendly_name: string }
 
 async function renew(
   deps: Deps,
-  log: AuditLog,
-  caller: LiveCaller,
-  proof: GivenProof,
+  asked: FactorRequest,
   act: ActName,
   setOf: (trx: Transaction<DB>, user: User) => Promise<CodeSet>,
 ): Promise<NewRecoveryCodes> {
   if (!deps.config.mfa.recoveryCodes) throw apiError('mfa_recovery_codes_enroll_not_enabled')
-  if (!hasVerifiedFactor(caller.user)) throw apiError('mfa_recovery_codes_sole_factor')
-  requireSecondFactor(deps.config, [act], caller.user, caller.session)
-  const freshness = await requireFresh(deps, caller, [act], proof)
-  const made = await withLockedCaller(deps, caller, async (trx, { user, session }) => {
-    if (!hasVerifiedFactor(user)) throw apiError('mfa_recovery_codes_sole_factor')
-    requireSecondFactor(deps.config, [act], user, session)
-    await spendNonce(trx, user.id, freshness)
+  requireVerifiedFactor(asked.caller.user)
+  const find = (_: unknown, user: User) => requireVerifiedFactor(user)
+  const made = await performActs(deps, asked, [act], find, async (trx, user) => {
     const set = await setOf(trx, user)
-    await audit(deps, trx, log, { action: 'recovery_codes_renewed', actor: user })
-    return { ...set, codes: await giveRecoveryCodes(deps, trx, set) }
+    await audit(deps, trx, asked.log, { action: 'recovery_codes_renewed', actor: user })
+    const codes = await giveRecoveryCodes(deps, trx, set)
+    const { set_id: id, friendly_name } = set
+    return { id, type: 'recovery_code', friendly_name, total: codes.length, codes } as const
   })
-  await deps.limits.resetPasswordAttempts(tryOf(caller, proof.clientAddress))
-  const { id, friendlyName, codes } = made
-  return { id, type: 'recovery_code', friendly_name: friendlyName, total: codes.length, codes }
+  await deps.limits.resetPasswordAttempts(attemptOf(asked))
+  return made
 }
 
-export async function removeRecoveryCodes(
-  deps: Deps,
-  log: AuditLog,
-  caller: LiveCaller,
-  proof: GivenProof,
-): Promise<{ id: string }> {
-  const acts = ['removing recovery codes'] as const
-  if (!(await findRecoveryCodes(deps.db, caller.user.id))) throw noCodes()
-  requireSecondFactor(deps.config, acts, caller.user, caller.session)
-  const freshness = await requireFresh(deps, caller, acts, proof)
-  return withLockedCaller(deps, caller, async (trx, { user, session }) => {
-    const set = await findRecoveryCodes(trx, user.id)
-    if (!set) throw noCodes()
-    requireSecondFactor(deps.config, acts, user, session)
-    await spendNonce(trx, user.id, freshness)
+function requireVerifiedFactor(user: User): void {
+  if (!hasVerifiedFactor(user)) throw apiError('mfa_recovery_codes_sole_factor')
+}
+
+export async function removeRecoveryCodes(deps: Deps, asked: FactorRequest): Promise<{ id: string }> {
+  await requireSet(deps.db, asked.caller.user)
+  return performActs(deps, asked, ['removing recovery codes'], requireSet, async (trx, user, { id }) => {
     await deleteRecoveryCodes(trx, user.id)
-    await audit(deps, trx, log, { action: 'recovery_codes_removed', actor: user })
-    return { id: set.id }
+    await audit(deps, trx, asked.log, { action: 'recovery_codes_removed', actor: user })
+    return { id }
   })
 }
 
 /** Uses a code up and raises the session to aal2. */
 export async function useRecoveryCode(
   deps: Deps,
-  log: RefusalLog,
-  caller: LiveCaller,
-  given: { code: string; clientAddress: string | undefined; acceptLanguage: string | undefined },
+  asked: FactorRequest,
+  code: string,
+  acceptLanguage: string | undefined,
 ): Promise<SessionBody> {
+  const { log, caller } = asked
   if (!deps.config.mfa.recoveryCodes) throw apiError('mfa_recovery_codes_verify_not_enabled')
-  const hash = hashRecoveryCode(caller.user.id, given.code)
-  let raised: RaisedSession | undefined
-  const isRight = await countedAttempt(deps, tryOf(caller, given.clientAddress), async () => {
-    raised = await withLockedCaller(deps, caller, async (trx, { user, session }) => {
+  const hash = hashRecoveryCode(caller.user.id, code)
+  const raised = await countedAttempt(deps, attemptOf(asked), () =>
+    withLockedCaller(deps, caller, async (trx, { user, session }) => {
       if (!(await spendRecoveryCode(trx, user.id, hash, deps.now()))) return undefined
       const remaining = (await findRecoveryCodes(trx, user.id))?.remaining ?? 0
-      const event = { action: 'recovery_code_used', actor: user, traits: { remaining } } as const
-      await audit(deps, trx, log, event)
+      await audit(deps, trx, log, { action: 'recovery_code_used', actor: user, traits: { remaining } })
       const details = { Remaining: String(remaining) }
-      await notify(deps, trx, user, 'mfa_recovery_code_used_notification', details, given)
+      await notify(deps, trx, user, 'mfa_recovery_code_used_notification', details, { acceptLanguage })
       const ids = { userId: user.id, sessionId: session.id, factorId: null }
       return raise(deps, trx, ids, SECOND_METHODS.recoveryCode)
-    })
-    return raised !== undefined
-  })
-  if (!isRight || !raised) {
-    const refusal = apiError('mfa_verification_failed', { message: 'Invalid recovery code entered' })
-    await recordRefusal(deps, log, { method: 'recovery_code', actor: caller.user }, refusal)
-    throw refusal
+    }),
+  ).catch(throwAsLocked)
+  if (!raised) {
+    return refuseProof(deps, asked, { method: 'recovery_code', message: 'Invalid recovery code entered' })
   }
   return answerSession(deps, raised.user, raised.session)
 }
 
+/** 80 bits cannot be guessed; attempts are delayed as for passwords all the same, under the client's error code. */
+function throwAsLocked(error: unknown): never {
+  if (!(error instanceof ApiError) || error.code !== 'over_request_rate_limit') throw error
+  throw apiError('mfa_recovery_codes_locked', { retryAfterSeconds: error.retryAfterSeconds ?? 1 })
+}
+
+const attemptOf = (asked: FactorRequest) => factorAttempt(`recovery codes ${asked.caller.user.id}`, asked)
+
 /** Stores new codes, with the user locked. Only their hashes are kept. */
 async function giveRecoveryCodes(deps: Deps, trx: Transaction<DB>, set: CodeSet): Promise<string[]> {
-  const codes = makeRecoveryCodes(deps.random)
-  const hashes = codes.map((code) => hashRecoveryCode(set.userId, code))
-  await replaceRecoveryCodes(trx, { ...set, hashes, now: deps.now() })
+  const codes = Array.from({ length: RECOVERY_CODES }, () =>
+    Array.from(deps.random(CODE_CHARACTERS), (byte) => ALPHABET[byte % ALPHABET.length]).join(''),
+  )
+  const created_at = deps.now()
+  const rows = codes.map((code) => ({ ...set, code_hash: hashRecoveryCode(set.user_id, code), created_at }))
+  await replaceRecoveryCodes(trx, set.user_id, rows)
   return codes
 }
+
+/** Hashes a code as typed, ignoring case, spaces and dashes, with its user: equal codes have different hashes. */
+const hashRecoveryCode = (userId: string, code: string): Buffer =>
+  createHash('sha256')
+    .update(`recovery-code\0${userId}\0${code.toLowerCase().replaceAll(/[\s-]/g, '')}`)
+    .digest()
 
 async function freeName(trx: Transaction<DB>, userId: string): Promise<string> {
   const taken = (await listFactors(trx, userId)).map(({ friendly_name: name }) => name)
   const names = [USUAL_NAME, ...taken.map((_, index) => `${USUAL_NAME} ${index + 2}`)]
   return names.find((name) => !taken.includes(name)) ?? USUAL_NAME
-}
-
-const noCodes = () => apiError('mfa_factor_not_found', { message: 'There are no recovery codes' })
-
-const tryOf = ({ user, session }: LiveCaller, address: string | undefined): PasswordAttempt =>
-  factorAttempt(`recovery codes ${user.id}`, session, address)
-
-/** 80 bits cannot be guessed; attempts are delayed as for passwords all the same, under the client's error code. */
-async function countedAttempt(
-  { limits }: Deps,
-  subject: PasswordAttempt,
-  attempt: () => Promise<boolean>,
-): Promise<boolean> {
-  try {
-    return await limits.attemptPassword(subject, attempt)
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.code !== 'over_request_rate_limit') throw error
-    throw apiError('mfa_recovery_codes_locked', { retryAfterSeconds: error.retryAfterSeconds ?? 1 })
-  }
 }

@@ -1,13 +1,22 @@
 import type { Kysely } from 'kysely'
 import type { Config } from '../../config.ts'
+import type { RefusalLog } from '../../core/audit/sign-in-attempt.ts'
 import { type Factor, findFactor } from '../../core/factors/factors.store.ts'
 import type { ActName } from '../../core/freshness/acts.ts'
-import { requireSecondFactor } from '../../core/freshness/require-fresh.ts'
+import { type GivenProof, requireSecondFactor } from '../../core/freshness/require-fresh.ts'
+import type { LiveCaller } from '../../core/sessions/caller.ts'
 import type { User } from '../../core/users/users.store.ts'
 import type { Aal, DB, FactorType } from '../../db/tables.ts'
 import { UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
+
+/** Request of a user about their own factors. */
+export interface FactorRequest {
+  log: RefusalLog
+  caller: LiveCaller
+  proof: GivenProof
+}
 
 /** Finds the user's factor of the path. Throws validation_failed or mfa_factor_not_found, both 404. */
 export async function requireFactor(db: Kysely<DB>, user: Pick<User, 'id'>, id: string): Promise<Factor> {

@@ -7,47 +7,48 @@
 // verified    | raises a session by each further proof; removed by its owner at aal2 or by an admin
 import type { Transaction } from 'kysely'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
-import { type RefusalLog, recordRefusal } from '../../core/audit/sign-in-attempt.ts'
 import { SECOND_METHODS } from '../../core/factors/assurance.ts'
 import { type Challenge, deleteChallenge, findChallenge, takeChallenge } from '../../core/factors/challenges.store.ts'
 import { changeFactor, deleteUnverified, type Factor } from '../../core/factors/factors.store.ts'
 import { requireFresh, spendNonce } from '../../core/freshness/require-fresh.ts'
 import { notify } from '../../core/outbox/notify.ts'
 import { answerSession, type SessionBody } from '../../core/sessions/answer-session.ts'
-import { type LiveCaller, withLockedCaller } from '../../core/sessions/caller.ts'
+import { withLockedCaller } from '../../core/sessions/caller.ts'
 import { endTokens } from '../../core/users/end-tokens.ts'
+import type { User } from '../../core/users/users.store.ts'
 import type { DB } from '../../db/tables.ts'
 import { UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { proofOf, type Verification } from './proof.ts'
-import { type RaisedSession, raise } from './raise.ts'
+import { proofOf, raise, refuseProof, type Verification } from './proof.ts'
 import { giveFirstRecoveryCodes } from './recovery-codes.ts'
-import { actsOfProof, requireCapacity, requireEnabled, requireFactor, requireMayProve } from './require-factor.ts'
+import {
+  actsOfProof,
+  type FactorRequest,
+  requireCapacity,
+  requireEnabled,
+  requireFactor,
+  requireMayProve,
+} from './require-factor.ts'
 
 /** Includes recovery codes with the user's first verified factor. */
 export type VerifiedSession = SessionBody & { recovery_codes?: string[] }
 
 /** Verifies a factor and raises the session to aal2 (contract/auth-external.md 4.4). */
-export async function verifyFactor(
-  deps: Deps,
-  log: RefusalLog,
-  caller: LiveCaller,
-  given: Verification,
-): Promise<VerifiedSession> {
+export async function verifyFactor(deps: Deps, asked: FactorRequest, given: Verification): Promise<VerifiedSession> {
+  const { log, caller } = asked
   const factor = await requireFactor(deps.db, caller.user, given.factorId)
   requireEnabled(deps.config.mfa, factor.factor_type, 'verify')
-  const proof = proofOf(deps, caller, factor, given)
+  const proof = proofOf(deps, asked, factor, given)
   await deps.limits.countFactorAttempt(factor.id, caller.session.id)
   requireMayProve(deps, caller.user, caller.session, factor)
-  const freshness = await requireFresh(deps, caller, actsOfProof(factor), given.proof)
+  const freshness = await requireFresh(deps, caller, actsOfProof(factor), asked.proof)
   const challenge = await requireOpenChallenge(deps, factor, given)
-  let verified: (RaisedSession & { recoveryCodes: string[] | undefined }) | undefined
   // Only codes can be guessed: each wrong one lengthens the wait, in all replicas.
-  const isRight = await proof.counted(async () => {
+  const verified = await proof.counted(async () => {
     const spend = await proof.check(challenge)
-    if (!spend) return false
-    verified = await withLockedCaller(deps, caller, async (trx, { user, session }) => {
+    if (!spend) return undefined
+    return withLockedCaller(deps, caller, async (trx, { user, session }) => {
       const current = await requireFactor(trx, user, factor.id)
       requireMayProve(deps, user, session, current)
       await spendNonce(trx, user.id, freshness)
@@ -55,18 +56,11 @@ export async function verifyFactor(
       if (!(await takeChallenge(trx, challenge.id, deps.now()))) throw addressMismatch()
       return complete(deps, trx, log, { user, session, factor: current, challenge, given })
     })
-    return verified !== undefined
   })
-  if (!isRight || !verified) {
-    const refusal = apiError('mfa_verification_failed', { message: proof.refusal })
-    await recordRefusal(deps, log, { method: factor.factor_type, actor: caller.user }, refusal)
-    throw refusal
-  }
-  const { recoveryCodes } = verified
-  return {
-    ...(await answerSession(deps, verified.user, verified.session)),
-    ...(recoveryCodes ? { recovery_codes: recoveryCodes } : {}),
-  }
+  if (!verified) return refuseProof(deps, asked, { method: factor.factor_type, message: proof.refusal })
+  const { user, session, recoveryCodes } = verified
+  const body = await answerSession(deps, user, session)
+  return recoveryCodes ? { ...body, recovery_codes: recoveryCodes } : body
 }
 
 async function requireOpenChallenge({ db, now }: Deps, factor: Factor, { challengeId = '', ip }: Verification) {
@@ -91,13 +85,7 @@ async function complete(
   deps: Deps,
   trx: Transaction<DB>,
   log: AuditLog,
-  done: {
-    user: LiveCaller['user']
-    session: { id: string }
-    factor: Factor
-    challenge: Challenge
-    given: Verification
-  },
+  done: { user: User; session: { id: string }; factor: Factor; challenge: Challenge; given: Verification },
 ) {
   const { user, session, factor, challenge, given } = done
   const isFirst = factor.status === 'unverified'

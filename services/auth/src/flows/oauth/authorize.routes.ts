@@ -11,7 +11,7 @@ import { bindBrowser } from '../../http/attempt-cookie.ts'
 import { requestAudience } from '../../http/authenticate.ts'
 import { redirectTarget } from '../../http/redirect-target.ts'
 import { errorResponses, pkceFields, Redirect } from '../../http/shapes.ts'
-import { addressToBegin, beginSignIn, type SignInOrder } from './begin-sign-in.ts'
+import { addressToBegin, beginSignIn, type SignInOrder } from './sign-in.ts'
 
 /** All other parameters are passed on to the provider: `prompt`, `login_hint`, `access_type` and the like. */
 export const AuthorizeQuery = Type.Object(
@@ -57,7 +57,7 @@ export const authorizeRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
       const whole = { ...order, inviteTokenHash, linking: null }
       if (!isWhereProviderAnswers(deps, request, order.provider))
         return reply.redirect(addressToBegin(deps, whole), 302)
-      const begun = await beginSignIn(deps, whole, { countRequest: () => deps.limits.providerAsked(request) })
+      const begun = await beginSignIn(deps, whole, () => deps.limits.providerAsked(request))
       bindBrowser(request, reply, deps.attemptKey, begun)
       return reply.redirect(begun.url, 302)
     },

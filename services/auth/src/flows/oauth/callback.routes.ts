@@ -22,10 +22,9 @@ import { acceptLanguageOf, mailContextOf } from '../../http/mail-context.ts'
 import { isProven, provePage, type ShownPage } from '../../http/page-cookie.ts'
 import { isPrefetch } from '../../http/prefetch.ts'
 import { errorResponses, HtmlPage, Redirect } from '../../http/shapes.ts'
-import { type AddressToBegin, beginSignIn, isReachedByTls, readAddressToBegin } from './begin-sign-in.ts'
-import { finishSignIn } from './finish-sign-in.ts'
 import { type FlowState, takeFlowState } from './flow-states.store.ts'
 import { linkingPage } from './linking-page.ts'
+import { beginSignIn, finishSignIn, isReachedByTls, readAddressToBegin, type SignInOrder } from './sign-in.ts'
 
 /** Apple posts the user's name beside the code, the longest form of any provider. */
 const MAX_FORM_BYTES = 64 * 1024
@@ -71,7 +70,7 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
           const attempt = readAddressToBegin(deps, callback.begin)
           target = targetOf(attempt.order)
           await deps.limits.byAddress(request, 'authorize')
-          return begin(request, reply, attempt, callback.page)
+          return begin(request, reply, attempt, callback)
         }
         await deps.limits.byAddress(request, 'callback')
         const state = await takeState(request, callback.state)
@@ -90,8 +89,8 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
   async function begin(
     request: FastifyRequest,
     reply: FastifyReply,
-    { id, order, begin }: AddressToBegin,
-    pageProof: string | undefined,
+    { id, order }: { id: string; order: SignInOrder },
+    { begin = '', page: pageProof }: Record<string, string>,
   ): Promise<Redirection | HtmlAnswer> {
     const shown = { id, isSecure: isReachedByTls(deps, order.provider) }
     if (order.linking && request.method === 'GET') {
@@ -104,7 +103,7 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
       return { page: await linkingPage(deps, { provider, userId, fields, acceptLanguage: acceptLanguageOf(request) }) }
     }
     if (order.linking && !isButtonPressed(request, shown, pageProof)) throw begunElsewhere()
-    const begun = await beginSignIn(deps, order, { id, countRequest: () => deps.limits.providerAsked(request) })
+    const begun = await beginSignIn(deps, order, () => deps.limits.providerAsked(request), id)
     bindBrowser(request, reply, deps.attemptKey, begun)
     return found(begun.url)
   }

@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import type { ActName } from '../../core/freshness/acts.ts'
-import { requireFresh, requireSecondFactor, spendNonce } from '../../core/freshness/require-fresh.ts'
+import { performActs, requireFresh, requireSecondFactor } from '../../core/freshness/require-fresh.ts'
 import { unlinkIdentity } from '../../core/identities/unlink-identity.ts'
 import { deleteAuthCodes } from '../../core/one-time-tokens/auth-codes.store.ts'
-import { withLockedCaller } from '../../core/sessions/caller.ts'
 import { endSessionsOfIdentity } from '../../core/sessions/end-sessions.store.ts'
+import type { User } from '../../core/users/users.store.ts'
 import { UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
@@ -14,11 +14,10 @@ import { givenProof, ProofBody } from '../../http/given-proof.ts'
 import { acceptLanguageOf } from '../../http/mail-context.ts'
 import { Empty, errorResponses, Redirect } from '../../http/shapes.ts'
 import { AuthorizeQuery, readOrder } from './authorize.routes.ts'
-import { addressToBegin } from './begin-sign-in.ts'
+import { addressToBegin } from './sign-in.ts'
 
 const security = [{ user: [] }]
 const LINKING: ActName[] = ['linking an identity']
-const UNLINKING: ActName[] = ['unlinking an identity']
 
 export const ownIdentitiesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   // After authentication and before all other checks of the request.
@@ -82,15 +81,11 @@ export const ownIdentitiesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       const wanted = request.headers['x-jwt-aud'] || audience
       if (wanted !== audience) throw apiError('unexpected_audience')
       const caller = requireLiveSession(request)
-      requireSecondFactor(deps.config, UNLINKING, user, caller.session)
-      const freshness = await requireFresh(deps, caller, UNLINKING, givenProof(request, deps.config, request.body))
+      const proof = givenProof(request, deps.config, request.body)
       const order = { userId: user.id, identityId, acceptLanguage: acceptLanguageOf(request) }
-      await withLockedCaller(deps, caller, async (trx, now) => {
-        // Checked again: the session may have been raised or ended while the password was verified.
-        requireSecondFactor(deps.config, UNLINKING, now.user, now.session)
-        const identity = now.user.identities.find(({ id }) => id === identityId.toLowerCase())
+      const find = (_: unknown, { identities }: User) => identities.find(({ id }) => id === identityId.toLowerCase())
+      await performActs(deps, { caller, proof }, ['unlinking an identity'], find, async (trx, _, identity) => {
         await unlinkIdentity(deps, trx, request.log, order)
-        await spendNonce(trx, user.id, freshness)
         if (!identity) return
         await endSessionsOfIdentity(trx, { userId: user.id, identity, exceptId: caller.session.id })
         await deleteAuthCodes(trx, user.id)

@@ -1,11 +1,9 @@
-import { ENGLISH } from '../../adapters/mail/built-in/words.en.ts'
-import { WORDS } from '../../adapters/mail/built-in/words.ts'
-import { pickLocale } from '../../adapters/mail/locale.ts'
 import { provenUser } from '../../core/users/proven-addresses.ts'
 import { findUserById } from '../../core/users/users.store.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { buttonPage } from '../../http/button-page.ts'
+import { pageWords } from '../../http/page-words.ts'
 
 interface LinkingRequest {
   provider: string
@@ -18,24 +16,24 @@ interface LinkingRequest {
  * Renders the page before an account at a provider is linked. No cookie identifies the script that requested it, so a stranger
  * may have sent the address: nothing is linked until the reader has seen which account gets the identity.
  */
-export async function linkingPage(deps: Deps, request: LinkingRequest): Promise<string> {
-  const { provider, userId, fields, acceptLanguage } = request
+export async function linkingPage(
+  deps: Deps,
+  { provider, userId, fields, acceptLanguage }: LinkingRequest,
+): Promise<string> {
   const found = await findUserById(deps.db, userId)
   if (!found) throw apiError('user_not_found', { status: 422, message: 'Linking target user not found' })
-  const { mail, siteUrl } = deps.config
-  const locale = pickLocale(mail, { acceptLanguage })
-  const language = Object.hasOwn(WORDS, locale) ? locale : 'en'
-  const { linking: words } = WORDS[language] ?? ENGLISH
+  const { language, words, site } = pageWords(deps.config, acceptLanguage)
+  const { linking } = words
   const { email, phone } = provenUser(found)
   const address = email ?? phone
-  const account = address ? words.account.replace('{address}', () => address) : words.guest
-  const values: Record<string, string> = { provider, account, site: new URL(siteUrl).host || siteUrl }
+  const account = address ? linking.account.replace('{address}', () => address) : linking.guest
+  const values: Record<string, string> = { provider, account, site }
   return buttonPage({
     language,
-    heading: words.heading,
+    heading: linking.heading,
     // One pass: an address may hold braces.
-    text: words.text.replaceAll(/\{(\w+)\}/g, (hole, name: string) => values[name] ?? hole),
-    button: words.button,
+    text: linking.text.replaceAll(/\{(\w+)\}/g, (hole, name: string) => values[name] ?? hole),
+    button: linking.button,
     action: '?',
     fields,
   })

@@ -59,12 +59,8 @@ export async function confirm(
   redemption: Redemption,
 ): Promise<User | undefined> {
   const { user } = redemption
-  const effect = await (isBanned(user, deps.now()) ? leaveBanned : EFFECTS[redemption.token.purpose])(
-    deps,
-    trx,
-    redemption,
-    log,
-  )
+  const apply = isBanned(user, deps.now()) ? leaveBanned : EFFECTS[redemption.token.purpose]
+  const effect = await apply(deps, trx, redemption, log)
   if (!effect) return undefined
   const { userId = user.id, ...event } = effect
   await endTokens(trx, user.id, 'all', deps.now())
@@ -185,16 +181,11 @@ async function changeEmail(
   await applyEmailChange(trx, user.id, email, 'proven', now)
   await putProvenIdentity(trx, { id: deps.newId(), userId: user.id, provider: 'email', address: email, now })
   if (before.email && before.email_confirmed_at && before.email !== email) {
-    await notify(
-      deps,
-      trx,
-      { ...before, email },
-      'email_changed_notification',
-      { OldEmail: before.email },
-      // Always sent: a thief needs only a session and a mailbox, or a scanner that opens the link to the old address. An
-      // assumed address may be a stranger's.
-      { acceptLanguage, to: before.email, always: !user.email_assumed },
-    )
+    const details = { OldEmail: before.email }
+    // Always sent: a thief needs only a session and a mailbox, or a scanner that opens the link to the old address. An
+    // assumed address may be a stranger's.
+    const delivery = { acceptLanguage, to: before.email, always: !user.email_assumed }
+    await notify(deps, trx, { ...before, email }, 'email_changed_notification', details, delivery)
   }
   return { action: 'user_modified' }
 }

@@ -4,10 +4,7 @@ import type { ApiError } from '@services/common/errors'
 import { counted } from '@services/common/instruments'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { ENGLISH } from '../../adapters/mail/built-in/words.en.ts'
-import { WORDS } from '../../adapters/mail/built-in/words.ts'
 import { parseEmail } from '../../adapters/mail/email-address.ts'
-import { pickLocale } from '../../adapters/mail/locale.ts'
 import type { Config } from '../../config.ts'
 import { recordSignIn } from '../../core/audit/sign-in-attempt.ts'
 import { ERROR_NAMES, sessionParameters } from '../../core/redirects/redirect-parameters.ts'
@@ -21,6 +18,7 @@ import { requestAudience } from '../../http/authenticate.ts'
 import { buttonPage } from '../../http/button-page.ts'
 import { clientOf, limitKeyOf } from '../../http/client.ts'
 import { acceptLanguageOf } from '../../http/mail-context.ts'
+import { pageWords } from '../../http/page-words.ts'
 import { isPrefetch } from '../../http/prefetch.ts'
 import { redirectTarget } from '../../http/redirect-target.ts'
 import { choiceOf, errorResponses, Field, HtmlPage, Redirect } from '../../http/shapes.ts'
@@ -50,6 +48,7 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
   const { config, limits } = deps
 
   const senderOf = (request: FastifyRequest) => ({
+    log: request.log,
     client: clientOf(request, config),
     clientAddress: limitKeyOf(request, config),
     acceptLanguage: acceptLanguageOf(request),
@@ -73,7 +72,7 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
   async function redeemLink(request: LinkRequest, link: Link): Promise<Redirection> {
     await limits.byAddress(request, 'verify')
     const asked = { ...senderOf(request), type: link.type, givesCode: true }
-    return seeOther(withOutcome(link, await countedAsOtp(() => verifyLink(deps, request.log, link.token, asked))))
+    return seeOther(withOutcome(link, await countedAsOtp(() => verifyLink(deps, link.token, asked))))
   }
 
   app.route({
@@ -147,7 +146,7 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         if (email || phone || redirect_to) {
           throw apiError('validation_failed', { message: 'Only the token_hash and type should be provided' })
         }
-        return toAnswer(await countedAsOtp(() => verifyLink(deps, request.log, tokenHash, asked)))
+        return toAnswer(await countedAsOtp(() => verifyLink(deps, tokenHash, asked)))
       }
       if ((email === '') === (phone === '')) {
         throw apiError('validation_failed', { message: 'Only an email address or phone number should be provided' })
@@ -156,7 +155,7 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       const audience = requestAudience(request, config.jwt)
       const code = { address, audience, code: token }
       const attempt = { method: 'otp', typed: address }
-      return toAnswer(await recordSignIn(deps, request.log, attempt, () => verifyCode(deps, request.log, code, asked)))
+      return toAnswer(await recordSignIn(deps, request.log, attempt, () => verifyCode(deps, code, asked)))
     },
   })
 }
@@ -197,12 +196,10 @@ const isBehindPage = ({ mail }: Pick<Config, 'mail'>, type: string): boolean =>
  * Renders the page between a mail link and its effect (AUTH_MAILER_LINK_CONFIRMATION_PAGE): scanners open links but press
  * no buttons. The button posts to the same address. A language without words of its own gets English.
  */
-function linkPage({ mail, siteUrl }: Config, request: FastifyRequest, type: string): string {
-  const locale = pickLocale(mail, { acceptLanguage: acceptLanguageOf(request) })
-  const language = Object.hasOwn(WORDS, locale) ? locale : 'en'
-  const { pages } = WORDS[language] ?? ENGLISH
+function linkPage(config: Config, request: FastifyRequest, type: string): string {
+  const { language, words, site } = pageWords(config, acceptLanguageOf(request))
+  const { pages } = words
   const { heading, text, button } = Object.hasOwn(pages, type) ? pages[type as keyof typeof pages] : pages.email
-  const site = new URL(siteUrl).host || siteUrl
   const action = request.url.slice(request.url.indexOf('?'))
   return buttonPage({ language, heading, text: text.replace('{site}', () => site), button, action })
 }

@@ -13,7 +13,7 @@ import { LINK_TYPES, type LinkType } from '../../adapters/mail/kinds.ts'
 import type { AuditLog } from '../../core/audit/audit.ts'
 import { issueAuthCode } from '../../core/one-time-tokens/auth-codes.store.ts'
 import { linksBeside, putLinksBack } from '../../core/one-time-tokens/earlier-links.store.ts'
-import { hashCode, hashLinkToken, isSameHash, MAX_ATTEMPTS } from '../../core/one-time-tokens/one-time-token.ts'
+import { hashCode, hashLinkToken, isSameHash } from '../../core/one-time-tokens/one-time-token.ts'
 import {
   countAttempt,
   findUserIdByLinkHash,
@@ -53,6 +53,7 @@ export const TYPES = Object.keys(PURPOSES)
 export const TYPES_OF_LINKS: readonly string[] = [...LINK_TYPES, 'email']
 
 export interface VerifyRequest {
+  log: AuditLog
   type: string
   client: Client
   clientAddress: string | undefined
@@ -70,14 +71,9 @@ export type VerifyOutcome =
   /** The first of the two addresses of an e-mail change has agreed. */
   | { awaitsOtherAddress: true }
 
-export async function verifyLink(
-  deps: Deps,
-  log: AuditLog,
-  linkToken: string,
-  asked: VerifyRequest,
-): Promise<VerifyOutcome> {
+export async function verifyLink(deps: Deps, linkToken: string, asked: VerifyRequest): Promise<VerifyOutcome> {
   try {
-    return await redeemLink(deps, log, linkToken, asked)
+    return await redeemLink(deps, linkToken, asked)
   } catch (error) {
     throw error instanceof ApiError && error.code === 'otp_expired' ? linkExpired() : error
   }
@@ -86,7 +82,7 @@ export async function verifyLink(
 /** Applications match this text, and the one for a code in errors.ts, word by word. */
 const linkExpired = () => apiError('otp_expired', { message: 'Email link is invalid or has expired' })
 
-async function redeemLink(deps: Deps, log: AuditLog, linkToken: string, asked: VerifyRequest) {
+async function redeemLink(deps: Deps, linkToken: string, asked: VerifyRequest) {
   if (!TYPES_OF_LINKS.includes(asked.type)) {
     throw apiError('validation_failed', { message: 'Invalid email verification type' })
   }
@@ -96,7 +92,7 @@ async function redeemLink(deps: Deps, log: AuditLog, linkToken: string, asked: V
   if (!userId) throw apiError('otp_expired')
   const password = givenPassword(asked)
   if (password) await requireStrongPassword(deps, password, (await findUserById(deps.db, userId))?.email)
-  return redeem(deps, log, asked, userId, (trx) => takeLink(trx, asked, userId, tokenHash, purposes))
+  return redeem(deps, asked, userId, (trx) => takeLink(trx, asked, userId, tokenHash, purposes))
 }
 
 /** Purposes whose other links may stay good. A change of address ends its other links. */
@@ -125,7 +121,6 @@ async function takeLink(
 /** Redeems a code typed in with its address. Unknown address, wrong code and expired code get the same answer. */
 export async function verifyCode(
   deps: Deps,
-  log: AuditLog,
   { address, audience, code }: { address: string; audience: string; code: string },
   asked: VerifyRequest,
 ) {
@@ -134,14 +129,14 @@ export async function verifyCode(
   // Before the attempt is counted: a weak password is not a guess at the code.
   const password = givenPassword(asked)
   if (password) await requireStrongPassword(deps, password, address)
-  const candidates = await countAttempt(deps.db, { address, audience, purposes, now: deps.now() }, MAX_ATTEMPTS)
+  const candidates = await countAttempt(deps.db, { address, audience, purposes, now: deps.now() })
   const match = candidates.find(
     ({ purpose, relates_to, code_hash }) =>
       code_hash && isSameHash(code_hash, hashCode(deps.codeKey, purpose, relates_to, code)),
   )
   if (!match?.code_hash) throw apiError('otp_expired')
   const { user_id: userId, purpose, code_hash: codeHash } = match
-  return redeem(deps, log, asked, userId, async (trx) => {
+  return redeem(deps, asked, userId, async (trx) => {
     const token = await takeByCodeHash(trx, userId, purpose, codeHash)
     return token && { token }
   })
@@ -149,12 +144,11 @@ export async function verifyCode(
 
 async function redeem(
   deps: Deps,
-  log: AuditLog,
   asked: VerifyRequest,
   userId: string,
   take: (trx: Transaction<DB>) => Promise<Taken | undefined>,
 ): Promise<VerifyOutcome> {
-  const { type, acceptLanguage } = asked
+  const { log, type, acceptLanguage } = asked
   const password = givenPassword(asked)
   // Before the transaction, which must not hold locks while hashing.
   const passwordHash = password ? await deps.passwords.hash(password) : undefined

@@ -8,6 +8,14 @@
 // begun                 | used, by one callback of the same browser within its lifetime
 // begun                 | expired
 import { seal, unseal } from '@services/common/sealed'
+import type { ConfiguredProvider } from '../../adapters/providers/configure-provider.ts'
+import type { SignedIn } from '../../adapters/providers/sign-in-client.ts'
+import { type AuditLog, pendingAudit } from '../../core/audit/audit.ts'
+import { signInExternally } from '../../core/identities/external-sign-in.ts'
+import { issueAuthCode, type ProviderTokens } from '../../core/one-time-tokens/auth-codes.store.ts'
+import type { SessionBody } from '../../core/sessions/answer-session.ts'
+import { type Client, startSession } from '../../core/sessions/start-session.ts'
+import type { MailContext } from '../../core/verification-messages/link-mail.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { type FlowState, insertFlowState, isBegun } from './flow-states.store.ts'
@@ -25,14 +33,11 @@ interface Carried extends Omit<SignInOrder, 'inviteTokenHash'> {
   expiresAt: number
 }
 
-interface Beginning {
-  id?: string
-  /** Counts a request of ours to a provider that needs one before the browser is sent. */
-  countRequest: () => Promise<void>
-}
-
-/** Stores the attempt. The caller sets its cookie. */
-export async function beginSignIn(deps: Deps, order: SignInOrder, { id: given, countRequest }: Beginning) {
+/**
+ * Stores the attempt. The caller sets its cookie. `countRequest` counts a request of ours to a provider that needs one before the
+ * browser is sent.
+ */
+export async function beginSignIn(deps: Deps, order: SignInOrder, countRequest: () => Promise<void>, given?: string) {
   const { client, name } = deps.providers.find(order.provider)
   const id = given ?? deps.newId()
   if (given && (await isBegun(deps.db, id))) throw openedBefore()
@@ -79,18 +84,12 @@ export function addressToBegin(deps: Deps, order: SignInOrder): string {
   return address.href
 }
 
-export interface AddressToBegin {
-  id: string
-  order: SignInOrder
-  begin: string
-}
-
 /** Reads an address to begin. Throws bad_oauth_state for one that is incomplete or expired. */
-export function readAddressToBegin({ attemptKey, now }: Deps, begin: string): AddressToBegin {
+export function readAddressToBegin({ attemptKey, now }: Deps, begin: string): { id: string; order: SignInOrder } {
   const { id, expiresAt, ...order } = unsealOrder(attemptKey, begin)
   if (expiresAt <= now().getTime()) throw apiError('bad_oauth_state', { message: 'This address has expired' })
   const { inviteTokenHash: hash } = order
-  return { id, begin, order: { ...order, inviteTokenHash: hash === null ? null : Buffer.from(hash, 'base64') } }
+  return { id, order: { ...order, inviteTokenHash: hash === null ? null : Buffer.from(hash, 'base64') } }
 }
 
 function unsealOrder(key: Deps['attemptKey'], begin: string): Carried {
@@ -99,4 +98,32 @@ function unsealOrder(key: Deps['attemptKey'], begin: string): Carried {
   } catch (cause) {
     throw apiError('bad_oauth_state', { message: 'This address is not complete', cause })
   }
+}
+
+type Finished = { session: SessionBody } | { authCode: string }
+
+interface Arrival {
+  state: FlowState
+  provider: ConfiguredProvider
+  signedIn: SignedIn
+  client: Client
+  context: MailContext
+}
+
+/** Signs in with the answer of a provider. The attempt is used up already (flow-states.store.ts). */
+export function finishSignIn(deps: Deps, log: AuditLog, arrival: Arrival): Promise<Finished> {
+  const { state, provider, signedIn, client, context } = arrival
+  const { audience, linking, inviteTokenHash, pkce } = state
+  const shown = { provider, account: signedIn.account, audience, context, linking, inviteTokenHash }
+  return signInExternally<Finished>(deps, log, shown, async (trx, user, identityId) => {
+    if (!pkce) {
+      const audited = pendingAudit(deps, log, { action: 'login', actor: user, traits: { provider: provider.name } })
+      return { session: await startSession(deps, trx, user, 'oauth', client, audited, { identityId }) }
+    }
+    const { accessToken, refreshToken } = signedIn
+    const tokens: ProviderTokens = { provider: provider.name, accessToken, refreshToken, identityId }
+    const providerTokens = seal(deps.storageKey, tokens)
+    const code = { userId: user.id, pkce, method: 'oauth', providerTokens }
+    return { authCode: await issueAuthCode(deps, trx, code) }
+  })
 }

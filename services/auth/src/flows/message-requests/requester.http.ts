@@ -1,0 +1,13 @@
+import type { FastifyRequest } from 'fastify'
+import type { Config } from '../../config.ts'
+import { requestAudience } from '../../http/authenticate.ts'
+import { clientOf, networkOf } from '../../http/client.ts'
+import { mailContextOf } from '../../http/mail-context.ts'
+
+/** Parts of a message request that depend on its requester. */
+export const requesterOf = (request: FastifyRequest, config: Config) => ({
+  audience: requestAudience(request, config.jwt),
+  context: mailContextOf(request, config),
+  origin: clientOf(request, config),
+  network: networkOf(request, config),
+})
