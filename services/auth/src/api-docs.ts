@@ -74,11 +74,7 @@ export const apiDocs = ({ server, siteUrl }: Pick<Config, 'server' | 'siteUrl'>)
   answerHeaders: {
     'Accept-Encoding': { description: '`identity`: bodies must not be compressed.', schema: { type: 'string' } },
     Allow: { description: 'Methods of the address.', schema: { type: 'string' } },
-    Deprecation: {
-      description: 'Date of deprecation (RFC 9745).',
-      schema: { type: 'string' },
-      required: true,
-    },
+    Deprecation: { description: 'Date of deprecation (RFC 9745).', schema: { type: 'string' }, required: true },
     Link: { description: 'Addresses of the next and the last page (RFC 8288).', schema: { type: 'string' } },
     Location: { description: 'Target of the redirect.', schema: { type: 'string' }, required: true },
     'Retry-After': { description: 'Seconds to wait before the next attempt.', schema: { type: 'integer' } },

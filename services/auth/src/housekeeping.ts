@@ -72,10 +72,7 @@ export async function deleteExpired(
   const before = new Date(now().getTime() - KEEP_MS)
   const secondsBefore = (seconds: number | undefined) =>
     seconds === undefined ? null : new Date(before.getTime() - seconds * 1000)
-  const sessionLimits = {
-    now: before,
-    startedBefore: secondsBefore(config.sessions.timeboxSeconds),
-  }
+  const sessionLimits = { now: before, startedBefore: secondsBefore(config.sessions.timeboxSeconds) }
   const inactiveSince = secondsBefore(config.sessions.inactivitySeconds)
   const ago = (seconds: number) => new Date(now().getTime() - seconds * 1000)
   const steps: Record<string, () => Promise<number>> = {

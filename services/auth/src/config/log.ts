@@ -13,7 +13,4 @@ export const logVariables = {
   ),
 } satisfies Variables
 
-export const logSettings = (values: Values<typeof logVariables>) => ({
-  level: values.LOG_LEVEL,
-  file: values.LOG_FILE,
-})
+export const logSettings = (values: Values<typeof logVariables>) => ({ level: values.LOG_LEVEL, file: values.LOG_FILE })

@@ -24,10 +24,7 @@ export const mfaVariables = {
     'Users who must prove a second factor before they change a sign-in method or factor; admins also before they call admin endpoints.',
     { default: 'nobody' },
   ),
-  MFA_CHALLENGE_EXPIRY_DURATION: duration('Validity of a challenge and its code.', {
-    default: '300',
-    positive: true,
-  }),
+  MFA_CHALLENGE_EXPIRY_DURATION: duration('Validity of a challenge and its code.', { default: '300', positive: true }),
   MFA_FACTOR_EXPIRY_DURATION: duration('Time after which a new second factor may replace an unproven one.', {
     default: '300s',
     positive: true,

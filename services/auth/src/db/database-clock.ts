@@ -43,10 +43,7 @@ export async function followDatabaseClock(
     measure().catch((err) => log.debug({ err }, "reading the database's clock failed"))
   }, EVERY_MS)
   timer.unref()
-  return {
-    now: () => new Date(machineNow().getTime() + correctionMs),
-    stop: () => clearInterval(timer),
-  }
+  return { now: () => new Date(machineNow().getTime() + correctionMs), stop: () => clearInterval(timer) }
 }
 
 /** Difference in ms; undefined if all round trips were too long, because the error is half of one. */

@@ -12,11 +12,7 @@ const RedirectTo = common.SiteURL
 
 const linkOf = (type: string): LinkVariables => ({
   ...common,
-  ConfirmationURL: actionLink('https://auth.example', '/verify', {
-    token: TOKEN,
-    type,
-    redirectTo: RedirectTo,
-  }),
+  ConfirmationURL: actionLink('https://auth.example', '/verify', { token: TOKEN, type, redirectTo: RedirectTo }),
   Token: '482913',
   TokenHash: TOKEN,
   RedirectTo,

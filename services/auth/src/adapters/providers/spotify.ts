@@ -17,13 +17,7 @@ export const spotify: OAuth2Provider = {
       sub: user.id,
       // Documented as unverified: the account's holder typed it.
       emails: onlyEmail(user.email, false),
-      claims: {
-        iss: api,
-        name: user.display_name,
-        full_name: user.display_name,
-        picture,
-        avatar_url: picture,
-      },
+      claims: { iss: api, name: user.display_name, full_name: user.display_name, picture, avatar_url: picture },
     }
   },
 }
