@@ -1,4 +1,4 @@
-import { baseUrl, boolean, list, oneOf, text, type Variables } from '@services/common/config'
+import { baseUrl, boolean, list, oneOf, text, type Values, type Variables } from '@services/common/config'
 import { forEach } from './for-each.ts'
 
 /** External providers, as named in `provider`, `/settings` and `EXTERNAL_<PROVIDER>_…`. */
@@ -24,21 +24,7 @@ export const EXTERNAL_PROVIDERS = [
 ] as const
 export type ExternalProvider = (typeof EXTERNAL_PROVIDERS)[number]
 
-/** Settings of one provider, built-in or the operator's own. */
-export interface ExternalProviderSettings {
-  enabled: boolean
-  /** The first one identifies us in a browser; id_tokens may name any. */
-  clientIds: readonly string[]
-  secret: string
-  redirectUri: string
-  url: string | undefined
-  emailOptional: boolean
-  skipNonceCheck: boolean
-  /** Whether a verified address links the account to the user with that address. */
-  linking: 'verified' | 'never'
-}
-
-/** Settings of each provider, without their prefix. */
+/** Variables of each provider, without their prefix. */
 export const providerVariables = (title: string, emailOptional: boolean) =>
   ({
     ENABLED: boolean(`Sign-in with ${title}.`, { default: 'false' }),
@@ -67,26 +53,35 @@ export const externalProviderVariables = forEach(EXTERNAL_PROVIDERS, (name) =>
   }),
 )
 
-export function settingsBehind(prefix: string, values: Record<string, unknown>): ExternalProviderSettings {
-  const setting = (name: string) => values[prefix + name]
-  return {
-    enabled: setting('ENABLED') as boolean,
-    // A missing value is refused on use (adapters/providers/index.ts).
-    clientIds: (setting('CLIENT_ID') as string[] | undefined) ?? [],
-    secret: (setting('SECRET') as string | undefined) ?? '',
-    redirectUri: (setting('REDIRECT_URI') as string | undefined) ?? '',
-    url: setting('URL') as string | undefined,
-    emailOptional: setting('EMAIL_OPTIONAL') as boolean,
-    skipNonceCheck: setting('SKIP_NONCE_CHECK') as boolean,
-    linking: setting('LINKING') as 'verified' | 'never',
-  }
-}
+/** Values of one provider, by the names of its variables without their prefix. */
+export const valuesBehind = <V extends Variables>(prefix: string, values: Record<string, unknown>) =>
+  Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]) =>
+      name.startsWith(prefix) ? [[name.slice(prefix.length), value]] : [],
+    ),
+  ) as Values<V>
+
+/** Settings of one provider, built-in or the operator's own. */
+export type ExternalProviderSettings = ReturnType<typeof providerSettings>
+
+export const providerSettings = (values: Values<ReturnType<typeof providerVariables>>) => ({
+  enabled: values.ENABLED,
+  /** The first one identifies us in a browser; id_tokens may name any. */
+  clientIds: values.CLIENT_ID ?? [],
+  // Empty if missing: refused on use (adapters/providers/index.ts).
+  secret: values.SECRET ?? '',
+  redirectUri: values.REDIRECT_URI ?? '',
+  url: values.URL,
+  emailOptional: values.EMAIL_OPTIONAL,
+  skipNonceCheck: values.SKIP_NONCE_CHECK,
+  /** Whether a verified address links the account to the user with that address. */
+  linking: values.LINKING,
+})
 
 export const externalProviderSettings = (values: Record<string, unknown>) =>
-  Object.fromEntries(EXTERNAL_PROVIDERS.map((name) => [name, settingsBehind(prefixOf(name), values)])) as Record<
-    ExternalProvider,
-    ExternalProviderSettings
-  >
+  Object.fromEntries(
+    EXTERNAL_PROVIDERS.map((name) => [name, providerSettings(valuesBehind(prefixOf(name), values))]),
+  ) as Record<ExternalProvider, ExternalProviderSettings>
 
 export const externalProviderGaps = (values: Record<string, unknown>): string[] =>
   EXTERNAL_PROVIDERS.flatMap((name) => {
@@ -96,9 +91,8 @@ export const externalProviderGaps = (values: Record<string, unknown>): string[] 
 
 /** Lists required settings that an enabled provider lacks. */
 export function missingSettings(prefix: string, needed: string[], values: Record<string, unknown>): string[] {
-  if (!values[`${prefix}ENABLED`]) return []
   const isMissing = (value: unknown) => value === undefined || (Array.isArray(value) && value.length === 0)
   return needed
-    .filter((name) => isMissing(values[prefix + name]))
+    .filter((name) => values[`${prefix}ENABLED`] && isMissing(values[prefix + name]))
     .map((name) => `AUTH_${prefix}${name} is required while AUTH_${prefix}ENABLED is true`)
 }

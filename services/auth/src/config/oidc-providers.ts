@@ -1,25 +1,18 @@
 // Providers without a file of their own: any with OpenID Connect, named by the operator in the variables themselves,
 // EXTERNAL_OIDC_<NAME>_ISSUER and the like.
-import { baseUrl, type Environment, list, oneOf, parsed, type Variables } from '@services/common/config'
+import { baseUrl, type Environment, list, oneOf, parsed, type Values, type Variables } from '@services/common/config'
 import {
   EXTERNAL_PROVIDERS,
-  type ExternalProviderSettings,
   missingSettings,
   prefixed,
+  providerSettings,
   providerVariables,
-  settingsBehind,
+  valuesBehind,
 } from './external-providers.ts'
+import { forEach } from './for-each.ts'
 import { jsonObject } from './json-object.ts'
 
-export interface OidcProviderSettings extends ExternalProviderSettings {
-  issuer: string
-  scopes: readonly string[]
-  /** Claim by member of identity_data. */
-  claims: Readonly<Record<string, string>>
-  clientAuthentication: 'basic' | 'post'
-}
-
-/** Settings of each one, without the prefix `EXTERNAL_OIDC_<NAME>_`. */
+/** Variables of each one, without the prefix `EXTERNAL_OIDC_<NAME>_`. */
 export const oidcVariables = {
   ...providerVariables('this provider', false),
   ISSUER: baseUrl('Issuer; serves `/.well-known/openid-configuration`. Required when enabled.'),
@@ -46,27 +39,21 @@ export const oidcProviderNames = (...sources: Environment[]): string[] => {
 }
 
 export const oidcProviderVariables = (names: readonly string[]): Variables =>
-  Object.assign({}, ...names.map((name) => prefixed(prefixOf(name), oidcVariables)))
+  forEach(names, (name) => prefixed(prefixOf(name), oidcVariables))
 
-export const oidcProviderSettings = (
-  names: readonly string[],
-  values: Record<string, unknown>,
-): Record<string, OidcProviderSettings> =>
-  Object.fromEntries(
-    names.map((name) => {
-      const setting = (member: string) => values[prefixOf(name) + member]
-      return [
-        name,
-        {
-          ...settingsBehind(prefixOf(name), values),
-          issuer: (setting('ISSUER') as string | undefined) ?? '',
-          scopes: setting('SCOPES') as string[],
-          claims: setting('CLAIMS') as Record<string, string>,
-          clientAuthentication: setting('CLIENT_AUTHENTICATION') as 'basic' | 'post',
-        },
-      ]
-    }),
-  )
+export type OidcProviderSettings = ReturnType<typeof settingsOf>
+
+const settingsOf = (values: Values<typeof oidcVariables>) => ({
+  ...providerSettings(values),
+  issuer: values.ISSUER ?? '',
+  scopes: values.SCOPES,
+  /** Claim by member of identity_data. */
+  claims: values.CLAIMS,
+  clientAuthentication: values.CLIENT_AUTHENTICATION,
+})
+
+export const oidcProviderSettings = (names: readonly string[], values: Record<string, unknown>) =>
+  Object.fromEntries(names.map((name) => [name, settingsOf(valuesBehind(prefixOf(name), values))]))
 
 /** Reserved names: the built-in providers, and identities of our own. */
 const TAKEN: readonly string[] = [...EXTERNAL_PROVIDERS, 'email', 'phone', 'anonymous']
