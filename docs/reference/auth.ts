@@ -4,12 +4,15 @@ import { createApp } from '../../services/auth/src/app.ts'
 import { commands } from '../../services/auth/src/commands.ts'
 import { captchaVariables } from '../../services/auth/src/config/captcha.ts'
 import { externalVariables } from '../../services/auth/src/config/external.ts'
-import { EXTERNAL_PROVIDERS, externalProviderVariables } from '../../services/auth/src/config/external-providers.ts'
+import {
+  EXTERNAL_PROVIDERS,
+  externalProviderVariables,
+  oidcVariables,
+} from '../../services/auth/src/config/external-providers.ts'
 import { jwtVariables } from '../../services/auth/src/config/jwt.ts'
 import { limitVariables } from '../../services/auth/src/config/limits.ts'
 import { mailVariables } from '../../services/auth/src/config/mail.ts'
 import { mfaVariables } from '../../services/auth/src/config/mfa.ts'
-import { oidcVariables } from '../../services/auth/src/config/oidc-providers.ts'
 import {
   databaseVariables,
   inheritedVariables,

@@ -10,18 +10,16 @@ import {
   externalProviderGaps,
   externalProviderSettings,
   externalProviderVariables,
-} from './config/external-providers.ts'
-import { jwtSettings, jwtVariables } from './config/jwt.ts'
-import { limitSettings, limitVariables } from './config/limits.ts'
-import { mailSettings, mailVariables } from './config/mail.ts'
-import { mfaProblems, mfaSettings, mfaVariables } from './config/mfa.ts'
-import {
   oidcProviderGaps,
   oidcProviderNames,
   oidcProviderProblems,
   oidcProviderSettings,
   oidcProviderVariables,
-} from './config/oidc-providers.ts'
+} from './config/external-providers.ts'
+import { jwtSettings, jwtVariables } from './config/jwt.ts'
+import { limitSettings, limitVariables } from './config/limits.ts'
+import { mailSettings, mailVariables } from './config/mail.ts'
+import { mfaProblems, mfaSettings, mfaVariables } from './config/mfa.ts'
 import {
   databaseVariables,
   inheritedVariables,
