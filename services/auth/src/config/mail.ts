@@ -34,6 +34,8 @@ const templateVariable = (kind: string) => `MAILER_TEMPLATES_${settingName(kind)
 const switchVariable = (kind: string) =>
   `MAILER_NOTIFICATIONS_${settingName(kind).replace(/_NOTIFICATION$/, '')}_ENABLED`
 
+const linkPath = (meaning: string) => parsed('string', meaning, { default: '/verify' }, parseLinkPath)
+
 export const mailVariables = {
   EXTERNAL_EMAIL_AUTHORIZED_ADDRESSES: parsed(
     'list',
@@ -74,15 +76,10 @@ export const mailVariables = {
     { default: '' },
     parseHosts,
   ),
-  MAILER_URLPATHS_INVITE: parsed('string', 'Path of invitation links.', { default: '/verify' }, parseLinkPath),
-  MAILER_URLPATHS_CONFIRMATION: parsed('string', 'Path of confirmation links.', { default: '/verify' }, parseLinkPath),
-  MAILER_URLPATHS_RECOVERY: parsed(
-    'string',
-    'Path of recovery and magic links.',
-    { default: '/verify' },
-    parseLinkPath,
-  ),
-  MAILER_URLPATHS_EMAIL_CHANGE: parsed('string', 'Path of e-mail change links.', { default: '/verify' }, parseLinkPath),
+  MAILER_URLPATHS_INVITE: linkPath('Path of invitation links.'),
+  MAILER_URLPATHS_CONFIRMATION: linkPath('Path of confirmation links.'),
+  MAILER_URLPATHS_RECOVERY: linkPath('Path of recovery and magic links.'),
+  MAILER_URLPATHS_EMAIL_CHANGE: linkPath('Path of e-mail change links.'),
   MAILER_DEFAULT_LOCALE: parsed(
     'string',
     "Fallback language when the user's is unknown or not in MAILER_LOCALES.",
