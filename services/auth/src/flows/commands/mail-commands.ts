@@ -1,10 +1,10 @@
 // Commands that need no database: keys, admin tokens, mail, redirects. The one rule: results go to standard output, all else to
 // standard error. Tests: test/cli.test.ts, ../../adapters/mail/test-mail.test.ts. Read next: ../../commands.ts.
 import { CommandFailure, command, printResult, UsageError } from '@services/common/cli'
+import { SAMPLE_VARIABLES } from '../../adapters/mail/check-template.ts'
 import { parseEmail } from '../../adapters/mail/email-address.ts'
 import { ALL_KINDS, isMailKind } from '../../adapters/mail/kinds.ts'
 import { openMailTemplates } from '../../adapters/mail/mail-templates.ts'
-import { SAMPLE_VARIABLES } from '../../adapters/mail/sample-variables.ts'
 import { hasMailServer } from '../../adapters/mail/smtp.ts'
 import { startUp } from '../../start.ts'
 import { testMail } from './test-mail.ts'
