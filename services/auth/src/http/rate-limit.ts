@@ -52,15 +52,7 @@ function addressRatesOf(limits: Config['limits'], factorAttempts: Rate) {
 
 export type Limits = ReturnType<typeof createLimits>
 
-export function createLimits(
-  deps: LimiterDeps,
-  config: {
-    limits: Config['limits']
-    mfa: Pick<Config['mfa'], 'triesPerMinute'>
-    mail: Pick<Config['mail'], 'maxPerAddress'>
-    server: { trustSbForwardedFor: boolean }
-  },
-) {
+export function createLimits(deps: LimiterDeps, config: Pick<Config, 'limits' | 'mail' | 'mfa' | 'server'>) {
   const { limits, mail } = config
   const factorAttempts: Rate = { points: config.mfa.triesPerMinute, seconds: 60 }
   const open = (name: string, rate: Rate) => openLimiter(deps, name, rate)
