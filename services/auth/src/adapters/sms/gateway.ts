@@ -52,5 +52,5 @@ export function messageIdFrom(value: unknown): string | undefined {
   return typeof id === 'string' && /^[\w.:=+/@-]{1,200}$/.test(id) ? id : undefined
 }
 
-/** Whether a text needs no Unicode, which some gateways must be told. */
+/** Whether a text is ASCII; some gateways require a flag for any other. */
 export const isAscii = (text: string): boolean => /^[\x20-\x7e\r\n]*$/.test(text)
