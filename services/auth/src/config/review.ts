@@ -25,7 +25,7 @@ export function settingsToReview(config: Config): string[] {
   return Object.entries(openSettings(config)).flatMap(([advice, isOpen]) => (isOpen ? [advice] : []))
 }
 
-/** Advice on settings whose safe value cannot be the default, or that an operator may have loosened, and whether it applies. */
+/** Advises on settings whose safe value cannot be the default, or that an operator may have loosened: whether each applies. */
 function openSettings(config: Config): Record<string, boolean> {
   const { captcha, database, encryptionSecret, external, jwt, limits, mail, passwords, server, sessions, signup } =
     config
