@@ -32,7 +32,7 @@ import { startCounters } from './metrics.ts'
 export type Deps = Awaited<ReturnType<typeof makeDeps>>
 
 /** Clock, randomness and state of the process. */
-const OF_PROCESS = {
+const PROCESS_DEFAULTS = {
   now: () => new Date(),
   newId: (): string => randomUUID(),
   random: randomBytes as RandomBytes,
@@ -43,7 +43,7 @@ const OF_PROCESS = {
 }
 
 /** Overrides: the running service sets `isStopping`, tests the clock, randomness and time limits of the database. */
-export type Overrides = Partial<typeof OF_PROCESS> &
+export type Overrides = Partial<typeof PROCESS_DEFAULTS> &
   Pick<DatabaseOptions, 'connectWithinMs' | 'statementWithinMs'> & {
     /** Machine clock, corrected by the database's; `now` is used uncorrected. */
     machineNow?: () => Date
@@ -120,15 +120,15 @@ export async function makeDeps(
   config: Config,
   log: Logger,
   { db, pool, queue }: { db: Kysely<DB>; pool: pg.Pool; queue: Queue },
-  overrides: Partial<typeof OF_PROCESS> = {},
+  overrides: Partial<typeof PROCESS_DEFAULTS> = {},
 ) {
   const [passwords, keys, providers] = await Promise.all([
     createPasswords(config.passwords.hashing, config.server.maxRequestSeconds * HASH_WAIT_SHARE * 1000),
     importSigningKeys(config.jwt),
     createProviders(config),
   ])
-  const ofProcess = { ...OF_PROCESS, ...overrides }
-  const { now } = ofProcess
+  const processValues = { ...PROCESS_DEFAULTS, ...overrides }
+  const { now } = processValues
   return {
     config,
     log,
@@ -153,6 +153,6 @@ export async function makeDeps(
     rotateSession: createRotateSession({ db, now, config }),
     /** UUIDv7, for rows of sign-ins and refreshes: their index grows at its end, not at a random page per row. */
     newRowId: (): string => randomUUIDv7(),
-    ...ofProcess,
+    ...processValues,
   }
 }

@@ -27,9 +27,8 @@ export function settingsToReview(config: Config): string[] {
 
 /** Advises on settings whose safe value cannot be the default, or that an operator may have loosened: whether each applies. */
 function openSettings(config: Config): Record<string, boolean> {
-  const { captcha, database, encryptionSecret, external, jwt, limits, mail, passwords, server, sessions, signup } =
-    config
-  const { sms, smtp } = config
+  const { captcha, database, encryptionSecret, external, jwt, limits, mail, passwords, server, sessions } = config
+  const { signup, sms, smtp } = config
   const sendsMail = Boolean(smtp.host)
   const acceptedWithoutNonce = withoutNonce(config)
   return {
