@@ -3,16 +3,22 @@ import { createLogger } from '../../packages/common/src/logger.ts'
 import { createApp } from '../../services/auth/src/app.ts'
 import { commands } from '../../services/auth/src/commands.ts'
 import { captchaVariables } from '../../services/auth/src/config/captcha.ts'
-import { databaseVariables } from '../../services/auth/src/config/database.ts'
 import { externalVariables } from '../../services/auth/src/config/external.ts'
-import { EXTERNAL_PROVIDERS, externalProviderVariables } from '../../services/auth/src/config/external-providers.ts'
-import { inheritedVariables } from '../../services/auth/src/config/inherited.ts'
+import {
+  EXTERNAL_PROVIDERS,
+  externalProviderVariables,
+  oidcVariables,
+} from '../../services/auth/src/config/external-providers.ts'
 import { jwtVariables } from '../../services/auth/src/config/jwt.ts'
 import { limitVariables } from '../../services/auth/src/config/limits.ts'
-import { logVariables } from '../../services/auth/src/config/log.ts'
 import { mailVariables } from '../../services/auth/src/config/mail.ts'
 import { mfaVariables } from '../../services/auth/src/config/mfa.ts'
-import { oidcVariables } from '../../services/auth/src/config/oidc-providers.ts'
+import {
+  databaseVariables,
+  inheritedVariables,
+  logVariables,
+  telemetryVariables,
+} from '../../services/auth/src/config/operation.ts'
 import { passwordVariables } from '../../services/auth/src/config/passwords.ts'
 import { serverVariables } from '../../services/auth/src/config/server.ts'
 import { sessionVariables } from '../../services/auth/src/config/sessions.ts'
@@ -20,7 +26,6 @@ import { signupVariables } from '../../services/auth/src/config/signup.ts'
 import { smsVariables } from '../../services/auth/src/config/sms.ts'
 import { smsGatewayVariables } from '../../services/auth/src/config/sms-gateways.ts'
 import { smtpVariables } from '../../services/auth/src/config/smtp.ts'
-import { telemetryVariables } from '../../services/auth/src/config/telemetry.ts'
 import { readConfig, variables } from '../../services/auth/src/config.ts'
 import { ACTS, type Act } from '../../services/auth/src/core/freshness/acts.ts'
 import { makeDeps } from '../../services/auth/src/deps.ts'

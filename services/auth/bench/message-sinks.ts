@@ -3,7 +3,7 @@
 import { createServer as createGateway } from 'node:http'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { isMainThread, parentPort, Worker } from 'node:worker_threads'
-import { openPretendedConnection } from '../src/adapters/mail/pretended-mail-server.ts'
+import { openPretendedConnection } from '../src/adapters/mail/smtp.ts'
 
 /** `settings` point a service at them. */
 export async function startMessageSinks(): Promise<{ settings: Record<string, string>; stop(): Promise<number> }> {

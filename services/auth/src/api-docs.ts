@@ -43,6 +43,9 @@ const HEADERS_OF_STATUS: Record<number, string[]> = {
   503: ['Retry-After'],
 }
 
+/** Header with a text. */
+const text = (description: string) => ({ description, schema: { type: 'string' } })
+
 /** Parts of /docs and /openapi.json that no route's schema has. */
 export const apiDocs = ({ server, siteUrl }: Pick<Config, 'server' | 'siteUrl'>): ApiDocs => ({
   title: 'Auth',
@@ -61,37 +64,21 @@ export const apiDocs = ({ server, siteUrl }: Pick<Config, 'server' | 'siteUrl'>)
   },
   tags: ['sign-up', 'verify', 'sign-in', 'external sign-in', 'account', 'second factors', 'admin', 'service'],
   requestHeaders: {
-    'X-Supabase-Api-Version': {
-      description: 'Date-based API version; errors have the newer form since `2024-01-01`.',
-      schema: { type: 'string' },
-    },
-    'X-JWT-AUD': {
-      description: 'Audience of the token, where more than one is configured.',
-      schema: { type: 'string' },
-    },
+    'X-Supabase-Api-Version': text('Date-based API version; errors have the newer form since `2024-01-01`.'),
+    'X-JWT-AUD': text('Audience of the token, where more than one is configured.'),
   },
   readEverywhere: ['X-Supabase-Api-Version'],
   answerHeaders: {
-    'Accept-Encoding': { description: '`identity`: bodies must not be compressed.', schema: { type: 'string' } },
-    Allow: { description: 'Methods of the address.', schema: { type: 'string' } },
-    Deprecation: {
-      description: 'Date of deprecation (RFC 9745).',
-      schema: { type: 'string' },
-      required: true,
-    },
-    Link: { description: 'Addresses of the next and the last page (RFC 8288).', schema: { type: 'string' } },
-    Location: { description: 'Target of the redirect.', schema: { type: 'string' }, required: true },
+    'Accept-Encoding': text('`identity`: bodies must not be compressed.'),
+    Allow: text('Methods of the address.'),
+    Deprecation: { ...text('Date of deprecation (RFC 9745).'), required: true },
+    Link: text('Addresses of the next and the last page (RFC 8288).'),
+    Location: { ...text('Target of the redirect.'), required: true },
     'Retry-After': { description: 'Seconds to wait before the next attempt.', schema: { type: 'integer' } },
-    'WWW-Authenticate': {
-      description: 'Required authentication scheme (RFC 9110 11.6.1).',
-      schema: { type: 'string' },
-    },
-    'X-Supabase-Api-Version': {
-      description: 'Version of the newer form; absent with the older one.',
-      schema: { type: 'string' },
-    },
+    'WWW-Authenticate': text('Required authentication scheme (RFC 9110 11.6.1).'),
+    'X-Supabase-Api-Version': text('Version of the newer form; absent with the older one.'),
     'X-Total-Count': { description: 'Number of entries on all pages.', schema: { type: 'integer' } },
-    'x-sb-error-code': { description: 'Error code, in both forms.', schema: { type: 'string' }, required: true },
+    'x-sb-error-code': { ...text('Error code, in both forms.'), required: true },
   },
   nullIsAbsent: true,
   errors: {

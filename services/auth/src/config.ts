@@ -5,26 +5,28 @@ import { ConfigError, type Environment, readVariables, type Values, type Variabl
 import { databaseSettings } from '@services/common/database-settings'
 import { telemetrySettings } from '@services/common/telemetry-settings'
 import { captchaProblems, captchaSettings, captchaVariables } from './config/captcha.ts'
-import { databaseVariables } from './config/database.ts'
 import { externalSettings, externalVariables } from './config/external.ts'
 import {
   externalProviderGaps,
   externalProviderSettings,
   externalProviderVariables,
-} from './config/external-providers.ts'
-import { inheritedVariables, inheritedWarnings } from './config/inherited.ts'
-import { jwtSettings, jwtVariables } from './config/jwt.ts'
-import { limitSettings, limitVariables } from './config/limits.ts'
-import { logSettings, logVariables } from './config/log.ts'
-import { mailSettings, mailVariables } from './config/mail.ts'
-import { mfaProblems, mfaSettings, mfaVariables } from './config/mfa.ts'
-import {
   oidcProviderGaps,
   oidcProviderNames,
   oidcProviderProblems,
   oidcProviderSettings,
   oidcProviderVariables,
-} from './config/oidc-providers.ts'
+} from './config/external-providers.ts'
+import { jwtSettings, jwtVariables } from './config/jwt.ts'
+import { limitSettings, limitVariables } from './config/limits.ts'
+import { mailSettings, mailVariables } from './config/mail.ts'
+import { mfaProblems, mfaSettings, mfaVariables } from './config/mfa.ts'
+import {
+  databaseVariables,
+  inheritedVariables,
+  inheritedWarnings,
+  logVariables,
+  telemetryVariables,
+} from './config/operation.ts'
 import { passwordSettings, passwordVariables } from './config/passwords.ts'
 import { serverSettings, serverVariables } from './config/server.ts'
 import { sessionSettings, sessionVariables } from './config/sessions.ts'
@@ -38,7 +40,6 @@ import {
   smsGatewayVariables,
 } from './config/sms-gateways.ts'
 import { smtpProblems, smtpSettings, smtpVariables } from './config/smtp.ts'
-import { telemetryVariables } from './config/telemetry.ts'
 import { neverMatching } from './core/redirects/never-matching.ts'
 
 /** All variables, read as `AUTH_<NAME>`, then as `<NAME>`; docs/reference/auth/configuration.md shows them. */
@@ -97,7 +98,7 @@ const groupConfig = (values: RawConfig, ownProviders: OwnProviders) => ({
   redirectAllowList: values.URI_ALLOW_LIST,
   server: serverSettings(values),
   database: databaseSettings(values),
-  log: logSettings(values),
+  log: { level: values.LOG_LEVEL, file: values.LOG_FILE },
   auditInDatabase: !values.AUDIT_LOG_DISABLE_POSTGRES,
   auditKeepSeconds: values.AUDIT_LOG_KEEP,
   telemetry: telemetrySettings(values),

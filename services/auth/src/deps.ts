@@ -1,4 +1,4 @@
-import { type KeyObject, randomBytes, randomUUID, randomUUIDv7 } from 'node:crypto'
+import { randomBytes, randomUUID, randomUUIDv7 } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { type DatabaseOptions, openDatabase, tablePrefix, waitForDatabase } from '@services/common/database'
 import type { Logger } from '@services/common/logger'
@@ -9,61 +9,41 @@ import { inOrder } from '@services/common/shutdown'
 import { together } from '@services/common/together'
 import type { Kysely } from 'kysely'
 import type pg from 'pg'
-import { createProviders, type Providers } from './adapters/providers/index.ts'
+import { createProviders } from './adapters/providers/index.ts'
 import type { Config } from './config.ts'
 import { deriveKey } from './core/keys/derive-key.ts'
-import { importSigningKeys, type SigningKeys } from './core/keys/signing-keys.ts'
-import { createSmsGuards, type SmsGuards } from './core/limits/sms-guards.ts'
+import { importSigningKeys } from './core/keys/signing-keys.ts'
+import { createSmsGuards } from './core/limits/sms-guards.ts'
 import type { RandomBytes } from './core/one-time-tokens/one-time-token.ts'
 import { randomDelayMs } from './core/outbox/job-delay.ts'
 import { MESSAGE_QUEUES } from './core/outbox/outbox.ts'
-import { createPasswords, type Passwords } from './core/passwords/hash-password.ts'
-import { createLeakedPasswords, type LeakedPasswords } from './core/passwords/leaked-passwords.ts'
-import { type FindCaller, findCallers, type NamedCaller } from './core/sessions/find-callers.store.ts'
-import { createRotateSession, type RotateSession } from './core/sessions/rotate-session.ts'
+import { createPasswords } from './core/passwords/hash-password.ts'
+import { createLeakedPasswords } from './core/passwords/leaked-passwords.ts'
+import { findCallers, type NamedCaller } from './core/sessions/find-callers.store.ts'
+import { createRotateSession } from './core/sessions/rotate-session.ts'
 import { MESSAGE_REQUEST_QUEUE } from './core/verification-messages/message-request.ts'
 import { followDatabaseClock } from './db/database-clock.ts'
 import { type DB, TABLES } from './db/tables.ts'
-import { type Captcha, createCaptcha } from './http/captcha.ts'
-import { createLimits, type Limits } from './http/rate-limit.ts'
+import { createCaptcha } from './http/captcha.ts'
+import { createLimits } from './http/rate-limit.ts'
 import { startCounters } from './metrics.ts'
 
 /** Everything that routes and flows need, as plain values; core/ takes only the parts it uses. */
-export interface Deps {
-  config: Config
-  log: Logger
-  db: Kysely<DB>
-  pool: pg.Pool
-  queue: Queue
-  passwords: Passwords
-  leakedPasswords: LeakedPasswords
-  keys: SigningKeys
-  limits: Limits
-  smsGuards: SmsGuards
-  captcha: Captcha
-  refreshTokenKey: KeyObject
-  codeKey: KeyObject
-  outboxKey: KeyObject
-  /** Encrypts long-lived secrets: those of providers and second factors. */
-  storageKey: KeyObject
-  /** Authenticates attempts at providers: the browser's cookie, and the state it carries before one begins. */
-  attemptKey: KeyObject
-  providers: Providers
-  findCaller: FindCaller
-  rotateSession: RotateSession
-  now: () => Date
-  newId: () => string
-  /** UUIDv7, for rows of sign-ins and refreshes: their index grows at its end, not at a random page per row. */
-  newRowId: () => string
-  random: RandomBytes
+export type Deps = Awaited<ReturnType<typeof makeDeps>>
+
+/** Clock, randomness and state of the process. */
+const PROCESS_DEFAULTS = {
+  now: () => new Date(),
+  newId: (): string => randomUUID(),
+  random: randomBytes as RandomBytes,
   /** Delay of the next job (core/outbox/job-delay.ts). */
-  delayMs: () => number
+  delayMs: randomDelayMs,
   /** True once the process has been asked to stop. */
-  isStopping: () => boolean
+  isStopping: () => false,
 }
 
 /** Overrides: the running service sets `isStopping`, tests the clock, randomness and time limits of the database. */
-export type Overrides = Partial<Pick<Deps, 'now' | 'newId' | 'random' | 'delayMs' | 'isStopping'>> &
+export type Overrides = Partial<typeof PROCESS_DEFAULTS> &
   Pick<DatabaseOptions, 'connectWithinMs' | 'statementWithinMs'> & {
     /** Machine clock, corrected by the database's; `now` is used uncorrected. */
     machineNow?: () => Date
@@ -111,10 +91,10 @@ export async function openDeps(
   { connectWithinMs, statementWithinMs, machineNow, ...overrides }: Overrides = {},
 ): Promise<Deps & { close(): Promise<void> }> {
   const { database } = config
-  const patience = { connectWithinMs, statementWithinMs }
   const { db, pool, close } = openDatabase<DB>({
     ...database,
-    ...patience,
+    connectWithinMs,
+    statementWithinMs,
     applicationName: 'auth',
     log,
     tables: TABLES,
@@ -139,15 +119,16 @@ export async function openDeps(
 export async function makeDeps(
   config: Config,
   log: Logger,
-  { db, pool, queue }: Pick<Deps, 'db' | 'pool' | 'queue'>,
-  overrides: Overrides = {},
-): Promise<Deps> {
+  { db, pool, queue }: { db: Kysely<DB>; pool: pg.Pool; queue: Queue },
+  overrides: Partial<typeof PROCESS_DEFAULTS> = {},
+) {
   const [passwords, keys, providers] = await Promise.all([
     createPasswords(config.passwords.hashing, config.server.maxRequestSeconds * HASH_WAIT_SHARE * 1000),
     importSigningKeys(config.jwt),
     createProviders(config),
   ])
-  const now = overrides.now ?? (() => new Date())
+  const processValues = { ...PROCESS_DEFAULTS, ...overrides }
+  const { now } = processValues
   return {
     config,
     log,
@@ -163,17 +144,15 @@ export async function makeDeps(
     refreshTokenKey: deriveKey(config.jwt.secret, 'refresh-token'),
     codeKey: deriveKey(config.jwt.secret, 'one-time-code'),
     outboxKey: deriveKey(config.jwt.secret, 'outbox'),
+    /** Encrypts long-lived secrets: those of providers and second factors. */
     storageKey: deriveKey(config.encryptionSecret, 'at-rest'),
+    /** Authenticates attempts at providers: the browser's cookie, and the state it carries before one begins. */
     attemptKey: deriveKey(config.encryptionSecret, 'attempt'),
     providers,
     findCaller: together((callers: readonly NamedCaller[]) => findCallers(db, callers, config.sessions), MOST_CALLERS),
     rotateSession: createRotateSession({ db, now, config }),
-    now,
-    newId: randomUUID,
-    newRowId: randomUUIDv7,
-    random: randomBytes,
-    delayMs: randomDelayMs,
-    isStopping: () => false,
-    ...overrides,
+    /** UUIDv7, for rows of sign-ins and refreshes: their index grows at its end, not at a random page per row. */
+    newRowId: (): string => randomUUIDv7(),
+    ...processValues,
   }
 }

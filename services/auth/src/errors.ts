@@ -15,10 +15,7 @@ export const errorCatalogue = {
   validation_failed: { status: 400, message: 'A field is missing or not valid' },
   request_entity_too_large: { status: 413, message: 'The request body is larger than 1 MiB' },
   no_authorization: { status: 401, message: 'This endpoint requires a valid Bearer token' },
-  bad_jwt: {
-    status: 403,
-    message: 'invalid JWT: unable to parse or verify signature, or the token has expired',
-  },
+  bad_jwt: { status: 403, message: 'invalid JWT: unable to parse or verify signature, or the token has expired' },
   user_not_found: { status: 403, message: 'User from sub claim in JWT does not exist' },
   session_not_found: { status: 403, message: 'Session from session_id claim in JWT does not exist' },
   session_expired: { status: 400, message: 'The session has expired, sign in again' },
@@ -47,14 +44,8 @@ export const errorCatalogue = {
   conflict: { status: 409, message: 'This identity matches more than one account' },
   identity_already_exists: { status: 422, message: 'Identity is already linked' },
   identity_not_found: { status: 422, message: "Identity doesn't exist" },
-  single_identity_not_deletable: {
-    status: 422,
-    message: 'User must have at least 1 identity after unlinking',
-  },
-  email_conflict_identity_not_deletable: {
-    status: 422,
-    message: 'Unable to unlink identity due to email conflict',
-  },
+  single_identity_not_deletable: { status: 422, message: 'User must have at least 1 identity after unlinking' },
+  email_conflict_identity_not_deletable: { status: 422, message: 'Unable to unlink identity due to email conflict' },
   unexpected_audience: { status: 403, message: "Token audience doesn't match request audience" },
   manual_linking_disabled: { status: 404, message: 'Manual linking is disabled' },
   saml_provider_disabled: { status: 404, message: 'SAML 2.0 is disabled' },

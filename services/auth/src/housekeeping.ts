@@ -70,12 +70,8 @@ export async function deleteExpired(
   maxBatches = MAX_BATCHES,
 ): Promise<void> {
   const before = new Date(now().getTime() - KEEP_MS)
-  const secondsBefore = (seconds: number | undefined) =>
-    seconds === undefined ? null : new Date(before.getTime() - seconds * 1000)
-  const sessionLimits = {
-    now: before,
-    startedBefore: secondsBefore(config.sessions.timeboxSeconds),
-  }
+  const secondsBefore = (seconds?: number) => (seconds ? new Date(before.getTime() - seconds * 1000) : null)
+  const sessionLimits = { now: before, startedBefore: secondsBefore(config.sessions.timeboxSeconds) }
   const inactiveSince = secondsBefore(config.sessions.inactivitySeconds)
   const ago = (seconds: number) => new Date(now().getTime() - seconds * 1000)
   const steps: Record<string, () => Promise<number>> = {

@@ -1,15 +1,9 @@
 import { withDatabase } from '@services/common/database'
-import type { Logger } from '@services/common/logger'
-import type { Kysely } from 'kysely'
-import type { Config } from './config.ts'
 import { type DB, TABLES } from './db/tables.ts'
+import type { Deps } from './deps.ts'
 import { startUp } from './start.ts'
 
-export interface CommandDeps {
-  config: Config
-  log: Logger
-  db: Kysely<DB>
-}
+export type CommandDeps = Pick<Deps, 'config' | 'log' | 'db'>
 
 /** Runs a command on the migrated database; `statementWithinMs` permits slower statements than a request's. */
 export async function onDatabase<Result>(

@@ -1,4 +1,17 @@
-import { baseUrl, boolean, list, oneOf, text, type Variables } from '@services/common/config'
+// Providers of accounts: the built-in ones, and any with OpenID Connect that the operator names in the variables
+// themselves, EXTERNAL_OIDC_<NAME>_ISSUER and the like.
+import {
+  baseUrl,
+  boolean,
+  type Environment,
+  list,
+  oneOf,
+  parsed,
+  text,
+  type Values,
+  type Variables,
+} from '@services/common/config'
+import { jsonObject } from '../adapters/json-object.ts'
 import { forEach } from './for-each.ts'
 
 /** External providers, as named in `provider`, `/settings` and `EXTERNAL_<PROVIDER>_…`. */
@@ -24,22 +37,8 @@ export const EXTERNAL_PROVIDERS = [
 ] as const
 export type ExternalProvider = (typeof EXTERNAL_PROVIDERS)[number]
 
-/** Settings of one provider, built-in or the operator's own. */
-export interface ExternalProviderSettings {
-  enabled: boolean
-  /** The first one identifies us in a browser; id_tokens may name any. */
-  clientIds: readonly string[]
-  secret: string
-  redirectUri: string
-  url: string | undefined
-  emailOptional: boolean
-  skipNonceCheck: boolean
-  /** Whether a verified address links the account to the user with that address. */
-  linking: 'verified' | 'never'
-}
-
-/** Settings of each provider, without their prefix. */
-export const providerVariables = (title: string, emailOptional: boolean) =>
+/** Variables of each provider, without their prefix. */
+const providerVariables = (title: string, emailOptional: boolean) =>
   ({
     ENABLED: boolean(`Sign-in with ${title}.`, { default: 'false' }),
     CLIENT_ID: list('OAuth client id; required when enabled. Further ids are accepted as audience of id_tokens.'),
@@ -57,7 +56,7 @@ export const providerVariables = (title: string, emailOptional: boolean) =>
 
 const prefixOf = (name: string) => `EXTERNAL_${name.toUpperCase()}_`
 
-export const prefixed = (prefix: string, variables: Variables): Variables =>
+const prefixed = (prefix: string, variables: Variables): Variables =>
   Object.fromEntries(Object.entries(variables).map(([name, variable]) => [prefix + name, variable]))
 
 export const externalProviderVariables = forEach(EXTERNAL_PROVIDERS, (name) =>
@@ -67,26 +66,35 @@ export const externalProviderVariables = forEach(EXTERNAL_PROVIDERS, (name) =>
   }),
 )
 
-export function settingsBehind(prefix: string, values: Record<string, unknown>): ExternalProviderSettings {
-  const setting = (name: string) => values[prefix + name]
-  return {
-    enabled: setting('ENABLED') as boolean,
-    // A missing value is refused on use (adapters/providers/index.ts).
-    clientIds: (setting('CLIENT_ID') as string[] | undefined) ?? [],
-    secret: (setting('SECRET') as string | undefined) ?? '',
-    redirectUri: (setting('REDIRECT_URI') as string | undefined) ?? '',
-    url: setting('URL') as string | undefined,
-    emailOptional: setting('EMAIL_OPTIONAL') as boolean,
-    skipNonceCheck: setting('SKIP_NONCE_CHECK') as boolean,
-    linking: setting('LINKING') as 'verified' | 'never',
-  }
-}
+/** Values of one provider, by the names of its variables without their prefix. */
+const valuesBehind = <V extends Variables>(prefix: string, values: Record<string, unknown>) =>
+  Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]) =>
+      name.startsWith(prefix) ? [[name.slice(prefix.length), value]] : [],
+    ),
+  ) as Values<V>
+
+/** Settings of one provider, built-in or the operator's own. */
+export type ExternalProviderSettings = ReturnType<typeof providerSettings>
+
+const providerSettings = (values: Values<ReturnType<typeof providerVariables>>) => ({
+  enabled: values.ENABLED,
+  /** The first one identifies us in a browser; id_tokens may name any. */
+  clientIds: values.CLIENT_ID ?? [],
+  // Empty if missing: refused on use (adapters/providers/index.ts).
+  secret: values.SECRET ?? '',
+  redirectUri: values.REDIRECT_URI ?? '',
+  url: values.URL,
+  emailOptional: values.EMAIL_OPTIONAL,
+  skipNonceCheck: values.SKIP_NONCE_CHECK,
+  /** Whether a verified address links the account to the user with that address. */
+  linking: values.LINKING,
+})
 
 export const externalProviderSettings = (values: Record<string, unknown>) =>
-  Object.fromEntries(EXTERNAL_PROVIDERS.map((name) => [name, settingsBehind(prefixOf(name), values)])) as Record<
-    ExternalProvider,
-    ExternalProviderSettings
-  >
+  Object.fromEntries(
+    EXTERNAL_PROVIDERS.map((name) => [name, providerSettings(valuesBehind(prefixOf(name), values))]),
+  ) as Record<ExternalProvider, ExternalProviderSettings>
 
 export const externalProviderGaps = (values: Record<string, unknown>): string[] =>
   EXTERNAL_PROVIDERS.flatMap((name) => {
@@ -95,10 +103,73 @@ export const externalProviderGaps = (values: Record<string, unknown>): string[] 
   })
 
 /** Lists required settings that an enabled provider lacks. */
-export function missingSettings(prefix: string, needed: string[], values: Record<string, unknown>): string[] {
-  if (!values[`${prefix}ENABLED`]) return []
+function missingSettings(prefix: string, needed: string[], values: Record<string, unknown>): string[] {
   const isMissing = (value: unknown) => value === undefined || (Array.isArray(value) && value.length === 0)
   return needed
-    .filter((name) => isMissing(values[prefix + name]))
+    .filter((name) => values[`${prefix}ENABLED`] && isMissing(values[prefix + name]))
     .map((name) => `AUTH_${prefix}${name} is required while AUTH_${prefix}ENABLED is true`)
+}
+
+/** Variables of each provider of the operator, without the prefix `EXTERNAL_OIDC_<NAME>_`. */
+export const oidcVariables = {
+  ...providerVariables('this provider', false),
+  ISSUER: baseUrl('Issuer; serves `/.well-known/openid-configuration`. Required when enabled.'),
+  SCOPES: list('Requested scopes, separated by commas.', { default: 'openid,email,profile' }),
+  CLAIMS: parsed(
+    'JSON',
+    'Claims by member of an identity, such as `{"full_name":"displayName","email":"upn"}`, beside the standard ones.',
+    { default: '{}' },
+    parseClaims,
+  ),
+  CLIENT_AUTHENTICATION: oneOf(['basic', 'post'], 'Client authentication at the token endpoint.', { default: 'basic' }),
+} satisfies Variables
+
+const NAMED = new RegExp(
+  `^(?:AUTH_)?EXTERNAL_OIDC_([A-Z][A-Z0-9_]{0,29}?)_(?:${Object.keys(oidcVariables).join('|')})$`,
+)
+
+const oidcPrefixOf = (name: string) => prefixOf(`oidc_${name}`)
+
+/** Names of providers that have a variable, in lower case as in `provider`. */
+export const oidcProviderNames = (...sources: Environment[]): string[] => {
+  const names = sources.flatMap((source) => Object.keys(source)).map((name) => NAMED.exec(name)?.[1]?.toLowerCase())
+  return [...new Set(names.filter((name) => name !== undefined))].sort()
+}
+
+export const oidcProviderVariables = (names: readonly string[]): Variables =>
+  forEach(names, (name) => prefixed(oidcPrefixOf(name), oidcVariables))
+
+export type OidcProviderSettings = ReturnType<typeof oidcSettings>
+
+const oidcSettings = (values: Values<typeof oidcVariables>) => ({
+  ...providerSettings(values),
+  issuer: values.ISSUER ?? '',
+  scopes: values.SCOPES,
+  /** Claim by member of identity_data. */
+  claims: values.CLAIMS,
+  clientAuthentication: values.CLIENT_AUTHENTICATION,
+})
+
+export const oidcProviderSettings = (names: readonly string[], values: Record<string, unknown>) =>
+  Object.fromEntries(names.map((name) => [name, oidcSettings(valuesBehind(oidcPrefixOf(name), values))]))
+
+/** Reserved names: the built-in providers, and identities of our own. */
+const TAKEN: readonly string[] = [...EXTERNAL_PROVIDERS, 'email', 'phone', 'anonymous']
+
+export const oidcProviderProblems = (names: readonly string[]): string[] =>
+  names
+    .filter((name) => TAKEN.includes(name))
+    .map((name) => `AUTH_${oidcPrefixOf(name)}… takes a name that is in use: ${name}`)
+
+export const oidcProviderGaps = (names: readonly string[], values: Record<string, unknown>): string[] =>
+  names.flatMap((name) =>
+    missingSettings(oidcPrefixOf(name), ['CLIENT_ID', 'SECRET', 'REDIRECT_URI', 'ISSUER'], values),
+  )
+
+function parseClaims(value: string): Record<string, string> {
+  const claims = jsonObject(value, 'must be a JSON object')
+  if (Object.values(claims).some((claim) => typeof claim !== 'string')) {
+    throw new Error('must map each member to the name of a claim')
+  }
+  return claims as Record<string, string>
 }

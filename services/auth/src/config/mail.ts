@@ -29,6 +29,13 @@ import type { smtpVariables } from './smtp.ts'
 
 const NOTIFICATIONS = Object.keys(NOTIFICATION_KINDS) as (keyof typeof NOTIFICATION_KINDS)[]
 
+const subjectVariable = (kind: string) => `MAILER_SUBJECTS_${settingName(kind)}`
+const templateVariable = (kind: string) => `MAILER_TEMPLATES_${settingName(kind)}`
+const switchVariable = (kind: string) =>
+  `MAILER_NOTIFICATIONS_${settingName(kind).replace(/_NOTIFICATION$/, '')}_ENABLED`
+
+const linkPath = (meaning: string) => parsed('string', meaning, { default: '/verify' }, parseLinkPath)
+
 export const mailVariables = {
   EXTERNAL_EMAIL_AUTHORIZED_ADDRESSES: parsed(
     'list',
@@ -69,15 +76,10 @@ export const mailVariables = {
     { default: '' },
     parseHosts,
   ),
-  MAILER_URLPATHS_INVITE: parsed('string', 'Path of invitation links.', { default: '/verify' }, parseLinkPath),
-  MAILER_URLPATHS_CONFIRMATION: parsed('string', 'Path of confirmation links.', { default: '/verify' }, parseLinkPath),
-  MAILER_URLPATHS_RECOVERY: parsed(
-    'string',
-    'Path of recovery and magic links.',
-    { default: '/verify' },
-    parseLinkPath,
-  ),
-  MAILER_URLPATHS_EMAIL_CHANGE: parsed('string', 'Path of e-mail change links.', { default: '/verify' }, parseLinkPath),
+  MAILER_URLPATHS_INVITE: linkPath('Path of invitation links.'),
+  MAILER_URLPATHS_CONFIRMATION: linkPath('Path of confirmation links.'),
+  MAILER_URLPATHS_RECOVERY: linkPath('Path of recovery and magic links.'),
+  MAILER_URLPATHS_EMAIL_CHANGE: linkPath('Path of e-mail change links.'),
   MAILER_DEFAULT_LOCALE: parsed(
     'string',
     "Fallback language when the user's is unknown or not in MAILER_LOCALES.",
@@ -103,26 +105,25 @@ export const mailVariables = {
     default: '168h',
   }),
   ...forEach(ALL_KINDS, (kind) => ({
-    [`MAILER_SUBJECTS_${settingName(kind)}`]: parsed(
+    [subjectVariable(kind)]: parsed(
       'template',
       `Subject of ${kind} mails, for all languages; unset: \`${MAIL_KINDS[kind].subject}\`, translated.`,
       {},
       (value) => checkSubject(value, kind),
     ),
-    [`MAILER_TEMPLATES_${settingName(kind)}`]: text(
+    [templateVariable(kind)]: text(
       `HTML template of ${kind} mails: a URL, file, or path on the site; \`{locale}\` is the language.`,
     ),
   })),
   ...forEach(NOTIFICATIONS, (kind) => ({
-    [`MAILER_NOTIFICATIONS_${settingName(kind).replace(/_NOTIFICATION$/, '')}_ENABLED`]: boolean(
-      `Send ${kind} mails.`,
-      { default: String(ON_BY_DEFAULT.includes(kind)) },
-    ),
+    [switchVariable(kind)]: boolean(`Send ${kind} mails.`, { default: String(ON_BY_DEFAULT.includes(kind)) }),
   })),
 } satisfies Variables
 
 export function mailSettings(values: Values<typeof mailVariables & Pick<typeof smtpVariables, 'SMTP_MAX_FREQUENCY'>>) {
   const settings: Record<string, unknown> = values
+  const settingsOf = (kinds: readonly string[], variableOf: (kind: string) => string) =>
+    Object.fromEntries(kinds.map((kind) => [kind, settings[variableOf(kind)]]))
   return {
     authorizedAddresses: values.EXTERNAL_EMAIL_AUTHORIZED_ADDRESSES,
     autoconfirm: values.MAILER_AUTOCONFIRM,
@@ -145,15 +146,9 @@ export function mailSettings(values: Values<typeof mailVariables & Pick<typeof s
     templateMaxBytes: values.MAILER_TEMPLATE_MAX_SIZE,
     templateMaxAgeSeconds: values.MAILER_TEMPLATE_MAX_AGE,
     templateRetrySeconds: values.MAILER_TEMPLATE_RETRY_INTERVAL,
-    subjects: forEach(ALL_KINDS, (kind) => ({
-      [kind]: settings[`MAILER_SUBJECTS_${settingName(kind)}`],
-    })) as Partial<Record<MailKind, Template>>,
-    templates: forEach(ALL_KINDS, (kind) => ({
-      [kind]: settings[`MAILER_TEMPLATES_${settingName(kind)}`],
-    })) as Partial<Record<MailKind, string>>,
-    notifications: forEach(NOTIFICATIONS, (kind) => ({
-      [kind]: settings[`MAILER_NOTIFICATIONS_${settingName(kind).replace(/_NOTIFICATION$/, '')}_ENABLED`] as boolean,
-    })),
+    subjects: settingsOf(ALL_KINDS, subjectVariable) as Partial<Record<MailKind, Template>>,
+    templates: settingsOf(ALL_KINDS, templateVariable) as Partial<Record<MailKind, string>>,
+    notifications: settingsOf(NOTIFICATIONS, switchVariable) as Record<string, boolean>,
   }
 }
 

@@ -9,7 +9,7 @@ import {
   type Values,
   type Variables,
 } from '@services/common/config'
-import { parseSmsTemplate } from '../adapters/sms/sms-text.ts'
+import { smsTemplate } from './sms.ts'
 
 export const mfaVariables = {
   MFA_TOTP_ENROLL_ENABLED: boolean('Users may add an authenticator app as second factor.', { default: 'true' }),
@@ -24,10 +24,7 @@ export const mfaVariables = {
     'Users who must prove a second factor before they change a sign-in method or factor; admins also before they call admin endpoints.',
     { default: 'nobody' },
   ),
-  MFA_CHALLENGE_EXPIRY_DURATION: duration('Validity of a challenge and its code.', {
-    default: '300',
-    positive: true,
-  }),
+  MFA_CHALLENGE_EXPIRY_DURATION: duration('Validity of a challenge and its code.', { default: '300', positive: true }),
   MFA_FACTOR_EXPIRY_DURATION: duration('Time after which a new second factor may replace an unproven one.', {
     default: '300s',
     positive: true,
@@ -44,12 +41,7 @@ export const mfaVariables = {
   ),
   MFA_PHONE_OTP_LENGTH: integer('Digits of codes sent to a second factor.', { default: '6', min: 6, max: 10 }),
   MFA_PHONE_MAX_FREQUENCY: duration('Minimum time between codes to one second factor.', { default: '1m' }),
-  MFA_PHONE_TEMPLATE: parsed(
-    'template',
-    'Text of SMS to a second factor; `{{ .Code }}` is the code.',
-    { default: 'Your code is {{ .Code }}' },
-    parseSmsTemplate,
-  ),
+  MFA_PHONE_TEMPLATE: smsTemplate('Text of SMS to a second factor; `{{ .Code }}` is the code.'),
   WEBAUTHN_RP_ID: parsed(
     'string',
     'Domain that security keys are bound to; unset: the application chooses, within its permitted origins.',

@@ -5,6 +5,9 @@ import { parseMoment, parseTestNumbers } from '../adapters/sms/test-numbers.ts'
 import { parseRate, parseRates } from '../core/limits/rate.ts'
 import type { limitVariables } from './limits.ts'
 
+export const smsTemplate = (meaning: string) =>
+  parsed('template', meaning, { default: 'Your code is {{ .Code }}' }, parseSmsTemplate)
+
 export const smsVariables = {
   SMS_AUTOCONFIRM: boolean(
     'Phone numbers count as confirmed at sign-up; the first user who proves one takes over its account.',
@@ -15,12 +18,7 @@ export const smsVariables = {
   SMS_MAX_FREQUENCY: duration('Minimum time between codes to one number.', { default: '60' }),
   SMS_OTP_EXP: duration('Validity of SMS codes.', { default: '600', positive: true }),
   SMS_OTP_LENGTH: integer('Digits of SMS codes.', { default: '6', min: 6, max: 10 }),
-  SMS_TEMPLATE: parsed(
-    'template',
-    'Text of SMS; `{{ .Code }}` is the code.',
-    { default: 'Your code is {{ .Code }}' },
-    parseSmsTemplate,
-  ),
+  SMS_TEMPLATE: smsTemplate('Text of SMS; `{{ .Code }}` is the code.'),
   SMS_TEST_OTP: parsed(
     'list',
     'Numbers with a fixed code that get no messages: `phone:code,phone:code`.',

@@ -1,6 +1,6 @@
 import { duration, oneOf, parsed, port, text, type Values, type Variables } from '@services/common/config'
+import { jsonObject } from '../adapters/json-object.ts'
 import { parseEmail } from '../adapters/mail/email-address.ts'
-import { jsonObject } from './json-object.ts'
 import type { serverVariables } from './server.ts'
 import type { signupVariables } from './signup.ts'
 

@@ -10,21 +10,12 @@ const READINGS = 3
 /** Tolerated difference: clocks kept by NTP agree better than a loaded machine can measure. */
 const TOLERATED_MS = 1_000
 
-export interface DatabaseClock {
-  now(): Date
-  stop(): void
-}
-
 /**
  * Follows the database's time: the machine's clock, corrected where it differs. All replicas write and compare times by
  * it, so a wrong clock neither ends sessions nor prolongs codes of other replicas. It is read in the background: no
  * request waits, and while the database is unavailable the last correction stays.
  */
-export async function followDatabaseClock(
-  pool: pg.Pool,
-  log: Logger,
-  machineNow: () => Date = () => new Date(),
-): Promise<DatabaseClock> {
+export async function followDatabaseClock(pool: pg.Pool, log: Logger, machineNow: () => Date = () => new Date()) {
   let correctionMs = 0
   const measure = async () => {
     const aheadMs = await databaseAheadMs(pool, machineNow)
@@ -43,10 +34,7 @@ export async function followDatabaseClock(
     measure().catch((err) => log.debug({ err }, "reading the database's clock failed"))
   }, EVERY_MS)
   timer.unref()
-  return {
-    now: () => new Date(machineNow().getTime() + correctionMs),
-    stop: () => clearInterval(timer),
-  }
+  return { now: () => new Date(machineNow().getTime() + correctionMs), stop: () => clearInterval(timer) }
 }
 
 /** Difference in ms; undefined if all round trips were too long, because the error is half of one. */

@@ -44,3 +44,7 @@ export async function answerByRedirect(
 
 const sendButtonPage = (reply: FastifyReply, page: string) =>
   reply.header('content-security-policy', BUTTON_PAGE_CSP).type('text/html; charset=utf-8').send(page)
+
+/** Reports whether a browser prefetches. An address with an effect then answers 204 and spends nothing. */
+export const isPrefetch = ({ headers }: FastifyRequest): boolean =>
+  /prefetch|preview/i.test(`${headers.purpose ?? ''} ${headers['sec-purpose'] ?? ''}`)

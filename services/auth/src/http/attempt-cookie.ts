@@ -4,7 +4,7 @@
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { UUID } from '../db/uuid.ts'
-import { cookiesOf, setCookie } from './cookies.ts'
+import { cookiesOf, removeCookie, setCookie } from './cookies.ts'
 
 /** Concurrent attempts of one browser, in as many tabs; a further one ends the oldest. */
 const MAX_ATTEMPTS = 10
@@ -33,7 +33,7 @@ export function bindBrowser(request: FastifyRequest, reply: FastifyReply, key: K
     ([other]) => other !== name && other.startsWith(prefix) && UUID.test(other.slice(prefix.length)),
   )
   const tooMany = others.slice(0, Math.max(0, others.length - MAX_ATTEMPTS + 1)).slice(0, MAX_ATTEMPTS)
-  for (const [other] of tooMany) setCookie(reply, { name: other, value: '', maxAge: 0, isSecure, sameSite: 'Lax' })
+  for (const [other] of tooMany) removeCookie(reply, other, isSecure)
   const sameSite = isPosted && isSecure ? 'None' : 'Lax'
   setCookie(reply, { name, value: valueFor(key, prefix, id), maxAge: lifetimeSeconds, isSecure, sameSite })
 }
@@ -52,10 +52,8 @@ export function isBound(request: FastifyRequest, key: KeyObject, id: string): bo
 /** Removes the cookie of a finished attempt. */
 export function unbindBrowser(request: FastifyRequest, reply: FastifyReply, id: string): void {
   for (const [name] of cookiesOf(request)) {
-    const isSecure = name === SECURE_PREFIX + id
-    if (isSecure || name === PLAIN_PREFIX + id) {
-      setCookie(reply, { name, value: '', maxAge: 0, isSecure, sameSite: 'Lax' })
-    }
+    if (name === SECURE_PREFIX + id) removeCookie(reply, name, true)
+    if (name === PLAIN_PREFIX + id) removeCookie(reply, name, false)
   }
 }
 

@@ -10,13 +10,6 @@ import { countCaptcha } from '../metrics.ts'
 import { type AdminDeps, isAdminRequest } from './admin-only.ts'
 import { trustedAddress } from './client.ts'
 
-export interface Captcha {
-  /** Throws captcha_failed without a valid proof in the body, service_unavailable if the provider cannot be asked. */
-  check(request: FastifyRequest): Promise<void>
-}
-
-export type CaptchaDeps = AdminDeps & { config: Pick<Config, 'captcha' | 'limits' | 'server'> }
-
 /** Fields of a body with the proof, for schemas; the check validates their form. */
 export const captchaFields = {
   captcha_token: Type.Optional(Type.Unknown({ description: 'Proof of the captcha, if captchas are enabled.' })),
@@ -35,11 +28,12 @@ const MAX_ANSWER_BYTES = 64 * 1024
 const MAX_CODES = 5
 const RETRY_AFTER_SECONDS = 5
 
-export function createCaptcha(deps: CaptchaDeps): Captcha {
+export function createCaptcha(deps: AdminDeps & { config: Pick<Config, 'captcha' | 'limits' | 'server'> }) {
   const { enabled, provider, secret = '', timeoutSeconds, url = VERIFY_URLS[provider] } = deps.config.captcha
   const bounds = { timeoutMs: timeoutSeconds * 1000, maxBytes: MAX_ANSWER_BYTES }
   return {
-    async check(request) {
+    /** Throws captcha_failed without a valid proof in the body, service_unavailable if the provider cannot be asked. */
+    async check(request: FastifyRequest): Promise<void> {
       if (!enabled || (await isAdminRequest(request, deps))) return
       const proof = proofIn(request.body)
       if (!proof) {

@@ -14,6 +14,9 @@ export function setCookie(reply: FastifyReply, { name, value, maxAge, isSecure, 
   reply.header('set-cookie', [`${name}=${value}`, ...attributes, ...(isSecure ? ['Secure'] : [])].join('; '))
 }
 
+export const removeCookie = (reply: FastifyReply, name: string, isSecure: boolean): void =>
+  setCookie(reply, { name, value: '', maxAge: 0, isSecure, sameSite: 'Lax' })
+
 /**
  * Strips only space and tab, as browsers do (RFC 6265 5.2). With another blank before its prefix, a name has none to a
  * browser, which accepts it from any host of the domain.

@@ -51,10 +51,7 @@ export const PAGE_HEADERS = ['X-Total-Count', 'Link']
 export function pageHeaders(url: string, page: Page, total: number) {
   const last = Math.ceil(total / page.limit)
   const next = page.number < last ? [linkTo(url, { page: String(page.number + 1) }, 'next')] : []
-  return {
-    'x-total-count': String(total),
-    link: [...next, linkTo(url, { page: String(last) }, 'last')].join(', '),
-  }
+  return { 'x-total-count': String(total), link: [...next, linkTo(url, { page: String(last) }, 'last')].join(', ') }
 }
 
 /** Links to the same list with other parameters, sorted by name: clients compare these texts. */

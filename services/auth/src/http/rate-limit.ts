@@ -1,3 +1,6 @@
+// Limits of requests, opened by name and rate. The one rule: a request counts before its work, and a later refusal gives
+// its points back. Counting itself is in core/limits/limiter.ts, password attempts in core/limits/password-attempts.ts;
+// tests: test/limits.test.ts.
 import { ApiError } from '@services/common/errors'
 import type { FastifyRequest } from 'fastify'
 import { mailboxOf } from '../adapters/mail/email-address.ts'
@@ -13,43 +16,9 @@ import {
   type LimiterDeps,
   openLimiter,
 } from '../core/limits/limiter.ts'
-import { createPasswordAttempts, type PasswordAttempts } from '../core/limits/password-attempts.ts'
+import { createPasswordAttempts } from '../core/limits/password-attempts.ts'
 import type { Rate } from '../core/limits/rate.ts'
 import { limitKeyOf } from './client.ts'
-
-/**
- * Limits of requests, opened by name and rate. The one rule: a request counts before its work, and a later refusal
- * gives its points back. Counting itself is in core/limits/limiter.ts, password attempts in
- * core/limits/password-attempts.ts; tests: test/limits.test.ts.
- */
-export interface Limits {
-  /** Counts a request against its client address; limits nothing without a trusted header. */
-  byAddress(request: FastifyRequest, limit: AddressLimit): Promise<void>
-  /** Counts a mail against a share of its mailbox's limit, known or not, and against the budget of all users. */
-  mailSent(to: string, share: MailShare): Promise<GiveBack>
-  /** The same for a sign-in or recovery mail, which a full mailbox does not refuse. */
-  signInMailSent(to: string, share: MailShare): Promise<{ isOverCap: boolean; giveBack: GiveBack }>
-  /** Counts a stranger's request to resend a change of address: each is a row until a worker answers it. */
-  changeResent(): Promise<GiveBack>
-  /** Counts a sign-in's request to a provider, by address and in total: to the provider all are ours. */
-  providerAsked(request: FastifyRequest): Promise<void>
-  /** Counts a refused sign-in; false if too many were stored already, of this user or client or in total. */
-  isRefusalStored(refusal: Refusal): Promise<boolean>
-  /** Counts a user's request for another address, whose answer reveals whether it is taken. */
-  addressChange(userId: string): Promise<void>
-  /** Counts a challenge or answer of a second factor by session, so that sessions do not exhaust each other's limit. */
-  countFactorAttempt(factorId: string, sessionId: string): Promise<void>
-  /** Runs an attempt at an account's password and counts a failed one; refuses it during the back-off. */
-  attemptPassword: PasswordAttempts['run']
-  /** Runs a sign-in attempt by password; once the sign-in has succeeded, the client address is noted. */
-  attemptSignIn: PasswordAttempts['runSignIn']
-  /** Key of the client address, if the account signed in from it lately and an address is trusted at all. */
-  knownClient: PasswordAttempts['knownClient']
-  /** Notes a sign-in without a password from a client address. */
-  noteSignIn: PasswordAttempts['noteSignIn']
-  /** Resets the failed attempts of a changed password. */
-  resetPasswordAttempts: PasswordAttempts['forget']
-}
 
 const FIVE_MINUTES = 300
 
@@ -81,15 +50,9 @@ function addressRatesOf(limits: Config['limits'], factorAttempts: Rate) {
   }
 }
 
-export function createLimits(
-  deps: LimiterDeps,
-  config: {
-    limits: Config['limits']
-    mfa: Pick<Config['mfa'], 'triesPerMinute'>
-    mail: Pick<Config['mail'], 'maxPerAddress'>
-    server: { trustSbForwardedFor: boolean }
-  },
-): Limits {
+export type Limits = ReturnType<typeof createLimits>
+
+export function createLimits(deps: LimiterDeps, config: Pick<Config, 'limits' | 'mail' | 'mfa' | 'server'>) {
   const { limits, mail } = config
   const factorAttempts: Rate = { points: config.mfa.triesPerMinute, seconds: 60 }
   const open = (name: string, rate: Rate) => openLimiter(deps, name, rate)
@@ -120,12 +83,15 @@ export function createLimits(
   const addressChanges = open('address-change', ADDRESS_CHANGES)
 
   return {
-    async byAddress(request, limit) {
+    /** Counts a request against its client address; limits nothing without a trusted header. */
+    async byAddress(request: FastifyRequest, limit: AddressLimit): Promise<void> {
       const address = limitKeyOf(request, config)
       if (address) await consume(perAddress[limit], keyOf(address), 'over_request_rate_limit')
     },
-    mailSent: (to, share) => countAll([() => inShare(to, share), () => inBudget(to, share)]),
-    async signInMailSent(to, share) {
+    /** Counts a mail against a share of its mailbox's limit, known or not, and against the budget of all users. */
+    mailSent: (to: string, share: MailShare) => countAll([() => inShare(to, share), () => inBudget(to, share)]),
+    /** The same for a sign-in or recovery mail, which a full mailbox does not refuse. */
+    async signInMailSent(to: string, share: MailShare) {
       let isOverCap = false
       const giveBack = await countAll([
         () =>
@@ -138,28 +104,35 @@ export function createLimits(
       ])
       return { isOverCap, giveBack }
     },
+    /** Counts a stranger's request to resend a change of address: each is a row until a worker answers it. */
     changeResent: () => consume(changesResent, 'all', 'over_request_rate_limit'),
-    async providerAsked(request) {
+    /** Counts a sign-in's request to a provider, by address and in total: to the provider all are ours. */
+    async providerAsked(request: FastifyRequest): Promise<void> {
       const address = limitKeyOf(request, config)
       const perAddress = () => consume(providerRequestsPerAddress, keyOf(address ?? ''), 'over_request_rate_limit')
       const ofAll = () => consume(providerRequests, 'all', 'over_request_rate_limit')
       await countAll(address ? [perAddress, ofAll] : [ofAll])
     },
-    async isRefusalStored({ method, userId, client }) {
+    /** Counts a refused sign-in; false if too many were stored already, of this user or client or in total. */
+    async isRefusalStored({ method, userId, client }: Refusal): Promise<boolean> {
       const caller = userId ?? client
       if (caller && isOver(await refusalsStoredOfOne.count(keyOf(`${method} ${caller}`)))) return false
       return !isOver(await refusalsStored.count(userId ? 'users' : 'all'))
     },
-    async addressChange(userId) {
-      await consume(addressChanges, userId, 'over_request_rate_limit')
-    },
-    async countFactorAttempt(factorId, sessionId) {
-      await consume(perFactor, keyOf(`${factorId} ${sessionId}`), 'over_request_rate_limit')
-    },
+    /** Counts a user's request for another address, whose answer reveals whether it is taken. */
+    addressChange: (userId: string) => consume(addressChanges, userId, 'over_request_rate_limit'),
+    /** Counts a challenge or answer of a second factor by session, so that sessions do not exhaust each other's limit. */
+    countFactorAttempt: (factorId: string, sessionId: string) =>
+      consume(perFactor, keyOf(`${factorId} ${sessionId}`), 'over_request_rate_limit'),
+    /** Runs an attempt at an account's password and counts a failed one; refuses it during the back-off. */
     attemptPassword: passwordAttempts.run,
+    /** Runs a sign-in attempt by password; once the sign-in has succeeded, the client address is noted. */
     attemptSignIn: passwordAttempts.runSignIn,
+    /** Key of the client address, if the account signed in from it lately and an address is trusted at all. */
     knownClient: passwordAttempts.knownClient,
+    /** Notes a sign-in without a password from a client address. */
     noteSignIn: passwordAttempts.noteSignIn,
+    /** Resets the failed attempts of a changed password. */
     resetPasswordAttempts: passwordAttempts.forget,
   }
 }

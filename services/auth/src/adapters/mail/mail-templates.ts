@@ -9,29 +9,14 @@ import { WORDS } from './built-in/words.ts'
 import { htmlToText } from './html-to-text.ts'
 import type { MailKind } from './kinds.ts'
 import { createRemoteTemplates } from './remote-templates.ts'
-import { compileTemplate, LINK_SCHEMES, renderTemplate, type Template } from './template/template.ts'
+import { compileTemplate, LINK_SCHEMES, renderTemplate } from './template/template.ts'
 import type { TemplateVariables } from './template/values.ts'
 import { openTemplateSources } from './template-sources.ts'
 
-export interface RenderedMail {
-  subject: string
-  html: string
-  text: string
-}
+export type MailTemplates = ReturnType<typeof openMailTemplates>
 
-export interface MailTemplates {
-  render(kind: MailKind, locale: string | undefined, variables: object): Promise<RenderedMail>
-  /** Loads the bodies behind URLs at start: the first mail does not wait, and a mistake shows early. */
-  loadRemote(): Promise<void>
-}
-
-export interface TemplateDeps {
-  config: Pick<Config, 'siteUrl' | 'mail'>
-  now: () => Date
-  log: Logger
-}
-
-export function openMailTemplates({ config, now, log }: TemplateDeps): MailTemplates {
+export function openMailTemplates(deps: { config: Pick<Config, 'siteUrl' | 'mail'>; now: () => Date; log: Logger }) {
+  const { config, now, log } = deps
   const { mail } = config
   const sources = openTemplateSources(config)
   const failures = templateFailures()
@@ -39,18 +24,20 @@ export function openMailTemplates({ config, now, log }: TemplateDeps): MailTempl
     failures.add(1, { kind, locale })
     log.error({ kind, locale, reason }, 'mail template unusable: sending the last good or the built-in one')
   }
-  const remote = createRemoteTemplates({ urls: sources.urls, config: mail, now, failed })
+  const remoteBody = createRemoteTemplates({ urls: sources.urls, config: mail, now, failed })
   const builtInTemplates = compileBuiltIns(mail.defaultLocale)
 
   const ownBody = async (kind: MailKind, locale: string) =>
-    sources.file(kind, locale) ?? (await remote.body(kind, locale)) ?? remote.body(kind, mail.defaultLocale)
+    sources.file(kind, locale) ?? (await remoteBody(kind, locale)) ?? remoteBody(kind, mail.defaultLocale)
 
   return {
-    async render(kind, wanted, variables) {
+    async render(kind: MailKind, wanted: string | undefined, variables: object) {
       const locale = wanted && mail.locales.includes(wanted) ? wanted : mail.defaultLocale
       const builtIn = builtInTemplates(kind, locale)
       const values = { ...variables } as TemplateVariables
-      const own = { subject: mail.subjects[kind], html: await ownBody(kind, locale) }
+      const schemes = schemesOf(config.siteUrl, values)
+      const subject = mail.subjects[kind]
+      const html = await ownBody(kind, locale)
       const tryOwn = <Result>(render: () => Result): Result | undefined => {
         try {
           return render()
@@ -59,45 +46,41 @@ export function openMailTemplates({ config, now, log }: TemplateDeps): MailTempl
           return undefined
         }
       }
-      const { subject, html } = own
       const ownSubject = subject && tryOwn(() => renderTemplate(subject, values))
-      const ownHtml = html && tryOwn(() => renderTemplate(html, values, schemesOf(config.siteUrl, values)))
+      const ownHtml = html && tryOwn(() => renderTemplate(html, values, schemes))
       return {
         subject: oneLine(ownSubject ?? renderTemplate(builtIn.subject, values)),
-        html: ownHtml ?? renderTemplate(builtIn.html, values, schemesOf(config.siteUrl, values)),
+        html: ownHtml ?? renderTemplate(builtIn.html, values, schemes),
         text: ownHtml === undefined ? renderTemplate(builtIn.text, values) : htmlToText(ownHtml),
       }
     },
-    async loadRemote() {
+    /** Loads the bodies behind URLs at start: the first mail does not wait, and a mistake shows early. */
+    async loadRemote(): Promise<void> {
       for (const [kind, from] of Object.entries(sources.origins)) log.info({ kind, from }, 'custom mail template')
-      await Promise.all([...sources.urls.keys()].map((kind) => remote.body(kind, mail.defaultLocale)))
+      await Promise.all([...sources.urls.keys()].map((kind) => remoteBody(kind, mail.defaultLocale)))
     },
   }
 }
 
-interface BuiltIn {
-  subject: Template
-  html: Template
-  text: Template
-}
-
 /** Compiles at first use. Languages without built-in words use those of the default, then English. */
-function compileBuiltIns(defaultLocale: string): (kind: MailKind, locale: string) => BuiltIn {
-  const compiled = new Map<string, BuiltIn>()
-  return (kind, locale) => {
+function compileBuiltIns(defaultLocale: string) {
+  const compiled = new Map<string, ReturnType<typeof compileBuiltIn>>()
+  return (kind: MailKind, locale: string) => {
     const language = [locale, locale.split('-')[0] as string, defaultLocale].find((tag) => WORDS[tag]) ?? 'en'
     const key = `${kind} ${language}`
-    const known = compiled.get(key)
-    if (known) return known
-    const words = WORDS[language] as Words
-    const source = builtInMail(language, words.mails[kind], words)
-    const made = {
-      subject: compileTemplate(source.subject, 'text'),
-      html: compileTemplate(source.html, 'html'),
-      text: compileTemplate(source.text, 'text'),
-    }
-    compiled.set(key, made)
-    return made
+    const builtIn = compiled.get(key) ?? compileBuiltIn(kind, language)
+    compiled.set(key, builtIn)
+    return builtIn
+  }
+}
+
+function compileBuiltIn(kind: MailKind, language: string) {
+  const words = WORDS[language] as Words
+  const { subject, html, text } = builtInMail(language, words.mails[kind], words)
+  return {
+    subject: compileTemplate(subject, 'text'),
+    html: compileTemplate(html, 'html'),
+    text: compileTemplate(text, 'text'),
   }
 }
 

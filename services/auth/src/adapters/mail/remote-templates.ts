@@ -6,11 +6,6 @@ import type { MailKind } from './kinds.ts'
 import type { Template } from './template/template.ts'
 import { forLocale } from './template-sources.ts'
 
-export interface RemoteTemplates {
-  /** Current body, else the last good one; undefined if none was ever loaded. */
-  body(kind: MailKind, locale: string): Promise<Template | undefined>
-}
-
 export interface RemoteDeps {
   urls: ReadonlyMap<MailKind, string>
   config: Pick<Config['mail'], 'templateMaxBytes' | 'templateMaxAgeSeconds' | 'templateRetrySeconds'>
@@ -26,28 +21,27 @@ interface Entry {
 }
 
 /**
- * Keeps bodies fetched from URLs. One older than MAILER_TEMPLATE_MAX_AGE is loaded again before the next mail; failed
- * loads are repeated at most once per MAILER_TEMPLATE_RETRY_INTERVAL. Concurrent loads are one.
+ * Keeps bodies fetched from URLs; returns the current one, else the last good one, if any. One older than
+ * MAILER_TEMPLATE_MAX_AGE is loaded again before the next mail; failed loads are repeated at most once per
+ * MAILER_TEMPLATE_RETRY_INTERVAL. Concurrent loads are one.
  */
-export function createRemoteTemplates(deps: RemoteDeps): RemoteTemplates {
+export function createRemoteTemplates(deps: RemoteDeps) {
   const entries = new Map<string, Entry>()
-  return {
-    async body(kind, locale) {
-      const url = deps.urls.get(kind)
-      if (!url) return undefined
-      const address = forLocale(url, locale)
-      // URLs without `{locale}` share one entry.
-      const key = `${kind} ${address}`
-      const entry = entries.get(key) ?? { loadedAt: 0, triedAt: 0 }
-      entries.set(key, entry)
-      if (isDue(deps, entry)) {
-        entry.loading ??= load(deps, entry, kind, locale, address).finally(() => {
-          entry.loading = undefined
-        })
-        await entry.loading
-      }
-      return entry.template
-    },
+  return async (kind: MailKind, locale: string): Promise<Template | undefined> => {
+    const url = deps.urls.get(kind)
+    if (!url) return undefined
+    const address = forLocale(url, locale)
+    // URLs without `{locale}` share one entry.
+    const key = `${kind} ${address}`
+    const entry = entries.get(key) ?? { loadedAt: 0, triedAt: 0 }
+    entries.set(key, entry)
+    if (isDue(deps, entry)) {
+      entry.loading ??= load(deps, entry, kind, locale, address).finally(() => {
+        entry.loading = undefined
+      })
+      await entry.loading
+    }
+    return entry.template
   }
 }
 
@@ -75,22 +69,14 @@ const FETCH_WITHIN_MS = 10_000
 /** Throws an Error fit for the log unless the answer is 200, in time and within the size. */
 async function fetchTemplate(url: string, maxBytes: number): Promise<string> {
   const signal = AbortSignal.timeout(FETCH_WITHIN_MS)
-  try {
-    const headers = { accept: 'text/html, text/plain;q=0.9, */*;q=0.1' }
-    const response = await tracedFetch(url, { signal, headers }, { sendsTrace: true })
-    if (response.status !== 200) {
-      await response.body?.cancel()
-      throw new FetchFailure(`its server answered ${response.status}`)
-    }
-    return await readText(response, maxBytes)
-  } catch (error) {
-    if (error instanceof FetchFailure) throw error
-    if (error instanceof AnswerTooLarge) throw new FetchFailure(`it is larger than ${maxBytes} bytes`)
-    if (signal.aborted) throw new FetchFailure(`its server took longer than ${FETCH_WITHIN_MS / 1000} s`)
-    throw new FetchFailure('its server cannot be reached')
+  const explain = (error: unknown): never => {
+    if (error instanceof AnswerTooLarge) throw new Error(`it is larger than ${maxBytes} bytes`)
+    if (signal.aborted) throw new Error(`its server took longer than ${FETCH_WITHIN_MS / 1000} s`)
+    throw new Error('its server cannot be reached')
   }
-}
-
-class FetchFailure extends Error {
-  override readonly name = 'FetchFailure'
+  const headers = { accept: 'text/html, text/plain;q=0.9, */*;q=0.1' }
+  const response = await tracedFetch(url, { signal, headers }, { sendsTrace: true }).catch(explain)
+  if (response.status === 200) return readText(response, maxBytes).catch(explain)
+  await response.body?.cancel().catch(explain)
+  throw new Error(`its server answered ${response.status}`)
 }

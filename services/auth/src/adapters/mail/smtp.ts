@@ -1,8 +1,9 @@
+import type { Socket } from 'node:net'
+import { Duplex } from 'node:stream'
 import { SpanKind } from '@opentelemetry/api'
 import { traced } from '@services/common/tracing'
 import type { Transporter } from 'nodemailer'
 import type { Config } from '../../config.ts'
-import { openPretendedConnection } from './pretended-mail-server.ts'
 import { toFailure } from './smtp-failure.ts'
 
 export type SmtpSettings = Config['smtp']
@@ -26,23 +27,20 @@ export interface Message {
   isPretended?: boolean
 }
 
-export interface Mailer {
-  /** Throws the error that `explain` returns: by default a TemporaryFailure or PermanentFailure fit for the log. */
-  send(message: Message): Promise<{ messageId: string }>
-  close(): void
-}
+export type Mailer = ReturnType<typeof createMailer>
 
 /**
  * Keeps a few connections. Every wait is bounded: a hanging server blocks a worker for at most 30 s. nodemailer is
  * loaded with the first mail, because it takes 6 MiB that an idle service does not need.
  */
-export function createMailer(settings: SmtpSettings, explain: (error: unknown) => Error = toFailure): Mailer {
+export function createMailer(settings: SmtpSettings, explain: (error: unknown) => Error = toFailure) {
   let transport: Promise<Transporter> | undefined
   let pretended: Promise<Transporter> | undefined
   const from = { name: settings.senderName ?? '', address: settings.from ?? '' }
   const domain = settings.from?.split('@')[1] ?? 'localhost'
   return {
-    async send({ id, kind, to, subject, html, text, isPretended = false }) {
+    /** Throws the error that `explain` returns: by default a TemporaryFailure or PermanentFailure fit for the log. */
+    async send({ id, kind, to, subject, html, text, isPretended = false }: Message): Promise<{ messageId: string }> {
       const messageId = `${id}@${domain}`
       try {
         // RFC 3834: asks auto-responders not to answer.
@@ -59,7 +57,7 @@ export function createMailer(settings: SmtpSettings, explain: (error: unknown) =
         throw explain(error)
       }
     },
-    close() {
+    close(): void {
       for (const each of [transport, pretended]) {
         each?.then(
           (opened) => opened.close(),
@@ -118,4 +116,40 @@ function tlsOptions({ tls, user }: SmtpSettings, host: string, port: number) {
   if (tls === 'off') return { secure: false, ignoreTLS: true }
   const isHere = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/.test(host)
   return { secure: port === SMTPS_PORT, requireTLS: tls === 'required' || (user !== undefined && !isHere) }
+}
+
+const END_OF_MAIL = '\r\n.\r\n'
+
+/**
+ * Opens a connection to a mail server that does not exist: it accepts everything (RFC 5321) and keeps nothing. A
+ * pretended mail goes through it, because composing and delivering a real one takes milliseconds that requests notice.
+ */
+export function openPretendedConnection(): Socket {
+  let isMail = false
+  let last = ''
+  const answer = (chunk: string): string => {
+    last = (last + chunk).slice(-END_OF_MAIL.length)
+    if (isMail) {
+      if (last !== END_OF_MAIL) return ''
+      isMail = false
+      return '250 taken\r\n'
+    }
+    isMail = /^DATA\r\n/i.test(chunk)
+    return isMail ? '354 go on\r\n' : '250 yes\r\n'
+  }
+  const connection = new Duplex({
+    read() {},
+    write(chunk: Buffer, _encoding, done) {
+      const reply = answer(chunk.toString('latin1'))
+      if (reply) setImmediate(() => connection.push(reply))
+      done()
+    },
+    final(done) {
+      connection.push(null)
+      done()
+    },
+  })
+  connection.push('220 nobody\r\n')
+  // nodemailer calls this method of the socket.
+  return Object.assign(connection, { setTimeout: () => connection }) as unknown as Socket
 }

@@ -6,33 +6,23 @@ import { checkBody } from './check-template.ts'
 import { ALL_KINDS, type MailKind, settingName } from './kinds.ts'
 import type { Template } from './template/template.ts'
 
-/** Source of a body; `{locale}` in it stands for the language of the mail. */
-export type TemplateSource = { from: 'file'; path: string } | { from: 'url'; url: string }
-
-export interface TemplateSources {
-  /** URLs of the kinds whose body is fetched. */
-  urls: ReadonlyMap<MailKind, string>
-  /** Body read from a file, in the default language if the language has none. */
-  file(kind: MailKind, locale: string): Template | undefined
-  origins: Readonly<Record<string, TemplateSource['from']>>
-}
-
 type SourceConfig = Pick<Config, 'siteUrl' | 'mail'>
 
 /** Resolves MAILER_TEMPLATES_* and reads the files. Throws one ConfigError that lists all unusable ones. */
-export function openTemplateSources(config: SourceConfig): TemplateSources {
+export function openTemplateSources(config: SourceConfig) {
   const problems: string[] = []
+  /** URLs of the kinds whose body is fetched. */
   const urls = new Map<MailKind, string>()
   const files = new Map<string, Template>()
-  const origins: Record<string, TemplateSource['from']> = {}
+  const origins: Record<string, 'file' | 'url'> = {}
   for (const kind of ALL_KINDS) {
     const setting = config.mail.templates[kind]
     if (!setting) continue
     try {
-      const source = sourceOf(setting, config)
-      origins[kind] = source.from
-      if (source.from === 'url') urls.set(kind, source.url)
-      else readFiles(source.path, kind, config, files)
+      const { from, at } = sourceOf(setting, config)
+      origins[kind] = from
+      if (from === 'url') urls.set(kind, at)
+      else readFiles(at, kind, config, files)
     } catch (error) {
       problems.push(`AUTH_MAILER_TEMPLATES_${settingName(kind)} ${(error as Error).message}`)
     }
@@ -42,7 +32,8 @@ export function openTemplateSources(config: SourceConfig): TemplateSources {
   return {
     urls,
     origins,
-    file: (kind, locale) => files.get(keyOf(kind, locale)) ?? files.get(keyOf(kind, defaultLocale)),
+    /** Body read from a file, in the default language if the language has none. */
+    file: (kind: MailKind, locale: string) => files.get(keyOf(kind, locale)) ?? files.get(keyOf(kind, defaultLocale)),
   }
 }
 
@@ -50,15 +41,15 @@ export const forLocale = (setting: string, locale: string) => setting.replaceAll
 
 const keyOf = (kind: MailKind, locale: string) => `${kind} ${locale}`
 
-/** A URL, else an existing file, else a path on the site (contract/auth-platform.md 5.5). */
-function sourceOf(setting: string, { siteUrl, mail }: SourceConfig): TemplateSource {
+/** Finds the source: a URL, else an existing file, else a path on the site (contract/auth-platform.md 5.5). */
+function sourceOf(setting: string, { siteUrl, mail }: SourceConfig): { from: 'file' | 'url'; at: string } {
   if (/^https?:\/\//i.test(setting)) {
     if (!URL.canParse(setting)) throw new Error('is not a valid URL')
-    return { from: 'url', url: setting }
+    return { from: 'url', at: setting }
   }
-  if (isFile(resolve(forLocale(setting, mail.defaultLocale)))) return { from: 'file', path: resolve(setting) }
+  if (isFile(resolve(forLocale(setting, mail.defaultLocale)))) return { from: 'file', at: resolve(setting) }
   if (!/^https?:\/\//i.test(siteUrl)) throw new Error('is not a file, and AUTH_SITE_URL is not an http URL')
-  return { from: 'url', url: `${siteUrl.replace(/\/+$/, '')}/${setting.replace(/^\/+/, '')}` }
+  return { from: 'url', at: `${siteUrl.replace(/\/+$/, '')}/${setting.replace(/^\/+/, '')}` }
 }
 
 const isFile = (path: string) => statSync(path, { throwIfNoEntry: false })?.isFile() ?? false

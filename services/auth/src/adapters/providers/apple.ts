@@ -1,6 +1,6 @@
 import type { JWTPayload } from 'jose'
 import type { Metadata } from '../../db/tables.ts'
-import { type ExternalAccount, type OAuth2Provider, onlyEmail } from './provider.ts'
+import { type ExternalAccount, named, type OAuth2Provider, onlyEmail } from './provider.ts'
 
 const ISSUERS = ['https://appleid.apple.com', 'https://account.apple.com']
 
@@ -24,7 +24,7 @@ export const apple: OAuth2Provider = {
   identify({ idToken = {}, callback }) {
     const account = accountOfIdToken(idToken)
     const name = nameIn(callback.user)
-    return { ...account, claims: { ...account.claims, name, full_name: name } }
+    return { ...account, claims: { ...account.claims, ...named(name) } }
   },
   accountOfIdToken,
 }

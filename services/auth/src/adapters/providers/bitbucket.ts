@@ -1,4 +1,4 @@
-import type { OAuth2Provider, ProviderJson } from './provider.ts'
+import { named, type OAuth2Provider, type ProviderJson, pictured } from './provider.ts'
 
 /** https://developer.atlassian.com/cloud/bitbucket/oauth-2 */
 export const bitbucket: OAuth2Provider = {
@@ -21,13 +21,7 @@ export const bitbucket: OAuth2Provider = {
         verified: is_confirmed,
         primary: is_primary,
       })),
-      claims: {
-        iss: api,
-        name: user.display_name,
-        full_name: user.display_name,
-        picture: user.links?.avatar?.href,
-        avatar_url: user.links?.avatar?.href,
-      },
+      claims: { iss: api, ...named(user.display_name), ...pictured(user.links?.avatar?.href) },
     }
   },
 }

@@ -4,7 +4,7 @@ import { createIdTokenVerifier } from './id-token.ts'
 import { createOAuth1Client } from './oauth1-client.ts'
 import { createOAuth2Client } from './oauth2-client.ts'
 import type { Provider } from './provider.ts'
-import { createIdTokenReader, type IdTokenReader } from './read-id-token.ts'
+import { createIdTokenReader } from './read-id-token.ts'
 import type { SignInClient } from './sign-in-client.ts'
 
 export interface ConfiguredProvider {
@@ -12,15 +12,13 @@ export interface ConfiguredProvider {
   settings: ExternalProviderSettings
   client: SignInClient
   /** Reader of id_tokens that applications bring. */
-  idTokens: IdTokenReader | undefined
+  idTokens: ReturnType<typeof createIdTokenReader>
 }
 
-export type Configure = (name: string, settings: ExternalProviderSettings, provider: Provider) => ConfiguredProvider
-
 /** Sets up providers, which share the keys of id_tokens. `withinMs` bounds the requests of one step. */
-export function createConfigure(iosBundleId: string | undefined, withinMs: number): Configure {
+export function createConfigure(iosBundleId: string | undefined, withinMs: number) {
   const verifyIdToken = createIdTokenVerifier(withinMs)
-  return (name, settings, provider) => {
+  return (name: string, settings: ExternalProviderSettings, provider: Provider): ConfiguredProvider => {
     const clientSettings = { ...settings, withinMs }
     if (provider.protocol === 'oauth1') {
       const client = createOAuth1Client(provider, clientSettings)

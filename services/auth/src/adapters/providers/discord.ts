@@ -1,4 +1,4 @@
-import { type OAuth2Provider, onlyEmail, type ProviderJson } from './provider.ts'
+import { type OAuth2Provider, onlyEmail, type ProviderJson, pictured } from './provider.ts'
 
 /** https://discord.com/developers/docs/topics/oauth2 */
 export const discord: OAuth2Provider = {
@@ -20,8 +20,7 @@ export const discord: OAuth2Provider = {
         iss: api,
         name: `${user.username}#${user.discriminator}`,
         full_name: user.username,
-        picture: avatar,
-        avatar_url: avatar,
+        ...pictured(avatar),
         custom_claims: { global_name: user.global_name },
       },
     }

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { JWTPayload } from 'jose'
-import { type ExternalAccount, type OAuth2Provider, onlyEmail } from './provider.ts'
+import { type ExternalAccount, named, type OAuth2Provider, onlyEmail, pictured } from './provider.ts'
 
 const FIELDS = 'email,first_name,last_name,name,picture'
 
@@ -28,12 +28,10 @@ export const facebook: OAuth2Provider = {
       emails: onlyEmail(user.email, true),
       claims: {
         iss: api,
-        name: fullName,
-        full_name: fullName,
+        ...named(fullName),
         nickname: user.name,
         slug: user.name,
-        picture: user.picture?.data?.url,
-        avatar_url: user.picture?.data?.url,
+        ...pictured(user.picture?.data?.url),
       },
     }
   },
@@ -45,6 +43,6 @@ function accountOfIdToken(claims: JWTPayload): ExternalAccount {
   return {
     sub,
     emails: onlyEmail(email, true),
-    claims: { iss, name, full_name: name, given_name, family_name, picture, avatar_url: picture },
+    claims: { iss, ...named(name), given_name, family_name, ...pictured(picture) },
   }
 }

@@ -1,4 +1,4 @@
-import { type OAuth2Provider, onlyEmail } from './provider.ts'
+import { named, type OAuth2Provider, onlyEmail } from './provider.ts'
 
 /** https://www.figma.com/developers/api#oauth2 */
 export const figma: OAuth2Provider = {
@@ -16,7 +16,7 @@ export const figma: OAuth2Provider = {
       sub: user.id,
       // The API does not say whether the address is verified.
       emails: onlyEmail(user.email, false),
-      claims: { iss: api, name: user.handle, full_name: user.handle, avatar_url: user.img_url },
+      claims: { iss: api, ...named(user.handle), avatar_url: user.img_url },
     }
   },
 }

@@ -1,4 +1,4 @@
-import type { OAuth2Provider } from './provider.ts'
+import { named, type OAuth2Provider } from './provider.ts'
 
 /** https://docs.github.com/en/apps/oauth-apps; a GitHub Enterprise Server has its API below /api/v3. */
 export const github: OAuth2Provider = {
@@ -20,8 +20,7 @@ export const github: OAuth2Provider = {
       emails,
       claims: {
         iss: api,
-        name: user.name,
-        full_name: user.name,
+        ...named(user.name),
         preferred_username: user.login,
         user_name: user.login,
         avatar_url: user.avatar_url,

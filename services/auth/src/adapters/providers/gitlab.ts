@@ -1,4 +1,4 @@
-import { type OAuth2Provider, onlyEmail, type ProviderJson } from './provider.ts'
+import { named, type OAuth2Provider, onlyEmail, type ProviderJson, pictured } from './provider.ts'
 
 /** https://docs.gitlab.com/api/oauth2; EXTERNAL_GITLAB_URL is the address of a self-managed one. */
 export const gitlab: OAuth2Provider = {
@@ -20,13 +20,7 @@ export const gitlab: OAuth2Provider = {
         ...others.map(({ email }: ProviderJson) => ({ email, verified: false, primary: false })),
         ...onlyEmail(user.email, Boolean(user.confirmed_at)),
       ],
-      claims: {
-        iss: api,
-        name: user.name,
-        full_name: user.name,
-        picture: user.avatar_url,
-        avatar_url: user.avatar_url,
-      },
+      claims: { iss: api, ...named(user.name), ...pictured(user.avatar_url) },
     }
   },
 }

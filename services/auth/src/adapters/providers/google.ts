@@ -1,4 +1,12 @@
-import { type Endpoints, type ExternalAccount, type OAuth2Provider, onlyEmail, type ProviderJson } from './provider.ts'
+import {
+  type Endpoints,
+  type ExternalAccount,
+  named,
+  type OAuth2Provider,
+  onlyEmail,
+  type ProviderJson,
+  pictured,
+} from './provider.ts'
 
 /** https://developers.google.com/identity/openid-connect/openid-connect */
 export const google: OAuth2Provider = {
@@ -16,13 +24,6 @@ function accountOf(user: ProviderJson, { issuer }: Endpoints): ExternalAccount {
   return {
     sub: user.sub ?? user.id,
     emails: onlyEmail(user.email, user.email_verified === true || user.verified_email === true),
-    claims: {
-      iss: issuer,
-      name: user.name,
-      full_name: user.name,
-      picture: user.picture,
-      avatar_url: user.picture,
-      custom_claims: { hd: user.hd },
-    },
+    claims: { iss: issuer, ...named(user.name), ...pictured(user.picture), custom_claims: { hd: user.hd } },
   }
 }

@@ -62,10 +62,7 @@ export function createIdTokenVerifier(signInWithinMs: number): VerifyIdToken {
         return await keys(header, token)
       } catch (cause) {
         if (UNKNOWN_KEY.some((known) => cause instanceof known)) throw cause
-        throw apiError('provider_unavailable', {
-          cause: new Error(describeFailure(cause)),
-          retryAfterSeconds: 5,
-        })
+        throw apiError('provider_unavailable', { cause: new Error(describeFailure(cause)), retryAfterSeconds: 5 })
       }
     }
   return async (idToken, { rules, audiences, secret, now }) => {

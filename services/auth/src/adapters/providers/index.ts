@@ -51,27 +51,9 @@ export const PROVIDERS: Record<ExternalProvider, Provider> = {
   workos,
 }
 
-interface GivenByName {
-  name: string
-  issuer: string
-  clientId: string
-  idToken: string
-  now: Date
-}
-
 const CUSTOM = 'custom:'
 
-export interface Providers {
-  /** Finds a provider, the operator's own also as `custom:<name>`; throws validation_failed if disabled. */
-  find(name: string): ConfiguredProvider
-  /**
-   * Finds the provider of an id_token, by name or by issuer and client; undefined if there is none. Throws for a token
-   * that no key could make valid, before any provider is asked for its issuer.
-   */
-  findByIdToken(token: GivenByName): Promise<ConfiguredProvider | undefined>
-  /** Providers that browsers can be sent to: the eighteen, and the operator's own if enabled. */
-  enabled(): Record<string, boolean>
-}
+export type Providers = Awaited<ReturnType<typeof createProviders>>
 
 /**
  * Sets up the enabled providers; `withinMs` bounds all requests of one step of a sign-in together. Without one the
@@ -80,7 +62,7 @@ export interface Providers {
 export async function createProviders(
   { providers, ownProviders, external }: Pick<Config, 'providers' | 'ownProviders' | 'external'>,
   withinMs = SIGN_IN_WITHIN_MS,
-): Promise<Providers> {
+) {
   const known = new Map<string, readonly [ExternalProviderSettings, Provider]>([
     ...Object.entries(PROVIDERS).map(([name, provider]) => {
       return [name, [providers[name as ExternalProvider], provider]] as const
@@ -103,7 +85,8 @@ export async function createProviders(
   }
 
   return {
-    find: (typed) => {
+    /** Finds a provider, the operator's own also as `custom:<name>`; throws validation_failed if disabled. */
+    find(typed: string): ConfiguredProvider {
       const name = nameIn(typed)
       const [settings] = known.get(name) ?? []
       if (!settings) throw unsupported(`Provider ${typed.slice(0, 50)} could not be found`)
@@ -112,7 +95,12 @@ export async function createProviders(
       if (!found || what) throw unsupported(what ?? 'provider is not enabled')
       return found
     },
-    async findByIdToken({ name: typed, issuer, clientId, idToken, now }) {
+    /**
+     * Finds the provider of an id_token, by name or by issuer and client; undefined if there is none. Throws for a token
+     * that no key could make valid, before any provider is asked for its issuer.
+     */
+    async findByIdToken(token: { name: string; issuer: string; clientId: string; idToken: string; now: Date }) {
+      const { name: typed, issuer, clientId, idToken, now } = token
       const name = nameIn(typed)
       if (name.startsWith(CUSTOM)) return undefined
       if (name !== '' && !name.includes(':')) {
@@ -126,10 +114,11 @@ export async function createProviders(
       }
       return undefined
     },
-    enabled: () => {
-      const all = Object.entries(providers).map(([name, settings]) => [name, !lacking(name, settings)] as const)
-      const own = Object.keys(ownProviders).filter((name) => !lacking(name, ownProviders[name] as Settings))
-      return Object.fromEntries([...all, ...own.map((name) => [name, true] as const)])
+    /** Providers that browsers can be sent to: the eighteen, and the operator's own if enabled. */
+    enabled(): Record<string, boolean> {
+      const usable = (some: Record<string, Settings>) =>
+        Object.entries(some).map(([name, settings]) => [name, !lacking(name, settings)] as const)
+      return Object.fromEntries([...usable(providers), ...usable(ownProviders).filter(([, isUsable]) => isUsable)])
     },
   }
 }
@@ -156,9 +145,10 @@ function lackingAtAll(name: string, { clientIds, url, issuer }: Settings): strin
 /** Reason why no browser can be sent to the provider. */
 function lacking(name: string, settings: Settings): string | undefined {
   if (!settings.enabled) return 'provider is not enabled'
-  if (settings.secret === '') return lackingAtAll(name, settings) ?? 'missing OAuth secret'
-  if (settings.redirectUri === '') return lackingAtAll(name, settings) ?? 'missing redirect URI'
-  return lackingAtAll(name, settings)
+  const what = lackingAtAll(name, settings)
+  if (what) return what
+  if (settings.secret === '') return 'missing OAuth secret'
+  return settings.redirectUri === '' ? 'missing redirect URI' : undefined
 }
 
 const unsupported = (why: string) => apiError('validation_failed', { message: `Unsupported provider: ${why}` })

@@ -1,4 +1,12 @@
-import { type Endpoints, type ExternalAccount, type OAuth2Provider, onlyEmail, type ProviderJson } from './provider.ts'
+import {
+  type Endpoints,
+  type ExternalAccount,
+  named,
+  type OAuth2Provider,
+  onlyEmail,
+  type ProviderJson,
+  pictured,
+} from './provider.ts'
 
 /** Claims with a member of their own. */
 const MAPPED = ['sub', 'name', 'email', 'email_verified', 'picture', 'preferred_username', 'given_name', 'family_name']
@@ -32,13 +40,11 @@ function accountOf(user: ProviderJson, { issuer }: Endpoints): ExternalAccount {
     emails: onlyEmail(user.email, user.email_verified === true),
     claims: {
       iss: issuer,
-      name,
-      full_name: name,
+      ...named(name),
       preferred_username,
       given_name,
       family_name,
-      picture,
-      avatar_url: picture,
+      ...pictured(picture),
       custom_claims: Object.fromEntries(custom),
     },
   }

@@ -1,4 +1,4 @@
-import { type OAuth2Provider, onlyEmail, type ProviderJson } from './provider.ts'
+import { named, type OAuth2Provider, onlyEmail, type ProviderJson, pictured } from './provider.ts'
 
 const PROFILE = '(id,firstName,lastName,profilePicture(displayImage~:playableStreams))'
 
@@ -20,7 +20,7 @@ export const linkedin: OAuth2Provider = {
     return {
       sub: user.id,
       emails: onlyEmail(elements[0]?.['handle~']?.emailAddress, true),
-      claims: { iss: api, name, full_name: name, picture, avatar_url: picture },
+      claims: { iss: api, ...named(name), ...pictured(picture) },
     }
   },
 }

@@ -1,4 +1,4 @@
-import { type OAuth2Provider, onlyEmail } from './provider.ts'
+import { named, type OAuth2Provider, onlyEmail, pictured } from './provider.ts'
 
 /** https://developers.notion.com/docs/authorization */
 export const notion: OAuth2Provider = {
@@ -19,13 +19,7 @@ export const notion: OAuth2Provider = {
     return {
       sub: user.id,
       emails: onlyEmail(user.person?.email, true),
-      claims: {
-        iss: api,
-        name: user.name,
-        full_name: user.name,
-        picture: user.avatar_url,
-        avatar_url: user.avatar_url,
-      },
+      claims: { iss: api, ...named(user.name), ...pictured(user.avatar_url) },
     }
   },
 }

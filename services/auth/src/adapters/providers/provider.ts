@@ -97,3 +97,9 @@ export type Provider = OAuth2Provider | OAuth1Provider
 /** List with the only address of an account. */
 export const onlyEmail = (email: unknown, verified: boolean): ExternalEmail[] =>
   typeof email === 'string' && email !== '' ? [{ email, verified, primary: true }] : []
+
+/** Name of an account, under both of its members. */
+export const named = (name: unknown): Metadata => ({ name, full_name: name })
+
+/** Address of an account's picture, under both of its members. */
+export const pictured = (picture: unknown): Metadata => ({ picture, avatar_url: picture })

@@ -8,7 +8,7 @@ import type { OAuth2Provider } from './provider.ts'
 import { badRequest, readUnverified } from './readable-id-token.ts'
 
 /** An id_token that an application got from the provider, and its companions. */
-export interface GivenIdToken {
+interface GivenIdToken {
   idToken: string
   accessToken: string | undefined
   /** Plain nonce; the token holds its SHA-256 in hex. */
@@ -16,29 +16,19 @@ export interface GivenIdToken {
   now: Date
 }
 
-export interface IdTokenReader {
-  isIssuer(issuer: string): Promise<boolean>
-  /** Verifies a token. Throws as contract/auth-external.md 2.7 says; bodies also have OAuth's form. */
-  read(given: GivenIdToken): Promise<CleanAccount>
-}
-
-export interface IdTokenSettings {
-  audiences: readonly string[]
-  skipNonceCheck: boolean
-}
-
 /** Undefined for providers without id_tokens. */
 export function createIdTokenReader(
   provider: OAuth2Provider,
-  { audiences, skipNonceCheck }: IdTokenSettings,
+  { audiences, skipNonceCheck }: { audiences: readonly string[]; skipNonceCheck: boolean },
   endpointsOf: EndpointsOf,
   verifyIdToken: VerifyIdToken,
-): IdTokenReader | undefined {
+) {
   const { accountOfIdToken } = provider
   if (!accountOfIdToken) return undefined
   return {
-    isIssuer: async (issuer) => (await endpointsOf()).idTokens?.isIssuer(issuer) ?? false,
-    async read({ idToken, accessToken, nonce, now }) {
+    isIssuer: async (issuer: string) => (await endpointsOf()).idTokens?.isIssuer(issuer) ?? false,
+    /** Verifies a token. Throws as contract/auth-external.md 2.7 says; bodies also have OAuth's form. */
+    async read({ idToken, accessToken, nonce, now }: GivenIdToken): Promise<CleanAccount> {
       const { aud } = readUnverified(idToken, now)
       if (aud !== undefined && ![aud].flat().some((one) => audiences.includes(one))) throw forAnother(aud)
       const endpoints = await endpointsOf()

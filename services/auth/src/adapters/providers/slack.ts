@@ -1,4 +1,4 @@
-import { type OAuth2Provider, onlyEmail } from './provider.ts'
+import { named, type OAuth2Provider, onlyEmail, pictured } from './provider.ts'
 
 const USER_ID = 'https://slack.com/user_id'
 const TEAM_ID = 'https://slack.com/team_id'
@@ -18,14 +18,7 @@ export const slack: OAuth2Provider = {
     return {
       sub: user[USER_ID],
       emails: onlyEmail(user.email, user.email_verified === true),
-      claims: {
-        iss: api,
-        name: user.name,
-        full_name: user.name,
-        picture: user.picture,
-        avatar_url: user.picture,
-        custom_claims: { [TEAM_ID]: user[TEAM_ID] },
-      },
+      claims: { iss: api, ...named(user.name), ...pictured(user.picture), custom_claims: { [TEAM_ID]: user[TEAM_ID] } },
     }
   },
 }

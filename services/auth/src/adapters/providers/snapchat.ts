@@ -1,5 +1,5 @@
 import type { JWTPayload } from 'jose'
-import { type ExternalAccount, type OAuth2Provider, onlyEmail } from './provider.ts'
+import { type ExternalAccount, named, type OAuth2Provider, onlyEmail, pictured } from './provider.ts'
 
 const SCOPE = 'https://auth.snapchat.com/oauth2/api/user.'
 const QUERY = '{me{externalId displayName bitmoji{avatar id} email}}'
@@ -25,14 +25,7 @@ export const snapchat: OAuth2Provider = {
       sub: me.externalId,
       // The API does not say whether the address is verified.
       emails: onlyEmail(me.email, false),
-      claims: {
-        iss: token,
-        name: me.displayName,
-        full_name: me.displayName,
-        slug: me.displayName,
-        picture: me.bitmoji?.avatar,
-        avatar_url: me.bitmoji?.avatar,
-      },
+      claims: { iss: token, ...named(me.displayName), slug: me.displayName, ...pictured(me.bitmoji?.avatar) },
     }
   },
   accountOfIdToken,
@@ -43,6 +36,6 @@ function accountOfIdToken(claims: JWTPayload): ExternalAccount {
   return {
     sub,
     emails: onlyEmail(email, email_verified === true),
-    claims: { iss, name, full_name: name, picture, avatar_url: picture },
+    claims: { iss, ...named(name), ...pictured(picture) },
   }
 }

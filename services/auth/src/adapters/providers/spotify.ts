@@ -1,4 +1,4 @@
-import { type OAuth2Provider, onlyEmail, type ProviderJson } from './provider.ts'
+import { named, type OAuth2Provider, onlyEmail, type ProviderJson, pictured } from './provider.ts'
 
 /** https://developer.spotify.com/documentation/web-api/tutorials/code-flow */
 export const spotify: OAuth2Provider = {
@@ -17,13 +17,7 @@ export const spotify: OAuth2Provider = {
       sub: user.id,
       // Documented as unverified: the account's holder typed it.
       emails: onlyEmail(user.email, false),
-      claims: {
-        iss: api,
-        name: user.display_name,
-        full_name: user.display_name,
-        picture,
-        avatar_url: picture,
-      },
+      claims: { iss: api, ...named(user.display_name), ...pictured(picture) },
     }
   },
 }

@@ -1,4 +1,4 @@
-import { type OAuth2Provider, onlyEmail } from './provider.ts'
+import { named, type OAuth2Provider, onlyEmail, pictured } from './provider.ts'
 
 /** https://dev.twitch.tv/docs/authentication; the API returns an address only once it is verified. */
 export const twitch: OAuth2Provider = {
@@ -19,12 +19,10 @@ export const twitch: OAuth2Provider = {
       emails: onlyEmail(user.email, true),
       claims: {
         iss: api,
-        name: user.login,
-        full_name: user.login,
+        ...named(user.login),
         nickname: user.display_name,
         slug: user.display_name,
-        picture: user.profile_image_url,
-        avatar_url: user.profile_image_url,
+        ...pictured(user.profile_image_url),
         custom_claims: { broadcaster_type, description, type, offline_image_url, view_count },
       },
     }

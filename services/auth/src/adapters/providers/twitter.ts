@@ -1,4 +1,4 @@
-import { type OAuth1Provider, onlyEmail } from './provider.ts'
+import { named, type OAuth1Provider, onlyEmail, pictured } from './provider.ts'
 
 /** https://docs.x.com/fundamentals/authentication/oauth-1-0a/obtaining-user-access-tokens */
 export const twitter: OAuth1Provider = {
@@ -16,12 +16,10 @@ export const twitter: OAuth1Provider = {
     emails: onlyEmail(user.email, true),
     claims: {
       iss: issuer,
-      name: user.name,
-      full_name: user.name,
+      ...named(user.name),
       preferred_username: user.screen_name,
       user_name: user.screen_name,
-      picture: user.profile_image_url_https,
-      avatar_url: user.profile_image_url_https,
+      ...pictured(user.profile_image_url_https),
     },
   }),
 }

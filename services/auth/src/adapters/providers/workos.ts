@@ -1,4 +1,4 @@
-import { type GrantedSignIn, type OAuth2Provider, onlyEmail, type ProviderJson } from './provider.ts'
+import { type GrantedSignIn, named, type OAuth2Provider, onlyEmail, type ProviderJson } from './provider.ts'
 
 /** https://workos.com/docs/reference/sso; needs `connection`, `organization` or `workos_provider`. */
 export const workos: OAuth2Provider = {
@@ -25,7 +25,7 @@ export const workos: OAuth2Provider = {
     return {
       sub: profile.id,
       emails: onlyEmail(profile.email, await isOfItsOrganization(signIn)),
-      claims: { iss: api, name, full_name: name, custom_claims: { connection_id, organization_id } },
+      claims: { iss: api, ...named(name), custom_claims: { connection_id, organization_id } },
     }
   },
 }

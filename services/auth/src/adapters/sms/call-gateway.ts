@@ -4,13 +4,6 @@ import { tracedFetch } from '@services/common/tracing'
 /** Answers of gateways take a kilobyte or two. */
 const MAX_ANSWER_BYTES = 64 * 1024
 
-export interface GatewayCall {
-  method: string
-  url: string
-  headers: Record<string, string>
-  body: string | undefined
-}
-
 export interface GatewayAnswer {
   status: number
   text: string
@@ -20,8 +13,11 @@ export interface GatewayAnswer {
  * Makes one HTTP exchange with a deadline, a bounded answer and no redirects, which would carry credentials to another
  * host. Throws an Error fit for the log; fetch's own can quote the URL with its secrets.
  */
-export async function callGateway(gateway: string, timeoutSeconds: number, call: GatewayCall): Promise<GatewayAnswer> {
-  const { url, ...request } = call
+export async function callGateway(
+  gateway: string,
+  timeoutSeconds: number,
+  { url, ...request }: { method: string; url: string; headers: Record<string, string>; body: string | undefined },
+): Promise<GatewayAnswer> {
   try {
     const signal = AbortSignal.timeout(Math.ceil(timeoutSeconds * 1000))
     const init = { ...request, body: request.body ?? null, redirect: 'manual', signal } as const
@@ -39,6 +35,21 @@ function reasonOf(error: unknown, timeoutSeconds: number): string {
   const code = String(cause?.code ?? '')
   return /^[A-Z_]{2,40}$/.test(code) ? code : 'the connection failed'
 }
+
+/** Posts a form and asks for JSON. */
+export const postForm = (
+  gateway: string,
+  timeoutSeconds: number,
+  url: string,
+  fields: Record<string, string>,
+  headers: Record<string, string> = {},
+): Promise<GatewayAnswer> =>
+  callGateway(gateway, timeoutSeconds, {
+    method: 'POST',
+    url,
+    headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
+    body: new URLSearchParams(fields).toString(),
+  })
 
 /** Reads a JSON answer by path (`messages.0.status`); undefined if there is no such member, or no JSON. */
 export function jsonAnswer(text: string): (path: string) => unknown {

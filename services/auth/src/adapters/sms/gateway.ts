@@ -51,3 +51,6 @@ export function messageIdFrom(value: unknown): string | undefined {
   const id = typeof value === 'number' ? String(value) : value
   return typeof id === 'string' && /^[\w.:=+/@-]{1,200}$/.test(id) ? id : undefined
 }
+
+/** Whether a text is ASCII; some gateways require a flag for any other. */
+export const isAscii = (text: string): boolean => /^[\x20-\x7e\r\n]*$/.test(text)

@@ -1,3 +1,4 @@
+import { jsonObject } from '../json-object.ts'
 import { variablesOf } from './sms-text.ts'
 
 export const HTTP_VARIABLES = ['To', 'Text', 'Code', 'MessageID'] as const
@@ -22,18 +23,11 @@ export function parseHttpGatewayUrl(text: string): string {
 
 /** Parses SMS_HTTP_HEADERS, an object of strings; names in lower case. */
 export function parseHttpHeaders(text: string): Record<string, string> {
-  const problem = new Error('must be a JSON object of header names and their texts')
-  let headers: unknown
-  try {
-    headers = JSON.parse(text)
-  } catch {
-    throw problem
-  }
-  if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) throw problem
-  const entries = Object.entries(headers).map(([name, value]) => {
+  const problem = 'must be a JSON object of header names and their texts'
+  const entries = Object.entries(jsonObject(text, problem)).map(([name, value]) => {
     const isHeader =
       /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name) && typeof value === 'string' && /^[\t\x20-\x7e]*$/.test(value)
-    if (!isHeader) throw problem
+    if (!isHeader) throw new Error(problem)
     return [name.toLowerCase(), value]
   })
   return Object.fromEntries(entries)

@@ -1,6 +1,6 @@
 import { PermanentFailure } from '@services/common/queue'
 import type { Config } from '../../config.ts'
-import { callGateway, type GatewayAnswer, jsonAnswer } from './call-gateway.ts'
+import { type GatewayAnswer, jsonAnswer, postForm } from './call-gateway.ts'
 import { describeAnswer, failureOfStatus, GatewayRefusal, messageIdFrom, type SmsGateway } from './gateway.ts'
 
 type MessageBirdSettings = Config['sms']['messagebird']
@@ -10,23 +10,10 @@ export function createMessageBirdGateway(settings: MessageBirdSettings, timeoutS
     name: 'messagebird',
     channels: ['sms'],
     async send({ id, to, text }) {
-      const answer = await callGateway('messagebird', timeoutSeconds, {
-        method: 'POST',
-        url: `${settings.url}/messages`,
-        headers: {
-          authorization: `AccessKey ${settings.accessKey}`,
-          'content-type': 'application/x-www-form-urlencoded',
-          accept: 'application/json',
-        },
-        body: new URLSearchParams({
-          originator: settings.originator,
-          recipients: to,
-          body: text,
-          type: 'sms',
-          datacoding: 'unicode',
-          reference: id,
-        }).toString(),
-      })
+      const { originator } = settings
+      const fields = { originator, recipients: to, body: text, type: 'sms', datacoding: 'unicode', reference: id }
+      const headers = { authorization: `AccessKey ${settings.accessKey}` }
+      const answer = await postForm('messagebird', timeoutSeconds, `${settings.url}/messages`, fields, headers)
       return { providerMessageId: readAnswer(answer) }
     },
   }

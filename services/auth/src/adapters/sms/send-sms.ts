@@ -9,26 +9,18 @@ import { createTextLocalGateway } from './textlocal.ts'
 import { createTwilioGateway } from './twilio.ts'
 import { createVonageGateway } from './vonage.ts'
 
-export interface SentSms {
-  gateway: string
-  providerMessageId: string | undefined
-}
-
-export interface SmsSender {
-  /**
-   * Hands a message to the first gateway that accepts it. Throws PermanentFailure if the number or every gateway
-   * refuses it; another Error if a later attempt may succeed.
-   */
-  send(message: SmsMessage): Promise<SentSms>
-  supports(channel: SmsChannel): boolean
-}
+export type SmsSender = ReturnType<typeof createSmsSender>
 
 /** Tries the gateways of SMS_PROVIDER in order; without any, messages wait for a worker that has one. */
-export function createSmsSender(settings: Config['sms'], log: Logger): SmsSender {
+export function createSmsSender(settings: Config['sms'], log: Logger) {
   const gateways = settings.providers.map((name) => openGateway(name, settings))
   return {
-    supports: (channel) => gateways.some(({ channels }) => channels.includes(channel)),
-    async send(message) {
+    supports: (channel: SmsChannel) => gateways.some(({ channels }) => channels.includes(channel)),
+    /**
+     * Hands a message to the first gateway that accepts it. Throws PermanentFailure if the number or every gateway
+     * refuses it; another Error if a later attempt may succeed.
+     */
+    async send(message: SmsMessage) {
       const usable = gateways.filter(({ channels }) => channels.includes(message.channel))
       if (usable.length === 0) throw new TemporaryFailure(`no gateway for ${message.channel} is configured here`)
       return tryInTurn(usable, message, log.child({ messageId: message.id }))
@@ -36,7 +28,7 @@ export function createSmsSender(settings: Config['sms'], log: Logger): SmsSender
   }
 }
 
-async function tryInTurn(gateways: SmsGateway[], message: SmsMessage, log: Logger): Promise<SentSms> {
+async function tryInTurn(gateways: SmsGateway[], message: SmsMessage, log: Logger) {
   const failures: Error[] = []
   for (const gateway of gateways) {
     try {
@@ -64,9 +56,7 @@ function logFailure(log: Logger, gateway: string, failure: Error): void {
   else log.warn(facts, failure instanceof PermanentFailure ? 'SMS gateway refused the number' : 'SMS gateway failed')
 }
 
-type OpenSettings = Pick<Config['sms'], Config['sms']['providers'][number] | 'timeoutSeconds'>
-
-function openGateway(name: Config['sms']['providers'][number], settings: OpenSettings): SmsGateway {
+function openGateway(name: Config['sms']['providers'][number], settings: Config['sms']): SmsGateway {
   const { timeoutSeconds } = settings
   switch (name) {
     case 'twilio':

@@ -1,7 +1,7 @@
 import { PermanentFailure } from '@services/common/queue'
 import type { Config } from '../../config.ts'
-import { callGateway, type GatewayAnswer, jsonAnswer } from './call-gateway.ts'
-import { describeAnswer, failureOfStatus, GatewayRefusal, messageIdFrom, type SmsGateway } from './gateway.ts'
+import { type GatewayAnswer, jsonAnswer, postForm } from './call-gateway.ts'
+import { describeAnswer, failureOfStatus, GatewayRefusal, isAscii, messageIdFrom, type SmsGateway } from './gateway.ts'
 
 type TextLocalSettings = Config['sms']['textlocal']
 
@@ -13,19 +13,13 @@ export function createTextLocalGateway(settings: TextLocalSettings, timeoutSecon
     name: 'textlocal',
     channels: ['sms'],
     async send({ id, to, text }) {
-      const isAscii = /^[\x20-\x7e\r\n]*$/.test(text)
-      const answer = await callGateway('textlocal', timeoutSeconds, {
-        method: 'POST',
-        url: `${settings.url}/send`,
-        headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
-        body: new URLSearchParams({
-          sender: settings.sender,
-          numbers: to,
-          message: text,
-          apikey: settings.apiKey,
-          custom: id,
-          ...(isAscii ? {} : { unicode: 'true' }),
-        }).toString(),
+      const answer = await postForm('textlocal', timeoutSeconds, `${settings.url}/send`, {
+        sender: settings.sender,
+        numbers: to,
+        message: text,
+        apikey: settings.apiKey,
+        custom: id,
+        ...(isAscii(text) ? {} : { unicode: 'true' }),
       })
       return { providerMessageId: readAnswer(answer) }
     },

@@ -1,7 +1,7 @@
 import { PermanentFailure } from '@services/common/queue'
 import type { Config } from '../../config.ts'
-import { callGateway, type GatewayAnswer, jsonAnswer } from './call-gateway.ts'
-import { describeAnswer, failureOfStatus, GatewayRefusal, messageIdFrom, type SmsGateway } from './gateway.ts'
+import { type GatewayAnswer, jsonAnswer, postForm } from './call-gateway.ts'
+import { describeAnswer, failureOfStatus, GatewayRefusal, isAscii, messageIdFrom, type SmsGateway } from './gateway.ts'
 
 type VonageSettings = Config['sms']['vonage']
 
@@ -15,20 +15,14 @@ export function createVonageGateway(settings: VonageSettings, timeoutSeconds: nu
     name: 'vonage',
     channels: ['sms'],
     async send({ id, to, text }) {
-      const isAscii = /^[\x20-\x7e\r\n]*$/.test(text)
-      const answer = await callGateway('vonage', timeoutSeconds, {
-        method: 'POST',
-        url: `${settings.url}/sms/json`,
-        headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
-        body: new URLSearchParams({
-          from: settings.from,
-          to,
-          text,
-          api_key: settings.apiKey,
-          api_secret: settings.apiSecret,
-          'client-ref': id,
-          ...(isAscii ? {} : { type: 'unicode' }),
-        }).toString(),
+      const answer = await postForm('vonage', timeoutSeconds, `${settings.url}/sms/json`, {
+        from: settings.from,
+        to,
+        text,
+        api_key: settings.apiKey,
+        api_secret: settings.apiSecret,
+        'client-ref': id,
+        ...(isAscii(text) ? {} : { type: 'unicode' }),
       })
       return { providerMessageId: readAnswer(answer) }
     },

@@ -319,7 +319,7 @@ test('MESSAGES_KEEP shortens how long sent messages stay', async () => {
 })
 
 test('a mail of every kind leaves with its own subject and text', async ({ service }) => {
-  const { SAMPLE_VARIABLES } = await import('../../adapters/mail/sample-variables.ts')
+  const { SAMPLE_VARIABLES } = await import('../../adapters/mail/check-template.ts')
   const { ALL_KINDS } = await import('../../adapters/mail/kinds.ts')
   const { userId } = await service.signedIn()
   const subjects = new Set<string>()

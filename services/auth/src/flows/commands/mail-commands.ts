@@ -2,10 +2,10 @@
 // standard error. Tests: test/cli.test.ts, ../../adapters/mail/test-mail.test.ts. Read next: ../../commands.ts.
 import { randomUUID } from 'node:crypto'
 import { CommandFailure, command, printResult, UsageError } from '@services/common/cli'
+import { SAMPLE_VARIABLES } from '../../adapters/mail/check-template.ts'
 import { parseEmail } from '../../adapters/mail/email-address.ts'
 import { ALL_KINDS, isMailKind } from '../../adapters/mail/kinds.ts'
 import { openMailTemplates } from '../../adapters/mail/mail-templates.ts'
-import { SAMPLE_VARIABLES } from '../../adapters/mail/sample-variables.ts'
 import { createMailer, hasMailServer, type SmtpSettings } from '../../adapters/mail/smtp.ts'
 import { explainSmtpError, type SmtpError } from '../../adapters/mail/smtp-failure.ts'
 import { startUp } from '../../start.ts'

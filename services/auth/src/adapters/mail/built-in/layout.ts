@@ -1,13 +1,7 @@
 import type { MailWords, Words } from './mail-words.ts'
 
-/** Templates of a built-in mail. */
-export interface MailSource {
-  subject: string
-  html: string
-  text: string
-}
-
-export const builtInMail = (locale: string, words: MailWords, { linkHint }: Words): MailSource => ({
+/** Builds the templates of a built-in mail. */
+export const builtInMail = (locale: string, words: MailWords, { linkHint }: Words) => ({
   subject: words.subject,
   html: htmlOf(locale, words, linkHint),
   text: textOf(words),

@@ -116,21 +116,13 @@ const pages: Words['pages'] = {
     text: `Continue to {site} to choose a new password. ${close}`,
     button: 'Continue',
   },
-  magiclink: {
-    heading: 'Sign in',
-    text: `Sign in to {site} in this browser. ${close}`,
-    button: 'Sign in',
-  },
+  magiclink: { heading: 'Sign in', text: `Sign in to {site} in this browser. ${close}`, button: 'Sign in' },
   email_change: {
     heading: 'Confirm the new email address',
     text: `Confirm that an account at {site} may change its email address as the mail says. ${close}`,
     button: 'Confirm the change',
   },
-  email: {
-    heading: 'Almost there',
-    text: `Continue to {site}. ${close}`,
-    button: 'Continue',
-  },
+  email: { heading: 'Almost there', text: `Continue to {site}. ${close}`, button: 'Continue' },
 }
 
 /** Subjects come from the specification. */

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import Fastify from 'fastify'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readConfig } from '../config.ts'
-import { externalBase } from './external-base.ts'
+import { externalBase } from './mail-context.ts'
 
 const DEFAULT = 'https://auth.example/auth/v1'
 const LISTED = ['eu.example', 'us.example', 'localhost']

@@ -1,0 +1,41 @@
+// Variables of operation: database, log and audit, telemetry, and inherited ones without effect.
+import { boolean, duration, oneOf, text, type Values, type Variables } from '@services/common/config'
+import { databaseVariables as commonVariables } from '@services/common/database-settings'
+import { LOG_LEVELS } from '@services/common/logger'
+import { metricsVariables } from '@services/common/telemetry-settings'
+
+export const databaseVariables = {
+  ...commonVariables({
+    poolSize: { meaning: 'Maximum connections per process; 0: no limit.', default: '0' },
+    exampleTable: 'acme_users',
+  }),
+  DB_DRIVER: oneOf(['postgres'], 'Database driver; only PostgreSQL is supported.', { default: 'postgres' }),
+} satisfies Variables
+
+export const logVariables = {
+  LOG_LEVEL: oneOf(LOG_LEVELS, 'Least severe level to log.', { default: 'info' }),
+  LOG_FILE: text('File to append log lines to; standard output when unset.'),
+  AUDIT_LOG_DISABLE_POSTGRES: boolean('Write audit events to the log only, not to the database.', { default: 'false' }),
+  AUDIT_LOG_KEEP: duration(
+    'Retention of audit entries in the database; unset: forever, but refused sign-ins 90 days.',
+    { positive: true },
+  ),
+} satisfies Variables
+
+export const telemetryVariables = {
+  TRACING_ENABLED: boolean('Export traces.', { default: 'false' }),
+  TRACING_EXPORTER: oneOf(['opentelemetry'], 'Exporter of traces, configured by the `OTEL_*` variables.', {
+    default: 'opentelemetry',
+  }),
+  ...metricsVariables('9100'),
+} satisfies Variables
+
+export const inheritedVariables = {
+  OPERATOR_TOKEN: text('Inherited, without effect.'),
+  API_ENDPOINT: text('Inherited, without effect.'),
+} satisfies Variables
+
+export const inheritedWarnings = (values: Values<typeof inheritedVariables>): string[] =>
+  (['OPERATOR_TOKEN', 'API_ENDPOINT'] as const)
+    .filter((name) => values[name] !== undefined)
+    .map((name) => `AUTH_${name} is inherited and has no effect`)
