@@ -252,7 +252,7 @@ describe('policy', () => {
     ['page', clipPage],
     ['embed', embedPage],
   ] as const)('the %s shows the colours of the poster behind the player, by a style of their own', (_, page) => {
-    const clip = clipWith({ placeholder: rgbaToThumbHash(2, 1, [255, 0, 0, 255, 0, 0, 255, 255]) })
+    const clip = clipWith({ placeholder: Buffer.from(rgbaToThumbHash(2, 1, [255, 0, 0, 255, 0, 0, 255, 255])) })
     const styles = [...page(clip).html.matchAll(/<style>(.*?)<\/style>/gs)].map(([, css = '']) => css)
     expect(styles[1]).toMatch(
       /^video { background: url\(data:image\/png;base64,[\w+/=]+\) center \/ contain no-repeat }$/,
@@ -265,7 +265,7 @@ describe('policy', () => {
   })
 
   test('a transparent clip stands on squares, dark in dark mode, and not on its own colours', () => {
-    const clip = clipWith({ placeholder: rgbaToThumbHash(2, 1, [255, 0, 0, 255, 0, 0, 255, 0]) })
+    const clip = clipWith({ placeholder: Buffer.from(rgbaToThumbHash(2, 1, [255, 0, 0, 255, 0, 0, 255, 0])) })
     for (const document of [clipPage(clip).html, embedPage(clip).html]) {
       const css = [...document.matchAll(/<style>(.*?)<\/style>/gs)][1]?.[1]
       expect(css).toMatch(/^video { background: repeating-conic-gradient/)
