@@ -1,6 +1,5 @@
 import type { ColumnType, Generated } from 'kysely'
 import type { ErrorCode } from '../errors.ts'
-import type { Attribution } from './attribution.ts'
 import type { MediaInfo } from './media-info.ts'
 
 // The tables. The one rule: `migrations/` is the truth, and the service writes all times, never the server. A clip has
@@ -43,6 +42,14 @@ export type TokenLimits = Partial<Record<(typeof TOKEN_LIMITS)[number], number>>
 
 type Json<Value> = ColumnType<Value, unknown, unknown>
 type MaybeTime = ColumnType<Date | null, Date | null | undefined, Date | null>
+
+/** Author of a clip, as its owner states. Shown by core/clips/credit.ts. */
+export interface Attribution {
+  /** `twitter`, `reddit`, `instagram`, or a URL. */
+  site: string
+  user?: string
+  url?: string
+}
 
 /** The answer of a remembered refusal. */
 export interface Refusal {

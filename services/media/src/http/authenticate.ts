@@ -1,11 +1,9 @@
 import { timingSafeEqual } from 'node:crypto'
-import type { Logger } from '@services/common/logger'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Kysely } from 'kysely'
 import { hashToken, isWellFormed } from '../core/tokens/api-token.ts'
-import type { RequestCounts } from '../core/tokens/request-counts.ts'
 import { type ApiToken, findLiveToken, noteTokenUse } from '../core/tokens/tokens.store.ts'
-import type { DB, Scope } from '../db/tables.ts'
+import type { Scope } from '../db/tables.ts'
+import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 
 declare module 'fastify' {
@@ -13,14 +11,6 @@ declare module 'fastify' {
     /** Null for a caller without a token, where that is allowed. */
     apiToken: ApiToken | null
   }
-}
-
-export interface AuthenticateDeps {
-  db: Kysely<DB>
-  log: Logger
-  now: () => Date
-  config: { bootstrapToken: string | undefined }
-  requests: RequestCounts
 }
 
 /** Precision of `last_used_at`. */
@@ -33,7 +23,7 @@ const NOTE_USE_EVERY_MS = 60_000
  */
 export function requireToken(
   app: FastifyInstance,
-  deps: AuthenticateDeps,
+  deps: Deps,
   options: { scope: Scope; anonymous?: (request: FastifyRequest) => boolean },
 ): void {
   app.decorateRequest('apiToken', null)
@@ -68,7 +58,7 @@ function presentedToken({ headers }: FastifyRequest): string | undefined {
 }
 
 /** Looks the token up by its hash, which an attacker cannot steer: the time reveals nothing about existing tokens. */
-async function findToken(deps: AuthenticateDeps, presented = ''): Promise<ApiToken | undefined> {
+async function findToken(deps: Deps, presented = ''): Promise<ApiToken | undefined> {
   const hash = hashToken(presented)
   const { bootstrapToken } = deps.config
   const isBootstrap = bootstrapToken !== undefined && timingSafeEqual(hash, hashToken(bootstrapToken))
@@ -81,7 +71,7 @@ function refused(reply: FastifyReply) {
 }
 
 /** Not awaited: the caller gains nothing by it, and its failure does not fail the call. */
-function noteUse({ db, log, now }: AuthenticateDeps, token: ApiToken): void {
+function noteUse({ db, log, now }: Deps, token: ApiToken): void {
   const at = now()
   const staleBefore = new Date(at.getTime() - NOTE_USE_EVERY_MS)
   if (token.last_used_at && token.last_used_at >= staleBefore) return

@@ -7,13 +7,8 @@ import { ApiError } from '@services/common/errors'
 import { DataStore, ERRORS, Metadata, Server, Upload } from '@tus/server'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import {
-  findUpload,
-  insertUpload,
-  type ResumableUpload,
-  setUploadBytes,
-  setUploadExpiry,
-} from './resumable-uploads.store.ts'
+import { fileTooLarge } from './receive-form.http.ts'
+import { findUpload, insertUpload, type ResumableUpload, updateUpload } from './resumable-uploads.store.ts'
 import { createPartial, hardDeleteUpload, moreThanAnnounced, partialBytes, partialPath } from './resumable-uploads.ts'
 import { TUS_EXTENSIONS } from './tus-headers.http.ts'
 import type { createUploadLocks } from './upload-locks.ts'
@@ -89,10 +84,7 @@ function translate(failure: unknown, maxBytes: number): unknown {
   if (failure.status_code === 409) return apiError('offset_conflict')
   if (failure.status_code === 410) return apiError('gone', { message: 'This upload was deleted.' })
   if (failure.status_code === 413) {
-    const isOurLimit = failure.body === ERRORS.ERR_MAX_SIZE_EXCEEDED.body
-    return isOurLimit
-      ? apiError('file_too_large', { details: { param: 'file', limit: maxBytes } })
-      : moreThanAnnounced()
+    return failure.body === ERRORS.ERR_MAX_SIZE_EXCEEDED.body ? fileTooLarge(maxBytes) : moreThanAnnounced()
   }
   return apiError('invalid_request', { message: sentence(failure.body) })
 }
@@ -164,11 +156,12 @@ class PartialFiles extends DataStore {
     const { db, config } = this.#deps
     const upload = await findUpload(db, id)
     if (!upload) return
-    await setUploadExpiry(db, id, new Date(upload.created_at.getTime() + config.resumeWithinSeconds * 1000))
+    const expires_at = new Date(upload.created_at.getTime() + config.resumeWithinSeconds * 1000)
+    await updateUpload(db, id, { expires_at })
   }
 
   override async declareUploadLength(id: string, bytes: number): Promise<void> {
-    await setUploadBytes(this.#deps.db, id, bytes)
+    await updateUpload(this.#deps.db, id, { bytes })
   }
 
   override async remove(id: string): Promise<void> {
