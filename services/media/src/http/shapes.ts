@@ -2,7 +2,7 @@
 // nothing here knows a single flow. Tests: test/api-docs.test.ts, test/refused-bodies.test.ts. Next: authenticate.ts
 // (tokens), rate-limit.ts, answer-clip.ts (the result), error-bodies.ts (failures).
 import { inDocument, withHeaders } from '@services/common/documented'
-import { Type } from 'typebox'
+import { type TSchema, type TSchemaOptions, Type } from 'typebox'
 
 /** The error body; error-bodies.ts makes it. */
 export const ErrorShape = Type.Object(
@@ -97,6 +97,24 @@ export const HtmlPage = Type.Unsafe<string>({ content: { 'text/html': { schema: 
 export const PageOrError = Type.Unsafe<object>({
   content: { 'application/json': { schema: ErrorShape }, 'text/html': { schema: Type.String() } },
 })
+
+/** Answers to a counted call: `success` with this shape, or a refusal with one of these statuses. */
+export const answers = <Status extends number, Shape extends TSchema>(
+  status: Status,
+  success: Shape,
+  refusals: number[],
+  ...headers: string[]
+) =>
+  ({
+    [status]: counted(Type.Object({ success }), ...headers),
+    ...errorResponses(...refusals),
+  }) as Record<Status, Type.TObject<{ success: Shape }>>
+
+/** A moment, which the serializer writes as ISO 8601. */
+export const Time = Type.Unsafe<Date>(Type.String({ format: 'date-time' }))
+
+export const orNull = <Shape extends TSchema>(shape: Shape, options?: TSchemaOptions) =>
+  Type.Union([shape, Type.Null()], options)
 
 /** The answer to a call that was counted. */
 export const counted = <Shape extends object>(shape: Shape, ...headers: string[]): Shape =>

@@ -5,7 +5,7 @@ import { timingSafeEqual } from 'node:crypto'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { withoutNulls } from '@services/common/json-body'
 import type { Kysely } from 'kysely'
-import { Type } from 'typebox'
+import { type TSchema, Type } from 'typebox'
 import { type ClipFields, cleanFields, MAX_TAG_TEXTS } from '../../core/clips/clip-fields.ts'
 import { isClipId } from '../../core/clips/clip-id.ts'
 import { type Clip, findClip, findDeleteTokenHash, updateClip } from '../../core/clips/clips.store.ts'
@@ -18,19 +18,26 @@ import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { allows, requireToken, tokenOf } from '../../http/authenticate.ts'
 import { DetailsShape, toDetails } from '../../http/clip-details.ts'
-import { AttributionInput, counted, errorResponses, TOKEN_SECURITY, tokenRoute } from '../../http/shapes.ts'
+import {
+  AttributionInput,
+  answers,
+  counted,
+  errorResponses,
+  orNull,
+  TOKEN_SECURITY,
+  tokenRoute,
+} from '../../http/shapes.ts'
 
 const Params = Type.Object({ id: Type.String() })
 
-const orNull = <Shape extends Parameters<typeof Type.Union>[0][number]>(shape: Shape) =>
-  Type.Optional(Type.Union([shape, Type.Null()]))
+const maybe = <Shape extends TSchema>(shape: Shape) => Type.Optional(orNull(shape))
 
 /** Null clears a member; an absent one stays. */
 const PatchBody = Type.Object({
-  title: orNull(Type.String()),
-  tags: orNull(Type.Array(Type.String(), { maxItems: MAX_TAG_TEXTS })),
-  nsfw: orNull(Type.Boolean()),
-  attribution: orNull(AttributionInput),
+  title: maybe(Type.String()),
+  tags: maybe(Type.Array(Type.String(), { maxItems: MAX_TAG_TEXTS })),
+  nsfw: maybe(Type.Boolean()),
+  attribution: maybe(AttributionInput),
 })
 
 export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
@@ -49,10 +56,7 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         schema: {
           ...tokenRoute('media', 'getMedia', 'State, progress and details of a clip'),
           params: Params,
-          response: {
-            200: counted(Type.Object({ success: DetailsShape })),
-            ...errorResponses(401, 403, 404, 410, 429),
-          },
+          response: answers(200, DetailsShape, [401, 403, 404, 410, 429]),
         },
       },
       async (request) => describe(await findOwnClip(deps.db, tokenOf(request), request.params.id)),
@@ -69,10 +73,7 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
           ...tokenRoute('media', 'updateMedia', 'Changes title, tags, nsfw or attribution'),
           params: Params,
           body: PatchBody,
-          response: {
-            200: counted(Type.Object({ success: DetailsShape })),
-            ...errorResponses(400, 401, 403, 404, 408, 410, 413, 415, 422, 429),
-          },
+          response: answers(200, DetailsShape, [400, 401, 403, 404, 408, 410, 413, 415, 422, 429]),
         },
         preValidation: async ({ body }) => {
           const changes = body as { attribution?: unknown } | null
