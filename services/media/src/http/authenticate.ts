@@ -1,4 +1,5 @@
 import { timingSafeEqual } from 'node:crypto'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { hashToken, isWellFormed } from '../core/tokens/api-token.ts'
 import { type ApiToken, findLiveToken, noteTokenUse } from '../core/tokens/tokens.store.ts'
@@ -16,16 +17,17 @@ declare module 'fastify' {
 /** Precision of `last_used_at`. */
 const NOTE_USE_EVERY_MS = 60_000
 
+interface TokenOptions {
+  scope: Scope
+  anonymous?: (request: FastifyRequest) => boolean
+}
+
 /**
  * Requires a token with `scope` (or `admin`) for all routes of `app`: header `Token` or one of its aliases. Missing,
  * unknown, expired and revoked tokens get the same answer. A call without a token header passes where `anonymous`
  * returns true.
  */
-export function requireToken(
-  app: FastifyInstance,
-  deps: Deps,
-  options: { scope: Scope; anonymous?: (request: FastifyRequest) => boolean },
-): void {
+export function requireToken(app: FastifyInstance, deps: Deps, options: TokenOptions): void {
   app.decorateRequest('apiToken', null)
   app.addHook('onRequest', async (request, reply) => {
     const presented = presentedToken(request)
@@ -40,6 +42,19 @@ export function requireToken(
     deps.requests.count(token.id)
   })
 }
+
+/** Adds routes that require a token and count as reads. */
+export const addTokenRoutes = (
+  app: FastifyInstance,
+  deps: Deps,
+  options: TokenOptions,
+  routes: FastifyPluginAsyncTypebox,
+) =>
+  app.register(async (part) => {
+    requireToken(part, deps, options)
+    part.addHook('onRequest', (request, reply) => deps.limits.count(request, reply, 'read'))
+    await part.register(routes)
+  })
 
 export function tokenOf(request: FastifyRequest): ApiToken {
   if (!request.apiToken) throw new Error('route outside the scope of requireToken')

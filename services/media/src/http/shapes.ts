@@ -132,13 +132,13 @@ export const ADDED_HEADERS = [
 export const TOKEN_SECURITY: Record<string, string[]>[] = [{ token: [] }, { bearer: [] }, { gifsApiKey: [] }]
 
 /** Documentation of a route that needs a token. */
-export const tokenRoute = (tag: string, operationId: string, summary: string) => ({
+export const tokenRoute = (tag: string, operationId: string, summary: string, security = TOKEN_SECURITY) => ({
   tags: [tag],
   operationId,
   summary,
-  security: TOKEN_SECURITY,
+  security,
 })
 
-/** OpenAPI `security` of uploads, which may be open to all. */
-export const uploadSecurity = ({ uploadNeedsToken }: { uploadNeedsToken: boolean }) =>
-  uploadNeedsToken ? TOKEN_SECURITY : [...TOKEN_SECURITY, {}]
+/** Documentation of an upload, which may be open to all. */
+export const uploadRoute = (config: { uploadNeedsToken: boolean }, operationId: string, summary: string) =>
+  tokenRoute('media', operationId, summary, config.uploadNeedsToken ? TOKEN_SECURITY : [...TOKEN_SECURITY, {}])

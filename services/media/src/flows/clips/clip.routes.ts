@@ -4,6 +4,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { withoutNulls } from '@services/common/json-body'
+import type { FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
 import { type TSchema, Type } from 'typebox'
 import { type ClipFields, cleanFields, MAX_TAG_TEXTS } from '../../core/clips/clip-fields.ts'
@@ -16,7 +17,7 @@ import type { DB } from '../../db/tables.ts'
 import { softDeleteClip } from '../../delete-clip.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { allows, requireToken, tokenOf } from '../../http/authenticate.ts'
+import { addTokenRoutes, allows, tokenOf } from '../../http/authenticate.ts'
 import { DetailsShape, toDetails } from '../../http/clip-details.ts'
 import {
   AttributionInput,
@@ -47,10 +48,8 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     return { success: toDetails(clip, files, site) }
   }
 
-  await app.register(async (scope) => {
-    requireToken(scope, deps, { scope: 'read' })
-    scope.addHook('onRequest', (request, reply) => deps.limits.count(request, reply, 'read'))
-    scope.get<{ Params: { id: string } }>(
+  await addTokenRoutes(app, deps, { scope: 'read' }, async (part) => {
+    part.get<{ Params: { id: string } }>(
       '/media/:id',
       {
         schema: {
@@ -63,10 +62,8 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     )
   })
 
-  await app.register(async (scope) => {
-    requireToken(scope, deps, { scope: 'write' })
-    scope.addHook('onRequest', (request, reply) => deps.limits.count(request, reply, 'read'))
-    scope.patch<{ Params: { id: string }; Body: Type.Static<typeof PatchBody> }>(
+  await addTokenRoutes(app, deps, { scope: 'write' }, async (part) => {
+    part.patch<{ Params: { id: string }; Body: Type.Static<typeof PatchBody> }>(
       '/media/:id',
       {
         schema: {
@@ -77,8 +74,7 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         },
         preValidation: async ({ body }) => {
           const changes = body as { attribution?: unknown } | null
-          if (changes?.attribution)
-            changes.attribution = withoutNulls(changes.attribution) as typeof changes.attribution
+          if (changes?.attribution) changes.attribution = withoutNulls(changes.attribution)
         },
       },
       async (request) => {
@@ -90,10 +86,9 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     )
   })
 
-  await app.register(async (scope) => {
-    requireToken(scope, deps, { scope: 'delete', anonymous: ({ headers }) => headers['x-delete-token'] !== undefined })
-    scope.addHook('onRequest', (request, reply) => deps.limits.count(request, reply, 'read'))
-    scope.delete<{ Params: { id: string }; Headers: { 'x-delete-token'?: string } }>(
+  const anonymous = ({ headers }: FastifyRequest) => headers['x-delete-token'] !== undefined
+  await addTokenRoutes(app, deps, { scope: 'delete', anonymous }, async (part) => {
+    part.delete<{ Params: { id: string }; Headers: { 'x-delete-token'?: string } }>(
       '/media/:id',
       {
         schema: {

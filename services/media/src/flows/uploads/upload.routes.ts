@@ -15,7 +15,7 @@ import { requireToken } from '../../http/authenticate.ts'
 import { clientGone } from '../../http/client-gone.ts'
 import { addedAnswers } from '../../http/clip-details.ts'
 import { keyedRequest, readKey } from '../../http/idempotency-key.ts'
-import { AddHeaders, AddQuery, uploadSecurity } from '../../http/shapes.ts'
+import { AddHeaders, AddQuery, uploadRoute } from '../../http/shapes.ts'
 import { acceptClip, type NewClipInput, refuseWhenBusy } from '../../ingest/accept/accept-clip.ts'
 import { acceptOnce, failAfterwards } from '../../ingest/accept/accept-once.ts'
 import { countBytesIn } from '../../metrics.ts'
@@ -49,10 +49,7 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     method: 'POST',
     url: '/media/upload',
     schema: {
-      operationId: 'uploadMedia',
-      tags: ['media'],
-      summary: 'Adds a file; answers when the clip is ready',
-      security: uploadSecurity(config),
+      ...uploadRoute(config, 'uploadMedia', 'Adds a file; answers when the clip is ready'),
       consumes: ['multipart/form-data'],
       headers: AddHeaders,
       querystring: AddQuery,

@@ -9,11 +9,11 @@ import { replayDelivery } from '../../core/webhooks/deliver-webhook.ts'
 import { listDeliveries } from '../../core/webhooks/deliveries.store.ts'
 import { isSecret, makeSecret, sealSecret } from '../../core/webhooks/webhook-secret.ts'
 import { deleteWebhook, hasWebhook, insertWebhook, listWebhooks } from '../../core/webhooks/webhooks.store.ts'
-import { type Scope, WEBHOOK_EVENTS } from '../../db/tables.ts'
+import { WEBHOOK_EVENTS } from '../../db/tables.ts'
 import { isUuid } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { requireToken, tokenOf } from '../../http/authenticate.ts'
+import { addTokenRoutes, tokenOf } from '../../http/authenticate.ts'
 import { cutPage, linkToNext, pageOf, pageQuery, readPage } from '../../http/cursor.ts'
 import { answers, counted, errorResponses, orNull, Time, tokenRoute } from '../../http/shapes.ts'
 
@@ -62,14 +62,7 @@ const DeliveryParams = Type.Object({ id: Type.String(), delivery: Type.String() 
 
 export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { db, config } = deps
-  const withScope = (scope: Scope, routes: FastifyPluginAsyncTypebox) =>
-    app.register(async (part) => {
-      requireToken(part, deps, { scope })
-      part.addHook('onRequest', (request, reply) => deps.limits.count(request, reply, 'read'))
-      await part.register(routes)
-    })
-
-  await withScope('write', async (part) => {
+  await addTokenRoutes(app, deps, { scope: 'write' }, async (part) => {
     part.post(
       '/webhooks',
       {
@@ -138,7 +131,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
     )
   })
 
-  await withScope('read', async (part) => {
+  await addTokenRoutes(app, deps, { scope: 'read' }, async (part) => {
     part.get(
       '/webhooks',
       {
