@@ -46,10 +46,7 @@ export const DetailsShape = Type.Object({ ...ResultShape.properties, ...ownerMem
 
 /** The Result; with `?include=details` the whole Clip. */
 const ResultOrDetailsShape = Type.Object(
-  {
-    ...ResultShape.properties,
-    ...Type.Partial(Type.Object(ownerMembers)).properties,
-  },
+  { ...ResultShape.properties, ...Type.Partial(Type.Object(ownerMembers)).properties },
   inDocument({ type: undefined, properties: undefined, anyOf: [ResultShape, DetailsShape] }),
 )
 
