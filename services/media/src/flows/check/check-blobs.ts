@@ -48,12 +48,6 @@ export interface Finding {
   fixed: boolean
 }
 
-export interface Totals {
-  files: number
-  bytes: number
-  rows: number
-}
-
 export type CheckDeps = Pick<Deps, 'db' | 'blobs' | 'resultsChannel'> & EmitDeps
 
 interface CheckOptions {
@@ -67,9 +61,9 @@ type Check = CheckDeps & CheckOptions
 const ROWS_AT_ONCE = 500
 
 /** Reads both lists once, side by side. Throws StorageUnavailable; earlier repairs stay. */
-export async function checkBlobs(deps: CheckDeps, options: CheckOptions): Promise<Totals> {
+export async function checkBlobs(deps: CheckDeps, options: CheckOptions) {
   const check = { ...deps, ...options }
-  const totals: Totals = { files: 0, bytes: 0, rows: 0 }
+  const totals = { files: 0, bytes: 0, rows: 0 }
   for await (const { row, blob } of sideBySide(listAllRows(deps), deps.blobs.list())) {
     if (row) totals.rows++
     if (blob) totals.files++

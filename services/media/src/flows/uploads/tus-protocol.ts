@@ -4,14 +4,13 @@ import { createWriteStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { ApiError } from '@services/common/errors'
-import { DataStore, ERRORS, Metadata, Server, Upload } from '@tus/server'
+import { DataStore, ERRORS, type Locker, Metadata, Server, Upload } from '@tus/server'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { fileTooLarge } from './receive-form.http.ts'
 import { findUpload, insertUpload, type ResumableUpload, updateUpload } from './resumable-uploads.store.ts'
 import { createPartial, hardDeleteUpload, moreThanAnnounced, partialBytes, partialPath } from './resumable-uploads.ts'
 import { TUS_EXTENSIONS } from './tus-headers.http.ts'
-import type { createUploadLocks } from './upload-locks.ts'
 
 export interface TusRequest {
   method: 'POST' | 'HEAD' | 'PATCH' | 'DELETE'
@@ -24,7 +23,7 @@ export interface TusRequest {
   body: Readable | undefined
 }
 
-type ProtocolDeps = Pick<Deps, 'db' | 'config' | 'now'> & { locks: ReturnType<typeof createUploadLocks> }
+type ProtocolDeps = Pick<Deps, 'db' | 'config' | 'now'> & { locks: Locker }
 
 /** Lifetime of an upload without a byte: it holds a slot, and costs an abuser nothing to create. */
 const BEGIN_WITHIN_MS = 900_000

@@ -2,6 +2,7 @@
 import { randomInt } from 'node:crypto'
 import { PassThrough, type Readable } from 'node:stream'
 import { ApiError } from '@services/common/errors'
+import type { Locker } from '@tus/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ClipFields } from '../../core/clips/clip-fields.ts'
 import { type Clip, findClip } from '../../core/clips/clips.store.ts'
@@ -18,7 +19,6 @@ import { emptyFile } from './receive-form.http.ts'
 import { countUnfinished, findUpload, type ResumableUpload } from './resumable-uploads.store.ts'
 import { finishUpload, hardDeleteUpload, isUploadId, moreThanAnnounced, partialBytes } from './resumable-uploads.ts'
 import type { TusRequest } from './tus-protocol.ts'
-import type { createUploadLocks } from './upload-locks.ts'
 import { watchSpeed } from './upload-speed.ts'
 
 /** Content type of a piece of a file. */
@@ -29,7 +29,7 @@ const UNFINISHED_PER_PARALLEL = 8
 
 export type WithId = { Params: { id: string } }
 
-type Flow = Deps & { locks: ReturnType<typeof createUploadLocks> }
+type Flow = Deps & { locks: Locker }
 
 const ownerOf = (request: FastifyRequest) => request.apiToken?.id ?? null
 
