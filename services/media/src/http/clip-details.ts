@@ -55,28 +55,15 @@ export const addedAnswers = (...refusals: number[]) =>
   answers(201, ResultOrDetailsShape, refusals, 'Idempotency-Replayed', ...ADDED_HEADERS)
 
 export function toDetails(clip: Clip, files: readonly ClipFile[], site: Config['site']) {
+  const { id, state, progress, title, tags, nsfw, attribution, bytes, sha256, errorCode: code } = clip
   return {
     ...toResult(clip, site),
-    id: clip.id,
-    state: clip.state,
-    progress: clip.progress,
-    title: clip.title,
-    tags: clip.tags,
-    nsfw: clip.nsfw,
-    attribution: clip.attribution,
+    ...{ id, state, progress, title, tags, nsfw, attribution },
     token_id: clip.tokenId,
     created_at: clip.createdAt,
     expires_at: clip.expiresAt,
-    source: {
-      kind: clip.sourceKind,
-      url: clip.sourceUrl,
-      type: clip.info.type,
-      bytes: clip.bytes,
-      sha256: clip.sha256,
-    },
+    source: { kind: clip.sourceKind, url: clip.sourceUrl, type: clip.info.type, bytes, sha256 },
     sizes: Object.fromEntries(files.map(({ kind, ...file }) => [kind, file])),
-    ...(clip.errorCode && {
-      failure: { code: clip.errorCode, message: errorCatalogue[clip.errorCode].message },
-    }),
+    ...(code && { failure: { code, message: errorCatalogue[code].message } }),
   }
 }
