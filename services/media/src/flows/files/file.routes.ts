@@ -1,6 +1,6 @@
 // GET and HEAD /f/{id}.{kind}: the files, for any site to use. The one rule: a ready file never changes (`immutable`),
 // and its headers make browsers distrust it (contract/media.md 4.8). Tests: test/serving.test.ts,
-// test/delivery.test.ts. Next: byte-range.ts, store/blobs/.
+// test/delivery.test.ts. Next: ranges.ts, store/blobs/.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inDocument, withHeaders } from '@services/common/documented'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -12,9 +12,8 @@ import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { errorResponses } from '../../http/shapes.ts'
 import { type BlobName, type ByteRange, blobKey } from '../../store/blobs/blob-storage.ts'
-import { parseRanges } from './byte-range.ts'
-import { openRange, openRanges } from './open-ranges.ts'
 import { isNotModified, mayContinue, mayProceed } from './preconditions.ts'
+import { openRange, openRanges, parseRanges } from './ranges.ts'
 import { saveAs } from './save-as.ts'
 
 /** Files by the extension in the URL. */
