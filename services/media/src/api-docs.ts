@@ -1,6 +1,6 @@
 import type { ApiDocs } from '@services/common/api-docs'
 import type { Config } from './config.ts'
-import { ICON } from './flows/pages/icon.ts'
+import { ICON } from './flows/pages/document.ts'
 import { ProblemShape, RATE_HEADERS } from './http/shapes.ts'
 import { VERSION } from './version.ts'
 

@@ -125,7 +125,6 @@ export async function openDeps(
   { remoteTimeouts = {}, ...overrides }: Overrides = {},
 ): Promise<Deps & { close(): Promise<void> }> {
   const { database, storage, ffmpeg } = config
-  const { parallel } = config.limits
   const { db, pool, close } = openDatabase<DB>({
     ...database,
     applicationName: 'media',
@@ -152,37 +151,24 @@ export async function openDeps(
       opening,
     ])
     const remote = openRemoteWhenUsed({ ...config.egress, userAgent: `media/${VERSION}`, timeouts: remoteTimeouts })
-    const probes = createSlots({ ...PROBES, waitMs: patience.slotWaitMs }, busy)
+    const slots = createAllSlots(config.limits, patience)
+    const parts = { config, log, tools, work, remote, ...slots }
     const closing = new AbortController()
-    const extractPage = await openYtdlp({ config, tools, work, log, now: base.now(), signal: closing.signal })
+    const extractPage = await openYtdlp(parts, base.now(), closing.signal)
     const results = openResults({ db, url: database.url, channel: resultsChannel, log })
     const requests = createRequestCounts({ db, log, now: base.now })
     reportTools(tools, config, log)
-    // Slots per token (contract/media.md 2.7): slow sources of one token hold up no other.
-    const downloads = createSlots(
-      {
-        ...DOWNLOADS,
-        waitMs: patience.slotWaitMs,
-        perKey: { atOnce: parallel, waiting: parallel * WAITING_DOWNLOADS },
-      },
-      busy,
-    )
-    const uploads = createSlots({ ...UPLOADS, perKey: { atOnce: parallel, waiting: 0 } }, busy)
-    const slots = { upload: uploads, download: downloads, probe: probes }
-    const stopObserving = config.telemetry.metrics ? observeMedia({ config, pool, queue, slots }) : () => {}
+    const observed = { upload: slots.uploads, download: slots.downloads, probe: slots.probes }
+    const stopObserving = config.telemetry.metrics ? observeMedia({ config, pool, queue, slots: observed }) : () => {}
     return {
-      config,
-      log,
+      ...parts,
       db,
       pool,
       queue,
       blobs,
-      work,
-      tools,
-      remote,
       assembleManifest: async (...args) => {
         const { assembleManifest } = await import('./ingest/manifests/assemble-manifest.ts')
-        return assembleManifest({ config, tools, work, remote, probes }, ...args)
+        return assembleManifest(parts, ...args)
       },
       extractPage,
       limits: createRateLimits(pool, config),
@@ -190,9 +176,6 @@ export async function openDeps(
       results,
       knownFiles: createKnownFiles(db),
       resultsChannel,
-      probes,
-      downloads,
-      uploads,
       mutex: createKeyedMutex(),
       atWork: createAtWork(),
       receivers: createReceivers(),
@@ -215,6 +198,16 @@ export async function openDeps(
   } catch (error) {
     await close()
     throw error
+  }
+}
+
+/** Slots per token (contract/media.md 2.7): slow sources of one token hold up no other. */
+function createAllSlots({ parallel: atOnce }: Config['limits'], { slotWaitMs: waitMs }: Patience) {
+  const perDownloader = { atOnce, waiting: atOnce * WAITING_DOWNLOADS }
+  return {
+    probes: createSlots({ ...PROBES, waitMs }, busy),
+    downloads: createSlots({ ...DOWNLOADS, waitMs, perKey: perDownloader }, busy),
+    uploads: createSlots({ ...UPLOADS, perKey: { atOnce, waiting: 0 } }, busy),
   }
 }
 
@@ -249,20 +242,16 @@ function openRemoteWhenUsed(options: RemoteOptions): Remote {
 }
 
 /** Undefined without MEDIA_YTDLP_PATH. Throws when the program cannot be run or the cookies cannot be read. */
-async function openYtdlp({
-  config,
-  tools,
-  work,
-  log,
-  now,
-  signal,
-}: Pick<Deps, 'config' | 'tools' | 'work' | 'log'> & { now: Date; signal: AbortSignal }): Promise<
-  ExtractPage | undefined
-> {
+async function openYtdlp(
+  deps: Pick<Deps, 'config' | 'tools' | 'work' | 'log'>,
+  now: Date,
+  signal: AbortSignal,
+): Promise<ExtractPage | undefined> {
+  const { config, log } = deps
   const { path, cookies } = config.ytdlp
   if (!path) return undefined
   await requireYtdlp(config.ytdlp)
-  const { limiters } = tools
+  const { limiters } = deps.tools
   if (limiters.sandbox?.kind !== 'bwrap') {
     log.warn('bwrap does not work here: only its own --proxy option keeps yt-dlp from internal addresses')
   }
@@ -270,7 +259,7 @@ async function openYtdlp({
   let opened: Promise<ExtractPage> | undefined
   return async (...args) => {
     opened ??= import('./ingest/ytdlp/extract-page.ts').then(({ createExtractPage }) =>
-      createExtractPage({ config, tools, work }, { path, cookies }),
+      createExtractPage(deps, { path, cookies }),
     )
     return (await opened)(...args)
   }

@@ -71,7 +71,20 @@ export async function cleanUp(deps: HousekeepingDeps, stopping?: AbortSignal): P
   const { db, log } = deps
   const start = deps.now()
   const ago = (ms: number) => new Date(start.getTime() - ms)
-  const forEach = forEachOlder({ db, log, stopping, ago })
+  /** Goes on to the next page also after failures, so that items that cannot be deleted do not block the rest. */
+  async function forEach<Item>(
+    ms: number,
+    list: (db: Deps['db'], page: { before: Date; after: Item | undefined; limit: number }) => Promise<Item[]>,
+    work: (item: Item) => Promise<unknown>,
+  ): Promise<void> {
+    const listAfter = (after?: Item) => list(db, { before: ago(ms), after, limit: BATCH })
+    for (let items = await listAfter(); items.length > 0; items = await listAfter(items.at(-1))) {
+      for (const item of items) {
+        if (stopping?.aborted) return
+        await work(item).catch((err) => log.warn({ err, item }, 'housekeeping of an item failed, will retry'))
+      }
+    }
+  }
   await forEach(LOST_AFTER_MS, listProcessing, (id) => rescueSource(deps, id))
   await forEach(KEEP_FAILED_MS, listFailedClips, (id) => hardDeleteClip(deps, id))
   await forEach(0, listExpiredClips, (id) => softDeleteClip(deps, id))
@@ -99,23 +112,6 @@ async function sweepAll(log: Deps['log'], sweeps: (() => Promise<void>)[]): Prom
     await sweep().catch((err) => log.warn({ err }, 'leftover files not removed, will retry'))
   }
 }
-
-/** Goes on to the next page also after failures, so that items that cannot be deleted do not block the rest. */
-const forEachOlder =
-  ({ db, log, stopping, ago }: Pick<Deps, 'db' | 'log'> & { stopping?: AbortSignal; ago: (ms: number) => Date }) =>
-  async <Item>(
-    ms: number,
-    list: (db: Deps['db'], page: { before: Date; after: Item | undefined; limit: number }) => Promise<Item[]>,
-    work: (item: Item) => Promise<unknown>,
-  ): Promise<void> => {
-    const listAfter = (after?: Item) => list(db, { before: ago(ms), after, limit: BATCH })
-    for (let items = await listAfter(); items.length > 0; items = await listAfter(items.at(-1))) {
-      for (const item of items) {
-        if (stopping?.aborted) return
-        await work(item).catch((err) => log.warn({ err, item }, 'housekeeping of an item failed, will retry'))
-      }
-    }
-  }
 
 /** Checks again under lock: the same bytes may have been uploaded since the list was read. */
 async function hardDeleteSource({ db, now }: HousekeepingDeps, id: string): Promise<void> {

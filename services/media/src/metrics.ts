@@ -58,14 +58,8 @@ export function observeMedia(deps: {
 
 function observeDisks(storage: Config['storage']): () => void {
   const meter = metrics.getMeter('media')
-  const free = meter.createObservableGauge('media.disk.free', {
-    description: 'Free space of the disk',
-    unit: 'By',
-  })
-  const size = meter.createObservableGauge('media.disk.size', {
-    description: 'Size of the disk',
-    unit: 'By',
-  })
+  const free = meter.createObservableGauge('media.disk.free', { description: 'Free space of the disk', unit: 'By' })
+  const size = meter.createObservableGauge('media.disk.size', { description: 'Size of the disk', unit: 'By' })
   const directories = { work: storage.workDir, ...(storage.kind === 'disk' ? { blobs: storage.blobsDir } : {}) }
   const asked = Object.entries(directories).map(
     ([directory, path]) => [directory, askedInTime(() => statfs(path))] as const,

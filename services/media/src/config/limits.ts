@@ -1,34 +1,25 @@
 import { duration, headerName, integer, parsed, type Values, type Variables } from '@services/common/config'
 
+const rate = (meaning: string, usual: string) => parsed('rate', meaning, { default: usual }, parseRate)
+
 export const limitVariables = {
   RATE_LIMIT_HEADER: headerName(
     "Header in which the nearest proxy writes the client's address; the last entry of a list is used, without its port. Behind a CDN: the header that the CDN sets.",
   ),
-  RATE_LIMIT_UPLOAD: parsed('rate', 'Uploads per token.', { default: '120/1h' }, parseRate),
-  RATE_LIMIT_IMPORT: parsed('rate', 'Imports per token.', { default: '60/1h' }, parseRate),
-  RATE_LIMIT_IMPORT_BURST: parsed(
-    'rate',
+  RATE_LIMIT_UPLOAD: rate('Uploads per token.', '120/1h'),
+  RATE_LIMIT_IMPORT: rate('Imports per token.', '60/1h'),
+  RATE_LIMIT_IMPORT_BURST: rate(
     'Imports per token within a short time, beside RATE_LIMIT_IMPORT; a token with a higher limit gets proportionally more.',
-    { default: '10/1m' },
-    parseRate,
+    '10/1m',
   ),
-  RATE_LIMIT_READ: parsed(
-    'rate',
-    'Other calls per token; without a token per address, if RATE_LIMIT_HEADER is set.',
-    { default: '600/1m' },
-    parseRate,
-  ),
-  RATE_LIMIT_PUBLIC: parsed(
-    'rate',
+  RATE_LIMIT_READ: rate('Other calls per token; without a token per address, if RATE_LIMIT_HEADER is set.', '600/1m'),
+  RATE_LIMIT_PUBLIC: rate(
     'Calls of pages and oEmbed per address in one process, and as many of missing files; needs RATE_LIMIT_HEADER.',
-    { default: '1200/1m' },
-    parseRate,
+    '1200/1m',
   ),
-  RATE_LIMIT_ANONYMOUS: parsed(
-    'rate',
+  RATE_LIMIT_ANONYMOUS: rate(
     'Uploads without a token per client address; without RATE_LIMIT_HEADER all such callers share it.',
-    { default: '10/1h' },
-    parseRate,
+    '10/1h',
   ),
   PARALLEL_PER_TOKEN: integer(
     'Uploads, and downloads of imports, that one token (or one address without a token) may run at once in one process. Further uploads get 429; further imports wait a moment first.',

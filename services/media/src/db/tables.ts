@@ -1,26 +1,10 @@
 import type { ColumnType, Generated } from 'kysely'
 import type { ErrorCode } from '../errors.ts'
-import type { Attribution } from './attribution.ts'
 import type { MediaInfo } from './media-info.ts'
 
 // The tables. The one rule: `migrations/` is the truth, and the service writes all times, never the server. A clip has
 // the texts of one upload, a source the bytes and their state; several clips may share a source
 // (core/clips/clips.store.ts).
-
-export interface DB {
-  api_tokens: ApiTokensTable
-  sources: SourcesTable
-  clips: ClipsTable
-  blobs: BlobsTable
-  renditions: RenditionsTable
-  rate_limits: RateLimitsTable
-  resumable_uploads: ResumableUploadsTable
-  token_days: TokenDaysTable
-  token_storage: TokenStorageTable
-  idempotency_keys: IdempotencyKeysTable
-  webhooks: WebhooksTable
-  webhook_deliveries: WebhookDeliveriesTable
-}
 
 export const TABLES = [
   'api_tokens',
@@ -59,96 +43,12 @@ export type TokenLimits = Partial<Record<(typeof TOKEN_LIMITS)[number], number>>
 type Json<Value> = ColumnType<Value, unknown, unknown>
 type MaybeTime = ColumnType<Date | null, Date | null | undefined, Date | null>
 
-interface ApiTokensTable {
-  id: string
-  name: string
-  prefix: string
-  hash: Buffer
-  scopes: Scope[]
-  limits: Json<TokenLimits>
-  is_bootstrap: Generated<boolean>
-  created_at: Date
-  last_used_at: MaybeTime
-  expires_at: MaybeTime
-  revoked_at: MaybeTime
-}
-
-interface SourcesTable {
-  id: string
-  sha256: Buffer
-  /** Token that added it first. */
-  token_id: string | null
-  pipeline_version: number
-  state: SourceState
-  error_code: ColumnType<ErrorCode | null, ErrorCode | null | undefined, ErrorCode | null>
-  error_details: Json<Record<string, unknown> | null>
-  progress: Generated<number>
-  bytes: number
-  rendition_bytes: Generated<number>
-  /** Most bytes of its files; counts while it is processing. */
-  reserved_bytes: Generated<number>
-  info: Json<MediaInfo>
-  has_audio: boolean
-  /** Thumbhash of the poster. */
-  placeholder: ColumnType<Buffer | null, Buffer | null | undefined, Buffer | null>
-  extras: Generated<ExtraKind[]>
-  clip_count: number
-  requeue_count: Generated<number>
-  unreferenced_at: MaybeTime
-  created_at: Date
-  finished_at: MaybeTime
-}
-
-interface ClipsTable {
-  id: string
-  token_id: string | null
-  source_id: string | null
-  title: string | null
-  tags: string[]
-  tag_keys: string[]
-  nsfw: boolean
-  attribution: Json<Attribution | null>
-  source_kind: 'upload' | 'import'
-  source_url: string | null
-  delete_token_hash: ColumnType<Buffer | null, Buffer | null | undefined, Buffer | null>
-  expires_at: MaybeTime
-  created_at: Date
-  deleted_at: MaybeTime
-}
-
-interface BlobsTable {
-  sha256: Buffer
-  extension: string
-  bytes: number
-  reference_count: Generated<number>
-  unreferenced_at: MaybeTime
-}
-
-interface RenditionsTable {
-  source_id: string
-  kind: RenditionKind
-  sha256: Buffer
-  bytes: number
-  width: number
-  height: number
-}
-
-interface TokenDaysTable {
-  token_id: string
-  /** UTC day, as in 2026-11-21. */
-  day: ColumnType<string, string, never>
-  requests: Generated<number>
-  clips: Generated<number>
-  bytes: Generated<number>
-}
-
-/** Sums that triggers keep (migrations 0008 and 0009). */
-interface TokenStorageTable {
-  token_id: string
-  clips: Generated<number>
-  bytes: Generated<number>
-  /** Most bytes of files of processing clips; not in `bytes`. */
-  reserved_bytes: Generated<number>
+/** Author of a clip, as its owner states. Shown by core/clips/credit.ts. */
+export interface Attribution {
+  /** `twitter`, `reddit`, `instagram`, or a URL. */
+  site: string
+  user?: string
+  url?: string
 }
 
 /** The answer of a remembered refusal. */
@@ -158,65 +58,148 @@ export interface Refusal {
   details?: Record<string, unknown>
 }
 
-interface IdempotencyKeysTable {
-  token_id: string
-  route: string
-  key: string
-  fingerprint: Buffer
-  clip_id: string | null
-  refusal: Json<Refusal | null>
-  created_at: Date
-}
-
 export const WEBHOOK_EVENTS = ['media.ready', 'media.failed', 'media.deleted'] as const
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number]
 
-interface WebhooksTable {
-  id: string
-  token_id: string
-  url: string
-  events: WebhookEvent[]
-  secret: string
-  created_at: Date
-  failures: Generated<number>
-  failing_since: MaybeTime
-  paused_until: MaybeTime
-  disabled_at: MaybeTime
-}
-
-interface WebhookDeliveriesTable {
-  id: string
-  webhook_id: string
-  type: WebhookEvent
-  payload: Json<object>
-  state: 'pending' | 'delivered' | 'failed'
-  attempts: Generated<number>
-  attempts_before: Generated<number>
-  next_attempt_at: MaybeTime
-  give_up_at: Date
-  last_attempt_at: MaybeTime
-  last_status: ColumnType<number | null, number | null | undefined, number | null>
-  last_error: ColumnType<string | null, string | null | undefined, string | null>
-  created_at: Date
-}
-
-interface RateLimitsTable {
-  key: string
-  points: number
-  expire: number | null
-}
-
-interface ResumableUploadsTable {
-  id: string
-  token_id: string | null
-  /** Length of the whole file; null until the client declares it. */
-  bytes: number | null
-  /** Upload-Metadata in the encoding of the protocol. */
-  metadata: string
-  /** The clip, once the upload is finished. */
-  clip_id: ColumnType<string | null, undefined, string>
-  /** Rate-limit key of the caller. */
-  owner_key: string | null
-  created_at: Date
-  expires_at: Date
+export interface DB {
+  api_tokens: {
+    id: string
+    name: string
+    prefix: string
+    hash: Buffer
+    scopes: Scope[]
+    limits: Json<TokenLimits>
+    is_bootstrap: Generated<boolean>
+    created_at: Date
+    last_used_at: MaybeTime
+    expires_at: MaybeTime
+    revoked_at: MaybeTime
+  }
+  sources: {
+    id: string
+    sha256: Buffer
+    /** Token that added it first. */
+    token_id: string | null
+    pipeline_version: number
+    state: SourceState
+    error_code: ColumnType<ErrorCode | null, ErrorCode | null | undefined, ErrorCode | null>
+    error_details: Json<Record<string, unknown> | null>
+    progress: Generated<number>
+    bytes: number
+    rendition_bytes: Generated<number>
+    /** Most bytes of its files; counts while it is processing. */
+    reserved_bytes: Generated<number>
+    info: Json<MediaInfo>
+    has_audio: boolean
+    /** Thumbhash of the poster. */
+    placeholder: ColumnType<Buffer | null, Buffer | null | undefined, Buffer | null>
+    extras: Generated<ExtraKind[]>
+    clip_count: number
+    requeue_count: Generated<number>
+    unreferenced_at: MaybeTime
+    created_at: Date
+    finished_at: MaybeTime
+  }
+  clips: {
+    id: string
+    token_id: string | null
+    source_id: string | null
+    title: string | null
+    tags: string[]
+    tag_keys: string[]
+    nsfw: boolean
+    attribution: Json<Attribution | null>
+    source_kind: 'upload' | 'import'
+    source_url: string | null
+    delete_token_hash: ColumnType<Buffer | null, Buffer | null | undefined, Buffer | null>
+    expires_at: MaybeTime
+    created_at: Date
+    deleted_at: MaybeTime
+  }
+  blobs: {
+    sha256: Buffer
+    extension: string
+    bytes: number
+    reference_count: Generated<number>
+    unreferenced_at: MaybeTime
+  }
+  renditions: {
+    source_id: string
+    kind: RenditionKind
+    sha256: Buffer
+    bytes: number
+    width: number
+    height: number
+  }
+  rate_limits: {
+    key: string
+    points: number
+    expire: number | null
+  }
+  resumable_uploads: {
+    id: string
+    token_id: string | null
+    /** Length of the whole file; null until the client declares it. */
+    bytes: number | null
+    /** Upload-Metadata in the encoding of the protocol. */
+    metadata: string
+    /** The clip, once the upload is finished. */
+    clip_id: ColumnType<string | null, undefined, string>
+    /** Rate-limit key of the caller. */
+    owner_key: string | null
+    created_at: Date
+    expires_at: Date
+  }
+  token_days: {
+    token_id: string
+    /** UTC day, as in 2026-11-21. */
+    day: ColumnType<string, string, never>
+    requests: Generated<number>
+    clips: Generated<number>
+    bytes: Generated<number>
+  }
+  /** Sums that triggers keep (migrations 0008 and 0009). */
+  token_storage: {
+    token_id: string
+    clips: Generated<number>
+    bytes: Generated<number>
+    /** Most bytes of files of processing clips; not in `bytes`. */
+    reserved_bytes: Generated<number>
+  }
+  idempotency_keys: {
+    token_id: string
+    route: string
+    key: string
+    fingerprint: Buffer
+    clip_id: string | null
+    refusal: Json<Refusal | null>
+    created_at: Date
+  }
+  webhooks: {
+    id: string
+    token_id: string
+    url: string
+    events: WebhookEvent[]
+    secret: string
+    created_at: Date
+    failures: Generated<number>
+    failing_since: MaybeTime
+    paused_until: MaybeTime
+    disabled_at: MaybeTime
+  }
+  webhook_deliveries: {
+    id: string
+    webhook_id: string
+    type: WebhookEvent
+    payload: Json<object>
+    state: 'pending' | 'delivered' | 'failed'
+    attempts: Generated<number>
+    attempts_before: Generated<number>
+    next_attempt_at: MaybeTime
+    give_up_at: Date
+    last_attempt_at: MaybeTime
+    last_status: ColumnType<number | null, number | null | undefined, number | null>
+    last_error: ColumnType<string | null, string | null | undefined, string | null>
+    created_at: Date
+  }
 }

@@ -2,20 +2,15 @@
 // than the page. Only with a trusted address header: otherwise all callers share one counter, and one could block the
 // pages for all. Calls with a token, and uploads without one: rate-limit.ts.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Config } from '../config.ts'
+import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { addressKeyOf } from './rate-limit.ts'
 
 /** Bounds memory: further addresses in a window are not counted. */
 const MOST_ADDRESSES = 100_000
 
-interface LimitDeps {
-  config: { limits: Pick<Config['limits'], 'header' | 'public'> }
-  now: () => Date
-}
-
 /** Counts every call in this scope. */
-export function limitCalls(app: FastifyInstance, deps: LimitDeps): void {
+export function limitCalls(app: FastifyInstance, deps: Deps): void {
   const counts = openCounts(deps)
   if (!counts) return
   app.addHook('onRequest', async (request) => {
@@ -25,7 +20,7 @@ export function limitCalls(app: FastifyInstance, deps: LimitDeps): void {
 }
 
 /** Counts calls answered 404 or 410: a caller that guesses ids is refused without a query. */
-export function limitNotFound(app: FastifyInstance, deps: LimitDeps): void {
+export function limitNotFound(app: FastifyInstance, deps: Deps): void {
   const counts = openCounts(deps)
   if (!counts) return
   app.addHook('onRequest', async (request) => counts.refuseOver(request))
@@ -35,7 +30,7 @@ export function limitNotFound(app: FastifyInstance, deps: LimitDeps): void {
 }
 
 /** Fixed windows, which begin for all addresses at once. */
-function openCounts({ config: { limits }, now }: LimitDeps) {
+function openCounts({ config: { limits }, now }: Deps) {
   const { header, public: rate } = limits
   if (!header) return undefined
   const windowMs = rate.seconds * 1000

@@ -8,26 +8,17 @@ import { apiError } from '../errors.ts'
 import type { AcceptedClip } from '../ingest/accept/accept-clip.ts'
 import { toDetails } from './clip-details.ts'
 
-/** The `Prefer` header (RFC 7240). */
-export interface Preference {
+/** Reads the `Prefer` header (RFC 7240). Without `waitSeconds` the wait is as long as SYNC_WAIT. */
+export function parsePreference(header: string | string[] | undefined): {
   respondAsync: boolean
-  /** Undefined: as long as SYNC_WAIT. */
-  waitSeconds: number | undefined
-}
-
-export function parsePreference(header: string | string[] | undefined): Preference {
-  const preferences = [header ?? '']
-    .flat()
-    .join(',')
-    .toLowerCase()
-    .split(/[,;]/)
-    .map((preference) => preference.trim())
-  const wait = preferences
-    .map((preference) => /^wait\s*=\s*"?(\d{1,6})"?$/.exec(preference)?.[1])
-    .find((seconds) => seconds !== undefined)
+  waitSeconds?: number
+} {
+  const texts = [header ?? ''].flat().join(',').toLowerCase().split(/[,;]/)
+  const preferences = texts.map((text) => text.trim())
+  const [wait] = preferences.flatMap((preference) => /^wait\s*=\s*"?(\d{1,6})"?$/.exec(preference)?.[1] ?? [])
   return {
     respondAsync: preferences.includes('respond-async'),
-    waitSeconds: wait === undefined ? undefined : Number(wait),
+    ...(wait !== undefined && { waitSeconds: Number(wait) }),
   }
 }
 
@@ -61,7 +52,7 @@ async function describe({ db, config }: Deps, accepted: Clip) {
 async function waitForFiles(
   deps: Deps,
   { clip, startedAt, clientGone }: { clip: Clip; startedAt: number; clientGone: AbortSignal },
-  { respondAsync, waitSeconds = Number.POSITIVE_INFINITY }: Preference,
+  { respondAsync, waitSeconds = Number.POSITIVE_INFINITY }: ReturnType<typeof parsePreference>,
 ): Promise<'ready' | 'processing'> {
   if (respondAsync && !Number.isFinite(waitSeconds)) return 'processing'
   const seconds = Math.min(deps.config.syncWaitSeconds, waitSeconds)

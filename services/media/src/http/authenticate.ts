@@ -1,11 +1,10 @@
 import { timingSafeEqual } from 'node:crypto'
-import type { Logger } from '@services/common/logger'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Kysely } from 'kysely'
 import { hashToken, isWellFormed } from '../core/tokens/api-token.ts'
-import type { RequestCounts } from '../core/tokens/request-counts.ts'
 import { type ApiToken, findLiveToken, noteTokenUse } from '../core/tokens/tokens.store.ts'
-import type { DB, Scope } from '../db/tables.ts'
+import type { Scope } from '../db/tables.ts'
+import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 
 declare module 'fastify' {
@@ -15,27 +14,20 @@ declare module 'fastify' {
   }
 }
 
-export interface AuthenticateDeps {
-  db: Kysely<DB>
-  log: Logger
-  now: () => Date
-  config: { bootstrapToken: string | undefined }
-  requests: RequestCounts
-}
-
 /** Precision of `last_used_at`. */
 const NOTE_USE_EVERY_MS = 60_000
+
+interface TokenOptions {
+  scope: Scope
+  anonymous?: (request: FastifyRequest) => boolean
+}
 
 /**
  * Requires a token with `scope` (or `admin`) for all routes of `app`: header `Token` or one of its aliases. Missing,
  * unknown, expired and revoked tokens get the same answer. A call without a token header passes where `anonymous`
  * returns true.
  */
-export function requireToken(
-  app: FastifyInstance,
-  deps: AuthenticateDeps,
-  options: { scope: Scope; anonymous?: (request: FastifyRequest) => boolean },
-): void {
+export function requireToken(app: FastifyInstance, deps: Deps, options: TokenOptions): void {
   app.decorateRequest('apiToken', null)
   app.addHook('onRequest', async (request, reply) => {
     const presented = presentedToken(request)
@@ -50,6 +42,19 @@ export function requireToken(
     deps.requests.count(token.id)
   })
 }
+
+/** Adds routes that require a token and count as reads. */
+export const addTokenRoutes = (
+  app: FastifyInstance,
+  deps: Deps,
+  options: TokenOptions,
+  routes: FastifyPluginAsyncTypebox,
+) =>
+  app.register(async (part) => {
+    requireToken(part, deps, options)
+    part.addHook('onRequest', (request, reply) => deps.limits.count(request, reply, 'read'))
+    await part.register(routes)
+  })
 
 export function tokenOf(request: FastifyRequest): ApiToken {
   if (!request.apiToken) throw new Error('route outside the scope of requireToken')
@@ -68,7 +73,7 @@ function presentedToken({ headers }: FastifyRequest): string | undefined {
 }
 
 /** Looks the token up by its hash, which an attacker cannot steer: the time reveals nothing about existing tokens. */
-async function findToken(deps: AuthenticateDeps, presented = ''): Promise<ApiToken | undefined> {
+async function findToken(deps: Deps, presented = ''): Promise<ApiToken | undefined> {
   const hash = hashToken(presented)
   const { bootstrapToken } = deps.config
   const isBootstrap = bootstrapToken !== undefined && timingSafeEqual(hash, hashToken(bootstrapToken))
@@ -81,7 +86,7 @@ function refused(reply: FastifyReply) {
 }
 
 /** Not awaited: the caller gains nothing by it, and its failure does not fail the call. */
-function noteUse({ db, log, now }: AuthenticateDeps, token: ApiToken): void {
+function noteUse({ db, log, now }: Deps, token: ApiToken): void {
   const at = now()
   const staleBefore = new Date(at.getTime() - NOTE_USE_EVERY_MS)
   if (token.last_used_at && token.last_used_at >= staleBefore) return

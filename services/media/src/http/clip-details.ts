@@ -5,7 +5,7 @@ import type { Clip } from '../core/clips/clips.store.ts'
 import type { ClipFile } from '../core/clips/renditions.store.ts'
 import { toResult } from '../core/clips/result.ts'
 import { errorCatalogue } from '../errors.ts'
-import { AttributionShape, ResultShape } from './shapes.ts'
+import { ADDED_HEADERS, AttributionShape, answers, orNull, ResultShape, Time } from './shapes.ts'
 
 const FileShape = Type.Object({
   bytes: Type.Integer(),
@@ -19,18 +19,16 @@ const ownerMembers = {
   id: Type.String(),
   state: Type.Union([Type.Literal('processing'), Type.Literal('ready'), Type.Literal('failed')]),
   progress: Type.Number({ description: 'Progress from 0 to 1.' }),
-  title: Type.Union([Type.String(), Type.Null()]),
+  title: orNull(Type.String()),
   tags: Type.Array(Type.String()),
   nsfw: Type.Boolean(),
-  attribution: Type.Union([AttributionShape, Type.Null()]),
-  token_id: Type.Union([Type.String(), Type.Null()], { description: 'Token that added the clip.' }),
-  created_at: Type.String({ format: 'date-time' }),
-  expires_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
-    description: 'Time at which the clip is deleted; null for clips of a token.',
-  }),
+  attribution: orNull(AttributionShape),
+  token_id: orNull(Type.String(), { description: 'Token that added the clip.' }),
+  created_at: Time,
+  expires_at: orNull(Time, { description: 'Time at which the clip is deleted; null for clips of a token.' }),
   source: Type.Object({
     kind: Type.Union([Type.Literal('upload'), Type.Literal('import')]),
-    url: Type.Union([Type.String(), Type.Null()]),
+    url: orNull(Type.String()),
     type: Type.String(),
     bytes: Type.Integer(),
     sha256: Type.String(),
@@ -47,37 +45,25 @@ const ownerMembers = {
 export const DetailsShape = Type.Object({ ...ResultShape.properties, ...ownerMembers }, { title: 'Clip' })
 
 /** The Result; with `?include=details` the whole Clip. */
-export const ResultOrDetailsShape = Type.Object(
-  {
-    ...ResultShape.properties,
-    ...Type.Partial(Type.Object(ownerMembers)).properties,
-  },
+const ResultOrDetailsShape = Type.Object(
+  { ...ResultShape.properties, ...Type.Partial(Type.Object(ownerMembers)).properties },
   inDocument({ type: undefined, properties: undefined, anyOf: [ResultShape, DetailsShape] }),
 )
 
+/** Answers to a call that adds a clip. */
+export const addedAnswers = (...refusals: number[]) =>
+  answers(201, ResultOrDetailsShape, refusals, 'Idempotency-Replayed', ...ADDED_HEADERS)
+
 export function toDetails(clip: Clip, files: readonly ClipFile[], site: Config['site']) {
+  const { id, state, progress, title, tags, nsfw, attribution, bytes, sha256, errorCode: code } = clip
   return {
     ...toResult(clip, site),
-    id: clip.id,
-    state: clip.state,
-    progress: clip.progress,
-    title: clip.title,
-    tags: clip.tags,
-    nsfw: clip.nsfw,
-    attribution: clip.attribution,
+    ...{ id, state, progress, title, tags, nsfw, attribution },
     token_id: clip.tokenId,
-    created_at: clip.createdAt.toISOString(),
-    expires_at: clip.expiresAt?.toISOString() ?? null,
-    source: {
-      kind: clip.sourceKind,
-      url: clip.sourceUrl,
-      type: clip.info.type,
-      bytes: clip.bytes,
-      sha256: clip.sha256,
-    },
+    created_at: clip.createdAt,
+    expires_at: clip.expiresAt,
+    source: { kind: clip.sourceKind, url: clip.sourceUrl, type: clip.info.type, bytes, sha256 },
     sizes: Object.fromEntries(files.map(({ kind, ...file }) => [kind, file])),
-    ...(clip.errorCode && {
-      failure: { code: clip.errorCode, message: errorCatalogue[clip.errorCode].message },
-    }),
+    ...(code && { failure: { code, message: errorCatalogue[code].message } }),
   }
 }

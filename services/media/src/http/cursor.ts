@@ -1,6 +1,7 @@
 import { inDocument } from '@services/common/documented'
-import { Type } from 'typebox'
+import { type TSchema, Type } from 'typebox'
 import { invalidField } from '../core/clips/clip-fields.ts'
+import { orNull } from './shapes.ts'
 
 /** Position in a list, newest first: the last item before it. */
 export interface Position {
@@ -8,7 +9,6 @@ export interface Position {
   id: string
 }
 
-const MOST_PER_PAGE = 100
 const USUAL_PER_PAGE = 50
 
 /** Query members of every list. Numbers of a query are text. */
@@ -17,17 +17,14 @@ export const pageQuery = {
     Type.String({
       pattern: '^([1-9][0-9]?|100)$',
       description: 'Entries per page.',
-      ...inDocument({
-        type: 'integer',
-        minimum: 1,
-        maximum: MOST_PER_PAGE,
-        default: USUAL_PER_PAGE,
-        pattern: undefined,
-      }),
+      ...inDocument({ type: 'integer', minimum: 1, maximum: 100, default: USUAL_PER_PAGE, pattern: undefined }),
     }),
   ),
   cursor: Type.Optional(Type.String({ description: '`next_cursor` of the previous page.' })),
 }
+
+export const pageOf = <Item extends TSchema>(item: Item) =>
+  Type.Object({ items: Type.Array(item), next_cursor: orNull(Type.String()) })
 
 /** Reads `limit` and `cursor`; `isId` recognizes ids of the list's items. Throws invalid_field. */
 export function readPage(

@@ -39,7 +39,7 @@ const MULTIPART_BROKEN =
 export const errorAnswers = (docsUrl: string): ErrorAnswers => ({
   common: (failure, detail, cause) =>
     detail ? fieldError(detail) : apiError(CODES[failure], { message: MESSAGES[failure], cause }),
-  plugin: (error) => multipartFailure(error) ?? diskFailure(error) ?? storageFailure(error),
+  plugin: (error) => multipartFailure(error) ?? outage(error),
   form: (error, requestId) => ({ body: errorBody(error, requestId, docsUrl) }),
 })
 
@@ -54,20 +54,13 @@ export function multipartFailure(error: FastifyError): ApiError | undefined {
 /** Disk full, quota exceeded, read-only, file too large, too many open files: not the caller's fault. */
 const DISK_REFUSES = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EFBIG', 'EMFILE', 'ENFILE'])
 
-/** An operator has to free space, which takes longer than a restart. */
-const DISK_RETRY_SECONDS = 60
+/** An operator has to free space, which takes longer than a restart; a restarted S3 is back within moments. */
+const [DISK_RETRY_SECONDS, STORAGE_RETRY_SECONDS] = [60, 5]
 
-function diskFailure(error: FastifyError): ApiError | undefined {
-  if (!DISK_REFUSES.has(error.code)) return undefined
-  return apiError('unavailable', { retryAfterSeconds: DISK_RETRY_SECONDS, cause: error })
-}
-
-/** A restarted S3 is back within moments. */
-const STORAGE_RETRY_SECONDS = 5
-
-function storageFailure(error: FastifyError): ApiError | undefined {
-  if (!(error instanceof StorageUnavailable)) return undefined
-  return apiError('unavailable', { retryAfterSeconds: STORAGE_RETRY_SECONDS, cause: error })
+function outage(cause: FastifyError): ApiError | undefined {
+  if (DISK_REFUSES.has(cause.code)) return apiError('unavailable', { retryAfterSeconds: DISK_RETRY_SECONDS, cause })
+  if (!(cause instanceof StorageUnavailable)) return undefined
+  return apiError('unavailable', { retryAfterSeconds: STORAGE_RETRY_SECONDS, cause })
 }
 
 function errorBody(error: ApiError, requestId: string, docsUrl: string) {

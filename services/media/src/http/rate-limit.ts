@@ -10,35 +10,18 @@ import { apiError } from '../errors.ts'
 
 export type TokenLimit = 'upload' | 'import' | 'read'
 
-/**
- * Rate limits of calls, counted in PostgreSQL for all replicas together; keys over their limit are refused from memory.
- * While the database is unreachable each process counts for itself.
- */
-export interface RateLimits {
-  /** Rate-limit key of the caller: the token, or the client address without one. */
-  keyOf(request: FastifyRequest): string
-  /**
-   * Counts the call and reports the rest in headers (draft-ietf-httpapi-ratelimit-headers); of two limits the one with
-   * less left. Throws rate_limited. `read` counts a caller without a token only by a known address: otherwise one
-   * caller could block public routes for all.
-   */
-  count(request: FastifyRequest, reply: FastifyReply, limit: TokenLimit): Promise<void>
-  /**
-   * `onError` hook: takes back the count of a call that is answered "retry later" (503, queue_full). Does nothing for a
-   * call that was not counted.
-   */
-  giveBack(request: FastifyRequest, reply: FastifyReply, error: unknown): Promise<void>
-}
+export type RateLimits = ReturnType<typeof createRateLimits>
 
 interface Limit {
   rate: Rate
   limiter: RateLimiterAbstract
 }
 
-export function createRateLimits(
-  pool: pg.Pool,
-  { limits, database }: { limits: Config['limits']; database: { namespace: string } },
-): RateLimits {
+/**
+ * Limits the rate of calls, counted in PostgreSQL for all replicas together; keys over their limit are refused from
+ * memory. While the database is unreachable each process counts for itself.
+ */
+export function createRateLimits(pool: pg.Pool, { limits, database }: Pick<Config, 'limits' | 'database'>) {
   const limiters = new Map<string, RateLimiterAbstract>()
   const limiterOf = (name: string, rate: Rate) => {
     const key = `${name}:${rate.points}:${rate.seconds}`
@@ -47,7 +30,8 @@ export function createRateLimits(
     return limiter
   }
 
-  const keyOf = (request: FastifyRequest) => request.apiToken?.id ?? addressKeyOf(request, limits.header)
+  /** Returns the rate-limit key of the caller: the token, or the client address without one. */
+  const keyOf = (request: FastifyRequest): string => request.apiToken?.id ?? addressKeyOf(request, limits.header)
 
   /** Shortest window first: a call that it refuses does not count for the others. */
   const limitsOf = ({ apiToken: token }: FastifyRequest, limit: TokenLimit): Limit[] => {
@@ -65,7 +49,12 @@ export function createRateLimits(
   const counted = new WeakMap<FastifyRequest, TokenLimit>()
   return {
     keyOf,
-    async count(request, reply, limit) {
+    /**
+     * Counts the call and reports the rest in headers (draft-ietf-httpapi-ratelimit-headers); of two limits the one with
+     * less left. Throws rate_limited. `read` counts a caller without a token only by a known address: otherwise one
+     * caller could block public routes for all.
+     */
+    async count(request: FastifyRequest, reply: FastifyReply, limit: TokenLimit): Promise<void> {
       let nearest = Number.POSITIVE_INFINITY
       for (const { rate, limiter } of limitsOf(request, limit)) {
         const { state, isOver } = await consume(limiter, keyOf(request))
@@ -84,7 +73,11 @@ export function createRateLimits(
       }
       counted.set(request, limit)
     },
-    async giveBack(request, reply, error) {
+    /**
+     * `onError` hook: takes back the count of a call that is answered "retry later" (503, queue_full). Does nothing for
+     * a call that was not counted.
+     */
+    async giveBack(request: FastifyRequest, reply: FastifyReply, error: unknown): Promise<void> {
       const limit = counted.get(request)
       if (limit === undefined || !isSentAway(error)) return
       const left: number[] = []

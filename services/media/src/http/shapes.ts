@@ -2,7 +2,7 @@
 // nothing here knows a single flow. Tests: test/api-docs.test.ts, test/refused-bodies.test.ts. Next: authenticate.ts
 // (tokens), rate-limit.ts, answer-clip.ts (the result), error-bodies.ts (failures).
 import { inDocument, withHeaders } from '@services/common/documented'
-import { Type } from 'typebox'
+import { type TSchema, type TSchemaOptions, Type } from 'typebox'
 
 /** The error body; error-bodies.ts makes it. */
 export const ErrorShape = Type.Object(
@@ -98,6 +98,24 @@ export const PageOrError = Type.Unsafe<object>({
   content: { 'application/json': { schema: ErrorShape }, 'text/html': { schema: Type.String() } },
 })
 
+/** Answers to a counted call: `success` with this shape, or a refusal with one of these statuses. */
+export const answers = <Status extends number, Shape extends TSchema>(
+  status: Status,
+  success: Shape,
+  refusals: number[],
+  ...headers: string[]
+) =>
+  ({
+    [status]: counted(Type.Object({ success }), ...headers),
+    ...errorResponses(...refusals),
+  }) as Record<Status, Type.TObject<{ success: Shape }>>
+
+/** A moment, which the serializer writes as ISO 8601. */
+export const Time = Type.Unsafe<Date>(Type.String({ format: 'date-time' }))
+
+export const orNull = <Shape extends TSchema>(shape: Shape, options?: TSchemaOptions) =>
+  Type.Union([shape, Type.Null()], options)
+
 /** The answer to a call that was counted. */
 export const counted = <Shape extends object>(shape: Shape, ...headers: string[]): Shape =>
   withHeaders(shape, ...RATE_HEADERS, ...headers)
@@ -114,13 +132,13 @@ export const ADDED_HEADERS = [
 export const TOKEN_SECURITY: Record<string, string[]>[] = [{ token: [] }, { bearer: [] }, { gifsApiKey: [] }]
 
 /** Documentation of a route that needs a token. */
-export const tokenRoute = (tag: string, operationId: string, summary: string) => ({
+export const tokenRoute = (tag: string, operationId: string, summary: string, security = TOKEN_SECURITY) => ({
   tags: [tag],
   operationId,
   summary,
-  security: TOKEN_SECURITY,
+  security,
 })
 
-/** OpenAPI `security` of uploads, which may be open to all. */
-export const uploadSecurity = ({ uploadNeedsToken }: { uploadNeedsToken: boolean }) =>
-  uploadNeedsToken ? TOKEN_SECURITY : [...TOKEN_SECURITY, {}]
+/** Documentation of an upload, which may be open to all. */
+export const uploadRoute = (config: { uploadNeedsToken: boolean }, operationId: string, summary: string) =>
+  tokenRoute('media', operationId, summary, config.uploadNeedsToken ? TOKEN_SECURITY : [...TOKEN_SECURITY, {}])

@@ -2,7 +2,7 @@
 // without control characters, invisible characters and lone surrogates. Tests: test/fields.test.ts. Next:
 // flows/uploads/form-fields.ts (forms), flows/imports/import.routes.ts (JSON).
 import { ApiError } from '@services/common/errors'
-import type { Attribution } from '../../db/attribution.ts'
+import type { Attribution } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 
 export interface ClipFields {
@@ -51,10 +51,8 @@ export function cleanFields(raw: RawFields, attributionPrefix: 'attribution.' | 
 }
 
 /** Fields that a site gives. The caller cannot correct them, so bad ones are cut or left out instead of refused. */
-export interface SaidFields {
-  title?: string | undefined
-  nsfw?: boolean | undefined
-  attribution?: { site: string; user?: string | undefined; url?: string | undefined } | undefined
+export interface SaidFields extends Pick<RawFields, 'title' | 'nsfw'> {
+  attribution?: Attribution | undefined
 }
 
 /** Fills in from the site the fields that the caller left out. */
@@ -68,27 +66,17 @@ export function fillFields(fields: ClipFields, given: { nsfw: boolean }, said: S
 }
 
 function cutTitle(text: string): string | null {
-  const title = [...oneLine(text.slice(0, LONGEST_SAID))]
-  return (
-    (title.length > MAX_TITLE
-      ? `${title
-          .slice(0, MAX_TITLE - 1)
-          .join('')
-          .trimEnd()}…`
-      : title.join('')) || null
-  )
+  const title = oneLine(text.slice(0, LONGEST_SAID))
+  if (lengthOf(title) <= MAX_TITLE) return title || null
+  const start = [...title].slice(0, MAX_TITLE - 1).join('')
+  return `${start.trimEnd()}…`
 }
 
 /** Cut before anything else is done: some sites give whole articles as titles. */
 const LONGEST_SAID = 2000
 
 function usableAttribution({ site, user, url }: NonNullable<SaidFields['attribution']>): Attribution | null {
-  const attempts = [
-    { site, ...(user ? { user } : {}), ...(url ? { url } : {}) },
-    { site, ...(url ? { url } : {}) },
-    { site },
-  ]
-  for (const attempt of attempts) {
+  for (const attempt of [{ site, user, url }, { site, url }, { site }]) {
     try {
       return cleanAttribution(attempt, 'attribution.')
     } catch (error) {

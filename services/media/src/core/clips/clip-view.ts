@@ -1,41 +1,49 @@
-import type { Attribution } from '../../db/attribution.ts'
+import type { Config } from '../../config.ts'
+import type { ExtraKind } from '../../db/tables.ts'
+import { ERRORS_PATH, errorCatalogue } from '../../errors.ts'
+import type { Clip } from './clips.store.ts'
 import { creditOf } from './credit.ts'
+import { fitVideo } from './geometry.ts'
 
 /** A clip as pages show it: plain values, all URLs absolute, nothing that needs a look-up. */
-export interface ClipView {
-  id: string
-  state: 'processing' | 'ready' | 'failed'
-  failure?: { code: string; message: string; reference: string }
-  title?: string
-  tags: readonly string[]
-  nsfw: boolean
-  attribution?: Attribution
-  /** Pixels of the poster and the videos; the result's `meta` has those of the source, which may be larger. */
-  width: number
-  height: number
-  durationSeconds: number
-  hasAudio: boolean
-  createdAt: Date
-  /** Thumbhash of the poster, shown until the poster has loaded. */
-  placeholder?: Uint8Array
-  urls: {
-    page: string
-    embed: string
-    oembed: string
-    gif: string
-    jpg: string
-    mp4: string
-    webm: string
-    av1?: string
-    webp?: string
+export type ClipView = ReturnType<typeof toView>
+
+/** All URLs follow from the id, so they are known before the files exist. */
+export function toView(clip: Clip, { name, baseUrl, filesBaseUrl, filesRedirectUrl }: Config['site']) {
+  const { id, state, tags, nsfw, hasAudio, createdAt, errorCode: code } = clip
+  const file = (ending: string) => `${filesBaseUrl}/f/${id}.${ending}`
+  const has = (extra: ExtraKind) => state === 'ready' && clip.extras.includes(extra)
+  const failure: Record<'code' | 'message' | 'reference', string> | undefined = code
+    ? { code, message: errorCatalogue[code].message, reference: `${baseUrl}${ERRORS_PATH}#${code}` }
+    : undefined
+  return {
+    ...{ id, state, tags, nsfw, hasAudio, createdAt, failure },
+    title: clip.title ?? undefined,
+    attribution: clip.attribution ?? undefined,
+    /** Pixels of the poster and the videos; the result's `meta` has those of the source, which may be larger. */
+    ...fitVideo(clip.info),
+    durationSeconds: clip.info.durationSeconds,
+    /** Thumbhash of the poster, shown until the poster has loaded. */
+    placeholder: clip.placeholder ?? undefined,
+    urls: {
+      page: `${baseUrl}/gif/${id}`,
+      embed: `${baseUrl}/embed/${id}`,
+      oembed: `${baseUrl}/oembed/${id}`,
+      gif: file('gif'),
+      jpg: file('jpg'),
+      mp4: file('mp4'),
+      webm: file('webm'),
+      av1: has('av1') ? file('av1.mp4') : undefined,
+      webp: has('webp') ? file('webp') : undefined,
+    },
+    /** Target to which requests for files are redirected. */
+    filesRedirectUrl,
+    siteName: name,
+    /** Home page, with a slash at its end; `provider_url` in oEmbed. */
+    siteUrl: `${baseUrl}/`,
+    /** Endpoint that takes `?url=`. */
+    oembedEndpoint: `${baseUrl}/oembed`,
   }
-  /** Target to which requests for files are redirected. */
-  filesRedirectUrl?: string
-  siteName: string
-  /** Home page, with a slash at its end; `provider_url` in oEmbed. */
-  siteUrl: string
-  /** Endpoint that takes `?url=`. */
-  oembedEndpoint: string
 }
 
 /** Returns the title, or a name made of the id: a page, a card and an iframe need one. */

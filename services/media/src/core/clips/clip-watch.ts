@@ -10,14 +10,7 @@ const READ_EVERY_MS = 1_000
 type OnState = (state: ClipState) => void
 
 /** Reads the states of all watched clips with one statement a second, and nothing while none is watched. */
-export interface ClipWatch {
-  /** Calls `onState` with each state that is read. The returned function ends it. */
-  watch(clipId: string, onState: OnState): () => void
-  /** Reads the state of one clip now. */
-  refresh(clipId: string): Promise<void>
-}
-
-export function createClipWatch({ db, log }: { db: Kysely<DB>; log: Logger }): ClipWatch {
+export function createClipWatch({ db, log }: { db: Kysely<DB>; log: Logger }) {
   const watched = new Map<string, Set<OnState>>()
   let timer: NodeJS.Timeout | undefined
   let isReading = false
@@ -41,7 +34,8 @@ export function createClipWatch({ db, log }: { db: Kysely<DB>; log: Logger }): C
   }
 
   return {
-    watch: (clipId, onState) => {
+    /** Calls `onState` with each state that is read. The returned function ends it. */
+    watch: (clipId: string, onState: OnState) => {
       const others = watched.get(clipId) ?? new Set()
       watched.set(clipId, others.add(onState))
       timer ??= outsideTrace(() => setInterval(readAll, READ_EVERY_MS))
@@ -53,6 +47,7 @@ export function createClipWatch({ db, log }: { db: Kysely<DB>; log: Logger }): C
         timer = undefined
       }
     },
-    refresh: (clipId) => read([clipId]),
+    /** Reads the state of one clip now. */
+    refresh: (clipId: string) => read([clipId]),
   }
 }

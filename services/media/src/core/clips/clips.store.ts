@@ -8,25 +8,15 @@
 // failed       | `error_code` is the reason; shown for a week    | no row, nor its clips
 import { jsonb } from '@services/common/database'
 import { type InferResult, type Kysely, type NotNull, sql, type Transaction } from 'kysely'
-import type { Attribution } from '../../db/attribution.ts'
 import type { DB, SourceState } from '../../db/tables.ts'
 import type { ErrorCode } from '../../errors.ts'
 import { type ClipFields, tagKey } from './clip-fields.ts'
 
-export interface NewClip {
-  id: string
-  tokenId: string | null
-  sourceId: string
-  title: string | null
-  tags: string[]
-  nsfw: boolean
-  attribution: Attribution | null
-  sourceKind: 'upload' | 'import'
-  sourceUrl: string | null
-  deleteTokenHash: Buffer | null
-  expiresAt: Date | null
-  now: Date
-}
+type NewClip = ClipFields &
+  Pick<Clip, 'id' | 'tokenId' | 'sourceId' | 'sourceKind' | 'sourceUrl' | 'expiresAt'> & {
+    deleteTokenHash: Buffer | null
+    now: Date
+  }
 
 /** False when the id is taken. */
 export async function insertClip(trx: Transaction<DB>, clip: NewClip): Promise<boolean> {
@@ -136,15 +126,8 @@ export async function softDeleteClipRow(trx: Transaction<DB>, id: string, now: D
   if (!clip) return undefined
   await trx
     .updateTable('clips')
-    .set({
-      deleted_at: now,
-      source_id: null,
-      title: null,
-      tags: [],
-      tag_keys: [],
-      attribution: null,
-      source_url: null,
-    })
+    .set({ deleted_at: now, source_id: null })
+    .set({ title: null, tags: [], tag_keys: [], attribution: null, source_url: null })
     .where('id', '=', id)
     .execute()
   return clip.source_id ?? undefined
@@ -173,11 +156,11 @@ export async function findStates(db: Kysely<DB>, ids: readonly string[]): Promis
   const rows = await db
     .selectFrom('clips')
     .leftJoin('sources', 'sources.id', 'clips.source_id')
-    .select(['clips.id', 'sources.state', 'sources.progress', 'sources.error_code'])
+    .select(['clips.id', 'sources.state', 'sources.progress', 'sources.error_code as errorCode'])
     .where('clips.id', '=', sql<string>`any(${ids}::text[])`)
     .execute()
   return new Map(
-    rows.map(({ id, state, progress, error_code: errorCode }) => [
+    rows.map(({ id, state, progress, errorCode }) => [
       id,
       { state: state ?? 'deleted', progress: progress ?? 0, errorCode },
     ]),

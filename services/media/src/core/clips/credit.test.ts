@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Attribution } from '../../db/attribution.ts'
+import type { Attribution } from '../../db/tables.ts'
 import { type Credit, creditOf } from './credit.ts'
 
 test.each<[Attribution, Credit]>([

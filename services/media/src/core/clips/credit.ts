@@ -1,4 +1,4 @@
-import type { Attribution } from '../../db/attribution.ts'
+import type { Attribution } from '../../db/tables.ts'
 
 export interface Credit {
   label: string

@@ -2,6 +2,11 @@ import { type Kysely, sql, type Transaction } from 'kysely'
 import { type DB, EXTRA_KINDS, RENDITION_KINDS, type RenditionKind } from '../../db/tables.ts'
 import type { BlobName } from '../../store/blobs/blob-storage.ts'
 
+const HASH_IN_HEX = sql<string>`encode(sha256, 'hex')`.as('sha256')
+
+/** Columns of a `ClipFile`. */
+export const FILE_COLUMNS = ['kind', 'bytes', 'width', 'height', HASH_IN_HEX] as const
+
 /** A file of a clip; the hash in hex. */
 export interface ClipFile {
   kind: RenditionKind
@@ -35,13 +40,8 @@ export async function findRenditions(
   db: Kysely<DB>,
   sourceId: string,
 ): Promise<Partial<Record<RenditionKind, Omit<ClipFile, 'kind'>>>> {
-  const rows = await db.selectFrom('renditions').selectAll().where('source_id', '=', sourceId).execute()
-  return Object.fromEntries(
-    rows.map(({ kind, sha256, bytes, width, height }) => [
-      kind,
-      { sha256: sha256.toString('hex'), bytes, width, height },
-    ]),
-  )
+  const files = await listFiles(db, sourceId)
+  return Object.fromEntries(files.map(({ kind, ...file }) => [kind, file]))
 }
 
 /** Returns the names of the files; the caller drops their references. */
@@ -50,13 +50,12 @@ export async function deleteRenditions(
   sourceId: string,
   kinds: readonly RenditionKind[] = RENDITION_KINDS,
 ): Promise<BlobName[]> {
-  const deleted = await trx
+  return trx
     .deleteFrom('renditions')
     .where('source_id', '=', sourceId)
     .where('kind', 'in', kinds)
-    .returning(['sha256', 'kind'])
+    .returning([HASH_IN_HEX, 'kind as extension'])
     .execute()
-  return deleted.map(({ sha256, kind }) => ({ sha256: sha256.toString('hex'), extension: kind }))
 }
 
 /** The same for the extras; the source may get new ones. */
@@ -104,15 +103,6 @@ export async function findFile(db: Kysely<DB>, id: string, kind: RenditionKind):
 }
 
 export const isExtra = (kind: string): boolean => EXTRA_KINDS.some((extra) => extra === kind)
-
-/** Columns of a `ClipFile`. */
-export const FILE_COLUMNS = [
-  'kind',
-  'bytes',
-  'width',
-  'height',
-  sql<string>`encode(sha256, 'hex')`.as('sha256'),
-] as const
 
 export async function listFiles(db: Kysely<DB>, sourceId: string): Promise<ClipFile[]> {
   return db.selectFrom('renditions').select(FILE_COLUMNS).where('source_id', '=', sourceId).orderBy('kind').execute()

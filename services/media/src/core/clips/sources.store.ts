@@ -1,6 +1,5 @@
 import { jsonb } from '@services/common/database'
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
-import type { MediaInfo } from '../../db/media-info.ts'
 import type { DB, ExtraKind } from '../../db/tables.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { BlobName } from '../../store/blobs/blob-storage.ts'
@@ -34,13 +33,10 @@ export async function findSource(db: Kysely<DB>, id: string): Promise<SourceRow 
   return db.selectFrom('sources').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
-interface NewSource {
-  id: string
+type NewSource = Pick<SourceRow, 'id' | 'bytes' | 'info'> & {
   sha256: string
   tokenId: string | null
-  bytes: number
   reservedBytes: number
-  info: MediaInfo
   now: Date
 }
 
@@ -92,18 +88,12 @@ export async function detachFromSource(trx: Transaction<DB>, id: string, now: Da
 /** False when the source was decided already. */
 export async function markReady(
   trx: Transaction<DB>,
-  source: { id: string; hasAudio: boolean; placeholder: Buffer; now: Date },
+  { id, hasAudio, placeholder, now }: { id: string; hasAudio: boolean; placeholder: Buffer; now: Date },
 ): Promise<boolean> {
   const marked = await trx
     .updateTable('sources')
-    .set({
-      state: 'ready',
-      progress: 1,
-      has_audio: source.hasAudio,
-      placeholder: source.placeholder,
-      finished_at: source.now,
-    })
-    .where('id', '=', source.id)
+    .set({ state: 'ready', progress: 1, has_audio: hasAudio, placeholder, finished_at: now })
+    .where('id', '=', id)
     .where('state', '=', 'processing')
     .returning('id')
     .executeTakeFirst()
@@ -115,15 +105,11 @@ export async function markFailed(
   trx: Transaction<DB>,
   source: { id: string; code: ErrorCode; details: Record<string, unknown> | undefined; now: Date },
 ): Promise<string | undefined> {
+  const { id, code, details, now } = source
   const marked = await trx
     .updateTable('sources')
-    .set({
-      state: 'failed',
-      error_code: source.code,
-      error_details: source.details ? jsonb(source.details) : null,
-      finished_at: source.now,
-    })
-    .where('id', '=', source.id)
+    .set({ state: 'failed', error_code: code, error_details: details ? jsonb(details) : null, finished_at: now })
+    .where('id', '=', id)
     .where('state', '=', 'processing')
     .returning('sha256')
     .executeTakeFirst()

@@ -1,40 +1,31 @@
 import { randomInt } from 'node:crypto'
 import { jsonb } from '@services/common/database'
-import type { Kysely } from 'kysely'
-import type { DB, Scope, TokenLimits } from '../../db/tables.ts'
+import type { Scope, TokenLimits } from '../../db/tables.ts'
+import type { Deps } from '../../deps.ts'
 import { hashToken, makeToken, prefixOf } from './api-token.ts'
 import { type ApiToken, insertToken, putBootstrapToken } from './tokens.store.ts'
 
 /** Scopes of a token that names none. */
 export const USUAL_SCOPES: Scope[] = ['write', 'read', 'delete']
 
+type TokenDeps = Pick<Deps, 'db' | 'newId' | 'now'>
+
 /** Creates a token; `token` is in this answer and nowhere else. */
 export async function createToken(
-  deps: { db: Kysely<DB>; newId: () => string; now: () => Date },
-  input: { name: string; scopes: Scope[]; limits?: TokenLimits | undefined; expiresAt?: Date | null },
+  deps: TokenDeps,
+  input: { name: string; scopes: Scope[]; limits?: TokenLimits; expiresAt?: Date | null },
 ): Promise<ApiToken & { token: string }> {
+  const { name, scopes, limits = {}, expiresAt: expires_at } = input
   const token = makeToken(randomInt)
-  const row = await insertToken(deps.db, {
-    id: deps.newId(),
-    name: input.name,
-    prefix: prefixOf(token),
-    hash: hashToken(token),
-    scopes: input.scopes,
-    limits: jsonb(input.limits ?? {}),
-    created_at: deps.now(),
-    expires_at: input.expiresAt,
-  })
+  const made = { id: deps.newId(), prefix: prefixOf(token), hash: hashToken(token), created_at: deps.now() }
+  const row = await insertToken(deps.db, { ...made, name, scopes, limits: jsonb(limits), expires_at })
   return { ...row, token }
 }
 
 export const ALL_SCOPES = ['write', 'read', 'delete', 'admin'] as const satisfies readonly Scope[]
 
 /** Stores the token of BOOTSTRAP_TOKEN and expires the one of an earlier start. Stores no part of the token itself. */
-export async function ensureBootstrapToken(
-  deps: { db: Kysely<DB>; newId: () => string; now: () => Date },
-  token: string | undefined,
-): Promise<void> {
-  const now = deps.now()
-  const row = token && { id: deps.newId(), prefix: 'bootstrap', hash: hashToken(token), scopes: [...ALL_SCOPES], now }
-  await putBootstrapToken(deps.db, row || undefined, now)
+export async function ensureBootstrapToken(deps: TokenDeps, token: string | undefined): Promise<void> {
+  const row = token && { id: deps.newId(), prefix: 'bootstrap', hash: hashToken(token), scopes: [...ALL_SCOPES] }
+  await putBootstrapToken(deps.db, row || undefined, deps.now())
 }

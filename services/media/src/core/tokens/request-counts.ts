@@ -4,18 +4,13 @@ import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { addRequests, type CountedRequests, dayOf } from './usage.store.ts'
 
-/** Counts the calls of tokens in memory and writes them every few seconds: a call costs no statement. */
-export interface RequestCounts {
-  count(tokenId: string): void
-  /** Writes the counts; those that cannot be written are kept for the next attempt. */
-  write(): Promise<void>
-  close(): Promise<void>
-}
+export type RequestCounts = ReturnType<typeof createRequestCounts>
 
 /** A killed process loses the calls of this long. */
 const WRITE_EVERY_MS = 10_000
 
-export function createRequestCounts({ db, log, now }: { db: Kysely<DB>; log: Logger; now: () => Date }): RequestCounts {
+/** Counts the calls of tokens in memory and writes them every few seconds: a call costs no statement. */
+export function createRequestCounts({ db, log, now }: { db: Kysely<DB>; log: Logger; now: () => Date }) {
   let counted = new Map<string, CountedRequests>()
   let timer: NodeJS.Timeout | undefined
 
@@ -27,6 +22,7 @@ export function createRequestCounts({ db, log, now }: { db: Kysely<DB>; log: Log
     // An idle service writes nothing.
     timer ??= outsideTrace(() => setTimeout(() => void write(), WRITE_EVERY_MS).unref())
   }
+  /** Writes the counts; those that cannot be written are kept for the next attempt. */
   const write = async () => {
     clearTimeout(timer)
     timer = undefined
@@ -40,7 +36,7 @@ export function createRequestCounts({ db, log, now }: { db: Kysely<DB>; log: Log
     })
   }
   return {
-    count: (tokenId) => add(tokenId, dayOf(now()), 1),
+    count: (tokenId: string) => add(tokenId, dayOf(now()), 1),
     write,
     close: async () => {
       await write()

@@ -93,7 +93,7 @@ export async function revokeToken(db: Kysely<DB>, id: string, now: Date): Promis
  */
 export async function putBootstrapToken(
   db: Kysely<DB>,
-  token: { id: string; prefix: string; hash: Buffer; scopes: Scope[]; now: Date } | undefined,
+  token: Pick<Insertable<DB['api_tokens']>, 'id' | 'prefix' | 'hash' | 'scopes'> | undefined,
   now: Date,
 ): Promise<void> {
   await db
@@ -106,16 +106,7 @@ export async function putBootstrapToken(
   if (!token) return
   await db
     .insertInto('api_tokens')
-    .values({
-      id: token.id,
-      name: 'bootstrap',
-      prefix: token.prefix,
-      hash: token.hash,
-      scopes: token.scopes,
-      limits: sql`'{}'::jsonb`,
-      is_bootstrap: true,
-      created_at: now,
-    })
+    .values({ ...token, name: 'bootstrap', limits: sql`'{}'::jsonb`, is_bootstrap: true, created_at: now })
     .onConflict((conflict) =>
       conflict.column('hash').doUpdateSet({ expires_at: null }).where('api_tokens.is_bootstrap', '=', true),
     )

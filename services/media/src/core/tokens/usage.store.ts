@@ -55,13 +55,6 @@ export async function bytesOfDay(db: Kysely<DB>, tokenId: string, day: string): 
   return found?.bytes ?? 0
 }
 
-interface Stored {
-  clips: number
-  bytes: number
-  /** Most bytes that files of processing clips may add; a quota counts them too. */
-  reserved_bytes: number
-}
-
 /**
  * Stored bytes of a token: source and files of each clip. Shared files count for each clip, so that no token's usage
  * depends on others. Triggers keep the sums (migrations 0008 and 0009).
@@ -75,24 +68,12 @@ export async function storedBytes(db: Kysely<DB>, tokenId: string): Promise<{ us
   return found ?? { used: 0, reserved: 0 }
 }
 
-interface Done {
-  requests: number
-  clips: number
-  bytes: number
-}
-
-export interface TokenUsage {
-  id: string
-  name: string
-  stored: Stored
-  today: Done
-  last_30_days: Done
-}
+export type TokenUsage = Awaited<ReturnType<typeof listUsage>>[number]
 
 const DAY_MS = 86_400_000
 
 /** Usage of one token or of all, oldest token first. Calls of the last seconds may be missing. */
-export async function listUsage(db: Kysely<DB>, id: string | undefined, now: Date): Promise<TokenUsage[]> {
+export async function listUsage(db: Kysely<DB>, id: string | undefined, now: Date) {
   const today = dayOf(now)
   const monthAgo = dayOf(new Date(now.getTime() - 29 * DAY_MS))
   const rows = await db
@@ -124,17 +105,14 @@ export async function listUsage(db: Kysely<DB>, id: string | undefined, now: Dat
   return rows.map((row) => ({
     id: row.id,
     name: row.name,
-    stored: {
-      clips: row.stored_clips ?? 0,
-      bytes: row.stored_bytes ?? 0,
-      reserved_bytes: row.reserved_bytes ?? 0,
-    },
+    /** `reserved_bytes`: most that files of processing clips may add; a quota counts them too. */
+    stored: { clips: row.stored_clips ?? 0, bytes: row.stored_bytes ?? 0, reserved_bytes: row.reserved_bytes ?? 0 },
     today: { requests: row.requests_today ?? 0, clips: row.clips_today ?? 0, bytes: row.bytes_today ?? 0 },
     last_30_days: { requests: row.requests ?? 0, clips: row.clips ?? 0, bytes: row.bytes ?? 0 },
   }))
 }
 
-const sumOf = (name: keyof Done, condition: RawBuilder<unknown>) =>
+const sumOf = (name: 'requests' | 'clips' | 'bytes', condition: RawBuilder<unknown>) =>
   sql<number>`coalesce(sum(${sql.ref(name)}) filter (where ${condition}), 0)::bigint`
 
 export const deleteDaysBefore = (db: Kysely<DB>, day: string, limit: number): Promise<number> =>

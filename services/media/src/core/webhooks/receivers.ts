@@ -1,16 +1,13 @@
-/** Attempts under way in this process, by receiver. */
-export interface Receivers {
-  busyAt(receiverId: string): number
-  /** Takes a slot; the returned function frees it. */
-  enter(receiverId: string): () => void
-}
+export type Receivers = ReturnType<typeof createReceivers>
 
-export function createReceivers(): Receivers {
+/** Counts attempts under way in this process, by receiver. */
+export function createReceivers() {
   const attempts = new Map<string, number>()
   const busyAt = (receiverId: string) => attempts.get(receiverId) ?? 0
   return {
     busyAt,
-    enter: (receiverId) => {
+    /** Takes a slot; the returned function frees it. */
+    enter: (receiverId: string) => {
       attempts.set(receiverId, busyAt(receiverId) + 1)
       return () => {
         const left = busyAt(receiverId) - 1

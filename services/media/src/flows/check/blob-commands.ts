@@ -5,7 +5,7 @@ import { TABLES } from '../../db/tables.ts'
 import { openBlobs, resultsChannelOf } from '../../deps.ts'
 import { startUp } from '../../start.ts'
 import { StorageUnavailable } from '../../store/blobs/blob-storage.ts'
-import { type CheckDeps, checkBlobs, FINDING_KINDS, type Finding, type Totals } from './check-blobs.ts'
+import { type CheckDeps, checkBlobs, FINDING_KINDS, type Finding } from './check-blobs.ts'
 
 /** Most findings that `--json` lists; all are counted. */
 const MOST_LISTED = 1_000
@@ -44,23 +44,18 @@ export const blobCommands = [blobsCheck]
 
 type Counts = Partial<Record<Finding['kind'], number>>
 
-interface Survey extends Totals {
-  found: Counts
-  fixed: Counts
-  /** The first MOST_LISTED. */
-  findings: Finding[]
-  /** Number of findings that were not fixed. */
-  left: number
-}
+type Survey = Awaited<ReturnType<typeof survey>>
 
 async function survey(
   deps: CheckDeps,
   options: { deep: boolean; fix: boolean },
   onFinding: (finding: Finding) => void = () => {},
-): Promise<Survey> {
+) {
   const found: Counts = {}
   const fixed: Counts = {}
+  /** The first MOST_LISTED. */
   const findings: Finding[] = []
+  /** Number of findings that were not fixed. */
   let left = 0
   const report = (finding: Finding) => {
     found[finding.kind] = (found[finding.kind] ?? 0) + 1

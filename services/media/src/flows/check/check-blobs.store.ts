@@ -1,16 +1,10 @@
-import { type Kysely, sql, type Transaction } from 'kysely'
+import { type Kysely, sql, type Transaction, type Updateable } from 'kysely'
 import { isOriginal } from '../../core/clips/sources.store.ts'
 import type { DB, RenditionKind } from '../../db/tables.ts'
 import type { BlobName } from '../../store/blobs/blob-storage.ts'
 
-/** Row of a file; `counted` is the actual number of references. */
-export interface BlobRow {
-  name: BlobName
-  bytes: number
-  referenceCount: number
-  counted: number
-  unreferencedAt: Date | null
-}
+/** Row of a file. */
+export type BlobRow = ReturnType<typeof toRow>
 
 // A literal, so that the planner matches the partial index of sources.
 const processing = sql<boolean>`state = 'processing'`
@@ -47,8 +41,7 @@ export async function lockBlobRow(trx: Transaction<DB>, name: BlobName): Promise
 }
 
 export async function correctCount(trx: Transaction<DB>, name: BlobName, count: number, now: Date): Promise<void> {
-  const unreferenced_at = count === 0 ? now : null
-  await updateRow(trx, name, { reference_count: count, unreferenced_at })
+  await updateRow(trx, name, { reference_count: count, unreferenced_at: count === 0 ? now : null })
 }
 
 export async function correctSize(trx: Transaction<DB>, name: BlobName, bytes: number): Promise<void> {
@@ -73,7 +66,8 @@ export async function listSourcesOf(db: Kysely<DB>, name: BlobName, limit: numbe
 // One statement reads stored and actual counts, which change in the same transactions: both are of one moment.
 const selectRows = (db: Kysely<DB>) =>
   db.selectFrom('blobs').select((column) => [
-    ...(['sha256', 'extension', 'bytes', 'reference_count', 'unreferenced_at'] as const),
+    ...(['sha256', 'extension', 'bytes'] as const),
+    ...(['reference_count as referenceCount', 'unreferenced_at as unreferencedAt'] as const),
     column
       .selectFrom('renditions')
       .select((inner) => inner.fn.countAll<number>().as('count'))
@@ -88,39 +82,24 @@ const selectRows = (db: Kysely<DB>) =>
       .as('processing'),
   ])
 
-const updateRow = (
-  trx: Transaction<DB>,
-  name: BlobName,
-  values: { bytes?: number; reference_count?: number; unreferenced_at?: Date | null },
-) => {
+const updateRow = (trx: Transaction<DB>, name: BlobName, values: Updateable<DB['blobs']>) => {
   const { sha256, extension } = keyOf(name)
   return trx.updateTable('blobs').set(values).where('sha256', '=', sha256).where('extension', '=', extension).execute()
 }
 
 type Row = Awaited<ReturnType<ReturnType<typeof selectRows>['execute']>>[number]
 
-function toRow(row: Row): BlobRow {
-  const name = { sha256: row.sha256.toString('hex'), extension: row.extension }
-  return {
-    name,
-    bytes: row.bytes,
-    referenceCount: row.reference_count,
-    counted: (row.renditions ?? 0) + (isOriginal(name) ? (row.processing ?? 0) : 0),
-    unreferencedAt: row.unreferenced_at,
-  }
+function toRow({ sha256, extension, renditions, processing, ...row }: Row) {
+  const name = { sha256: sha256.toString('hex'), extension }
+  /** Actual number of references. */
+  const counted = (renditions ?? 0) + (isOriginal(name) ? (processing ?? 0) : 0)
+  return { ...row, name, counted }
 }
 
 const keyOf = ({ sha256, extension }: BlobName) => ({ sha256: Buffer.from(sha256, 'hex'), extension })
 
-/** Stored and actual sum of a token's bytes. */
-export interface StoredSum {
-  tokenId: string
-  noted: number
-  counted: number
-}
-
-/** Lists wrong sums. One statement reads both, which change in the same transactions: they are of one moment. */
-export async function listWrongSums(db: Kysely<DB>): Promise<StoredSum[]> {
+/** Lists tokens whose stored sum of bytes is not the actual one. One statement reads both, which change in the same transactions: they are of one moment. */
+export async function listWrongSums(db: Kysely<DB>) {
   const isWrong = sql<boolean>`(coalesce(counted.clips, 0), coalesce(counted.bytes, 0), coalesce(counted.reserved, 0))
     <> (coalesce(noted.clips, 0), coalesce(noted.bytes, 0), coalesce(noted.reserved_bytes, 0))`
   return db

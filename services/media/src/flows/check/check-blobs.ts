@@ -48,31 +48,22 @@ export interface Finding {
   fixed: boolean
 }
 
-export interface Totals {
-  files: number
-  bytes: number
-  rows: number
-}
-
 export type CheckDeps = Pick<Deps, 'db' | 'blobs' | 'resultsChannel'> & EmitDeps
 
-interface Check {
-  deps: CheckDeps
-  options: CheckOptions
-}
-
-export interface CheckOptions {
+interface CheckOptions {
   deep: boolean
   fix: boolean
   report: (finding: Finding) => void
 }
 
+type Check = CheckDeps & CheckOptions
+
 const ROWS_AT_ONCE = 500
 
 /** Reads both lists once, side by side. Throws StorageUnavailable; earlier repairs stay. */
-export async function checkBlobs(deps: CheckDeps, options: CheckOptions): Promise<Totals> {
-  const check = { deps, options }
-  const totals: Totals = { files: 0, bytes: 0, rows: 0 }
+export async function checkBlobs(deps: CheckDeps, options: CheckOptions) {
+  const check = { ...deps, ...options }
+  const totals = { files: 0, bytes: 0, rows: 0 }
   for await (const { row, blob } of sideBySide(listAllRows(deps), deps.blobs.list())) {
     if (row) totals.rows++
     if (blob) totals.files++
@@ -115,65 +106,66 @@ function compareNames(a: BlobName, b: BlobName): number {
   return left < right ? -1 : left > right ? 1 : 0
 }
 
-async function checkCount({ deps, options }: Check, { name, counted, referenceCount }: BlobRow): Promise<void> {
-  if (options.fix) {
-    await deps.db.transaction().execute(async (trx) => {
+async function checkCount(check: Check, { name, counted, referenceCount }: BlobRow): Promise<void> {
+  const { db, fix, report, now } = check
+  if (fix) {
+    await db.transaction().execute(async (trx) => {
       const row = await lockBlobRow(trx, name)
-      if (row && row.counted !== row.referenceCount) await correctCount(trx, name, row.counted, deps.now())
+      if (row && row.counted !== row.referenceCount) await correctCount(trx, name, row.counted, now())
     })
   }
   const numbers = { actual: referenceCount, expected: counted }
-  options.report({ kind: 'wrong_reference_count', file: blobFile(name), ...numbers, fixed: options.fix })
+  report({ kind: 'wrong_reference_count', file: blobFile(name), ...numbers, fixed: fix })
 }
 
 /** Compares sizes, and hashes with `deep`. Of a file without references only a forgotten row is a finding. */
 async function checkFile(check: Check, row: BlobRow, blob: StoredBlob | undefined): Promise<void> {
-  const { deps, options } = check
   if (row.counted === 0) {
-    if (!blob && isOld(deps, row.unreferencedAt)) await checkForgottenRow(check, row.name)
+    if (!blob && isOld(check, row.unreferencedAt)) await checkForgottenRow(check, row.name)
   } else if (blob?.bytes !== row.bytes) await checkSize(check, row.name)
-  else if (options.deep) await checkHash(check, row.name)
+  else if (check.deep) await checkHash(check, row.name)
 }
 
 const isOld = ({ now }: CheckDeps, since: Date | null) =>
   since !== null && now().getTime() - since.getTime() > LEFTOVER_AGE_MS
 
-async function checkForgottenRow({ deps, options }: Check, name: BlobName): Promise<void> {
-  const row = await findBlobRow(deps.db, name)
-  if (!row || row.counted > 0 || !isOld(deps, row.unreferencedAt) || (await deps.blobs.stat(name))) return
-  const fixed = options.fix && (await deleteIfUnreferenced(deps, name))
-  options.report({ kind: 'row_without_blob', file: blobFile(name), fixed })
+async function checkForgottenRow(check: Check, name: BlobName): Promise<void> {
+  const row = await findBlobRow(check.db, name)
+  if (!row || row.counted > 0 || !isOld(check, row.unreferencedAt) || (await check.blobs.stat(name))) return
+  const fixed = check.fix && (await deleteIfUnreferenced(check, name))
+  check.report({ kind: 'row_without_blob', file: blobFile(name), fixed })
 }
 
 /** Checks a missing or short file under lock: a locked row with references has its file (see `keepFiles`). */
-async function checkSize({ deps, options }: Check, name: BlobName): Promise<void> {
-  const seen = await deps.db.transaction().execute(async (trx) => {
+async function checkSize(check: Check, name: BlobName): Promise<void> {
+  const { db, blobs, fix, report } = check
+  const seen = await db.transaction().execute(async (trx) => {
     const row = await lockBlobRow(trx, name)
-    return row && row.counted > 0 ? { row, stored: await deps.blobs.stat(name) } : undefined
+    return row && row.counted > 0 ? { row, stored: await blobs.stat(name) } : undefined
   })
   if (!seen || seen.stored?.bytes === seen.row.bytes) return
   const { row, stored } = seen
   const file = blobFile(name)
   if (!stored) {
-    const fixed = options.fix && (await giveUpFile(deps, name, undefined))
-    return options.report({ kind: 'row_without_blob', file, fixed })
+    const fixed = fix && (await giveUpFile(check, name, undefined))
+    return report({ kind: 'row_without_blob', file, fixed })
   }
   const sizes = { actual: stored.bytes, expected: row.bytes }
   // The hash in the name decides whether file or row is wrong.
-  const isRight = options.fix && (await hashOf(deps.blobs, name)) === name.sha256
-  if (isRight) await deps.db.transaction().execute((trx) => correctSize(trx, name, stored.bytes))
-  const fixed = options.fix && (isRight || (await giveUpFile(deps, name, stored)))
-  options.report({ kind: 'wrong_size', file, ...sizes, fixed })
+  const isRight = fix && (await hashOf(blobs, name)) === name.sha256
+  if (isRight) await db.transaction().execute((trx) => correctSize(trx, name, stored.bytes))
+  const fixed = fix && (isRight || (await giveUpFile(check, name, stored)))
+  report({ kind: 'wrong_size', file, ...sizes, fixed })
 }
 
 async function checkHash(check: Check, name: BlobName): Promise<void> {
-  const { deps, options } = check
-  const stored = await deps.blobs.stat(name)
-  const hash = stored && (await hashOf(deps.blobs, name))
+  const { blobs, fix, report } = check
+  const stored = await blobs.stat(name)
+  const hash = stored && (await hashOf(blobs, name))
   if (hash === name.sha256) return
   if (!stored || !hash) return checkSize(check, name)
-  const fixed = options.fix && (await giveUpFile(deps, name, stored))
-  options.report({ kind: 'wrong_hash', file: blobFile(name), fixed })
+  const fixed = fix && (await giveUpFile(check, name, stored))
+  report({ kind: 'wrong_hash', file: blobFile(name), fixed })
 }
 
 /** Undefined for a missing file. */
@@ -190,30 +182,30 @@ async function hashOf(blobs: BlobStorage, name: BlobName): Promise<string | unde
  * and deletes both under its lock, unless an upload refers to it first.
  */
 async function checkOrphan(check: Check, blob: StoredBlob): Promise<void> {
-  const { deps, options } = check
+  const { db, blobs, fix, report } = check
   const { name, bytes } = blob
-  const row = await findBlobRow(deps.db, name)
+  const row = await findBlobRow(db, name)
   if (row) return checkFile(check, row, blob)
-  if (!(await deps.blobs.stat(name))) return
+  if (!(await blobs.stat(name))) return
   let fixed = false
-  if (options.fix && isOld(deps, blob.storedAt)) {
-    await registerBlob(deps.db, name, bytes, deps.now())
-    fixed = await deleteIfUnreferenced(deps, name)
+  if (fix && isOld(check, blob.storedAt)) {
+    await registerBlob(db, name, bytes, check.now())
+    fixed = await deleteIfUnreferenced(check, name)
   }
-  options.report({ kind: 'blob_without_row', file: blobFile(name), actual: bytes, fixed })
+  report({ kind: 'blob_without_row', file: blobFile(name), actual: bytes, fixed })
 }
 
-async function checkUnfinished({ deps, options }: Check): Promise<void> {
+async function checkUnfinished({ blobs, fix, report }: Check): Promise<void> {
   let found = 0
-  for await (const put of deps.blobs.listUnfinished()) if (isLeftover(put)) found++
-  if (options.fix && found > 0) await deps.blobs.sweep()
-  for (; found > 0; found--) options.report({ kind: 'unfinished_put', fixed: options.fix })
+  for await (const put of blobs.listUnfinished()) if (isLeftover(put)) found++
+  if (fix && found > 0) await blobs.sweep()
+  for (; found > 0; found--) report({ kind: 'unfinished_put', fixed: fix })
 }
 
 /** Checks the stored bytes of each token, which its quota is compared with. */
-async function checkSums({ deps, options }: Check): Promise<void> {
-  for (const { tokenId, noted, counted } of await listWrongSums(deps.db)) {
-    if (options.fix) await deps.db.transaction().execute((trx) => correctSum(trx, tokenId))
-    options.report({ kind: 'wrong_stored_sum', token: tokenId, actual: noted, expected: counted, fixed: options.fix })
+async function checkSums({ db, fix, report }: Check): Promise<void> {
+  for (const { tokenId, noted, counted } of await listWrongSums(db)) {
+    if (fix) await db.transaction().execute((trx) => correctSum(trx, tokenId))
+    report({ kind: 'wrong_stored_sum', token: tokenId, actual: noted, expected: counted, fixed: fix })
   }
 }

@@ -4,8 +4,9 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { withoutNulls } from '@services/common/json-body'
+import type { FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
-import { Type } from 'typebox'
+import { type TSchema, Type } from 'typebox'
 import { type ClipFields, cleanFields, MAX_TAG_TEXTS } from '../../core/clips/clip-fields.ts'
 import { isClipId } from '../../core/clips/clip-id.ts'
 import { type Clip, findClip, findDeleteTokenHash, updateClip } from '../../core/clips/clips.store.ts'
@@ -16,21 +17,28 @@ import type { DB } from '../../db/tables.ts'
 import { softDeleteClip } from '../../delete-clip.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { allows, requireToken, tokenOf } from '../../http/authenticate.ts'
+import { addTokenRoutes, allows, tokenOf } from '../../http/authenticate.ts'
 import { DetailsShape, toDetails } from '../../http/clip-details.ts'
-import { AttributionInput, counted, errorResponses, TOKEN_SECURITY, tokenRoute } from '../../http/shapes.ts'
+import {
+  AttributionInput,
+  answers,
+  counted,
+  errorResponses,
+  orNull,
+  TOKEN_SECURITY,
+  tokenRoute,
+} from '../../http/shapes.ts'
 
 const Params = Type.Object({ id: Type.String() })
 
-const orNull = <Shape extends Parameters<typeof Type.Union>[0][number]>(shape: Shape) =>
-  Type.Optional(Type.Union([shape, Type.Null()]))
+const maybe = <Shape extends TSchema>(shape: Shape) => Type.Optional(orNull(shape))
 
 /** Null clears a member; an absent one stays. */
 const PatchBody = Type.Object({
-  title: orNull(Type.String()),
-  tags: orNull(Type.Array(Type.String(), { maxItems: MAX_TAG_TEXTS })),
-  nsfw: orNull(Type.Boolean()),
-  attribution: orNull(AttributionInput),
+  title: maybe(Type.String()),
+  tags: maybe(Type.Array(Type.String(), { maxItems: MAX_TAG_TEXTS })),
+  nsfw: maybe(Type.Boolean()),
+  attribution: maybe(AttributionInput),
 })
 
 export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
@@ -40,44 +48,33 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     return { success: toDetails(clip, files, site) }
   }
 
-  await app.register(async (scope) => {
-    requireToken(scope, deps, { scope: 'read' })
-    scope.addHook('onRequest', (request, reply) => deps.limits.count(request, reply, 'read'))
-    scope.get<{ Params: { id: string } }>(
+  await addTokenRoutes(app, deps, { scope: 'read' }, async (part) => {
+    part.get<{ Params: { id: string } }>(
       '/media/:id',
       {
         schema: {
           ...tokenRoute('media', 'getMedia', 'State, progress and details of a clip'),
           params: Params,
-          response: {
-            200: counted(Type.Object({ success: DetailsShape })),
-            ...errorResponses(401, 403, 404, 410, 429),
-          },
+          response: answers(200, DetailsShape, [401, 403, 404, 410, 429]),
         },
       },
       async (request) => describe(await findOwnClip(deps.db, tokenOf(request), request.params.id)),
     )
   })
 
-  await app.register(async (scope) => {
-    requireToken(scope, deps, { scope: 'write' })
-    scope.addHook('onRequest', (request, reply) => deps.limits.count(request, reply, 'read'))
-    scope.patch<{ Params: { id: string }; Body: Type.Static<typeof PatchBody> }>(
+  await addTokenRoutes(app, deps, { scope: 'write' }, async (part) => {
+    part.patch<{ Params: { id: string }; Body: Type.Static<typeof PatchBody> }>(
       '/media/:id',
       {
         schema: {
           ...tokenRoute('media', 'updateMedia', 'Changes title, tags, nsfw or attribution'),
           params: Params,
           body: PatchBody,
-          response: {
-            200: counted(Type.Object({ success: DetailsShape })),
-            ...errorResponses(400, 401, 403, 404, 408, 410, 413, 415, 422, 429),
-          },
+          response: answers(200, DetailsShape, [400, 401, 403, 404, 408, 410, 413, 415, 422, 429]),
         },
         preValidation: async ({ body }) => {
           const changes = body as { attribution?: unknown } | null
-          if (changes?.attribution)
-            changes.attribution = withoutNulls(changes.attribution) as typeof changes.attribution
+          if (changes?.attribution) changes.attribution = withoutNulls(changes.attribution)
         },
       },
       async (request) => {
@@ -89,10 +86,9 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     )
   })
 
-  await app.register(async (scope) => {
-    requireToken(scope, deps, { scope: 'delete', anonymous: ({ headers }) => headers['x-delete-token'] !== undefined })
-    scope.addHook('onRequest', (request, reply) => deps.limits.count(request, reply, 'read'))
-    scope.delete<{ Params: { id: string }; Headers: { 'x-delete-token'?: string } }>(
+  const anonymous = ({ headers }: FastifyRequest) => headers['x-delete-token'] !== undefined
+  await addTokenRoutes(app, deps, { scope: 'delete', anonymous }, async (part) => {
+    part.delete<{ Params: { id: string }; Headers: { 'x-delete-token'?: string } }>(
       '/media/:id',
       {
         schema: {

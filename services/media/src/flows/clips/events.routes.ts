@@ -61,13 +61,14 @@ export const eventRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       streams.refuseWhenFull(token.id)
       const ended = new AbortController()
       const signal = AbortSignal.any([clientGone(reply), deps.stopping, closing.signal, ended.signal])
-      const subscribe = (onState: Parameters<typeof watch.watch>[1]) => {
+      const subscribe = (onState: (state: ClipState) => void) => {
         const unsubscribe = watch.watch(clip.id, onState)
         // A decision is sent at once, not with the next read.
         void deps.results.wait(clip.sourceId, signal).then((decision) => decision && watch.refresh(clip.id))
         return unsubscribe
       }
-      const stream = Readable.from(streamStates(clip, { subscribe, signal, heartbeatMs: deps.patience.heartbeatMs }))
+      const { heartbeatMs } = deps.patience
+      const stream = Readable.from(streamStates(clip, subscribe, { heartbeatMs, signal }))
       void streams.run(() => new Promise<void>((resolve) => stream.once('close', resolve)), { key: token.id })
       const timer = setTimeout(() => ended.abort(), LONGEST_MS)
       stream.once('close', () => {
@@ -92,11 +93,8 @@ const isFinal = ({ state }: Pick<ClipState, 'state'>): boolean => state !== 'pro
  */
 async function* streamStates(
   first: ClipState,
-  {
-    subscribe,
-    heartbeatMs,
-    signal,
-  }: { subscribe: (onState: (state: ClipState) => void) => () => void; heartbeatMs: number; signal: AbortSignal },
+  subscribe: (onState: (state: ClipState) => void) => () => void,
+  { heartbeatMs, signal }: { heartbeatMs: number; signal: AbortSignal },
 ): AsyncGenerator<string> {
   let newest = first
   let wake = new AbortController()

@@ -9,8 +9,8 @@ import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { allows, requireToken, tokenOf } from '../../http/authenticate.ts'
 import { DetailsShape, toDetails } from '../../http/clip-details.ts'
-import { cutPage, linkToNext, pageQuery, readPage } from '../../http/cursor.ts'
-import { counted, errorResponses, tokenRoute } from '../../http/shapes.ts'
+import { cutPage, linkToNext, pageOf, pageQuery, readPage } from '../../http/cursor.ts'
+import { answers, tokenRoute } from '../../http/shapes.ts'
 import { listClips } from './clip-lists.store.ts'
 
 const Query = Type.Object({
@@ -25,11 +25,6 @@ const Query = Type.Object({
   ),
 })
 
-const PageShape = Type.Object({
-  items: Type.Array(DetailsShape),
-  next_cursor: Type.Union([Type.String(), Type.Null()]),
-})
-
 /** GET /media: the token's clips; admins see all clips. */
 export const listRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   requireToken(app, deps, { scope: 'read' })
@@ -41,7 +36,7 @@ export const listRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         ...tokenRoute('media', 'listMedia', 'Your clips, newest first'),
         description: 'The header `Link` with `rel="next"` leads to the next page.',
         querystring: Query,
-        response: { 200: counted(Type.Object({ success: PageShape }), 'Link'), ...errorResponses(401, 403, 422, 429) },
+        response: answers(200, pageOf(DetailsShape), [401, 403, 422, 429], 'Link'),
       },
     },
     async (request, reply) => {

@@ -1,6 +1,6 @@
 // GET and HEAD /f/{id}.{kind}: the files, for any site to use. The one rule: a ready file never changes (`immutable`),
 // and its headers make browsers distrust it (contract/media.md 4.8). Tests: test/serving.test.ts,
-// test/delivery.test.ts. Next: byte-range.ts, store/blobs/.
+// test/delivery.test.ts. Next: ranges.ts, store/blobs/.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inDocument, withHeaders } from '@services/common/documented'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -12,9 +12,8 @@ import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { errorResponses } from '../../http/shapes.ts'
 import { type BlobName, type ByteRange, blobKey } from '../../store/blobs/blob-storage.ts'
-import { parseRanges } from './byte-range.ts'
-import { openRange, openRanges } from './open-ranges.ts'
 import { isNotModified, mayContinue, mayProceed } from './preconditions.ts'
+import { openRange, openRanges, parseRanges } from './ranges.ts'
 import { saveAs } from './save-as.ts'
 
 /** Files by the extension in the URL. */
@@ -121,10 +120,7 @@ async function sendFile(deps: Deps, { headers, method }: FastifyRequest, reply: 
   }
   const validators = { etag: `"${file.sha256}"`, lastModified: file.readyAt }
   if (!mayProceed(headers, validators)) throw apiError('precondition_failed')
-  if (isNotModified(headers, validators)) {
-    describeFile(reply, wanted)
-    return reply.code(304).send()
-  }
+  if (isNotModified(headers, validators)) return describeFile(reply, wanted).code(304).send()
   const asked = method === 'GET' && mayContinue(headers, validators) ? headers.range : undefined
   const ranges = parseRanges(asked, file.bytes)
   if (ranges === 'unsatisfiable') {
@@ -148,8 +144,7 @@ function letServerSend(reply: FastifyReply, wanted: Wanted, path: string) {
 async function sendHead({ blobs }: Deps, reply: FastifyReply, wanted: Wanted) {
   const { file } = wanted
   if ((await blobs.stat(nameOf(wanted)))?.bytes !== file.bytes) throw notInStore(wanted)
-  describeFile(reply, wanted)
-  return reply.header('content-length', file.bytes).send()
+  return describeFile(reply, wanted).header('content-length', file.bytes).send()
 }
 
 // The file is opened before headers are set: a failure must not carry them, above all `immutable`.
@@ -174,8 +169,7 @@ async function sendParts(
   const boundary = newId()
   const parts = await openRanges(blobs, nameOf(wanted), { ranges, bytes, type: wanted.type, boundary })
   if (!parts) throw notInStore(wanted)
-  describeFile(reply, wanted)
-  return reply
+  return describeFile(reply, wanted)
     .code(206)
     .headers({ 'content-type': `multipart/byteranges; boundary=${boundary}`, 'content-length': parts.length })
     .send(parts.body)
@@ -185,20 +179,19 @@ const nameOf = ({ kind, file }: Wanted): BlobName => ({ sha256: file.sha256, ext
 
 const notInStore = ({ id, kind }: Wanted) => new Error(`the ${kind} of clip ${id} is not in the store`)
 
-function describeFile(reply: FastifyReply, { id, ending, type, file, download }: Wanted) {
-  // The bytes never change, but the title does.
-  const save = () => ({
-    'cache-control': 'public, no-cache',
-    'content-disposition': saveAs(file.title ?? id, { id, ending }),
-  })
-  reply.headers({
+function describeFile(reply: FastifyReply, { id, ending, type, file, download }: Wanted): FastifyReply {
+  return reply.headers({
     'content-type': type,
     'cache-control': 'public, max-age=31536000, immutable',
     etag: `"${file.sha256}"`,
     'last-modified': file.readyAt.toUTCString(),
     'accept-ranges': 'bytes',
     'content-disposition': `inline; filename="${id}.${ending}"`,
-    ...(download && save()),
+    // The bytes never change, but the title does.
+    ...(download && {
+      'cache-control': 'public, no-cache',
+      'content-disposition': saveAs(file.title ?? id, { id, ending }),
+    }),
     'content-security-policy': FILE_POLICY,
     'cross-origin-resource-policy': 'cross-origin',
   })

@@ -6,18 +6,14 @@ import { type DB, RENDITION_KINDS, type RenditionKind } from '../../db/tables.ts
 const KNOWN_MS = 1_000
 const MOST_KNOWN = 2_000
 
-export interface KnownFiles {
-  /** Like `findFile`; caches ready files for a second, because a player requests a file many times. */
-  find: (id: string, kind: RenditionKind) => Promise<FoundFile | undefined>
-  /** Call it after a deletion, which then shows at once in this process. */
-  evict: (id: string) => void
-}
+export type KnownFiles = ReturnType<typeof createKnownFiles>
 
-export function createKnownFiles(db: Kysely<DB>): KnownFiles {
+export function createKnownFiles(db: Kysely<DB>) {
   const known = new Map<string, { file: FoundFile; until: number }>()
   let deletions = 0
   return {
-    find: async (id, kind) => {
+    /** Like `findFile`; caches ready files for a second, because a player requests a file many times. */
+    find: async (id: string, kind: RenditionKind): Promise<FoundFile | undefined> => {
       const key = `${id}.${kind}`
       const cached = known.get(key)
       if (cached && cached.until > performance.now()) return cached.file
@@ -32,7 +28,8 @@ export function createKnownFiles(db: Kysely<DB>): KnownFiles {
       if (known.size > MOST_KNOWN && oldest) known.delete(oldest)
       return file
     },
-    evict: (id) => {
+    /** Call it after a deletion, which then shows at once in this process. */
+    evict: (id: string) => {
       deletions++
       for (const kind of RENDITION_KINDS) known.delete(`${id}.${kind}`)
     },

@@ -10,30 +10,22 @@ import { checkAllowance } from '../../http/allowance-headers.ts'
 import { answerClip } from '../../http/answer-clip.ts'
 import { requireToken, tokenOf } from '../../http/authenticate.ts'
 import { clientGone } from '../../http/client-gone.ts'
-import { ResultOrDetailsShape } from '../../http/clip-details.ts'
+import { addedAnswers } from '../../http/clip-details.ts'
 import { keyedRequest } from '../../http/idempotency-key.ts'
-import {
-  ADDED_HEADERS,
-  AddHeaders,
-  AddQuery,
-  AttributionInput,
-  counted,
-  errorResponses,
-  tokenRoute,
-} from '../../http/shapes.ts'
+import { AddHeaders, AddQuery, AttributionInput, tokenRoute } from '../../http/shapes.ts'
 import { type NewClipInput, refuseWhenBusy } from '../../ingest/accept/accept-clip.ts'
 import { acceptOnce, failAfterwards } from '../../ingest/accept/accept-once.ts'
 import { importClip } from './import-clip.ts'
 
+const orNull = (type: string) => inDocument({ type: [type, 'null'] })
+
 /** Members that are null count as absent. */
 const ImportBody = Type.Object({
   source: Type.String({ description: 'Address of a gif, mp4 or webm, or of a page that shows one.' }),
-  title: Type.Optional(Type.String(inDocument({ type: ['string', 'null'] }))),
-  tags: Type.Optional(
-    Type.Array(Type.String(), { maxItems: MAX_TAG_TEXTS, ...inDocument({ type: ['array', 'null'] }) }),
-  ),
-  nsfw: Type.Optional(Type.Boolean(inDocument({ type: ['boolean', 'null'] }))),
-  attribution: Type.Optional(Type.Object(AttributionInput.properties, inDocument({ type: ['object', 'null'] }))),
+  title: Type.Optional(Type.String(orNull('string'))),
+  tags: Type.Optional(Type.Array(Type.String(), { maxItems: MAX_TAG_TEXTS, ...orNull('array') })),
+  nsfw: Type.Optional(Type.Boolean(orNull('boolean'))),
+  attribution: Type.Optional(Type.Object(AttributionInput.properties, orNull('object'))),
 })
 
 export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
@@ -50,10 +42,7 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       headers: AddHeaders,
       querystring: AddQuery,
       body: ImportBody,
-      response: {
-        201: counted(Type.Object({ success: ResultOrDetailsShape }), 'Idempotency-Replayed', ...ADDED_HEADERS),
-        ...errorResponses(400, 401, 403, 408, 409, 410, 413, 415, 422, 424, 429, 504, 507),
-      },
+      response: addedAnswers(400, 401, 403, 408, 409, 410, 413, 415, 422, 424, 429, 504, 507),
     },
     onRequest: (request, reply) => deps.limits.count(request, reply, 'import'),
     onError: deps.limits.giveBack,

@@ -67,6 +67,7 @@ async function readAnswer(
 
   const head = await readHead(answer.chunks)
   if (head.bytes.length === 0) throw apiError('unsupported_site_content', { cause: 'the body was empty' })
+  const body = { headers: answer.headers, chunks: join(head.bytes, answer.chunks) }
   const type = await findType(head.bytes)
   if (type) {
     const bytes = head.isWhole ? head.bytes.length : Number(answer.headers['content-length'] ?? maxBytes)
@@ -74,7 +75,6 @@ async function readAnswer(
     // An mp4 declares the duration of its picture, a webm that of the longest track.
     const refuseDuration = type === 'mp4' ? refuseLongDuration : refuseDeclaredDuration
     if (seconds !== undefined) refuseDuration(limits, seconds)
-    const body = { headers: answer.headers, chunks: join(head.bytes, answer.chunks) }
     return { kind: 'file', file: await writeBody(file, body, maxBytes) }
   }
   const start = head.bytes.subarray(0, 1024).toString('latin1').trimStart()
@@ -83,7 +83,6 @@ async function readAnswer(
     return { kind: 'manifest', url: answer.url.href, format: 'dash' }
   }
   if (!isPage(answer, start)) throw apiError('unsupported_media_type', { cause: 'neither media nor a page' })
-  const body = { headers: answer.headers, chunks: join(head.bytes, answer.chunks) }
   return { kind: 'page', page: await parsePage(answer, await readBody(body, MAX_PAGE_BYTES)) }
 }
 

@@ -132,11 +132,8 @@ async function takeOne(deps: Needs, source: MediaSource, to: Destination, findin
   if (!addresses.every((url) => URL.canParse(url) && mayVisit(new URL(url)))) throw nothingFound(finding)
   if (source.kind !== 'file') return { file: await deps.assembleManifest(source, { ...to, hosts }) }
   if ((source.bytes ?? 0) > to.maxBytes) throw apiError('file_too_large', { details: { limit: to.maxBytes } })
-  const opened = await openSource(deps.remote, source.url, to.path, {
-    ...bounds(deps, to),
-    mayVisit,
-    ownHeaders: source.headers,
-  })
+  const options = { ...bounds(deps, to), mayVisit, ownHeaders: source.headers }
+  const opened = await openSource(deps.remote, source.url, to.path, options)
   if (opened.kind === 'file') return opened
   throw nothingFound(finding)
 }
@@ -156,11 +153,8 @@ const isOfOneSource = ({ code }: ApiError) =>
 
 /** Whole seconds may be rounded up by less than one, so they get that tolerance; the probe measures exactly. */
 function refuseSaidDuration({ config }: Needs, seconds: number): void {
-  refuseDeclaredDuration(
-    { durationSeconds: config.source.maxSeconds },
-    seconds,
-    Number.isInteger(seconds) ? 1 : undefined,
-  )
+  const tolerance = Number.isInteger(seconds) ? 1 : undefined
+  refuseDeclaredDuration({ durationSeconds: config.source.maxSeconds }, seconds, tolerance)
 }
 
 /** Author and title come from the outer page; the clip is unsafe if either says so. */

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { rgbaToThumbHash } from 'thumbhash'
 import { describe, expect, test } from 'vitest'
 import type { ClipView } from '../../core/clips/clip-view.ts'
-import { clipPage, clipPagePolicy } from './clip-page.ts'
-import { embedPage, embedPagePolicy } from './embed-page.ts'
+import { clipPage } from './clip-page.ts'
+import { embedPage } from './embed-page.ts'
 import { clipWith, HOSTILE } from './testing/clip-fixture.ts'
 import { elementsOf } from './testing/markup.ts'
 
@@ -27,7 +27,7 @@ describe('every state', () => {
     { ...hostile, state: 'processing' },
     { ...hostile, nsfw: true },
   ])('nests, runs no script but its own and has no style but its own', (changes) => {
-    const elements = elementsOf(clipPage(clipWith(changes)))
+    const elements = elementsOf(clipPage(clipWith(changes)).html)
     expect(elements.slice(0, 2).map(({ name }) => name)).toEqual(['html', 'head'])
     for (const { name, attributes } of elements) {
       expect(Object.keys(attributes).filter((key) => key.startsWith('on') || key === 'style')).toEqual([])
@@ -40,7 +40,7 @@ describe('every state', () => {
   })
 
   test('links lead to http addresses only', () => {
-    for (const { attributes } of elementsOf(clipPage(hostile))) {
+    for (const { attributes } of elementsOf(clipPage(hostile).html)) {
       if (attributes.href) expect(attributes.href).toMatch(/^https:\/\/(clips|files)\.example/)
     }
   })
@@ -100,7 +100,7 @@ describe('head', () => {
   })
 
   test('oEmbed is found in both formats, canonical is the page', () => {
-    const links = elementsOf(clipPage(clipWith())).filter(({ name }) => name === 'link')
+    const links = elementsOf(clipPage(clipWith()).html).filter(({ name }) => name === 'link')
     const page = encodeURIComponent('https://clips.example/gif/aB3dE9xK')
     expect(links.map(({ attributes }) => [attributes.rel, attributes.type, attributes.href])).toEqual([
       ['icon', 'image/svg+xml', 'https://clips.example/favicon.svg'],
@@ -117,7 +117,7 @@ describe('head', () => {
 
   test('a sensitive clip has only text in previews: no picture, no video, no player', () => {
     const clip = clipWith({ nsfw: true })
-    const page = clipPage(clip)
+    const page = clipPage(clip).html
     const properties = metaOf(clip, 'property').map(([name]) => name)
     expect(properties).toEqual(['og:type', 'og:site_name', 'og:title', 'og:description', 'og:url'])
     expect(metaOf(clip, 'name').filter(([name]) => name?.startsWith('twitter:'))).toEqual([
@@ -132,7 +132,7 @@ describe('head', () => {
 
   test('search engines get a VideoObject, whatever the title holds', () => {
     const json = /<script type="application\/ld\+json">(.*?)<\/script>/s.exec(
-      clipPage(clipWith({ title: HOSTILE })),
+      clipPage(clipWith({ title: HOSTILE })).html,
     )?.[1]
     expect(JSON.parse(json ?? '')).toEqual({
       '@context': 'https://schema.org',
@@ -164,7 +164,7 @@ describe('head', () => {
 
 describe('body', () => {
   test('plays by itself and silently, webm before mp4, and falls back to the gif', () => {
-    const [moving, ...rest] = elementsOf(clipPage(clipWith())).filter(({ name }) =>
+    const [moving, ...rest] = elementsOf(clipPage(clipWith()).html).filter(({ name }) =>
       ['video', 'source', 'img'].includes(name),
     )
     expect(moving?.attributes).toMatchObject({ autoplay: '', loop: '', muted: '', playsinline: '', controls: '' })
@@ -174,11 +174,11 @@ describe('body', () => {
       'https://files.example/f/aB3dE9xK.mp4',
       'https://files.example/f/aB3dE9xK.jpg',
     ])
-    expect(clipPage(clipWith())).toContain('<a href="https://files.example/f/aB3dE9xK.gif"><img')
+    expect(clipPage(clipWith()).html).toContain('<a href="https://files.example/f/aB3dE9xK.gif"><img')
   })
 
   test('a viewer who wants no motion gets a video that waits', () => {
-    const [moving, still] = elementsOf(clipPage(clipWith())).filter(({ name }) => name === 'video')
+    const [moving, still] = elementsOf(clipPage(clipWith()).html).filter(({ name }) => name === 'video')
     expect(moving?.attributes.class).toBe('moving')
     expect(still?.attributes).toMatchObject({ class: 'still', preload: 'none', controls: '' })
     expect(still?.attributes).not.toHaveProperty('autoplay')
@@ -192,24 +192,26 @@ describe('body', () => {
     [200, 150, '200', '150'],
     [3000, 2, '960', '1'],
   ])('a %i x %i clip is shown at %s x %s, never larger than it is', (width, height, shownWidth, shownHeight) => {
-    const video = elementsOf(clipPage(clipWith({ width, height }))).find(({ name }) => name === 'video')
+    const video = elementsOf(clipPage(clipWith({ width, height })).html).find(({ name }) => name === 'video')
     expect(video?.attributes).toMatchObject({ width: shownWidth, height: shownHeight })
   })
 
   test('a sensitive clip is behind a click, an ordinary one is not', () => {
-    expect(clipPage(clipWith({ nsfw: true }))).toMatch(/<details class="gate">.*<video.*<\/video>\s*<\/details>/s)
-    expect(clipPage(clipWith())).not.toContain('class="gate">')
+    expect(clipPage(clipWith({ nsfw: true })).html).toMatch(/<details class="gate">.*<video.*<\/video>\s*<\/details>/s)
+    expect(clipPage(clipWith()).html).not.toContain('class="gate">')
   })
 
   test('while the clip is processing the page says so, reloads, and links to no file', () => {
-    const page = clipPage(clipWith({ state: 'processing' }))
+    const page = clipPage(clipWith({ state: 'processing' })).html
     expect(page).toContain('<meta http-equiv="refresh" content="3">')
     expect(page).toContain('role="status"')
     expect(page).not.toContain('files.example')
   })
 
   test('files are saved, not opened', () => {
-    const links = elementsOf(clipPage(clipWith())).filter(({ attributes }) => attributes.href?.includes('download'))
+    const links = elementsOf(clipPage(clipWith()).html).filter(({ attributes }) =>
+      attributes.href?.includes('download'),
+    )
     expect(links.map(({ attributes }) => attributes.href)).toEqual(
       ['gif', 'mp4', 'webm', 'jpg'].map((kind) => `https://files.example/f/aB3dE9xK.${kind}?download=1`),
     )
@@ -218,7 +220,7 @@ describe('body', () => {
   test('the page of a failed clip shows the reason and a way on, and does not reload', () => {
     const reference = 'https://clips.example/docs/errors#corrupt_media'
     const failure = { code: 'corrupt_media', message: 'The file is damaged.', reference }
-    const page = clipPage(clipWith({ state: 'failed', failure }))
+    const page = clipPage(clipWith({ state: 'failed', failure })).html
     expect(page).toContain('could not be processed')
     expect(page).toContain('The file is damaged.')
     expect(page).toContain(`href="${reference}"`)
@@ -228,18 +230,18 @@ describe('body', () => {
   })
 
   test('a credit is a nofollow link without an opener; an unsafe one is text', () => {
-    const linked = clipPage(clipWith({ attribution: { site: 'twitter', user: 'jack' } }))
+    const linked = clipPage(clipWith({ attribution: { site: 'twitter', user: 'jack' } })).html
     expect(linked).toContain('href="https://x.com/jack" rel="nofollow ugc noopener"')
-    const unsafe = clipPage(clipWith({ attribution: { site: 'javascript:alert(1)' } }))
+    const unsafe = clipPage(clipWith({ attribution: { site: 'javascript:alert(1)' } })).html
     expect(unsafe).toContain('<span dir="auto">javascript:alert(1)</span>')
   })
 })
 
 describe('policy', () => {
   test('allows the inline style by its hash and files from their host, and forbids frames', () => {
-    const css = /<style>(.*?)<\/style>/s.exec(clipPage(hostile))?.[1] ?? ''
+    const css = /<style>(.*?)<\/style>/s.exec(clipPage(hostile).html)?.[1] ?? ''
     const hash = createHash('sha256').update(css).digest('base64')
-    expect(clipPagePolicy(clipWith())).toBe(
+    expect(clipPage(clipWith()).policy).toBe(
       `default-src 'none'; style-src 'sha256-${hash}'; img-src https://clips.example/favicon.svg https://files.example; ` +
         'media-src https://files.example; script-src https://clips.example/clip.js; ' +
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -247,27 +249,24 @@ describe('policy', () => {
   })
 
   test.each([
-    ['page', clipPage, clipPagePolicy],
-    ['embed', embedPage, embedPagePolicy],
-  ] as const)(
-    'the %s shows the colours of the poster behind the player, by a style of their own',
-    (_, page, policy) => {
-      const clip = clipWith({ placeholder: rgbaToThumbHash(2, 1, [255, 0, 0, 255, 0, 0, 255, 255]) })
-      const styles = [...page(clip).matchAll(/<style>(.*?)<\/style>/gs)].map(([, css = '']) => css)
-      expect(styles[1]).toMatch(
-        /^video { background: url\(data:image\/png;base64,[\w+/=]+\) center \/ contain no-repeat }$/,
-      )
-      const hashes = styles.map((css) => `'sha256-${createHash('sha256').update(css).digest('base64')}'`)
-      expect(policy(clip)).toContain(
-        `style-src ${hashes.join(' ')}; img-src https://clips.example/favicon.svg https://files.example data:; media-src`,
-      )
-      expect(page({ ...clip, state: 'processing' })).not.toContain('data:image')
-    },
-  )
+    ['page', clipPage],
+    ['embed', embedPage],
+  ] as const)('the %s shows the colours of the poster behind the player, by a style of their own', (_, page) => {
+    const clip = clipWith({ placeholder: Buffer.from(rgbaToThumbHash(2, 1, [255, 0, 0, 255, 0, 0, 255, 255])) })
+    const styles = [...page(clip).html.matchAll(/<style>(.*?)<\/style>/gs)].map(([, css = '']) => css)
+    expect(styles[1]).toMatch(
+      /^video { background: url\(data:image\/png;base64,[\w+/=]+\) center \/ contain no-repeat }$/,
+    )
+    const hashes = styles.map((css) => `'sha256-${createHash('sha256').update(css).digest('base64')}'`)
+    expect(page(clip).policy).toContain(
+      `style-src ${hashes.join(' ')}; img-src https://clips.example/favicon.svg https://files.example data:; media-src`,
+    )
+    expect(page({ ...clip, state: 'processing' }).html).not.toContain('data:image')
+  })
 
   test('a transparent clip stands on squares, dark in dark mode, and not on its own colours', () => {
-    const clip = clipWith({ placeholder: rgbaToThumbHash(2, 1, [255, 0, 0, 255, 0, 0, 255, 0]) })
-    for (const document of [clipPage(clip), embedPage(clip)]) {
+    const clip = clipWith({ placeholder: Buffer.from(rgbaToThumbHash(2, 1, [255, 0, 0, 255, 0, 0, 255, 0])) })
+    for (const document of [clipPage(clip).html, embedPage(clip).html]) {
       const css = [...document.matchAll(/<style>(.*?)<\/style>/gs)][1]?.[1]
       expect(css).toMatch(/^video { background: repeating-conic-gradient/)
       expect(css).toContain('@media (prefers-color-scheme: dark) { video { background-image: repeating-conic-gradient')
@@ -277,7 +276,7 @@ describe('policy', () => {
 })
 
 function metaOf(clip: ClipView, kind: 'name' | 'property') {
-  return elementsOf(clipPage(clip))
+  return elementsOf(clipPage(clip).html)
     .filter(({ name, attributes }) => name === 'meta' && kind in attributes)
     .map(({ attributes }) => [attributes[kind], attributes.content])
 }

@@ -5,27 +5,24 @@ import { type Html, html } from '@services/common/html'
 import { type ClipView, formatSeconds, titleOf } from '../../core/clips/clip-view.ts'
 import { creditOf } from '../../core/clips/credit.ts'
 import { embedSize, embedSnippet } from '../../core/clips/embed-snippet.ts'
-import { htmlDocument, readScript } from './document.ts'
+import { htmlDocument, type Page, readScript, styleOf } from './document.ts'
 import { headTags } from './head-tags.ts'
-import { pagePolicy } from './page-policy.ts'
-import { placeholderCss } from './placeholder.ts'
-import { player, refreshTag } from './player.ts'
+import { player, playerSources, refreshTag } from './player.ts'
 import { clipPageCss } from './styles.ts'
 
 export const CLIP_SCRIPT = readScript('clip.js')
 
-/** The Content-Security-Policy of `clipPage`; its script is at `{site}clip.js`. */
-export const clipPagePolicy = (clip: ClipView): string => policyOf(clip, `${clip.siteUrl}clip.js`)
+const style = styleOf(clipPageCss)
 
-const policyOf = pagePolicy({ css: clipPageCss, frameAncestors: "'none'" })
-
-/** The HTML document at /gif/{id}, for all states of a clip. */
-export const clipPage = (clip: ClipView): string =>
+/** The page at /gif/{id}, for all states of a clip. */
+export const clipPage = (clip: ClipView): Page =>
   htmlDocument({
     title: `${titleOf(clip)} · ${clip.siteName}`,
     siteUrl: clip.siteUrl,
     head: html`${refreshTag(clip)}${headTags(clip)}${clip.state === 'ready' && script(clip)}`,
-    styles: [clipPageCss, placeholderCss(clip)],
+    style,
+    ...playerSources(clip),
+    script: `${clip.siteUrl}clip.js`,
     body: html`<header><a href="${clip.siteUrl}">${clip.siteName}</a></header>
 <main>
 <article class="clip">
@@ -40,6 +37,27 @@ ${tagList(clip)}${clip.state === 'ready' && share(clip)}${clip.state === 'failed
 </article>
 </main>`,
   })
+
+/** The page at the URL of an unknown or deleted clip. */
+export const missingPage = ({ message, siteName, siteUrl }: Missing): Page =>
+  htmlDocument({
+    title: `${message} · ${siteName}`,
+    siteUrl,
+    noindex: true,
+    style,
+    body: html`<header><a href="${siteUrl}">${siteName}</a></header>
+<main>
+<article>
+<div class="about">
+<h1>${message}</h1>
+<a class="onward" href="${siteUrl}">Add a clip of your own</a>
+</div>
+</article>
+</main>`,
+  })
+
+/** The site, and the reason why a clip is missing. */
+export type Missing = Pick<ClipView, 'siteName' | 'siteUrl'> & { message: string }
 
 function facts(clip: ClipView): Html {
   const date = html`<time datetime="${clip.createdAt.toISOString()}">${dateFormat.format(clip.createdAt)}</time>`

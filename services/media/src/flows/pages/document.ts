@@ -2,32 +2,45 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { type Html, html, raw, toText } from '@services/common/html'
 import type { Config } from '../../config.ts'
-import { iconUrl } from './icon.ts'
+
+export const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#1d5fd6"/><path d="M12.5 9.6v12.8a1 1 0 0 0 1.5.9l10.4-6.4a1 1 0 0 0 0-1.8L14 8.7a1 1 0 0 0-1.5.9z" fill="#fff"/></svg>`
+
+/** Browsers without a link to the icon request the second path. */
+export const ICON_PATHS = ['/favicon.svg', '/favicon.ico'] as const
+
+/** A page and its Content-Security-Policy. */
+export interface Page {
+  html: string
+  policy: string
+}
 
 interface Document {
   title: string
   /** Base URL with a slash at its end. */
   siteUrl: string
-  /** Read by the browser before the styles; 'dark' for a page that is always dark. */
-  colorScheme?: 'light dark' | 'dark'
+  /** True for a page that any page may frame; it is always dark. */
+  isFramed?: boolean
   noindex?: boolean
   /** Links, scripts and meta tags. */
   head?: Html
-  /** Each becomes an element, because the policy allows each by its hash. */
-  styles?: readonly (string | undefined)[]
+  style: Style
+  /** A second stylesheet, which may hold pictures as data: URLs. */
+  placeholder?: string | undefined
   body: Html
+  /** URLs of pictures and videos, and of their redirects, which the policy covers, too. */
+  files?: readonly (string | undefined)[]
+  /** URL of a script without its query, which a policy cannot have. */
+  script?: string | undefined
+  /** Allows scripts to call this service. */
+  connects?: boolean
 }
 
-export const htmlDocument = ({
-  title,
-  siteUrl,
-  colorScheme = 'light dark',
-  noindex,
-  head,
-  styles = [],
-  body,
-}: Document): string =>
-  toText(html`<!doctype html>
+export function htmlDocument(document: Document): Page {
+  const { title, siteUrl, isFramed, noindex, head, body } = document
+  const styles = [document.style, ...(document.placeholder ? [styleOf(document.placeholder)] : [])]
+  // Read by the browser before the styles.
+  const colorScheme = isFramed ? 'dark' : 'light dark'
+  const markup = html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -35,12 +48,47 @@ export const htmlDocument = ({
 <meta name="color-scheme" content="${colorScheme}">
 ${noindex && html`<meta name="robots" content="noindex">\n`}<title>${title}</title>
 <link rel="icon" href="${iconUrl(siteUrl)}" type="image/svg+xml">
-${head}${styles.map((css) => css && html`<style>${raw(css)}</style>\n`)}</head>
+${head}${styles.map(({ css }) => html`<style>${raw(css)}</style>\n`)}</head>
 <body>
 ${body}
 </body>
 </html>
-`)
+`
+  return { html: toText(markup), policy: policyOf(document, styles) }
+}
+
+/**
+ * Allows our stylesheets, and the named script, pictures and videos. Injected markup could not run, load, submit or
+ * restyle anything. A framed page has no `frame-ancestors`: `*` would allow less, because it excludes the file:, app: and
+ * capacitor: pages of desktop and mobile applications (CSP 3, 6.7.2.8).
+ */
+function policyOf({ siteUrl, isFramed, placeholder, files = [], script, connects }: Document, styles: Style[]): string {
+  const origins = [...new Set(files.filter((url) => url !== undefined).map((url) => new URL(url).origin))]
+  return [
+    "default-src 'none'",
+    ['style-src', ...styles.map(({ source }) => source)].join(' '),
+    ['img-src', iconUrl(siteUrl), ...origins, ...(placeholder ? ['data:'] : [])].join(' '),
+    ...(origins.length > 0 ? [['media-src', ...origins].join(' ')] : []),
+    ...(script ? [`script-src ${script}`] : []),
+    ...(connects ? ["connect-src 'self'"] : []),
+    "base-uri 'none'",
+    "form-action 'none'",
+    ...(isFramed ? [] : ["frame-ancestors 'none'"]),
+  ].join('; ')
+}
+
+const iconUrl = (siteUrl: string): string => `${siteUrl}favicon.svg`
+
+/** An inline stylesheet; the policy allows its text by the hash. */
+export interface Style {
+  css: string
+  source: string
+}
+
+export const styleOf = (css: string): Style => ({
+  css,
+  source: `'sha256-${createHash('sha256').update(css).digest('base64')}'`,
+})
 
 /** Reads a script; its path changes with its text, so that no cache serves an old one. */
 export function readScript(name: string): { text: string; path: string } {
@@ -48,7 +96,7 @@ export function readScript(name: string): { text: string; path: string } {
   return { text, path: `/${name}?v=${createHash('sha256').update(text).digest('hex').slice(0, 12)}` }
 }
 
-type Site = Pick<Config['site'], 'name' | 'baseUrl'>
+export type Site = Pick<Config['site'], 'name' | 'baseUrl'>
 
 export const siteHeader = ({ name, baseUrl }: Site): Html =>
   html`<header class="bar"><a href="${baseUrl}/">${name}</a><nav aria-label="Documentation"><a href="${baseUrl}/docs">API</a><a href="${baseUrl}/docs/errors">Errors</a></nav></header>`

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { ClipView } from '../../core/clips/clip-view.ts'
 import { embedSnippet } from '../../core/clips/embed-snippet.ts'
-import { EMBED_SCRIPT, embedPage, embedPagePolicy } from './embed-page.ts'
+import { EMBED_SCRIPT, embedPage } from './embed-page.ts'
 import { clipWith, HOSTILE } from './testing/clip-fixture.ts'
 import { elementsOf } from './testing/markup.ts'
 
@@ -14,7 +14,7 @@ describe('embed page', () => {
     { state: 'failed' },
     { title: HOSTILE, siteName: HOSTILE },
   ])('nests and runs no script', (changes) => {
-    const elements = elementsOf(embedPage(clipWith(changes)))
+    const elements = elementsOf(embedPage(clipWith(changes)).html)
     expect(elements.filter(({ name }) => name === 'script')).toEqual([])
     const handlers = elements
       .flatMap(({ attributes }) => Object.keys(attributes))
@@ -23,7 +23,7 @@ describe('embed page', () => {
   })
 
   test('plays muted with controls, is not indexed, and leads to its page', () => {
-    const page = embedPage(clipWith())
+    const page = embedPage(clipWith()).html
     expect(page).toMatch(/<video class="moving" autoplay[^>]* loop muted playsinline controls/)
     expect(page).toContain('<meta name="robots" content="noindex">')
     expect(page).toContain('<link rel="canonical" href="https://clips.example/gif/aB3dE9xK">')
@@ -31,16 +31,16 @@ describe('embed page', () => {
   })
 
   test('keeps the gate of a sensitive clip inside the frame', () => {
-    expect(embedPage(clipWith({ nsfw: true }))).toMatch(/<details class="gate">.*<video.*<\/details>/s)
+    expect(embedPage(clipWith({ nsfw: true })).html).toMatch(/<details class="gate">.*<video.*<\/details>/s)
   })
 
   test('reloads while the clip is processing', () => {
-    expect(embedPage(clipWith({ state: 'processing' }))).toContain('<meta http-equiv="refresh" content="3">')
+    expect(embedPage(clipWith({ state: 'processing' })).html).toContain('<meta http-equiv="refresh" content="3">')
   })
 
   test('may be framed by any site and any application, with its own style only', () => {
-    const css = /<style>(.*?)<\/style>/s.exec(embedPage(clipWith()))?.[1] ?? ''
-    const policy = embedPagePolicy(clipWith())
+    const css = /<style>(.*?)<\/style>/s.exec(embedPage(clipWith()).html)?.[1] ?? ''
+    const policy = embedPage(clipWith()).policy
     expect(policy).toContain(`style-src 'sha256-${createHash('sha256').update(css).digest('base64')}';`)
     // Even `frame-ancestors *` excludes the pages of applications, which are not http.
     expect(policy).not.toContain('frame-ancestors')
@@ -49,8 +49,8 @@ describe('embed page', () => {
 
   test('the script is allowed only by its own address, and parses', () => {
     const scriptUrl = 'https://clips.example/assets/embed.js'
-    expect(embedPage(clipWith(), { scriptUrl })).toContain(`<script src="${scriptUrl}" defer></script>`)
-    expect(embedPagePolicy(clipWith(), scriptUrl)).toContain(`script-src ${scriptUrl};`)
+    expect(embedPage(clipWith(), { scriptUrl }).html).toContain(`<script src="${scriptUrl}" defer></script>`)
+    expect(embedPage(clipWith(), { scriptUrl }).policy).toContain(`script-src ${scriptUrl};`)
     expect(() => new Function(EMBED_SCRIPT)).not.toThrow()
   })
 })

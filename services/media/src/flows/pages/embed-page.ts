@@ -1,26 +1,37 @@
 import { html } from '@services/common/html'
 import { type ClipView, titleOf } from '../../core/clips/clip-view.ts'
-import { htmlDocument } from './document.ts'
-import { pagePolicy } from './page-policy.ts'
-import { placeholderCss } from './placeholder.ts'
-import { player, refreshTag } from './player.ts'
+import type { Missing } from './clip-page.ts'
+import { htmlDocument, type Page, styleOf } from './document.ts'
+import { player, playerSources, refreshTag } from './player.ts'
 import { embedPageCss } from './styles.ts'
 
-/** The Content-Security-Policy of `embedPage` with the same `scriptUrl`. Any page or application may frame it. */
-export const embedPagePolicy = pagePolicy({ css: embedPageCss })
+const style = styleOf(embedPageCss)
 
-/** The HTML document at /embed/{id}: the clip fills its frame. `scriptUrl` serves `EMBED_SCRIPT`, which is optional. */
-export const embedPage = (clip: ClipView, { scriptUrl }: { scriptUrl?: string } = {}): string =>
+/** The page at /embed/{id}: the clip fills its frame. `scriptUrl` serves `EMBED_SCRIPT`, which is optional. */
+export const embedPage = (clip: ClipView, { scriptUrl }: { scriptUrl?: string } = {}): Page =>
   htmlDocument({
     title: `${titleOf(clip)} · ${clip.siteName}`,
     siteUrl: clip.siteUrl,
-    colorScheme: 'dark',
+    isFramed: true,
     noindex: true,
     head: html`<link rel="canonical" href="${clip.urls.page}">
 ${refreshTag(clip)}${scriptUrl && html`<script src="${scriptUrl}" defer></script>\n`}`,
-    styles: [embedPageCss, placeholderCss(clip)],
+    style,
+    ...playerSources(clip),
+    script: scriptUrl,
     body: html`${player(clip, clip)}
 <a class="home" href="${clip.urls.page}" target="_blank" rel="noopener" dir="auto">${titleOf(clip)}</a>`,
+  })
+
+/** The page in the frame of an unknown or deleted clip. */
+export const missingEmbed = ({ message, siteName, siteUrl }: Missing): Page =>
+  htmlDocument({
+    title: `${message} · ${siteName}`,
+    siteUrl,
+    isFramed: true,
+    noindex: true,
+    style,
+    body: html`<div class="placeholder"><div class="notice"><strong>${message}</strong><a href="${siteUrl}" target="_blank" rel="noopener">${siteName}</a></div></div>`,
   })
 
 /** Pauses the clip while less than a quarter of it is visible, and resumes it only if this script paused it. */

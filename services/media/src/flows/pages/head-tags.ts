@@ -12,7 +12,7 @@ export function headTags(clip: ClipView): Html {
 <meta name="description" content="${describe(clip)}">
 ${isHidden && html`<meta name="robots" content="noindex">\n`}${clip.nsfw && html`<meta name="rating" content="adult">\n`}${oembedLinks(clip)}
 ${openGraph(clip)}
-${isPreviewed(clip) ? html`${playerCard(clip)}\n${videoObject(clip)}\n` : clip.state === 'ready' && textCard(clip)}`
+${clip.state === 'ready' && twitterCard(clip)}${isPreviewed(clip) && html`\n${videoObject(clip)}\n`}`
 }
 
 const isPreviewed = ({ state, nsfw }: ClipView) => state === 'ready' && !nsfw
@@ -57,32 +57,29 @@ function media(root: string, url: string, rest: Record<string, string | number>)
   return [[root, url], ...secure, ...details]
 }
 
-/** `player` and no second card: a `summary_large_image` beside it stops some chats from playing the video. */
-function playerCard(clip: ClipView): Html {
-  const player = embedSize(clip)
-  return namedTags([
-    ['twitter:card', 'player'],
+/**
+ * `player` and no second card: a `summary_large_image` beside it stops some chats from playing the video. A card without
+ * a picture has no player either, which needs one.
+ */
+function twitterCard(clip: ClipView): Html {
+  const size = embedSize(clip)
+  const tags: [string, string | number][] = [
+    ['twitter:card', isPreviewed(clip) ? 'player' : 'summary'],
     ['twitter:title', titleOf(clip)],
     ['twitter:description', describe(clip)],
-    ['twitter:image', clip.urls.jpg],
-    ['twitter:player', clip.urls.embed],
-    ['twitter:player:width', player.width],
-    ['twitter:player:height', player.height],
-    ['twitter:player:stream', clip.urls.mp4],
-    ['twitter:player:stream:content_type', 'video/mp4'],
-  ])
+  ]
+  if (isPreviewed(clip)) {
+    tags.push(
+      ['twitter:image', clip.urls.jpg],
+      ['twitter:player', clip.urls.embed],
+      ['twitter:player:width', size.width],
+      ['twitter:player:height', size.height],
+      ['twitter:player:stream', clip.urls.mp4],
+      ['twitter:player:stream:content_type', 'video/mp4'],
+    )
+  }
+  return html`${tags.map(([name, value]) => html`<meta name="${name}" content="${value}">\n`)}`
 }
-
-/** Card without a picture, and so without the player, which needs one. */
-const textCard = (clip: ClipView): Html =>
-  namedTags([
-    ['twitter:card', 'summary'],
-    ['twitter:title', titleOf(clip)],
-    ['twitter:description', describe(clip)],
-  ])
-
-const namedTags = (tags: [string, string | number][]): Html =>
-  html`${tags.map(([name, value]) => html`<meta name="${name}" content="${value}">\n`)}`
 
 /** https://schema.org/VideoObject, as search engines document it. */
 function videoObject(clip: ClipView): Html {

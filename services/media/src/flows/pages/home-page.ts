@@ -1,31 +1,17 @@
 import { html, raw } from '@services/common/html'
 import type { Config } from '../../config.ts'
-import { htmlDocument, readScript, siteHeader } from './document.ts'
-import { iconUrl } from './icon.ts'
-import { contentPolicy, styleSource } from './page-policy.ts'
+import { htmlDocument, type Page, readScript, siteHeader, styleOf } from './document.ts'
 import { homePageCss } from './styles.ts'
 
 export const HOME_SCRIPT = readScript('home.js')
 
-type Site = Pick<Config['site'], 'name' | 'baseUrl' | 'filesBaseUrl' | 'filesRedirectUrl'>
-
-const style = styleSource(homePageCss)
-
-export const homePagePolicy = ({ baseUrl, filesBaseUrl, filesRedirectUrl }: Site): string =>
-  contentPolicy({
-    styles: [style],
-    files: [filesBaseUrl, filesRedirectUrl],
-    icon: iconUrl(`${baseUrl}/`),
-    script: `${baseUrl}/home.js`,
-    connect: "'self'",
-    frameAncestors: "'none'",
-  })
+const style = styleOf(homePageCss)
 
 /** The page at `/`, to try the service. Without JavaScript it shows the command line instead. */
 export function homePage(
-  site: Site,
+  site: Config['site'],
   { maxBytes, maxSeconds, needsToken }: { maxBytes: number; maxSeconds: number; needsToken: boolean },
-): string {
+): Page {
   const megabytes = Math.floor(maxBytes / 1024 ** 2)
   const seconds = maxSeconds === 1 ? '1 second' : `${maxSeconds} seconds`
   const limits = `GIF, MP4 or WebM, up to ${seconds}${megabytes > 0 ? ` and ${megabytes} MB` : ''}`
@@ -34,7 +20,10 @@ export function homePage(
     siteUrl: `${site.baseUrl}/`,
     noindex: true,
     head: html`<script src="${site.baseUrl}${HOME_SCRIPT.path}" defer></script>\n`,
-    styles: [homePageCss],
+    style,
+    files: [site.filesBaseUrl, site.filesRedirectUrl],
+    script: `${site.baseUrl}/home.js`,
+    connects: true,
     body: html`${siteHeader(site)}
 <main>
 <noscript><article class="about"><h1>Add a clip</h1>

@@ -3,8 +3,8 @@ import { inDocument, withHeaders } from '@services/common/documented'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Config } from '../../config.ts'
+import { toView } from '../../core/clips/clip-view.ts'
 import { findPublicClip } from '../../core/clips/find-public-clip.ts'
-import { toView } from '../../core/clips/result.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { isKnown } from '../../http/etag.ts'
@@ -43,6 +43,11 @@ const OembedShape = Type.Object(
 const OembedAnswer = Type.Unsafe<string>({
   content: { 'application/json': { schema: OembedShape }, 'text/xml': { schema: Type.String() } },
 })
+const described = (operationId: string, summary: string) => ({
+  ...{ operationId, summary },
+  tags: ['pages'],
+  requestHeaders: ['If-None-Match'],
+})
 const answers = { 200: withHeaders(OembedAnswer, 'ETag'), 304: withHeaders(Type.Null(), 'ETag') }
 
 export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
@@ -52,12 +57,9 @@ export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     '/oembed/:id',
     {
       schema: {
-        operationId: 'getOembed',
-        tags: ['pages'],
-        summary: 'oEmbed of a clip',
+        ...described('getOembed', 'oEmbed of a clip'),
         params: Type.Object({ id: Type.String() }),
         querystring: Query,
-        requestHeaders: ['If-None-Match'],
         response: { ...answers, ...errorResponses(404, 410, 429, 501) },
       },
     },
@@ -68,11 +70,8 @@ export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     '/oembed',
     {
       schema: {
-        operationId: 'findOembed',
-        tags: ['pages'],
-        summary: 'oEmbed of an address',
+        ...described('findOembed', 'oEmbed of an address'),
         querystring: AddressQuery,
-        requestHeaders: ['If-None-Match'],
         response: { ...answers, ...errorResponses(400, 404, 410, 429, 501) },
       },
     },

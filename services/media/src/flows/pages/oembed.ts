@@ -4,55 +4,34 @@ import { creditOf } from '../../core/clips/credit.ts'
 import { embedSize, embedSnippet } from '../../core/clips/embed-snippet.ts'
 import { apiError } from '../../errors.ts'
 
-/** An answer as in oembed.com 2.3.4. Undefined members are left out. */
-export interface Oembed {
-  version: '1.0'
-  /** Always video: the gif is embedded as a video, too. */
-  type: 'video'
-  title?: string
-  author_name?: string
-  author_url?: string
-  provider_name: string
-  provider_url: string
-  cache_age: number
-  html: string
-  width: number
-  height: number
-  /** All three or none. */
-  thumbnail_url?: string
-  thumbnail_width?: number
-  thumbnail_height?: number
-  /** An extension, which the standard allows. */
-  nsfw?: true
-}
-
-export interface OembedRequest {
-  format: 'json' | 'xml'
-  maxwidth?: number
-  maxheight?: number
-}
-
-type MostSize = Pick<OembedRequest, 'maxwidth' | 'maxheight'>
-
 export const OEMBED_CONTENT_TYPE = { json: 'application/json; charset=utf-8', xml: 'text/xml; charset=utf-8' } as const
 
 const CACHE_SECONDS = 3600
+
+interface MostSize {
+  maxwidth?: number | undefined
+  maxheight?: number | undefined
+}
 
 /**
  * Reads the query; ignores unknown members, and limits that are not positive numbers (consumers send empty ones).
  * Throws format_not_supported (501, as the standard requires).
  */
-export function parseOembedQuery(query: Record<string, unknown>): OembedRequest {
+export function parseOembedQuery(
+  query: Record<string, unknown>,
+): MostSize & { format: keyof typeof OEMBED_CONTENT_TYPE } {
   const format = query.format || 'json'
   if (format !== 'json' && format !== 'xml') throw apiError('format_not_supported')
   return { format, maxwidth: toLimit(query.maxwidth), maxheight: toLimit(query.maxheight) }
 }
 
-export function oembed(clip: ClipView, limits: MostSize = {}): Oembed {
+/** An answer as in oembed.com 2.3.4. Undefined members are left out. */
+export function oembed(clip: ClipView, limits: MostSize = {}) {
   const size = embedSize(clip, { width: limits.maxwidth, height: limits.maxheight })
   const credit = clip.attribution && creditOf(clip.attribution)
   return {
     version: '1.0',
+    /** The gif is embedded as a video, too. */
     type: 'video',
     title: clip.title,
     author_name: credit?.label,
@@ -63,11 +42,12 @@ export function oembed(clip: ClipView, limits: MostSize = {}): Oembed {
     html: embedSnippet(clip, size),
     ...size,
     ...thumbnail(clip, limits),
+    /** An extension, which the standard allows. */
     nsfw: clip.nsfw || undefined,
   }
 }
 
-export function oembedXml(answer: Oembed): string {
+export function oembedXml(answer: ReturnType<typeof oembed>): string {
   const members = Object.entries(answer)
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `<${name}>${escapeHtml(withoutForbidden(String(value)))}</${name}>`)
@@ -78,10 +58,8 @@ export function oembedXml(answer: Oembed): string {
  * The poster in its only size, or nothing if that exceeds the limits (oembed.com 2.3.4). A sensitive clip has none:
  * consumers would show it without consent.
  */
-function thumbnail(
-  { state, nsfw, width, height, urls }: ClipView,
-  { maxwidth = Infinity, maxheight = Infinity }: MostSize,
-) {
+function thumbnail({ state, nsfw, width, height, urls }: ClipView, limits: MostSize) {
+  const { maxwidth = Infinity, maxheight = Infinity } = limits
   if (state !== 'ready' || nsfw || width > maxwidth || height > maxheight) return {}
   return { thumbnail_url: urls.jpg, thumbnail_width: width, thumbnail_height: height }
 }

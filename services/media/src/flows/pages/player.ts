@@ -1,4 +1,5 @@
 import { type Html, html, raw } from '@services/common/html'
+import { thumbHashToDataURL } from 'thumbhash'
 import { type ClipView, titleOf } from '../../core/clips/clip-view.ts'
 import type { Size } from '../../core/clips/geometry.ts'
 
@@ -8,6 +9,23 @@ const REFRESH_SECONDS = 3
 /** Meta tag that reloads the page while the clip is processing. */
 export function refreshTag({ state }: ClipView): Html | false {
   return state === 'processing' && html`<meta http-equiv="refresh" content="${REFRESH_SECONDS}">\n`
+}
+
+/** Members of a page with a player: the files that its policy allows, and the clip's own stylesheet. */
+export const playerSources = ({ urls, filesRedirectUrl, ...clip }: ClipView) => ({
+  files: [urls.gif, urls.jpg, urls.mp4, urls.webm, filesRedirectUrl],
+  placeholder: clip.state === 'ready' && clip.placeholder ? placeholderCss(clip.placeholder) : undefined,
+})
+
+/** CSS that shows the clip's colours until its poster loads, from a thumbhash. */
+function placeholderCss(hash: Uint8Array): string {
+  // Alpha flag of the thumbhash: bit 23 of its header.
+  const isTransparent = ((hash[2] ?? 0) & 0x80) !== 0
+  // The colours would shine through a transparent clip, and on squares both light and dark content stands out.
+  if (isTransparent)
+    return `video { background: repeating-conic-gradient(#d4d8df 0 25%, #f1f3f6 0 50%) 0 0 / 20px 20px }
+@media (prefers-color-scheme: dark) { video { background-image: repeating-conic-gradient(#555c68 0 25%, #6b7280 0 50%) } }`
+  return `video { background: url(${thumbHashToDataURL(hash)}) center / contain no-repeat }`
 }
 
 /** Shows the clip, its progress, its failure, or a gate that takes a click. Works without JavaScript. */

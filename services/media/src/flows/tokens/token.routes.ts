@@ -4,13 +4,13 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { invalidField, oneLine } from '../../core/clips/clip-fields.ts'
 import { ALL_SCOPES, createToken, USUAL_SCOPES } from '../../core/tokens/create-token.ts'
-import { type ApiToken, listTokens, revokeToken } from '../../core/tokens/tokens.store.ts'
+import { listTokens, revokeToken } from '../../core/tokens/tokens.store.ts'
 import { TOKEN_LIMITS, type TokenLimits } from '../../db/tables.ts'
 import { isUuid } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { requireToken } from '../../http/authenticate.ts'
-import { counted, errorResponses, tokenRoute } from '../../http/shapes.ts'
+import { answers, counted, errorResponses, orNull, Time, tokenRoute } from '../../http/shapes.ts'
 import { LONGEST_LIFE_SECONDS } from './token-options.ts'
 
 /** Longest name; a longer one is refused. */
@@ -32,17 +32,16 @@ const LimitsShape = Type.Unsafe<TokenLimits>(
     },
   ),
 )
-const maybeTime = Type.Union([Type.String({ format: 'date-time' }), Type.Null()])
 const tokenMembers = {
   id: Type.String(),
   name: Type.String(),
   prefix: Type.String({ description: 'First characters of the token.' }),
   scopes: Type.Array(ScopeShape),
   limits: LimitsShape,
-  created_at: Type.String({ format: 'date-time' }),
-  last_used_at: maybeTime,
-  expires_at: maybeTime,
-  revoked_at: maybeTime,
+  created_at: Time,
+  last_used_at: orNull(Time),
+  expires_at: orNull(Time),
+  revoked_at: orNull(Time),
 }
 const TokenShape = Type.Object(tokenMembers, { title: 'Token' })
 const NewTokenShape = Type.Object(
@@ -76,13 +75,10 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     {
       schema: {
         ...tokenRoute('tokens', 'listTokens', 'All tokens without their secret parts'),
-        response: {
-          200: counted(Type.Object({ success: Type.Object({ items: Type.Array(TokenShape) }) })),
-          ...errorResponses(401, 403, 429),
-        },
+        response: answers(200, Type.Object({ items: Type.Array(TokenShape) }), [401, 403, 429]),
       },
     },
-    async () => ({ success: { items: (await listTokens(deps.db)).map(toShape) } }),
+    async () => ({ success: { items: await listTokens(deps.db) } }),
   )
 
   app.post(
@@ -91,10 +87,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       schema: {
         ...tokenRoute('tokens', 'createToken', 'Creates a token, which is shown once'),
         body: CreateBody,
-        response: {
-          201: counted(Type.Object({ success: NewTokenShape })),
-          ...errorResponses(400, 401, 403, 408, 413, 415, 422, 429),
-        },
+        response: answers(201, NewTokenShape, [400, 401, 403, 408, 413, 415, 422, 429]),
       },
     },
     async (request, reply) => {
@@ -102,8 +95,8 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       const name = oneLine(request.body.name)
       if (!name || name.length > MAX_NAME) throw invalidField('name', `must be 1 to ${MAX_NAME} characters`)
       const expiresAt = seconds === undefined ? null : new Date(deps.now().getTime() + seconds * 1000)
-      const { token, ...row } = await createToken(deps, { name, scopes: [...new Set(scopes)], limits, expiresAt })
-      return reply.code(201).send({ success: { token, ...toShape(row) } })
+      const success = await createToken(deps, { name, scopes: [...new Set(scopes)], limits, expiresAt })
+      return reply.code(201).send({ success })
     },
   )
 
@@ -124,11 +117,3 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     },
   )
 }
-
-const toShape = ({ is_bootstrap: _hidden, created_at, last_used_at, expires_at, revoked_at, ...token }: ApiToken) => ({
-  ...token,
-  created_at: created_at.toISOString(),
-  last_used_at: last_used_at?.toISOString() ?? null,
-  expires_at: expires_at?.toISOString() ?? null,
-  revoked_at: revoked_at?.toISOString() ?? null,
-})

@@ -19,7 +19,7 @@ export interface FormField {
 
 interface Form {
   fields: FormField[]
-  file: ReceivedFile | undefined
+  file?: ReceivedFile
 }
 
 /** Most bytes of boundaries, headers and fields. A Content-Length beyond it is refused before reading. */
@@ -39,7 +39,7 @@ export async function receiveForm(
   { config, work, hurry, patience }: Pick<Deps, 'config' | 'work' | 'hurry' | 'patience'>,
   request: FastifyRequest,
   { path, clientGone }: { path: string; clientGone: AbortSignal },
-): Promise<{ file: ReceivedFile; fields: FormField[] }> {
+): Promise<Required<Form>> {
   const { maxBytes } = config.source
   const mostBytes = Math.min(maxBytes, Number(request.headers['content-length'] ?? maxBytes))
   // The parser does not notice the end of a connection, whether the client ends it or our HTTP parser refuses its
@@ -57,7 +57,7 @@ async function readParts(
   request: FastifyRequest,
   { path, maxBytes, signal, patience }: { path: string; maxBytes: number; signal: AbortSignal; patience: Patience },
 ): Promise<Form> {
-  const form: Form = { fields: [], file: undefined }
+  const form: Form = { fields: [] }
   // It may have aborted before this function listens.
   signal.throwIfAborted()
   const { socket } = request.raw

@@ -23,12 +23,12 @@ export async function countUnfinished(db: Kysely<DB>, ownerKey: string, now: Dat
   return Number(count)
 }
 
-export async function setUploadExpiry(db: Kysely<DB>, id: string, expiresAt: Date): Promise<void> {
-  await db.updateTable('resumable_uploads').set({ expires_at: expiresAt }).where('id', '=', id).execute()
-}
-
-export async function setUploadBytes(db: Kysely<DB>, id: string, bytes: number): Promise<void> {
-  await db.updateTable('resumable_uploads').set({ bytes }).where('id', '=', id).execute()
+export async function updateUpload(
+  db: Kysely<DB>,
+  id: string,
+  changes: { bytes: number } | { expires_at: Date },
+): Promise<void> {
+  await db.updateTable('resumable_uploads').set(changes).where('id', '=', id).execute()
 }
 
 /** False when the upload has a clip already or was deleted. */

@@ -25,9 +25,7 @@ import {
   setUploadClip,
 } from './resumable-uploads.store.ts'
 
-const ID = /^[0-9A-Za-z]{32}$/
-
-export const isUploadId = (text: string): boolean => ID.test(text)
+export const isUploadId = (text: string): boolean => /^[0-9A-Za-z]{32}$/.test(text)
 
 /** Shared by all processes: the next piece may arrive at another one. */
 const directoryOf = (workDir: string) => join(workDir, 'resumable')

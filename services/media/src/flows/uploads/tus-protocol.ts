@@ -4,19 +4,13 @@ import { createWriteStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { ApiError } from '@services/common/errors'
-import { DataStore, ERRORS, Metadata, Server, Upload } from '@tus/server'
+import { DataStore, ERRORS, type Locker, Metadata, Server, Upload } from '@tus/server'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import {
-  findUpload,
-  insertUpload,
-  type ResumableUpload,
-  setUploadBytes,
-  setUploadExpiry,
-} from './resumable-uploads.store.ts'
+import { fileTooLarge } from './receive-form.http.ts'
+import { findUpload, insertUpload, type ResumableUpload, updateUpload } from './resumable-uploads.store.ts'
 import { createPartial, hardDeleteUpload, moreThanAnnounced, partialBytes, partialPath } from './resumable-uploads.ts'
 import { TUS_EXTENSIONS } from './tus-headers.http.ts'
-import type { createUploadLocks } from './upload-locks.ts'
 
 export interface TusRequest {
   method: 'POST' | 'HEAD' | 'PATCH' | 'DELETE'
@@ -29,7 +23,7 @@ export interface TusRequest {
   body: Readable | undefined
 }
 
-type ProtocolDeps = Pick<Deps, 'db' | 'config' | 'now'> & { locks: ReturnType<typeof createUploadLocks> }
+type ProtocolDeps = Pick<Deps, 'db' | 'config' | 'now'> & { locks: Locker }
 
 /** Lifetime of an upload without a byte: it holds a slot, and costs an abuser nothing to create. */
 const BEGIN_WITHIN_MS = 900_000
@@ -89,10 +83,7 @@ function translate(failure: unknown, maxBytes: number): unknown {
   if (failure.status_code === 409) return apiError('offset_conflict')
   if (failure.status_code === 410) return apiError('gone', { message: 'This upload was deleted.' })
   if (failure.status_code === 413) {
-    const isOurLimit = failure.body === ERRORS.ERR_MAX_SIZE_EXCEEDED.body
-    return isOurLimit
-      ? apiError('file_too_large', { details: { param: 'file', limit: maxBytes } })
-      : moreThanAnnounced()
+    return failure.body === ERRORS.ERR_MAX_SIZE_EXCEEDED.body ? fileTooLarge(maxBytes) : moreThanAnnounced()
   }
   return apiError('invalid_request', { message: sentence(failure.body) })
 }
@@ -164,11 +155,12 @@ class PartialFiles extends DataStore {
     const { db, config } = this.#deps
     const upload = await findUpload(db, id)
     if (!upload) return
-    await setUploadExpiry(db, id, new Date(upload.created_at.getTime() + config.resumeWithinSeconds * 1000))
+    const expires_at = new Date(upload.created_at.getTime() + config.resumeWithinSeconds * 1000)
+    await updateUpload(db, id, { expires_at })
   }
 
   override async declareUploadLength(id: string, bytes: number): Promise<void> {
-    await setUploadBytes(this.#deps.db, id, bytes)
+    await updateUpload(this.#deps.db, id, { bytes })
   }
 
   override async remove(id: string): Promise<void> {

@@ -2,6 +2,7 @@
 import { randomInt } from 'node:crypto'
 import { PassThrough, type Readable } from 'node:stream'
 import { ApiError } from '@services/common/errors'
+import type { Locker } from '@tus/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ClipFields } from '../../core/clips/clip-fields.ts'
 import { type Clip, findClip } from '../../core/clips/clips.store.ts'
@@ -18,7 +19,6 @@ import { emptyFile } from './receive-form.http.ts'
 import { countUnfinished, findUpload, type ResumableUpload } from './resumable-uploads.store.ts'
 import { finishUpload, hardDeleteUpload, isUploadId, moreThanAnnounced, partialBytes } from './resumable-uploads.ts'
 import type { TusRequest } from './tus-protocol.ts'
-import type { createUploadLocks } from './upload-locks.ts'
 import { watchSpeed } from './upload-speed.ts'
 
 /** Content type of a piece of a file. */
@@ -29,7 +29,7 @@ const UNFINISHED_PER_PARALLEL = 8
 
 export type WithId = { Params: { id: string } }
 
-type Flow = Deps & { locks: ReturnType<typeof createUploadLocks> }
+type Flow = Deps & { locks: Locker }
 
 const ownerOf = (request: FastifyRequest) => request.apiToken?.id ?? null
 
@@ -42,20 +42,15 @@ export async function begin(deps: Flow, request: FastifyRequest, reply: FastifyR
   }
   if (headers['upload-length'] === '0') throw emptyFile()
   await readMetadata(String(headers['upload-metadata'] ?? ''))
-  if (
-    (await countUnfinished(deps.db, deps.limits.keyOf(request), deps.now())) >=
-    deps.config.limits.parallel * UNFINISHED_PER_PARALLEL
-  ) {
-    throw apiError('queue_full', {
-      message: 'Too many unfinished uploads; finish or delete some.',
-      retryAfterSeconds: 60,
-    })
+  const unfinished = await countUnfinished(deps.db, deps.limits.keyOf(request), deps.now())
+  if (unfinished >= deps.config.limits.parallel * UNFINISHED_PER_PARALLEL) {
+    const message = 'Too many unfinished uploads; finish or delete some.'
+    throw apiError('queue_full', { message, retryAfterSeconds: 60 })
   }
   await refuseWhenBusy(deps, tokenId)
   const bytes = Math.min(Number(headers['upload-length']) || 0, deps.config.source.maxBytes)
   await checkAllowance(deps, request, reply, { atLeastBytes: Math.max(1, bytes) })
-  const id = randomBase62(32, randomInt)
-  return receive(deps, request, reply, { id, bytes })
+  return receive(deps, request, reply, { id: randomBase62(32, randomInt), bytes })
 }
 
 /** PATCH /tus/{id}. */
@@ -241,13 +236,8 @@ const toAscii = (json: string) =>
 async function readMetadata(header: string): Promise<ClipFields> {
   const { parseMetadata } = await import('./tus-protocol.ts')
   const metadata = parseMetadata(header)
-  if (!metadata) {
-    throw apiError('invalid_request', { message: 'Upload-Metadata is malformed.' })
-  }
+  if (!metadata) throw apiError('invalid_request', { message: 'Upload-Metadata is malformed.' })
   // A name without a value is a flag that is set.
-  const fields = Object.entries(metadata).map(([name, value]) => ({
-    name,
-    value: value ?? (name === 'nsfw' ? 'true' : ''),
-  }))
-  return readFormFields(fields)
+  const flagOf = (name: string) => (name === 'nsfw' ? 'true' : '')
+  return readFormFields(Object.entries(metadata).map(([name, value]) => ({ name, value: value ?? flagOf(name) })))
 }

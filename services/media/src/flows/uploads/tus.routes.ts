@@ -9,7 +9,7 @@ import { Type } from 'typebox'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { requireToken } from '../../http/authenticate.ts'
-import { ADDED_HEADERS, counted, errorResponses, ResultShape, uploadSecurity } from '../../http/shapes.ts'
+import { ADDED_HEADERS, counted, errorResponses, ResultShape, uploadRoute } from '../../http/shapes.ts'
 import { begin, end, PIECE, reportOffset, resume, type WithId } from './tus.http.ts'
 import { TUS_VERSION } from './tus-headers.http.ts'
 import { createUploadLocks } from './upload-locks.ts'
@@ -44,18 +44,17 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
 
   const refuseWhenFull = async (request: FastifyRequest) => deps.uploads.refuseWhenFull(deps.limits.keyOf(request))
   const countCall = (request: FastifyRequest, reply: FastifyReply) => deps.limits.count(request, reply, 'read')
-  const tags = ['media']
-  const security = uploadSecurity(deps.config)
+  const described = (operationId: string, summary: string) => ({
+    ...uploadRoute(deps.config, operationId, summary),
+    params: Params,
+  })
   const tusHeaders = { 'tus-resumable': Type.Optional(choiceOf([TUS_VERSION], { required: true })) }
 
   app.post(
     '/tus',
     {
       schema: {
-        operationId: 'beginUpload',
-        tags,
-        security,
-        summary: 'Begins a resumable upload (tus 1.0.0)',
+        ...uploadRoute(deps.config, 'beginUpload', 'Begins a resumable upload (tus 1.0.0)'),
         headers: Type.Object({
           ...tusHeaders,
           'upload-length': Type.Optional(
@@ -83,11 +82,7 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
     method: 'PATCH',
     url: '/tus/:id',
     schema: {
-      operationId: 'continueUpload',
-      tags,
-      security,
-      summary: 'Sends a piece; the answer to the last one has the result',
-      params: Params,
+      ...described('continueUpload', 'Sends a piece; the answer to the last one has the result'),
       consumes: [PIECE],
       body: Type.Unsafe<unknown>({ type: 'string', format: 'binary', description: 'Bytes from Upload-Offset on.' }),
       headers: Type.Object({
@@ -117,11 +112,7 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
     method: 'HEAD',
     url: '/tus/:id',
     schema: {
-      operationId: 'getUploadOffset',
-      tags,
-      security,
-      summary: 'Offset of an upload',
-      params: Params,
+      ...described('getUploadOffset', 'Offset of an upload'),
       headers: Type.Object(tusHeaders),
       response: {
         200: counted(Type.Null(), 'Upload-Offset', ...TUS_HEADERS, ...RESULT_HEADERS),
@@ -137,11 +128,7 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
     method: 'DELETE',
     url: '/tus/:id',
     schema: {
-      operationId: 'deleteUpload',
-      tags,
-      security,
-      summary: 'Deletes an upload; its clip stays, if there is one',
-      params: Params,
+      ...described('deleteUpload', 'Deletes an upload; its clip stays, if there is one'),
       headers: Type.Object(tusHeaders),
       response: {
         204: counted(Type.Null(), ...TUS_HEADERS),

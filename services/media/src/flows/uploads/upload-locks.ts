@@ -1,16 +1,11 @@
+import type { Locker, RequestRelease } from '@tus/server'
 import { apiError } from '../../errors.ts'
 
 /** Longest wait of a request for the one that is writing, which is asked to end at once. */
 const WAIT_MS = 10_000
 
-/** The interface of @tus/server: one lock per request and upload. */
-export interface UploadLock {
-  lock(signal: AbortSignal, onWanted: () => void): Promise<void>
-  unlock(): Promise<void>
-}
-
 interface Waiter {
-  onWanted: () => void
+  onWanted: RequestRelease
   start: () => void
 }
 
@@ -18,17 +13,17 @@ interface Waiter {
  * A lock per upload in this process; the latest request wins: the holder is asked to release, because its connection is
  * probably dead. The library's own lock waits in a busy loop.
  */
-export function createUploadLocks(): { newLock(id: string): UploadLock } {
+export function createUploadLocks(): Locker {
   const queues = new Map<string, Waiter[]>()
 
-  const take = async (id: string, signal: AbortSignal, onWanted: () => void) => {
+  const take = async (id: string, signal: AbortSignal, onWanted: RequestRelease) => {
     const { promise, resolve: start, reject } = Promise.withResolvers<void>()
     const waiter = { onWanted, start }
     const queue = queues.get(id) ?? []
     queues.set(id, queue)
     queue.push(waiter)
     if (queue[0] === waiter) return waiter
-    for (const other of queue) if (other !== waiter) other.onWanted()
+    for (const other of queue) if (other !== waiter) void other.onWanted()
     const giveUp = () => reject(apiError('upload_locked', { retryAfterSeconds: 1 }))
     const timer = setTimeout(giveUp, WAIT_MS)
     // A newer request wants it, or the client disconnected.

@@ -13,9 +13,9 @@ import { checkAllowance } from '../../http/allowance-headers.ts'
 import { answerClip } from '../../http/answer-clip.ts'
 import { requireToken } from '../../http/authenticate.ts'
 import { clientGone } from '../../http/client-gone.ts'
-import { ResultOrDetailsShape } from '../../http/clip-details.ts'
+import { addedAnswers } from '../../http/clip-details.ts'
 import { keyedRequest, readKey } from '../../http/idempotency-key.ts'
-import { ADDED_HEADERS, AddHeaders, AddQuery, counted, errorResponses, uploadSecurity } from '../../http/shapes.ts'
+import { AddHeaders, AddQuery, uploadRoute } from '../../http/shapes.ts'
 import { acceptClip, type NewClipInput, refuseWhenBusy } from '../../ingest/accept/accept-clip.ts'
 import { acceptOnce, failAfterwards } from '../../ingest/accept/accept-once.ts'
 import { countBytesIn } from '../../metrics.ts'
@@ -49,18 +49,12 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     method: 'POST',
     url: '/media/upload',
     schema: {
-      operationId: 'uploadMedia',
-      tags: ['media'],
-      summary: 'Adds a file; answers when the clip is ready',
-      security: uploadSecurity(config),
+      ...uploadRoute(config, 'uploadMedia', 'Adds a file; answers when the clip is ready'),
       consumes: ['multipart/form-data'],
       headers: AddHeaders,
       querystring: AddQuery,
       body: UploadForm,
-      response: {
-        201: counted(Type.Object({ success: ResultOrDetailsShape }), 'Idempotency-Replayed', ...ADDED_HEADERS),
-        ...errorResponses(400, 401, 403, 408, 409, 410, 413, 415, 422, 429, 504, 507),
-      },
+      response: addedAnswers(400, 401, 403, 408, 409, 410, 413, 415, 422, 429, 504, 507),
     },
     // The handler reads the form part by part; the schema above is documentation.
     validatorCompiler: () => () => true,

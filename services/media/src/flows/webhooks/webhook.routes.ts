@@ -6,35 +6,28 @@ import { ApiError } from '@services/common/errors'
 import { Type } from 'typebox'
 import { cleanUrl, invalidField } from '../../core/clips/clip-fields.ts'
 import { replayDelivery } from '../../core/webhooks/deliver-webhook.ts'
-import { type Delivery, listDeliveries } from '../../core/webhooks/deliveries.store.ts'
+import { listDeliveries } from '../../core/webhooks/deliveries.store.ts'
 import { isSecret, makeSecret, sealSecret } from '../../core/webhooks/webhook-secret.ts'
-import {
-  deleteWebhook,
-  hasWebhook,
-  insertWebhook,
-  listWebhooks,
-  type Webhook,
-} from '../../core/webhooks/webhooks.store.ts'
-import { type Scope, WEBHOOK_EVENTS } from '../../db/tables.ts'
+import { deleteWebhook, hasWebhook, insertWebhook, listWebhooks } from '../../core/webhooks/webhooks.store.ts'
+import { WEBHOOK_EVENTS } from '../../db/tables.ts'
 import { isUuid } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { requireToken, tokenOf } from '../../http/authenticate.ts'
-import { cutPage, linkToNext, pageQuery, readPage } from '../../http/cursor.ts'
-import { counted, errorResponses, tokenRoute } from '../../http/shapes.ts'
+import { addTokenRoutes, tokenOf } from '../../http/authenticate.ts'
+import { cutPage, linkToNext, pageOf, pageQuery, readPage } from '../../http/cursor.ts'
+import { answers, counted, errorResponses, orNull, Time, tokenRoute } from '../../http/shapes.ts'
 
 /** Each event is sent to all of them. */
 const MOST_WEBHOOKS = 10
 
 const EventShape = Type.Enum(WEBHOOK_EVENTS, { title: 'WebhookEvent' })
-const maybeTime = Type.Union([Type.String({ format: 'date-time' }), Type.Null()])
 const webhookMembers = {
   id: Type.String(),
   url: Type.String(),
   events: Type.Array(EventShape),
-  created_at: Type.String({ format: 'date-time' }),
-  failing_since: maybeTime,
-  disabled_at: maybeTime,
+  created_at: Time,
+  failing_since: orNull(Time),
+  disabled_at: orNull(Time),
 }
 const WebhookShape = Type.Object(webhookMembers, { title: 'Webhook' })
 const NewWebhookShape = Type.Object(
@@ -49,11 +42,11 @@ const DeliveryShape = Type.Object(
     payload: Type.Unsafe<object>(Type.Object({}, { additionalProperties: true })),
     state: Type.Enum(['pending', 'delivered', 'failed']),
     attempts: Type.Integer(),
-    created_at: Type.String({ format: 'date-time' }),
-    last_attempt_at: maybeTime,
-    next_attempt_at: maybeTime,
-    last_status: Type.Union([Type.Integer(), Type.Null()]),
-    last_error: Type.Union([Type.String(), Type.Null()]),
+    created_at: Time,
+    last_attempt_at: orNull(Time),
+    next_attempt_at: orNull(Time),
+    last_status: orNull(Type.Integer()),
+    last_error: orNull(Type.String()),
   },
   { title: 'Delivery' },
 )
@@ -69,14 +62,7 @@ const DeliveryParams = Type.Object({ id: Type.String(), delivery: Type.String() 
 
 export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { db, config } = deps
-  const withScope = (scope: Scope, routes: FastifyPluginAsyncTypebox) =>
-    app.register(async (part) => {
-      requireToken(part, deps, { scope })
-      part.addHook('onRequest', (request, reply) => deps.limits.count(request, reply, 'read'))
-      await part.register(routes)
-    })
-
-  await withScope('write', async (part) => {
+  await addTokenRoutes(app, deps, { scope: 'write' }, async (part) => {
     part.post(
       '/webhooks',
       {
@@ -87,10 +73,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
             'Registers an address for events of your clips; shows its secret once',
           ),
           body: CreateBody,
-          response: {
-            201: counted(Type.Object({ success: NewWebhookShape })),
-            ...errorResponses(400, 401, 403, 408, 413, 415, 422, 429),
-          },
+          response: answers(201, NewWebhookShape, [400, 401, 403, 408, 413, 415, 422, 429]),
         },
       },
       async (request, reply) => {
@@ -108,7 +91,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
         const added = await db.transaction().execute((trx) => insertWebhook(trx, webhook, { most: MOST_WEBHOOKS }))
         if (!added) throw invalidField('url', `is one too many: a token has at most ${MOST_WEBHOOKS} webhooks`)
         reply.code(201).header('cache-control', 'no-store')
-        return { success: { ...toShape(added), secret } }
+        return { success: { ...added, secret } }
       },
     )
 
@@ -135,10 +118,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
         schema: {
           ...tokenRoute('webhooks', 'replayDelivery', 'Sends an event again; enables the webhook if it was disabled'),
           params: DeliveryParams,
-          response: {
-            202: counted(Type.Object({ success: DeliveryShape })),
-            ...errorResponses(400, 401, 403, 404, 408, 413, 415, 429),
-          },
+          response: answers(202, DeliveryShape, [400, 401, 403, 404, 408, 413, 415, 429]),
         },
       },
       async (request, reply) => {
@@ -146,24 +126,21 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
         await requireOwn(id, tokenOf(request).id)
         const replayed = isUuid(delivery) && (await replayDelivery(deps, { id: delivery, webhookId: id }))
         if (!replayed) throw apiError('not_found')
-        return reply.code(202).send({ success: toDeliveryShape(replayed) })
+        return reply.code(202).send({ success: replayed })
       },
     )
   })
 
-  await withScope('read', async (part) => {
+  await addTokenRoutes(app, deps, { scope: 'read' }, async (part) => {
     part.get(
       '/webhooks',
       {
         schema: {
           ...tokenRoute('webhooks', 'listWebhooks', 'Your webhooks'),
-          response: {
-            200: counted(Type.Object({ success: Type.Object({ items: Type.Array(WebhookShape) }) })),
-            ...errorResponses(401, 403, 429),
-          },
+          response: answers(200, Type.Object({ items: Type.Array(WebhookShape) }), [401, 403, 429]),
         },
       },
-      async (request) => ({ success: { items: (await listWebhooks(db, tokenOf(request).id)).map(toShape) } }),
+      async (request) => ({ success: { items: await listWebhooks(db, tokenOf(request).id) } }),
     )
 
     part.get<{ Params: { id: string }; Querystring: { limit?: string; cursor?: string } }>(
@@ -173,18 +150,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
           ...tokenRoute('webhooks', 'listDeliveries', 'Deliveries of a webhook, newest first'),
           params: Params,
           querystring: Type.Object(pageQuery),
-          response: {
-            200: counted(
-              Type.Object({
-                success: Type.Object({
-                  items: Type.Array(DeliveryShape),
-                  next_cursor: Type.Union([Type.String(), Type.Null()]),
-                }),
-              }),
-              'Link',
-            ),
-            ...errorResponses(401, 403, 404, 422, 429),
-          },
+          response: answers(200, pageOf(DeliveryShape), [401, 403, 404, 422, 429], 'Link'),
         },
       },
       async (request, reply) => {
@@ -192,13 +158,13 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
         await requireOwn(id, tokenOf(request).id)
         const { after, limit } = readPage(request.query, isUuid)
         const rows = await listDeliveries(db, id, { after, limit: limit + 1 })
-        const positions = rows.map((row) => ({ createdAt: row.created_at, id: row.id, row }))
+        const positions = rows.map((row) => ({ ...row, createdAt: row.created_at }))
         const { items, nextCursor } = cutPage(positions, limit)
         if (nextCursor) {
           const query = { limit: request.query.limit, cursor: nextCursor }
           reply.header('link', linkToNext(config.site.baseUrl, `/webhooks/${id}/deliveries`, query))
         }
-        return { success: { items: items.map(({ row }) => toDeliveryShape(row)), next_cursor: nextCursor } }
+        return { success: { items, next_cursor: nextCursor } }
       },
     )
   })
@@ -219,25 +185,3 @@ async function checkedUrl({ remote }: Pick<Deps, 'remote'>, text: string): Promi
     throw error
   }
 }
-
-const toShape = ({ id, url, events, created_at, failing_since, disabled_at }: Webhook) => ({
-  id,
-  url,
-  events,
-  created_at: created_at.toISOString(),
-  failing_since: failing_since?.toISOString() ?? null,
-  disabled_at: disabled_at?.toISOString() ?? null,
-})
-
-const toDeliveryShape = (delivery: Delivery) => ({
-  id: delivery.id,
-  type: delivery.type,
-  payload: delivery.payload,
-  state: delivery.state,
-  attempts: delivery.attempts,
-  created_at: delivery.created_at.toISOString(),
-  last_attempt_at: delivery.last_attempt_at?.toISOString() ?? null,
-  next_attempt_at: delivery.next_attempt_at?.toISOString() ?? null,
-  last_status: delivery.last_status,
-  last_error: delivery.last_error,
-})
