@@ -2,7 +2,7 @@ import { jsonb } from '@services/common/database'
 import { prepared } from '@services/common/prepared'
 import { type ExpressionBuilder, type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import { jsonArrayFrom, jsonBuildObject } from 'kysely/helpers/postgres'
-import type { DB, Metadata, UsersTable } from '../../db/tables.ts'
+import type { DB, UsersTable } from '../../db/tables.ts'
 import type { Address } from './address.ts'
 import { changeUser } from './change-user.store.ts'
 
@@ -35,18 +35,10 @@ const USER_COLUMNS = [
   'factors',
 ] as const
 
-/** An identity as PostgreSQL's JSON has it: times are text. */
-export interface IdentityJson {
-  id: string
-  provider_id: string
-  user_id: string
-  identity_data: Metadata
-  provider: string
-  last_sign_in_at: string | null
-  created_at: string
-  updated_at: string
-  email: string | null
-}
+/** A row as PostgreSQL's JSON has it: times are text. */
+type Json<Row> = { [Column in keyof Row]: Date extends Row[Column] ? string | Extract<Row[Column], null> : Row[Column] }
+
+export type IdentityJson = Json<Selectable<DB['identities']>>
 
 export type User = Pick<Selectable<UsersTable>, (typeof USER_COLUMNS)[number]> & {
   identities: IdentityJson[]
@@ -86,10 +78,7 @@ export function userJson(eb: ExpressionBuilder<DB, 'users'>) {
     .as('user')
 }
 
-/** A user as PostgreSQL's JSON has it: times are text. */
-export type UserJson = {
-  [Column in keyof User]: Date extends User[Column] ? string | Extract<User[Column], null> : User[Column]
-}
+export type UserJson = Json<User>
 
 export const toUser = (json: UserJson): User => ({
   ...json,
@@ -211,24 +200,20 @@ export const setSentAt = (trx: Transaction<DB>, id: string, column: SentColumn, 
 export const setInvited = (trx: Transaction<DB>, id: string, now: Date): Promise<void> =>
   changeUser(trx, id, { invited_at: now, email_vouched: true, confirmation_sent_at: now }, now)
 
+const NEVER_SENT = {
+  confirmation_sent_at: null,
+  recovery_sent_at: null,
+  email_change_sent_at: null,
+  phone_change_sent_at: null,
+  reauthentication_sent_at: null,
+} satisfies Record<SentColumn, null>
+
 /**
  * Sets a new password, or none, and clears the send times, so that a new code can be requested at once. The caller ends
  * other sessions and open one-time tokens.
  */
 export const setPassword = (trx: Transaction<DB>, id: string, hash: string | null, now: Date): Promise<void> =>
-  changeUser(
-    trx,
-    id,
-    {
-      password_hash: hash,
-      confirmation_sent_at: null,
-      recovery_sent_at: null,
-      email_change_sent_at: null,
-      phone_change_sent_at: null,
-      reauthentication_sent_at: null,
-    },
-    now,
-  )
+  changeUser(trx, id, { password_hash: hash, ...NEVER_SENT }, now)
 
 /** Stores a stronger hash of the same password, unless it changed meanwhile. */
 export async function replaceHash(db: Kysely<DB>, id: string, oldHash: string, newHash: string): Promise<void> {
