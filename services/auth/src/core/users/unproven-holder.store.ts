@@ -24,16 +24,8 @@ export async function findUnprovenHolderId(db: Kysely<DB>, holding: Holding): Pr
 
 export const lockUnprovenHolder = (trx: Transaction<DB>, holding: Holding) =>
   unprovenHolder(trx, holding)
-    .select([
-      'id',
-      'email',
-      'phone',
-      'email_confirmed_at',
-      'phone_confirmed_at',
-      'phone_assumed',
-      'last_sign_in_at',
-      'banned_until',
-    ])
+    .select(['id', 'email', 'phone', 'email_confirmed_at', 'phone_confirmed_at', 'phone_assumed'])
+    .select(['last_sign_in_at', 'banned_until'])
     .forUpdate()
     .executeTakeFirst()
 
@@ -73,12 +65,7 @@ export const withdrawEmail = (trx: Transaction<DB>, id: string, now: Date): Prom
   withdraw(trx, 'email', sql`id = ${id}`, now)
 
 /** Moves an unconfirmed address to `email_change` or `phone_change`, because the user still wants it. */
-async function withdraw(
-  db: Kysely<DB>,
-  channel: Address['channel'],
-  whose: RawBuilder<unknown>,
-  now: Date,
-): Promise<boolean> {
+async function withdraw(db: Kysely<DB>, channel: Address['channel'], whose: RawBuilder<unknown>, now: Date) {
   const [own, change] = [sql.ref(channel), sql.ref(`${channel}_change`)]
   const { rows } = await sql`
     with withdrawn as (

@@ -56,17 +56,8 @@ export function userJson(eb: ExpressionBuilder<DB, 'users'>) {
   const identities = jsonArrayFrom(
     eb
       .selectFrom('identities')
-      .select([
-        'identities.id',
-        'identities.provider_id',
-        'identities.user_id',
-        'identities.identity_data',
-        'identities.provider',
-        'identities.last_sign_in_at',
-        'identities.created_at',
-        'identities.updated_at',
-        'identities.email',
-      ])
+      .select(['id', 'provider_id', 'user_id', 'identity_data', 'provider'])
+      .select(['last_sign_in_at', 'created_at', 'updated_at', 'email'])
       .whereRef('identities.user_id', '=', 'users.id')
       .orderBy('identities.created_at')
       .orderBy('identities.provider'),
@@ -147,22 +138,9 @@ export async function findPasswordHash(db: Kysely<DB>, id: string): Promise<stri
 export async function lockUser(trx: Transaction<DB>, id: string) {
   return trx
     .selectFrom('users')
-    .select([
-      'id',
-      'email',
-      'phone',
-      'password_hash',
-      'email_confirmed_at',
-      'phone_confirmed_at',
-      'email_assumed',
-      'phone_assumed',
-      'email_change',
-      'phone_change',
-      'email_change_confirm_status',
-      'invited_at',
-      'banned_until',
-      'claim',
-    ])
+    .select(['id', 'password_hash', 'claim', 'invited_at', 'banned_until'])
+    .select(['email', 'email_confirmed_at', 'email_assumed', 'email_change', 'email_change_confirm_status'])
+    .select(['phone', 'phone_confirmed_at', 'phone_assumed', 'phone_change'])
     .select([isVouched('email').as('is_email_vouched'), isVouched('phone').as('is_phone_vouched')])
     .where('id', '=', id)
     .forUpdate()
