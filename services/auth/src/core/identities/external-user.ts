@@ -197,7 +197,7 @@ async function link(
     await changeUser(trx, userId, noAddress('phone'), now)
   } else {
     if (user.invited_at) await forgetRegistrant(trx, user, identityId, now)
-    await mergeIfItFits(deps, trx, user, data)
+    await mergeIfItFits(trx, user, data, now)
   }
   if (email && (!user.email_confirmed_at || user.email_assumed)) {
     await endTokens(trx, userId, 'all', now)

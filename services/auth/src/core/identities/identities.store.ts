@@ -5,6 +5,7 @@ import { deleteAllFactors } from '../factors/factors.store.ts'
 import { deleteRecoveryCodes } from '../factors/recovery-codes.store.ts'
 import { endSessions } from '../sessions/end-sessions.store.ts'
 import type { Address } from '../users/address.ts'
+import { changeUser } from '../users/change-user.store.ts'
 
 export interface NewIdentity {
   id: string
@@ -16,19 +17,13 @@ export interface NewIdentity {
   now: Date
 }
 
+const keysOf = ({ id, userId, provider, providerId, now }: NewIdentity) =>
+  ({ id, user_id: userId, provider, provider_id: providerId, created_at: now, updated_at: now }) as const
+
 export async function insertIdentity(trx: Transaction<DB>, identity: NewIdentity): Promise<void> {
   await trx
     .insertInto('identities')
-    .values({
-      id: identity.id,
-      user_id: identity.userId,
-      provider: identity.provider,
-      provider_id: identity.providerId,
-      identity_data: jsonb(identity.data),
-      last_sign_in_at: identity.now,
-      created_at: identity.now,
-      updated_at: identity.now,
-    })
+    .values({ ...keysOf(identity), identity_data: jsonb(identity.data), last_sign_in_at: identity.now })
     .onConflict((conflict) => conflict.doNothing())
     .execute()
 }
@@ -81,13 +76,8 @@ export async function putAddressIdentity(trx: Transaction<DB>, identity: Address
   const put = await trx
     .insertInto('identities')
     .values({
-      id: identity.id,
-      user_id: identity.userId,
-      provider: identity.provider,
-      provider_id: identity.providerId,
+      ...keysOf(identity),
       identity_data: jsonb({ email_verified: false, phone_verified: false, ...identity.data }),
-      created_at: identity.now,
-      updated_at: identity.now,
     })
     .onConflict((conflict) =>
       conflict.columns(['provider', 'provider_id']).doUpdateSet({
@@ -164,9 +154,5 @@ export async function forgetUnprovenOwner(
 ): Promise<void> {
   await trx.deleteFrom('identities').where('user_id', '=', userId).where('id', '!=', identityId).execute()
   await endEntries(trx, userId)
-  await trx
-    .updateTable('users')
-    .set({ password_hash: null, claim: null, user_metadata: jsonb(data), updated_at: now })
-    .where('id', '=', userId)
-    .execute()
+  await changeUser(trx, userId, { password_hash: null, claim: null, user_metadata: jsonb(data) }, now)
 }

@@ -47,7 +47,7 @@ export async function acceptInvitation(
   if (!isGuarded(user)) {
     const identityId = await addIdentity(deps, trx, user.id, { provider, account })
     await forgetRegistrant(trx, user, identityId, now)
-    await mergeIfItFits(deps, trx, user, identityData(account, email))
+    await mergeIfItFits(trx, user, identityData(account, email), now)
   }
   await endTokens(trx, user.id, 'all', now)
   await confirmAddress(trx, user.id, 'email', now)

@@ -38,7 +38,7 @@ export async function signInAgain(
   const email = primaryEmail(account)
   const data = identityData(account, email)
   await refreshIdentity(trx, identity.id, data, deps.now())
-  await mergeIfItFits(deps, trx, user, data)
+  await mergeIfItFits(trx, user, data, deps.now())
   const found = { userId: user.id, isNew: false, isAnother: false }
   if (email?.verified) await takeVerified(deps, trx, log, user, email.email)
   // Created while such sign-ins were refused.
@@ -53,13 +53,7 @@ export async function signInAgain(
 }
 
 /** Confirms the address of an account, or gives it this one if it has no confirmed one and no other account has it. */
-async function takeVerified(
-  deps: ExternalSignInDeps,
-  trx: Transaction<DB>,
-  log: AuditLog,
-  user: User,
-  email: string,
-): Promise<void> {
+async function takeVerified(deps: ExternalSignInDeps, trx: Transaction<DB>, log: AuditLog, user: User, email: string) {
   const now = deps.now()
   if (user.email === email) return confirmAddress(trx, user.id, 'email', now)
   if (user.email_confirmed_at || (user.email && !(await withdrawEmail(trx, user.id, now)))) return
