@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { FactorShape } from '../../core/users/factor-shape.ts'
+import { FactorShape } from '../../core/users/user-shape.ts'
 import type { Deps } from '../../deps.ts'
 import { adminOf } from '../../http/admin-only.ts'
 import { errorResponses, Field } from '../../http/shapes.ts'
