@@ -10,7 +10,6 @@ import { type AuditLog, audit } from '../audit/audit.ts'
 import { hasVerifiedFactor } from '../factors/assurance.ts'
 import { notify } from '../outbox/notify.ts'
 import { confirmAddress, findUserIdsByEmails } from '../users/addresses.store.ts'
-import { blankUser } from '../users/blank-user.ts'
 import { changeUser, noAddress } from '../users/change-user.store.ts'
 import { displace, isBannedInUse } from '../users/displace-holder.ts'
 import { endTokens } from '../users/end-tokens.ts'
@@ -27,7 +26,7 @@ import {
   mergeIfItFits,
 } from './external-account.ts'
 import { findIdentity, forgetUnprovenOwner, insertIdentity } from './identities.store.ts'
-import { refuseVanishedAccount } from './new-account.ts'
+import { blankUser, refuseVanishedAccount } from './new-account.ts'
 import { signInAgain } from './sign-in-again.ts'
 
 /** Finds the user of a locked account at a provider: known, linked now, or new. Throws by the table of the contract. */
@@ -109,9 +108,8 @@ async function createExternalUser(
   const isAssumed = ownEmail !== undefined && !ownEmail.verified && config.mail.autoconfirm
   const data = identityData(account, email)
   const id = deps.newId()
-  const { identities: _none, confirmed_at: _generated, ...row } = blankUser(id, audience, config.jwt.defaultRole, now)
   const isInserted = await insertUser(trx, {
-    ...row,
+    ...blankUser(id, audience, config.jwt.defaultRole, now),
     email: ownEmail?.email ?? null,
     email_confirmed_at: ownEmail?.verified || isAssumed ? now : null,
     email_assumed: isAssumed,

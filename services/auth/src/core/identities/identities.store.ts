@@ -17,8 +17,9 @@ export interface NewIdentity {
   now: Date
 }
 
-const keysOf = ({ id, userId, provider, providerId, now }: NewIdentity) =>
-  ({ id, user_id: userId, provider, provider_id: providerId, created_at: now, updated_at: now }) as const
+function keysOf({ id, userId, provider, providerId, now }: NewIdentity) {
+  return { id, user_id: userId, provider, provider_id: providerId, created_at: now, updated_at: now }
+}
 
 export async function insertIdentity(trx: Transaction<DB>, identity: NewIdentity): Promise<void> {
   await trx

@@ -3,11 +3,42 @@ import type { Config } from '../../config.ts'
 import type { Claim, DB, Metadata } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import type { Address } from '../users/address.ts'
-import { blankUser } from '../users/blank-user.ts'
 import { registeredData } from '../users/proven-addresses.ts'
 import { releaseAddress } from '../users/unproven-holder.store.ts'
 import { findUserByAddress, insertUser, type User } from '../users/users.store.ts'
 import { insertIdentity } from './identities.store.ts'
+
+/** Makes a user without addresses or data, which flows fill in. */
+export function blankUser(id: string, aud: string, role: string, now: Date): User {
+  return {
+    id,
+    aud,
+    role,
+    email: null,
+    phone: null,
+    email_confirmed_at: null,
+    phone_confirmed_at: null,
+    confirmed_at: null,
+    invited_at: null,
+    confirmation_sent_at: null,
+    recovery_sent_at: null,
+    email_change: null,
+    email_change_sent_at: null,
+    phone_change: null,
+    phone_change_sent_at: null,
+    reauthentication_sent_at: null,
+    last_sign_in_at: null,
+    app_metadata: {},
+    user_metadata: {},
+    is_anonymous: false,
+    banned_until: null,
+    deleted_at: null,
+    created_at: now,
+    updated_at: now,
+    identities: [],
+    factors: null,
+  }
+}
 
 export interface Account {
   user: User
@@ -68,13 +99,11 @@ export function confirmed({ user, address, passwordHash }: Account): Account {
 export async function insertAccount(deps: { now(): Date }, trx: Transaction<DB>, account: Account): Promise<string> {
   const { user, address, passwordHash } = account
   await releaseAddress(trx, address, user.aud, deps.now())
-  const { identities, confirmed_at: _generated, ...row } = user
   const isAssumed = user[`${address.channel}_confirmed_at`] !== null
-  const inserted = { ...row, password_hash: passwordHash, [`${address.channel}_assumed`]: isAssumed }
-  if (!(await insertUser(trx, inserted))) {
+  if (!(await insertUser(trx, { ...user, password_hash: passwordHash, [`${address.channel}_assumed`]: isAssumed }))) {
     return (await findUserByAddress(trx, address, user.aud))?.id ?? refuseVanishedAccount()
   }
-  for (const { id, provider, provider_id: providerId, identity_data: data } of identities) {
+  for (const { id, provider, provider_id: providerId, identity_data: data } of user.identities) {
     await insertIdentity(trx, { id, userId: user.id, provider, providerId, data, now: deps.now() })
   }
   return user.id

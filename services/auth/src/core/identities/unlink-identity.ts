@@ -31,27 +31,20 @@ export async function unlinkIdentity(
       message: 'Unable to unlink the identity of the email address of the user; change the address first',
     })
   }
-  await deleteIdentity(trx, identity.id)
-  if (identity.provider === 'phone') {
+  const { id, provider } = identity
+  await deleteIdentity(trx, id)
+  if (provider === 'phone') {
     await changeUser(trx, userId, noAddress('phone'), now)
     // Codes sent to the removed number become invalid.
     await endTokens(trx, userId, 'all', now)
   }
   await refreshProviders(trx, userId, now)
-  const { provider } = identity
-  await audit(deps, trx, log, {
-    action: 'identity_unlinked',
-    actor: user,
-    traits: { provider, identity_id: identity.id },
-  })
+  await audit(deps, trx, log, { action: 'identity_unlinked', actor: user, traits: { provider, identity_id: id } })
   await notify(deps, trx, user, 'identity_unlinked_notification', { Provider: provider }, { acceptLanguage })
 }
 
 /** Reports whether the confirmed address belongs to this identity alone. */
-const carriesAddress = (
-  { email, email_confirmed_at, identities }: User,
-  { id, email: carried }: IdentityJson,
-): boolean =>
+const carriesAddress = ({ email, email_confirmed_at, identities }: User, { id, email: carried }: IdentityJson) =>
   email !== null &&
   email_confirmed_at !== null &&
   carried === email &&

@@ -158,8 +158,9 @@ export async function lockAndReadUser(trx: Transaction<DB>, id: string): Promise
   return user && { ...locked, ...user }
 }
 
-/** Inserts the user; false if the address is taken in this audience. */
-export async function insertUser(trx: Transaction<DB>, user: Insertable<UsersTable>): Promise<boolean> {
+/** Inserts the user without identities; false if the address is taken in this audience. */
+export async function insertUser(trx: Transaction<DB>, newUser: User & Insertable<UsersTable>): Promise<boolean> {
+  const { identities: _separate, confirmed_at: _generated, ...user } = newUser
   const inserted = await trx
     .insertInto('users')
     .values({ ...user, app_metadata: jsonb(user.app_metadata), user_metadata: jsonb(user.user_metadata) })
