@@ -62,8 +62,6 @@ interface PageOfEntries {
   offset: number
 }
 
-const ENTRY_COLUMNS = ['id', 'payload', 'created_at', 'ip_address'] as const
-
 /**
  * Lists a page, newest first, and counts all entries up to `maxCounted`: the log grows with every refresh. One scan
  * serves both; pages past the counted entries need another.
@@ -76,8 +74,10 @@ export async function listAuditEntries(
 ) {
   const { ids, total } = await countedPage(db, search, page, maxCounted)
   const isBeyond = total === maxCounted && page.offset + page.limit > maxCounted
-  const entries = isBeyond ? readUncounted(db, search, page) : readEntries(db, ids)
-  return { entries: await entries, total }
+  const entries = isBeyond
+    ? newestFirst(db, search).limit(page.limit).offset(page.offset)
+    : newestFirst(db, undefined).where('id', '=', sql<string>`any(${ids}::uuid[])`)
+  return { entries: await entries.select(['id', 'payload', 'created_at', 'ip_address']).execute(), total }
 }
 
 async function countedPage(
@@ -85,19 +85,13 @@ async function countedPage(
   search: AuditSearch | undefined,
   { limit, offset }: PageOfEntries,
   maxCounted: number,
-): Promise<{ ids: string[]; total: number }> {
+) {
   const { rows } = await sql<{ ids: string[]; total: number }>`
     with counted as materialized (${newestFirst(db, search).select(['id', 'created_at']).limit(maxCounted)})
     select (select count(*) from counted) as total,
       array(select id from counted order by created_at desc, id limit ${limit} offset ${offset}) as ids`.execute(db)
   return rows[0] ?? { ids: [], total: 0 }
 }
-
-const readEntries = (db: Kysely<DB>, ids: string[]) =>
-  newestFirst(db, undefined).select(ENTRY_COLUMNS).where('id', '=', sql<string>`any(${ids}::uuid[])`).execute()
-
-const readUncounted = (db: Kysely<DB>, search: AuditSearch | undefined, { limit, offset }: PageOfEntries) =>
-  newestFirst(db, search).select(ENTRY_COLUMNS).limit(limit).offset(offset).execute()
 
 const KEYS: Record<AuditSearch['scope'], readonly string[]> = {
   author: ['actor_username', 'actor_name'],

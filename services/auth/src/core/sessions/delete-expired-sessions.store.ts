@@ -6,10 +6,9 @@ import type { DB } from '../../db/tables.ts'
 /** Deletes sessions past their `not_after` or time box; both are indexed. */
 export function deleteExpiredSessions(
   db: Kysely<DB>,
-  limits: { now: Date; startedBefore: Date | null },
+  { now, startedBefore }: { now: Date; startedBefore: Date | null },
   limit: number,
 ): Promise<number> {
-  const { now, startedBefore } = limits
   const conditions = [sql`not_after < ${now}`, ...(startedBefore ? [sql`created_at < ${startedBefore}`] : [])]
   return deleteBatch(db, 'sessions', sql.join(conditions, sql` or `), limit)
 }

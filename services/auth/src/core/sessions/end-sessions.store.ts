@@ -3,10 +3,10 @@ import type { DB } from '../../db/tables.ts'
 import { ADDRESS_METHODS } from './methods.ts'
 import type { SessionLimits } from './session-limits.ts'
 
-type EndLimits = Pick<SessionLimits, 'singlePerUser'>
+type Limits = Pick<SessionLimits, 'singlePerUser'>
 
 /** Matches the session and, where only the newest is valid, those it replaced: they would become the newest again. */
-const isSessionOrReplaced = ({ singlePerUser }: EndLimits, id: string) =>
+const isSessionOrReplaced = ({ singlePerUser }: Limits, id: string) =>
   singlePerUser
     ? sql<boolean>`(user_id, created_at, id) in (
         select older.user_id, older.created_at, older.id
@@ -18,15 +18,15 @@ const isSessionOrReplaced = ({ singlePerUser }: EndLimits, id: string) =>
 /** Ends a session whose token was reused; false when its counter no longer shows a reuse. */
 export async function endReusedSession(
   trx: Transaction<DB>,
-  limits: EndLimits,
+  limits: Limits,
   id: string,
-  presentedCounter: number,
+  presented: number,
 ): Promise<boolean> {
   const reused = trx
     .selectFrom('sessions')
     .select('id')
     .where('id', '=', id)
-    .where('refresh_counter', '>', presentedCounter)
+    .where('refresh_counter', '>', presented)
     .forUpdate()
   if (!(await reused.executeTakeFirst())) return false
   await trx.deleteFrom('sessions').where(isSessionOrReplaced(limits, id)).execute()
@@ -34,16 +34,11 @@ export async function endReusedSession(
 }
 
 /** Ends a session of this user; false when there is none. */
-export async function endSession(
-  trx: Transaction<DB>,
-  limits: EndLimits,
-  userId: string,
-  sessionId: string,
-): Promise<boolean> {
+export async function endSession(trx: Transaction<DB>, limits: Limits, userId: string, id: string): Promise<boolean> {
   const { numDeletedRows } = await trx
     .deleteFrom('sessions')
     .where('user_id', '=', userId)
-    .where(isSessionOrReplaced(limits, sessionId))
+    .where(isSessionOrReplaced(limits, id))
     .executeTakeFirstOrThrow()
   return numDeletedRows > 0n
 }
