@@ -18,8 +18,8 @@ import { refreshProviders } from '../users/metadata.store.ts'
 import { dropAddress, lockUnprovenHolder, releaseAddress, type UnprovenHolder } from '../users/unproven-holder.store.ts'
 import { findUserById, insertUser, type LockedAccount, lockAndReadUser, type User } from '../users/users.store.ts'
 import {
+  type ExternalSignInDeps as Deps,
   type ExternalSignIn,
-  type ExternalSignInDeps,
   type ExternalUser,
   type Found,
   identityData,
@@ -31,7 +31,7 @@ import { signInAgain } from './sign-in-again.ts'
 
 /** Finds the user of a locked account at a provider: known, linked now, or new. Throws by the table of the contract. */
 export async function findOrCreateExternalUser(
-  deps: ExternalSignInDeps,
+  deps: Deps,
   trx: Transaction<DB>,
   log: AuditLog,
   signIn: ExternalSignIn,
@@ -47,12 +47,7 @@ export async function findOrCreateExternalUser(
   return { ...found, user }
 }
 
-async function joinOrCreate(
-  deps: ExternalSignInDeps,
-  trx: Transaction<DB>,
-  log: AuditLog,
-  signIn: ExternalSignIn,
-): Promise<Found> {
+async function joinOrCreate(deps: Deps, trx: Transaction<DB>, log: AuditLog, signIn: ExternalSignIn): Promise<Found> {
   const { provider, account, audience } = signIn
   const verified = account.emails.filter((email) => email.verified).map(({ email }) => email)
   for (const value of account.emails.map(({ email }) => email).toSorted()) {
@@ -90,11 +85,7 @@ async function joinOrCreate(
 }
 
 /** Creates a user for an account at a provider. Undefined when another request got the address first. */
-async function createExternalUser(
-  deps: ExternalSignInDeps,
-  trx: Transaction<DB>,
-  { provider, account, audience }: ExternalSignIn,
-): Promise<Found | undefined> {
+async function createExternalUser(deps: Deps, trx: Transaction<DB>, { provider, account, audience }: ExternalSignIn) {
   const { config } = deps
   if (config.signup.disabled) throw apiError('signup_disabled')
   const now = deps.now()
@@ -126,7 +117,7 @@ async function createExternalUser(
 
 /** Takes the addresses from squatters and creates an account. */
 async function createInsteadOf(
-  deps: ExternalSignInDeps,
+  deps: Deps,
   trx: Transaction<DB>,
   log: AuditLog,
   signIn: ExternalSignIn,
@@ -140,19 +131,14 @@ async function createInsteadOf(
   return found
 }
 
-const displaceSquatter = (deps: ExternalSignInDeps, trx: Transaction<DB>, squatter: UnprovenHolder) =>
+const displaceSquatter = (deps: Deps, trx: Transaction<DB>, squatter: UnprovenHolder) =>
   displace(trx, squatter, { channel: 'email', value: squatter.email ?? '' }, deps.now())
 
 /**
  * Locks the accounts that have one of the addresses unproven, in the order of addresses against deadlocks. One with a
  * proven number belongs to its owner and only loses the address.
  */
-async function lockSquatters(
-  deps: ExternalSignInDeps,
-  trx: Transaction<DB>,
-  audience: string,
-  addresses: readonly string[],
-): Promise<Map<string, UnprovenHolder>> {
+async function lockSquatters(deps: Deps, trx: Transaction<DB>, audience: string, addresses: readonly string[]) {
   const squatters = new Map<string, UnprovenHolder>()
   for (const value of addresses.toSorted()) {
     const address = { channel: 'email', value } as const
@@ -176,7 +162,7 @@ export const isGuarded = (user: Pick<User, 'factors' | 'email_confirmed_at' | 'p
 
 /** Links the account to a user and displaces other squatters: an attacker could block the owner by registering two. */
 async function link(
-  deps: ExternalSignInDeps,
+  deps: Deps,
   trx: Transaction<DB>,
   log: AuditLog,
   { provider, account, acceptLanguage }: ExternalSignIn,

@@ -137,10 +137,7 @@ export async function anonymiseIdentity(trx: Transaction<DB>, id: string, provid
     .execute()
 }
 
-/**
- * Ends sessions, second factors and recovery codes of an account whose registrant did not prove the address.
- * Identities, password and data are left to the caller.
- */
+/** Ends the sessions and second factors of an unproven registrant. Identities, password and data are the caller's. */
 export async function endEntries(trx: Transaction<DB>, userId: string): Promise<void> {
   await endSessions(trx, userId)
   await deleteAllFactors(trx, userId)
