@@ -21,10 +21,7 @@ export async function insertAuditEntry(db: Kysely<DB>, { id, payload, ipAddress,
 export const deleteOldAuditEntries = (db: Kysely<DB>, before: Date, limit: number): Promise<number> =>
   deleteBatch(db, 'audit_log_entries', sql`created_at < ${before}`, limit)
 
-/**
- * Deletes the refused sign-ins among the next `limit` entries by age: building an index on the action would take a
- * lock. Returns the last scanned entry and whether more may follow.
- */
+/** Deletes the refused sign-ins among the next `limit` entries by age: building an index on the action takes a lock. */
 export async function deleteRefusedSignIns(
   db: Kysely<DB>,
   before: Date,

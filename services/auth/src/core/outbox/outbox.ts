@@ -72,10 +72,7 @@ interface NewRow<Channel extends MessageChannel, Kind, Content> {
   locale?: string | undefined
   /** Hash of a code without a link: finds its token when the message leaves. */
   codeHash?: Buffer | undefined
-  /**
-   * Lifetime of link and code from the moment the message leaves; null: it has neither. 0: a message that is only pretended,
-   * which costs the same work and never leaves.
-   */
+  /** Lifetime of link and code from the moment the message leaves; null: it has neither, 0: it is only pretended. */
   lifetimeSeconds: number | null
 }
 

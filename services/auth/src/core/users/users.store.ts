@@ -187,10 +187,7 @@ const NEVER_SENT = {
   reauthentication_sent_at: null,
 } satisfies Record<SentColumn, null>
 
-/**
- * Sets a new password, or none, and clears the send times, so that a new code can be requested at once. The caller ends
- * other sessions and open one-time tokens.
- */
+/** Sets a password, or none, and clears the send times, for a new code at once. The caller ends sessions and tokens. */
 export const setPassword = (trx: Transaction<DB>, id: string, hash: string | null, now: Date): Promise<void> =>
   changeUser(trx, id, { password_hash: hash, ...NEVER_SENT }, now)
 

@@ -54,10 +54,7 @@ interface EmailChangeOrder {
   isPretended?: boolean | undefined
 }
 
-/**
- * Asks the new address to confirm the change and, if changes are secured, the current one too. Until then the address stays
- * (flows/verify/confirm.ts). An earlier change is dropped.
- */
+/** Asks the new address to confirm the change and, if changes are secured, the current one. Drops an earlier change. */
 export async function sendEmailChange(
   deps: ChangeDeps,
   trx: Transaction<DB>,
