@@ -10,7 +10,7 @@ import { mergeUserMetadata } from '../users/metadata.store.ts'
 import { isModestMetadata } from '../users/metadata.ts'
 import type { User } from '../users/users.store.ts'
 
-export type ExternalSignInDeps = AuditDeps &
+export type ExternalDeps = AuditDeps &
   NotifyDeps & {
     config: Pick<Config, 'external' | 'jwt' | 'mail' | 'mfa' | 'sessions' | 'signup'>
     now: () => Date

@@ -17,12 +17,12 @@ import { sendConfirmation } from '../verification-messages/confirmation.ts'
 import type { LinkMailDeps, MailContext } from '../verification-messages/link-mail.ts'
 import { type BudgetDeps, withMessagesCounted } from '../verification-messages/message-budget.ts'
 import { withinGaps } from '../verification-messages/send-gap.ts'
-import { type ExternalSignIn, type ExternalSignInDeps, type ExternalUser, unverifiedEmail } from './external-account.ts'
+import { type ExternalDeps, type ExternalSignIn, type ExternalUser, unverifiedEmail } from './external-account.ts'
 import { findOrCreateExternalUser } from './external-user.ts'
 import { lockExternalAccount } from './identities.store.ts'
 import { acceptInvitation, type Linking, linkIdentity } from './link-identity.ts'
 
-type Deps = ExternalSignInDeps & LinkMailDeps & BudgetDeps & { db: Kysely<DB>; config: Config }
+type Deps = ExternalDeps & LinkMailDeps & BudgetDeps & { db: Kysely<DB>; config: Config }
 
 export interface ShownAccount extends Omit<ExternalSignIn, 'provider' | 'acceptLanguage'> {
   provider: { name: string; settings: { linking: 'verified' | 'never'; emailOptional: boolean } }

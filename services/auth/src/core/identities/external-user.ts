@@ -18,7 +18,7 @@ import { refreshProviders } from '../users/metadata.store.ts'
 import { dropAddress, lockUnprovenHolder, releaseAddress, type UnprovenHolder } from '../users/unproven-holder.store.ts'
 import { findUserById, insertUser, type LockedAccount, lockAndReadUser, type User } from '../users/users.store.ts'
 import {
-  type ExternalSignInDeps as Deps,
+  type ExternalDeps as Deps,
   type ExternalSignIn,
   type ExternalUser,
   type Found,

@@ -14,7 +14,7 @@ import { displaceHolder } from '../users/displace-holder.ts'
 import { endTokens } from '../users/end-tokens.ts'
 import { refreshProviders } from '../users/metadata.store.ts'
 import { findUserById, type IdentityJson, lockAndReadUser, type User } from '../users/users.store.ts'
-import { type ExternalSignIn, type ExternalSignInDeps, identityData, mergeIfItFits } from './external-account.ts'
+import { type ExternalDeps, type ExternalSignIn, identityData, mergeIfItFits } from './external-account.ts'
 import { forgetRegistrant, isGuarded } from './external-user.ts'
 import { deleteIdentity, findIdentity, insertIdentity } from './identities.store.ts'
 
@@ -29,7 +29,7 @@ export interface Linking {
  * and validation_failed for an account without the invited address.
  */
 export async function acceptInvitation(
-  deps: ExternalSignInDeps,
+  deps: ExternalDeps,
   trx: Transaction<DB>,
   log: AuditLog,
   { provider, account }: ExternalSignIn,
@@ -63,7 +63,7 @@ export async function acceptInvitation(
  * Throws identity_already_exists, email_exists, and session_not_found when the session has ended.
  */
 export async function linkIdentity(
-  deps: ExternalSignInDeps,
+  deps: ExternalDeps,
   trx: Transaction<DB>,
   log: AuditLog,
   { provider, account, acceptLanguage }: ExternalSignIn,
@@ -95,7 +95,7 @@ export async function linkIdentity(
 
 /** Checks again: meanwhile a thief may have been signed out, or a second factor enrolled. */
 async function requireStillLinkable(
-  { config, now }: ExternalSignInDeps,
+  { config, now }: ExternalDeps,
   trx: Transaction<DB>,
   user: User,
   { sessionId }: Linking,
@@ -107,7 +107,7 @@ async function requireStillLinkable(
 }
 
 async function addIdentity(
-  deps: ExternalSignInDeps,
+  deps: ExternalDeps,
   trx: Transaction<DB>,
   userId: string,
   { provider, account }: Pick<ExternalSignIn, 'provider' | 'account'>,
@@ -129,7 +129,7 @@ async function addIdentity(
  * single_identity_not_deletable, identity_not_found and email_conflict_identity_not_deletable.
  */
 export async function unlinkIdentity(
-  deps: ExternalSignInDeps,
+  deps: ExternalDeps,
   trx: Transaction<DB>,
   log: AuditLog,
   { userId, identityId, acceptLanguage }: { userId: string; identityId: string; acceptLanguage: string | undefined },

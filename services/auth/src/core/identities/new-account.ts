@@ -5,7 +5,7 @@ import { apiError } from '../../errors.ts'
 import type { Address } from '../users/address.ts'
 import { registeredData } from '../users/proven-addresses.ts'
 import { releaseAddress } from '../users/unproven-holder.store.ts'
-import { findUserByAddress, insertUser, type User } from '../users/users.store.ts'
+import { findUserByAddress, insertUser, NEVER_SENT, type User } from '../users/users.store.ts'
 import { insertIdentity } from './identities.store.ts'
 
 /** Makes a user without addresses or data, which flows fill in. */
@@ -20,13 +20,9 @@ export function blankUser(id: string, aud: string, role: string, now: Date): Use
     phone_confirmed_at: null,
     confirmed_at: null,
     invited_at: null,
-    confirmation_sent_at: null,
-    recovery_sent_at: null,
+    ...NEVER_SENT,
     email_change: null,
-    email_change_sent_at: null,
     phone_change: null,
-    phone_change_sent_at: null,
-    reauthentication_sent_at: null,
     last_sign_in_at: null,
     app_metadata: {},
     user_metadata: {},

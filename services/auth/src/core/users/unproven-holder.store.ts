@@ -51,12 +51,7 @@ export async function dropAddress(trx: Transaction<DB>, id: string, { channel, v
  * Withdraws an unconfirmed address from an account in use without it, as older versions left them, before a flow looks
  * it up: the flow then creates an account instead of sharing a stranger's. One statement: needs no transaction.
  */
-export async function releaseAddress(
-  db: Kysely<DB>,
-  { channel, value }: Address,
-  audience: string,
-  now: Date,
-): Promise<void> {
+export async function releaseAddress(db: Kysely<DB>, { channel, value }: Address, audience: string, now: Date) {
   await withdraw(db, channel, sql`${sql.ref(channel)} = ${value} and aud = ${audience} and ${isInUse(channel)}`, now)
 }
 

@@ -179,7 +179,7 @@ export const setSentAt = (trx: Transaction<DB>, id: string, column: SentColumn, 
 export const setInvited = (trx: Transaction<DB>, id: string, now: Date): Promise<void> =>
   changeUser(trx, id, { invited_at: now, email_vouched: true, confirmation_sent_at: now }, now)
 
-const NEVER_SENT = {
+export const NEVER_SENT = {
   confirmation_sent_at: null,
   recovery_sent_at: null,
   email_change_sent_at: null,
