@@ -44,8 +44,6 @@ export const askedAddresses = (
       : [to],
   )
 
-type ChangeDeps = SendGapDeps & LinkMailDeps
-
 interface EmailChangeOrder {
   context: MailContext
   pkce?: Pkce | undefined
@@ -56,7 +54,7 @@ interface EmailChangeOrder {
 
 /** Asks the new address to confirm the change and, if changes are secured, the current one. Drops an earlier change. */
 export async function sendEmailChange(
-  deps: ChangeDeps,
+  deps: LinkMailDeps,
   trx: Transaction<DB>,
   user: User,
   newEmail: string,
@@ -91,7 +89,7 @@ export const needsBothAddresses = (
 
 /** Sends a code to the new number, which stays pending until the user enters it. */
 export async function sendPhoneChange(
-  deps: ChangeDeps,
+  deps: LinkMailDeps & { config: Pick<Config, 'sms'> },
   trx: Transaction<DB>,
   user: User,
   newPhone: string,
