@@ -54,11 +54,6 @@ export interface AuditSearch {
   text: string
 }
 
-interface PageOfEntries {
-  limit: number
-  offset: number
-}
-
 /**
  * Lists a page, newest first, and counts all entries up to `maxCounted`: the log grows with every refresh. One scan
  * serves both; pages past the counted entries need another.
@@ -66,28 +61,19 @@ interface PageOfEntries {
 export async function listAuditEntries(
   db: Kysely<DB>,
   search: AuditSearch | undefined,
-  page: PageOfEntries,
-  maxCounted: number,
-) {
-  const { ids, total } = await countedPage(db, search, page, maxCounted)
-  const isBeyond = total === maxCounted && page.offset + page.limit > maxCounted
-  const entries = isBeyond
-    ? newestFirst(db, search).limit(page.limit).offset(page.offset)
-    : newestFirst(db, undefined).where('id', '=', sql<string>`any(${ids}::uuid[])`)
-  return { entries: await entries.select(['id', 'payload', 'created_at', 'ip_address']).execute(), total }
-}
-
-async function countedPage(
-  db: Kysely<DB>,
-  search: AuditSearch | undefined,
-  { limit, offset }: PageOfEntries,
+  { limit, offset }: { limit: number; offset: number },
   maxCounted: number,
 ) {
   const { rows } = await sql<{ ids: string[]; total: number }>`
     with counted as materialized (${newestFirst(db, search).select(['id', 'created_at']).limit(maxCounted)})
     select (select count(*) from counted) as total,
       array(select id from counted order by created_at desc, id limit ${limit} offset ${offset}) as ids`.execute(db)
-  return rows[0] ?? { ids: [], total: 0 }
+  const { ids, total } = rows[0] ?? { ids: [], total: 0 }
+  const isBeyond = total === maxCounted && offset + limit > maxCounted
+  const entries = isBeyond
+    ? newestFirst(db, search).limit(limit).offset(offset)
+    : newestFirst(db, undefined).where('id', '=', sql<string>`any(${ids}::uuid[])`)
+  return { entries: await entries.select(['id', 'payload', 'created_at', 'ip_address']).execute(), total }
 }
 
 const KEYS: Record<AuditSearch['scope'], readonly string[]> = {

@@ -102,7 +102,7 @@ export function logAudit(log: AuditLog, { action, actor, target, traits }: Audit
 
 export type PendingAudit = ReturnType<typeof pendingAudit>
 
-/** Prepares an event whose entry a statement of the caller stores, unless it is null; `log` is called after its commit. */
+/** Prepares an event whose entry (null: none) a statement of the caller stores; `log` is called after its commit. */
 export function pendingAudit(deps: AuditDeps, log: AuditLog, event: AuditEvent) {
   return { entry: auditEntry(deps, log, event), log: () => logAudit(log, event) }
 }

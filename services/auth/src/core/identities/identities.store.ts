@@ -17,14 +17,15 @@ export interface NewIdentity {
   now: Date
 }
 
-function keysOf({ id, userId, provider, providerId, now }: NewIdentity) {
-  return { id, user_id: userId, provider, provider_id: providerId, created_at: now, updated_at: now }
+function rowOf({ id, userId, provider, providerId, data, now }: NewIdentity) {
+  const times = { created_at: now, updated_at: now }
+  return { id, user_id: userId, provider, provider_id: providerId, identity_data: jsonb(data), ...times }
 }
 
 export async function insertIdentity(trx: Transaction<DB>, identity: NewIdentity): Promise<void> {
   await trx
     .insertInto('identities')
-    .values({ ...keysOf(identity), identity_data: jsonb(identity.data), last_sign_in_at: identity.now })
+    .values({ ...rowOf(identity), last_sign_in_at: identity.now })
     .onConflict((conflict) => conflict.doNothing())
     .execute()
 }
@@ -76,10 +77,7 @@ export interface AddressIdentity extends NewIdentity {
 export async function putAddressIdentity(trx: Transaction<DB>, identity: AddressIdentity): Promise<boolean> {
   const put = await trx
     .insertInto('identities')
-    .values({
-      ...keysOf(identity),
-      identity_data: jsonb({ email_verified: false, phone_verified: false, ...identity.data }),
-    })
+    .values(rowOf({ ...identity, data: { email_verified: false, phone_verified: false, ...identity.data } }))
     .onConflict((conflict) =>
       conflict.columns(['provider', 'provider_id']).doUpdateSet({
         identity_data: sql`${sql.ref('identities.identity_data')} || ${JSON.stringify(identity.data)}::jsonb`,

@@ -82,12 +82,8 @@ export function findSessionWithUser(db: Kysely<DB>, id: string, { singlePerUser 
   return db
     .selectFrom('sessions')
     .innerJoin('users', 'users.id', 'sessions.user_id')
-    .select([
-      'sessions.user_id',
-      'sessions.aal',
-      'sessions.refresh_counter',
-      isReplaced(singlePerUser).as('is_replaced'),
-    ])
+    .select(['sessions.user_id', 'sessions.aal', 'sessions.refresh_counter'])
+    .select(isReplaced(singlePerUser).as('is_replaced'))
     .select(['sessions.created_at', 'sessions.refreshed_at', 'sessions.not_after'])
     .select(['users.banned_until', 'users.role', 'users.email', 'users.phone', 'users.user_metadata'])
     .where('sessions.id', '=', id)
