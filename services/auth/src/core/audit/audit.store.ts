@@ -21,10 +21,7 @@ export async function insertAuditEntry(db: Kysely<DB>, { id, payload, ipAddress,
 export const deleteOldAuditEntries = (db: Kysely<DB>, before: Date, limit: number): Promise<number> =>
   deleteBatch(db, 'audit_log_entries', sql`created_at < ${before}`, limit)
 
-/**
- * Deletes the refused sign-ins among the next `limit` entries by age: building an index on the action would take a
- * lock. Returns the last scanned entry and whether more may follow.
- */
+/** Deletes the refused sign-ins among the next `limit` entries by age: building an index on the action takes a lock. */
 export async function deleteRefusedSignIns(
   db: Kysely<DB>,
   before: Date,
@@ -57,13 +54,6 @@ export interface AuditSearch {
   text: string
 }
 
-interface PageOfEntries {
-  limit: number
-  offset: number
-}
-
-const ENTRY_COLUMNS = ['id', 'payload', 'created_at', 'ip_address'] as const
-
 /**
  * Lists a page, newest first, and counts all entries up to `maxCounted`: the log grows with every refresh. One scan
  * serves both; pages past the counted entries need another.
@@ -71,33 +61,20 @@ const ENTRY_COLUMNS = ['id', 'payload', 'created_at', 'ip_address'] as const
 export async function listAuditEntries(
   db: Kysely<DB>,
   search: AuditSearch | undefined,
-  page: PageOfEntries,
+  { limit, offset }: { limit: number; offset: number },
   maxCounted: number,
 ) {
-  const { ids, total } = await countedPage(db, search, page, maxCounted)
-  const isBeyond = total === maxCounted && page.offset + page.limit > maxCounted
-  const entries = isBeyond ? readUncounted(db, search, page) : readEntries(db, ids)
-  return { entries: await entries, total }
-}
-
-async function countedPage(
-  db: Kysely<DB>,
-  search: AuditSearch | undefined,
-  { limit, offset }: PageOfEntries,
-  maxCounted: number,
-): Promise<{ ids: string[]; total: number }> {
   const { rows } = await sql<{ ids: string[]; total: number }>`
     with counted as materialized (${newestFirst(db, search).select(['id', 'created_at']).limit(maxCounted)})
     select (select count(*) from counted) as total,
       array(select id from counted order by created_at desc, id limit ${limit} offset ${offset}) as ids`.execute(db)
-  return rows[0] ?? { ids: [], total: 0 }
+  const { ids, total } = rows[0] ?? { ids: [], total: 0 }
+  const isBeyond = total === maxCounted && offset + limit > maxCounted
+  const entries = isBeyond
+    ? newestFirst(db, search).limit(limit).offset(offset)
+    : newestFirst(db, undefined).where('id', '=', sql<string>`any(${ids}::uuid[])`)
+  return { entries: await entries.select(['id', 'payload', 'created_at', 'ip_address']).execute(), total }
 }
-
-const readEntries = (db: Kysely<DB>, ids: string[]) =>
-  newestFirst(db, undefined).select(ENTRY_COLUMNS).where('id', '=', sql<string>`any(${ids}::uuid[])`).execute()
-
-const readUncounted = (db: Kysely<DB>, search: AuditSearch | undefined, { limit, offset }: PageOfEntries) =>
-  newestFirst(db, search).select(ENTRY_COLUMNS).limit(limit).offset(offset).execute()
 
 const KEYS: Record<AuditSearch['scope'], readonly string[]> = {
   author: ['actor_username', 'actor_name'],

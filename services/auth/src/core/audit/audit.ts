@@ -100,14 +100,10 @@ export function logAudit(log: AuditLog, { action, actor, target, traits }: Audit
   log.info({ audit: action, userId: actor.id, targetId: target?.id, traits }, 'audit')
 }
 
-/** An event whose entry a statement of the caller stores; `log` is called after its commit. */
-export interface PendingAudit {
-  /** null: only logged. */
-  entry: AuditEntry | null
-  log(): void
-}
+export type PendingAudit = ReturnType<typeof pendingAudit>
 
-export function pendingAudit(deps: AuditDeps, log: AuditLog, event: AuditEvent): PendingAudit {
+/** Prepares an event whose entry (null: none) a statement of the caller stores; `log` is called after its commit. */
+export function pendingAudit(deps: AuditDeps, log: AuditLog, event: AuditEvent) {
   return { entry: auditEntry(deps, log, event), log: () => logAudit(log, event) }
 }
 

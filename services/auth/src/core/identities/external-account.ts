@@ -10,7 +10,7 @@ import { mergeUserMetadata } from '../users/metadata.store.ts'
 import { isModestMetadata } from '../users/metadata.ts'
 import type { User } from '../users/users.store.ts'
 
-export type ExternalSignInDeps = AuditDeps &
+export type ExternalDeps = AuditDeps &
   NotifyDeps & {
     config: Pick<Config, 'external' | 'jwt' | 'mail' | 'mfa' | 'sessions' | 'signup'>
     now: () => Date
@@ -55,11 +55,6 @@ export const identityData = ({ sub, claims }: CleanAccount, email: ExternalEmail
 })
 
 /** Merges unless the metadata would be too large: the provider reports the same at the next sign-in. */
-export async function mergeIfItFits(
-  deps: ExternalSignInDeps,
-  trx: Transaction<DB>,
-  user: User,
-  data: Metadata,
-): Promise<void> {
-  if (isModestMetadata({ ...user.user_metadata, ...data })) await mergeUserMetadata(trx, user.id, data, deps.now())
+export async function mergeIfItFits(trx: Transaction<DB>, user: User, data: Metadata, now: Date): Promise<void> {
+  if (isModestMetadata({ ...user.user_metadata, ...data })) await mergeUserMetadata(trx, user.id, data, now)
 }

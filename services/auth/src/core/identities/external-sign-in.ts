@@ -17,12 +17,12 @@ import { sendConfirmation } from '../verification-messages/confirmation.ts'
 import type { LinkMailDeps, MailContext } from '../verification-messages/link-mail.ts'
 import { type BudgetDeps, withMessagesCounted } from '../verification-messages/message-budget.ts'
 import { withinGaps } from '../verification-messages/send-gap.ts'
-import { type ExternalSignIn, type ExternalSignInDeps, type ExternalUser, unverifiedEmail } from './external-account.ts'
+import { type ExternalDeps, type ExternalSignIn, type ExternalUser, unverifiedEmail } from './external-account.ts'
 import { findOrCreateExternalUser } from './external-user.ts'
 import { lockExternalAccount } from './identities.store.ts'
 import { acceptInvitation, type Linking, linkIdentity } from './link-identity.ts'
 
-type Deps = ExternalSignInDeps & LinkMailDeps & BudgetDeps & { db: Kysely<DB>; config: Config }
+type Deps = ExternalDeps & LinkMailDeps & BudgetDeps & { db: Kysely<DB>; config: Config }
 
 export interface ShownAccount extends Omit<ExternalSignIn, 'provider' | 'acceptLanguage'> {
   provider: { name: string; settings: { linking: 'verified' | 'never'; emailOptional: boolean } }
@@ -104,44 +104,37 @@ interface AddressMail {
 }
 
 /** Sends the link that confirms a pending account; `isAnother`: its confirmation drops the data of another request. */
-async function isConfirmationSent(
-  deps: Deps,
-  log: AuditLog,
-  { userId, email, context, isAnother }: AddressMail,
-): Promise<boolean> {
+async function isConfirmationSent(deps: Deps, log: AuditLog, { userId, email, context, isAnother }: AddressMail) {
   const address = { channel: 'email', value: email } as const
   const claim = claimOf(deps, { address, passwordHash: null, data: {} })
   // Stored even if limits refuse the mail.
   if (isAnother) await deps.db.transaction().execute((trx) => noteClaim(trx, claim))
-  return isSent(deps, email, () =>
-    deps.db.transaction().execute(async (trx) => {
-      const holder = await lockAndReadUser(trx, userId)
-      if (!holder) return
-      const { isPending } = await sendConfirmation(deps, trx, holder, { address, context, isClaim: isAnother })
-      if (!isPending) return
-      const traits = { provider: 'email' }
-      await audit(deps, trx, log, { action: 'user_confirmation_requested', actor: holder, traits })
-    }),
-  )
+  return isSent(deps, email, async (trx) => {
+    const holder = await lockAndReadUser(trx, userId)
+    if (!holder) return
+    const { isPending } = await sendConfirmation(deps, trx, holder, { address, context, isClaim: isAnother })
+    if (!isPending) return
+    const traits = { provider: 'email' }
+    await audit(deps, trx, log, { action: 'user_confirmation_requested', actor: holder, traits })
+  })
 }
 
 /** Sends the link that gives an account in use the reported address. */
-const isChangeSent = (deps: Deps, { userId, email, context }: AddressMail): Promise<boolean> =>
-  isSent(deps, email, () =>
-    deps.db.transaction().execute(async (trx) => {
-      const user = await lockAndReadUser(trx, userId)
-      if (user?.email_change !== email) return
-      const held = { address: { channel: 'email', value: email }, audience: user.aud, exceptId: userId } as const
-      const isPretended = (await isEmailTaken(trx, email, user.aud, userId)) && !(await isHeldUnproven(trx, held))
-      await sendEmailChange(deps, trx, user, email, { context, isPretended })
-    }),
-  )
+const isChangeSent = (deps: Deps, { userId, email, context }: AddressMail) =>
+  isSent(deps, email, async (trx) => {
+    const user = await lockAndReadUser(trx, userId)
+    if (user?.email_change !== email) return
+    const held = { address: { channel: 'email', value: email }, audience: user.aud, exceptId: userId } as const
+    const isPretended = (await isEmailTaken(trx, email, user.aud, userId)) && !(await isHeldUnproven(trx, held))
+    await sendEmailChange(deps, trx, user, email, { context, isPretended })
+  })
 
-/** Sends a mail after the transaction, because limits are counted outside of one. False: a limit refused it. */
-async function isSent(deps: Deps, email: string, send: () => Promise<void>): Promise<boolean> {
+/** Sends a mail in a transaction of its own, because limits are counted outside of one. False: a limit refused it. */
+async function isSent(deps: Deps, email: string, send: (trx: Transaction<DB>) => Promise<void>): Promise<boolean> {
+  const address = { channel: 'email', value: email } as const
+  const work = () => deps.db.transaction().execute(send)
   try {
-    const address = { channel: 'email', value: email } as const
-    await withinGaps(deps, [{ kind: 'confirmation', key: email }], () => withMessagesCounted(deps, [address], send))
+    await withinGaps(deps, [{ kind: 'confirmation', key: email }], () => withMessagesCounted(deps, [address], work))
     return true
   } catch (error) {
     if (error instanceof ApiError) return false

@@ -10,7 +10,6 @@ import { type AuditLog, audit } from '../audit/audit.ts'
 import { hasVerifiedFactor } from '../factors/assurance.ts'
 import { notify } from '../outbox/notify.ts'
 import { confirmAddress, findUserIdsByEmails } from '../users/addresses.store.ts'
-import { blankUser } from '../users/blank-user.ts'
 import { changeUser, noAddress } from '../users/change-user.store.ts'
 import { displace, isBannedInUse } from '../users/displace-holder.ts'
 import { endTokens } from '../users/end-tokens.ts'
@@ -19,20 +18,20 @@ import { refreshProviders } from '../users/metadata.store.ts'
 import { dropAddress, lockUnprovenHolder, releaseAddress, type UnprovenHolder } from '../users/unproven-holder.store.ts'
 import { findUserById, insertUser, type LockedAccount, lockAndReadUser, type User } from '../users/users.store.ts'
 import {
+  type ExternalDeps as Deps,
   type ExternalSignIn,
-  type ExternalSignInDeps,
   type ExternalUser,
   type Found,
   identityData,
   mergeIfItFits,
 } from './external-account.ts'
 import { findIdentity, forgetUnprovenOwner, insertIdentity } from './identities.store.ts'
-import { refuseVanishedAccount } from './new-account.ts'
+import { blankUser, refuseVanishedAccount } from './new-account.ts'
 import { signInAgain } from './sign-in-again.ts'
 
 /** Finds the user of a locked account at a provider: known, linked now, or new. Throws by the table of the contract. */
 export async function findOrCreateExternalUser(
-  deps: ExternalSignInDeps,
+  deps: Deps,
   trx: Transaction<DB>,
   log: AuditLog,
   signIn: ExternalSignIn,
@@ -48,12 +47,7 @@ export async function findOrCreateExternalUser(
   return { ...found, user }
 }
 
-async function joinOrCreate(
-  deps: ExternalSignInDeps,
-  trx: Transaction<DB>,
-  log: AuditLog,
-  signIn: ExternalSignIn,
-): Promise<Found> {
+async function joinOrCreate(deps: Deps, trx: Transaction<DB>, log: AuditLog, signIn: ExternalSignIn): Promise<Found> {
   const { provider, account, audience } = signIn
   const verified = account.emails.filter((email) => email.verified).map(({ email }) => email)
   for (const value of account.emails.map(({ email }) => email).toSorted()) {
@@ -91,11 +85,7 @@ async function joinOrCreate(
 }
 
 /** Creates a user for an account at a provider. Undefined when another request got the address first. */
-async function createExternalUser(
-  deps: ExternalSignInDeps,
-  trx: Transaction<DB>,
-  { provider, account, audience }: ExternalSignIn,
-): Promise<Found | undefined> {
+async function createExternalUser(deps: Deps, trx: Transaction<DB>, { provider, account, audience }: ExternalSignIn) {
   const { config } = deps
   if (config.signup.disabled) throw apiError('signup_disabled')
   const now = deps.now()
@@ -109,9 +99,8 @@ async function createExternalUser(
   const isAssumed = ownEmail !== undefined && !ownEmail.verified && config.mail.autoconfirm
   const data = identityData(account, email)
   const id = deps.newId()
-  const { identities: _none, confirmed_at: _generated, ...row } = blankUser(id, audience, config.jwt.defaultRole, now)
   const isInserted = await insertUser(trx, {
-    ...row,
+    ...blankUser(id, audience, config.jwt.defaultRole, now),
     email: ownEmail?.email ?? null,
     email_confirmed_at: ownEmail?.verified || isAssumed ? now : null,
     email_assumed: isAssumed,
@@ -128,7 +117,7 @@ async function createExternalUser(
 
 /** Takes the addresses from squatters and creates an account. */
 async function createInsteadOf(
-  deps: ExternalSignInDeps,
+  deps: Deps,
   trx: Transaction<DB>,
   log: AuditLog,
   signIn: ExternalSignIn,
@@ -142,19 +131,14 @@ async function createInsteadOf(
   return found
 }
 
-const displaceSquatter = (deps: ExternalSignInDeps, trx: Transaction<DB>, squatter: UnprovenHolder) =>
+const displaceSquatter = (deps: Deps, trx: Transaction<DB>, squatter: UnprovenHolder) =>
   displace(trx, squatter, { channel: 'email', value: squatter.email ?? '' }, deps.now())
 
 /**
  * Locks the accounts that have one of the addresses unproven, in the order of addresses against deadlocks. One with a
  * proven number belongs to its owner and only loses the address.
  */
-async function lockSquatters(
-  deps: ExternalSignInDeps,
-  trx: Transaction<DB>,
-  audience: string,
-  addresses: readonly string[],
-): Promise<Map<string, UnprovenHolder>> {
+async function lockSquatters(deps: Deps, trx: Transaction<DB>, audience: string, addresses: readonly string[]) {
   const squatters = new Map<string, UnprovenHolder>()
   for (const value of addresses.toSorted()) {
     const address = { channel: 'email', value } as const
@@ -178,7 +162,7 @@ export const isGuarded = (user: Pick<User, 'factors' | 'email_confirmed_at' | 'p
 
 /** Links the account to a user and displaces other squatters: an attacker could block the owner by registering two. */
 async function link(
-  deps: ExternalSignInDeps,
+  deps: Deps,
   trx: Transaction<DB>,
   log: AuditLog,
   { provider, account, acceptLanguage }: ExternalSignIn,
@@ -197,7 +181,7 @@ async function link(
     await changeUser(trx, userId, noAddress('phone'), now)
   } else {
     if (user.invited_at) await forgetRegistrant(trx, user, identityId, now)
-    await mergeIfItFits(deps, trx, user, data)
+    await mergeIfItFits(trx, user, data, now)
   }
   if (email && (!user.email_confirmed_at || user.email_assumed)) {
     await endTokens(trx, userId, 'all', now)

@@ -5,6 +5,7 @@ import { deleteAllFactors } from '../factors/factors.store.ts'
 import { deleteRecoveryCodes } from '../factors/recovery-codes.store.ts'
 import { endSessions } from '../sessions/end-sessions.store.ts'
 import type { Address } from '../users/address.ts'
+import { changeUser } from '../users/change-user.store.ts'
 
 export interface NewIdentity {
   id: string
@@ -16,19 +17,15 @@ export interface NewIdentity {
   now: Date
 }
 
+function rowOf({ id, userId, provider, providerId, data, now }: NewIdentity) {
+  const times = { created_at: now, updated_at: now }
+  return { id, user_id: userId, provider, provider_id: providerId, identity_data: jsonb(data), ...times }
+}
+
 export async function insertIdentity(trx: Transaction<DB>, identity: NewIdentity): Promise<void> {
   await trx
     .insertInto('identities')
-    .values({
-      id: identity.id,
-      user_id: identity.userId,
-      provider: identity.provider,
-      provider_id: identity.providerId,
-      identity_data: jsonb(identity.data),
-      last_sign_in_at: identity.now,
-      created_at: identity.now,
-      updated_at: identity.now,
-    })
+    .values({ ...rowOf(identity), last_sign_in_at: identity.now })
     .onConflict((conflict) => conflict.doNothing())
     .execute()
 }
@@ -80,15 +77,7 @@ export interface AddressIdentity extends NewIdentity {
 export async function putAddressIdentity(trx: Transaction<DB>, identity: AddressIdentity): Promise<boolean> {
   const put = await trx
     .insertInto('identities')
-    .values({
-      id: identity.id,
-      user_id: identity.userId,
-      provider: identity.provider,
-      provider_id: identity.providerId,
-      identity_data: jsonb({ email_verified: false, phone_verified: false, ...identity.data }),
-      created_at: identity.now,
-      updated_at: identity.now,
-    })
+    .values(rowOf({ ...identity, data: { email_verified: false, phone_verified: false, ...identity.data } }))
     .onConflict((conflict) =>
       conflict.columns(['provider', 'provider_id']).doUpdateSet({
         identity_data: sql`${sql.ref('identities.identity_data')} || ${JSON.stringify(identity.data)}::jsonb`,
@@ -146,10 +135,7 @@ export async function anonymiseIdentity(trx: Transaction<DB>, id: string, provid
     .execute()
 }
 
-/**
- * Ends sessions, second factors and recovery codes of an account whose registrant did not prove the address.
- * Identities, password and data are left to the caller.
- */
+/** Ends the sessions and second factors of an unproven registrant. Identities, password and data are the caller's. */
 export async function endEntries(trx: Transaction<DB>, userId: string): Promise<void> {
   await endSessions(trx, userId)
   await deleteAllFactors(trx, userId)
@@ -164,9 +150,5 @@ export async function forgetUnprovenOwner(
 ): Promise<void> {
   await trx.deleteFrom('identities').where('user_id', '=', userId).where('id', '!=', identityId).execute()
   await endEntries(trx, userId)
-  await trx
-    .updateTable('users')
-    .set({ password_hash: null, claim: null, user_metadata: jsonb(data), updated_at: now })
-    .where('id', '=', userId)
-    .execute()
+  await changeUser(trx, userId, { password_hash: null, claim: null, user_metadata: jsonb(data) }, now)
 }

@@ -9,14 +9,14 @@ import { notify } from '../outbox/notify.ts'
 import { findCaller } from '../sessions/find-callers.store.ts'
 import { whyEnded } from '../sessions/session-limits.ts'
 import { applyEmailChange, confirmAddress, refuseTakenEmail } from '../users/addresses.store.ts'
-import { changeUser } from '../users/change-user.store.ts'
+import { changeUser, noAddress } from '../users/change-user.store.ts'
 import { displaceHolder } from '../users/displace-holder.ts'
 import { endTokens } from '../users/end-tokens.ts'
 import { refreshProviders } from '../users/metadata.store.ts'
-import { findUserById, lockAndReadUser, type User } from '../users/users.store.ts'
-import { type ExternalSignIn, type ExternalSignInDeps, identityData, mergeIfItFits } from './external-account.ts'
+import { findUserById, type IdentityJson, lockAndReadUser, type User } from '../users/users.store.ts'
+import { type ExternalDeps, type ExternalSignIn, identityData, mergeIfItFits } from './external-account.ts'
 import { forgetRegistrant, isGuarded } from './external-user.ts'
-import { findIdentity, insertIdentity } from './identities.store.ts'
+import { deleteIdentity, findIdentity, insertIdentity } from './identities.store.ts'
 
 /** User to link the account at the provider to, and the session that requested it. */
 export interface Linking {
@@ -29,7 +29,7 @@ export interface Linking {
  * and validation_failed for an account without the invited address.
  */
 export async function acceptInvitation(
-  deps: ExternalSignInDeps,
+  deps: ExternalDeps,
   trx: Transaction<DB>,
   log: AuditLog,
   { provider, account }: ExternalSignIn,
@@ -47,7 +47,7 @@ export async function acceptInvitation(
   if (!isGuarded(user)) {
     const identityId = await addIdentity(deps, trx, user.id, { provider, account })
     await forgetRegistrant(trx, user, identityId, now)
-    await mergeIfItFits(deps, trx, user, identityData(account, email))
+    await mergeIfItFits(trx, user, identityData(account, email), now)
   }
   await endTokens(trx, user.id, 'all', now)
   await confirmAddress(trx, user.id, 'email', now)
@@ -63,7 +63,7 @@ export async function acceptInvitation(
  * Throws identity_already_exists, email_exists, and session_not_found when the session has ended.
  */
 export async function linkIdentity(
-  deps: ExternalSignInDeps,
+  deps: ExternalDeps,
   trx: Transaction<DB>,
   log: AuditLog,
   { provider, account, acceptLanguage }: ExternalSignIn,
@@ -95,7 +95,7 @@ export async function linkIdentity(
 
 /** Checks again: meanwhile a thief may have been signed out, or a second factor enrolled. */
 async function requireStillLinkable(
-  { config, now }: ExternalSignInDeps,
+  { config, now }: ExternalDeps,
   trx: Transaction<DB>,
   user: User,
   { sessionId }: Linking,
@@ -107,7 +107,7 @@ async function requireStillLinkable(
 }
 
 async function addIdentity(
-  deps: ExternalSignInDeps,
+  deps: ExternalDeps,
   trx: Transaction<DB>,
   userId: string,
   { provider, account }: Pick<ExternalSignIn, 'provider' | 'account'>,
@@ -123,3 +123,43 @@ async function addIdentity(
   await insertIdentity(trx, { id, userId, provider: provider.name, providerId: account.sub, data, now: deps.now() })
   return id
 }
+
+/**
+ * Unlinks an identity. The account keeps its e-mail address, but loses a number with its identity. Throws
+ * single_identity_not_deletable, identity_not_found and email_conflict_identity_not_deletable.
+ */
+export async function unlinkIdentity(
+  deps: ExternalDeps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  { userId, identityId, acceptLanguage }: { userId: string; identityId: string; acceptLanguage: string | undefined },
+): Promise<void> {
+  const now = deps.now()
+  const user = await lockAndReadUser(trx, userId)
+  if (!user) throw apiError('user_not_found')
+  const identity = user.identities.find(({ id }) => id === identityId.toLowerCase())
+  if (user.identities.length <= 1) throw apiError('single_identity_not_deletable')
+  if (!identity) throw apiError('identity_not_found')
+  if (carriesAddress(user, identity)) {
+    throw apiError('email_conflict_identity_not_deletable', {
+      message: 'Unable to unlink the identity of the email address of the user; change the address first',
+    })
+  }
+  const { id, provider } = identity
+  await deleteIdentity(trx, id)
+  if (provider === 'phone') {
+    await changeUser(trx, userId, noAddress('phone'), now)
+    // Codes sent to the removed number become invalid.
+    await endTokens(trx, userId, 'all', now)
+  }
+  await refreshProviders(trx, userId, now)
+  await audit(deps, trx, log, { action: 'identity_unlinked', actor: user, traits: { provider, identity_id: id } })
+  await notify(deps, trx, user, 'identity_unlinked_notification', { Provider: provider }, { acceptLanguage })
+}
+
+/** Reports whether the confirmed address belongs to this identity alone. */
+const carriesAddress = ({ email, email_confirmed_at, identities }: User, { id, email: carried }: IdentityJson) =>
+  email !== null &&
+  email_confirmed_at !== null &&
+  carried === email &&
+  !identities.some((other) => other.id !== id && other.email === email)

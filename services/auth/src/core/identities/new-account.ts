@@ -3,11 +3,38 @@ import type { Config } from '../../config.ts'
 import type { Claim, DB, Metadata } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import type { Address } from '../users/address.ts'
-import { blankUser } from '../users/blank-user.ts'
 import { registeredData } from '../users/proven-addresses.ts'
 import { releaseAddress } from '../users/unproven-holder.store.ts'
-import { findUserByAddress, insertUser, type User } from '../users/users.store.ts'
+import { findUserByAddress, insertUser, NEVER_SENT, type User } from '../users/users.store.ts'
 import { insertIdentity } from './identities.store.ts'
+
+/** Makes a user without addresses or data, which flows fill in. */
+export function blankUser(id: string, aud: string, role: string, now: Date): User {
+  return {
+    id,
+    aud,
+    role,
+    email: null,
+    phone: null,
+    email_confirmed_at: null,
+    phone_confirmed_at: null,
+    confirmed_at: null,
+    invited_at: null,
+    ...NEVER_SENT,
+    email_change: null,
+    phone_change: null,
+    last_sign_in_at: null,
+    app_metadata: {},
+    user_metadata: {},
+    is_anonymous: false,
+    banned_until: null,
+    deleted_at: null,
+    created_at: now,
+    updated_at: now,
+    identities: [],
+    factors: null,
+  }
+}
 
 export interface Account {
   user: User
@@ -47,53 +74,33 @@ export function newAccount(
   return { user, address, passwordHash }
 }
 
-export function withClaim({ user, address }: Account, { password_hash: passwordHash, data }: Claim): Account {
-  const identity_data = registeredData(user.id, address, data)
-  const identities = user.identities.map((identity) => ({ ...identity, identity_data }))
-  return { address, passwordHash, user: { ...user, user_metadata: identity_data, identities } }
+/** Gives the user and its identity the same data. */
+const withData = (user: User, data: Metadata): User => ({
+  ...user,
+  user_metadata: data,
+  identities: user.identities.map((identity) => ({ ...identity, identity_data: data })),
+})
+
+export const withClaim = ({ user, address }: Account, { password_hash: passwordHash, data }: Claim): Account => {
+  return { user: withData(user, registeredData(user.id, address, data)), address, passwordHash }
 }
 
 /** Marks the address of an account as confirmed (autoconfirm). */
 export function confirmed({ user, address, passwordHash }: Account): Account {
-  const verified = { [`${address.channel}_verified`]: true }
-  return {
-    address,
-    passwordHash,
-    user: {
-      ...user,
-      [`${address.channel}_confirmed_at`]: user.created_at,
-      user_metadata: { ...user.user_metadata, ...verified },
-      identities: user.identities.map((identity) => ({
-        ...identity,
-        identity_data: { ...identity.identity_data, ...verified },
-      })),
-    },
-  }
+  const verified = withData(user, { ...user.user_metadata, [`${address.channel}_verified`]: true })
+  return { user: { ...verified, [`${address.channel}_confirmed_at`]: user.created_at }, address, passwordHash }
 }
 
 /** Inserts an account and returns the id of the user with the address, new or not. A confirmed address is assumed. */
-export async function insertAccount(
-  deps: { now: () => Date },
-  trx: Transaction<DB>,
-  account: Account,
-): Promise<string> {
+export async function insertAccount(deps: { now(): Date }, trx: Transaction<DB>, account: Account): Promise<string> {
   const { user, address, passwordHash } = account
   await releaseAddress(trx, address, user.aud, deps.now())
-  const { identities, confirmed_at: _generated, ...row } = user
   const isAssumed = user[`${address.channel}_confirmed_at`] !== null
-  const inserted = { ...row, password_hash: passwordHash, [`${address.channel}_assumed`]: isAssumed }
-  if (!(await insertUser(trx, inserted))) {
+  if (!(await insertUser(trx, { ...user, password_hash: passwordHash, [`${address.channel}_assumed`]: isAssumed }))) {
     return (await findUserByAddress(trx, address, user.aud))?.id ?? refuseVanishedAccount()
   }
-  for (const identity of identities) {
-    await insertIdentity(trx, {
-      id: identity.id,
-      userId: user.id,
-      provider: identity.provider,
-      providerId: identity.provider_id,
-      data: identity.identity_data,
-      now: deps.now(),
-    })
+  for (const { id, provider, provider_id: providerId, identity_data: data } of user.identities) {
+    await insertIdentity(trx, { id, userId: user.id, provider, providerId, data, now: deps.now() })
   }
   return user.id
 }

@@ -9,18 +9,12 @@ import { displaceHolder } from '../users/displace-holder.ts'
 import { isPending } from '../users/proven-addresses.ts'
 import { withdrawEmail } from '../users/unproven-holder.store.ts'
 import { lockAndReadUser, type User } from '../users/users.store.ts'
-import {
-  type ExternalSignIn,
-  type ExternalSignInDeps,
-  type Found,
-  identityData,
-  mergeIfItFits,
-} from './external-account.ts'
+import { type ExternalDeps, type ExternalSignIn, type Found, identityData, mergeIfItFits } from './external-account.ts'
 import { refreshIdentity } from './identities.store.ts'
 import { refuseVanishedAccount } from './new-account.ts'
 
 export async function signInAgain(
-  deps: ExternalSignInDeps,
+  deps: ExternalDeps,
   trx: Transaction<DB>,
   log: AuditLog,
   { account, audience }: ExternalSignIn,
@@ -38,7 +32,7 @@ export async function signInAgain(
   const email = primaryEmail(account)
   const data = identityData(account, email)
   await refreshIdentity(trx, identity.id, data, deps.now())
-  await mergeIfItFits(deps, trx, user, data)
+  await mergeIfItFits(trx, user, data, deps.now())
   const found = { userId: user.id, isNew: false, isAnother: false }
   if (email?.verified) await takeVerified(deps, trx, log, user, email.email)
   // Created while such sign-ins were refused.
@@ -53,13 +47,7 @@ export async function signInAgain(
 }
 
 /** Confirms the address of an account, or gives it this one if it has no confirmed one and no other account has it. */
-async function takeVerified(
-  deps: ExternalSignInDeps,
-  trx: Transaction<DB>,
-  log: AuditLog,
-  user: User,
-  email: string,
-): Promise<void> {
+async function takeVerified(deps: ExternalDeps, trx: Transaction<DB>, log: AuditLog, user: User, email: string) {
   const now = deps.now()
   if (user.email === email) return confirmAddress(trx, user.id, 'email', now)
   if (user.email_confirmed_at || (user.email && !(await withdrawEmail(trx, user.id, now)))) return

@@ -54,6 +54,5 @@ export async function giveBackPoint(db: Kysely<DB>, { key, at, windowMs }: Omit<
     await db.deleteFrom('rate_limits').where('key', '=', key).where('points', '<=', 0).execute()
 }
 
-export function deleteExpiredLimits(db: Kysely<DB>, before: Date, limit: number): Promise<number> {
-  return deleteBatch(db, 'rate_limits', sql`expire < ${before.getTime()}`, limit)
-}
+export const deleteExpiredLimits = (db: Kysely<DB>, before: Date, limit: number): Promise<number> =>
+  deleteBatch(db, 'rate_limits', sql`expire < ${before.getTime()}`, limit)

@@ -96,11 +96,7 @@ const isPretended = (message: Queued) => message.lifetime_seconds === 0
  * Restarts the lifetime of the message's link and code and returns the content to send; undefined: both were used or replaced.
  * A replaced link that stays good goes without its code, which would only cost an attempt at the newer one.
  */
-async function stillGood(
-  deps: DeliveryDeps,
-  message: Queued,
-  content: MessageContent,
-): Promise<MessageContent | undefined> {
+async function stillGood(deps: DeliveryDeps, message: Queued, content: MessageContent) {
   const { user_id, lifetime_seconds: lifetimeSeconds } = message
   // A pretended message without a user is searched for too, as a real one is.
   const userId = user_id ?? (isPretended(message) ? message.id : null)

@@ -19,10 +19,7 @@ export const notBefore = ({ now, delayMs }: { now: () => Date; delayMs: () => nu
   now().getTime() + delayMs()
 
 /** Waits until the job may begin; late jobs and retries do not wait. */
-export async function waitForMoment(
-  { now }: { now: () => Date },
-  { data, signal }: QueueJob<DelayedJob>,
-): Promise<void> {
+export async function waitForMoment({ now }: { now(): Date }, { data, signal }: QueueJob<DelayedJob>): Promise<void> {
   const leftMs = Math.min((data.notBefore ?? 0) - now().getTime(), LONGEST_DELAY_MS)
   if (leftMs > 0) await sleep(leftMs, undefined, { signal })
 }

@@ -31,16 +31,8 @@ export async function notify<Kind extends keyof typeof NOTIFICATION_KINDS>(
   if (!to || !(always || mail.notifications[kind]) || !hasMailServer(smtp) || !isAuthorizedAddress(mail, to)) return
   const variables = { SiteURL: siteUrl, Email: user.email ?? '', Data: user.user_metadata, ...details }
   const locale = pickLocale(mail, { metadata: user.user_metadata, acceptLanguage })
-  const message: NewMail<Kind> = {
-    channel: 'mail',
-    kind,
-    userId: user.id,
-    to,
-    lifetimeSeconds: null,
-    variables,
-    locale,
-  }
-  await queueMessage(deps, trx, message)
+  const notice: NewMail<Kind> = { channel: 'mail', kind, userId: user.id, to, lifetimeSeconds: null, variables, locale }
+  await queueMessage(deps, trx, notice)
 }
 
 /** Notifies of a new number: that it replaced another one, or that it is a new way to sign in. */

@@ -21,26 +21,14 @@ import { hashLinkToken } from '../one-time-tokens/one-time-token.ts'
 import { type DelayedJob, notBefore } from './job-delay.ts'
 import { insertMessage } from './messages.store.ts'
 
+const BOTH = { retryDelaySeconds: 1, expireInSeconds: 120, heartbeatSeconds: 10 }
+
 /** One queue per channel: a mail server that hangs must not hold up codes by SMS. */
 export const MESSAGE_QUEUES: Record<MessageChannel, QueueDefinition> = {
   /** A day of retries, 1 s apart at first and 5 min at last: longer than any mail server's maintenance. */
-  mail: {
-    name: 'mail',
-    retryLimit: 300,
-    retryDelaySeconds: 1,
-    retryDelayMaxSeconds: 300,
-    expireInSeconds: 120,
-    heartbeatSeconds: 10,
-  },
+  mail: { ...BOTH, name: 'mail', retryLimit: 300, retryDelayMaxSeconds: 300 },
   /** About ten minutes: the user is waiting for this code, and has requested another one by then. */
-  sms: {
-    name: 'sms',
-    retryLimit: 14,
-    retryDelaySeconds: 1,
-    retryDelayMaxSeconds: 60,
-    expireInSeconds: 120,
-    heartbeatSeconds: 10,
-  },
+  sms: { ...BOTH, name: 'sms', retryLimit: 14, retryDelayMaxSeconds: 60 },
 }
 
 export interface MessageJob extends DelayedJob {
@@ -84,10 +72,7 @@ interface NewRow<Channel extends MessageChannel, Kind, Content> {
   locale?: string | undefined
   /** Hash of a code without a link: finds its token when the message leaves. */
   codeHash?: Buffer | undefined
-  /**
-   * Lifetime of link and code from the moment the message leaves; null: it has neither. 0: a message that is only pretended,
-   * which costs the same work and never leaves.
-   */
+  /** Lifetime of link and code from the moment the message leaves; null: it has neither, 0: it is only pretended. */
   lifetimeSeconds: number | null
 }
 
@@ -114,11 +99,8 @@ export async function queueMessage<Kind extends MailKind>(
   const content: MessageContent = { to, variables, locale, linkHash, codeHash: message.codeHash?.toString('base64') }
   const id = message.messageId ?? deps.newId()
   const sealed = seal(deps.outboxKey, content)
-  await insertMessage(
-    trx,
-    { id, channel, kind, user_id: userId, sealed, lifetime_seconds: lifetimeSeconds },
-    deps.now(),
-  )
+  const row = { id, channel, kind, user_id: userId, sealed, lifetime_seconds: lifetimeSeconds }
+  await insertMessage(trx, row, deps.now())
   // Notifications and codes for a session go to a user who is known to exist; all others may answer a stranger's request.
   const mayBeStrangers = lifetimeSeconds !== null && kind !== 'reauthentication'
   await queueJob(deps, trx, { id, channel }, mayBeStrangers ? notBefore(deps) : 0)

@@ -4,12 +4,7 @@ import type { Logger } from '@services/common/logger'
 import { apiError } from '../../errors.ts'
 import { countLeakCheck } from '../../metrics.ts'
 
-export interface LeakedPasswords {
-  /** Looks up a new password; a failed look-up throws service_unavailable or passes, as `failClosed` says. */
-  isLeaked(password: string): Promise<boolean>
-  /** Looks up a password in use; false if the look-up fails or takes long. */
-  isLeakedAtOnce(password: string): Promise<boolean>
-}
+export type LeakedPasswords = ReturnType<typeof createLeakedPasswords>
 
 export interface LeakSettings {
   enabled: boolean
@@ -34,9 +29,10 @@ export function createLeakedPasswords(
   settings: LeakSettings,
   log: Logger,
   { timeoutMs = TIMEOUT_MS, atOnceMs = AT_ONCE_MS } = {},
-): LeakedPasswords {
+) {
   return {
-    async isLeaked(password) {
+    /** Looks up a new password; a failed look-up throws service_unavailable or passes, as `failClosed` says. */
+    async isLeaked(password: string): Promise<boolean> {
       if (!settings.enabled) return false
       try {
         return await lookUp(settings.url, password, timeoutMs)
@@ -50,7 +46,8 @@ export function createLeakedPasswords(
         return false
       }
     },
-    async isLeakedAtOnce(password) {
+    /** Looks up a password in use; false if the look-up fails or takes long. */
+    async isLeakedAtOnce(password: string): Promise<boolean> {
       if (!settings.enabled) return false
       return lookUp(settings.url, password, atOnceMs).catch(() => {
         countLeakCheck('unavailable')

@@ -32,15 +32,12 @@ export function findWeaknesses(password: string, rules: PasswordRules, context: 
   return weaknesses
 }
 
+const COMMON = new URL('common-passwords.txt', import.meta.url)
 let common: ReadonlySet<string> | undefined
 
 /** Read at the first password: an idle service does without the megabyte. */
 function isCommonPassword(password: string): boolean {
-  common ??= new Set(
-    readFileSync(new URL('common-passwords.txt', import.meta.url), 'utf8')
-      .split('\n')
-      .filter(isWord),
-  )
+  common ??= new Set(readFileSync(COMMON, 'utf8').split('\n').filter(isWord))
   return common.has(foldPassword(password))
 }
 

@@ -87,13 +87,12 @@ function mostAliveTogether(all: readonly Alternative[]): number {
 }
 
 /** Describes the cost of the longest target for `config check`. */
-export const worstCases = (allowList: readonly Glob[]): string[] =>
-  allowList.length === 0
-    ? []
-    : [
-        `AUTH_URI_ALLOW_LIST: a target costs at most ${mostSteps(allowList).toLocaleString('en')} steps`,
-        ...allowList.map((glob, index) => `  pattern ${index + 1}: ${mostSteps([glob]).toLocaleString('en')}`),
-      ]
+export function worstCases(allowList: readonly Glob[]): string[] {
+  if (allowList.length === 0) return []
+  const written = (globs: readonly Glob[]) => mostSteps(globs).toLocaleString('en')
+  const patterns = allowList.map((glob, index) => `  pattern ${index + 1}: ${written([glob])}`)
+  return [`AUTH_URI_ALLOW_LIST: a target costs at most ${written(allowList)} steps`, ...patterns]
+}
 
 type Takes = Step['takes']
 interface Wildcards {
@@ -163,35 +162,18 @@ const isText = (part: GlobPart | undefined, text: string) => part?.kind === 'tex
 const written = (parts: readonly GlobPart[]) => parts.map(writtenPart).join('')
 
 function writtenPart(part: GlobPart): string {
-  switch (part.kind) {
-    case 'run':
-      return '**'
-    case 'star':
-      return '*'
-    case 'one':
-      return '?'
-    case 'set':
-      return `[${part.isNegated ? '!' : ''}${part.members}]`
-    case 'text':
-      return part.text
-  }
+  if (part.kind === 'text') return part.text
+  if (part.kind === 'set') return `[${part.isNegated ? '!' : ''}${part.members}]`
+  return { run: '**', star: '*', one: '?' }[part.kind]
 }
 
 function stepOf(part: GlobPart, wildcards: Wildcards): Step {
-  switch (part.kind) {
-    case 'run':
-      return { takes: wildcards.run, repeats: true }
-    case 'star':
-      return { takes: wildcards.character, repeats: true }
-    case 'one':
-      return { takes: wildcards.character, repeats: false }
-    case 'set': {
-      const listed = setExpression(part)
-      return { takes: (character) => wildcards.inSet(character) && listed.test(character), repeats: false }
-    }
-    case 'text':
-      return { takes: (character) => character === part.text, repeats: false, text: part.text }
+  if (part.kind === 'text') return { takes: (character) => character === part.text, repeats: false, text: part.text }
+  if (part.kind === 'set') {
+    const listed = setExpression(part)
+    return { takes: (character) => wildcards.inSet(character) && listed.test(character), repeats: false }
   }
+  return { takes: part.kind === 'run' ? wildcards.run : wildcards.character, repeats: part.kind !== 'one' }
 }
 
 const textSteps = (text: string): Step[] =>

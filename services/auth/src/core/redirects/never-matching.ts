@@ -43,18 +43,10 @@ function* examplesOf(pattern: string): Generator<string> {
   }
 }
 
-function exampleOf(part: GlobPart, { run, star, one }: { run: string; star: string; one: string }): string {
-  switch (part.kind) {
-    case 'run':
-      return run
-    case 'star':
-      return star
-    case 'one':
-      return one
-    case 'set':
-      if (part.members === '::1') return '[::1]'
-      return [one, ...PRINTABLE].find((character) => setExpression(part).test(character)) ?? one
-    case 'text':
-      return part.text
-  }
+function exampleOf(part: GlobPart, wildcards: Record<'run' | 'star' | 'one', string>): string {
+  if (part.kind === 'text') return part.text
+  if (part.kind !== 'set') return wildcards[part.kind]
+  if (part.members === '::1') return '[::1]'
+  const { one } = wildcards
+  return [one, ...PRINTABLE].find((character) => setExpression(part).test(character)) ?? one
 }

@@ -39,10 +39,7 @@ export interface SessionDeps {
   config: { jwt: { lifetimeSeconds: number; issuer: string } }
 }
 
-/**
- * Issues new tokens for a session. In the access token `email` and `phone` are set once confirmed, `amr` is newest
- * first, and a random `jti` makes every token unique.
- */
+/** Issues new tokens for a session. In the access token `amr` is newest first, and a random `jti` makes it unique. */
 export async function answerSession(
   { keys, refreshTokenKey, now, newId, config: { jwt } }: SessionDeps,
   user: User,

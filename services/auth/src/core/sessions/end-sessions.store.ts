@@ -1,12 +1,14 @@
-import { sql, type Transaction } from 'kysely'
+import { deleteBatch } from '@services/common/database'
+import { type Kysely, sql, type Transaction } from 'kysely'
+import type { Position } from '../../db/position.ts'
 import type { DB } from '../../db/tables.ts'
 import { ADDRESS_METHODS } from './methods.ts'
 import type { SessionLimits } from './session-limits.ts'
 
-type EndLimits = Pick<SessionLimits, 'singlePerUser'>
+type Limits = Pick<SessionLimits, 'singlePerUser'>
 
 /** Matches the session and, where only the newest is valid, those it replaced: they would become the newest again. */
-const isSessionOrReplaced = ({ singlePerUser }: EndLimits, id: string) =>
+const isSessionOrReplaced = ({ singlePerUser }: Limits, id: string) =>
   singlePerUser
     ? sql<boolean>`(user_id, created_at, id) in (
         select older.user_id, older.created_at, older.id
@@ -18,15 +20,15 @@ const isSessionOrReplaced = ({ singlePerUser }: EndLimits, id: string) =>
 /** Ends a session whose token was reused; false when its counter no longer shows a reuse. */
 export async function endReusedSession(
   trx: Transaction<DB>,
-  limits: EndLimits,
+  limits: Limits,
   id: string,
-  presentedCounter: number,
+  presented: number,
 ): Promise<boolean> {
   const reused = trx
     .selectFrom('sessions')
     .select('id')
     .where('id', '=', id)
-    .where('refresh_counter', '>', presentedCounter)
+    .where('refresh_counter', '>', presented)
     .forUpdate()
   if (!(await reused.executeTakeFirst())) return false
   await trx.deleteFrom('sessions').where(isSessionOrReplaced(limits, id)).execute()
@@ -34,16 +36,11 @@ export async function endReusedSession(
 }
 
 /** Ends a session of this user; false when there is none. */
-export async function endSession(
-  trx: Transaction<DB>,
-  limits: EndLimits,
-  userId: string,
-  sessionId: string,
-): Promise<boolean> {
+export async function endSession(trx: Transaction<DB>, limits: Limits, userId: string, id: string): Promise<boolean> {
   const { numDeletedRows } = await trx
     .deleteFrom('sessions')
     .where('user_id', '=', userId)
-    .where(isSessionOrReplaced(limits, sessionId))
+    .where(isSessionOrReplaced(limits, id))
     .executeTakeFirstOrThrow()
   return numDeletedRows > 0n
 }
@@ -77,4 +74,41 @@ export async function endSessionsOfIdentity(
         : eb.or([eb('identity_id', '=', identity.id), eb.and([eb('identity_id', 'is', null), beganBy(['oauth'])])]),
     )
     .execute()
+}
+
+/** Deletes sessions past their `not_after` or time box; both are indexed. */
+export function deleteExpiredSessions(
+  db: Kysely<DB>,
+  { now, startedBefore }: { now: Date; startedBefore: Date | null },
+  limit: number,
+): Promise<number> {
+  const conditions = [sql`not_after < ${now}`, ...(startedBefore ? [sql`created_at < ${startedBefore}`] : [])]
+  return deleteBatch(db, 'sessions', sql.join(conditions, sql` or `), limit)
+}
+
+/**
+ * Deletes the inactive among the next `limit` sessions by age: every refresh would have to write an index on its time.
+ * Returns the position to continue from; undefined at the end.
+ */
+export async function deleteInactiveSessions(
+  db: Kysely<DB>,
+  inactiveSince: Date,
+  after: Position | undefined,
+  limit: number,
+): Promise<Position | undefined> {
+  const { rows } = await sql<Position & { seen: number }>`
+    with scanned as materialized (
+      select id, created_at, refreshed_at from ${sql.table('sessions')}
+      where created_at < ${inactiveSince} ${after ? sql`and (created_at, id) > (${after.created_at}::timestamptz, ${after.id}::uuid)` : sql``}
+      order by created_at, id limit ${limit}
+    ), gone as (
+      delete from ${sql.table('sessions')} where id = any (array(
+        select id from ${sql.table('sessions')}
+        where id = any (array(select id from scanned where refreshed_at < ${inactiveSince}))
+          and refreshed_at < ${inactiveSince} for update skip locked))
+    )
+    select id, created_at::text, (select count(*) from scanned) as seen
+    from scanned order by scanned.created_at desc, id desc limit 1`.execute(db)
+  const [last] = rows
+  return last && last.seen === limit ? last : undefined
 }

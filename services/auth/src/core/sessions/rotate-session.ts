@@ -35,9 +35,7 @@ interface RotationDeps {
 /** Most sessions that one statement locks. */
 const MAX_TOGETHER = 32
 
-/**
- * Runs concurrent refreshes in one statement. One skipped, for a session locked or presented twice, is repeated alone.
- */
+/** Runs concurrent refreshes in one statement. One skipped, for a session locked or presented twice, runs alone. */
 export function createRotateSession(deps: RotationDeps): RotateSession {
   const { sessions } = deps.config
   const rotateAll = (rotations: readonly Rotation[]) => {

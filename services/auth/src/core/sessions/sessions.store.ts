@@ -78,28 +78,14 @@ export const isReplaced = (singlePerUser: boolean, session = 'sessions') =>
     : sql<boolean>`false`
 
 /** Finds the reasons why a rotation was refused. */
-export function findSessionWithUser(
-  db: Kysely<DB>,
-  id: string,
-  { singlePerUser }: Pick<SessionLimits, 'singlePerUser'>,
-) {
+export function findSessionWithUser(db: Kysely<DB>, id: string, { singlePerUser }: SessionLimits) {
   return db
     .selectFrom('sessions')
     .innerJoin('users', 'users.id', 'sessions.user_id')
-    .select([
-      'sessions.user_id',
-      'sessions.aal',
-      'sessions.refresh_counter',
-      'sessions.refreshed_at',
-      'sessions.not_after',
-      'sessions.created_at',
-      'users.banned_until',
-      'users.role',
-      'users.email',
-      'users.phone',
-      'users.user_metadata',
-      isReplaced(singlePerUser).as('is_replaced'),
-    ])
+    .select(['sessions.user_id', 'sessions.aal', 'sessions.refresh_counter'])
+    .select(isReplaced(singlePerUser).as('is_replaced'))
+    .select(['sessions.created_at', 'sessions.refreshed_at', 'sessions.not_after'])
+    .select(['users.banned_until', 'users.role', 'users.email', 'users.phone', 'users.user_metadata'])
     .where('sessions.id', '=', id)
     .executeTakeFirst()
 }

@@ -5,17 +5,14 @@ import { afterCommit } from '@services/common/after-commit'
 import type { Kysely } from 'kysely'
 import type { AmrEntry, DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
-import type { PendingAudit } from '../audit/audit.ts'
+import type { Origin, PendingAudit } from '../audit/audit.ts'
 import { isPending } from '../users/proven-addresses.ts'
 import type { User } from '../users/users.store.ts'
 import { answerSession, type SessionBody, type SessionDeps } from './answer-session.ts'
 import { insertSession } from './sessions.store.ts'
 
 /** Client of the request that started a session. */
-export interface Client {
-  ip: string | null
-  userAgent: string | null
-}
+export type Client = Origin
 
 interface SignInProof {
   /** Hash of the verified password; the user must still have it. */

@@ -3,7 +3,7 @@ import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import type { Address } from './address.ts'
-import { changeUser } from './change-user.store.ts'
+import { changeUser, type UserChanges } from './change-user.store.ts'
 
 /**
  * Returns the users of the audience with one of these addresses, proven or not. Addresses of linked identities are
@@ -65,22 +65,17 @@ export async function applyEmailChange(
   confirmation: Confirmation,
   now: Date,
 ): Promise<void> {
-  await trx
-    .updateTable('users')
-    .set((eb) => ({
-      email,
-      email_change: null,
-      email_change_confirm_status: 0,
-      email_assumed: confirmation === 'assumed',
-      email_vouched: false,
-      email_confirmed_at: eb.fn.coalesce('email_confirmed_at', eb.val(now)),
-      user_metadata: sql`user_metadata || '{"email_verified": true}'::jsonb`,
-      is_anonymous: false,
-      updated_at: now,
-    }))
-    .where('id', '=', id)
-    .execute()
-    .catch(refuseTakenAddress)
+  const changes: UserChanges = {
+    email,
+    email_change: null,
+    email_change_confirm_status: 0,
+    email_assumed: confirmation === 'assumed',
+    email_vouched: false,
+    email_confirmed_at: sql<Date>`coalesce(email_confirmed_at, ${now})`,
+    user_metadata: sql`user_metadata || '{"email_verified": true}'::jsonb`,
+    is_anonymous: false,
+  }
+  await changeUser(trx, id, changes, now).catch(refuseTakenAddress)
 }
 
 /**
@@ -94,25 +89,20 @@ export async function applyPhoneChange(
   confirmation: Confirmation,
   now: Date,
 ): Promise<void> {
-  await trx
-    .updateTable('users')
-    .set({
-      email: sql<string | null>`case when email_confirmed_at is not null or exists (
-        select from ${sql.table('identities')} i where i.user_id = ${sql.ref('users.id')} and i.provider = 'email'
-      ) then ${sql.ref('users.email')} end`,
-      phone,
-      phone_change: null,
-      // The time of the first proof stays: older tokens of the same owner remain valid.
-      phone_confirmed_at: sql<Date>`case when phone_assumed then ${now} else coalesce(phone_confirmed_at, ${now}) end`,
-      phone_assumed: confirmation === 'assumed',
-      phone_vouched: false,
-      user_metadata: sql`user_metadata || '{"phone_verified": true}'::jsonb`,
-      is_anonymous: false,
-      updated_at: now,
-    })
-    .where('id', '=', id)
-    .execute()
-    .catch(refuseTakenAddress)
+  const changes: UserChanges = {
+    email: sql<string | null>`case when email_confirmed_at is not null or exists (
+      select from ${sql.table('identities')} i where i.user_id = ${sql.ref('users.id')} and i.provider = 'email'
+    ) then ${sql.ref('users.email')} end`,
+    phone,
+    phone_change: null,
+    // The time of the first proof stays: older tokens of the same owner remain valid.
+    phone_confirmed_at: sql<Date>`case when phone_assumed then ${now} else coalesce(phone_confirmed_at, ${now}) end`,
+    phone_assumed: confirmation === 'assumed',
+    phone_vouched: false,
+    user_metadata: sql`user_metadata || '{"phone_verified": true}'::jsonb`,
+    is_anonymous: false,
+  }
+  await changeUser(trx, id, changes, now).catch(refuseTakenAddress)
 }
 
 export async function cancelAddressChanges(trx: Transaction<DB>, id: string, now: Date): Promise<void> {
@@ -159,24 +149,15 @@ export async function confirmAddress(
   channel: Address['channel'],
   now: Date,
 ): Promise<void> {
-  const column = `${channel}_confirmed_at` as const
+  const [assumed, confirmedAt] = [sql.ref(`${channel}_assumed`), sql.ref(`${channel}_confirmed_at`)]
   const nextSecond = new Date((Math.floor(now.getTime() / 1000) + 1) * 1000)
   const verified = JSON.stringify({ [`${channel}_verified`]: true })
-  await trx
-    .updateTable('users')
-    .set((eb) => ({
-      [column]: eb
-        .case()
-        .when(`${channel}_assumed`, '=', true)
-        .then(nextSecond)
-        .else(eb.fn.coalesce(column, eb.val(now)))
-        .end(),
-      [`${channel}_assumed`]: false,
-      claim: null,
-      user_metadata: sql`user_metadata || ${verified}::jsonb`,
-      is_anonymous: false,
-      updated_at: now,
-    }))
-    .where('id', '=', id)
-    .execute()
+  const changes: UserChanges = {
+    [`${channel}_confirmed_at`]: sql`case when ${assumed} then ${nextSecond} else coalesce(${confirmedAt}, ${now}) end`,
+    [`${channel}_assumed`]: false,
+    claim: null,
+    user_metadata: sql`user_metadata || ${verified}::jsonb`,
+    is_anonymous: false,
+  }
+  await changeUser(trx, id, changes, now)
 }

@@ -1,8 +1,8 @@
-import type { Transaction, Updateable } from 'kysely'
-import type { DB, UsersTable } from '../../db/tables.ts'
+import type { Transaction, UpdateObject } from 'kysely'
+import type { DB } from '../../db/tables.ts'
 import type { Address } from './address.ts'
 
-export type UserChanges = Updateable<UsersTable>
+export type UserChanges = UpdateObject<DB, 'users'>
 
 export const noAddress = (channel: Address['channel']): UserChanges => ({
   [channel]: null,
@@ -25,29 +25,10 @@ export async function deleteUserRow(trx: Transaction<DB>, id: string): Promise<v
   await trx.deleteFrom('users').where('id', '=', id).execute()
 }
 
-export interface Pseudonyms {
-  email: string
-  phone: string
-  emailChange: string
-  phoneChange: string
-}
+type Pseudonyms = Pick<UserChanges, 'email' | 'phone' | 'email_change' | 'phone_change'>
 
 /** Removes personal data from the row; id, times and role stay. */
-export const anonymiseUser = (trx: Transaction<DB>, id: string, names: Pseudonyms, now: Date): Promise<void> =>
-  changeUser(
-    trx,
-    id,
-    {
-      email: names.email,
-      phone: names.phone,
-      email_change: names.emailChange,
-      phone_change: names.phoneChange,
-      email_change_confirm_status: 0,
-      password_hash: null,
-      claim: null,
-      app_metadata: '{}',
-      user_metadata: '{}',
-      deleted_at: now,
-    },
-    now,
-  )
+export async function anonymiseUser(trx: Transaction<DB>, id: string, names: Pseudonyms, now: Date): Promise<void> {
+  const noData = { password_hash: null, claim: null, app_metadata: '{}', user_metadata: '{}' }
+  await changeUser(trx, id, { ...names, ...noData, email_change_confirm_status: 0, deleted_at: now }, now)
+}

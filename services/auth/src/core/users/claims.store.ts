@@ -144,6 +144,5 @@ export async function setAdminClaim(trx: Transaction<DB>, id: string, claim: Omi
     .execute()
 }
 
-export function deleteExpiredClaims(db: Kysely<DB>, before: Date, limit: number): Promise<number> {
-  return deleteBatch(db, 'address_claims', sql`expires_at < ${before}`, limit)
-}
+export const deleteExpiredClaims = (db: Kysely<DB>, before: Date, limit: number): Promise<number> =>
+  deleteBatch(db, 'address_claims', sql`expires_at < ${before}`, limit)

@@ -1,6 +1,6 @@
 // Claims: password and metadata in requests for an unproven address. The one rule: any request may be a stranger's, so
 // the proof of the address applies only values on which all agree. Tests: ../../../test/claims.test.ts.
-import { createHash, createHmac, type KeyObject } from 'node:crypto'
+import { createHmac, hash, type KeyObject } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { Config } from '../../config.ts'
 import type { Claim, DB } from '../../db/tables.ts'
@@ -31,9 +31,7 @@ export function claimOf(
     address,
     key: createHmac('sha256', codeKey).update(`claim\0${channel}\0${value}`).digest(),
     passwordHash,
-    passwordTag: createHash('sha256')
-      .update(passwordHash ?? '')
-      .digest(),
+    passwordTag: hash('sha256', passwordHash ?? '', 'buffer'),
     data: withoutFacts(data),
     now: time,
     expiresAt: new Date(time.getTime() + Math.max(codeLifetimeSeconds, MIN_LIFETIME_SECONDS) * 1000),

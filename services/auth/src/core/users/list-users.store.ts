@@ -1,5 +1,6 @@
 import { expressionBuilder, type Kysely, sql } from 'kysely'
 import { containing } from '../../db/like.ts'
+import type { Position } from '../../db/position.ts'
 import type { DB } from '../../db/tables.ts'
 import { toUser, type User, type UserJson, userJson } from './users.store.ts'
 
@@ -57,19 +58,13 @@ async function countUsers(db: Kysely<DB>, search: UserSearch): Promise<number> {
   return total
 }
 
-/** Position in the order of creation; the time as PostgreSQL writes it, which is finer than a Date. */
-export interface UserPlace {
-  createdAt: string
-  id: string
-}
-
 /** Lists users after a position; the cost does not grow with the distance. */
 export async function listUsersAfter(
   db: Kysely<DB>,
   search: UserSearch,
-  { direction, limit, after }: { direction: Direction; limit: number; after: UserPlace | undefined },
-): Promise<(User & { place: UserPlace })[]> {
-  const start = after && sql`(${after.createdAt}::timestamptz, ${after.id}::uuid)`
+  { direction, limit, after }: { direction: Direction; limit: number; after: Position | undefined },
+): Promise<(User & { position: Position })[]> {
+  const start = after && sql`(${after.created_at}::timestamptz, ${after.id}::uuid)`
   const isLater = start && sql`and (created_at, id) ${sql.raw(direction === 'asc' ? '>' : '<')} ${start}`
   const rows = await db
     .selectFrom('users')
@@ -79,7 +74,7 @@ export async function listUsersAfter(
     .orderBy('users.id', direction)
     .limit(limit)
     .execute()
-  return rows.map(({ user }) => ({ ...toUser(user), place: { createdAt: user.created_at, id: user.id } }))
+  return rows.map(({ user }) => ({ ...toUser(user), position: { created_at: user.created_at, id: user.id } }))
 }
 
 function matches({ aud, filter }: UserSearch) {

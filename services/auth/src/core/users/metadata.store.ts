@@ -1,5 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { DB, Metadata } from '../../db/tables.ts'
+import { changeUser } from './change-user.store.ts'
 
 /** Sets `app_metadata.provider` to that of the oldest identity, `providers` to all in that order. */
 export async function refreshProviders(trx: Transaction<DB>, id: string, now: Date): Promise<void> {
@@ -20,25 +21,12 @@ export async function refreshProviders(trx: Transaction<DB>, id: string, now: Da
 
 /** Merges keys at the top level; null removes a key. */
 export const mergeUserMetadata = (trx: Transaction<DB>, id: string, data: Metadata, now: Date): Promise<void> =>
-  merge(trx, id, 'user_metadata', data, now)
+  changeUser(trx, id, { user_metadata: merged('user_metadata', data) }, now)
 
 export const mergeAppMetadata = (trx: Transaction<DB>, id: string, data: Metadata, now: Date): Promise<void> =>
-  merge(trx, id, 'app_metadata', data, now)
+  changeUser(trx, id, { app_metadata: merged('app_metadata', data) }, now)
 
-async function merge(
-  trx: Transaction<DB>,
-  id: string,
-  column: 'user_metadata' | 'app_metadata',
-  data: Metadata,
-  now: Date,
-): Promise<void> {
+function merged(column: 'user_metadata' | 'app_metadata', data: Metadata) {
   const removed = Object.keys(data).filter((key) => data[key] === null)
-  await trx
-    .updateTable('users')
-    .set({
-      [column]: sql`(${sql.ref(column)} || ${JSON.stringify(data)}::jsonb) - ${removed}::text[]`,
-      updated_at: now,
-    })
-    .where('id', '=', id)
-    .execute()
+  return sql`(${sql.ref(column)} || ${JSON.stringify(data)}::jsonb) - ${removed}::text[]`
 }

@@ -21,11 +21,7 @@ export function requireModestMetadata(metadata: Metadata): void {
     if (typeof value === 'number' && plainLength(value) > MAX_NUMBER_LENGTH) throw tooLongNumber()
     return value
   })
-  if (fits(json)) return
-  throw apiError('validation_failed', {
-    status: 422,
-    message: `Metadata cannot be larger than ${MAX_METADATA_BYTES} bytes`,
-  })
+  if (!fits(json)) throw invalid(`Metadata cannot be larger than ${MAX_METADATA_BYTES} bytes`)
 }
 
 /** Reports whether metadata is small enough, for data that no caller sent. */
@@ -44,7 +40,6 @@ function plainLength(value: number): number {
 }
 
 const tooLongNumber = () =>
-  apiError('validation_failed', {
-    status: 422,
-    message: `Numbers in metadata cannot be longer than ${MAX_NUMBER_LENGTH} characters, written without an exponent`,
-  })
+  invalid(`Numbers in metadata cannot be longer than ${MAX_NUMBER_LENGTH} characters, written without an exponent`)
+
+const invalid = (message: string) => apiError('validation_failed', { status: 422, message })

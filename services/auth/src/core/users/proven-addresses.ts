@@ -78,9 +78,7 @@ const isSubject = ({ id, identities }: User, sub: unknown): boolean =>
 const isProvenEmail = (user: User, email: unknown): boolean =>
   (user.email !== null && user.email === email && user.email_confirmed_at !== null) || isVerifiedElsewhere(user, email)
 
-/**
- * Reports whether a provider has verified the address. Identities of own addresses prove no more than the user's row.
- */
+/** Reports whether a provider verified the address. Identities of own addresses prove no more than the user's row. */
 const isVerifiedElsewhere = ({ identities }: User, address: unknown): boolean =>
   identities.some(
     ({ provider, email, identity_data }) =>

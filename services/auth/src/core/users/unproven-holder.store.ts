@@ -24,16 +24,8 @@ export async function findUnprovenHolderId(db: Kysely<DB>, holding: Holding): Pr
 
 export const lockUnprovenHolder = (trx: Transaction<DB>, holding: Holding) =>
   unprovenHolder(trx, holding)
-    .select([
-      'id',
-      'email',
-      'phone',
-      'email_confirmed_at',
-      'phone_confirmed_at',
-      'phone_assumed',
-      'last_sign_in_at',
-      'banned_until',
-    ])
+    .select(['id', 'email', 'phone', 'email_confirmed_at', 'phone_confirmed_at', 'phone_assumed'])
+    .select(['last_sign_in_at', 'banned_until'])
     .forUpdate()
     .executeTakeFirst()
 
@@ -59,12 +51,7 @@ export async function dropAddress(trx: Transaction<DB>, id: string, { channel, v
  * Withdraws an unconfirmed address from an account in use without it, as older versions left them, before a flow looks
  * it up: the flow then creates an account instead of sharing a stranger's. One statement: needs no transaction.
  */
-export async function releaseAddress(
-  db: Kysely<DB>,
-  { channel, value }: Address,
-  audience: string,
-  now: Date,
-): Promise<void> {
+export async function releaseAddress(db: Kysely<DB>, { channel, value }: Address, audience: string, now: Date) {
   await withdraw(db, channel, sql`${sql.ref(channel)} = ${value} and aud = ${audience} and ${isInUse(channel)}`, now)
 }
 
@@ -73,12 +60,7 @@ export const withdrawEmail = (trx: Transaction<DB>, id: string, now: Date): Prom
   withdraw(trx, 'email', sql`id = ${id}`, now)
 
 /** Moves an unconfirmed address to `email_change` or `phone_change`, because the user still wants it. */
-async function withdraw(
-  db: Kysely<DB>,
-  channel: Address['channel'],
-  whose: RawBuilder<unknown>,
-  now: Date,
-): Promise<boolean> {
+async function withdraw(db: Kysely<DB>, channel: Address['channel'], whose: RawBuilder<unknown>, now: Date) {
   const [own, change] = [sql.ref(channel), sql.ref(`${channel}_change`)]
   const { rows } = await sql`
     with withdrawn as (

@@ -2,7 +2,7 @@ import { jsonb } from '@services/common/database'
 import { prepared } from '@services/common/prepared'
 import { type ExpressionBuilder, type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import { jsonArrayFrom, jsonBuildObject } from 'kysely/helpers/postgres'
-import type { DB, Metadata, UsersTable } from '../../db/tables.ts'
+import type { DB, UsersTable } from '../../db/tables.ts'
 import type { Address } from './address.ts'
 import { changeUser } from './change-user.store.ts'
 
@@ -35,18 +35,10 @@ const USER_COLUMNS = [
   'factors',
 ] as const
 
-/** An identity as PostgreSQL's JSON has it: times are text. */
-export interface IdentityJson {
-  id: string
-  provider_id: string
-  user_id: string
-  identity_data: Metadata
-  provider: string
-  last_sign_in_at: string | null
-  created_at: string
-  updated_at: string
-  email: string | null
-}
+/** A row as PostgreSQL's JSON has it: times are text. */
+type Json<Row> = { [Column in keyof Row]: Date extends Row[Column] ? string | Extract<Row[Column], null> : Row[Column] }
+
+export type IdentityJson = Json<Selectable<DB['identities']>>
 
 export type User = Pick<Selectable<UsersTable>, (typeof USER_COLUMNS)[number]> & {
   identities: IdentityJson[]
@@ -64,17 +56,8 @@ export function userJson(eb: ExpressionBuilder<DB, 'users'>) {
   const identities = jsonArrayFrom(
     eb
       .selectFrom('identities')
-      .select([
-        'identities.id',
-        'identities.provider_id',
-        'identities.user_id',
-        'identities.identity_data',
-        'identities.provider',
-        'identities.last_sign_in_at',
-        'identities.created_at',
-        'identities.updated_at',
-        'identities.email',
-      ])
+      .select(['id', 'provider_id', 'user_id', 'identity_data', 'provider'])
+      .select(['last_sign_in_at', 'created_at', 'updated_at', 'email'])
       .whereRef('identities.user_id', '=', 'users.id')
       .orderBy('identities.created_at')
       .orderBy('identities.provider'),
@@ -86,10 +69,7 @@ export function userJson(eb: ExpressionBuilder<DB, 'users'>) {
     .as('user')
 }
 
-/** A user as PostgreSQL's JSON has it: times are text. */
-export type UserJson = {
-  [Column in keyof User]: Date extends User[Column] ? string | Extract<User[Column], null> : User[Column]
-}
+export type UserJson = Json<User>
 
 export const toUser = (json: UserJson): User => ({
   ...json,
@@ -158,22 +138,9 @@ export async function findPasswordHash(db: Kysely<DB>, id: string): Promise<stri
 export async function lockUser(trx: Transaction<DB>, id: string) {
   return trx
     .selectFrom('users')
-    .select([
-      'id',
-      'email',
-      'phone',
-      'password_hash',
-      'email_confirmed_at',
-      'phone_confirmed_at',
-      'email_assumed',
-      'phone_assumed',
-      'email_change',
-      'phone_change',
-      'email_change_confirm_status',
-      'invited_at',
-      'banned_until',
-      'claim',
-    ])
+    .select(['id', 'password_hash', 'claim', 'invited_at', 'banned_until'])
+    .select(['email', 'email_confirmed_at', 'email_assumed', 'email_change', 'email_change_confirm_status'])
+    .select(['phone', 'phone_confirmed_at', 'phone_assumed', 'phone_change'])
     .select([isVouched('email').as('is_email_vouched'), isVouched('phone').as('is_phone_vouched')])
     .where('id', '=', id)
     .forUpdate()
@@ -191,8 +158,9 @@ export async function lockAndReadUser(trx: Transaction<DB>, id: string): Promise
   return user && { ...locked, ...user }
 }
 
-/** Inserts the user; false if the address is taken in this audience. */
-export async function insertUser(trx: Transaction<DB>, user: Insertable<UsersTable>): Promise<boolean> {
+/** Inserts the user without identities; false if the address is taken in this audience. */
+export async function insertUser(trx: Transaction<DB>, newUser: User & Insertable<UsersTable>): Promise<boolean> {
+  const { identities: _separate, confirmed_at: _generated, ...user } = newUser
   const inserted = await trx
     .insertInto('users')
     .values({ ...user, app_metadata: jsonb(user.app_metadata), user_metadata: jsonb(user.user_metadata) })
@@ -211,24 +179,17 @@ export const setSentAt = (trx: Transaction<DB>, id: string, column: SentColumn, 
 export const setInvited = (trx: Transaction<DB>, id: string, now: Date): Promise<void> =>
   changeUser(trx, id, { invited_at: now, email_vouched: true, confirmation_sent_at: now }, now)
 
-/**
- * Sets a new password, or none, and clears the send times, so that a new code can be requested at once. The caller ends
- * other sessions and open one-time tokens.
- */
+export const NEVER_SENT = {
+  confirmation_sent_at: null,
+  recovery_sent_at: null,
+  email_change_sent_at: null,
+  phone_change_sent_at: null,
+  reauthentication_sent_at: null,
+} satisfies Record<SentColumn, null>
+
+/** Sets a password, or none, and clears the send times, for a new code at once. The caller ends sessions and tokens. */
 export const setPassword = (trx: Transaction<DB>, id: string, hash: string | null, now: Date): Promise<void> =>
-  changeUser(
-    trx,
-    id,
-    {
-      password_hash: hash,
-      confirmation_sent_at: null,
-      recovery_sent_at: null,
-      email_change_sent_at: null,
-      phone_change_sent_at: null,
-      reauthentication_sent_at: null,
-    },
-    now,
-  )
+  changeUser(trx, id, { password_hash: hash, ...NEVER_SENT }, now)
 
 /** Stores a stronger hash of the same password, unless it changed meanwhile. */
 export async function replaceHash(db: Kysely<DB>, id: string, oldHash: string, newHash: string): Promise<void> {

@@ -44,8 +44,6 @@ export const askedAddresses = (
       : [to],
   )
 
-type ChangeDeps = SendGapDeps & LinkMailDeps
-
 interface EmailChangeOrder {
   context: MailContext
   pkce?: Pkce | undefined
@@ -54,12 +52,9 @@ interface EmailChangeOrder {
   isPretended?: boolean | undefined
 }
 
-/**
- * Asks the new address to confirm the change and, if changes are secured, the current one too. Until then the address stays
- * (flows/verify/confirm.ts). An earlier change is dropped.
- */
+/** Asks the new address to confirm the change and, if changes are secured, the current one. Drops an earlier change. */
 export async function sendEmailChange(
-  deps: ChangeDeps,
+  deps: LinkMailDeps,
   trx: Transaction<DB>,
   user: User,
   newEmail: string,
@@ -94,7 +89,7 @@ export const needsBothAddresses = (
 
 /** Sends a code to the new number, which stays pending until the user enters it. */
 export async function sendPhoneChange(
-  deps: ChangeDeps,
+  deps: LinkMailDeps & { config: Pick<Config, 'sms'> },
   trx: Transaction<DB>,
   user: User,
   newPhone: string,

@@ -19,48 +19,33 @@ export interface Sending {
   isDecoy?: boolean
 }
 
-interface CodeMail extends Pick<Sending, 'messageId'> {
+interface CodeMessage extends Sending {
   user: User
   to: string
-  purpose: 'reauthentication'
-  acceptLanguage: string | undefined
+  purpose: TokenPurpose
 }
 
 /** Issues a code without a link and writes its mail into the outbox, in the caller's transaction. */
 export async function sendCodeMail(
   deps: IssueTokenDeps & OutboxDeps & { config: Pick<Config, 'mail' | 'siteUrl'> },
   trx: Transaction<DB>,
-  { user, to, purpose, acceptLanguage, messageId }: CodeMail,
+  mail: CodeMessage & { purpose: 'reauthentication'; acceptLanguage: string | undefined },
 ): Promise<void> {
-  const { mail, siteUrl } = deps.config
-  const { codeLength, codeLifetimeSeconds: lifetimeSeconds } = mail
+  const { user, to, purpose, acceptLanguage, messageId } = mail
+  const { codeLength, codeLifetimeSeconds: lifetimeSeconds } = deps.config.mail
   const order = { userId: user.id, purpose, relatesTo: to, codeLength, lifetimeSeconds }
   const { code, codeHash } = await issueToken(deps, trx, order)
-  await queueMessage(deps, trx, {
-    channel: 'mail',
-    kind: purpose,
-    userId: user.id,
-    to,
-    lifetimeSeconds,
-    messageId,
-    variables: { SiteURL: siteUrl, Email: to, Token: code, Data: user.user_metadata },
-    codeHash,
-    locale: pickLocale(mail, { metadata: user.user_metadata, acceptLanguage }),
-  })
-}
-
-interface CodeSms extends Sending {
-  user: User
-  to: string
-  purpose: TokenPurpose
-  channel: SmsChannel
+  const variables = { SiteURL: deps.config.siteUrl, Email: to, Token: code, Data: user.user_metadata }
+  const locale = pickLocale(deps.config.mail, { metadata: user.user_metadata, acceptLanguage })
+  const message = { kind: purpose, userId: user.id, to, variables, codeHash, lifetimeSeconds, messageId, locale }
+  await queueMessage(deps, trx, { channel: 'mail', ...message })
 }
 
 /** Issues a code and writes its SMS into the outbox, in the caller's transaction. A test number's code is fixed and not sent. */
 export async function sendCodeSms(
   deps: IssueTokenDeps & OutboxDeps & { config: Pick<Config, 'sms'> },
   trx: Transaction<DB>,
-  { user, to, purpose, channel, isClaim, isPretended, isDecoy, messageId }: CodeSms,
+  { user, to, purpose, channel, isClaim, isPretended, isDecoy, messageId }: CodeMessage & { channel: SmsChannel },
 ): Promise<void> {
   const { codeLength, codeLifetimeSeconds, template, testNumbers } = deps.config.sms
   const testCode = testCodeOf(testNumbers, to, deps.now())
@@ -70,15 +55,6 @@ export async function sendCodeSms(
   const { code, codeHash } = await issueToken(deps, trx, order)
   if (testCode) return
   const variables = { code, channel, text: smsText(template, code) }
-  const message = {
-    channel: 'sms',
-    kind: purpose,
-    userId,
-    to,
-    variables,
-    codeHash,
-    lifetimeSeconds,
-    messageId,
-  } as const
-  await queueMessage(deps, trx, message)
+  const message = { kind: purpose, userId, to, variables, codeHash, lifetimeSeconds, messageId }
+  await queueMessage(deps, trx, { channel: 'sms', ...message })
 }

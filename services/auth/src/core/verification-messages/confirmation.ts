@@ -21,14 +21,12 @@ interface ConfirmationOrder {
   messageId?: string | undefined
 }
 
-type ConfirmationDeps = LinkMailDeps & { config: Pick<Config, 'sms'> }
-
 /**
  * Sends the link or code that confirms a pending `holder`. For a confirmed one the same work is done and no message leaves, so
  * neither answer nor time reveals which it was.
  */
 export async function sendConfirmation(
-  deps: ConfirmationDeps,
+  deps: LinkMailDeps & { config: Pick<Config, 'sms'> },
   trx: Transaction<DB>,
   holder: LockedAccount,
   order: ConfirmationOrder,

@@ -53,7 +53,7 @@ const LONG_CODE_DIGITS = 4
 /** Issues the link and code of a mail and writes the mail into the outbox, in the caller's transaction. */
 export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mail: LinkMail): Promise<OneTimeToken> {
   const { config } = deps
-  const { kind, user, to } = mail
+  const { kind, user, to, acceptLanguage, messageId } = mail
   const lifetimeSeconds = mail.isPretended ? 0 : linkLifetime(config, kind)
   const userId = mail.isDecoy ? null : user.id
   const token = await issueToken(deps, trx, {
@@ -75,7 +75,6 @@ export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mai
     RedirectTo: mail.redirectTo,
     Data: user.user_metadata,
   }
-  const { acceptLanguage, messageId } = mail
   const locale = pickLocale(config.mail, { metadata: user.user_metadata, acceptLanguage })
   const message = { channel: 'mail', userId, to, lifetimeSeconds, messageId, locale } as const
   if (kind === 'email_change') {
@@ -93,12 +92,10 @@ export const confirmationUrl = (
   kind: LinkKind,
   { linkToken }: OneTimeToken,
   { externalUrl, redirectTo }: MailContext,
-): string =>
-  actionLink(externalUrl, config.mail.linkPaths[LINK_KINDS[kind].path], {
-    token: linkToken,
-    type: LINK_KINDS[kind].type,
-    redirectTo,
-  })
+): string => {
+  const { type, path } = LINK_KINDS[kind]
+  return actionLink(externalUrl, config.mail.linkPaths[path], { token: linkToken, type, redirectTo })
+}
 
 export const linkLifetime = ({ mail }: Pick<Config, 'mail'>, kind: LinkKind): number =>
   kind === 'invite' ? mail.inviteLifetimeSeconds : mail.codeLifetimeSeconds

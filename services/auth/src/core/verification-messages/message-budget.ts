@@ -99,7 +99,5 @@ function requireWay({ config, smsGuards }: BudgetDeps, { channel, value }: Addre
   smsGuards.requireAllowedCountry(value)
 }
 
-export const isTestNumber = (
-  { config, now }: { config: Pick<Config, 'sms'>; now: () => Date },
-  phone: string,
-): boolean => testCodeOf(config.sms.testNumbers, phone, now()) !== undefined
+export const isTestNumber = ({ config, now }: Pick<BudgetDeps, 'config' | 'now'>, phone: string): boolean =>
+  testCodeOf(config.sms.testNumbers, phone, now()) !== undefined

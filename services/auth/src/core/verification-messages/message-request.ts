@@ -112,10 +112,7 @@ export async function requestMessage(
 }
 
 /** Opens the request of a job. Throws a TemporaryFailure if only a worker with another secret can. */
-export function openRequest(
-  { outboxKey }: Pick<OutboxDeps, 'outboxKey'>,
-  { sealed }: MessageRequestJob,
-): MessageRequest {
+export function openRequest({ outboxKey }: OutboxDeps, { sealed }: MessageRequestJob): MessageRequest {
   try {
     return unseal<MessageRequest>(outboxKey, sealed)
   } catch (error) {

@@ -10,10 +10,6 @@ import { sendCodeSms } from './code-message.ts'
 import { type LinkMailDeps, sendLinkMail } from './link-mail.ts'
 import type { MessageRequest } from './message-request.ts'
 
-type DecoyDeps = LinkMailDeps & {
-  config: Pick<Config, 'auditInDatabase' | 'jwt' | 'mail' | 'siteUrl' | 'sms'>
-}
-
 /** Does the work of `lockAndReadUser` for a user that does not exist. */
 export async function lockDecoy(trx: Transaction<DB>, { id }: User): Promise<undefined> {
   await lockUser(trx, id)
@@ -22,7 +18,7 @@ export async function lockDecoy(trx: Transaction<DB>, { id }: User): Promise<und
 
 /** Does the work of a message to an account; none leaves. */
 export async function pretendMessage(
-  deps: DecoyDeps,
+  deps: LinkMailDeps & { config: Pick<Config, 'auditInDatabase' | 'sms'> },
   trx: Transaction<DB>,
   log: AuditLog,
   user: User,

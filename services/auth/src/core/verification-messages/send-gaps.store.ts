@@ -34,6 +34,5 @@ export async function giveBackSendGap(db: Kysely<DB>, gap: SendGap): Promise<voi
 
 const keyOf = ({ kind, address }: SendGap) => createHash('sha256').update(`${kind}\0${address}`).digest()
 
-export function deleteExpiredSendGaps(db: Kysely<DB>, before: Date, limit: number): Promise<number> {
-  return deleteBatch(db, 'send_gaps', sql`expires_at < ${before}`, limit)
-}
+export const deleteExpiredSendGaps = (db: Kysely<DB>, before: Date, limit: number): Promise<number> =>
+  deleteBatch(db, 'send_gaps', sql`expires_at < ${before}`, limit)

@@ -5,11 +5,11 @@ import type { Kysely, Transaction } from 'kysely'
 import { parseEmail } from '../../adapters/mail/email-address.ts'
 import { type Actor, type AuditLog, audit } from '../../core/audit/audit.ts'
 import { putAddressIdentity } from '../../core/identities/identities.store.ts'
+import { blankUser } from '../../core/identities/new-account.ts'
 import { isSupportedHash } from '../../core/passwords/imported-hash.ts'
 import { MAX_PASSWORD_BYTES } from '../../core/passwords/password-rules.ts'
 import type { Address } from '../../core/users/address.ts'
 import { refuseTakenEmail, refuseTakenPhone } from '../../core/users/addresses.store.ts'
-import { blankUser } from '../../core/users/blank-user.ts'
 import { displaceHolder } from '../../core/users/displace-holder.ts'
 import { requireModestMetadata } from '../../core/users/metadata.ts'
 import { parsePhone } from '../../core/users/phone-number.ts'
@@ -34,11 +34,10 @@ export type UserAdminDeps = Pick<Deps, 'config' | 'db' | 'leakedPasswords' | 'ne
 export async function createUser(deps: UserAdminDeps, log: AuditLog, actor: Actor, input: NewUser): Promise<User> {
   const { user, passwordHash } = await checkNewUser(deps, input)
   return deps.db.transaction().execute(async (trx) => {
-    const { identities: _none, confirmed_at: _generated, ...row } = user
     const addresses = addressesOf(user)
     for (const address of addresses) if (address.isConfirmed) await displaceHolder(deps, trx, log, user, address, actor)
     const vouched = { made_by_admin: true, email_vouched: user.email !== null, phone_vouched: user.phone !== null }
-    if (!(await insertUser(trx, { ...row, ...vouched, password_hash: passwordHash }))) await explainConflict(trx, user)
+    if (!(await insertUser(trx, { ...user, ...vouched, password_hash: passwordHash }))) await explainConflict(trx, user)
     for (const address of addresses) await putIdentity(deps, trx, user.id, address, user.created_at)
     const provider = user.email ? 'email' : 'phone'
     await audit(deps, trx, log, { action: 'user_signedup', actor, target: user, traits: { provider } })

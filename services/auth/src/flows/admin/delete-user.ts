@@ -50,12 +50,12 @@ async function softDelete(trx: Transaction<DB>, user: User, now: Date): Promise<
 /** The reference's length (contract/auth-core.md 11.19). An absent address gets a pseudonym too, so that absence is hidden. */
 const PHONE_LENGTH = 15
 
-const pseudonymsOf = ({ id, email, phone, email_change: emailChange, phone_change: phoneChange }: User) => ({
+const pseudonymsOf = ({ id, email, phone, email_change, phone_change }: User) => ({
   // The column requires lower case.
   email: pseudonym(id, email ?? '').toLowerCase(),
   phone: pseudonym(id, phone ?? '').slice(0, PHONE_LENGTH),
-  emailChange: pseudonym(id, emailChange ?? ''),
-  phoneChange: pseudonym(id, phoneChange ?? '').slice(0, PHONE_LENGTH),
+  email_change: pseudonym(id, email_change ?? ''),
+  phone_change: pseudonym(id, phone_change ?? '').slice(0, PHONE_LENGTH),
 })
 
 const pseudonym = (userId: string, value: string) =>

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { command, UsageError } from '@services/common/cli'
-import { listUsersAfter, type UserPlace } from '../../core/users/list-users.store.ts'
+import { listUsersAfter } from '../../core/users/list-users.store.ts'
 import { toRegisteredBody } from '../../core/users/user-shape.ts'
 import type { User } from '../../core/users/users.store.ts'
+import type { Position } from '../../db/position.ts'
 import { onUsers } from './user-commands.ts'
 import { parseFilter } from './user-input.ts'
 
@@ -23,12 +24,12 @@ export const usersList = command({
       const search = { aud: config.jwt.audience, filter: parseFilter(filter) }
       if (!json) await print(tableRow(HEADINGS))
       let left = limit === undefined ? Number.POSITIVE_INFINITY : Number(limit)
-      let after: UserPlace | undefined
+      let after: Position | undefined
       do {
         const page = await listUsersAfter(db, search, { direction: 'desc', limit: Math.min(left, PAGE), after })
         for (const user of page) await print(json ? JSON.stringify(toRegisteredBody(user)) : tableRow(cellsOf(user)))
         left -= page.length
-        after = page.length === PAGE ? page.at(-1)?.place : undefined
+        after = page.length === PAGE ? page.at(-1)?.position : undefined
       } while (after && left > 0)
     })
   },

@@ -2,14 +2,9 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inDocument, withHeaders } from '@services/common/documented'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import {
-  type Direction,
-  listUsers,
-  listUsersAfter,
-  type UserPlace,
-  type UserSearch,
-} from '../../core/users/list-users.store.ts'
+import { type Direction, listUsers, listUsersAfter, type UserSearch } from '../../core/users/list-users.store.ts'
 import { toRegisteredBody, UserShape } from '../../core/users/user-shape.ts'
+import type { Position } from '../../db/position.ts'
 import { NIL_UUID, UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
@@ -84,7 +79,7 @@ export const listUsersRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
     const found = await listUsersAfter(deps.db, search, { direction, limit: limit + 1, after })
     const users = found.slice(0, limit)
     const last = found.length > limit ? users.at(-1) : undefined
-    const next = last && { next_cursor: formatCursor(last.place) }
+    const next = last && { next_cursor: formatCursor(last.position) }
     return { users, pagination: { ...next, has_more: last !== undefined } }
   }
 }
@@ -99,18 +94,18 @@ function parseSort(sort: string | undefined): Direction | undefined {
 const MAX_CURSOR_LENGTH = 300
 
 /** Opaque to clients: base64url of `{"created_at","id"}`. */
-const formatCursor = ({ createdAt, id }: UserPlace): string =>
-  Buffer.from(JSON.stringify({ created_at: createdAt, id })).toString('base64url')
+const formatCursor = ({ created_at, id }: Position): string =>
+  Buffer.from(JSON.stringify({ created_at, id })).toString('base64url')
 
 /** Throws validation_failed for a malformed cursor, which must not reach the database. */
-function parseCursor(cursor: string): UserPlace {
+function parseCursor(cursor: string): Position {
   const place = cursor.length <= MAX_CURSOR_LENGTH ? readJson(cursor) : undefined
   const { created_at: createdAt, id } = (place ?? {}) as { created_at?: unknown; id?: unknown }
   const time = typeof createdAt === 'string' ? normalTime(createdAt) : undefined
   if (!time || typeof id !== 'string' || !UUID.test(id) || id === NIL_UUID) {
     throw apiError('validation_failed', { message: 'cursor is not valid' })
   }
-  return { createdAt: time, id }
+  return { created_at: time, id }
 }
 
 function readJson(cursor: string): unknown {

@@ -6,6 +6,7 @@ import type { SmsChannel } from '../../adapters/sms/gateway.ts'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
 import {
   type Account,
+  blankUser,
   confirmed,
   insertAccount,
   newAccount,
@@ -16,7 +17,6 @@ import type { Pkce } from '../../core/one-time-tokens/pkce.ts'
 import type { SessionBody } from '../../core/sessions/answer-session.ts'
 import { type Client, startSession } from '../../core/sessions/start-session.ts'
 import type { Address } from '../../core/users/address.ts'
-import { blankUser } from '../../core/users/blank-user.ts'
 import { claimOf, noteClaim } from '../../core/users/claims.ts'
 import { requireModestMetadata } from '../../core/users/metadata.ts'
 import { withoutFacts } from '../../core/users/proven-addresses.ts'
@@ -117,8 +117,7 @@ export async function signUpAnonymously(
   const blank = blankUser(deps.newId(), audience, deps.config.jwt.defaultRole, deps.now())
   const user = { ...blank, is_anonymous: true, user_metadata: withoutFacts(data) }
   const session = await deps.db.transaction().execute(async (trx) => {
-    const { identities: _none, confirmed_at: _generated, ...row } = user
-    await insertUser(trx, { ...row, password_hash: null })
+    await insertUser(trx, { ...user, password_hash: null })
     return startSession(deps, trx, user, 'anonymous', client)
   })
   countSignUp('anonymous')
