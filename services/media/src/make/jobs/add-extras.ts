@@ -1,7 +1,6 @@
 // Makes the optional renditions of a ready clip when the queue is idle. The one rule: extras give way to clips, before they
 // begin and at any time after, and are dropped rather than delay one. Tests: test/extras*.test.ts. Next:
 // ../transcode/make-extras.ts.
-import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { QueueJob } from '@services/common/queue'
 import type { Transaction } from 'kysely'
@@ -38,17 +37,15 @@ export async function makeExtrasOfSource(deps: Deps, job: QueueJob<ExtrasJob>): 
   if (atWork.clips() > 0 || (await queue.waiting(TRANSCODE_QUEUE.name)) > 0) return postpone(deps, job.data)
   const source = await findSource(deps.db, sourceId)
   if (source?.state !== 'ready' || source.extras.length > 0) return
-  const directory = await deps.work.newDirectory()
+  await using directory = await deps.work.newDirectory()
   try {
     const signal = AbortSignal.any([job.signal, nextClip])
-    const extras = await makeOf(deps, source, directory, signal)
+    const extras = await makeOf(deps, source, directory.path, signal)
     if (extras) await storeExtras(deps, sourceId, extras)
   } catch (err) {
     if (job.signal.aborted) throw err
     if (nextClip.aborted) return await postpone(deps, job.data)
     log.warn({ err, sourceId }, 'extras failed')
-  } finally {
-    await rm(directory, { recursive: true, force: true })
   }
 }
 

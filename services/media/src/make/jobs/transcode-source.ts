@@ -7,7 +7,7 @@
 //   processing -> deleted     dropAbandoned, when every clip was deleted before the transcode.
 //
 // Tests: test/{upload,lost-jobs,failures,s3-failures}.test.ts. Next: ../transcode/make-renditions.ts.
-import { rm } from 'node:fs/promises'
+import type { DisposableTempDir } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { ApiError } from '@services/common/errors'
@@ -53,14 +53,14 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
     countClip(job.data.way ?? 'unknown', 'deleted')
     return
   }
-  let directory: string | undefined
+  let directory: DisposableTempDir | undefined
   const startedAt = Date.now()
   const seconds = () => (Date.now() - startedAt) / 1000
   try {
     // A second attempt means that a worker died, perhaps on this machine.
     if (job.retryCount > 0) await deps.work.sweep().catch((err) => log.warn({ err }, 'leftovers not removed'))
     directory = await deps.work.newDirectory()
-    const renditions = await transcode(deps, source, directory, job.signal)
+    const renditions = await transcode(deps, source, directory.path, job.signal)
     const isMade = await storeRenditions(deps, source, renditions)
     const { warnings } = renditions
     log.info({ sourceId: source.id, seconds: seconds(), warnings }, 'clip transcoded')
@@ -78,7 +78,7 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
     log[code === 'internal' ? 'error' : 'warn']({ err, sourceId: source.id, code }, 'transcode failed')
     await failSource(deps, source.id, { code, details, way: job.data.way })
   } finally {
-    if (directory) await rm(directory, { recursive: true, force: true })
+    await directory?.remove()
   }
 }
 
