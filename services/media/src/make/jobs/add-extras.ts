@@ -57,12 +57,7 @@ async function postpone({ db, queue, log }: Deps, { sourceId, postponed = 0 }: E
 }
 
 /** Works from the renditions, because the original is deleted by now. Undefined when they are, too. */
-async function makeOf(
-  deps: Deps,
-  { id, info }: SourceRow,
-  directory: string,
-  signal: AbortSignal,
-): Promise<Partial<Record<ExtraKind, Rendition>> | undefined> {
+async function makeOf(deps: Deps, { id, info }: SourceRow, directory: string, signal: AbortSignal) {
   const { mp4, jpg, webm } = await findRenditions(deps.db, id)
   if (!mp4 || !jpg || !webm) return undefined
   const mayHaveAlpha = info.type === 'gif' ? info.mayBeTransparent : info.alpha
@@ -76,14 +71,10 @@ async function makeOf(
   }
   const { makeExtras } = await import('../transcode/make-extras.ts')
   const size = { width: mp4.width, height: mp4.height }
+  const { durationSeconds } = info
   // A copy larger than the file it is offered before would only cost its viewers bytes.
-  return makeExtras(deps.tools, {
-    directory,
-    size,
-    durationSeconds: info.durationSeconds,
-    mostBytes: Math.min(mp4.bytes, webm.bytes),
-    signal,
-  })
+  const mostBytes = Math.min(mp4.bytes, webm.bytes)
+  return makeExtras(deps.tools, { directory, size, durationSeconds, mostBytes, signal })
 }
 
 async function storeExtras(deps: Deps, sourceId: string, extras: Partial<Record<ExtraKind, Rendition>>): Promise<void> {
