@@ -47,9 +47,8 @@ export async function measureGif(path: string, limits: ProbeLimits) {
     const [right, bottom] = [block.left + block.width, block.top + block.height]
     refuseLargePicture(limits, right, bottom)
     gif.framesInsideCanvas &&= right <= gif.width && bottom <= gif.height && block.width > 0 && block.height > 0
-    const { disposal, delayCentiseconds } = control
-    const covers =
-      !control.hasTransparentColor && block.left + block.top === 0 && right >= gif.width && bottom >= gif.height
+    const { hasTransparentColor, disposal, delayCentiseconds } = control
+    const covers = !hasTransparentColor && block.left + block.top === 0 && right >= gif.width && bottom >= gif.height
     gif.mayBeTransparent ||= isClear && !covers
     isClear = disposal === DISPOSAL.toBackground || (disposal === DISPOSAL.toPrevious && isClear)
     gif.delaysCentiseconds.push(shownDelay(delayCentiseconds))
