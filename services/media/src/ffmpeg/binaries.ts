@@ -106,7 +106,7 @@ async function describeFfmpeg(path: string, origin: Origin): Promise<Ffmpeg> {
   }
   firstOf('libx264')
   firstOf('aac')
-  const { major, minor } = libavcodecIn(versions)
+  const [, major = 0, minor = 0] = (/libavcodec\s+(\d+)\.\s*(\d+)/.exec(versions) ?? []).map(Number)
   return {
     path,
     version: versionIn(versions),
@@ -127,11 +127,6 @@ async function describeFfprobe(path: string, origin: Origin): Promise<Ffprobe> {
 }
 
 const versionIn = (text: string): string => /version (\S+)/.exec(text)?.[1] ?? 'unknown'
-
-function libavcodecIn(text: string): { major: number; minor: number } {
-  const found = /libavcodec\s+(\d+)\.\s*(\d+)/.exec(text)
-  return { major: Number(found?.[1] ?? 0), minor: Number(found?.[2] ?? 0) }
-}
 
 async function listNames(path: string, list: '-encoders' | '-filters'): Promise<Set<string>> {
   const lines = (await output(path, '-hide_banner', list)).split('\n')
@@ -162,8 +157,7 @@ async function findOnPath(searchPath: string, name: string): Promise<string | nu
 /** Runs the limiter once, because busybox has a `setpriv` that lacks the option. */
 async function findLimiter(searchPath: string, name: string, ...args: string[]): Promise<string | null> {
   const path = await findOnPath(searchPath, name)
-  if (!path) return null
-  return (await succeeds(output(path, ...args, 'true'))) ? path : null
+  return path && (await succeeds(output(path, ...args, 'true'))) ? path : null
 }
 
 /** The first sandbox that runs a program behind all other limiters; a container may forbid any of them. */

@@ -10,10 +10,7 @@ export const MACHINE_FAULT = /Cannot allocate memory|Permission denied|Read-only
 
 export function isDiskFull(error: unknown): boolean {
   if (typeof error !== 'object' || error === null) return false
-  const { code, message, stderr, cause } = error as Partial<NodeJS.ErrnoException> & {
-    stderr?: string
-    cause?: unknown
-  }
+  const { code, message, stderr, cause } = error as Partial<NodeJS.ErrnoException> & { stderr?: string }
   if (code === 'ENOSPC' || code === 'EDQUOT') return true
   return DISK_FULL.test(`${message} ${stderr}`) || isDiskFull(cause)
 }

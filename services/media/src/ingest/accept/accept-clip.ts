@@ -3,7 +3,7 @@
 // undoes it. Tests: test/{upload,sharing,idempotency}.test.ts. Next: accept-once.ts, ../../make/jobs/transcode-source.ts.
 import { randomInt } from 'node:crypto'
 import { resultOf } from '@services/common/instruments'
-import type { Kysely, Transaction } from 'kysely'
+import type { Transaction } from 'kysely'
 import type { ClipFields } from '../../core/clips/clip-fields.ts'
 import { makeClipId } from '../../core/clips/clip-id.ts'
 import { type Clip, insertClip } from '../../core/clips/clips.store.ts'
@@ -34,12 +34,9 @@ import { probe } from '../../make/probe/probe.ts'
 import { mostRenditionBytes } from '../../make/transcode/most-bytes.ts'
 import { countClip, countProbeRefusal, type Way } from '../../metrics.ts'
 import { keepFiles } from '../../store/blobs/keep-files.ts'
+import type { Measured } from '../../store/blobs/measure.ts'
 
-export interface ReceivedFile {
-  path: string
-  bytes: number
-  sha256: string
-}
+export type ReceivedFile = Measured & { path: string }
 
 export interface NewClipInput {
   file: ReceivedFile
@@ -69,7 +66,7 @@ const BUSY_RETRY_SECONDS = 10
  * accepted up to twice the limit, so that the others together do not lock it out either.
  */
 export async function refuseWhenBusy(
-  { db, config }: { db: Kysely<DB>; config: Deps['config'] },
+  { db, config }: Pick<Deps, 'db' | 'config'>,
   tokenId: string | null,
 ): Promise<void> {
   const { queueLimit, queueLimitPerToken } = config.worker
@@ -96,23 +93,18 @@ async function acceptInTurn(deps: Deps, input: NewClipInput): Promise<AcceptedCl
   }
 
   const { signal } = input
-  const info = await deps.probes.run(() => probeCounted(deps, input.file.path), {
-    key: tenantOf(input.tokenId),
-    signal,
-  })
+  const slot = { key: tenantOf(input.tokenId), signal }
+  const info = await deps.probes.run(() => probeCounted(deps, input.file.path), slot)
   signal?.throwIfAborted()
   await refuseWhenBusy(deps, input.tokenId)
   return queueSource(deps, info, input)
 }
 
-async function probeCounted(deps: Deps, path: string): Promise<MediaInfo> {
-  try {
-    return await probe(deps.tools, path, { limits: limitsOf(deps) })
-  } catch (error) {
+const probeCounted = (deps: Deps, path: string): Promise<MediaInfo> =>
+  probe(deps.tools, path, { limits: limitsOf(deps) }).catch((error) => {
     countProbeRefusal(resultOf(error))
     throw error
-  }
-}
+  })
 
 const wayOf = ({ origin }: NewClipInput): Way =>
   origin.kind === 'import' ? 'import' : origin.pieces ? 'tus' : 'upload'
@@ -179,43 +171,24 @@ async function takeBytes({ config, now }: Deps, trx: Transaction<DB>, input: New
   await takeAllowance(trx, config.allowances, clip)
 }
 
-async function addClip(
-  deps: Deps,
-  trx: Transaction<DB>,
-  source: SourceRow,
-  input: NewClipInput,
-): Promise<AcceptedClip> {
+async function addClip(deps: Deps, trx: Transaction<DB>, source: SourceRow, input: NewClipInput) {
   const { fields, origin, tokenId } = input
-  const clip = {
-    tokenId,
-    sourceId: source.id,
-    ...fields,
-    sourceKind: origin.kind,
-    sourceUrl: origin.kind === 'import' ? origin.url : null,
-  }
+  const sourceUrl = origin.kind === 'import' ? origin.url : null
+  const clip = { tokenId, sourceId: source.id, ...fields, sourceKind: origin.kind, sourceUrl }
   const now = deps.now()
   const ownerless = tokenId === null ? makeDeleteToken(randomInt) : undefined
   const expiresAt = ownerless ? new Date(now.getTime() + deps.config.anonymousLifetimeSeconds * 1000) : null
   const row = { ...clip, now, expiresAt, deleteTokenHash: ownerless?.hash ?? null }
   let id = makeClipId(randomInt)
   while (!(await insertClip(trx, { ...row, id }))) id = makeClipId(randomInt)
+  const { state, progress, bytes, info, has_audio: hasAudio, placeholder, extras } = source
+  const { sha256 } = input.file
   const accepted: Clip = {
-    ...clip,
-    id,
-    createdAt: now,
-    expiresAt,
-    state: source.state,
-    progress: source.progress,
-    errorCode: null,
-    sha256: input.file.sha256,
-    bytes: source.bytes,
-    info: source.info,
-    hasAudio: source.has_audio,
-    placeholder: source.placeholder,
-    extras: source.extras,
+    ...{ ...clip, id, createdAt: now, expiresAt, state, progress, errorCode: null, sha256 },
+    ...{ bytes, info, hasAudio, placeholder, extras },
   }
   await input.alongside?.(trx, accepted)
   // The worker emitted this event for the first clip of these bytes only.
-  if (source.state === 'ready') await emitEvent(deps, trx, 'media.ready', { clipId: id })
-  return { ...accepted, ...(ownerless && { deleteToken: ownerless.token }) }
+  if (state === 'ready') await emitEvent(deps, trx, 'media.ready', { clipId: id })
+  return { ...accepted, deleteToken: ownerless?.token }
 }

@@ -11,8 +11,6 @@ import { findOutcome, forgetOutcome, insertOutcome, type KeyedRequest, replaceOu
 
 const REMEMBERED_MS = 86_400_000
 
-type Accept = (alongside?: NewClipInput['alongside']) => Promise<AcceptedClip>
-
 /**
  * Accepts a clip, or finds the one of the first request with this key. Throws that request's refusal, and
  * idempotency_conflict when it asked for something else. Within a process the second request waits for the first.
@@ -20,7 +18,7 @@ type Accept = (alongside?: NewClipInput['alongside']) => Promise<AcceptedClip>
 export async function acceptOnce(
   deps: Deps,
   keyed: KeyedRequest | undefined,
-  accept: Accept,
+  accept: (alongside?: NewClipInput['alongside']) => Promise<AcceptedClip>,
   clientGone: AbortSignal,
 ): Promise<{ clip: AcceptedClip; isReplay: boolean }> {
   if (!keyed) return { clip: await accept(), isReplay: false }
@@ -33,7 +31,11 @@ export async function acceptOnce(
       })
       return { clip, isReplay: false }
     } catch (error) {
-      if (error instanceof AcceptedElsewhere) return { clip: await recallOther(deps, keyed), isReplay: true }
+      if (error instanceof AcceptedElsewhere) {
+        const clip = await recall(deps, keyed)
+        if (!clip) throw apiError('busy', { retryAfterSeconds: 1 })
+        return { clip, isReplay: true }
+      }
       const refusal = clientGone.aborted ? undefined : toRefusal(error)
       if (refusal) await insertOutcome(deps.db, keyed, { refusal }, timesOf(deps))
       throw error
@@ -61,12 +63,6 @@ export async function failAfterwards(
 /** The transaction of another process won, and has ended: otherwise this one would still wait for it. */
 class AcceptedElsewhere extends Error {}
 
-async function recallOther(deps: Deps, keyed: KeyedRequest): Promise<Clip> {
-  const clip = await recall(deps, keyed)
-  if (!clip) throw apiError('busy', { retryAfterSeconds: 1 })
-  return clip
-}
-
 /** Undefined when there is no outcome yet, or only a failure of ours. */
 async function recall(deps: Deps, keyed: KeyedRequest): Promise<Clip | undefined> {
   const known = await findOutcome(deps.db, keyed, timesOf(deps).since)
@@ -76,8 +72,7 @@ async function recall(deps: Deps, keyed: KeyedRequest): Promise<Clip | undefined
   const clip = await findClip(deps.db, known.outcome.clipId)
   if (clip?.state === 'deleted') throw apiError('gone')
   if (clip && clip.state !== 'failed') return clip
-  const code = clip?.errorCode ?? 'internal'
-  const failure = apiError(code)
+  const failure = apiError(clip?.errorCode ?? 'internal')
   if (isFinal(failure)) throw failure
   await forgetOutcome(deps.db, keyed, known.outcome.clipId)
   return undefined

@@ -10,12 +10,9 @@ export interface KeyedRequest {
   fingerprint: Buffer
 }
 
-export interface Remembered {
-  fingerprint: Buffer
-  outcome: { clipId: string } | { refusal: Refusal }
-}
+type Outcome = { clipId: string } | { refusal: Refusal }
 
-export async function findOutcome(db: Kysely<DB>, request: KeyedRequest, since: Date): Promise<Remembered | undefined> {
+export async function findOutcome(db: Kysely<DB>, request: KeyedRequest, since: Date) {
   const row = await db
     .selectFrom('idempotency_keys')
     .select(['fingerprint', 'clip_id', 'refusal'])
@@ -23,7 +20,7 @@ export async function findOutcome(db: Kysely<DB>, request: KeyedRequest, since: 
     .where('created_at', '>', since)
     .executeTakeFirst()
   if (!row) return undefined
-  const outcome = row.clip_id === null ? { refusal: row.refusal as Refusal } : { clipId: row.clip_id }
+  const outcome: Outcome = row.clip_id === null ? { refusal: row.refusal as Refusal } : { clipId: row.clip_id }
   return { fingerprint: row.fingerprint, outcome }
 }
 
@@ -34,7 +31,7 @@ export async function findOutcome(db: Kysely<DB>, request: KeyedRequest, since: 
 export async function insertOutcome(
   db: Kysely<DB>,
   request: KeyedRequest,
-  outcome: Remembered['outcome'],
+  outcome: Outcome,
   { now, since }: { now: Date; since: Date },
 ): Promise<boolean> {
   const values = { fingerprint: request.fingerprint, ...toColumns(outcome), created_at: now }
@@ -53,12 +50,7 @@ export async function insertOutcome(
 }
 
 /** Replaces the outcome of a clip that failed after it was accepted, unless the key has another clip since. */
-export async function replaceOutcome(
-  db: Kysely<DB>,
-  request: KeyedRequest,
-  clipId: string,
-  refusal: Refusal,
-): Promise<void> {
+export async function replaceOutcome(db: Kysely<DB>, request: KeyedRequest, clipId: string, refusal: Refusal) {
   await db
     .updateTable('idempotency_keys')
     .set(toColumns({ refusal }))
@@ -78,7 +70,7 @@ export async function forgetOutcome(db: Kysely<DB>, request: KeyedRequest, clipI
 
 const keyOf = ({ tokenId, route, key }: KeyedRequest) => ({ token_id: tokenId, route, key })
 
-const toColumns = (outcome: Remembered['outcome']) =>
+const toColumns = (outcome: Outcome) =>
   'clipId' in outcome
     ? { clip_id: outcome.clipId, refusal: null }
     : { clip_id: null, refusal: jsonb<Refusal | null>(outcome.refusal) }

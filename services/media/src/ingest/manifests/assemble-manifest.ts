@@ -4,7 +4,8 @@
  * The one rule: a manifest is a stranger's list of orders, and each address is checked before any is followed.
  * Tests: beside the files and test/manifests-and-ytdlp.slow.test.ts. Next: read-manifests.ts, download-tracks.ts, remux.ts.
  */
-import { rename, rm } from 'node:fs/promises'
+import { rename } from 'node:fs/promises'
+import { isIP } from 'node:net'
 import type { Slots } from '@services/common/slots'
 import type { Config } from '../../config.ts'
 import { apiError } from '../../errors.ts'
@@ -16,9 +17,8 @@ import { readBody } from '../remote/read-body.ts'
 import { requireOk } from '../remote/require-file.ts'
 import type { FetchedFile } from '../remote/save-body.ts'
 import { upstreamFailure } from '../remote/upstream-error.ts'
-import type { AssembleManifest } from '../sites/site.ts'
+import { type AssembleManifest, isHostOf } from '../sites/site.ts'
 import { downloadTracks } from './download-tracks.ts'
-import { type HostRule, hostRule } from './host-rule.ts'
 import { type ManifestLimits, refuseManifest, type Track } from './manifest.ts'
 import { type ManifestText, readManifests } from './read-manifests.ts'
 import { remux } from './remux.ts'
@@ -50,12 +50,12 @@ export async function assembleManifest(
   const late = new AbortController()
   const timer = setTimeout(() => late.abort(upstreamFailure('timeout')), totalMs)
   const signal = AbortSignal.any([callerSignal, late.signal])
-  const directory = await deps.work.newDirectory()
+  await using work = await deps.work.newDirectory()
   try {
-    const job = { directory, signal, totalMs, hosts, headers: source.headers }
+    const job = { directory: work.path, signal, totalMs, hosts, headers: source.headers }
     const { tracks, mayVisit } = await findTracks(deps, source, job)
     const files = await downloadTracks(deps, tracks, { ...job, maxBytes, mayVisit })
-    const made = await remux(deps, files, { directory, maxBytes, key, signal })
+    const made = await remux(deps, files, { directory: work.path, maxBytes, key, signal })
     const file = await describe(made, maxBytes, signal)
     await rename(made, path)
     return file
@@ -63,7 +63,6 @@ export async function assembleManifest(
     clearTimeout(timer)
     // One of two manifests may still be in transfer.
     late.abort()
-    await rm(directory, { recursive: true, force: true })
   }
 }
 
@@ -95,6 +94,29 @@ async function findTracks(
   const tracks = await tracksOf(deps, first, { mayVisit, limits, job })
   for (const { url } of tracks.flatMap(({ pieces }) => pieces)) requireAllowed(mayVisit, url)
   return { tracks, mayVisit }
+}
+
+type HostRule = (url: URL) => boolean
+
+/**
+ * Permits the site of the manifest, and the hosts and subdomains that the site's resolver allows. Otherwise a manifest
+ * could make us send 200 requests to any host.
+ */
+const hostRule =
+  (own: readonly URL[], allowedHosts: readonly string[] = []): HostRule =>
+  (url) =>
+    /^https?:$/.test(url.protocol) &&
+    (own.some((one) => siteOf(one.hostname) === siteOf(url.hostname)) || isHostOf(allowedHosts, url))
+
+/**
+ * The registrable domain: two labels, or three below short ones such as `co.uk`. Without the list of public suffixes,
+ * neighbours below `github.io` count as one site, which costs them a few requests at most.
+ */
+function siteOf(hostname: string): string {
+  if (isIP(hostname.replace(/^\[|\]$/g, ''))) return hostname
+  const labels = hostname.replace(/\.$/, '').split('.')
+  const [second = '', top = ''] = labels.slice(-2)
+  return labels.slice(second.length <= 3 && top.length === 2 ? -3 : -2).join('.')
 }
 
 /** A master lists playlists of segments; a playlist must not list others. */

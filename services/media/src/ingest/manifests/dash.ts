@@ -1,11 +1,4 @@
-import {
-  type ByteRange,
-  type DashRepresentation,
-  type DashSegment,
-  inheritAttributes,
-  stringToMpdXml,
-  toPlaylists,
-} from 'mpd-parser'
+import { type DashRepresentation, type DashSegment, inheritAttributes, stringToMpdXml, toPlaylists } from 'mpd-parser'
 import {
   chooseBest,
   type ManifestLimits,
@@ -29,11 +22,11 @@ export function readDash(text: string, url: string, limits: ManifestLimits): Rea
   for (const { attributes } of all) refuseLongTrack(limits, attributes.sourceDuration ?? 0)
   if (new Set(all.map(({ attributes }) => attributes.periodStart)).size > 1) throw refuseManifest('discontinuous')
 
-  const pictures = preferMp4(all.filter((one) => isOf('video', one) && mayHoldPicture(one.attributes)))
-  const picture = chooseRepresentation(pictures)
+  const pictures = all.filter((one) => isOf('video', one) && mayHoldPicture(one.attributes))
+  const picture = chooseRepresentation(preferContainer('mp4', pictures))
   if (!picture) throw refuseManifest('empty', 'no picture')
   const sounds = all.filter((one) => isOf('audio', one))
-  const sound = chooseRepresentation(preferContainerOf(picture, sounds))
+  const sound = chooseRepresentation(preferContainer(containerOf(picture), sounds))
   const tracks = [picture, sound].filter((one) => one !== undefined)
   if (tracks.some(({ attributes }) => attributes.contentProtection)) throw refuseManifest('encrypted')
   const [pictureTrack, soundTrack] = tracks.map((one) => trackOfRepresentation(one, limits)) as [Track, Track?]
@@ -46,15 +39,11 @@ const isOf = (type: 'video' | 'audio', { attributes }: DashRepresentation) =>
 const chooseRepresentation = (all: DashRepresentation[]) =>
   chooseBest(all.map((one) => ({ ...one.attributes, one })))?.one
 
+const containerOf = ({ attributes: { mimeType } }: DashRepresentation) => mimeType?.split('/')[1]
+
 /** Picture and sound of different containers fit into neither. */
-const preferMp4 = (all: DashRepresentation[]) => preferring(all, ({ attributes }) => containerOf(attributes) === 'mp4')
-const preferContainerOf = (picture: DashRepresentation, all: DashRepresentation[]) =>
-  preferring(all, ({ attributes }) => containerOf(attributes) === containerOf(picture.attributes))
-
-const containerOf = ({ mimeType }: DashRepresentation['attributes']) => mimeType?.split('/')[1]
-
-function preferring<T>(all: T[], isPreferred: (one: T) => boolean): T[] {
-  const preferred = all.filter(isPreferred)
+function preferContainer(container: string | undefined, all: DashRepresentation[]): DashRepresentation[] {
+  const preferred = all.filter((one) => containerOf(one) === container)
   return preferred.length > 0 ? preferred : all
 }
 
@@ -70,8 +59,7 @@ function trackOfRepresentation(representation: DashRepresentation, limits: Manif
   return trackOf(limits, isInFront ? pieceOf(map) : undefined, segments.map(pieceOf))
 }
 
-function pieceOf({ resolvedUri, byterange }: DashSegment): Piece {
-  return { url: resolvedUri, ...(byterange && { range: rangeOf(byterange) }) }
-}
-
-const rangeOf = ({ offset, length }: ByteRange) => ({ offset: Number(offset), length: Number(length) })
+const pieceOf = ({ resolvedUri, byterange }: DashSegment): Piece => ({
+  url: resolvedUri,
+  range: byterange && { offset: Number(byterange.offset), length: Number(byterange.length) },
+})

@@ -3,20 +3,17 @@ import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { apiError } from '../../errors.ts'
-import type { Remote, RemoteAnswer } from '../remote/fetch-remote.ts'
+import type { FetchOptions, Remote, RemoteAnswer } from '../remote/fetch-remote.ts'
 import { requireOk, requirePlain } from '../remote/require-file.ts'
 import { upstreamFailure } from '../remote/upstream-error.ts'
-import type { HostRule } from './host-rule.ts'
+
 import type { Piece, Track } from './manifest.ts'
 
-export interface DownloadOptions {
+interface DownloadOptions extends Required<Pick<FetchOptions, 'mayVisit' | 'signal' | 'totalMs'>> {
   directory: string
   /** Limit of all tracks together. */
   maxBytes: number
-  mayVisit: HostRule
-  headers?: Record<string, string> | undefined
-  signal: AbortSignal
-  totalMs: number
+  headers?: Record<string, string>
 }
 
 /** Per track: enough to hide latency, few enough for a small server. */
@@ -46,8 +43,6 @@ export async function downloadTracks(
     return path
   })
 }
-
-type Budget = ReturnType<typeof createBudget>
 
 function createBudget(maxBytes: number) {
   let left = maxBytes
@@ -91,7 +86,7 @@ async function fetchPiece(
   remote: Remote,
   { url, range }: Piece,
   path: string,
-  budget: Budget,
+  budget: ReturnType<typeof createBudget>,
   { headers, mayVisit, signal, totalMs }: Omit<DownloadOptions, 'maxBytes' | 'directory'>,
 ): Promise<void> {
   const ownHeaders = { ...headers, ...(range && { range: `bytes=${range.offset}-${range.offset + range.length - 1}` }) }

@@ -1,4 +1,4 @@
-import { type ByteRange, type HlsManifest, type HlsSegment, Parser } from 'm3u8-parser'
+import { type HlsManifest, type HlsSegment, Parser } from 'm3u8-parser'
 import {
   chooseBest,
   type ManifestLimits,
@@ -55,9 +55,9 @@ function readMediaPlaylist({ segments, endList }: HlsManifest, base: string, lim
   return trackOf(limits, map ? pieceOf(map, base) : undefined, pieces)
 }
 
-const pieceOf = ({ uri, byterange }: { uri: string; byterange?: ByteRange }, base: string): Piece => ({
+const pieceOf = ({ uri, byterange: range }: Pick<HlsSegment, 'uri' | 'byterange'>, base: string): Piece => ({
   url: absolute(uri, base),
-  ...(byterange && { range: { offset: byterange.offset, length: byterange.length } }),
+  range,
 })
 
 /** Returns an invalid address unchanged, for the guard to refuse. */

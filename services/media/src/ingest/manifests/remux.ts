@@ -44,7 +44,7 @@ interface RemuxInput {
   demuxer: StreamDemuxer
 }
 
-export function remuxCommand(
+function remuxCommand(
   inputs: readonly RemuxInput[],
   delays: readonly number[],
   output: 'mp4' | 'webm',
@@ -63,7 +63,11 @@ const openedBy = ({ path, demuxer }: RemuxInput) => [...hardenedInput(demuxer), 
 
 /** Without an output, ffmpeg describes its inputs and ends. The old ffprobe crashes over MPEG-TS. */
 const describeCommand = (inputs: readonly RemuxInput[]) => [
-  ...['-nostdin', '-v', 'info', ...hardenedGlobals, ...inputs.flatMap(openedBy)],
+  '-nostdin',
+  '-v',
+  'info',
+  ...hardenedGlobals,
+  ...inputs.flatMap(openedBy),
 ]
 
 /** Clocks further apart than this are unrelated. */

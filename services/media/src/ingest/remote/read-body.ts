@@ -1,13 +1,8 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliDecompress, unzip } from 'node:zlib'
+import type { RemoteAnswer } from './fetch-remote.ts'
 import { encodingOf } from './require-file.ts'
 import { upstreamFailure } from './upstream-error.ts'
-
-interface Body {
-  headers: IncomingHttpHeaders
-  chunks: AsyncIterable<Buffer>
-}
 
 /** Limit of an unpacked page or JSON text (contract/media.md 4.4). */
 const MOST_UNPACKED_BYTES = 4 * 1024 * 1024
@@ -16,7 +11,7 @@ const MOST_UNPACKED_BYTES = 4 * 1024 * 1024
  * Reads at most `maxBytes` of a body into memory. Some servers compress against the request: that is unpacked within
  * bounds. Throws source_fetch_failed when it cannot be.
  */
-export async function readBody(body: Body, maxBytes: number): Promise<Buffer> {
+export async function readBody(body: Pick<RemoteAnswer, 'headers' | 'chunks'>, maxBytes: number): Promise<Buffer> {
   const bytes = await readStart(body.chunks, maxBytes)
   const unpacked = await unpack(encodingOf(body), bytes)
   return unpacked.subarray(0, maxBytes)

@@ -1,13 +1,8 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import { apiError } from '../../errors.ts'
+import type { RemoteAnswer } from './fetch-remote.ts'
 import { upstreamFailure } from './upstream-error.ts'
 
-interface Answer {
-  status: number
-  headers: IncomingHttpHeaders
-}
-
-export function requireOk({ status }: Answer): void {
+export function requireOk({ status }: Pick<RemoteAnswer, 'status'>): void {
   if (status === 200) return
   const cause = `status ${status}`
   if (status === 429) {
@@ -19,12 +14,12 @@ export function requireOk({ status }: Answer): void {
 }
 
 /** Refuses a body that is encoded although identity was requested: a possible decompression bomb, and no media file. */
-export function requirePlain(answer: Answer): void {
+export function requirePlain(answer: Pick<RemoteAnswer, 'headers'>): void {
   const encoding = encodingOf(answer)
   if (encoding !== 'identity') throw upstreamFailure('bad_response', `content-encoding ${encoding}`)
 }
 
-export const encodingOf = ({ headers }: Pick<Answer, 'headers'>): string =>
+export const encodingOf = ({ headers }: Pick<RemoteAnswer, 'headers'>): string =>
   String(headers['content-encoding'] ?? 'identity')
     .trim()
     .toLowerCase()

@@ -2,16 +2,14 @@ import { open, rm } from 'node:fs/promises'
 import type { IncomingHttpHeaders } from 'node:http'
 import { apiError } from '../../errors.ts'
 import { createMeasure, type Measured } from '../../store/blobs/measure.ts'
+import type { RemoteAnswer } from './fetch-remote.ts'
 
 export interface FetchedFile extends Measured {
   /** The server's claim without parameters, in lower case. Untrusted: sniff instead. */
   contentType: string | undefined
 }
 
-interface Body {
-  headers: IncomingHttpHeaders
-  chunks: AsyncIterable<Buffer>
-}
+type Body = Pick<RemoteAnswer, 'headers' | 'chunks'>
 
 export type NewFile = Awaited<ReturnType<typeof open>>
 
@@ -44,6 +42,5 @@ export async function withNewFile<T>(path: string, fill: (file: NewFile) => Prom
   }
 }
 
-export function contentTypeOf(headers: IncomingHttpHeaders): string | undefined {
-  return headers['content-type']?.split(';')[0]?.trim().toLowerCase() || undefined
-}
+export const contentTypeOf = (headers: IncomingHttpHeaders): string | undefined =>
+  headers['content-type']?.split(';')[0]?.trim().toLowerCase() || undefined

@@ -36,44 +36,36 @@ export async function discover(page: Page, visit: Visit): Promise<Found> {
 }
 
 function candidatesOf(page: Page, video: unknown): Candidate[] {
-  const found: (Candidate | undefined)[] = [
-    ...openGraphVideos(page).map(({ url, type, height }) => candidate(page, url, { type, height, rank: 0 })),
-    candidate(page, metaOf(page, 'twitter:player:stream'), {
-      type: metaOf(page, 'twitter:player:stream:content_type'),
-      rank: 0,
-    }),
-    candidate(page, textAt(video, 'contentUrl'), {
-      type: textAt(video, 'encodingFormat'),
-      height: numberAt(video, 'height'),
-      rank: 0,
-    }),
-    ...page.videos.map(({ src, type, height }) => candidate(page, src, { type, height, rank: 1 })),
+  const streamType = metaOf(page, 'twitter:player:stream:content_type')
+  const [type, height] = [textAt(video, 'encodingFormat'), numberAt(video, 'height')]
+  return [
+    ...openGraphVideos(page).flatMap(({ url, ...said }) => candidate(page, url, { ...said, rank: 0 })),
+    ...candidate(page, metaOf(page, 'twitter:player:stream'), { type: streamType, rank: 0 }),
+    ...candidate(page, textAt(video, 'contentUrl'), { type, height, rank: 0 }),
+    ...shownVideos(page, page),
     ...page.links
       .filter(({ rel, type }) => /\balternate\b/.test(rel) && /^(video\/|image\/gif)/.test(type))
-      .map(({ href, type }) => candidate(page, href, { type, rank: 1 })),
-    ...[metaOf(page, 'og:image:secure_url', 'og:image'), metaOf(page, 'twitter:image')]
-      .map((image) => candidate(page, image, { rank: 2 }))
-      .filter((image) => image?.type === 'image/gif'),
+      .flatMap(({ href, type }) => candidate(page, href, { type, rank: 1 })),
+    ...gifOf(page, metaOf(page, 'og:image:secure_url', 'og:image')),
+    ...gifOf(page, metaOf(page, 'twitter:image')),
   ]
-  return found.filter((one) => one !== undefined)
 }
 
-interface Declared {
-  type?: string | undefined
-  height?: number | undefined
-  rank: number
-}
+type Declared = Pick<Candidate, 'rank'> & Partial<Candidate>
 
-function candidate(
-  page: Page,
-  text: string | undefined,
-  { type = '', height = 0, rank }: Declared,
-): Candidate | undefined {
-  const url = text === undefined ? undefined : addressIn(page, text)
-  if (!url) return undefined
+/** The candidate at this address; none if it is no address. */
+function candidate(page: Page, text: string | undefined, { type = '', height = 0, rank }: Declared): Candidate[] {
+  const url = addressIn(page, text)
+  if (!url) return []
   const [, ending = ''] = /\.(\w{2,5})$/.exec(url.pathname.toLowerCase()) ?? []
-  return { url, type: type.split(';')[0]?.trim().toLowerCase() || (TYPES[ending] ?? ''), height, rank }
+  return [{ url, type: type.split(';')[0]?.trim().toLowerCase() || (TYPES[ending] ?? ''), height, rank }]
 }
+
+const shownVideos = (page: Page, { videos }: Pick<Page, 'videos'>) =>
+  videos.flatMap(({ src, type, height }) => candidate(page, src, { type, height, rank: 1 }))
+
+const gifOf = (page: Page, image: string | undefined) =>
+  candidate(page, image, { rank: 2 }).filter(({ type }) => type === 'image/gif')
 
 const TYPES: Record<string, string> = {
   mp4: 'video/mp4',
@@ -85,15 +77,9 @@ const TYPES: Record<string, string> = {
   mpd: 'application/dash+xml',
 }
 
-interface OpenGraphVideo {
-  url: string
-  type?: string
-  height?: number
-}
-
 /** The properties of a video follow the tag that names it (ogp.me, structured properties). */
-function openGraphVideos({ metas }: Page): OpenGraphVideo[] {
-  const videos: (OpenGraphVideo & { property: string })[] = []
+function openGraphVideos({ metas }: Page) {
+  const videos: { property: string; url: string; type?: string; height?: number }[] = []
   for (const { name, content } of metas) {
     const last = videos.at(-1)
     if (/^og:video(:url|:secure_url)?$/.test(name)) {
@@ -142,10 +128,8 @@ function sourcesOf(page: Page, candidates: Candidate[]): MediaSource[] {
     const format = /mpegurl/.test(type) ? 'hls' : type === 'application/dash+xml' ? 'dash' : undefined
     return format ? [{ kind: 'manifest', format, url: url.href }] : []
   })
-  const players = [
-    ...candidates.filter(({ rank }) => rank === 0).map(({ url }) => url),
-    ...[metaOf(page, 'twitter:player')].flatMap((text) => (text ? (addressIn(page, text) ?? []) : [])),
-  ]
+  const declared = candidates.filter(({ rank }) => rank === 0).map(({ url }) => url)
+  const players = [...declared, addressIn(page, metaOf(page, 'twitter:player'))].filter((url) => url !== undefined)
   return unique([...files, ...manifests, ...knownPages(players)]).slice(0, MOST_CANDIDATES)
 }
 
@@ -158,25 +142,17 @@ function knownPages(urls: URL[]): MediaSource[] {
 const unique = (sources: MediaSource[]) => [...new Map(sources.map((source) => [addressOf(source), source])).values()]
 const addressOf = (source: MediaSource) => ('url' in source ? source.url : source.picture)
 
-interface Oembed {
-  sources: MediaSource[]
-  title: string | undefined
-  user: string | undefined
-}
-
 /** Ignores failures, because the answer is optional. */
-async function askOembed(page: Page, visit: Visit): Promise<Oembed | undefined> {
+async function askOembed(page: Page, visit: Visit) {
   const link = page.links.find(({ rel, type }) => /\balternate\b/.test(rel) && type === 'application/json+oembed')
-  const url = link && addressIn(page, link.href)
+  const url = addressIn(page, link?.href)
   if (!url) return undefined
   const answer = await visit.get(url.href).catch(() => undefined)
   const oembed = answer?.status === 200 ? answer.json() : undefined
   const html = textAt(oembed, 'html')
   const { readPage } = await import('./read-page.ts')
   const shown = html ? readPage(html, page.url) : undefined
-  const videos = shown?.videos.map(({ src, type, height }) => candidate(page, src, { type, height, rank: 1 })) ?? []
-  const image = candidate(page, textAt(oembed, 'url'), { rank: 2 })
-  const found = [...videos, ...(image?.type === 'image/gif' ? [image] : [])].filter((one) => one !== undefined)
+  const found = [...(shown ? shownVideos(page, shown) : []), ...gifOf(page, textAt(oembed, 'url'))]
   const frames = shown?.frames.flatMap((src) => addressIn(page, src) ?? []) ?? []
   return {
     sources: [...sourcesOf(page, found).filter(({ kind }) => kind !== 'page'), ...knownPages(frames)],

@@ -3,7 +3,7 @@ import { apiError } from '../../errors.ts'
 type Reason = 'not_found' | 'refused' | 'rate_limited' | 'not_ready' | 'changed'
 
 const failed = (site: string, upstream: '4xx' | '5xx' | 'bad_response', reason?: Reason) =>
-  apiError('source_fetch_failed', { details: { upstream, site, ...(reason ? { reason } : {}) } })
+  apiError('source_fetch_failed', { details: { upstream, site, reason } })
 
 /** Also for a hidden post that the site reports as missing. */
 export const notFound = (site: string) => failed(site, '4xx', 'not_found')

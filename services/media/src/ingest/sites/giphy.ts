@@ -1,7 +1,7 @@
 import { requireAnswer } from './failures.ts'
-import { numberAt, textAt } from './json.ts'
+import { at, numberAt, textAt } from './json.ts'
 import { addressIn, metaOf } from './page.ts'
-import { defineSite, type Found, type MediaSource, pathOf } from './site.ts'
+import { defineSite, type Found, fileAt, type MediaSource, pathOf } from './site.ts'
 import type { Visit } from './visit.ts'
 
 type Reference = { id: string } | { short: string }
@@ -28,11 +28,13 @@ export const giphy = defineSite<Reference>({
   read: readGiphy,
   find: async (reference, visit) => {
     if ('short' in reference) return findByPage(reference.short, visit)
-    return visit.keys.giphyApiKey
-      ? findByApi(reference.id, visit.keys.giphyApiKey, visit)
-      : findByPage(`https://giphy.com/gifs/${reference.id}`, visit, reference.id)
+    const { id } = reference
+    const { giphyApiKey } = visit.keys
+    return giphyApiKey ? findByApi(id, giphyApiKey, visit) : findByPage(pageOf(id), visit, id)
   },
 })
+
+const pageOf = (id: string) => `https://giphy.com/gifs/${id}`
 
 /** Files that a clip may have; the original exists only where its maker allows it. */
 const filesOf = (id: string): MediaSource[] =>
@@ -50,12 +52,11 @@ async function findByPage(address: string, visit: Visit, known?: string): Promis
   const page = await answer.page()
   const reference = readGiphy(answer.url)
   const id = known ?? (reference && 'id' in reference ? reference.id : undefined)
-  const named = metaOf(page, 'og:video:secure_url', 'og:video', 'twitter:player:stream')
-  const shown = named && addressIn(page, named)
+  const shown = addressIn(page, metaOf(page, 'og:video:secure_url', 'og:video', 'twitter:player:stream'))
   return {
-    sources: [...(id ? filesOf(id) : []), ...(shown ? [{ kind: 'file' as const, url: shown.href }] : [])],
+    sources: [...(id ? filesOf(id) : []), ...fileAt(shown?.href)],
     title: answer.status === 200 ? metaOf(page, 'og:title')?.replace(/ - Find & Share on GIPHY$/i, '') : undefined,
-    attribution: { site: 'https://giphy.com/', url: id ? `https://giphy.com/gifs/${id}` : address },
+    attribution: { site: 'https://giphy.com/', url: id ? pageOf(id) : address },
   }
 }
 
@@ -63,19 +64,15 @@ async function findByApi(id: string, key: string, visit: Visit): Promise<Found> 
   const query = new URLSearchParams({ api_key: key })
   const answer = await visit.get(`https://api.giphy.com/v1/gifs/${id}?${query}`)
   if (answer.status === 404) requireAnswer('giphy', answer)
-  const gif = (answer.json() as { data?: unknown } | undefined)?.data
-  const sources = ['original_mp4', 'hd', 'original'].flatMap((name): MediaSource[] => {
-    const url = textAt(gif, 'images', name, 'mp4') ?? textAt(gif, 'images', name, 'url')
-    return url ? [{ kind: 'file', url, bytes: numberAt(gif, 'images', name, 'mp4_size') }] : []
+  const gif = at(answer.json(), 'data')
+  const sources = ['original_mp4', 'hd', 'original'].flatMap((name) => {
+    const file = at(gif, 'images', name)
+    return fileAt(textAt(file, 'mp4') ?? textAt(file, 'url'), numberAt(file, 'mp4_size'))
   })
   return {
     sources: [...filesOf(id).slice(0, 1), ...sources, ...filesOf(id).slice(2, 3)],
     title: textAt(gif, 'title'),
     nsfw: textAt(gif, 'rating') === 'r',
-    attribution: {
-      site: 'https://giphy.com/',
-      user: textAt(gif, 'username'),
-      url: `https://giphy.com/gifs/${id}`,
-    },
+    attribution: { site: 'https://giphy.com/', user: textAt(gif, 'username'), url: pageOf(id) },
   }
 }

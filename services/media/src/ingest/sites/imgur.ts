@@ -1,7 +1,7 @@
 import { changed, noClip, notFound, requireAnswer } from './failures.ts'
 import { at, listAt, numberAt, textAt } from './json.ts'
 import { addressIn, metaOf } from './page.ts'
-import { defineSite, type Found, type MediaSource, pathOf } from './site.ts'
+import { defineSite, type Found, fileAt, type MediaSource, pathOf } from './site.ts'
 import type { Visit } from './visit.ts'
 
 type Reference = { id: string; isAlbum: boolean }
@@ -54,12 +54,10 @@ async function findByApi({ id, isAlbum }: Reference, clientId: string, visit: Vi
   if (media.length === 0) throw changed('imgur')
   const clip = media.find((item) => at(item, 'metadata', 'is_animated') === true || textAt(item, 'type') === 'video')
   if (!clip) throw noClip('imgur')
-  const url = textAt(clip, 'url')
-  const isMp4 = textAt(clip, 'ext') === 'mp4'
-  const own: MediaSource[] = url ? [{ kind: 'file', url, bytes: numberAt(clip, 'size') }] : []
-  const beside = filesOf(textAt(clip, 'id') ?? id)
+  const own = fileAt(textAt(clip, 'url'), numberAt(clip, 'size'))
+  const beside = filesOf(textAt(clip, 'id') ?? id).slice(0, 1)
   return {
-    sources: isMp4 ? [...own, ...beside.slice(0, 1)] : [...beside.slice(0, 1), ...own],
+    sources: textAt(clip, 'ext') === 'mp4' ? [...own, ...beside] : [...beside, ...own],
     title: textAt(post, 'title') ?? textAt(clip, 'metadata', 'title'),
     nsfw: at(post, 'is_mature') === true,
     durationSeconds: numberAt(clip, 'metadata', 'duration') || undefined,
@@ -76,9 +74,9 @@ async function findByPage({ id, isAlbum }: Reference, visit: Visit): Promise<Fou
     metaOf(page, 'og:video:secure_url', 'og:video', 'twitter:player:stream'),
     ...page.videos.map(({ src }) => src),
   ]
-  const files = named.flatMap((text): MediaSource[] => {
-    const url = text === undefined ? undefined : addressIn(page, text)
-    return url && /\.mp4$/.test(url.pathname) ? [{ kind: 'file', url: url.href }] : []
+  const files = named.flatMap((text) => {
+    const url = addressIn(page, text)
+    return url && /\.mp4$/.test(url.pathname) ? fileAt(url.href) : []
   })
   if (isAlbum && files.length === 0) throw noClip('imgur')
   const title = metaOf(page, 'og:title', 'twitter:title')

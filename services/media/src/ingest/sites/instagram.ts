@@ -1,6 +1,6 @@
 import { loginRequired, noClip, requireAnswer } from './failures.ts'
 import { addressIn, metaOf, type Page } from './page.ts'
-import { defineSite, type Found, type MediaSource, pathOf } from './site.ts'
+import { defineSite, type Found, fileAt, type MediaSource, pathOf } from './site.ts'
 
 export function readInstagram(url: URL): string | undefined {
   if (!/^((www|m)\.)?(instagram\.com|instagr\.am)$/.test(url.hostname)) return undefined
@@ -33,8 +33,7 @@ export const instagram = defineSite<string>({
 
 function readVideos(html: string, page: Page): MediaSource[] {
   const named = [memberOf(html, 'video_url'), metaOf(page, 'og:video:secure_url', 'og:video')]
-  const urls = named.flatMap((text) => (text ? (addressIn(page, text) ?? []) : []))
-  return urls.map(({ href }) => ({ kind: 'file', url: href }))
+  return named.flatMap((text) => fileAt(addressIn(page, text)?.href))
 }
 
 function about(html: string, page: Page, code: string): Omit<Found, 'sources'> {

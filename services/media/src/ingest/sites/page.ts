@@ -20,7 +20,7 @@ export const metaOf = ({ metas }: Page, ...names: string[]): string | undefined 
   return undefined
 }
 
-export function addressIn({ base }: Page, text: string): URL | undefined {
-  const url = text.length <= 2048 ? URL.parse(text.trim(), base.href) : null
+export function addressIn({ base }: Page, text: string | undefined): URL | undefined {
+  const url = text?.trim() && text.length <= 2048 ? URL.parse(text.trim(), base.href) : null
   return url && /^https?:$/.test(url.protocol) ? url : undefined
 }

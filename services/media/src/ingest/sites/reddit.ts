@@ -1,6 +1,6 @@
 import { changed, loginRequired, noClip, notFound, requireAnswer } from './failures.ts'
 import { at, listAt, numberAt, textAt } from './json.ts'
-import { defineSite, type Found, type MediaSource, pathOf } from './site.ts'
+import { defineSite, type Found, fileAt, type MediaSource, pathOf } from './site.ts'
 import type { Answer, Visit } from './visit.ts'
 
 type Reference = { id: string } | { short: string }
@@ -32,8 +32,7 @@ export const reddit = defineSite<Reference>({
     const answer = await askForPost(id, visit)
     refuseHidden(answer)
     requireAnswer('reddit', answer)
-    const listing = answer.json()
-    const post = at(listing, 0, 'data', 'children', 0, 'data')
+    const post = at(answer.json(), 0, 'data', 'children', 0, 'data')
     if (!post) throw changed('reddit')
     return readPost(post)
   },
@@ -92,6 +91,7 @@ function readPost(post: unknown): Found {
   const sources = [...readVideo(original), ...readPreview(original), ...readGallery(original), ...readLink(original)]
   if (sources.length === 0) throw noClip('reddit')
   const author = textAt(post, 'author')
+  const isNamed = author && author !== '[deleted]'
   const path = textAt(post, 'permalink')
   return {
     sources,
@@ -99,10 +99,7 @@ function readPost(post: unknown): Found {
     nsfw: at(post, 'over_18') === true,
     // Whole seconds, of the post's own video.
     durationSeconds: numberAt(videoOf(original), 'duration'),
-    attribution:
-      author && author !== '[deleted]'
-        ? { site: 'reddit', user: author }
-        : { site: 'reddit', url: path ? `https://www.reddit.com${path}` : undefined },
+    attribution: { site: 'reddit', ...(isNamed ? { user: author } : { url: path && `https://www.reddit.com${path}` }) },
   }
 }
 
@@ -111,29 +108,25 @@ const videoOf = (post: unknown) => at(post, 'secure_media', 'reddit_video') ?? a
 /** Only the manifest has sound; the file beside it has the picture alone. */
 function readVideo(post: unknown): MediaSource[] {
   const video = videoOf(post) ?? at(post, 'preview', 'reddit_video_preview')
-  const file = textAt(video, 'fallback_url')
-  const dash = textAt(video, 'dash_url')
-  const hls = textAt(video, 'hls_url')
+  const file = files(textAt(video, 'fallback_url'))
+  const manifests = (['dash', 'hls'] as const).flatMap((format): MediaSource[] => {
+    const url = textAt(video, `${format}_url`)
+    return url ? [{ kind: 'manifest', format, url: plain(url) }] : []
+  })
   const isSilent = at(video, 'is_gif') === true || at(video, 'has_audio') === false
-  const files: MediaSource[] = file ? [{ kind: 'file', url: plain(file) }] : []
-  const manifests: MediaSource[] = [
-    ...(dash ? [{ kind: 'manifest' as const, format: 'dash' as const, url: plain(dash) }] : []),
-    ...(hls ? [{ kind: 'manifest' as const, format: 'hls' as const, url: plain(hls) }] : []),
-  ]
-  return isSilent ? [...files, ...manifests] : [...manifests, ...files]
+  return isSilent ? [...file, ...manifests] : [...manifests, ...file]
 }
 
-const readPreview = (post: unknown) =>
-  files(
-    textAt(post, 'preview', 'images', 0, 'variants', 'mp4', 'source', 'url'),
-    textAt(post, 'preview', 'images', 0, 'variants', 'gif', 'source', 'url'),
-  )
+function readPreview(post: unknown): MediaSource[] {
+  const variants = at(post, 'preview', 'images', 0, 'variants')
+  return files(textAt(variants, 'mp4', 'source', 'url'), textAt(variants, 'gif', 'source', 'url'))
+}
 
 function readGallery(post: unknown): MediaSource[] {
-  const order = listAt(post, 'gallery_data', 'items').map((item) => textAt(item, 'media_id') ?? '')
-  const moving = order
-    .map((id) => at(post, 'media_metadata', id))
-    .find((media) => textAt(media, 'e') === 'AnimatedImage')
+  const media = listAt(post, 'gallery_data', 'items').map((item) =>
+    at(post, 'media_metadata', textAt(item, 'media_id') ?? ''),
+  )
+  const moving = media.find((one) => textAt(one, 'e') === 'AnimatedImage')
   return files(textAt(moving, 's', 'mp4'), textAt(moving, 's', 'gif'))
 }
 
@@ -146,8 +139,7 @@ function readLink(post: unknown): MediaSource[] {
   return [{ kind: 'page', url: url.href }]
 }
 
-const files = (...urls: (string | undefined)[]): MediaSource[] =>
-  urls.flatMap((url) => (url ? [{ kind: 'file', url: plain(url) }] : []))
+const files = (...urls: (string | undefined)[]) => urls.flatMap((url) => fileAt(url && plain(url)))
 
 /** `raw_json` asks for plain text; answers that ignore it escape addresses as in HTML. */
 const plain = (url: string) => url.replaceAll('&amp;', '&')

@@ -70,16 +70,18 @@ export function defineSite<Reference>(site: {
   read: (url: URL) => Reference | undefined
   find: (reference: Reference, visit: Visit) => Promise<Found>
 }): Site {
-  const { name, hosts, read, find } = site
   return {
-    name,
-    hosts,
+    ...site,
     open: (url) => {
-      const reference = read(url)
-      return reference === undefined ? undefined : (visit) => find(reference, visit)
+      const reference = site.read(url)
+      return reference === undefined ? undefined : (visit) => site.find(reference, visit)
     },
   }
 }
+
+/** The file at this address, if there is one. */
+export const fileAt = (url: string | undefined, bytes?: number): MediaSource[] =>
+  url ? [{ kind: 'file', url, bytes }] : []
 
 export const isHostOf = (domains: readonly string[], { hostname }: URL): boolean =>
   domains.some((domain) => hostname === domain || hostname.endsWith(`.${domain}`))

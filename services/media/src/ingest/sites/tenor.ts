@@ -1,7 +1,7 @@
 import { changed, requireAnswer } from './failures.ts'
 import { at, listAt, numberAt, parseJson, textAt } from './json.ts'
 import { addressIn, metaOf, type Page } from './page.ts'
-import { defineSite, type Found, type MediaSource, pathOf } from './site.ts'
+import { defineSite, type Found, fileAt, pathOf } from './site.ts'
 
 /** The address of the page of a view in any language, an embed, or a short link, which looks like a gif. */
 export function readTenor(url: URL): string | undefined {
@@ -37,9 +37,9 @@ function readStore({ data, url }: Page): Found | undefined {
   const id = /(?<!\d)(\d+)$/.exec(url.pathname)?.[1] ?? ''
   const entry = at(gifs, id) ?? Object.values(gifs ?? {})[0]
   const [gif] = listAt(entry, 'results')
-  const sources = FORMATS.flatMap((format): MediaSource[] => {
-    const file = textAt(gif, 'media_formats', format, 'url')
-    return file ? [{ kind: 'file', url: file, bytes: numberAt(gif, 'media_formats', format, 'size') }] : []
+  const sources = FORMATS.flatMap((format) => {
+    const file = at(gif, 'media_formats', format)
+    return fileAt(textAt(file, 'url'), numberAt(file, 'size'))
   })
   if (sources.length === 0) return undefined
   return {
@@ -51,8 +51,6 @@ function readStore({ data, url }: Page): Found | undefined {
 }
 
 function readMetas(page: Page): Found | undefined {
-  const named = metaOf(page, 'og:video:secure_url', 'og:video')
-  const url = named === undefined ? undefined : addressIn(page, named)
-  if (!url) return undefined
-  return { sources: [{ kind: 'file', url: url.href }], title: metaOf(page, 'og:title') }
+  const url = addressIn(page, metaOf(page, 'og:video:secure_url', 'og:video'))
+  return url && { sources: fileAt(url.href), title: metaOf(page, 'og:title') }
 }

@@ -1,27 +1,22 @@
 import { ApiError } from '@services/common/errors'
+import type { Config } from '../../config.ts'
 import { apiError } from '../../errors.ts'
-import type { Remote } from '../remote/fetch-remote.ts'
+import type { Remote, RemoteAnswer } from '../remote/fetch-remote.ts'
 import { readBody } from '../remote/read-body.ts'
 import { decodeText } from './decode-text.ts'
 import { changed } from './failures.ts'
 import { parseJson } from './json.ts'
 import type { Page } from './page.ts'
 
-export interface SiteKeys {
-  giphyApiKey: string | undefined
-  imgurClientId: string | undefined
-  redditClientId: string | undefined
-  redditClientSecret: string | undefined
-}
+type SiteKeys = Config['sites']['keys']
 
 export interface Visit {
-  site: string
   keys: SiteKeys
   /** Throws source_fetch_failed if no answer comes, source_forbidden for a host that is not the site's. */
   get: (url: string, options?: VisitRequest) => Promise<Answer>
 }
 
-export interface VisitRequest {
+interface VisitRequest {
   cookie?: string
   authorization?: string
   form?: Record<string, string>
@@ -29,11 +24,8 @@ export interface VisitRequest {
   until?: (url: URL) => boolean
 }
 
-export interface Answer {
-  url: URL
-  status: number
-  /** Target of a redirect that was not followed: outside the site, or `until`. */
-  next: URL | undefined
+/** `next` is the target of a redirect that was not followed: outside the site, or `until`. */
+export interface Answer extends Pick<RemoteAnswer, 'url' | 'status' | 'next'> {
   cookies: string[]
   text: string
   json: () => unknown
@@ -56,11 +48,10 @@ interface VisitOptions {
 }
 
 export function startVisit(remote: Pick<Remote, 'fetch'>, options: VisitOptions): Visit {
-  const { site, keys, mayVisit, signal } = options
+  const { site, keys, mayVisit, signal, requestsMade = 0 } = options
   const endsAt = performance.now() + BUDGET_MS
-  let left = MAX_REQUESTS - (options.requestsMade ?? 0)
+  let left = MAX_REQUESTS - requestsMade
   return {
-    site,
     keys,
     get: async (url, { form, until = () => false, ...own } = {}) => {
       const parsed = URL.parse(url)
@@ -70,34 +61,22 @@ export function startVisit(remote: Pick<Remote, 'fetch'>, options: VisitOptions)
       const totalMs = Math.max(1, endsAt - performance.now())
       const ownHeaders = { accept: 'text/html,application/json;q=0.9,*/*;q=0.5', ...own }
       const goesOn = (next: URL) => mayVisit(next) && !until(next)
-      const asked = { ownHeaders, mayVisit: goesOn, signal, totalMs, ...(form ? { form } : {}) }
-      return named(
-        site,
-        remote.fetch(parsed.href, asked, async (answer) => {
-          const isPage = /html/.test(answer.headers['content-type'] ?? '')
-          const bytes = answer.next ? Buffer.alloc(0) : await readBody(answer, isPage ? MAX_PAGE_BYTES : MAX_JSON_BYTES)
-          const text = decodeText(bytes, answer.headers['content-type'])
-          return {
-            url: answer.url,
-            status: answer.status,
-            next: answer.next,
-            cookies: [answer.headers['set-cookie'] ?? []].flat(),
-            text,
-            json: () => parseJson(text),
-            page: async () => (await import('./read-page.ts')).readPage(text, answer.url),
-          }
-        }),
-      )
+      const asked = { ownHeaders, mayVisit: goesOn, signal, totalMs, form }
+      return remote.fetch(parsed.href, asked, readAnswer).catch(addSite(site))
     },
   }
 }
 
+async function readAnswer({ url, status, next, headers, chunks }: RemoteAnswer): Promise<Answer> {
+  const { 'content-type': type = '', 'set-cookie': cookies = [] } = headers
+  const maxBytes = /html/.test(type) ? MAX_PAGE_BYTES : MAX_JSON_BYTES
+  const text = decodeText(next ? Buffer.alloc(0) : await readBody({ headers, chunks }, maxBytes), type)
+  const page = async () => (await import('./read-page.ts')).readPage(text, url)
+  return { url, status, next, cookies, text, json: () => parseJson(text), page }
+}
+
 /** Adds `details.site`, which separates a silent site from a missing file. */
-async function named<T>(site: string, asking: Promise<T>): Promise<T> {
-  try {
-    return await asking
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.code !== 'source_fetch_failed') throw error
-    throw apiError('source_fetch_failed', { details: { ...error.details, site }, cause: error.cause })
-  }
+const addSite = (site: string) => (error: unknown) => {
+  if (!(error instanceof ApiError) || error.code !== 'source_fetch_failed') throw error
+  throw apiError('source_fetch_failed', { details: { ...error.details, site }, cause: error.cause })
 }

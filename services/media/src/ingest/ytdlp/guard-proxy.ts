@@ -86,8 +86,7 @@ export async function startGuardProxy(options: ProxyOptions) {
       count(socket)
       const { 'proxy-authorization': _, 'proxy-connection': __, ...headers } = incoming.headers
       const outgoing = request({
-        createConnection: () => socket,
-        ...{ method: incoming.method, path: url.pathname + url.search },
+        ...{ createConnection: () => socket, method: incoming.method, path: url.pathname + url.search },
         headers: { ...headers, host: url.host, connection: 'close' },
       })
       outgoing.on('error', () => response.destroy())

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { ytdlpFailure } from './extract-page.ts'
 import { readAnswer } from './read-answer.ts'
-import { ytdlpFailure } from './ytdlp-failure.ts'
 
 const PAGE = new URL('https://site.example/watch')
 const read = (answer: unknown) => readAnswer(answer, PAGE)

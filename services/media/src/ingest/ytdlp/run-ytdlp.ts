@@ -52,9 +52,8 @@ export async function runYtdlp(
   const proxy = await startGuardProxy({ guard, resolve, socketPath })
   try {
     const args = ytdlpArgs(url, { proxy: proxyUrl(proxy), cookiesPath, maxSeconds, maxBytes })
-    const command = isSealed ? [process.execPath, BRIDGE, SOCKET, String(BRIDGE_PORT), path, ...args] : [path, ...args]
-    const [program, ...programArgs] = command as [string]
-    const outcome = await runConfined(program, programArgs, {
+    const bridged = isSealed ? [BRIDGE, SOCKET, String(BRIDGE_PORT), path, ...args] : args
+    const outcome = await runConfined(isSealed ? process.execPath : path, bridged, {
       limits: { ...LIMITS, wallSeconds: Math.min(LIMITS.wallSeconds, wallSeconds) },
       // Other sandboxes cannot reach our proxy: their loopback is down.
       limiters: isSealed ? limiters : { ...limiters, sandbox: null },
@@ -75,22 +74,17 @@ const proxyUrl = ({ credentials, port }: GuardProxy) => `http://${credentials}@1
  */
 function ytdlpArgs(
   url: string,
-  {
-    proxy,
-    cookiesPath,
-    maxSeconds,
-    maxBytes,
-  }: Pick<YtdlpOptions, 'maxSeconds' | 'maxBytes'> & { proxy: string; cookiesPath: string | undefined },
+  how: { proxy: string; cookiesPath: string | undefined; maxSeconds: number; maxBytes: number },
 ): string[] {
-  const duration = maxSeconds + DECLARED_TOLERANCE_SECONDS
+  const duration = how.maxSeconds + DECLARED_TOLERANCE_SECONDS
   return [
     ...['--ignore-config', '--no-cache-dir', '--no-plugin-dirs', '--no-remote-components', '--no-js-runtimes'],
     ...['--no-playlist', '--playlist-items', '1', '--abort-on-error', '--no-warnings', '--no-progress'],
     ...['--socket-timeout', '10', '--retries', '1', '--extractor-retries', '1', '--fragment-retries', '1'],
-    ...['--no-mtime', '--no-part', '--restrict-filenames', '--no-exec', '--max-filesize', String(maxBytes)],
+    ...['--no-mtime', '--no-part', '--restrict-filenames', '--no-exec', '--max-filesize', String(how.maxBytes)],
     ...['--match-filters', `!is_live & duration<=?${duration}`, '--ies', 'default,-generic'],
     ...['-f', 'b[ext=mp4][height<=1080]/bv*[ext=mp4][height<=1080]+ba[ext=m4a]/b[ext=webm]/b'],
-    ...['--proxy', proxy, ...(cookiesPath ? ['--cookies', cookiesPath] : [])],
+    ...['--proxy', how.proxy, ...(how.cookiesPath ? ['--cookies', how.cookiesPath] : [])],
     ...['-J', '--skip-download', '--', url],
   ]
 }

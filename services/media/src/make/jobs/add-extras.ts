@@ -1,7 +1,6 @@
 // Makes the optional renditions of a ready clip when the queue is idle. The one rule: extras give way to clips, before they
 // begin and at any time after, and are dropped rather than delay one. Tests: test/extras*.test.ts. Next:
 // ../transcode/make-extras.ts.
-import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { QueueJob } from '@services/common/queue'
 import type { Transaction } from 'kysely'
@@ -38,17 +37,15 @@ export async function makeExtrasOfSource(deps: Deps, job: QueueJob<ExtrasJob>): 
   if (atWork.clips() > 0 || (await queue.waiting(TRANSCODE_QUEUE.name)) > 0) return postpone(deps, job.data)
   const source = await findSource(deps.db, sourceId)
   if (source?.state !== 'ready' || source.extras.length > 0) return
-  const directory = await deps.work.newDirectory()
+  await using directory = await deps.work.newDirectory()
   try {
     const signal = AbortSignal.any([job.signal, nextClip])
-    const extras = await makeOf(deps, source, directory, signal)
+    const extras = await makeOf(deps, source, directory.path, signal)
     if (extras) await storeExtras(deps, sourceId, extras)
   } catch (err) {
     if (job.signal.aborted) throw err
     if (nextClip.aborted) return await postpone(deps, job.data)
     log.warn({ err, sourceId }, 'extras failed')
-  } finally {
-    await rm(directory, { recursive: true, force: true })
   }
 }
 
@@ -60,12 +57,7 @@ async function postpone({ db, queue, log }: Deps, { sourceId, postponed = 0 }: E
 }
 
 /** Works from the renditions, because the original is deleted by now. Undefined when they are, too. */
-async function makeOf(
-  deps: Deps,
-  { id, info }: SourceRow,
-  directory: string,
-  signal: AbortSignal,
-): Promise<Partial<Record<ExtraKind, Rendition>> | undefined> {
+async function makeOf(deps: Deps, { id, info }: SourceRow, directory: string, signal: AbortSignal) {
   const { mp4, jpg, webm } = await findRenditions(deps.db, id)
   if (!mp4 || !jpg || !webm) return undefined
   const mayHaveAlpha = info.type === 'gif' ? info.mayBeTransparent : info.alpha
@@ -79,14 +71,10 @@ async function makeOf(
   }
   const { makeExtras } = await import('../transcode/make-extras.ts')
   const size = { width: mp4.width, height: mp4.height }
+  const { durationSeconds } = info
   // A copy larger than the file it is offered before would only cost its viewers bytes.
-  return makeExtras(deps.tools, {
-    directory,
-    size,
-    durationSeconds: info.durationSeconds,
-    mostBytes: Math.min(mp4.bytes, webm.bytes),
-    signal,
-  })
+  const mostBytes = Math.min(mp4.bytes, webm.bytes)
+  return makeExtras(deps.tools, { directory, size, durationSeconds, mostBytes, signal })
 }
 
 async function storeExtras(deps: Deps, sourceId: string, extras: Partial<Record<ExtraKind, Rendition>>): Promise<void> {

@@ -7,7 +7,7 @@
 //   processing -> deleted     dropAbandoned, when every clip was deleted before the transcode.
 //
 // Tests: test/{upload,lost-jobs,failures,s3-failures}.test.ts. Next: ../transcode/make-renditions.ts.
-import { rm } from 'node:fs/promises'
+import type { DisposableTempDir } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { ApiError } from '@services/common/errors'
@@ -17,6 +17,7 @@ import {
   announce,
   deleteAbandonedSource,
   findSource,
+  lockProcessing,
   markReady,
   originalOf,
   type SourceRow,
@@ -26,7 +27,9 @@ import { emitEvent } from '../../core/webhooks/emit-event.ts'
 import { MAIN_KINDS } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError, type ErrorCode } from '../../errors.ts'
+import { isDiskFull } from '../../ffmpeg/machine-faults.ts'
 import { countClip, measureTranscode } from '../../metrics.ts'
+import { StorageUnavailable } from '../../store/blobs/blob-storage.ts'
 import { dropReference } from '../../store/blobs/blobs.store.ts'
 import { deleteIfUnreferenced, keepFiles } from '../../store/blobs/keep-files.ts'
 import { workFiles } from '../transcode/ffmpeg-command.ts'
@@ -34,8 +37,7 @@ import type { Renditions } from '../transcode/make-renditions.ts'
 import { mayQueueExtras, queueExtras } from './add-extras.ts'
 import { chooseThreads, type Load } from './choose-threads.ts'
 import { failSource } from './fail-source.ts'
-import { isStorageFault, postponeTranscode } from './postpone-transcode.ts'
-import { TRANSCODE_QUEUE, type TranscodeJob } from './queues.ts'
+import { TRANSCODE_QUEUE, type TranscodeJob, tenantOf } from './queues.ts'
 
 /** Often enough for a progress bar, without a write per frame. */
 const PROGRESS_EVERY_MS = 1_000
@@ -53,14 +55,14 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
     countClip(job.data.way ?? 'unknown', 'deleted')
     return
   }
-  let directory: string | undefined
+  let directory: DisposableTempDir | undefined
   const startedAt = Date.now()
   const seconds = () => (Date.now() - startedAt) / 1000
   try {
     // A second attempt means that a worker died, perhaps on this machine.
     if (job.retryCount > 0) await deps.work.sweep().catch((err) => log.warn({ err }, 'leftovers not removed'))
     directory = await deps.work.newDirectory()
-    const renditions = await transcode(deps, source, directory, job.signal)
+    const renditions = await transcode(deps, source, directory.path, job.signal)
     const isMade = await storeRenditions(deps, source, renditions)
     const { warnings } = renditions
     log.info({ sourceId: source.id, seconds: seconds(), warnings }, 'clip transcoded')
@@ -78,8 +80,38 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
     log[code === 'internal' ? 'error' : 'warn']({ err, sourceId: source.id, code }, 'transcode failed')
     await failSource(deps, source.id, { code, details, way: job.data.way })
   } finally {
-    if (directory) await rm(directory, { recursive: true, force: true })
+    await directory?.remove()
   }
+}
+
+/** 24 h: long enough for an operator to free disk space or repair the storage. */
+const GIVE_UP_AFTER_SECONDS = 86_400
+
+/** Half the age of the source within these bounds: a short outage costs seconds, a night a few dozen attempts. */
+const [SHORTEST_WAIT_SECONDS, LONGEST_WAIT_SECONDS] = [10, 600]
+
+const isStorageFault = (error: unknown): boolean => isDiskFull(error) || error instanceof StorageUnavailable
+
+/**
+ * Queues a source again for later, in place of its job: a storage fault costs it neither its turn nor an attempt. False
+ * when it has waited for a day.
+ */
+async function postponeTranscode(
+  { db, queue, now, log }: Deps,
+  source: SourceRow,
+  { job, err }: { job: QueueJob<TranscodeJob>; err: unknown },
+): Promise<boolean> {
+  const age = (now().getTime() - source.created_at.getTime()) / 1000
+  if (age > GIVE_UP_AFTER_SECONDS) return false
+  const afterSeconds = Math.round(Math.min(LONGEST_WAIT_SECONDS, Math.max(SHORTEST_WAIT_SECONDS, age / 2)))
+  await db.transaction().execute(async (trx) => {
+    const locked = await lockProcessing(trx, source.id)
+    if (!locked) return
+    const tenant = tenantOf(locked.token_id)
+    await queue.send(trx, TRANSCODE_QUEUE.name, job.data, { afterSeconds, tenant, inPlaceOf: job.id })
+  })
+  log.error({ err, sourceId: source.id, afterSeconds }, 'transcode postponed: disk full or storage unavailable')
+  return true
 }
 
 /** Deletes a source without a clip. False when a new clip has attached to it first; a later one waits for this transaction. */
@@ -102,26 +134,26 @@ export async function failDeadSource(deps: Deps, job: QueueJob<TranscodeJob>): P
   await failSource(deps, job.data.sourceId, { code: 'internal', details: undefined, way: job.data.way })
 }
 
-async function transcode(deps: Deps, source: SourceRow, directory: string, signal: AbortSignal): Promise<Renditions> {
-  const path = join(directory, workFiles.input)
+async function transcode(
+  deps: Deps,
+  { id, info, sha256 }: SourceRow,
+  workDirectory: string,
+  signal: AbortSignal,
+): Promise<Renditions> {
+  const path = join(workDirectory, workFiles.input)
   const tooLong = new AbortController()
   const timer = setTimeout(() => tooLong.abort(apiError('processing_timeout')), deps.patience.transcodeMs)
   const endClip = deps.atWork.beginClip()
   try {
-    const isCopied = await deps.blobs.copyTo(originalOf(source.sha256.toString('hex')), path, signal)
-    if (!isCopied) throw new Error(`the original of source ${source.id} is not in the store`)
+    const isCopied = await deps.blobs.copyTo(originalOf(sha256.toString('hex')), path, signal)
+    if (!isCopied) throw new Error(`the original of source ${id} is not in the store`)
     // Loaded with the first clip: its image library takes a tenth of an idle service's memory.
     const { makeRenditions } = await import('../transcode/make-renditions.ts')
-    return await makeRenditions(
-      deps.tools,
-      { path, info: source.info },
-      {
-        workDirectory: directory,
-        threads: chooseThreads(await readLoad(deps)),
-        signal: AbortSignal.any([signal, tooLong.signal]),
-        onProgress: reportProgress(deps, source.id),
-      },
-    )
+    const source = { path, info }
+    const threads = chooseThreads(await readLoad(deps))
+    const either = AbortSignal.any([signal, tooLong.signal])
+    const onProgress = reportProgress(deps, id)
+    return await makeRenditions(deps.tools, source, { workDirectory, threads, signal: either, onProgress })
   } finally {
     clearTimeout(timer)
     endClip()

@@ -111,13 +111,13 @@ test('a directory deleted by hand exists again for the next file', async () => {
   await writeFile(work.newPath(), 'x')
   for (const name of await readdir(root)) await rm(join(root, name), { recursive: true })
   await work.sweep()
-  expect(await readdir(await work.newDirectory())).toEqual([])
+  expect(await readdir((await work.newDirectory()).path)).toEqual([])
   await work.close()
 })
 
 test('two services of one process leave each other alone', async () => {
   const first = await openWorkDirectory(root)
-  const directory = await first.newDirectory()
+  const { path: directory } = await first.newDirectory()
   const second = await openWorkDirectory(root)
   await second.sweep()
   expect((await stat(directory)).mode & 0o777).toBe(0o700)

@@ -1,27 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, readFile, readlink, rm, rmdir, stat, statfs } from 'node:fs/promises'
+import { mkdir, mkdtempDisposable, readdir, readFile, readlink, rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isZombie, processBirth } from '@services/common/process-birth'
 import { apiError } from '../../errors.ts'
-
-/**
- * Temporary files: one private directory (0700) per process, so that the leftovers of a killed process are known from the
- * files of a living one, also when machines share the disk. Each process shows that it lives by changing its directory
- * once a minute.
- */
-export interface WorkDirectory {
-  newPath(): string
-  newDirectory(): Promise<string>
-  /**
-   * Runs `receive`, which writes a file of up to `bytes`. Throws unavailable when its disk, or that of the store, lacks
-   * space for the file and its renditions, beside the files that are being received.
-   */
-  withSpace<T>(bytes: number, receive: () => Promise<T>): Promise<T>
-  /** Removes the leftovers of dead processes; safe at any time. Throws at the end if some could not be removed. */
-  sweep(): Promise<void>
-  close(): Promise<void>
-}
 
 /** Sign of life, and the silence after which a process counts as dead: an hour, because a machine may be suspended. */
 const BEAT_EVERY_MS = 60_000
@@ -39,10 +21,17 @@ export interface WorkDirectoryOptions {
   remove?: typeof removeFolder
 }
 
+export type WorkDirectory = Awaited<ReturnType<typeof openWorkDirectory>>
+
+/**
+ * Opens the place of temporary files: one private directory (0700) per process, so that the leftovers of a killed process
+ * are known from the files of a living one, also when machines share the disk. Each process shows that it lives by changing
+ * its directory once a minute.
+ */
 export async function openWorkDirectory(
   root: string,
   { store = root, freeBytesOf = freeBytesOnDisk, remove = removeFolder }: WorkDirectoryOptions = {},
-): Promise<WorkDirectory> {
+) {
   const [processes, life] = await Promise.all([readProcessSpace(), readOwnLife()])
   const own = `${processes}_${process.pid}_${life}${randomUUID().slice(0, 8)}`
   const directory = join(root, own)
@@ -51,7 +40,7 @@ export async function openWorkDirectory(
   /** Adds and removes an entry, which sets the directory's mtime by the disk's clock, the same for all machines. */
   const beat = async () => {
     await mkdir(directory, { recursive: true, mode: 0o700 })
-    await rmdir(await mkdtemp(join(directory, 'beat-')))
+    await (await mkdtempDisposable(join(directory, 'beat-'))).remove()
   }
   let beating = Promise.resolve()
   const timer = setInterval(() => {
@@ -78,12 +67,16 @@ export async function openWorkDirectory(
       mkdirSync(directory, { recursive: true, mode: 0o700 })
       return join(directory, randomUUID())
     },
+    /** Its disposal removes it with all its files. */
     newDirectory: async () => {
-      const path = join(directory, randomUUID())
-      await mkdir(path, { recursive: true, mode: 0o700 })
-      return path
+      await mkdir(directory, { recursive: true, mode: 0o700 })
+      return mkdtempDisposable(join(directory, 'clip-'))
     },
-    withSpace: async (bytes, receive) => {
+    /**
+     * Runs `receive`, which writes a file of up to `bytes`. Throws unavailable when its disk, or that of the store, lacks
+     * space for the file and its renditions, beside the files that are being received.
+     */
+    withSpace: async <T>(bytes: number, receive: () => Promise<T>): Promise<T> => {
       for (const directory of new Set([root, store])) {
         if ((await freeBytesOf(directory)) - promised < LEAST_SPACE_BYTES + SPACE_PER_BYTE * bytes) {
           throw apiError('unavailable', { retryAfterSeconds: 60, cause: `the disk of ${directory} is nearly full` })
@@ -96,6 +89,7 @@ export async function openWorkDirectory(
         promised -= bytes
       }
     },
+    /** Removes the leftovers of dead processes; safe at any time. Throws at the end if some could not be removed. */
     sweep,
     close: async () => {
       clearInterval(timer)

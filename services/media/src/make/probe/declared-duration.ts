@@ -12,8 +12,7 @@ export function readDeclaredDuration(type: MediaType, head: Buffer): number | un
   return seconds !== undefined && Number.isFinite(seconds) && seconds > 0 ? seconds : undefined
 }
 
-interface Box {
-  type: string
+export interface Range {
   start: number
   end: number
 }
@@ -22,7 +21,7 @@ interface Box {
 const MOST_PARTS = 10_000
 
 /** The boxes whose headers lie between two offsets; a body may end beyond (ISO 14496-12, 4.2). */
-export function* boxesIn(bytes: Buffer, from: number, to: number): Generator<Box> {
+export function* boxesIn(bytes: Buffer, { start: from, end: to }: Range): Generator<Range & { type: string }> {
   let offset = from
   for (let count = 0; count < MOST_PARTS && offset + 16 <= Math.min(to, bytes.length); count++) {
     const short = bytes.readUInt32BE(offset)
@@ -34,28 +33,42 @@ export function* boxesIn(bytes: Buffer, from: number, to: number): Generator<Box
   }
 }
 
-export function findBox(bytes: Buffer, within: { start: number; end: number }, type: string): Box | undefined {
-  for (const box of boxesIn(bytes, within.start, within.end)) if (box.type === type) return box
+/** Follows a path of types, each box within the one before; undefined where one is missing. */
+export const findBox = (bytes: Buffer, within: Range | undefined, ...path: string[]): Range | undefined =>
+  path.reduce((outer, type) => outer && findNth(boxesIn(bytes, outer), 0, (box) => box.type === type), within)
+
+/** The same for elements of a webm. */
+export const findElement = (bytes: Buffer, within: Range | undefined, ...path: number[]): Range | undefined =>
+  path.reduce((outer, id) => outer && findNth(elementsIn(bytes, outer), 0, (element) => element.id === id), within)
+
+/** Counts from 0 and walks no further, because a header may be full of small parts. */
+export function findNth<T>(parts: Iterable<T>, nth: number, matches: (part: T) => boolean): T | undefined {
+  let found = -1
+  for (const part of parts) if (matches(part) && ++found === nth) return part
   return undefined
+}
+
+/** Kind of a track of an mp4: `vide`, `soun` or another. */
+export function kindOfTrak(bytes: Buffer, trak: Range): string | undefined {
+  const hdlr = findBox(bytes, trak, 'mdia', 'hdlr')
+  return hdlr && bytes.toString('latin1', hdlr.start + 8, hdlr.start + 12)
 }
 
 /** The duration of the video track after its edit list; sound may be longer. */
 function durationOfMp4(bytes: Buffer): number | undefined {
   const moov = findBox(bytes, { start: 0, end: Number.MAX_SAFE_INTEGER }, 'moov')
-  const mvhd = moov && findBox(bytes, moov, 'mvhd')
+  const mvhd = findBox(bytes, moov, 'mvhd')
   if (!moov || !mvhd) return undefined
-  for (const trak of boxesIn(bytes, moov.start, moov.end)) {
-    const mdia = trak.type === 'trak' ? findBox(bytes, trak, 'mdia') : undefined
-    const hdlr = mdia && findBox(bytes, mdia, 'hdlr')
-    const tkhd = mdia && findBox(bytes, trak, 'tkhd')
-    if (hdlr && tkhd && bytes.toString('latin1', hdlr.start + 8, hdlr.start + 12) === 'vide') {
-      const isLong = bytes[tkhd.start] === 1
-      const scale = readNumber(bytes, mvhd.start + (bytes[mvhd.start] === 1 ? 20 : 12), 4)
-      const length = readNumber(bytes, tkhd.start + (isLong ? 28 : 20), isLong ? 8 : 4)
-      // All ones mean "unknown" (8.3.2.3).
-      const isKnown = length !== (isLong ? 2 ** 64 : 2 ** 32 - 1)
-      return scale && length && isKnown ? length / scale : undefined
-    }
+  for (const trak of boxesIn(bytes, moov)) {
+    const isVideo = trak.type === 'trak' && kindOfTrak(bytes, trak) === 'vide'
+    const tkhd = isVideo ? findBox(bytes, trak, 'tkhd') : undefined
+    if (!tkhd) continue
+    const isLong = bytes[tkhd.start] === 1
+    const scale = readNumber(bytes, mvhd.start + (bytes[mvhd.start] === 1 ? 20 : 12), 4)
+    const length = readNumber(bytes, tkhd.start + (isLong ? 28 : 20), isLong ? 8 : 4)
+    // All ones mean "unknown" (8.3.2.3).
+    const isKnown = length !== (isLong ? 2 ** 64 : 2 ** 32 - 1)
+    return scale && length && isKnown ? length / scale : undefined
   }
   return undefined
 }
@@ -66,28 +79,18 @@ const [SEGMENT, INFO, SCALE, DURATION] = [0x18538067, 0x1549a966, 0x2ad7b1, 0x44
 function durationOfWebm(bytes: Buffer): number | undefined {
   let scale = 1_000_000
   let ticks: number | undefined
-  for (const segment of elementsIn(bytes, 0, bytes.length)) {
-    if (segment.id !== SEGMENT) continue
-    for (const info of elementsIn(bytes, segment.start, segment.end)) {
-      if (info.id !== INFO) continue
-      for (const { id, start, end } of elementsIn(bytes, info.start, info.end)) {
-        if (id === SCALE) scale = readNumber(bytes, start, end - start) || scale
-        if (id === DURATION && end <= bytes.length) {
-          ticks = end - start === 4 ? bytes.readFloatBE(start) : end - start === 8 ? bytes.readDoubleBE(start) : ticks
-        }
-      }
-      return ticks === undefined ? undefined : (ticks * scale) / 1e9
+  const info = findElement(bytes, { start: 0, end: bytes.length }, SEGMENT, INFO)
+  for (const { id, start, end } of info ? elementsIn(bytes, info) : []) {
+    if (id === SCALE) scale = readNumber(bytes, start, end - start) || scale
+    if (id === DURATION && end <= bytes.length) {
+      ticks = end - start === 4 ? bytes.readFloatBE(start) : end - start === 8 ? bytes.readDoubleBE(start) : ticks
     }
   }
-  return undefined
+  return ticks === undefined ? undefined : (ticks * scale) / 1e9
 }
 
 /** EBML elements: an id and a size of 1 to 8 bytes each, counted by the leading zeros of their first byte (RFC 8794 4, 5). */
-export function* elementsIn(
-  bytes: Buffer,
-  from: number,
-  to: number,
-): Generator<{ id: number; start: number; end: number }> {
+export function* elementsIn(bytes: Buffer, { start: from, end: to }: Range): Generator<Range & { id: number }> {
   let offset = from
   for (let count = 0; count < MOST_PARTS && offset < Math.min(to, bytes.length); count++) {
     const idLength = Math.clz32(bytes[offset] ?? 0) - 23

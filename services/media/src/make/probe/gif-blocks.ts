@@ -10,9 +10,7 @@ export type GifBlock = { start: number; end: number } & (
   | { kind: 'graphic-control'; delayCentiseconds: number; disposal: number; hasTransparentColor: boolean }
   | { kind: 'image'; left: number; top: number; width: number; height: number }
   | { kind: 'loop'; loopCount: number }
-  | { kind: 'text' }
-  | { kind: 'other' }
-  | { kind: 'trailer' }
+  | { kind: 'text' | 'other' | 'trailer' }
 )
 
 /** The only memory that a hostile 150 MB file can claim. */
@@ -80,13 +78,10 @@ async function readExtension(bytes: ByteReader, start: number): Promise<GifBlock
 
   if (label === GRAPHIC_CONTROL && firstSize === 4) {
     await bytes.skipSubBlocks()
-    const delayCentiseconds = first.readUInt16LE(1)
     const flags = first.readUInt8(0)
-    const [disposal, hasTransparentColor] = [(flags >> 2) & 7, (flags & 1) === 1]
-    return {
-      ...{ kind: 'graphic-control', start, end: bytes.position(), delayCentiseconds },
-      ...{ disposal, hasTransparentColor },
-    }
+    const control = { delayCentiseconds: first.readUInt16LE(1), disposal: (flags >> 2) & 7 }
+    const hasTransparentColor = (flags & 1) === 1
+    return { kind: 'graphic-control', start, end: bytes.position(), ...control, hasTransparentColor }
   }
   if (label === APPLICATION && /^(NETSCAPE2\.0|ANIMEXTS1\.0)$/.test(first.toString('latin1'))) {
     const size = (await bytes.take(1)).readUInt8(0)
@@ -100,9 +95,7 @@ async function readExtension(bytes: ByteReader, start: number): Promise<GifBlock
   return { kind: label === PLAIN_TEXT ? 'text' : 'other', start, end: bytes.position() }
 }
 
-function colorTableBytes(flags: number): number {
-  return flags & 0x80 ? 3 * 2 ** ((flags & 7) + 1) : 0
-}
+const colorTableBytes = (flags: number): number => (flags & 0x80 ? 3 * 2 ** ((flags & 7) + 1) : 0)
 
 type ByteReader = ReturnType<typeof byteReader>
 
@@ -151,6 +144,4 @@ function byteReader(file: FileHandle) {
   return { take, skipSubBlocks, atEnd, position: () => base + at }
 }
 
-function corrupt(cause: string) {
-  return apiError('corrupt_media', { cause: `gif: ${cause}` })
-}
+const corrupt = (cause: string) => apiError('corrupt_media', { cause: `gif: ${cause}` })

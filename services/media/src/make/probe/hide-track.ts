@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises'
 import type { MediaType } from '../../db/media-info.ts'
-import { boxesIn, elementsIn, findBox } from './declared-duration.ts'
+import { boxesIn, elementsIn, findBox, findElement, findNth, kindOfTrak } from './declared-duration.ts'
 
 /** The index of 30 s takes some 100 KB, its cover picture a few MB. Parsing a larger one would delay other requests. */
 const LARGEST_HEADER_BYTES = 8 * 1024 ** 2
@@ -34,11 +34,6 @@ export async function writeChange(path: string, { at, bytes }: Change): Promise<
   await file.write(bytes, 0, undefined, at)
 }
 
-interface Range {
-  start: number
-  end: number
-}
-
 /** The `moov` of an mp4, wherever it is; the beginning of a webm. */
 async function readHeader(path: string, type: MediaType): Promise<{ start: number; bytes: Buffer } | undefined> {
   await using file = await open(path)
@@ -64,13 +59,9 @@ const SOUND_ENTRY_BYTES = 36
 
 function changeOfTrak(header: Buffer, index: number): Change | undefined {
   const moov = findBox(header, { start: 0, end: header.length }, 'moov')
-  const trak = moov && findNth(boxesIn(header, moov.start, moov.end), index, ({ type }) => type === 'trak')
-  const mdia = trak && findBox(header, trak, 'mdia')
-  const hdlr = mdia && findBox(header, mdia, 'hdlr')
-  if (!hdlr || header.toString('latin1', hdlr.start + 8, hdlr.start + 12) !== 'soun') return undefined
-  const minf = findBox(header, mdia, 'minf')
-  const stbl = minf && findBox(header, minf, 'stbl')
-  const stsd = stbl && findBox(header, stbl, 'stsd')
+  const trak = moov && findNth(boxesIn(header, moov), index, ({ type }) => type === 'trak')
+  if (!trak || kindOfTrak(header, trak) !== 'soun') return undefined
+  const stsd = findBox(header, trak, 'mdia', 'minf', 'stbl', 'stsd')
   // Behind version, flags and the number of entries.
   const [at, end] = [(stsd?.start ?? 0) + 8, stsd?.end ?? 0]
   if (!stsd || end - at < SOUND_ENTRY_BYTES || end > header.length) return undefined
@@ -94,18 +85,10 @@ const [SEGMENT, TRACKS, ENTRY, TYPE, CODEC] = [0x18538067, 0x1654ae6b, 0xae, 0x8
 const SOUND = 2
 
 function changeOfTrackEntry(header: Buffer, index: number): Change | undefined {
-  const find = (range: Range | undefined, id: number, nth = 0) =>
-    range && findNth(elementsIn(header, range.start, range.end), nth, (element) => element.id === id)
-  const entry = find(find(find({ start: 0, end: header.length }, SEGMENT), TRACKS), ENTRY, index)
-  const [type, codec] = [find(entry, TYPE), find(entry, CODEC)]
+  const tracks = findElement(header, { start: 0, end: header.length }, SEGMENT, TRACKS)
+  const entry = tracks && findNth(elementsIn(header, tracks), index, ({ id }) => id === ENTRY)
+  const [type, codec] = [findElement(header, entry, TYPE), findElement(header, entry, CODEC)]
   if (!type || !codec || header[type.start] !== SOUND || codec.end > header.length) return undefined
   // `A_` marks sound; without it ffprobe would skip the track and renumber the others.
   return { at: codec.start + 2, bytes: unknownName(Math.max(0, codec.end - codec.start - 2)) }
-}
-
-/** Counts from 0 and walks no further, because a header may be full of small parts. */
-function findNth<T>(parts: Iterable<T>, nth: number, matches: (part: T) => boolean): T | undefined {
-  let found = -1
-  for (const part of parts) if (matches(part) && ++found === nth) return part
-  return undefined
 }

@@ -62,25 +62,22 @@ async function lookWithoutSound(
 const LARGEST_REWRITTEN_GIF_BYTES = 25_000_000
 
 async function probeGif(path: string, limits: ProbeLimits): Promise<GifInfo> {
-  const gif = await measureGif(path, limits)
+  const { delaysCentiseconds, framesInsideCanvas, ...gif } = await measureGif(path, limits)
   const { size } = await stat(path)
-  const frames = gif.delaysCentiseconds.length
+  const frames = delaysCentiseconds.length
   // One frame is a still, shown for a second whatever its delay.
-  const delays = frames === 1 ? [100] : gif.delaysCentiseconds
+  const delays = frames === 1 ? [100] : delaysCentiseconds
   const durationSeconds = delays.reduce((total, delay) => total + delay, 0) / 100
   refuseLongDuration(limits, durationSeconds)
   return {
     type: 'gif',
-    width: gif.width,
-    height: gif.height,
+    ...gif,
     durationSeconds,
     frames,
     fps: frames / durationSeconds,
     hasAudio: false,
     tickCentiseconds: commonTick(delays),
-    loopCount: gif.loopCount,
-    mayBeTransparent: gif.mayBeTransparent,
-    rewritable: size <= LARGEST_REWRITTEN_GIF_BYTES && gif.framesInsideCanvas,
+    rewritable: size <= LARGEST_REWRITTEN_GIF_BYTES && framesInsideCanvas,
   }
 }
 

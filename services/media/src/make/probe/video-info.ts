@@ -39,23 +39,19 @@ export function readVideoInfo(report: FfprobeReport, type: VideoInfo['type'], li
   refuseManyFrames(limits, timing.frames, coded.width, coded.height)
   refuseTruncated(packets, timing, video, report)
 
+  const { frames, longestFrameSeconds, shortestFrameSeconds, isHeld } = timing
   const isTooShort = timing.durationSeconds < SHORTEST_MOVING_SECONDS
   const durationSeconds = isTooShort ? STILL_SECONDS : timing.durationSeconds
   return {
-    type,
-    ...displayed,
-    durationSeconds,
-    frames: timing.frames,
-    fps: timing.frames / durationSeconds,
-    isStill: isTooShort || timing.isHeld,
+    ...{ type, ...displayed, durationSeconds, frames, fps: frames / durationSeconds },
+    isStill: isTooShort || isHeld,
     hasAudio: heard.length > 0,
     codec: video.codec_name ?? '',
     videoStream: video.index,
     audioStream: heard[0]?.stream_index ?? null,
     startSeconds: Math.max(0, timing.startSeconds - seconds(report.format?.start_time, 0)),
-    baseFps: readRatio(video.r_frame_rate) || timing.frames / durationSeconds,
-    longestFrameSeconds: timing.longestFrameSeconds,
-    shortestFrameSeconds: timing.shortestFrameSeconds,
+    baseFps: readRatio(video.r_frame_rate) || frames / durationSeconds,
+    ...{ longestFrameSeconds, shortestFrameSeconds },
     keyframes: shown.filter((packet) => packet.flags.includes('K')).length,
     hdr: transferOf[video.color_transfer ?? ''] ?? null,
     alpha: readTag(video, 'alpha_mode') === '1',
@@ -109,30 +105,21 @@ function shownPackets(packets: FfprobePacket[], video: FfprobeStream): FfprobePa
 }
 
 /** The header's duration where the clip may continue after the packets that were read; null if no header has it. */
-function wholeDuration(
-  { durationSeconds, isHeld }: Timing & { isHeld: boolean },
-  video: FfprobeStream,
-  report: FfprobeReport,
-): number | null {
+function wholeDuration(timing: ReturnType<typeof holdToSound>, video: FfprobeStream, report: FfprobeReport) {
+  const { durationSeconds, isHeld } = timing
   if (durationSeconds < READ_SECONDS - 1) return durationSeconds
   const ofFile = seconds(report.format?.duration, 0)
   const declared = isHeld ? ofFile : seconds(video.duration, ofFile)
   return declared > durationSeconds ? declared : null
 }
 
-interface Timing {
-  frames: number
-  startSeconds: number
-  endSeconds: number
-  longestFrameSeconds: number
-  shortestFrameSeconds: number
-  durationSeconds: number
-}
+type Timing = ReturnType<typeof measureTiming>
+
+const endOf = (packet: FfprobePacket) => seconds(packet.pts_time, 0) + seconds(packet.duration_time, 0)
 
 /** A single picture with a song is held until the sound ends. A moving picture ends the clip. */
-function holdToSound(timing: Timing, heard: FfprobePacket[]): Timing & { isHeld: boolean } {
+function holdToSound(timing: Timing, heard: FfprobePacket[]) {
   if (timing.frames > 1) return { ...timing, isHeld: false }
-  const endOf = (packet: FfprobePacket) => seconds(packet.pts_time, 0) + seconds(packet.duration_time, 0)
   const end = heard.reduce((latest, packet) => Math.max(latest, endOf(packet)), 0)
   const soundSeconds = toMicroseconds(end - timing.startSeconds)
   if (soundSeconds <= timing.durationSeconds) return { ...timing, isHeld: false }
@@ -140,7 +127,7 @@ function holdToSound(timing: Timing, heard: FfprobePacket[]): Timing & { isHeld:
 }
 
 /** Measures the packets, because a header can lie, and a browser's recording has none. */
-function measureTiming(shown: FfprobePacket[], video: FfprobeStream, report: FfprobeReport): Timing {
+function measureTiming(shown: FfprobePacket[], video: FfprobeStream, report: FfprobeReport) {
   const startSeconds = seconds(shown[0]?.pts_time, 0)
   const lastStart = seconds(shown.at(-1)?.pts_time, startSeconds)
   const meanGap = shown.length > 1 ? (lastStart - startSeconds) / (shown.length - 1) : 0
@@ -167,8 +154,9 @@ function measureTiming(shown: FfprobePacket[], video: FfprobeStream, report: Ffp
 function refuseTruncated(packets: FfprobePacket[], timing: Timing, video: FfprobeStream, report: FfprobeReport): void {
   const ofVideo = seconds(video.duration, 0) || readClock(readTag(video, 'DURATION'))
   const declared = Math.min(READ_SECONDS, ofVideo || seconds(report.format?.duration, 0))
-  const ends = packets.map((packet) => seconds(packet.pts_time, 0) + seconds(packet.duration_time, 0))
-  const end = ofVideo ? timing.endSeconds : ends.reduce((latest, next) => Math.max(latest, next), timing.endSeconds)
+  const end = ofVideo
+    ? timing.endSeconds
+    : packets.map(endOf).reduce((latest, next) => Math.max(latest, next), timing.endSeconds)
   const actual = end - Math.min(0, timing.startSeconds)
   const indexed = Number(video.nb_frames) || 0
   const found = packets.filter((packet) => packet.stream_index === video.index).length
@@ -183,14 +171,11 @@ function readColorSpace(video: FfprobeStream): VideoInfo['colorSpace'] {
   return !video.color_space || video.color_space === 'unknown' ? 'unknown' : 'other'
 }
 
-export function readTag(stream: FfprobeStream, name: string): string | undefined {
-  return stream.tags?.[name] ?? stream.tags?.[name.toUpperCase()] ?? stream.tags?.[name.toLowerCase()]
-}
+export const readTag = ({ tags = {} }: FfprobeStream, name: string): string | undefined =>
+  tags[name] ?? tags[name.toUpperCase()] ?? tags[name.toLowerCase()]
 
 /** ffprobe's precision, without the error of subtraction. */
-function toMicroseconds(value: number): number {
-  return Math.round(value * 1e6) / 1e6
-}
+const toMicroseconds = (value: number): number => Math.round(value * 1e6) / 1e6
 
 function seconds(text: string | undefined, fallback: number): number {
   const value = Number.parseFloat(text ?? '')

@@ -21,8 +21,6 @@ export interface TranscodeWork extends TranscodeOptions {
   info: MediaInfo
 }
 
-type FailedRun = Extract<RunOutcome, { state: 'failed' }>
-
 /** Progress when encoding starts and ends; the rest is overview and verification. */
 const [ENCODE_FROM, ENCODE_TO] = [0.05, 0.95]
 
@@ -38,9 +36,11 @@ export async function encode(work: TranscodeWork, args: string[]): Promise<strin
     cwd: work.workDirectory,
     signal,
     onLine: (line) => {
-      const seconds = encodedSeconds(line)
-      if (seconds === undefined) return
-      onProgress?.(ENCODE_FROM + (ENCODE_TO - ENCODE_FROM) * Math.min(1, seconds / info.durationSeconds))
+      // `-progress` prints `out_time_ms` in microseconds too; both builds have the correctly named field.
+      const microseconds = /^out_time_us=(\d+)/.exec(line)?.[1]
+      if (!microseconds) return
+      const part = Math.min(1, Number(microseconds) / 1e6 / info.durationSeconds)
+      onProgress?.(ENCODE_FROM + (ENCODE_TO - ENCODE_FROM) * part)
     },
   })
   // ffmpeg may exit 0 on a full disk.
@@ -74,14 +74,8 @@ export class UnusableOutput extends Error {
 export function refuseAsCorrupt(error: unknown): unknown {
   if (isDiskFull(error)) return error
   if (error instanceof UnusableOutput) return apiError('corrupt_media', { cause: error })
-  const run = error instanceof Error ? (error.cause as Partial<FailedRun> | undefined) : undefined
+  const run = error instanceof Error ? (error.cause as RunOutcome | undefined) : undefined
   if (run?.state !== 'failed') return error
   if (run.signal) return CRASHES.has(run.signal) ? apiError('corrupt_media', { cause: error }) : error
-  return MACHINE_FAULT.test(run.stderr ?? '') ? error : apiError('corrupt_media', { cause: error })
-}
-
-/** `-progress` prints `out_time_ms` in microseconds too; both builds have the correctly named field. */
-function encodedSeconds(line: string): number | undefined {
-  const found = /^out_time_us=(\d+)/.exec(line)
-  return found ? Number(found[1]) / 1e6 : undefined
+  return MACHINE_FAULT.test(run.stderr) ? error : apiError('corrupt_media', { cause: error })
 }

@@ -42,6 +42,8 @@ export const workFiles = {
 export function overviewCommand(plan: RenditionPlan, threads: number): string[] {
   const gifSize = plan.gif.from === 'frames' ? plan.gif.size : plan.video
   const sampled = plan.overview === 'sampled' ? 'fps=2:round=up,' : ''
+  const untilCut = ['-t', seconds(plan.startSeconds + plan.cutSeconds)]
+  const volume = [...audioMap(plan), ...untilCut, '-af', 'volumedetect', '-f', 'null', '-']
   const graph = [
     `[0:${plan.videoStream}]${wholeFrames(plan)}${sampled}${pictureFilters(inItsOwnTime(plan))},split[a][b]`,
     `[a]scale=${size(gifSize)}:flags=lanczos,${denoise},${palettegen}[palette]`,
@@ -54,19 +56,7 @@ export function overviewCommand(plan: RenditionPlan, threads: number): string[] 
     ...filterGraph(graph, threads),
     ...['-map', '[palette]', '-frames:v', '1', '-f', 'image2', '-update', '1', workFiles.palette],
     ...posterOutput(),
-    ...(plan.audioStream === null
-      ? []
-      : [
-          '-map',
-          `0:${plan.audioStream}`,
-          '-t',
-          seconds(plan.startSeconds + plan.cutSeconds),
-          '-af',
-          'volumedetect',
-          '-f',
-          'null',
-          '-',
-        ]),
+    ...(plan.audioStream === null ? [] : volume),
   ]
 }
 

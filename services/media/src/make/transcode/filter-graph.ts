@@ -14,7 +14,8 @@ export const posterCandidates = 8
 
 /** Filters from decoded frames to upright, opaque, square-pixel yuv420p at the right times, for every output. */
 export function pictureFilters(plan: RenditionPlan): string {
-  return atTheirTimes(plan, sizeAndColor(plan))
+  const { first, last } = framesAround(plan)
+  return wholeFrames(plan) + [...first, ...sizeAndColor(plan), 'setsar=1', ...last].join(',')
 }
 
 type Output = 'mp4' | 'webm' | 'frames' | 'still'
@@ -43,14 +44,7 @@ export function sharedFrames(plan: RenditionPlan, labels: Output[]): string[] {
 export const wholeFrames = ({ deinterlacer }: RenditionPlan): string =>
   deinterlacer ? `${deinterlacer}=mode=send_frame:deint=interlaced,` : ''
 
-function atTheirTimes(plan: RenditionPlan, sizeAndColor: string[]): string {
-  const { first, last } = framesAround(plan)
-  return wholeFrames(plan) + [...first, ...sizeAndColor, 'setsar=1', ...last].join(',')
-}
-
-/**
- * Repeats frames after the conversion of their pixels, which is then done once, and drops frames before it.
- */
+/** Repeats frames after the conversion of their pixels, which is then done once, and drops frames before it. */
 function framesAround(plan: RenditionPlan): { first: string[]; last: string[] } {
   const times = frameTimes(plan)
   return plan.frameRate?.dropsFrames ? { first: times, last: [] } : { first: [], last: times }
@@ -126,10 +120,7 @@ const SHOULDER = 0.6
  * Runs after scaling down, because linear light is computed in floats. Input properties are explicit, also on the frames:
  * files often omit them, and `zscale` fails without them.
  */
-const toneMap = {
-  pq: toneMapFrom('smpte2084'),
-  hlg: toneMapFrom('arib-std-b67'),
-}
+const toneMap = { pq: toneMapFrom('smpte2084'), hlg: toneMapFrom('arib-std-b67') }
 
 function toneMapFrom(transfer: string): string[] {
   return [
@@ -159,19 +150,13 @@ export function typicalFrame(plan: RenditionPlan): string {
   return `fps=${(posterCandidates / plan.durationSeconds).toFixed(4)},thumbnail=${posterCandidates},`
 }
 
-export function posterFilters(plan: RenditionPlan): string {
-  return `scale=${size(plan.video)},format=rgb24`
-}
+export const posterFilters = ({ video }: RenditionPlan): string => `scale=${size(video)},format=rgb24`
 
 /** The plan for a single picture: not repeated, dropped or held, and deinterlaced already. */
 export function inItsOwnTime(plan: RenditionPlan): RenditionPlan {
   return { ...plan, frameRate: null, holdsLastFrame: false, startSeconds: 0, deinterlacer: null }
 }
 
-export function size({ width, height }: Size): string {
-  return `${width}:${height}`
-}
+export const size = ({ width, height }: Size): string => `${width}:${height}`
 
-export function seconds(value: number): string {
-  return value.toFixed(3)
-}
+export const seconds = (value: number): string => value.toFixed(3)

@@ -68,12 +68,7 @@ async function makeAv1(tools: MediaTools, work: ExtrasWork): Promise<Rendition |
 }
 
 async function runFfmpeg({ ffmpeg, limiters }: MediaTools, { directory, signal }: ExtrasWork, args: string[]) {
-  const outcome = await runConfined(ffmpeg.path, args, {
-    limits: LIMITS,
-    limiters,
-    cwd: directory,
-    niceness: 19,
-    signal,
-  })
+  const how = { limits: LIMITS, limiters, cwd: directory, niceness: 19, signal }
+  const outcome = await runConfined(ffmpeg.path, args, how)
   if (outcome.state !== 'done') throw new Error('ffmpeg made no extra', { cause: outcome })
 }

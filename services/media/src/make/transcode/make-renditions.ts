@@ -1,6 +1,7 @@
 import { rename, rm, stat, symlink } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import type { MediaInfo } from '../../db/media-info.ts'
+import type { MainKind } from '../../db/tables.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { refuseFullDisk } from '../../ffmpeg/machine-faults.ts'
 import { hashFile } from '../../store/blobs/measure.ts'
@@ -26,11 +27,7 @@ import { type ClearPoster, isWholePoster, makePlaceholder, makePoster, posterTim
 import { GIF_BUDGET_BYTES, planRenditions, type RenditionPlan, simplerPlan, smallerGifs } from './rendition-plan.ts'
 import { type Rendition, requireDecoded, requireWholeLength, verifyGif, verifyVideos } from './verify-renditions.ts'
 
-export interface Renditions {
-  gif: Rendition
-  jpg: Rendition
-  mp4: Rendition
-  webm: Rendition
+export interface Renditions extends Record<MainKind, Rendition> {
   placeholder: Buffer
   /** False also for a silent sound track, which is dropped. */
   hasAudio: boolean
@@ -93,14 +90,12 @@ async function takeOverview(work: TranscodeWork, plan: RenditionPlan): Promise<{
 }
 
 async function encodeUsually(work: TranscodeWork, plan: RenditionPlan): Promise<Renditions> {
-  const keepsGif = plan.gif.from === 'rewrite'
-  const gif = keepsGif ? 'none' : 'palette-file'
-  const main = () => encodeAll(work, plan, { threads: work.threads, gif, poster: keepsGif })
-  if (keepsGif) {
-    await main()
+  const { threads } = work
+  if (plan.gif.from === 'rewrite') {
+    await encodeAll(work, plan, { threads, gif: 'none', poster: true })
     return collect(work, plan, [], choosePoster(work, plan))
   }
-  await allToTheirEnd(main(), choosePoster(work, plan))
+  await allToTheirEnd(encodeAll(work, plan, { threads, gif: 'palette-file', poster: false }), choosePoster(work, plan))
   await shrinkGif(work, plan)
   return collect(work, plan, [])
 }
@@ -227,11 +222,7 @@ async function allToTheirEnd<T extends unknown[]>(...work: { [K in keyof T]: Pro
   return Promise.all(work) as Promise<T>
 }
 
-function inWork(work: TranscodeWork, file: keyof typeof workFiles): string {
-  return resolve(join(work.workDirectory, workFiles[file]))
-}
+const inWork = ({ workDirectory }: TranscodeWork, file: keyof typeof workFiles): string =>
+  resolve(workDirectory, workFiles[file])
 
-async function exists(path: string): Promise<boolean> {
-  const file = await stat(path).catch(() => undefined)
-  return (file?.size ?? 0) > 0
-}
+const exists = async (path: string): Promise<boolean> => ((await stat(path).catch(() => undefined))?.size ?? 0) > 0

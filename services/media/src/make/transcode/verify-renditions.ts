@@ -42,17 +42,13 @@ export function requireDecoded(log: string, { videoStream, holdsLastFrame, isSti
 /** Returns the seconds of both files. Throws UnusableOutput when one is not as planned. */
 export async function verifyVideos(
   tools: MediaTools,
-  work: { directory: string; plan: RenditionPlan; signal?: AbortSignal | undefined },
+  { directory, plan, signal }: { directory: string; plan: RenditionPlan; signal?: AbortSignal | undefined },
 ): Promise<{ mp4: number; webm: number }> {
-  const { directory, plan, signal } = work
+  const { video: size } = plan
+  const codec = tools.ffmpeg.webmVideoEncoder === 'libvpx' ? 'vp8' : 'vp9'
   const [mp4, webm] = await Promise.all([
-    verifyVideo(tools, join(directory, workFiles.mp4), { demuxer: 'mov', codec: 'h264', size: plan.video, signal }),
-    verifyVideo(tools, join(directory, workFiles.webm), {
-      demuxer: 'matroska',
-      codec: tools.ffmpeg.webmVideoEncoder === 'libvpx' ? 'vp8' : 'vp9',
-      size: plan.video,
-      signal,
-    }),
+    verifyVideo(tools, join(directory, workFiles.mp4), { demuxer: 'mov', codec: 'h264', size, signal }),
+    verifyVideo(tools, join(directory, workFiles.webm), { demuxer: 'matroska', codec, size, signal }),
   ])
   return { mp4, webm }
 }
@@ -83,11 +79,8 @@ export async function verifyVideo(
   expected: { demuxer: 'mov' | 'matroska'; codec: string; size: Size; signal?: AbortSignal | undefined },
 ): Promise<number> {
   const { demuxer, codec, size, signal } = expected
-  const report = await runFfprobe({ ...tools, ffprobe: tools.verifier }, path, {
-    demuxer,
-    packets: false,
-    signal,
-  }).catch((cause) => {
+  const verifying = { ...tools, ffprobe: tools.verifier }
+  const report = await runFfprobe(verifying, path, { demuxer, packets: false, signal }).catch((cause) => {
     signal?.throwIfAborted()
     throw unreadable(path, cause)
   })
@@ -113,8 +106,6 @@ export async function verifyGif(path: string): Promise<Size & { seconds: number 
 function unreadable(path: string, cause: unknown): Error {
   const { code } = cause as { code?: string }
   const isRefusal = cause instanceof ApiError && cause.status === 422 && !MACHINE_FAULT.test(String(cause.cause))
-  const isFault = code === 'ENOENT' || isRefusal
-  return isFault
-    ? new UnusableOutput(`${path} cannot be read`, { cause })
-    : new Error(`${path} cannot be read`, { cause })
+  const Failure = code === 'ENOENT' || isRefusal ? UnusableOutput : Error
+  return new Failure(`${path} cannot be read`, { cause })
 }

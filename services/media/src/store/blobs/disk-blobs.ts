@@ -2,16 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
 import { chmod, copyFile, type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import {
-  type BlobName,
-  type BlobStorage,
-  type ByteRange,
-  blobKey,
-  isLeftover,
-  parseBlobKey,
-  type StoredBlob,
-  type UnfinishedPut,
-} from './blob-storage.ts'
+import { type BlobName, type BlobStorage, type ByteRange, blobKey, isLeftover, parseBlobKey } from './blob-storage.ts'
 import { createOpenFiles } from './open-files.ts'
 import { createFilePipes } from './piped-file.ts'
 
@@ -52,7 +43,9 @@ export async function createDiskBlobs(root: string): Promise<BlobStorage> {
     delete: (name) => rm(pathOf(name), { force: true }),
     list: () => listBlobs(root),
     listUnfinished: () => listIncoming(incoming),
-    sweep: () => removeLeftovers(incoming),
+    sweep: async () => {
+      for await (const put of listIncoming(incoming)) if (isLeftover(put)) await rm(put.path, { force: true })
+    },
     close: async () => openFiles.close(),
   }
 }
@@ -98,20 +91,16 @@ async function syncDirectory(path: string): Promise<void> {
 }
 
 async function sync(path: string, flags: 'r' | 'r+'): Promise<void> {
-  const handle = await open(path, flags)
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
+  await using handle = await open(path, flags)
+  await handle.sync()
 }
 
-async function statBlob(path: string): Promise<Omit<StoredBlob, 'name'> | undefined> {
+async function statBlob(path: string) {
   const found = await unlessMissing(stat(path))
   return found && { bytes: found.size, storedAt: found.mtime }
 }
 
-async function* listBlobs(root: string): AsyncGenerator<StoredBlob> {
+async function* listBlobs(root: string) {
   for (const upper of await listShards(root)) {
     for (const lower of await listShards(join(root, upper))) {
       const files = (await unlessMissing(readdir(join(root, upper, lower)))) ?? []
@@ -129,7 +118,7 @@ async function listShards(directory: string): Promise<string[]> {
   return entries.filter((entry) => /^[0-9a-f]{2}$/.test(entry)).sort()
 }
 
-async function* listIncoming(incoming: string): AsyncGenerator<UnfinishedPut & { path: string }> {
+async function* listIncoming(incoming: string) {
   for (const file of await readdir(incoming)) {
     const path = join(incoming, file)
     const found = await unlessMissing(stat(path))
@@ -137,17 +126,8 @@ async function* listIncoming(incoming: string): AsyncGenerator<UnfinishedPut & {
   }
 }
 
-async function removeLeftovers(incoming: string): Promise<void> {
-  for await (const put of listIncoming(incoming)) {
-    if (isLeftover(put)) await rm(put.path, { force: true })
-  }
-}
-
-async function unlessMissing<T>(result: Promise<T>): Promise<T | undefined> {
-  try {
-    return await result
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
-}
+const unlessMissing = <T>(result: Promise<T>): Promise<T | undefined> =>
+  result.catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+    return undefined
+  })

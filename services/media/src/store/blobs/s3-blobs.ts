@@ -18,16 +18,7 @@ import { Upload } from '@aws-sdk/lib-storage'
 import type { Logger } from '@services/common/logger'
 import { createSlots, type Slots } from '@services/common/slots'
 import { busy } from '../../errors.ts'
-import {
-  type BlobName,
-  type BlobStorage,
-  type ByteRange,
-  blobKey,
-  isLeftover,
-  parseBlobKey,
-  type StoredBlob,
-  type UnfinishedPut,
-} from './blob-storage.ts'
+import { type BlobName, type BlobStorage, type ByteRange, blobKey, isLeftover, parseBlobKey } from './blob-storage.ts'
 import { readPatiently } from './read-patiently.ts'
 import { askS3, isMissing, openS3Client, type S3Patience, statusOf, toUnavailable, waitForBucket } from './s3-client.ts'
 import type { S3Settings } from './storage-settings.ts'
@@ -51,17 +42,10 @@ const CONTENT_TYPES: Record<string, string> = {
   av1: 'video/mp4',
 }
 
-interface Bucket {
+interface Bucket extends Pick<S3Settings, 'bucket' | 'prefix'> {
   client: S3Client
-  bucket: string
-  prefix: string
   answerMs: number
   puts: Slots
-}
-
-interface UnfinishedUpload extends UnfinishedPut {
-  key: string
-  uploadId: string
 }
 
 /** Blobs in a bucket that exists. Throws a ConfigError that says what is wrong with the settings. */
@@ -74,14 +58,9 @@ export async function openS3Blobs(settings: S3Settings, patience: S3Patience, lo
     throw error
   }
   const { bucket, prefix } = settings
-  const s3: Bucket = {
-    client,
-    bucket,
-    prefix,
-    answerMs: patience.storageAnswerMs,
-    // Callers are bounded themselves, and a hanging put is given up.
-    puts: createSlots({ atOnce: PUTS_AT_ONCE, waiting: Infinity, waitMs: Infinity }, busy),
-  }
+  // Callers are bounded themselves, and a hanging put is given up.
+  const puts = createSlots({ atOnce: PUTS_AT_ONCE, waiting: Infinity, waitMs: Infinity }, busy)
+  const s3 = { client, bucket, prefix, answerMs: patience.storageAnswerMs, puts }
   return {
     put: (name, path) => putBlob(s3, name, path),
     open: (name, range) => openBlob(s3, name, range),
@@ -99,7 +78,9 @@ export async function openS3Blobs(settings: S3Settings, patience: S3Patience, lo
     list: () => listBlobs(s3),
     listUnfinished: () => listUploads(s3),
     sweep: async () => {
-      for await (const upload of listUploads(s3)) if (isLeftover(upload)) await abortUpload(s3, upload)
+      for await (const { startedAt, ...upload } of listUploads(s3)) {
+        if (isLeftover({ startedAt })) await abortUpload(s3, upload)
+      }
     },
     close: async () => client.destroy(),
   }
@@ -178,18 +159,17 @@ async function openBlob(s3: Bucket, name: BlobName, range?: ByteRange): Promise<
   return readPatiently(body, s3.answerMs, (error) => toUnavailable('GetObject', error))
 }
 
-async function statBlob(s3: Bucket, name: BlobName): Promise<Omit<StoredBlob, 'name'> | undefined> {
+async function statBlob(s3: Bucket, name: BlobName) {
   const command = new HeadObjectCommand(objectOf(s3, name))
   const answer = await askS3('HeadObject', s3.answerMs, (options) => unlessMissing(s3.client.send(command, options)))
   return answer && { bytes: answer.ContentLength ?? 0, storedAt: answer.LastModified ?? new Date() }
 }
 
-async function* listBlobs(s3: Bucket): AsyncGenerator<StoredBlob> {
-  const { client, bucket, prefix } = s3
+async function* listBlobs({ client, bucket, prefix, answerMs }: Bucket) {
   let next: string | undefined
   do {
     const command = new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, ContinuationToken: next })
-    const page = await askS3('ListObjectsV2', s3.answerMs, (options) => client.send(command, options))
+    const page = await askS3('ListObjectsV2', answerMs, (options) => client.send(command, options))
     for (const { Key = '', Size = 0, LastModified = new Date() } of page.Contents ?? []) {
       const name = parseBlobKey(Key.slice(prefix.length))
       if (name) yield { name, bytes: Size, storedAt: LastModified }
@@ -199,8 +179,7 @@ async function* listBlobs(s3: Bucket): AsyncGenerator<StoredBlob> {
 }
 
 /** Lists the uploads of blobs alone, because a bucket may be shared. A server without this list expires them itself. */
-async function* listUploads(s3: Bucket): AsyncGenerator<UnfinishedUpload> {
-  const { client, bucket, prefix } = s3
+async function* listUploads({ client, bucket, prefix, answerMs }: Bucket) {
   let page: ListMultipartUploadsCommandOutput | undefined
   do {
     const command = new ListMultipartUploadsCommand({
@@ -209,7 +188,7 @@ async function* listUploads(s3: Bucket): AsyncGenerator<UnfinishedUpload> {
       KeyMarker: page?.NextKeyMarker,
       UploadIdMarker: page?.NextUploadIdMarker,
     })
-    page = await askS3('ListMultipartUploads', s3.answerMs, (options) =>
+    page = await askS3('ListMultipartUploads', answerMs, (options) =>
       client.send(command, options).catch((error) => {
         if (cannotList(error)) return undefined
         throw error
@@ -217,7 +196,7 @@ async function* listUploads(s3: Bucket): AsyncGenerator<UnfinishedUpload> {
     )
     for (const { Key = '', UploadId, Initiated } of page?.Uploads ?? []) {
       const isOurs = Key.startsWith(prefix) && parseBlobKey(Key.slice(prefix.length))
-      if (isOurs && UploadId && Initiated) yield { key: Key, uploadId: UploadId, startedAt: Initiated }
+      if (isOurs && UploadId && Initiated) yield { Key, UploadId, startedAt: Initiated }
     }
   } while (page?.IsTruncated)
 }
@@ -228,8 +207,8 @@ const cannotList = (error: unknown) => {
   return status === 501 || status === 405 || (status === 404 && (error as Error).name === 'NoSuchUpload')
 }
 
-async function abortUpload({ client, bucket, answerMs }: Bucket, { key, uploadId }: UnfinishedUpload): Promise<void> {
-  const command = new AbortMultipartUploadCommand({ Bucket: bucket, Key: key, UploadId: uploadId })
+async function abortUpload({ client, bucket, answerMs }: Bucket, upload: { Key: string; UploadId: string }) {
+  const command = new AbortMultipartUploadCommand({ Bucket: bucket, ...upload })
   await askS3('AbortMultipartUpload', answerMs, (options) => unlessGone(client.send(command, options)))
 }
 
@@ -239,11 +218,8 @@ const unlessGone = (sent: Promise<unknown>) =>
     if (statusOf(error) !== 404) throw error
   })
 
-async function unlessMissing<Output>(sent: Promise<Output>): Promise<Output | undefined> {
-  try {
-    return await sent
-  } catch (error) {
-    if (isMissing(error)) return undefined
-    throw error
-  }
-}
+const unlessMissing = <Output>(sent: Promise<Output>): Promise<Output | undefined> =>
+  sent.catch((error) => {
+    if (!isMissing(error)) throw error
+    return undefined
+  })

@@ -3,13 +3,11 @@ import { Agent as HttpsAgent } from 'node:https'
 import { ListObjectsV2Command, S3Client, S3ServiceException } from '@aws-sdk/client-s3'
 import { ConfigError } from '@services/common/config'
 import type { Logger } from '@services/common/logger'
+import type { Patience } from '../../patience.ts'
 import { StorageUnavailable } from './blob-storage.ts'
 import type { S3Settings } from './storage-settings.ts'
 
-export interface S3Patience {
-  storageAnswerMs: number
-  storageStartMs: number
-}
+export type S3Patience = Pick<Patience, 'storageAnswerMs' | 'storageStartMs'>
 
 /** A second attempt reaches another server behind the same name; a fourth only makes the caller wait. */
 const ATTEMPTS = 3
@@ -96,8 +94,7 @@ export async function waitForBucket(client: S3Client, settings: S3Settings, pati
   for (let attempt = 0; ; attempt++) {
     try {
       const command = new ListObjectsV2Command({ Bucket: settings.bucket, Prefix: settings.prefix, MaxKeys: 1 })
-      const abortSignal = AbortSignal.timeout(patience.storageAnswerMs)
-      await client.send(command, { abortSignal })
+      await client.send(command, { abortSignal: AbortSignal.timeout(patience.storageAnswerMs) })
       return
     } catch (error) {
       const status = statusOf(error) ?? (isCredentialsError(error) ? 403 : 0)
@@ -113,8 +110,8 @@ const isCredentialsError = (error: unknown) => error instanceof Error && error.n
 
 function explain(error: unknown, status: number): string {
   const said = describe(error)
-  const isName = error instanceof Error && error.name === 'InvalidBucketName'
-  if (isName) return `MEDIA_S3_BUCKET is not the name of a bucket (${said})`
+  if (error instanceof Error && error.name === 'InvalidBucketName')
+    return `MEDIA_S3_BUCKET is not the name of a bucket (${said})`
   if (status === 404) return `MEDIA_S3_BUCKET does not exist there (${said})`
   if (status === 403 || status === 401) {
     return `MEDIA_S3_ACCESS_KEY_ID and MEDIA_S3_SECRET_ACCESS_KEY, or the role in their place, may not list the bucket (${said})`

@@ -28,19 +28,7 @@ export const storageVariables = {
 
 type StorageValues = Values<typeof storageVariables>
 
-export interface S3Settings {
-  bucket: string
-  region: string
-  endpoint: string | undefined
-  prefix: string
-  accessKeyId: string | undefined
-  secretAccessKey: string | undefined
-  forcePathStyle: boolean
-}
-
-export type StorageSettings =
-  | { kind: 'disk'; workDir: string; blobsDir: string }
-  | { kind: 's3'; workDir: string; s3: S3Settings }
+export type S3Settings = Extract<ReturnType<typeof storageSettings>, { kind: 's3' }>['s3']
 
 type Name = keyof typeof storageVariables
 
@@ -55,16 +43,16 @@ function namesRequired(given: (name: Name) => string | undefined): Name[] {
   return ['S3_BUCKET', 'WORK_DIR', ...(hasKey ? (['S3_ACCESS_KEY_ID', 'S3_SECRET_ACCESS_KEY'] as const) : [])]
 }
 
-export function storageSettings(values: StorageValues): StorageSettings {
-  const { BLOBS_DIR = '', WORK_DIR, S3_BUCKET = '' } = values
+export function storageSettings(values: StorageValues) {
+  const { BLOBS_DIR = '', WORK_DIR } = values
   if (values.STORAGE === 'disk') {
-    return { kind: 'disk', blobsDir: BLOBS_DIR, workDir: WORK_DIR ?? join(BLOBS_DIR, 'work') }
+    return { kind: 'disk' as const, blobsDir: BLOBS_DIR, workDir: WORK_DIR ?? join(BLOBS_DIR, 'work') }
   }
   return {
-    kind: 's3',
+    kind: 's3' as const,
     workDir: WORK_DIR ?? '',
     s3: {
-      bucket: S3_BUCKET,
+      bucket: values.S3_BUCKET ?? '',
       region: values.S3_REGION,
       endpoint: values.S3_ENDPOINT,
       prefix: values.S3_PREFIX,
