@@ -26,7 +26,8 @@ export interface SharedParts {
 
 type Schema = Record<string, unknown>
 interface Media {
-  schema: Schema
+  schema: Schema & { properties?: Record<string, Schema> }
+  example?: unknown
 }
 interface Response {
   description: string
