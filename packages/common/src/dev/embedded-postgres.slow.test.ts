@@ -9,7 +9,7 @@ import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { findFreePort } from './dev-ports.ts'
 import { startEmbeddedPostgres } from './embedded-postgres.ts'
-import { locatePostgresBinaries } from './postgres/postgres-binaries.ts'
+import { locatePostgresBinaries } from './postgres/postgres-process.ts'
 
 let folder: string
 let dataDir: string

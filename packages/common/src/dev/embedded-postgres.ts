@@ -6,12 +6,13 @@ import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, escapeIdentifier } from 'pg'
 import { findFreePort, requireFreePorts } from './dev-ports.ts'
-import { locatePostgresBinaries, type PostgresBinaries } from './postgres/postgres-binaries.ts'
 import { initialiseOnce, type PostgresPlace, readPassword, waitForPredecessor } from './postgres/postgres-data-dir.ts'
 import {
   collectLastLines,
   describeRefusal,
   doNotWaitFor,
+  locatePostgresBinaries,
+  type PostgresBinaries,
   spawnPostgres,
   stopPostgres,
 } from './postgres/postgres-process.ts'
