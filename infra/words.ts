@@ -47,11 +47,10 @@ const withoutCode = (text: string) =>
   text.replace(/`[^`]*`|https?:\/\/\S+|"[^"]*"|\b[\w./-]+\.(ts|md|json|yaml|yml|mjs|store|routes)\b/g, '_')
 
 export function brokenRules(path: string, source: string): string[] {
+  const isTest = /\.test\.ts$|\/(test|testing|bench|faults)\//.test(path)
   const isMarkdown = extname(path) === '.md'
-  const texts = isMarkdown
-    ? paragraphsOf(source)
-    : [...commentsOf(source), ...literalsOf(source, /\.test\.ts$|\/(test|testing|bench|faults)\//.test(path))]
   const comments = isMarkdown ? [] : commentsOf(source)
+  const texts = isMarkdown ? paragraphsOf(source) : [...comments, ...literalsOf(source, isTest)]
   return [
     ...texts.flatMap(({ line, text }) =>
       RULES.flatMap(({ pattern, instead }) => {
@@ -61,9 +60,7 @@ export function brokenRules(path: string, source: string): string[] {
     ),
     ...comments.flatMap(({ line, text }) => {
       const first = FIRST_WORD.exec(text)?.[0]
-      return first === undefined
-        ? []
-        : [`${path}:${line}: a comment begins with "${first}": begin with the noun or the verb`]
+      return first ? [`${path}:${line}: a comment begins with "${first}": begin with the noun or the verb`] : []
     }),
     ...[...comments, ...(isMarkdown ? texts : [])].flatMap(({ line, text }) =>
       sentencesOf(withoutCode(text))
