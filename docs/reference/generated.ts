@@ -3,6 +3,8 @@
 // services/*/test/reference.test.ts; the command that writes the pages: update.ts.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Command } from '../../packages/common/src/cli.ts'
+import type { ErrorCatalogue } from '../../packages/common/src/errors.ts'
 
 export interface Generated {
   /** Path of the page below docs/reference. */
@@ -51,3 +53,20 @@ export const tableOf = (head: readonly string[], rows: readonly (readonly string
 export const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
 
 export const code = (text: string): string => `\`${text}\``
+
+/** Commands in the order of the help, with their options; `commands` between the marks. */
+export function commandsPart(page: string, commands: readonly Command[]): Generated {
+  const rows = commands.map(({ name, operands = [], options = {}, summary }) => {
+    const own = Object.entries(options).map(([option, { value, meaning }]) => {
+      return `${code(`--${option}${value ? ` ${value}` : ''}`)}: ${meaning}`
+    })
+    return [code([name, ...operands].join(' ')), cell(summary), cell(own.join('; '))]
+  })
+  return { page, mark: 'commands', markdown: tableOf(['Command', 'Does', 'Options'], rows) }
+}
+
+/** Codes in alphabetical order; `errors` between the marks. */
+export function errorsPart(page: string, catalogue: ErrorCatalogue): Generated {
+  const rows = Object.entries(catalogue).map(([name, { status, message }]) => [code(name), `${status}`, cell(message)])
+  return { page, mark: 'errors', markdown: tableOf(['Code', 'Status', 'Message'], rows.sort()) }
+}
