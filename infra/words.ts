@@ -80,7 +80,7 @@ function commentsOf(source: string): Text[] {
   let inBlock = false
   for (const [index, raw] of source.split('\n').entries()) {
     const line = raw.trim()
-    const begins = line.startsWith('/**') || line.startsWith('/*')
+    const begins = line.startsWith('/*')
     if (!inBlock && !begins && !line.startsWith('//')) {
       open = undefined
       continue
@@ -93,7 +93,6 @@ function commentsOf(source: string): Text[] {
     }
     if (!isDirective) open.text = `${open.text} ${text.replace(/^[-*] /, '; ')}`.trim()
     inBlock = (inBlock || begins) && !line.endsWith('*/')
-    if (begins && !inBlock) open = undefined
     if (line.endsWith('*/')) open = undefined
   }
   return found.filter(({ text }) => text !== '')
@@ -104,15 +103,11 @@ const TEST_NAME = /\b(?:test|it|describe)(?:\.\w+)*(?:\([^()]*\))?\(\s*'((?:[^'\
 
 /** Texts of three words and more: errors, log lines, meanings, descriptions; of a test only its name. */
 function literalsOf(source: string, isTest: boolean): Text[] {
-  return source
-    .split('\n')
-    .flatMap((line, index) =>
-      line.trim().startsWith('//') || line.trim().startsWith('*') || line.trim().startsWith('import ')
-        ? []
-        : [...line.matchAll(isTest ? TEST_NAME : LITERAL)]
-            .map(([, text = '']) => ({ line: index + 1, text }))
-            .filter(({ text }) => text.split(' ').length >= 3),
-    )
+  return source.split('\n').flatMap((line, index) => {
+    if (/^\s*(\/\/|\*|import )/.test(line)) return []
+    const texts = [...line.matchAll(isTest ? TEST_NAME : LITERAL)].map(([, text = '']) => text)
+    return texts.filter((text) => text.split(' ').length >= 3).map((text) => ({ line: index + 1, text }))
+  })
 }
 
 /** Paragraphs, list items and table rows; without fenced code. */
