@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readEnvFile } from '../config.ts'
 import { type BannerSection, formatBanner } from './dev-child.ts'
-import { findTakenPorts, portInUseMessage, suggestPorts } from './dev-ports.ts'
+import { findTakenPorts, portInUseMessage, suggestPorts, type WantedPort } from './dev-ports.ts'
 import { type DevService, startDevService } from './dev-service.ts'
 import {
   COMPILE_CACHE,
@@ -68,9 +68,7 @@ async function runAll(): Promise<number> {
   }
 }
 
-type NamedPort = { port: number; variable: string }
-
-async function refuseSecond(names: string[], ports: NamedPort[]): Promise<void> {
+async function refuseSecond(names: string[], ports: WantedPort[]): Promise<void> {
   const found = await Promise.all(names.map((name) => findRunning(join(data, name))))
   const running = (await Promise.all(found.filter((one) => one !== undefined).map(untilStopped))).filter(
     (one) => one !== undefined,
@@ -82,7 +80,7 @@ async function refuseSecond(names: string[], ports: NamedPort[]): Promise<void> 
   )
 }
 
-async function refuseTakenPorts(ports: NamedPort[]): Promise<void> {
+async function refuseTakenPorts(ports: WantedPort[]): Promise<void> {
   const taken = await findTakenPorts(ports)
   if (taken.length === 0) return
   const remedy = `Free ones: ${await suggestPorts(taken, ports)} npx -y pnpm@12 dev`
