@@ -14,15 +14,15 @@ export interface Generated {
   markdown: string
 }
 
+type Pages = Map<string, { before: string; after: string }>
+
 /** Pages by path, with their generated parts as the code has them now. Throws where a page lacks the marks of one. */
-export async function renderPages(
-  parts: readonly Generated[],
-): Promise<Map<string, { before: string; after: string }>> {
-  const pages = new Map<string, { before: string; after: string }>()
+export async function renderPages(parts: readonly Generated[]): Promise<Pages> {
+  const pages: Pages = new Map()
   for (const { page, mark, markdown } of parts) {
     const path = join(import.meta.dirname, page)
-    const { before, after } = pages.get(path) ?? (await readPage(path))
-    pages.set(path, { before, after: fill(after, mark, markdown, page) })
+    const before = pages.get(path)?.before ?? (await readFile(path, 'utf8'))
+    pages.set(path, { before, after: fill(pages.get(path)?.after ?? before, mark, markdown, page) })
   }
   return pages
 }
@@ -31,11 +31,6 @@ export async function renderPages(
 export async function outdatedPages(parts: readonly Generated[]): Promise<string[]> {
   const pages = await renderPages(parts)
   return [...pages].filter(([, { before, after }]) => before !== after).map(([path]) => path)
-}
-
-async function readPage(path: string) {
-  const text = await readFile(path, 'utf8')
-  return { before: text, after: text }
 }
 
 function fill(text: string, mark: string, markdown: string, page: string): string {
