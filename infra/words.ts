@@ -47,11 +47,10 @@ const withoutCode = (text: string) =>
   text.replace(/`[^`]*`|https?:\/\/\S+|"[^"]*"|\b[\w./-]+\.(ts|md|json|yaml|yml|mjs|store|routes)\b/g, '_')
 
 export function brokenRules(path: string, source: string): string[] {
+  const isTest = /\.test\.ts$|\/(test|testing|bench|faults)\//.test(path)
   const isMarkdown = extname(path) === '.md'
-  const texts = isMarkdown
-    ? paragraphsOf(source)
-    : [...commentsOf(source), ...literalsOf(source, /\.test\.ts$|\/(test|testing|bench|faults)\//.test(path))]
   const comments = isMarkdown ? [] : commentsOf(source)
+  const texts = isMarkdown ? paragraphsOf(source) : [...comments, ...literalsOf(source, isTest)]
   return [
     ...texts.flatMap(({ line, text }) =>
       RULES.flatMap(({ pattern, instead }) => {
@@ -61,9 +60,7 @@ export function brokenRules(path: string, source: string): string[] {
     ),
     ...comments.flatMap(({ line, text }) => {
       const first = FIRST_WORD.exec(text)?.[0]
-      return first === undefined
-        ? []
-        : [`${path}:${line}: a comment begins with "${first}": begin with the noun or the verb`]
+      return first ? [`${path}:${line}: a comment begins with "${first}": begin with the noun or the verb`] : []
     }),
     ...[...comments, ...(isMarkdown ? texts : [])].flatMap(({ line, text }) =>
       sentencesOf(withoutCode(text))
@@ -83,7 +80,7 @@ function commentsOf(source: string): Text[] {
   let inBlock = false
   for (const [index, raw] of source.split('\n').entries()) {
     const line = raw.trim()
-    const begins = line.startsWith('/**') || line.startsWith('/*')
+    const begins = line.startsWith('/*')
     if (!inBlock && !begins && !line.startsWith('//')) {
       open = undefined
       continue
@@ -96,7 +93,6 @@ function commentsOf(source: string): Text[] {
     }
     if (!isDirective) open.text = `${open.text} ${text.replace(/^[-*] /, '; ')}`.trim()
     inBlock = (inBlock || begins) && !line.endsWith('*/')
-    if (begins && !inBlock) open = undefined
     if (line.endsWith('*/')) open = undefined
   }
   return found.filter(({ text }) => text !== '')
@@ -107,15 +103,11 @@ const TEST_NAME = /\b(?:test|it|describe)(?:\.\w+)*(?:\([^()]*\))?\(\s*'((?:[^'\
 
 /** Texts of three words and more: errors, log lines, meanings, descriptions; of a test only its name. */
 function literalsOf(source: string, isTest: boolean): Text[] {
-  return source
-    .split('\n')
-    .flatMap((line, index) =>
-      line.trim().startsWith('//') || line.trim().startsWith('*') || line.trim().startsWith('import ')
-        ? []
-        : [...line.matchAll(isTest ? TEST_NAME : LITERAL)]
-            .map(([, text = '']) => ({ line: index + 1, text }))
-            .filter(({ text }) => text.split(' ').length >= 3),
-    )
+  return source.split('\n').flatMap((line, index) => {
+    if (/^\s*(\/\/|\*|import )/.test(line)) return []
+    const texts = [...line.matchAll(isTest ? TEST_NAME : LITERAL)].map(([, text = '']) => text)
+    return texts.filter((text) => text.split(' ').length >= 3).map((text) => ({ line: index + 1, text }))
+  })
 }
 
 /** Paragraphs, list items and table rows; without fenced code. */

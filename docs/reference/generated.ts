@@ -3,6 +3,8 @@
 // services/*/test/reference.test.ts; the command that writes the pages: update.ts.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Command } from '../../packages/common/src/cli.ts'
+import type { ErrorCatalogue } from '../../packages/common/src/errors.ts'
 
 export interface Generated {
   /** Path of the page below docs/reference. */
@@ -12,15 +14,15 @@ export interface Generated {
   markdown: string
 }
 
+type Pages = Map<string, { before: string; after: string }>
+
 /** Pages by path, with their generated parts as the code has them now. Throws where a page lacks the marks of one. */
-export async function renderPages(
-  parts: readonly Generated[],
-): Promise<Map<string, { before: string; after: string }>> {
-  const pages = new Map<string, { before: string; after: string }>()
+export async function renderPages(parts: readonly Generated[]): Promise<Pages> {
+  const pages: Pages = new Map()
   for (const { page, mark, markdown } of parts) {
     const path = join(import.meta.dirname, page)
-    const { before, after } = pages.get(path) ?? (await readPage(path))
-    pages.set(path, { before, after: fill(after, mark, markdown, page) })
+    const before = pages.get(path)?.before ?? (await readFile(path, 'utf8'))
+    pages.set(path, { before, after: fill(pages.get(path)?.after ?? before, mark, markdown, page) })
   }
   return pages
 }
@@ -29,11 +31,6 @@ export async function renderPages(
 export async function outdatedPages(parts: readonly Generated[]): Promise<string[]> {
   const pages = await renderPages(parts)
   return [...pages].filter(([, { before, after }]) => before !== after).map(([path]) => path)
-}
-
-async function readPage(path: string) {
-  const text = await readFile(path, 'utf8')
-  return { before: text, after: text }
 }
 
 function fill(text: string, mark: string, markdown: string, page: string): string {
@@ -51,3 +48,20 @@ export const tableOf = (head: readonly string[], rows: readonly (readonly string
 export const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
 
 export const code = (text: string): string => `\`${text}\``
+
+/** Commands in the order of the help, with their options; `commands` between the marks. */
+export function commandsPart(page: string, commands: readonly Command[]): Generated {
+  const rows = commands.map(({ name, operands = [], options = {}, summary }) => {
+    const own = Object.entries(options).map(([option, { value, meaning }]) => {
+      return `${code(`--${option}${value ? ` ${value}` : ''}`)}: ${meaning}`
+    })
+    return [code([name, ...operands].join(' ')), cell(summary), cell(own.join('; '))]
+  })
+  return { page, mark: 'commands', markdown: tableOf(['Command', 'Does', 'Options'], rows) }
+}
+
+/** Codes in alphabetical order; `errors` between the marks. */
+export function errorsPart(page: string, catalogue: ErrorCatalogue): Generated {
+  const rows = Object.entries(catalogue).map(([name, { status, message }]) => [code(name), `${status}`, cell(message)])
+  return { page, mark: 'errors', markdown: tableOf(['Code', 'Status', 'Message'], rows.sort()) }
+}

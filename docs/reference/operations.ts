@@ -84,11 +84,7 @@ function describe(name: string, operation: Operation, document: ApiDocument, wor
   return [
     `### ${name}`,
     `${sentence(operation.summary ?? '')} ${operation.description ?? ''}`.trim(),
-    `${[
-      `Authorization: ${authorization.join(' or ')}`,
-      `answers: ${succeeds}`,
-      ...(fails ? [`errors: ${fails}`] : []),
-    ].join('; ')}.`,
+    `Authorization: ${authorization.join(' or ')}; answers: ${succeeds}${fails && `; errors: ${fails}`}.`,
     ...(fields.length > 0 ? [tableOf(['Field', 'In', 'Type', 'Meaning'], fields)] : []),
     ...(example ? [['```json', JSON.stringify(example), '```'].join('\n')] : []),
   ].join('\n\n')
@@ -111,12 +107,16 @@ function parametersOf(operation: Operation, document: ApiDocument, isListed: (na
     ])
 }
 
+/** Places of fields by media type of their body. */
+const PLACES: Record<string, string> = {
+  'application/json': 'body',
+  'application/x-www-form-urlencoded': 'form',
+  'multipart/form-data': 'form',
+}
+
 function bodyFields({ requestBody }: Operation): string[][] {
   const [media = '', content] = Object.entries(requestBody?.content ?? {})[0] ?? []
-  const where =
-    media === 'application/json'
-      ? 'body'
-      : media.replace('application/x-www-form-urlencoded', 'form').replace('multipart/form-data', 'form')
+  const where = PLACES[media] ?? media
   if (content?.schema?.$ref) return [['', where, typeOf(content.schema), '']]
   return fieldsOf(content?.schema ?? {}).map(([name = '', type = '', meaning = '']) => [
     name,
@@ -137,14 +137,8 @@ function fieldsOf(schema: Schema, outer = ''): string[][] {
       const inner = member.items?.properties
         ? fieldsOf(member.items, `${outer}${name}[].`)
         : fieldsOf(member, `${outer}${name}.`)
-      return [
-        [
-          fieldName(outer + name, required.includes(name) && outer === ''),
-          cell(typeOf(member)),
-          cell(member.description ?? ''),
-        ],
-        ...inner,
-      ]
+      const field = fieldName(outer + name, required.includes(name) && outer === '')
+      return [[field, cell(typeOf(member)), cell(member.description ?? '')], ...inner]
     }),
   )
 }
@@ -218,9 +212,6 @@ const membersOf = (schema: Schema): string => {
 function shapeOf(name: string, schema: Schema): string {
   const rows = fieldsOf(schema)
   const text = schema.description ? [sentence(schema.description)] : []
-  return [
-    `### ${name}`,
-    ...text,
-    rows.length > 0 ? tableOf(['Field', 'Type', 'Meaning'], rows) : sentence(typeOf(schema)),
-  ].join('\n\n')
+  const shape = rows.length > 0 ? tableOf(['Field', 'Type', 'Meaning'], rows) : sentence(typeOf(schema))
+  return [`### ${name}`, ...text, shape].join('\n\n')
 }

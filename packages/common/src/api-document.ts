@@ -2,7 +2,7 @@
 // with a `title`, an error response, a header. Additions to a route's schema: documented.ts. Tests: testing/held-answers.ts.
 import { STATUS_CODES } from 'node:http'
 import type { FastifySchema } from 'fastify'
-import { DOCUMENTED } from './documented.ts'
+import { DOCUMENTED, withHeaders } from './documented.ts'
 
 export interface Header {
   description: string
@@ -26,7 +26,8 @@ export interface SharedParts {
 
 type Schema = Record<string, unknown>
 interface Media {
-  schema: Schema
+  schema: Schema & { properties?: Record<string, Schema> }
+  example?: unknown
 }
 interface Response {
   description: string
@@ -141,11 +142,8 @@ export function finishDocument(document: Document, shared: SharedParts): void {
     const title = `Error${status}`
     const json = { 'application/json': { schema: { $ref: `#/components/schemas/${ERROR}` } } }
     const others = mapValues(shared.errors.otherForms as Record<string, Schema>, (schema) => ({ schema }))
-    const names = shared.errors.headers(status)
-    const usual = describe(
-      { description: '', headers: mapValues(byName(names), () => ({})), content: { ...json, ...others } },
-      status,
-    )
+    const plain = { description: '', content: { ...json, ...others } }
+    const usual = describe(withHeaders(plain, ...shared.errors.headers(status)), status)
     responses[title] ??= name(usual)
     if ('$ref' in response) return { $ref: `#/components/responses/${title}` }
     name(response)
@@ -175,8 +173,6 @@ export function finishDocument(document: Document, shared: SharedParts): void {
     ...header,
   }))
 }
-
-const byName = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, name]))
 
 function refTo(kind: 'headers' | 'parameters', name: string, known: object) {
   if (!Object.hasOwn(known, name)) throw new Error(`no ${kind} are described for ${name}`)

@@ -35,10 +35,7 @@ export function readTrustedHeader(
   return { address, limitKey: limitKeyOfAddress(node) }
 }
 
-function entryOf(value: string, entry: Entry): string {
-  const entries = value.split(',')
-  return entries.at(entry === 'last' ? -1 : 0) ?? ''
-}
+const entryOf = (value: string, entry: Entry): string => value.split(',').at(entry === 'last' ? -1 : 0) ?? ''
 
 /** Parses an address as proxies write it: with or without port, zone, brackets and quotes. IPv4 in IPv6 becomes IPv4. */
 export function parseAddress(text: string): string | undefined {

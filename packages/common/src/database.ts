@@ -47,18 +47,18 @@ export interface Database<DB> {
 /** Opens a pool and its query builder. The pool replaces broken connections, so a restarted server needs no action. */
 export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
   const { statementWithinMs = STATEMENT_WITHIN_MS, connectWithinMs = CONNECT_WITHIN_MS } = options
-  const noteGivenUp = onceIn(REPORT_EVERY_MS, (err) => options.log.warn({ err }, 'database connection given up'))
+  const noteGivenUp = reportSome((err) => options.log.warn({ err }, 'database connection given up'))
   const hooks: ClientHooks = {
     names: new StatementNames(),
-    noteRefusal: onceIn(REPORT_EVERY_MS, (err) => {
+    noteRefusal: reportSome((err) => {
       if (!pool.ending) options.log.warn({ err: withoutStack(err) }, 'database connection failed')
     }),
-    noteLostCancel: onceIn(REPORT_EVERY_MS, (err) => options.log.warn({ err }, 'statement could not be cancelled')),
+    noteLostCancel: reportSome((err) => options.log.warn({ err }, 'statement could not be cancelled')),
     noteUseless: (err) => {
       if (err) noteGivenUp(err)
       checkIdleConnections(options.url)
     },
-    noteLostName: onceIn(REPORT_EVERY_MS, (err) => options.log.error({ err }, LOST_NAME)),
+    noteLostName: reportSome((err) => options.log.error({ err }, LOST_NAME)),
   }
   const Client = options.isTraced ? TracedClient : PreparingClient
   const pool = new (options.isTraced ? TracedPool : pg.Pool)({
@@ -136,11 +136,12 @@ function getTypeParser(oid: number, format?: 'text' | 'binary') {
 
 const withoutStack = ({ name, message, ...rest }: Error) => ({ ...rest, type: name, message })
 
-function onceIn(ms: number, work: (err: Error) => void): (err: Error) => void {
+/** Calls `work` for the first error of each interval. */
+function reportSome(work: (err: Error) => void): (err: Error) => void {
   let lastAt = Number.NEGATIVE_INFINITY
   return (err) => {
     const now = performance.now()
-    if (now - lastAt < ms) return
+    if (now - lastAt < REPORT_EVERY_MS) return
     lastAt = now
     work(err)
   }

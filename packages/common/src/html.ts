@@ -16,13 +16,9 @@ export function html(strings: TemplateStringsArray, ...values: HtmlValue[]): Htm
 }
 
 /** Declares a text to be markup. Constants of ours only. */
-export function raw(markup: string): Html {
-  return { [MARKUP]: markup }
-}
+export const raw = (markup: string): Html => ({ [MARKUP]: markup })
 
-export function toText(markup: Html): string {
-  return markup[MARKUP]
-}
+export const toText = (markup: Html): string => markup[MARKUP]
 
 /** Renders a JSON-LD block, in which no value can close the element or open a comment. */
 export function jsonLd(data: unknown): Html {
@@ -30,9 +26,7 @@ export function jsonLd(data: unknown): Html {
   return raw(`<script type="application/ld+json">${json}</script>`)
 }
 
-export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (char) => ESCAPES[char] ?? char)
-}
+export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (char) => ESCAPES[char] ?? char)
 
 const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
 

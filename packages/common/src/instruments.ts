@@ -1,10 +1,5 @@
-import { type Attributes, metrics } from '@opentelemetry/api'
+import { type Attributes, type MetricOptions, metrics } from '@opentelemetry/api'
 import { ApiError } from './errors.ts'
-
-interface Description {
-  description: string
-  unit: string
-}
 
 /** Creates an instrument at its first use: one created before the SDK starts never reports. */
 function lazily<Instrument>(create: () => Instrument): () => Instrument {
@@ -15,7 +10,7 @@ function lazily<Instrument>(create: () => Instrument): () => Instrument {
   }
 }
 
-export function counter(name: string, how: Description): (attributes: Attributes, by?: number) => void {
+export function counter(name: string, how: MetricOptions): (attributes: Attributes, by?: number) => void {
   const get = lazily(() => meterOf(name).createCounter(name, how))
   return (attributes, by = 1) => get().add(by, attributes)
 }
@@ -23,7 +18,7 @@ export function counter(name: string, how: Description): (attributes: Attributes
 /** Histogram with its own bucket boundaries; the SDK's are for milliseconds. */
 export function histogram(
   name: string,
-  { boundaries, ...how }: Description & { boundaries: number[] },
+  { boundaries, ...how }: MetricOptions & { boundaries: number[] },
 ): (value: number, attributes: Attributes) => void {
   const advice = { explicitBucketBoundaries: boundaries }
   const get = lazily(() => meterOf(name).createHistogram(name, { ...how, advice }))

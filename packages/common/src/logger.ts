@@ -28,9 +28,7 @@ export function createLogger(options: {
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       mixin: traceIds,
-      serializers: {
-        err: withoutRows,
-      },
+      serializers: { err: withoutRows },
     },
     openLines(options.file ? openFile(options.name, options.file) : options.toStderr ? 2 : 1),
   )
@@ -54,9 +52,6 @@ function openLines(fd: number) {
     if (!isFailing) writeToStderr(`log lines cannot be written (${code}); serving goes on\n`)
     isFailing = true
   })
-  lines.on('write', () => {
-    isFailing = false
-  })
   // A flush makes a system call even without lines, so an idle process must not flush.
   const write = lines.write.bind(lines)
   let unwritten = 0
@@ -73,6 +68,7 @@ function openLines(fd: number) {
     if (unwritten > 0) flushSoon()
   }
   lines.on('write', (bytes) => {
+    isFailing = false
     unwritten = Math.max(0, unwritten - bytes)
   })
   lines.on('drop', (line) => {
@@ -112,12 +108,7 @@ function openFile(service: string, file: string): number {
 /** Drops what PostgreSQL's errors carry: the refused row, with addresses and hashes, or the client with its cancel key. */
 function withoutRows(cause: unknown) {
   if (typeof cause !== 'object' || cause === null) return cause
-  const {
-    detail: _detail,
-    where: _where,
-    client: _client,
-    ...rest
-  } = pino.stdSerializers.errWithCause(cause as Error) as Record<string, unknown>
+  const { detail: _detail, where: _where, client: _client, ...rest } = pino.stdSerializers.errWithCause(cause as Error)
   return rest
 }
 

@@ -1,5 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { type Kysely, sql } from 'kysely'
 import { type Migration, type MigrationInfo, Migrator } from 'kysely/migration'
 import type { Logger } from 'pino'
@@ -19,15 +19,15 @@ export interface MigrateOptions {
 }
 
 /** Runs `work` on connections without a statement limit; waits for a server that is starting. */
-export async function onMigrationConnection(
+export async function onMigrationConnection<Result>(
   database: Omit<DatabaseOptions, 'maxPoolSize' | 'statementWithinMs'>,
   folder: string,
-  work: (migrations: MigrateOptions) => Promise<void>,
-): Promise<void> {
+  work: (migrations: MigrateOptions) => Promise<Result>,
+): Promise<Result> {
   const { db, pool, close } = openDatabase({ ...database, maxPoolSize: 2, statementWithinMs: 0 })
   try {
     await waitForDatabase(pool, database.log)
-    await work({ db, folder, namespace: database.namespace })
+    return await work({ db, folder, namespace: database.namespace })
   } finally {
     await close()
   }
@@ -48,29 +48,24 @@ export async function migrationStatus(options: MigrateOptions): Promise<readonly
 }
 
 export async function pendingSql(options: MigrateOptions): Promise<{ name: string; sql: string }[]> {
-  const done = new Set(
-    (await migrationStatus(options)).filter((migration) => migration.executedAt).map((migration) => migration.name),
-  )
-  return (await readMigrations(options)).filter((migration) => !done.has(migration.name))
+  const applied = (await migrationStatus(options)).filter(({ executedAt }) => executedAt).map(({ name }) => name)
+  return (await readMigrations(options)).filter(({ name }) => !applied.includes(name))
 }
 
 function migratorOf(options: MigrateOptions): Migrator {
-  const prefix = tablePrefix(options.namespace)
+  const table = `${tablePrefix(options.namespace)}schema_migrations`
+  const getMigrations = async (): Promise<Record<string, Migration>> => {
+    const ours = (await readMigrations(options)).map(({ name, sql: text }): [string, Migration] => [
+      name,
+      { up: async (db) => void (await sql.raw(text).execute(db)) },
+    ])
+    return { ...(await newerMigrations(options, table)), ...Object.fromEntries(ours) }
+  }
   return new Migrator({
     db: options.db,
-    migrationTableName: `${prefix}schema_migrations`,
-    migrationLockTableName: `${prefix}schema_migrations_lock`,
-    provider: {
-      getMigrations: async () => ({
-        ...(await newerMigrations(options, `${prefix}schema_migrations`)),
-        ...Object.fromEntries(
-          (await readMigrations(options)).map((migration) => [
-            migration.name,
-            { up: async (db) => void (await sql.raw(migration.sql).execute(db)) },
-          ]),
-        ),
-      }),
-    },
+    migrationTableName: table,
+    migrationLockTableName: `${table}_lock`,
+    provider: { getMigrations },
   })
 }
 
@@ -82,15 +77,12 @@ async function newerMigrations({ db }: MigrateOptions, table: string): Promise<R
   return Object.fromEntries(applied.rows.map(({ name }) => [name, { up: async () => {} }]))
 }
 
-async function readMigrations(options: MigrateOptions): Promise<{ name: string; sql: string }[]> {
-  const files = (await readdir(options.folder)).filter((file) => file.endsWith('.sql')).toSorted()
+async function readMigrations({ folder, namespace }: MigrateOptions): Promise<{ name: string; sql: string }[]> {
+  const files = (await readdir(folder)).filter((file) => file.endsWith('.sql')).toSorted()
   return Promise.all(
-    files.map(async (file) => ({
-      name: file.slice(0, -'.sql'.length),
-      sql: (await readFile(join(options.folder, file), 'utf8')).replaceAll(
-        '{{prefix}}',
-        tablePrefix(options.namespace),
-      ),
-    })),
+    files.map(async (file) => {
+      const text = await readFile(join(folder, file), 'utf8')
+      return { name: basename(file, '.sql'), sql: text.replaceAll('{{prefix}}', tablePrefix(namespace)) }
+    }),
   )
 }

@@ -13,10 +13,12 @@ const ANSWER_WITHIN_MS = 2_000
 /** Sampling interval of the event loop: short enough to show a hash on the main thread, long enough to cost nothing. */
 const SAMPLE_EVERY_MS = 20
 
+type PoolCounts = Pick<pg.Pool, 'totalCount' | 'idleCount' | 'waitingCount'>
+
 /** Starts observing, until the returned function is called; call it only with metrics enabled. */
 export function observeService(
   service: string,
-  { pool, queue }: { pool: Pick<pg.Pool, 'totalCount' | 'idleCount' | 'waitingCount'>; queue: Pick<Queue, 'figures'> },
+  { pool, queue }: { pool: PoolCounts; queue: Pick<Queue, 'figures'> },
 ): () => void {
   const stops = [observeProcess(service), observePool(service, pool), observeQueues(service, queue)]
   return () => {
@@ -51,18 +53,20 @@ export function askedInTime<Answer>(
   }
 }
 
+const gaugesOf = (service: string) => (name: string, unit: string, description: string) =>
+  metrics.getMeter(service).createObservableGauge(name, { description, unit })
+
 function observeProcess(service: string): () => void {
-  const meter = metrics.getMeter(service)
-  const memory = meter.createObservableGauge('process.memory.usage', { description: 'Resident memory', unit: 'By' })
-  const heap = meter.createObservableGauge('v8js.memory.heap.used', { description: 'Heap in use', unit: 'By' })
-  const cpu = meter.createObservableCounter('process.cpu.time', { description: 'Processor time', unit: 's' })
-  const p50 = meter.createObservableGauge('nodejs.eventloop.delay.p50', { description: 'Median lag', unit: 's' })
-  const p99 = meter.createObservableGauge('nodejs.eventloop.delay.p99', { description: '99th percentile', unit: 's' })
-  const max = meter.createObservableGauge('nodejs.eventloop.delay.max', { description: 'Longest lag', unit: 's' })
-  const busy = meter.createObservableGauge('nodejs.eventloop.utilization', {
-    description: 'Busy fraction of time',
-    unit: '1',
-  })
+  const gauge = gaugesOf(service)
+  const memory = gauge('process.memory.usage', 'By', 'Resident memory')
+  const heap = gauge('v8js.memory.heap.used', 'By', 'Heap in use')
+  const cpu = metrics
+    .getMeter(service)
+    .createObservableCounter('process.cpu.time', { description: 'Processor time', unit: 's' })
+  const p50 = gauge('nodejs.eventloop.delay.p50', 's', 'Median lag')
+  const p99 = gauge('nodejs.eventloop.delay.p99', 's', '99th percentile')
+  const max = gauge('nodejs.eventloop.delay.max', 's', 'Longest lag')
+  const busy = gauge('nodejs.eventloop.utilization', '1', 'Busy fraction of time')
   const delays = monitorEventLoopDelay({ resolution: SAMPLE_EVERY_MS })
   delays.enable()
   let before = performance.eventLoopUtilization()
@@ -90,16 +94,14 @@ function observeProcess(service: string): () => void {
   }
 }
 
-function observePool(service: string, pool: Pick<pg.Pool, 'totalCount' | 'idleCount' | 'waitingCount'>): () => void {
-  const meter = metrics.getMeter(service)
-  const connections = meter.createObservableGauge('db.client.connection.count', {
-    description: 'Connections to the database',
-    unit: '{connection}',
-  })
-  const pending = meter.createObservableGauge('db.client.connection.pending_requests', {
-    description: 'Requests that wait for a connection to the database',
-    unit: '{request}',
-  })
+function observePool(service: string, pool: PoolCounts): () => void {
+  const gauge = gaugesOf(service)
+  const connections = gauge('db.client.connection.count', '{connection}', 'Connections to the database')
+  const pending = gauge(
+    'db.client.connection.pending_requests',
+    '{request}',
+    'Requests that wait for a connection to the database',
+  )
   return observeTogether(service, [connections, pending], (result) => {
     const { totalCount, idleCount, waitingCount } = pool
     result.observe(connections, totalCount - idleCount, { 'db.client.connection.state': 'used' })
@@ -110,16 +112,10 @@ function observePool(service: string, pool: Pick<pg.Pool, 'totalCount' | 'idleCo
 
 /** All processes report the same database figures: aggregate by maximum, never by sum. */
 function observeQueues(service: string, queue: Pick<Queue, 'figures'>): () => void {
-  const meter = metrics.getMeter(service)
-  const jobs = meter.createObservableGauge(`${service}.queue.jobs`, { description: 'Unfinished jobs', unit: '{job}' })
-  const age = meter.createObservableGauge(`${service}.queue.oldest_age`, {
-    description: 'Age of the oldest job',
-    unit: 's',
-  })
-  const dead = meter.createObservableGauge(`${service}.queue.dead`, {
-    description: 'Jobs in the dead-letter queue',
-    unit: '{job}',
-  })
+  const gauge = gaugesOf(service)
+  const jobs = gauge(`${service}.queue.jobs`, '{job}', 'Unfinished jobs')
+  const age = gauge(`${service}.queue.oldest_age`, 's', 'Age of the oldest job')
+  const dead = gauge(`${service}.queue.dead`, '{job}', 'Jobs in the dead-letter queue')
   const ask = askedInTime(queue.figures)
   let last: QueueFigures[] = []
   return observeTogether(service, [jobs, age, dead], async (result) => {

@@ -200,17 +200,12 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       } as const
       worked.add(name)
       await boss.work(name, workOptions, async (jobs: Job<Data>[]) => {
-        const results = await Promise.all(
-          jobs.map((job) =>
-            tracedJob(name, job, (span) =>
-              settle(job, handle, {
-                span,
-                log: log.child({ queue: name, jobId: job.id }),
-                regain: (err) => regain(job, err),
-              }),
-            ),
-          ),
-        )
+        const run = (job: Job<Data>) => {
+          const jobLog = log.child({ queue: name, jobId: job.id })
+          const regainJob = (err: unknown) => regain(job, err)
+          return tracedJob(name, job, (span) => settle(job, handle, { span, log: jobLog, regain: regainJob }))
+        }
+        const results = await Promise.all(jobs.map(run))
         // A free slot would sleep until the next notification, even with jobs waiting. All are woken, because a handler does not
         // know its own slot.
         for (const slot of boss.getWipData()) if (slot.name === name) boss.notifyWorker(slot.id)

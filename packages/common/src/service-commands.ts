@@ -29,7 +29,11 @@ interface ServiceParts<Config extends Settings> {
   /** Lists valid settings that an operator should review, one line each. */
   review?(config: Config): string[]
   migrateAll(config: Config, log: Logger): Promise<void>
-  withMigrations(config: Config, log: Logger, work: (migrations: MigrateOptions) => Promise<void>): Promise<void>
+  withMigrations<Result>(
+    config: Config,
+    log: Logger,
+    work: (migrations: MigrateOptions) => Promise<Result>,
+  ): Promise<Result>
   /** Starts the worker, even where the service runs workers itself; resolves to its stop steps, in order. */
   startWorker(config: Config, log: Logger): Promise<(() => unknown)[]>
 }
@@ -92,7 +96,7 @@ async function runWorker(service: Service) {
 
 async function runMigrate(service: Service, json: boolean) {
   const { config, log } = service.startUp({ toStderr: true })
-  const applied = (await readMigrations(service, config, log, pendingSql)).map(({ name }) => name)
+  const applied = (await service.withMigrations(config, log, pendingSql)).map(({ name }) => name)
   // Runs with nothing pending too: the queue's tables may need an update.
   await service.migrateAll(config, log)
   printResult(json, { applied }, applied.map((name) => `applied ${name}`).join('\n') || 'nothing to apply')
@@ -100,7 +104,7 @@ async function runMigrate(service: Service, json: boolean) {
 
 async function printPending(service: Service, json: boolean) {
   const { config, log } = service.startUp({ toStderr: true })
-  const pending = await readMigrations(service, config, log, pendingSql)
+  const pending = await service.withMigrations(config, log, pendingSql)
   if (json || pending.length > 0) {
     printResult(json, pending, pending.map(({ name, sql }) => `-- ${name}\n${sql}`).join('\n'))
   }
@@ -108,23 +112,10 @@ async function printPending(service: Service, json: boolean) {
 
 async function printStatus(service: Service, json: boolean) {
   const { config, log } = service.startUp({ toStderr: true })
-  const migrations = await readMigrations(service, config, log, migrationStatus)
+  const migrations = await service.withMigrations(config, log, migrationStatus)
   const status = migrations.map(({ name, executedAt }) => ({ name, applied_at: executedAt?.toISOString() ?? null }))
   const lines = status.map(({ name, applied_at: at }) => `${at ?? 'pending'.padEnd(24)}  ${name}`)
   printResult(json, status, lines.join('\n'))
-}
-
-async function readMigrations<Result>(
-  service: Service,
-  config: Settings,
-  log: Logger,
-  read: (migrations: MigrateOptions) => Promise<readonly Result[]>,
-): Promise<readonly Result[]> {
-  let found: readonly Result[] = []
-  await service.withMigrations(config, log, async (migrations) => {
-    found = await read(migrations)
-  })
-  return found
 }
 
 const listVariables = ({ variables, prefix }: Service) =>

@@ -129,15 +129,12 @@ export const tracedFetch = (
 ): Promise<Response> =>
   tracedRequest(
     { url, method: init.method ?? 'GET', sendsTrace },
-    (headers) => fetch(url, headers === NO_HEADERS ? init : { ...init, headers: joined(init.headers, headers) }),
+    (added) => {
+      if (added === NO_HEADERS) return fetch(url, init)
+      return fetch(url, { ...init, headers: { ...Object.fromEntries(new Headers(init.headers)), ...added } })
+    },
     ({ status }) => status,
   )
-
-function joined(given: RequestInit['headers'], added: Readonly<Record<string, string>>): Headers {
-  const headers = new Headers(given)
-  for (const [name, value] of Object.entries(added)) headers.set(name, value)
-  return headers
-}
 
 /** A job's data with the trace of the request that sent it. */
 interface TracedData {

@@ -56,11 +56,11 @@ const MOST_CALLERS = 32
 const HASH_WAIT_SHARE = 0.5
 
 /** Runs `work` on a migration connection, whose statements may take longer than any request. */
-export const withMigrations = (
+export const withMigrations = <Result>(
   { database }: Config,
   log: Logger,
-  work: (migrations: MigrateOptions) => Promise<void>,
-): Promise<void> =>
+  work: (migrations: MigrateOptions) => Promise<Result>,
+): Promise<Result> =>
   onMigrationConnection(
     { ...database, applicationName: 'auth migrate', log, tables: TABLES },
     fileURLToPath(new URL('../migrations', import.meta.url)),

@@ -90,11 +90,11 @@ const WAITING_DOWNLOADS = 4
 const UPLOADS = { atOnce: Number.POSITIVE_INFINITY, waiting: 0, waitMs: 0 }
 
 /** Runs `work` on a connection without the time limits of requests. */
-export const withMigrations = (
+export const withMigrations = <Result>(
   { database }: Config,
   log: Logger,
-  work: (migrations: MigrateOptions) => Promise<void>,
-): Promise<void> =>
+  work: (migrations: MigrateOptions) => Promise<Result>,
+): Promise<Result> =>
   onMigrationConnection(
     { ...database, applicationName: 'media migrate', log, tables: TABLES },
     fileURLToPath(new URL('../migrations', import.meta.url)),

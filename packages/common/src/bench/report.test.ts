@@ -7,7 +7,7 @@ import { figureText } from './figure-text.ts'
 import { startReport } from './report.ts'
 
 let directory: string
-const results = { json: '', md: '', svg: '' }
+const results = { json: '', md: '' }
 
 beforeAll(async () => {
   vi.spyOn(console, 'log').mockImplementation(() => {})
@@ -24,7 +24,7 @@ beforeAll(async () => {
   point(1_000_000, { rate: 68 })
   report.figure('bytes-order', { what: 'an order', unit: 'bytes', value: 1024 })
   await report.write(pathToFileURL(`${directory}/results/`), { postgres: '18.4' })
-  for (const kind of ['json', 'md', 'svg'] as const) {
+  for (const kind of ['json', 'md'] as const) {
     results[kind] = await readFile(join(directory, 'results', `latest.${kind}`), 'utf8')
   }
   vi.restoreAllMocks()
@@ -60,21 +60,6 @@ test('the table shows both sides and missed goals, and compares rounded figures'
 test('a run changed by a variable names it', () => {
   expect(results.md).toContain('**A changed run**, by `BENCH_SHOP_USERS=20`:')
   expect(JSON.parse(results.json).shortenedBy).toEqual({ BENCH_SHOP_USERS: '20' })
-})
-
-test('the picture is well-formed and labels its bars and lines', () => {
-  const open: string[] = []
-  for (const [, closing, name, empty] of results.svg.matchAll(/<(\/?)([a-z]+)[^>]*?(\/?)>/g)) {
-    if (closing) expect(open.pop()).toBe(name)
-    else if (!empty) open.push(name as string)
-  }
-  expect(open).toEqual([])
-  expect(results.svg.replaceAll(/<[^>]*>/g, '')).not.toMatch(/[<>]|&(?!amp;|lt;|gt;)/)
-  expect(results.svg).toContain('>orders &amp; &lt;carts&gt; | bare</text>')
-  expect(results.svg).toContain('>1.30, goal 0.95 to 1.05, missed</text>')
-  expect(results.svg).toContain('>70.3</text>')
-  // A row without a goal has no bar.
-  expect(results.svg).not.toContain('gifts')
 })
 
 test.each([

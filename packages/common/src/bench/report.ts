@@ -1,11 +1,9 @@
 // Results of a benchmark: rows against a goal, figures over a growing load, and single figures for the scaling sheet. The one
-// rule: each is printed when it is measured, and all are written at the end to `results/`: latest.json, .md and .svg.
-// Shapes: results.ts. Table and picture: report-table.ts, report-picture.ts. Tests: report.test.ts.
+// rule: each is printed when it is measured, and all are written at the end to `results/`: latest.json and latest.md.
+// Shapes: results.ts. Tests: report.test.ts.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { figureText } from './figure-text.ts'
 import { describeMachine } from './machine.ts'
-import { pictureOf } from './report-picture.ts'
-import { tableOf } from './report-table.ts'
 import {
   type BenchFigure,
   type BenchGrowth,
@@ -66,7 +64,61 @@ export function startReport(service: string, settings: readonly string[]) {
       await mkdir(directory, { recursive: true })
       await writeFile(new URL('latest.json', directory), `${JSON.stringify(whole, null, 2)}\n`)
       await writeFile(new URL('latest.md', directory), tableOf(whole))
-      await writeFile(new URL('latest.svg', directory), pictureOf(whole))
     },
   }
+}
+
+function tableOf({ service, machine, shortenedBy, rows, growth, figures }: BenchResults): string {
+  const short = Object.entries(shortenedBy).map(([name, value]) => `\`${name}=${value}\``)
+  return [
+    `# ${service}: what was measured`,
+    `Written by \`npx -y pnpm@12 -C services/${service} bench\`; every figure is in [latest.json](latest.json) too.`,
+    ...(short.length > 0
+      ? [`**A changed run**, by ${short.join(', ')}: a proof that it works, not a comparison.`]
+      : []),
+    table(
+      ['Machine', ''],
+      [
+        ['Cores, processor', `${machine.cores}, ${machine.processor}`],
+        ['Memory', `${machine.memoryGib} GiB`],
+        ['Load before the run', figureText(machine.loadBefore)],
+        ['Node, PostgreSQL', `${machine.node}, ${machine.postgres}`],
+        ['Date, commit', `${machine.date} UTC, ${machine.commit}`],
+      ],
+    ),
+    '## Against the goals',
+    table(
+      ['What', 'Against', 'Ours', 'Theirs', 'Ratio or difference', 'Goal', 'Met'],
+      rows.map((row) => [
+        row.what,
+        row.against,
+        `${figureText(row.ours)} ${row.unit}`,
+        `${figureText(row.theirs)} ${row.unit}`,
+        resultText(row),
+        goalText(row.goal),
+        isMet(row) ? 'yes' : '**no**',
+      ]),
+    ),
+    ...Object.values(growth).flatMap(({ title, axis, lines, points }) => [
+      `## ${title}`,
+      table(
+        [axis, ...Object.values(lines)],
+        points.map(({ at, values }) => [
+          figureText(at),
+          ...Object.keys(lines).map((name) => (values[name] === undefined ? '–' : figureText(values[name]))),
+        ]),
+      ),
+    ]),
+    '## Single figures',
+    table(
+      ['What', 'Value'],
+      Object.values(figures).map(({ what, value, unit }) => [what, `${figureText(value)} ${unit}`]),
+    ),
+    '',
+  ].join('\n\n')
+}
+
+function table(head: string[], lines: string[][]): string {
+  const cells = (line: string[]) => `| ${line.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
+  return [cells(head), cells(head.map(() => '---')), ...lines.map(cells)].join('\n')
 }

@@ -41,8 +41,6 @@ export interface BenchResults {
   figures: Record<string, BenchFigure>
 }
 
-export const resultOf = ({ ours, theirs, compared }: BenchRow) => (compared === 'ratio' ? ours / theirs : ours - theirs)
-
 export function isMet(row: BenchRow): boolean {
   const { atLeast = Number.NEGATIVE_INFINITY, atMost = Number.POSITIVE_INFINITY } = row.goal
   // Compares the printed figure: 0.496 is shown as 0.50 and must meet a goal of 0.50.
@@ -50,8 +48,8 @@ export function isMet(row: BenchRow): boolean {
   return result >= atLeast && result <= atMost
 }
 
-export const resultText = (row: BenchRow) =>
-  row.compared === 'ratio' ? resultOf(row).toFixed(2) : figureText(resultOf(row))
+export const resultText = ({ ours, theirs, compared }: BenchRow) =>
+  compared === 'ratio' ? (ours / theirs).toFixed(2) : figureText(ours - theirs)
 
 export function goalText({ atLeast, atMost }: Goal): string {
   if (atLeast !== undefined && atMost !== undefined) return `${atLeast} to ${atMost}`

@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { walkThroughAuth } from './demo/demo-auth.ts'
 import { walkThroughMedia } from './demo/demo-media.ts'
-import { dataRoot, REPOSITORY } from './dev-settings.ts'
+import { dataRoot } from './dev-settings.ts'
 import { type Addresses, findRunning } from './running.ts'
 
 const START = 'start it with npx -y pnpm@12 dev in another terminal'
@@ -47,7 +47,7 @@ async function chooseWalks(): Promise<Walk[]> {
     walks.push({
       title: `media  ${mediaUrl}`,
       needs: [{ name: 'media', url: `${mediaUrl}/health` }],
-      walk: async () => walkThroughMedia({ root: REPOSITORY, mediaUrl, token: await readMediaToken(), report }),
+      walk: async () => walkThroughMedia({ mediaUrl, token: await readMediaToken(), report }),
     })
   }
   if (auth && !auth.inboxUrl) print('auth is left out: AUTH_SMTP_HOST receives its mail, which the demo cannot read.')

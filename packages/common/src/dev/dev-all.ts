@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readEnvFile } from '../config.ts'
 import { type BannerSection, formatBanner } from './dev-child.ts'
-import { findTakenPorts, portInUseMessage, suggestPorts } from './dev-ports.ts'
+import { findTakenPorts, portInUseMessage, suggestPorts, type WantedPort } from './dev-ports.ts'
 import { type DevService, startDevService } from './dev-service.ts'
 import {
   COMPILE_CACHE,
@@ -21,11 +21,6 @@ import {
 import type { Inbox } from './inbox.ts'
 import { describePlace, findRunning, untilStopped } from './running.ts'
 
-const SERVICES = [
-  { name: 'auth', port: PORTS.auth },
-  { name: 'media', port: PORTS.media },
-]
-
 const [folder] = process.argv.slice(2).filter((arg) => !arg.startsWith('-'))
 const root = resolve(folder ?? REPOSITORY)
 const data = dataRoot(process.env, root)
@@ -38,7 +33,7 @@ if (wantsHelp(process.argv)) print(describeDev())
 else process.exit(await runAll())
 
 async function runAll(): Promise<number> {
-  const present = SERVICES.filter(({ name }) => existsSync(join(root, 'services', name, 'src/dev.ts')))
+  const present = (['auth', 'media'] as const).filter((name) => existsSync(join(root, 'services', name, 'src/dev.ts')))
   if (present.length === 0) {
     print(`No service to start under ${join(root, 'services')}.`)
     return 1
@@ -48,19 +43,16 @@ async function runAll(): Promise<number> {
   const services: DevService[] = []
   try {
     const auth = settingsOf('auth')
-    const wantsInbox = present.some(({ name }) => name === 'auth') && !(auth.AUTH_SMTP_HOST || auth.SMTP_HOST)
+    const wantsInbox = present.includes('auth') && !(auth.AUTH_SMTP_HOST || auth.SMTP_HOST)
     const inboxPlaces = wantsInbox ? [PORTS.inboxWeb, PORTS.inboxSmtp] : []
     const ports = [
-      ...present.map(({ name, port: place }) => ({ place, env: settingsOf(name) })),
+      ...present.map((name) => ({ place: PORTS[name], env: settingsOf(name) })),
       ...inboxPlaces.map((place) => ({ place, env: process.env })),
     ].map(({ place, env }) => ({ port: readPort(place, env), variable: place.variable }))
-    await refuseSecond(
-      present.map(({ name }) => name),
-      ports,
-    )
+    await refuseSecond(present, ports)
     await refuseTakenPorts(ports)
     const env = { NODE_COMPILE_CACHE: COMPILE_CACHE, ...process.env, ...dataSettings(), ...inboxSettings(wantsInbox) }
-    for (const { name } of present) {
+    for (const name of present) {
       const prefix = `${name.padEnd(5)} | `
       services.push(startDevService(name, join(root, 'services', name), env, (line) => print(prefix + line)))
     }
@@ -76,9 +68,7 @@ async function runAll(): Promise<number> {
   }
 }
 
-type NamedPort = { port: number; variable: string }
-
-async function refuseSecond(names: string[], ports: NamedPort[]): Promise<void> {
+async function refuseSecond(names: string[], ports: WantedPort[]): Promise<void> {
   const found = await Promise.all(names.map((name) => findRunning(join(data, name))))
   const running = (await Promise.all(found.filter((one) => one !== undefined).map(untilStopped))).filter(
     (one) => one !== undefined,
@@ -90,7 +80,7 @@ async function refuseSecond(names: string[], ports: NamedPort[]): Promise<void> 
   )
 }
 
-async function refuseTakenPorts(ports: NamedPort[]): Promise<void> {
+async function refuseTakenPorts(ports: WantedPort[]): Promise<void> {
   const taken = await findTakenPorts(ports)
   if (taken.length === 0) return
   const remedy = `Free ones: ${await suggestPorts(taken, ports)} npx -y pnpm@12 dev`
@@ -133,13 +123,8 @@ async function reportEnds(services: DevService[]): Promise<boolean> {
 function describeAll(services: DevService[], lines: string[][], inbox: Inbox | undefined): BannerSection[] {
   const sections = services.map(({ name }, index) => ({ title: name, lines: lines[index] ?? [] }))
   if (inbox) sections.push({ title: 'inbox', lines: [inbox.webUrl] })
-  return [
-    ...sections,
-    {
-      title: `A walk through it: ${dataPrefix(process.env)}npx -y pnpm@12 demo      Ctrl-C stops everything.`,
-      lines: [],
-    },
-  ]
+  const title = `A walk through it: ${dataPrefix(process.env)}npx -y pnpm@12 demo      Ctrl-C stops everything.`
+  return [...sections, { title, lines: [] }]
 }
 
 /** Resolves at the first signal. Later ones have no effect: pnpm repeats the terminal's Ctrl-C. */

@@ -1,4 +1,5 @@
-export type ReadyMessage = { ready: true; banner: string[] }
+/** Message of a service that serves. */
+export type ReadyMessage = { banner: string[] }
 
 export type BannerSection = { title: string; lines: string[] }
 
@@ -8,12 +9,9 @@ export function formatBanner(sections: BannerSection[]): string {
   return `\n${rule}\n${paragraphs.join('\n\n')}\n${rule}\n`
 }
 
-export const isReadyMessage = (message: unknown): message is ReadyMessage =>
-  typeof message === 'object' && message !== null && 'ready' in message && message.ready === true && 'banner' in message
-
 /** Reports to dev-all that this service serves; run alone, it prints the lines itself. */
 export function announceReady(title: string, banner: string[]): void {
-  if (process.send) process.send({ ready: true, banner } satisfies ReadyMessage)
+  if (process.send) process.send({ banner } satisfies ReadyMessage)
   else process.stdout.write(formatBanner([{ title, lines: [...banner, 'Ctrl-C stops it'] }]))
 }
 

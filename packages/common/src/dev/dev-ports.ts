@@ -2,19 +2,18 @@ import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-/** A port to listen on, and the variable that changes it, if there is one. */
-export type WantedPort = { port: number; variable?: string }
+/** A port to listen on, and the variable that changes it. */
+export type WantedPort = { port: number; variable: string }
 
-export function portInUseMessage({ port, variable }: WantedPort): string {
-  return variable ? `Port ${port} is in use. Set ${variable} to another one.` : `Port ${port} is in use.`
-}
+export const portInUseMessage = ({ port, variable }: WantedPort): string =>
+  `Port ${port} is in use. Set ${variable} to another one.`
 
 export async function requireFreePorts(wanted: WantedPort[]): Promise<void> {
   const taken = await findTakenPorts(wanted)
   if (taken.length > 0) throw new Error(taken.map(portInUseMessage).join('\n'))
 }
 
-export async function findTakenPorts<Wanted extends WantedPort>(wanted: Wanted[]): Promise<Wanted[]> {
+export async function findTakenPorts<Wanted extends { port: number }>(wanted: Wanted[]): Promise<Wanted[]> {
   const taken: Wanted[] = []
   for (const one of wanted) {
     if (!(await isPortFree(one.port))) taken.push(one)
@@ -23,7 +22,7 @@ export async function findTakenPorts<Wanted extends WantedPort>(wanted: Wanted[]
 }
 
 /** Suggests settings such as `AUTH_PORT=8083 MEDIA_PORT=8084`: the next free port above each, different from `others`. */
-export async function suggestPorts(instead: Required<WantedPort>[], others: WantedPort[] = []): Promise<string> {
+export async function suggestPorts(instead: WantedPort[], others: WantedPort[] = []): Promise<string> {
   const avoided = new Set([...instead, ...others].map(({ port }) => port))
   const settings: string[] = []
   for (const { port, variable } of instead) {

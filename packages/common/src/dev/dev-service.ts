@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isReadyMessage } from './dev-child.ts'
+import type { ReadyMessage } from './dev-child.ts'
 
 export type DevService = {
   name: string
@@ -42,9 +42,7 @@ export function startDevService(
 
 function waitForReady(child: ChildProcess, ended: DevService['ended']): Promise<string[]> {
   const { promise, resolve, reject } = Promise.withResolvers<string[]>()
-  child.on('message', (message) => {
-    if (isReadyMessage(message)) resolve(message.banner)
-  })
+  child.on('message', (message) => resolve((message as ReadyMessage).banner))
   void ended.then(({ how }) => reject(new Error(`ended before it was ready: ${how}`)))
   promise.catch(() => {}) // `ended` reports it
   return promise

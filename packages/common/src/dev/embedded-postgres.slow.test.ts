@@ -1,15 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { findFreePort } from './dev-ports.ts'
 import { startEmbeddedPostgres } from './embedded-postgres.ts'
-import { locatePostgresBinaries } from './postgres/postgres-binaries.ts'
+import { locatePostgresBinaries } from './postgres/postgres-process.ts'
 
 let folder: string
 let dataDir: string
@@ -91,16 +89,6 @@ test('a folder with other files in it is refused untouched', async () => {
   await writeFile(join(other, 'beach.jpg'), '')
   await expect(startEmbeddedPostgres({ dataDir: other })).rejects.toThrow('holds files but no PostgreSQL data')
   expect(await readdir(other)).toEqual(['beach.jpg'])
-})
-
-test('an error for a port in use names the port and its variable', async () => {
-  const port = await findFreePort()
-  const occupant = createServer().listen(port, '127.0.0.1')
-  await once(occupant, 'listening')
-  await expect(startEmbeddedPostgres({ dataDir, port, portVariable: 'SHOP_DB_PORT' })).rejects.toThrow(
-    `Port ${port} is in use. Set SHOP_DB_PORT to another one.`,
-  )
-  occupant.close()
 })
 
 test('data of a running PostgreSQL is refused', async () => {

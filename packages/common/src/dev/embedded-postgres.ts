@@ -5,13 +5,14 @@ import type { ChildProcess } from 'node:child_process'
 import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, escapeIdentifier } from 'pg'
-import { findFreePort, requireFreePorts } from './dev-ports.ts'
-import { locatePostgresBinaries, type PostgresBinaries } from './postgres/postgres-binaries.ts'
+import { findFreePort } from './dev-ports.ts'
 import { initialiseOnce, type PostgresPlace, readPassword, waitForPredecessor } from './postgres/postgres-data-dir.ts'
 import {
   collectLastLines,
   describeRefusal,
   doNotWaitFor,
+  locatePostgresBinaries,
+  type PostgresBinaries,
   spawnPostgres,
   stopPostgres,
 } from './postgres/postgres-process.ts'
@@ -21,8 +22,6 @@ export type EmbeddedPostgresOptions = {
   /** Data folder, missing or empty before the first start; its parent must be writable. */
   dataDir: string
   port?: number
-  /** Variable that an error for a port in use names. */
-  portVariable?: string
   /** Database of the URL, created if missing. */
   database?: string
   /** `false` trades durability for speed, for tests. */
@@ -51,9 +50,6 @@ const FIT_FOR_SOCKET = /^[\w./-]{1,85}$/
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const dataDir = resolve(options.dataDir)
   const durable = options.durable ?? true
-  if (options.port !== undefined) {
-    await requireFreePorts([{ port: options.port, variable: options.portVariable }])
-  }
   const place = {
     binaries: options.binaries ?? (await locatePostgresBinaries()),
     user: await choosePostgresUser(dataDir),

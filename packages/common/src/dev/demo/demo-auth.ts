@@ -21,11 +21,12 @@ export async function walkThroughAuth({ authUrl, inboxUrl, report }: AuthWalk): 
 
   const verify = await call('GET', mail.link)
   expectStatus(verify, 303)
-  const fragment = new URLSearchParams((verify.headers.get('location') ?? '').split('#')[1])
-  if (!fragment.get('access_token')) {
-    throw unexpected(verify, 'Location with #access_token=', verify.headers.get('location') ?? 'no Location')
+  const location = verify.headers.get('location') ?? 'no Location'
+  const [target, fragment] = location.split('#')
+  if (!new URLSearchParams(fragment).get('access_token')) {
+    throw unexpected(verify, 'Location with #access_token=', location)
   }
-  report('GET /verify', `303 to ${(verify.headers.get('location') ?? '').split('#')[0]} with an access token`)
+  report('GET /verify', `303 to ${target} with an access token`)
 
   const signIn = await callWithJson('POST', `${authUrl}/token?grant_type=password`, { email, password })
   expectStatus(signIn, 200)

@@ -1,14 +1,20 @@
+import { execFile } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
+import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { REPOSITORY } from '../dev-settings.ts'
 import { type Answer, call, callWithJson, expectStatus, expectString, unexpected } from './demo-call.ts'
-import { makeDemoClips } from './demo-clips.ts'
 
-type MediaWalk = { root: string; mediaUrl: string; token: string; report: (step: string, detail: string) => void }
+const run = promisify(execFile)
+
+type MediaWalk = { mediaUrl: string; token: string; report: (step: string, detail: string) => void }
 
 /** Media types and first bytes of a clip's files. */
 const FILE_KINDS = [
@@ -22,10 +28,10 @@ const FILE_KINDS = [
 const FILE_PATIENCE_MS = 120_000
 
 /** Walks through a token's requests: upload a clip, import one by URL, read the results. */
-export async function walkThroughMedia({ root, mediaUrl, token, report }: MediaWalk): Promise<void> {
+export async function walkThroughMedia({ mediaUrl, token, report }: MediaWalk): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'demo-'))
   try {
-    const clips = await makeDemoClips(root, folder)
+    const clips = await makeDemoClips(folder)
     const upload = await uploadClip(mediaUrl, token, clips.mp4)
     report('POST /media/upload', `201, ${describeMeta(upload)}`)
     await checkResult(upload, report)
@@ -35,6 +41,36 @@ export async function walkThroughMedia({ root, mediaUrl, token, report }: MediaW
     await checkResult(imported, report)
   } finally {
     await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** Makes an MP4 of 3 s with sound and a GIF of 2 s. New colours each time defeat deduplication. */
+async function makeDemoClips(folder: string): Promise<{ mp4: string; gif: string }> {
+  const ffmpeg = await findFfmpeg()
+  const hue = ['-vf', `hue=h=${randomInt(360)}`]
+  const mp4 = join(folder, 'demo.mp4')
+  const gif = join(folder, 'demo.gif')
+  const picture = (seconds: number, size: string, rate: number) =>
+    ['-f', 'lavfi', '-i', `testsrc=duration=${seconds}:size=${size}:rate=${rate}`] as const
+  await run(ffmpeg, [
+    ...['-v', 'error', '-y'],
+    ...picture(3, '480x270', 25),
+    ...['-f', 'lavfi', '-i', 'sine=frequency=440:duration=3'],
+    ...hue,
+    ...['-c:v', 'libx264', '-pix_fmt', 'yuv420p', '-c:a', 'aac', '-shortest', mp4],
+  ])
+  await run(ffmpeg, ['-v', 'error', '-y', ...picture(2, '320x180', 10), ...hue, gif])
+  return { mp4, gif }
+}
+
+/** Finds ffmpeg in PATH, else in the packages of services/media. */
+async function findFfmpeg(): Promise<string> {
+  try {
+    await run('ffmpeg', ['-version'])
+    return 'ffmpeg'
+  } catch {
+    const fromMedia = createRequire(join(REPOSITORY, 'services/media/package.json'))
+    return (fromMedia('@ffmpeg-installer/ffmpeg') as { path: string }).path
   }
 }
 

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import Fastify, { type FastifyInstance } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import type { Message, Messages } from './inbox-messages.ts'
 import { type MessageView, renderInboxPage, viewsOf } from './inbox-page.ts'
 
@@ -31,30 +31,21 @@ export async function createInboxWeb(messages: Messages, smtpAddress: string): P
   app.get('/inbox.css', (_request, reply) => reply.type('text/css; charset=utf-8').send(css))
   app.get('/inbox.js', (_request, reply) => reply.type('text/javascript; charset=utf-8').send(js))
 
-  app.get('/', (_request, reply) =>
-    reply
-      .type('text/html; charset=utf-8')
-      .header('content-security-policy', PAGE_POLICY)
-      .send(renderInboxPage({ messages: messages.list(), smtpAddress, now: new Date() })),
-  )
+  const sendInbox = (reply: FastifyReply, shown?: { message: Message; view: MessageView }) =>
+    sendPage(reply, PAGE_POLICY, renderInboxPage({ messages: messages.list(), smtpAddress, shown, now: new Date() }))
+
+  app.get('/', (_request, reply) => sendInbox(reply))
 
   app.get<{ Params: { id: string }; Querystring: { view?: string } }>('/messages/:id', (request, reply) => {
     const message = messages.find(Number(request.params.id))
     if (!message) return reply.redirect('/')
-    const view = chooseView(message, request.query.view)
-    return reply
-      .type('text/html; charset=utf-8')
-      .header('content-security-policy', PAGE_POLICY)
-      .send(renderInboxPage({ messages: messages.list(), smtpAddress, shown: { message, view }, now: new Date() }))
+    return sendInbox(reply, { message, view: chooseView(message, request.query.view) })
   })
 
   app.get<{ Params: { id: string } }>('/messages/:id/html', (request, reply) => {
     const message = messages.find(Number(request.params.id))
     if (!message) return reply.code(404).send({ error: 'No such message' })
-    return reply
-      .type('text/html; charset=utf-8')
-      .header('content-security-policy', MAIL_POLICY)
-      .send(`<base target="_blank">${message.html}`)
+    return sendPage(reply, MAIL_POLICY, `<base target="_blank">${message.html}`)
   })
 
   app.get<{ Querystring: { to?: string } }>('/api/messages', (request) => ({
@@ -73,6 +64,9 @@ export async function createInboxWeb(messages: Messages, smtpAddress: string): P
 
   return app
 }
+
+const sendPage = (reply: FastifyReply, policy: string, page: string) =>
+  reply.type('text/html; charset=utf-8').header('content-security-policy', policy).send(page)
 
 const isLocalName = (name: string) => ['127.0.0.1', 'localhost', '[::1]', '::1'].includes(name)
 

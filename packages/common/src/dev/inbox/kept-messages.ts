@@ -19,7 +19,6 @@ export async function keepMessages(file: string): Promise<KeptMessages> {
   let unsaved: Message[] | undefined
   let writing: Promise<void> | undefined
   let hurry = new AbortController()
-
   let hasFailed = false
 
   async function writeAll(): Promise<void> {
@@ -66,10 +65,7 @@ const TEXTS = ['receivedAt', 'from', 'subject', 'text', 'html', 'source']
 const LISTS = ['to', 'links', 'attachments']
 
 function isMessage(value: unknown): value is Message {
-  if (typeof value !== 'object' || value === null) return false
-  const member = new Map(Object.entries(value))
-  const isComplete =
-    TEXTS.every((name) => typeof member.get(name) === 'string') &&
-    LISTS.every((name) => Array.isArray(member.get(name)))
-  return isComplete && Number.isInteger(member.get('id'))
+  const message = (value ?? {}) as Record<string, unknown>
+  const hasTexts = TEXTS.every((name) => typeof message[name] === 'string')
+  return hasTexts && LISTS.every((name) => Array.isArray(message[name])) && Number.isInteger(message.id)
 }

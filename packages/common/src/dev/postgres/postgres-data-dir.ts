@@ -4,8 +4,7 @@ import { chown, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isAlive } from '../../process-birth.ts'
-import type { PostgresBinaries } from './postgres-binaries.ts'
-import { collectLastLines, describeRefusal, spawnPostgres } from './postgres-process.ts'
+import { collectLastLines, describeRefusal, type PostgresBinaries, spawnPostgres } from './postgres-process.ts'
 import type { PostgresUser } from './postgres-user.ts'
 
 export type PostgresPlace = { binaries: PostgresBinaries; user: PostgresUser; dataDir: string }

