@@ -16,8 +16,8 @@ const StateShape = {
 const READY_WITHIN_MS = 2_000
 
 /**
- * `/health/live` answers always. `/health/ready` answers 503 while the process stops or no writable database answers, so that a
- * load balancer sends no more requests.
+ * Registers the probes. `/health/live` always answers 200. `/health/ready` answers 503 while the process is stopping or no
+ * writable database answers, so that a load balancer sends no more requests.
  */
 export function healthRoutes(app: FastifyInstance, options: { pool: pg.Pool; isStopping: () => boolean }): void {
   const route = (operationId: string, summary: string, response: object) =>

@@ -25,7 +25,7 @@ const test = base.extend<object & { id: string; mp4: Buffer }>({
 })
 
 describe('files', () => {
-  test('are cached for ever, public, and nothing a browser would run', async ({ service, id, mp4 }) => {
+  test('are cached forever, public, and nothing a browser would run', async ({ service, id, mp4 }) => {
     const { headers, status } = await service.get(`/f/${id}.mp4`)
     expect(status).toBe(200)
     expect(Object.fromEntries(headers)).toMatchObject({

@@ -1,8 +1,8 @@
 import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
 
 /**
- * Derives the key of one use from the secret, so that it cannot serve another (RFC 5869). A key object: an HMAC takes
- * Node 3 µs with it, 19 µs with bytes (measured).
+ * Derives a key for one use from the secret; it serves no other (RFC 5869). Returns a key object, because an HMAC then
+ * takes 3 µs instead of 19 µs with bytes (measured).
  */
 export const deriveKey = (
   secret: string,

@@ -1,5 +1,6 @@
-// Guessing at passwords costs time that doubles with each failed attempt. The one rule: an attempt that has to wait is refused
-// before its password is checked, right or wrong, or the refusal would reveal which it was. Statement: password-attempts.store.ts.
+// Each failed attempt at a password doubles the wait before the next. The one rule: an attempt during a wait is refused
+// before its password is checked, so that the refusal does not reveal whether it was right. Statement:
+// password-attempts.store.ts.
 import { createHash } from 'node:crypto'
 import { regardlessOfDeadline } from '@services/common/deadline'
 import { createKeyedMutex } from '@services/common/keyed-mutex'

@@ -74,7 +74,9 @@ export async function issueToken(
 
 export type RandomBytes = (size: number) => Buffer
 
-/** Uniform decimal digits, zero-padded: bytes from 250 on are dropped, or low digits would be likelier. */
+/**
+ * Uniform decimal digits, zero-padded. Bytes of 250 and above are dropped, because they would make low digits likelier.
+ */
 export function randomDigits(random: RandomBytes, length: number): string {
   let digits = ''
   while (digits.length < length) {

@@ -28,9 +28,9 @@ export type Recipient = { value: string } & (
 )
 
 /**
- * Runs `work` with a message to each recipient counted: mails by address and of all users together, SMS by number, block of
- * numbers and day. Every link and code is counted here, before the account is read, or a refusal would reveal accounts.
- * Nothing counts if a recipient cannot be reached or `work` throws.
+ * Runs `work` with a message to each recipient counted: mails by address and of all users together, SMS by number,
+ * block of numbers and day. Every link and code is counted here, before the account is read, so that a refusal reveals
+ * no account. Nothing counts if a recipient cannot be reached or `work` throws.
  */
 export function withMessagesCounted<Result>(
   deps: BudgetDeps,

@@ -182,7 +182,7 @@ describe('a bad source', () => {
     await expect(fetchToFile(site.url, {}, { timeouts: { headersMs: 100 } })).rejects.toMatchObject(failed('timeout'))
   })
 
-  test('headers that are announced for ever are a timeout', async () => {
+  test('headers that are announced forever are a timeout', async () => {
     const url = await serveSocket((socket) => {
       const timer = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'), 20)
       socket.once('close', () => clearInterval(timer))

@@ -14,8 +14,8 @@ const [SHORTEST_WAIT_SECONDS, LONGEST_WAIT_SECONDS] = [10, 600]
 export const isStorageFault = (error: unknown): boolean => isDiskFull(error) || error instanceof StorageUnavailable
 
 /**
- * Queues a source again for later, in place of its job: a storage fault costs it neither its turn nor an attempt. False
- * when it has waited for a day.
+ * Replaces the job of a source with a later one, so that a storage fault costs it neither its turn nor an attempt.
+ * Returns false once it has waited for a day.
  */
 export async function postponeTranscode(
   { db, queue, now, log }: Pick<Deps, 'db' | 'queue' | 'now' | 'log'>,

@@ -7,7 +7,7 @@ export interface GifMeasures {
   width: number
   height: number
   delaysCentiseconds: number[]
-  /** 0 is for ever; null if absent, which plays once. */
+  /** 0 means forever; null if absent, which plays once. */
   loopCount: number | null
   /** False when a frame exceeds the canvas: such a file is encoded again, not copied. */
   framesInsideCanvas: boolean
