@@ -62,7 +62,7 @@ export async function deliverMessage(deps: DeliveryDeps, job: QueueJob<MessageJo
     }
     if (isPretended(message)) {
       await send(deps, message, content)
-      log.info('message pretended')
+      log.info('message not sent, only pretended')
       return markDropped(db, message.id, null, now())
     }
     const countAttempt = (result: string) => countMessageAttempt(message.channel, result === 'ok' ? 'sent' : 'failed')

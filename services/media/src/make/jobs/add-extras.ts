@@ -46,7 +46,7 @@ export async function makeExtrasOfSource(deps: Deps, job: QueueJob<ExtrasJob>): 
   } catch (err) {
     if (job.signal.aborted) throw err
     if (nextClip.aborted) return await postpone(deps, job.data)
-    log.warn({ err, sourceId }, 'extras failed')
+    log.warn({ err, sourceId }, 'extras not made')
   } finally {
     await rm(directory, { recursive: true, force: true })
   }
