@@ -48,7 +48,7 @@ export async function beginSignIn(deps: Deps, order: SignInOrder, { id: given, c
   return { id, url, lifetimeSeconds, isSecure: isReachedByTls(deps, name), isPosted }
 }
 
-const openedBefore = () => apiError('bad_oauth_state', { message: 'This address has been opened before' })
+const openedBefore = () => apiError('bad_oauth_state', { message: 'This link has already been opened' })
 
 /** Reports whether browsers reach /callback by https. */
 export const isReachedByTls = ({ config, providers }: Pick<Deps, 'config' | 'providers'>, provider: string): boolean =>
@@ -88,7 +88,7 @@ export interface AddressToBegin {
 /** Reads an address to begin. Throws bad_oauth_state for one that is incomplete or expired. */
 export function readAddressToBegin({ attemptKey, now }: Deps, begin: string): AddressToBegin {
   const { id, expiresAt, ...order } = unsealOrder(attemptKey, begin)
-  if (expiresAt <= now().getTime()) throw apiError('bad_oauth_state', { message: 'This address has expired' })
+  if (expiresAt <= now().getTime()) throw apiError('bad_oauth_state', { message: 'This link has expired' })
   const { inviteTokenHash: hash } = order
   return { id, begin, order: { ...order, inviteTokenHash: hash === null ? null : Buffer.from(hash, 'base64') } }
 }
@@ -97,6 +97,6 @@ function unsealOrder(key: Deps['attemptKey'], begin: string): Carried {
   try {
     return unseal<Carried>(key, begin)
   } catch (cause) {
-    throw apiError('bad_oauth_state', { message: 'This address is not complete', cause })
+    throw apiError('bad_oauth_state', { message: 'This link is incomplete', cause })
   }
 }

@@ -208,10 +208,10 @@ describe('an attempt that was asked for by something else than a navigation to u
     expect(refusal(await open(address))).toMatchObject({ error_code: 'bad_oauth_state' })
     const late = await make()
     service.clock.advance({ seconds: 301 })
-    expect(refusal(await open(late))).toMatchObject({ error_description: 'This address has expired' })
+    expect(refusal(await open(late))).toMatchObject({ error_description: 'This link has expired' })
     const changed = new URL(await make())
     changed.searchParams.set('begin', `A${changed.searchParams.get('begin')}`)
-    expect(refusal(await open(changed.href))).toMatchObject({ error_description: 'This address is not complete' })
+    expect(refusal(await open(changed.href))).toMatchObject({ error_description: 'This link is incomplete' })
     expect(refusal(await open('https://auth.example/callback?begin='))).toMatchObject({ error_code: 'bad_oauth_state' })
   })
 
