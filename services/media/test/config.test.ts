@@ -113,7 +113,7 @@ describe('storage', () => {
     expect(report).not.toContain('hunter2')
   })
 
-  test('on a disk is reported where a bucket is named too', () => {
+  test('on a disk warns of a bucket name, which has no effect', () => {
     const { warnings } = readConfig({ ...required, MEDIA_S3_BUCKET: 'clips' })
     expect(warnings).toEqual(['MEDIA_S3_BUCKET has no effect without MEDIA_STORAGE=s3'])
   })

@@ -363,7 +363,7 @@ describe('a direct file', () => {
     }
   })
 
-  test('is as long as its picture, also where its header counts the sound that goes on behind it', async () => {
+  test('is as long as its picture, even if its header counts sound that lasts longer', async () => {
     const webm = await readFile(await clip('sound-goes-on.webm'))
     // An element that says nothing makes it large enough to be judged by its header.
     const filler = Buffer.concat([Buffer.from('ec01000000000fffff', 'hex'), Buffer.alloc(0xfffff)])

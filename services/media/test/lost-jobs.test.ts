@@ -19,7 +19,7 @@ async function tidyUp(service: TestService, replicas = 1) {
   await Promise.all(Array.from({ length: replicas }, () => cleanUp(service.deps)))
 }
 
-test('a clip whose job is gone is queued again, once however many replicas see it, and made', async () => {
+test('a clip whose job is lost is queued again only once, however many replicas notice, and is made', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   const id = idIn(await service.upload(picture(41), [], later))
   await loseJobs(service)

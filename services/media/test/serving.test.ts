@@ -273,7 +273,7 @@ describe('pages', () => {
     expect((await service.get(`/oembed/${id}?maxwidth=1919`)).body).not.toHaveProperty('thumbnail_url')
   })
 
-  test('the page shows the clip and its policy lets nothing in', async ({ service, id }) => {
+  test('the page shows the clip, and its policy permits nothing from elsewhere', async ({ service, id }) => {
     const { status, text, headers } = await service.get(`/gif/${id}`)
     expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
     expect(text).toContain(`https://files.example/f/${id}.mp4`)

@@ -52,7 +52,7 @@ test.for([
   }
 })
 
-test('an upload leaves nothing behind that listens to the stop of the process', async ({ service }) => {
+test('an upload leaves no abort listener behind', async ({ service }) => {
   const any = vi.spyOn(AbortSignal, 'any')
   const { hurry } = service.deps
   const accepted = await service.upload(newGif(), [], { prefer: 'respond-async' })

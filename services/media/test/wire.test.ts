@@ -63,7 +63,7 @@ test('requests sent ahead are answered, but for a connection that sends more tha
   expect((await say(portOf(service), ask.repeat(1_000))).answers).toBeLessThan(17)
 })
 
-test('DELETE that names a type and sends no body has none, POST lacks one', async ({ service }) => {
+test('without a body a JSON content type is ignored on DELETE and refused on POST', async ({ service }) => {
   const headers = { token: service.token, 'content-type': 'application/json' }
   const code = async (method: string, path: string, body?: string) =>
     (await service.call(method, path, { headers, ...(body === undefined ? {} : { body }) })).body.error.code

@@ -241,7 +241,7 @@ describe('a segment that goes wrong leaves nothing behind', () => {
     expect(touched).toBe(0)
   })
 
-  test('all together are over the limit, though each is below', async () => {
+  test('the pieces together exceed the limit, though each is below it', async () => {
     const url = `${site.url}/ts.m3u8/ts.m3u8`
     // The mp4 would not be: TS takes a quarter more.
     const maxBytes = 33_000

@@ -34,7 +34,7 @@ describe('a good source', () => {
     expect(await readFile(path)).toEqual(content)
   })
 
-  test('is asked for without compression, and redirects are followed to the end', async () => {
+  test('is requested without compression, and redirects are followed to the end', async () => {
     const seen: (string | undefined)[] = []
     const site = await serve((req, res) => {
       seen.push(req.headers['accept-encoding'] as string)
