@@ -119,7 +119,7 @@ describe('storage', () => {
   })
 })
 
-test('a start warns of a configured ffmpeg that is as old as the embedded one', async () => {
+test('the service warns at start of a configured ffmpeg that is as old as the embedded one', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'media-log-'))
   const logFile = join(directory, 'log')
   const service = await startTestService({

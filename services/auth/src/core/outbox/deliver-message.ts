@@ -30,7 +30,7 @@ export interface Receipt {
 }
 
 /**
- * Hands a message over. Throws a TemporaryFailure for a retry, also where only a worker with other settings could deliver it,
+ * Hands a message over. Throws a TemporaryFailure for a retry, even where only a worker with other settings could deliver it,
  * and a PermanentFailure when no retry can help. Admins read the texts of both: they name no address and no code.
  */
 export type Channel<Name extends MessageChannel = MessageChannel> = (message: OutgoingMessage<Name>) => Promise<Receipt>

@@ -162,7 +162,7 @@ describe('the set', () => {
     await service.close()
   })
 
-  test('is new without the wait that wrong codes of the old set cost, also from the same address', async () => {
+  test('is new without the wait that wrong codes of the old set cost, even from the same address', async () => {
     const service = await startTestService({ AUTH_RATE_LIMIT_HEADER: 'x-real-ip' })
     const user = await withTotp(service)
     const from = { 'x-real-ip': '198.51.100.7' }

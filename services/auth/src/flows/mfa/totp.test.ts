@@ -132,7 +132,7 @@ describe('enrolling', () => {
     expect(await service.post('/factors', body, auth)).toMatchObject(refusal(status, code, msg))
   })
 
-  test('two factors of one name clash, two without a name too, also when begun at once', async ({ service }) => {
+  test('two factors of one name clash, two without a name too, even when begun at once', async ({ service }) => {
     const user = await service.signedIn()
     for (const friendly_name of ['', 'mine']) {
       const body = { factor_type: 'totp', friendly_name }

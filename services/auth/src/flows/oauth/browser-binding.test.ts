@@ -128,7 +128,7 @@ describe('the cookie', () => {
     await own.close()
   })
 
-  test('without prefix is none of an attempt that comes back by TLS, also where our own address has none', async () => {
+  test('without prefix is none of an attempt that comes back by TLS, even where our own address has none', async () => {
     const own = await service.with({ AUTH_API_EXTERNAL_URL: 'http://auth.example' })
     const begun = await own.otherBrowser().get(AUTHORIZE)
     const [cookie = ''] = String(cookiesOf(begun)[0]).split(';')
@@ -327,7 +327,7 @@ describe('an address that links an account, which may come from a stranger,', ()
   test.each<[string, (victim: Pick<TestService, 'get' | 'submit'>, address: URL) => Promise<Answer>]>([
     ['that another site posts', (victim, address) => victim.submit('/callback', beginOf(address))],
     [
-      'with the value of a page that its maker was shown, also without Sec-Fetch-Site',
+      'with the value of a page that its maker was shown, even without Sec-Fetch-Site',
       async (victim, address) => {
         const { text } = await back(service.otherBrowser(), address)
         await back(victim, address)

@@ -343,7 +343,7 @@ test('of one stranger coming by two providers at once there is one account, and 
   }
 })
 
-test('an unverified address gets the same answer whether or not a user has it, also the second time', async () => {
+test('an unverified address gets the same answer whether or not a user has it, even the second time', async () => {
   const unknown = newPerson({ email_verified: false })
   const known = newPerson({ email_verified: false })
   // Confirmed without a mail, which would delay the next one.

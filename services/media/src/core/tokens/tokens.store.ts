@@ -89,7 +89,7 @@ export async function revokeToken(db: Kysely<DB>, id: string, now: Date): Promis
 
 /**
  * Makes this the only bootstrap token: the one of an earlier start expires. Replicas may call it at once. A revoked
- * token stays revoked, also when it is configured again.
+ * token stays revoked, even when it is configured again.
  */
 export async function putBootstrapToken(
   db: Kysely<DB>,

@@ -265,7 +265,7 @@ describe('policy', () => {
     },
   )
 
-  test('a transparent clip stands on squares, dark in dark mode, and not on its own colours', () => {
+  test('a transparent clip is shown on chequered squares, dark in dark mode, not on the colours of its placeholder', () => {
     const clip = clipWith({ placeholder: rgbaToThumbHash(2, 1, [255, 0, 0, 255, 0, 0, 255, 0]) })
     for (const document of [clipPage(clip), embedPage(clip)]) {
       const css = [...document.matchAll(/<style>(.*?)<\/style>/gs)][1]?.[1]

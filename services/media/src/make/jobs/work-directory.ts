@@ -7,7 +7,7 @@ import { apiError } from '../../errors.ts'
 
 /**
  * Temporary files: one private directory (0700) per process, so that the leftovers of a killed process are known from the
- * files of a living one, also when machines share the disk. Each process shows that it lives by changing its directory
+ * files of a living one, even when machines share the disk. Each process shows that it lives by changing its directory
  * once a minute.
  */
 export interface WorkDirectory {

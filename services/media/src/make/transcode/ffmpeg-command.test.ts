@@ -134,7 +134,7 @@ describe('the one command', () => {
     expect(value(ofStill, '-filter_complex')).toMatch(/;\[still\]scale=640:360,format=rgb24\[poster\]$/)
   })
 
-  test('of the simple way needs no second file and no denoiser', () => {
+  test('in the simple way needs no second file and no denoiser', () => {
     const command = renditionsCommand(ffmpeg, sdr, { threads: 1, gif: 'palette-inside', poster: true })
     expect(inputs(command)).toEqual([workFiles.input])
     expect(outputs(command)).toEqual([workFiles.mp4, workFiles.webm, workFiles.gif, workFiles.poster])
