@@ -201,7 +201,7 @@ export function readVariables<V extends Variables>(
   return { values: values as Values<V>, warnings }
 }
 
-/** Drops trailing line ends: a Secret made from a file has one, and the key would differ from the other side's. */
+/** Drops trailing line ends: a Secret made from a file has one, which would make the key differ from the peer's. */
 function lookUp(names: string[], environment: Environment, file: Environment) {
   for (const source of [environment, file]) {
     for (const name of names) {

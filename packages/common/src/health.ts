@@ -26,7 +26,7 @@ export function healthRoutes(app: FastifyInstance, options: { pool: pg.Pool; isS
     status: 'ok',
   }))
   const states = { 200: StateShape, 503: StateShape }
-  const ready = route('getReadiness', 'Whether a database that takes writes answers too', states)
+  const ready = route('getReadiness', 'Whether a database that accepts writes answers too', states)
   app.get('/health/ready', ready, async (_request, reply) => {
     if (options.isStopping()) return reply.code(503).send({ status: 'stopping' })
     const isReady = await waitAtMost(READY_WITHIN_MS, isWritable(options.pool))

@@ -61,7 +61,7 @@ export interface Queue {
   advance(trx: AnyTransaction, name: string, data: object, tenant: string): Promise<void>
   /**
    * Runs `handle` for each job; an error means a retry. A job that lost its database runs again, within the same attempt, once the
-   * database takes writes.
+   * database accepts writes.
    */
   work<Data extends object>(
     name: string,

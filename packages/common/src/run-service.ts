@@ -24,7 +24,7 @@ export async function runService<Config extends { server: { processes: number } 
 
 const SERVING = 'serving'
 
-/** Wait before a dead process is replaced; each replacement that does not come to serve doubles it. */
+/** Wait before a dead process is replaced; each replacement that dies before it serves doubles it. */
 const RESTART_AFTER_MS = 1_000
 const RESTART_AFTER_AT_MOST_MS = 30_000
 

@@ -100,7 +100,7 @@ async function sweepAll(log: Deps['log'], sweeps: (() => Promise<void>)[]): Prom
   }
 }
 
-/** Goes on to the next page also after failures, so that items that cannot be deleted do not block the rest. */
+/** Continues with the next page even after failures, so that items that cannot be deleted do not block the rest. */
 const forEachOlder =
   ({ db, log, stopping, ago }: Pick<Deps, 'db' | 'log'> & { stopping?: AbortSignal; ago: (ms: number) => Date }) =>
   async <Item>(

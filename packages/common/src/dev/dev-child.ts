@@ -11,13 +11,13 @@ export function formatBanner(sections: BannerSection[]): string {
 export const isReadyMessage = (message: unknown): message is ReadyMessage =>
   typeof message === 'object' && message !== null && 'ready' in message && message.ready === true && 'banner' in message
 
-/** Reports to dev-all that this service serves; run alone, it prints the lines itself. */
+/** Reports to dev-all that this service serves; without dev-all it prints the lines itself. */
 export function announceReady(title: string, banner: string[]): void {
   if (process.send) process.send({ ready: true, banner } satisfies ReadyMessage)
   else process.stdout.write(formatBanner([{ title, lines: [...banner, 'Ctrl-C stops it'] }]))
 }
 
-/** Stops this service when dev-all dies without a signal (kill -9). Run alone, it does nothing. */
+/** Stops this service when dev-all dies without a signal (kill -9). Without dev-all it does nothing. */
 export function stopWithParent(stop: () => void): void {
   if (!process.send) return
   process.once('disconnect', stop)

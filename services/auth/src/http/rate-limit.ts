@@ -43,7 +43,7 @@ export interface Limits {
   attemptPassword: PasswordAttempts['run']
   /** Runs a sign-in attempt by password; once the sign-in has succeeded, the client address is noted. */
   attemptSignIn: PasswordAttempts['runSignIn']
-  /** Key of the client address, if the account signed in from it lately and an address is trusted at all. */
+  /** Key of the client address, if the account signed in from it recently and an address is trusted at all. */
   knownClient: PasswordAttempts['knownClient']
   /** Notes a sign-in without a password from a client address. */
   noteSignIn: PasswordAttempts['noteSignIn']

@@ -27,7 +27,7 @@ export interface IdTokenSettings {
   skipNonceCheck: boolean
 }
 
-/** Undefined for providers without id_tokens. */
+/** Returns undefined for providers without id_tokens. */
 export function createIdTokenReader(
   provider: OAuth2Provider,
   { audiences, skipNonceCheck }: IdTokenSettings,

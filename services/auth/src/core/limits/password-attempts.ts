@@ -20,7 +20,7 @@ import {
 /**
  * Failed attempts are counted twice. The counter of account and trusted client address stops one guesser and spares the owner
  * elsewhere. The counter of the account, with four times as many free attempts, stops guessers at many addresses; it refuses
- * nothing at an address that the account was signed in from lately. Without a trusted address there is only the account's
+ * nothing at an address that the account was signed in from recently. Without a trusted address there is only the account's
  * counter, with the smaller number of free attempts: a persistent guesser then keeps the owner waiting, who has mail links.
  */
 export interface PasswordAttempt {
@@ -106,7 +106,7 @@ export function createPasswordAttempts(
     async forget(subject: PasswordAttempt): Promise<void> {
       await regardlessOfDeadline(() => forgetCounters(db, { keys: keysOf(subject).guards })).catch(() => {})
     },
-    /** Key of the trusted address if the account was signed in from it lately by a proven address or number. */
+    /** Key of the trusted address if the account was signed in from it recently by a proven address or number. */
     async knownClient(subject: PasswordAttempt): Promise<string | undefined> {
       const { owner } = keysOf(subject)
       return owner !== null && (await counterExists(db, owner, now())) ? owner : undefined

@@ -93,8 +93,9 @@ function send<Name extends MessageChannel>(
 const isPretended = (message: Queued) => message.lifetime_seconds === 0
 
 /**
- * Restarts the lifetime of the message's link and code and returns the content to send; undefined: both were used or replaced.
- * A replaced link that stays good goes without its code, which would only cost an attempt at the newer one.
+ * Restarts the lifetime of the message's link and code and returns the content to send; undefined: both were used or
+ * replaced. A replaced link that stays valid is sent without its code, which would only cost an attempt at the newer
+ * one.
  */
 async function stillGood(
   deps: DeliveryDeps,

@@ -23,7 +23,7 @@ export function formatRefreshToken(key: KeyObject, { sessionId, counter }: Refre
   return Buffer.concat([head, macOf(key, head)]).toString('base64url')
 }
 
-/** Undefined for a token that was not made with this key. */
+/** Returns undefined for a token that was not made with this key. */
 export function parseRefreshToken(key: KeyObject, text: string): RefreshToken | undefined {
   if (!TOKEN_PATTERN.test(text)) return undefined
   const bytes = Buffer.from(text, 'base64url')

@@ -36,7 +36,8 @@ interface RotationDeps {
 const MAX_TOGETHER = 32
 
 /**
- * Runs concurrent refreshes in one statement. One skipped, for a session locked or presented twice, is repeated alone.
+ * Runs concurrent refreshes in one statement. One skipped, for a session locked or presented twice, is repeated in a
+ * statement of its own.
  */
 export function createRotateSession(deps: RotationDeps): RotateSession {
   const { sessions } = deps.config

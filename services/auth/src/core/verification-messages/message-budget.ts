@@ -49,8 +49,8 @@ export function withMessagesCounted<Result>(
 }
 
 /**
- * Counts a mail to sign in or recover by. A mailbox over its cap is not refused, or strangers could lock its owner out: `work`
- * then gets `isOverCap` and must send nothing that can be guessed.
+ * Counts a mail to sign in or recover by. A mailbox over its cap is not refused, because strangers could then lock its
+ * owner out: `work` then gets `isOverCap` and must send nothing that can be guessed.
  */
 export async function withSignInMailCounted<Result>(
   deps: BudgetDeps,

@@ -197,7 +197,7 @@ const noCodes = () => apiError('mfa_factor_not_found', { message: 'There are no 
 const tryOf = ({ user, session }: LiveCaller, address: string | undefined): PasswordAttempt =>
   factorAttempt(`recovery codes ${user.id}`, session, address)
 
-/** 80 bits cannot be guessed; attempts are delayed as for passwords all the same, under the client's error code. */
+/** 80 bits cannot be guessed; attempts are still delayed as for passwords, under the client's error code. */
 async function countedAttempt(
   { limits }: Deps,
   subject: PasswordAttempt,

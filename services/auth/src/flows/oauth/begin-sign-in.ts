@@ -58,8 +58,8 @@ export const isReachedByTls = ({ config, providers }: Pick<Deps, 'config' | 'pro
 const MAX_ADDRESS_LENGTH = 3 * 1024
 
 /**
- * Makes an address of ours that begins the attempt in the first browser that opens it. It is based on the redirect URI, which
- * reaches us through any proxy. Throws validation_failed for an order too long for an address.
+ * Makes a URL of the service that begins the attempt in the first browser that opens it. It is based on the redirect
+ * URI, which reaches the service through any proxy. Throws validation_failed if the parameters are too long for a URL.
  */
 export function addressToBegin(deps: Deps, order: SignInOrder): string {
   const { redirectUri } = deps.providers.find(order.provider).settings

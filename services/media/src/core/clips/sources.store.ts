@@ -89,7 +89,7 @@ export async function detachFromSource(trx: Transaction<DB>, id: string, now: Da
     .execute()
 }
 
-/** False when the source was decided already. */
+/** Returns false when the source was decided already. */
 export async function markReady(
   trx: Transaction<DB>,
   source: { id: string; hasAudio: boolean; placeholder: Buffer; now: Date },
@@ -186,7 +186,7 @@ export async function countProcessing(
     .executeTakeFirstOrThrow()
 }
 
-/** False when the source is no longer ready, or has extras already. */
+/** Returns false when the source is no longer ready, or has extras already. */
 export async function addExtras(trx: Transaction<DB>, id: string, extras: readonly ExtraKind[]): Promise<boolean> {
   const added = await trx
     .updateTable('sources')

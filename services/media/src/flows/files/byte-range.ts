@@ -8,7 +8,7 @@ const SMALL_GAP = 128
 
 /**
  * Parses a `Range` header (RFC 9110 section 14). The parts are in the order of the file and disjoint, so together they
- * never exceed it. Undefined means the whole file: also for a malformed header and for too many ranges.
+ * never exceed it. Undefined means the whole file, even for a malformed header or too many ranges.
  */
 export function parseRanges(header: string | undefined, bytes: number): ByteRange[] | 'unsatisfiable' | undefined {
   const list = /^bytes=(.*)$/i.exec(header ?? '')?.[1]?.split(',') ?? []

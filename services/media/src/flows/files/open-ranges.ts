@@ -6,7 +6,7 @@ export interface OpenedRange {
   length: number
 }
 
-/** Undefined when the file is not in the store. Throws for a file that is too short. */
+/** Returns undefined when the file is not in the store. Throws for a file that is too short. */
 export async function openRange(
   blobs: BlobStorage,
   name: BlobName,

@@ -15,7 +15,7 @@ type Accept = (alongside?: NewClipInput['alongside']) => Promise<AcceptedClip>
 
 /**
  * Accepts a clip, or finds the one of the first request with this key. Throws that request's refusal, and
- * idempotency_conflict when it asked for something else. Within a process the second request waits for the first.
+ * idempotency_conflict when it requested something else. Within a process the second request waits for the first.
  */
 export async function acceptOnce(
   deps: Deps,
@@ -42,8 +42,8 @@ export async function acceptOnce(
 }
 
 /**
- * Runs the answer after a clip is accepted; a failure now becomes the outcome. A slow replay may learn of it when its key
- * already has another clip: the outcome of that clip is left alone.
+ * Runs the answer after a clip is accepted; a failure now becomes the outcome. A slow replay may learn of it when its
+ * key already has another clip: the outcome of that clip is kept.
  */
 export async function failAfterwards(
   { db }: Pick<Deps, 'db'>,
@@ -67,7 +67,7 @@ async function recallOther(deps: Deps, keyed: KeyedRequest): Promise<Clip> {
   return clip
 }
 
-/** Undefined when there is no outcome yet, or only a failure of ours. */
+/** Returns undefined when there is no outcome yet, or only a failure of ours. */
 async function recall(deps: Deps, keyed: KeyedRequest): Promise<Clip | undefined> {
   const known = await findOutcome(deps.db, keyed, timesOf(deps).since)
   if (!known) return undefined
@@ -88,7 +88,10 @@ function timesOf({ now }: Pick<Deps, 'now'>) {
   return { now: moment, since: new Date(moment.getTime() - REMEMBERED_MS) }
 }
 
-/** True for a refusal that a retry would get again: no limit, no timeout and no fault of ours or of the upstream. */
+/**
+ * Returns true for a refusal that a retry would get again: no limit, no timeout and no fault of ours or of the
+ * upstream.
+ */
 function isFinal({ status, details }: Pick<ApiError, 'status' | 'details'>): boolean {
   if (status === 424) return details?.upstream === '4xx' && details.reason !== 'rate_limited'
   return status < 500 && status !== 429 && status !== 408

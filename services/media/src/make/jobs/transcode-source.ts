@@ -135,7 +135,7 @@ async function readLoad({ queue, config, atWork }: Deps): Promise<Load> {
   return { cores: availableParallelism(), processes, concurrency, running: atWork.clips(), waiting, depth }
 }
 
-/** False when another worker was first or the source failed meanwhile. */
+/** Returns false when another worker was first or the source failed meanwhile. */
 async function storeRenditions(deps: Deps, source: SourceRow, renditions: Renditions): Promise<boolean> {
   const files = MAIN_KINDS.map((kind) => ({ kind, ...renditions[kind] }))
   const toName = ({ kind, sha256 }: { kind: string; sha256: string }) => ({ sha256, extension: kind })

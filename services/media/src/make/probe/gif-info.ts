@@ -2,7 +2,7 @@ import { apiError } from '../../errors.ts'
 import { DISPOSAL, readGifBlocks } from './gif-blocks.ts'
 import { type ProbeLimits, refuseLargePicture, refuseManyFrames } from './limits.ts'
 
-/** Measures of a GIF from its blocks alone: exact delays, no pixel decoded. */
+/** Measures of a GIF from its blocks: exact delays, no pixel decoded. */
 export interface GifMeasures {
   width: number
   height: number

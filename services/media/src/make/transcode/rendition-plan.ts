@@ -232,8 +232,8 @@ const CPU_SECONDS_PER_PIXEL = 2.9e-8
 export const LARGEST_FILE_BYTES = 512 * 1024 ** 2
 
 /**
- * Limits of one run: ten times the prediction plus a start, which only a file made to be slow reaches. Memory is address
- * space: a 1080p job needs 1 GB, and every thread reserves some.
+ * Limits of one run: ten times the prediction plus the time to start, which only a file made to be slow reaches. Memory
+ * is address space: a 1080p job needs 1 GB, and every thread reserves some.
  */
 export function runLimits(info: MediaInfo, threads: number): RunLimits {
   const frames = Math.max(info.frames, info.durationSeconds * 10)

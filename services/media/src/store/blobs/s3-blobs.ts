@@ -198,7 +198,9 @@ async function* listBlobs(s3: Bucket): AsyncGenerator<StoredBlob> {
   } while (next)
 }
 
-/** Lists the uploads of blobs alone, because a bucket may be shared. A server without this list expires them itself. */
+/**
+ * Lists only the uploads of blobs, because a bucket may be shared. A server without this list must expire them itself.
+ */
 async function* listUploads(s3: Bucket): AsyncGenerator<UnfinishedUpload> {
   const { client, bucket, prefix } = s3
   let page: ListMultipartUploadsCommandOutput | undefined
