@@ -69,8 +69,7 @@ export function openMailTemplates({ config, now, log }: TemplateDeps): MailTempl
       }
     },
     async loadRemote() {
-      for (const [kind, from] of Object.entries(sources.origins))
-        log.info({ kind, from }, 'custom mail template in use')
+      for (const [kind, from] of Object.entries(sources.origins)) log.info({ kind, from }, 'custom mail template')
       await Promise.all([...sources.urls.keys()].map((kind) => remote.body(kind, mail.defaultLocale)))
     },
   }
