@@ -8,7 +8,10 @@ import { TRANSCODE_QUEUE, type TranscodeJob, tenantOf } from './queues.ts'
 /** 24 h: long enough for an operator to free disk space or repair the storage. */
 const GIVE_UP_AFTER_SECONDS = 86_400
 
-/** Half the age of the source within these bounds: a short outage costs seconds, a night a few dozen attempts. */
+/**
+ * The delay is half the age of the source, within these bounds: a short outage costs seconds, one of a night a few
+ * dozen attempts.
+ */
 const [SHORTEST_WAIT_SECONDS, LONGEST_WAIT_SECONDS] = [10, 600]
 
 export const isStorageFault = (error: unknown): boolean => isDiskFull(error) || error instanceof StorageUnavailable

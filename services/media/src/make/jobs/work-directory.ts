@@ -6,9 +6,9 @@ import { isZombie, processBirth } from '@services/common/process-birth'
 import { apiError } from '../../errors.ts'
 
 /**
- * Temporary files: one private directory (0700) per process, so that the leftovers of a killed process are known from the
- * files of a living one, even when machines share the disk. Each process shows that it lives by changing its directory
- * once a minute.
+ * Temporary files: one private directory (0700) per process, so that leftovers of a killed process can be distinguished
+ * from the files of a live one, even when machines share the disk. Each process shows that it is alive by changing its
+ * directory once a minute.
  */
 export interface WorkDirectory {
   newPath(): string

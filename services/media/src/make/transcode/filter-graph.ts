@@ -123,8 +123,8 @@ const BRIGHTEST = 1000
 const SHOULDER = 0.6
 
 /**
- * Runs after scaling down, because linear light is computed in floats. Input properties are explicit, also on the frames:
- * files often omit them, and `zscale` fails without them.
+ * Runs after scaling down, because linear light is computed in floats. Input properties are set explicitly, on the
+ * frames too, because files often omit them and `zscale` fails without them.
  */
 const toneMap = {
   pq: toneMapFrom('smpte2084'),
