@@ -758,7 +758,7 @@ describe('a ban of an account that never proved its address', () => {
     },
   )
 
-  test('gives way to an owner who follows a link of theirs beside one that a stranger asked for', async () => {
+  test('yields to an owner who follows the link they requested, not one of a stranger', async () => {
     const own = await service.with({ AUTH_RATE_LIMIT_HEADER: 'X-Real-IP' })
     const email = newAddress()
     const { body } = await own.post('/signup', { email, password: STRANGERS })

@@ -92,7 +92,7 @@ describe("the end of somebody else's sign-in", () => {
 })
 
 describe('the cookie', () => {
-  test('is of this host alone, out of reach of scripts, sent with no request of other sites, and gone with the attempt', async () => {
+  test('belongs only to this host, is out of reach of scripts, is sent with no request from other sites, and ends with the attempt', async () => {
     google.next(newPerson())
     const browser = service.otherBrowser()
     const begun = await browser.get(AUTHORIZE)
@@ -260,7 +260,7 @@ describe('an address that links an account, which may come from a stranger,', ()
     (await service.get(`/admin/users/${userId}`, service.admin)).body.app_metadata.providers
   const beginOf = (address: URL) => ({ begin: String(address.searchParams.get('begin')) })
 
-  test('shows whose account gets which provider, and goes there by its button alone', async () => {
+  test('shows whose account gets which provider, and goes there only by its button', async () => {
     const { auth, userId } = await service.signedIn("o'links&co@example.com")
     const address = await addressOf(auth)
     const victim = service.otherBrowser()
@@ -301,7 +301,7 @@ describe('an address that links an account, which may come from a stranger,', ()
     },
   )
 
-  test('gives the browser one cookie for its pages, in as many tabs, and that of the attempt by the button alone', async () => {
+  test('gives the browser one cookie for its pages, in all tabs, and that of the attempt only by the button', async () => {
     const { auth } = await service.signedIn()
     const browser = service.otherBrowser()
     const pages = [await back(browser, await addressOf(auth)), await back(browser, await addressOf(auth))]

@@ -491,7 +491,7 @@ test.each(['signup', 'otp', 'invite', 'provider'])(
   },
 )
 
-test('after a change of AUTH_ENCRYPTION_KEY an attempt and a code of before are unknown', async () => {
+test('after a change of AUTH_ENCRYPTION_KEY earlier attempts and codes are unknown', async () => {
   const verifier = randomBytes(32).toString('base64url')
   const challenge = createHash('sha256').update(verifier).digest('base64url')
   google.next(newPerson())
