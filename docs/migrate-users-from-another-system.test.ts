@@ -24,9 +24,11 @@ test('users keep ids and passwords, broken lines are named, and HTTP imports use
   const imports = guide.take('users import')
   const [dryRun = '', real = ''] = imports.trim().split('\n')
   const tried = await shell.run(dryRun)
-  expect(tried.stdout).toMatch(/^3 lines in .*: 2 would be imported, 0 already there, 1 refused\nmend these lines/)
+  expect(tried.stdout).toMatch(/^3 lines in .*: 2 would be imported, 0 already there, 1 refused\nfix these lines/)
   expect(tried.stderr).toMatch(/^line 3: /m)
-  expect((await shell.run(real)).stdout).toMatch(/: 2 imported, 0 already there, 1 refused\nthe other lines are in/)
+  expect((await shell.run(real)).stdout).toMatch(
+    /: 2 imported, 0 already there, 1 refused\nthe other users are imported/,
+  )
 
   const signIn = JSON.parse((await shell.run(guide.take('grant_type=password', auth))).stdout)
   expect(signIn.user).toMatchObject({

@@ -116,6 +116,6 @@ function actsPart(): Generated {
     demanded(needsPassword, 'the current password'),
     demanded(needsNonce, 'a nonce'),
   ])
-  const head = ['Change', 'Request', 'With the first switch', 'With the second switch']
+  const head = ['Change', 'Request', 'With the first setting', 'With the second setting']
   return { page: 'auth/http.md', mark: 'acts', markdown: tableOf(head, rows) }
 }

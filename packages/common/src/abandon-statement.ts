@@ -1,4 +1,4 @@
-// Cancel requests of PostgreSQL's protocol. The one rule: the private members of pg stand in this file alone;
+// Cancel requests of PostgreSQL's protocol. The one rule: only this file uses private members of pg;
 // abandon-statement.test.ts names them. Behaviour is tested in database.test.ts.
 import pg from 'pg'
 
@@ -12,9 +12,9 @@ interface Wire extends pg.Connection {
 }
 
 /**
- * Cancels the running statement and its transaction, and closes the connection. Closing alone is not enough: a statement that
- * waits for a lock runs on and may commit. Cancelling alone is not either: a late cancel could hit another caller's statement.
- * Uses TLS where the client does: a proxy may accept nothing else, and the key must stay secret.
+ * Cancels the running statement and its transaction, and closes the connection. Closing is not enough: a statement that waits for
+ * a lock runs on and may commit. Neither is cancelling: a late cancel could hit another caller's statement. Uses TLS where the
+ * client does: a proxy may accept nothing else, and the key must stay secret.
  */
 export function abandonStatement(client: pg.Client, noteLost: (err: Error) => void): void {
   const { host, port, ssl, sslNegotiation, processID, secretKey } = client as unknown as {

@@ -1,4 +1,4 @@
-// Command lines: a list of commands becomes help, parsing and exit codes. The one rule: stdout carries the result alone.
+// Command lines: a list of commands becomes help, parsing and exit codes. The one rule: stdout carries only the result.
 // Commands that every service has: service-commands.ts. Tests: test/cli.test.ts of each service.
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 import { isDatabaseRefusal, isDatabaseUnavailable, isMissingTable } from './database-errors.ts'
@@ -39,7 +39,7 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** A failure that the operator can fix: exit code 1 and the message alone. */
+/** A failure that the operator can fix: exit code 1 and only the message. */
 export class CommandFailure extends Error {
   override readonly name = 'CommandFailure'
 }

@@ -112,7 +112,10 @@ function parseHttpUrl(value: string, unwanted: RegExp, rule: string): string {
   return value.replace(/\/+$/, '')
 }
 
-/** Absolute URL of any scheme, such as `myapp://home`. Requires slashes, or `localhost:3000` would have the scheme localhost. */
+/**
+ * Absolute URL of any scheme, such as `myapp://home`. Slashes are required: without them `localhost:3000` would be a URL of the
+ * scheme `localhost`.
+ */
 export const anyUrl = <const O extends Options>(meaning: string, options: O = {} as O) =>
   parsed('URL', meaning, options, (value) => {
     if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(value) || !URL.canParse(value)) {
@@ -198,7 +201,7 @@ export function readVariables<V extends Variables>(
   return { values: values as Values<V>, warnings }
 }
 
-/** Drops trailing line ends: a Secret made from a file has one, and the key would differ from the other side's. */
+/** Drops trailing line ends: a Secret made from a file has one, which would make the key differ from the peer's. */
 function lookUp(names: string[], environment: Environment, file: Environment) {
   for (const source of [environment, file]) {
     for (const name of names) {

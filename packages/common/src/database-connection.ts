@@ -22,7 +22,7 @@ export interface ClientHooks {
 const READ_TIMEOUT = 'Query read timeout'
 
 /**
- * SQLSTATE of a server that takes no writes (a replaced primary), is shutting down, or is a pooler without its own connection.
+ * SQLSTATE of a server that accepts no writes (a replaced primary), is shutting down, or is a pooler without its own connection.
  * The next connection may lead to another server.
  */
 const USELESS_STATES = /^(25006|57P0[1-5]|08...)$/
@@ -35,7 +35,7 @@ const LOST_NAME_STATES = /^(26000|42P05)$/
  * set of texts; past the bound (a list of varying length) statements stay unnamed.
  */
 export class PreparingClient extends pg.Client {
-  /** Whether its server takes no writes or is silent; the pool drops it. */
+  /** Whether its server accepts no writes or is silent; the pool drops it. */
   isUseless = false
   readonly hooks: ClientHooks
 

@@ -68,8 +68,8 @@ export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
     connectionTimeoutMillis: connectWithinMs,
     idleTimeoutMillis: 30_000,
     statement_timeout: statementWithinMs,
-    // A second longer: a statement that waits for locks of a silent client's transaction must end first. It would get the locks
-    // otherwise, and hold them as long again if its client is silent too.
+    // A second longer: a statement that waits for locks of a silent client's transaction must end first. Otherwise it would get
+    // the locks, and hold them as long again if its client is silent too.
     idle_in_transaction_session_timeout: STATEMENT_WITHIN_MS + 1_000,
     // The server enforces its own limit; this one is for a silent server.
     ...(statementWithinMs > 0 ? { query_timeout: statementWithinMs + 2_000 } : {}),

@@ -32,9 +32,9 @@ export function answerTimeoutBy(answer: (timeout: RequestTimeout) => void): void
 type StartTimer = (end: () => void, ms: number) => NodeJS.Timeout
 
 /**
- * Answers every request that takes longer than `ms`. Its statements are cancelled and no other begins (database-connection.ts),
- * so an open transaction rolls back. Fastify's `handlerTimeout` stops its clock once the body is read. Register before other
- * hooks.
+ * Answers a request that takes longer than `ms` with a RequestTimeout. Its statements are cancelled and no other begins
+ * (database-connection.ts), so an open transaction rolls back. Fastify's `handlerTimeout` would stop its clock once the body is
+ * read. Register before other hooks.
  */
 export function answerWithin(app: FastifyInstance, ms: number, startTimer: StartTimer = setTimeout): void {
   const requests = new WeakMap<FastifyRequest, { deadline: Deadline; timer: NodeJS.Timeout }>()

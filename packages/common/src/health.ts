@@ -16,8 +16,8 @@ const StateShape = {
 const READY_WITHIN_MS = 2_000
 
 /**
- * `/health/live` answers always. `/health/ready` answers 503 while the process stops or no writable database answers, so that a
- * load balancer sends no more requests.
+ * Registers the probes. `/health/live` always answers 200. `/health/ready` answers 503 while the process is stopping or no
+ * writable database answers, so that a load balancer sends no more requests.
  */
 export function healthRoutes(app: FastifyInstance, options: { pool: pg.Pool; isStopping: () => boolean }): void {
   const route = (operationId: string, summary: string, response: object) =>
@@ -26,7 +26,7 @@ export function healthRoutes(app: FastifyInstance, options: { pool: pg.Pool; isS
     status: 'ok',
   }))
   const states = { 200: StateShape, 503: StateShape }
-  const ready = route('getReadiness', 'Whether a database that takes writes answers too', states)
+  const ready = route('getReadiness', 'Whether a database that accepts writes answers too', states)
   app.get('/health/ready', ready, async (_request, reply) => {
     if (options.isStopping()) return reply.code(503).send({ status: 'stopping' })
     const isReady = await waitAtMost(READY_WITHIN_MS, isWritable(options.pool))

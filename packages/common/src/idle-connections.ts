@@ -46,7 +46,7 @@ export async function isWritable(pool: pg.Pool): Promise<boolean> {
   return isUseful === true
 }
 
-/** Whether the server takes writes: no standby, no read-only primary. Throws when it does not answer. */
+/** Whether the server accepts writes: no standby, no read-only primary. Throws when it does not answer. */
 export async function takesWrites(client: pg.ClientBase, withinMs: number): Promise<boolean> {
   const text = `select current_setting('transaction_read_only') = 'off' as writes`
   const { rows } = await client.query({ text, query_timeout: withinMs } as pg.QueryConfig)

@@ -25,7 +25,7 @@ async function startServer() {
   return { url: server.url, query: async (text: string) => (await client.query(text)).rows, setReadOnly }
 }
 
-test('a connection to a server that becomes read-only is replaced until the server takes writes', async () => {
+test('a connection to a server that becomes read-only is replaced until the server accepts writes', async () => {
   const { url, query, setReadOnly } = await startServer()
   const heard: string[] = []
   const listener = await keepListening({

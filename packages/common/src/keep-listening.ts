@@ -26,7 +26,7 @@ export interface ListenOptions {
 
 /**
  * LISTENs on a channel on its own connection, replaced when it breaks. Each connection keeps its error listener until it has
- * ended: a server that shuts down may report it after our goodbye, and an unhandled error ends the process.
+ * ended: a server that shuts down may report that after we have closed, and an unhandled error would end the process.
  */
 export async function keepListening(options: ListenOptions): Promise<{ close(): Promise<void> }> {
   const { log } = options
@@ -46,7 +46,7 @@ export async function keepListening(options: ListenOptions): Promise<{ close(): 
   }
 
   const requireWrites = async (client: pg.Client) => {
-    if (!(await takesWrites(client, ANSWER_WITHIN_MS))) throw new Error('the server takes no writes')
+    if (!(await takesWrites(client, ANSWER_WITHIN_MS))) throw new Error('the server accepts no writes')
   }
 
   const checkAgain = (client: pg.Client) => {

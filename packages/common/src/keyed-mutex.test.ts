@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createKeyedMutex } from './keyed-mutex.ts'
 
-test('work of one key runs one at a time, also after a failure; other keys do not wait', async () => {
+test('work of one key runs one at a time, even after a failure; other keys do not wait', async () => {
   const mutex = createKeyedMutex()
   const log: string[] = []
   const gate = Promise.withResolvers<void>()

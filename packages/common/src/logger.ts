@@ -42,7 +42,7 @@ const MAX_WAITING_BYTES = 4 * 1024 * 1024
 
 /**
  * Waiting lines are written at exit (pino's exit hook); kill -9 loses those of the last tenth of a second. An unwritable log does
- * not stop the service: pino's writer would end it, or retry for ever at exit (sonic-boom 4.2, flushSync).
+ * not stop the service: pino's writer would end it, or retry forever at exit (sonic-boom 4.2, flushSync).
  */
 function openLines(fd: number) {
   const lines = destination({ dest: fd, sync: false, minLength: 4_096, maxLength: MAX_WAITING_BYTES })

@@ -132,7 +132,7 @@ function observeQueues(service: string, queue: Pick<Queue, 'figures'>): () => vo
   })
 }
 
-/** Observed explicitly: the SDK repeats the last value of an instrument for ever. */
+/** Observed explicitly: the SDK repeats the last value of an instrument forever. */
 const unknownFigures = (figures: QueueFigures) =>
   Object.fromEntries(
     Object.entries(figures).map(([name, value]) => [name, typeof value === 'number' ? Number.NaN : value]),

@@ -61,7 +61,7 @@ export interface Queue {
   advance(trx: AnyTransaction, name: string, data: object, tenant: string): Promise<void>
   /**
    * Runs `handle` for each job; an error means a retry. A job that lost its database runs again, within the same attempt, once the
-   * database takes writes.
+   * database accepts writes.
    */
   work<Data extends object>(
     name: string,
@@ -125,7 +125,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
   })
   const limitOf = (text: string) => (isMaintenance(text) ? MAINTENANCE_WITHIN_MS : STATEMENT_WITHIN_MS)
   const boss = new PgBoss({
-    // pg-boss's own pool waits for ever for a silent server, and its listener leaves errors unhandled.
+    // pg-boss's own pool waits forever for a silent server, and its listener leaves errors unhandled.
     db: {
       executeSql: (text, values) =>
         pool.query({ text, values, ...(!migrate && { query_timeout: limitOf(text) }) } as pg.QueryConfig),

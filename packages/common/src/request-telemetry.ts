@@ -88,7 +88,7 @@ export function openRequestTelemetry(
 }
 
 /**
- * Ends a request's span. A 4xx is no failure. The exception event has the type alone, because messages and stacks quote values;
+ * Ends a request's span. A 4xx is no failure. The exception event has only the type, because messages and stacks quote values;
  * the log has both.
  */
 function end(span: Span, result: Attributes, error: Error | undefined): void {
@@ -132,7 +132,7 @@ function measuredAttributes(request: FastifyRequest, scheme: string): Attributes
 
 const LONGEST_TEXT = 255
 
-/** Attributes of spans alone: no client address, no query. A route parameter may hold any text of the caller. */
+/** Attributes only of spans, not of metrics: no client address, no query. A route parameter may hold any text of the caller. */
 function describe(request: FastifyRequest): Attributes {
   const { hostname, port, headers } = request
   const route = routeOf(request)

@@ -63,7 +63,7 @@ test('a signal to the primary process stops all, and it exits last with 0', asyn
   expect((await pidsIn('stopped')).toSorted()).toEqual((await pidsIn('serving')).toSorted())
 })
 
-test('a service that cannot start exits with its code instead of retrying for ever', async () => {
+test('a service that cannot start exits with its code instead of retrying forever', async () => {
   const { ended } = await run('fail', 2)
   expect(await ended).toBe(7)
 })

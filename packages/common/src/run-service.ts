@@ -24,14 +24,14 @@ export async function runService<Config extends { server: { processes: number } 
 
 const SERVING = 'serving'
 
-/** Wait before a dead process is replaced; each replacement that does not come to serve doubles it. */
+/** Wait before a dead process is replaced; each replacement that dies before it serves doubles it. */
 const RESTART_AFTER_MS = 1_000
 const RESTART_AFTER_AT_MOST_MS = 30_000
 
 /**
- * Runs `start` here, or in `count` processes that share the port. Signals go to all of them; the first process waits for the
- * others and then exits. A dead process is replaced. If none ever served, a restart would fail the same way: all end with its
- * exit code. Once one has served, an unavailable database must not end the healthy ones. `start` resolves to whether it serves.
+ * Runs `start` here, or in `count` processes that share the port. The first process passes signals on and exits after all others.
+ * A process that dies before any has served would die again, so all exit with its code. Later a dead process is replaced, because
+ * an unavailable database must not end the healthy ones. `start` resolves to whether it serves.
  */
 export async function runProcesses(count: number, log: Logger, start: () => Promise<boolean>): Promise<void> {
   if (count <= 1 || cluster.isWorker) {

@@ -3,8 +3,9 @@ import { createServer } from 'node:http'
 import { type DiagLogger, DiagLogLevel, diag } from '@opentelemetry/api'
 import type { Logger } from 'pino'
 
-// Start of the OpenTelemetry SDK. The one rule: code records through `@opentelemetry/api` alone; the SDK costs tens of megabytes
-// and is loaded only when enabled. Tests: telemetry.test.ts. Spans: tracing.ts, request-telemetry.ts; metrics: observe-service.ts.
+// Start of the OpenTelemetry SDK. The one rule: code records only through `@opentelemetry/api`; the SDK costs tens of megabytes
+// and is loaded only when enabled. Tests: telemetry.test.ts. Spans: tracing.ts, request-telemetry.ts; metrics:
+// observe-service.ts.
 export interface TelemetryOptions {
   /** `auth` or `media`: name of the service and prefix of the attribute `<service>.version`. */
   service: string

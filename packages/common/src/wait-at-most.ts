@@ -1,4 +1,4 @@
-/** Resolves to the result of `work`, or to `late` after `ms`; late work goes on, and its result is dropped. */
+/** Resolves to the result of `work`, or to `late` after `ms`; late work continues, and its result is dropped. */
 export async function waitAtMost<Result>(ms: number, work: Result | Promise<Result>): Promise<Result | 'late'> {
   const { promise: late, resolve } = Promise.withResolvers<'late'>()
   const timer = setTimeout(resolve, ms, 'late')

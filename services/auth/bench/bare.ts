@@ -16,7 +16,7 @@ export async function bareArgon2(): Promise<() => Promise<void>> {
   return async () => void (await verify(digest, 'correct horse battery'))
 }
 
-/** The refresh statement of the service, captured from its store and sent through `pg` alone, on sessions of its own. */
+/** The refresh statement of the service, captured from its store and sent through bare `pg`, on separate sessions. */
 export async function bareRotations(url: string, users: BenchUser[]) {
   const COUNTER = 770_001
   const sample = { sessionId: randomUUID(), auditId: randomUUID(), counter: COUNTER }
@@ -49,7 +49,7 @@ export async function bareRotations(url: string, users: BenchUser[]) {
   return { run, close: () => pool.end() }
 }
 
-/** The statement behind GET /user, sent through `pg` alone. */
+/** The statement behind GET /user, sent through bare `pg`. */
 export async function bareSelects(url: string, users: BenchUser[]) {
   const [sampleId, sampleSession] = [randomUUID(), randomUUID()]
   const query = await capture(url, (db) =>

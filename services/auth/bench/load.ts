@@ -99,8 +99,8 @@ export async function createUsers(base: string, count: number, label = 'bench'):
 }
 
 /**
- * Calls by operation; each takes the number of its loop. A loop has its own connection and its own part of the users, in
- * turn; an answer updates its user.
+ * Returns the call that one loop repeats, and so do `refreshes` and `userReads`. Each loop has its own connection and
+ * takes its own part of the users in turn; a refresh stores the new tokens of its user.
  */
 export function signIns(base: string, users: BenchUser[], loops = users.length) {
   const next = takeTurns(base, users, loops)

@@ -14,7 +14,7 @@ const TEST_WITHIN_MS = 180_000
 
 /** Longest recovery from silence. */
 const BACK_WITHIN_MS = 25_000
-/** Longest recovery once a server takes writes. */
+/** Longest recovery once a server accepts writes. */
 const WRITABLE_WITHIN_MS = 3_000
 /** Longest delay until readiness is correct. */
 const KNOWN_WITHIN_MS = 2_000

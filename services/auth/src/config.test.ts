@@ -129,7 +129,7 @@ describe('a start is refused', () => {
       { AUTH_MAILER_URLPATHS_INVITE: 'https://' },
       'AUTH_MAILER_URLPATHS_INVITE',
     ],
-    ['with a rate for ever', { AUTH_RATE_LIMIT_EMAIL_SENT: `1/${'9'.repeat(400)}` }, 'AUTH_RATE_LIMIT_EMAIL_SENT'],
+    ['with a rate forever', { AUTH_RATE_LIMIT_EMAIL_SENT: `1/${'9'.repeat(400)}` }, 'AUTH_RATE_LIMIT_EMAIL_SENT'],
     [
       'with a request time that no timer holds',
       { AUTH_API_MAX_REQUEST_DURATION: '600h' },

@@ -5,7 +5,7 @@ import { enrollTotp, withTotp } from '../test/second-factors.ts'
 import { startTestService, type TestService, toSignedIn } from '../test/service.ts'
 import { deleteExpired, startHousekeeping } from './housekeeping.ts'
 
-test('inactive sessions go, in bounded rounds of which each goes on where the last one stopped', async () => {
+test('inactive sessions are deleted in bounded rounds, each of which continues where the last one stopped', async () => {
   const service = await startTestService({ AUTH_SESSIONS_INACTIVITY_TIMEOUT: '1h' })
   const { auth, userId } = await service.signedUp()
   const insert = (ageDays: number, idleDays: number, count: number) =>
@@ -123,7 +123,7 @@ describe('anonymous users', () => {
     await service.close()
   })
 
-  test('are looked through along an index, in bounded rounds of which each goes on where the last one stopped', async () => {
+  test('are scanned along an index in bounded rounds, each of which continues where the last one stopped', async () => {
     const service = await open()
     const { pool } = service.deps
     const ago = (days: number) => new Date(service.clock.now().getTime() - days * DAY * 1000)
@@ -192,7 +192,7 @@ test('challenges go two days after their end, second factors never proven a day 
   await service.close()
 })
 
-test('audit entries go after the time they are kept, and stay where none is set', async () => {
+test('audit entries are deleted after their retention, and stay if none is set', async () => {
   const service = await startTestService({ AUTH_AUDIT_LOG_KEEP: '48h', AUTH_WORKERS_ENABLED: 'false' })
   const { userId } = await service.signedIn()
   service.clock.advance({ seconds: 47 * 3_600 })
@@ -254,7 +254,7 @@ test('a round that is due while another one runs is skipped', async () => {
   await service.close()
 })
 
-test('refused sign-ins are found behind any number of kept entries, in rounds of which each goes on where the last one stopped', async () => {
+test('refused sign-ins are found behind any number of kept entries, in rounds that each continue where the last one stopped', async () => {
   const service = await startTestService({ AUTH_WORKERS_ENABLED: 'false' })
   const { pool } = service.deps
   const insert = (action: string, ageDays: number, count: number) =>

@@ -33,7 +33,7 @@ const KEEP_REFUSED_SECONDS = 90 * 86_400
 
 const EVERY_MS = 600_000
 
-/** Retention of other expired rows: the token of a mail must outlive a day's wait for the mail server. */
+/** Retention of other expired rows: the token of a mail must outlast a day's wait for the mail server. */
 const KEEP_MS = 2 * 86_400_000
 
 /** Rows per statement, so that none runs long. The kinds alternate; the next round resumes unfinished ones. */

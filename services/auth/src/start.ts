@@ -17,7 +17,7 @@ export function startUp(how?: { toStderr?: boolean }) {
 
 /** Logs enabled features without credentials; the service starts, because everything else works. */
 export function reportGaps({ config, log }: { config: Config; log: Logger }): void {
-  for (const gap of config.gaps) log.error({ gap }, 'enabled feature lacks credentials: refused on use')
+  for (const gap of config.gaps) log.error({ gap }, 'enabled feature lacks credentials: requests for it are refused')
 }
 
 /** Logs unsafe settings of a public service; `dev`, where all callers share an address, does not. */

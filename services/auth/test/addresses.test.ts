@@ -360,7 +360,7 @@ describe('a provider that has not verified an address', () => {
         return body.error_code ?? body.access_token
       },
     ],
-  ])('lets nobody in, %s, also when it does not tell the address the next time', async (_how, knock) => {
+  ])('lets nobody in, %s, even when it does not tell the address the next time', async (_how, knock) => {
     const told = toldAt(newAddress())
     expect(await knock(told)).toBe('provider_email_needs_verification')
     expect(await knock({ sub: told.sub })).toBe('provider_email_needs_verification')
@@ -758,7 +758,7 @@ describe('a ban of an account that never proved its address', () => {
     },
   )
 
-  test('gives way to an owner who follows a link of theirs beside one that a stranger asked for', async () => {
+  test('yields to an owner who follows the link they requested, not one of a stranger', async () => {
     const own = await service.with({ AUTH_RATE_LIMIT_HEADER: 'X-Real-IP' })
     const email = newAddress()
     const { body } = await own.post('/signup', { email, password: STRANGERS })
@@ -959,7 +959,7 @@ test('a proof of another address does not verify one from a provider', async () 
   })
 })
 
-test('an account with an unverified address of a provider goes to its owner, also if a limit refused their own sign-up', async () => {
+test('an account with an unverified address of a provider goes to its owner, even if a limit refused their own sign-up', async () => {
   const spaced = await service.with({ AUTH_SMTP_MAX_FREQUENCY: '900' })
   const person = toldAt(newAddress())
   const { email = '' } = person

@@ -89,7 +89,7 @@ test.for(['waits for its server', 'has left late'])(
   },
 )
 
-test('a claim counts while the link of a mail that left late is good, beside newer ones with other challenges', async () => {
+test('a claim counts while the link of a mail that was sent late is valid, beside newer ones with other challenges', async () => {
   const service = await startTestService({ AUTH_RATE_LIMIT_HEADER: 'X-Real-IP' })
   const email = 'late-challenge@example.com'
   const signUp = (password: string, verifier: string, address: string) =>

@@ -50,7 +50,7 @@ test.for<[string, 'service' | 'forwarded', Record<string, string>, string]>([
   expect((await at.get(`/admin/users/${user.userId}/sessions`, at.admin)).body).toMatchObject([{ ip }])
 })
 
-test('a challenge is answered from where it was asked for, and X-Forwarded-For makes no place the same', async () => {
+test('a challenge is answered from the client address that requested it, and X-Forwarded-For cannot imitate one', async () => {
   const from = (ip: string) => ({ 'x-real-ip': ip, ...CLAIM })
   const user = await signIn(service, from('10.5.5.5'))
   const totp = await enrollTotp(service, user)

@@ -21,7 +21,7 @@ const linesOf = async (file: string) =>
     .slice(0, -1)
     .map((line) => JSON.parse(line))
 
-describe('connections that lead to a server which takes no writes any more', () => {
+describe('connections that lead to a server which accepts no writes any more', () => {
   /** Behaves like a replaced primary to open connections. New connections lead to its successor. */
   async function replacePrimary({ deps: { pool, config } }: TestService) {
     const clients = await Promise.all(Array.from({ length: config.database.maxPoolSize }, () => pool.connect()))

@@ -41,7 +41,7 @@ async function startDev(dataDir: string, settings: Record<string, string> = {}) 
   }
 }
 
-test('a token of dev verifies by the public keys, also after a restart; a given secret signs instead', async () => {
+test('a token of dev verifies by the public keys, even after a restart; a given secret signs instead', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'auth-dev-test-'))
   // PostgreSQL runs as another user where this one is root.
   await chmod(dataDir, 0o755)

@@ -85,7 +85,7 @@ describe('sign-up by phone', () => {
     expect((await phone.service.post('/token?grant_type=password', { phone: `+${number}`, password })).status).toBe(200)
   })
 
-  test('of a number that exists is answered alike and sends nothing', async ({ phone }) => {
+  test('of a number that exists gets the same answer and sends nothing', async ({ phone }) => {
     const number = freshPhone()
     await signedIn(phone, number)
     phone.service.clock.advance({ seconds: 61 })
@@ -164,7 +164,7 @@ describe('sign-in by code', () => {
     expect(await verify(token)).toMatchObject({ status: 403, body: { error_code: 'otp_expired' } })
   })
 
-  test('asked for after two that a stranger used up lets the owner in, however many wrong ones follow', async ({
+  test('requested after a stranger used up two lets the owner in, however many wrong ones follow', async ({
     phone,
   }) => {
     const number = freshPhone()

@@ -19,7 +19,7 @@ const serve = (...args: Parameters<typeof stage.serve>) => stage.serve(...args)
 
 type SignInAnswer = Record<'access_token' | 'refresh_token', string>
 
-test('SIGTERM lets requests in flight finish or answers them a clear 503, and exits 0 beside connections without one', async () => {
+test('SIGTERM lets requests in flight finish or answers them with 503, and exits 0 despite idle connections', async () => {
   const { base, child, exit } = await serve({ AUTH_PASSWORD_HASH_MEMORY_KIB: '64' })
   const openedAheadOfNeed = connect(Number(new URL(base).port), '127.0.0.1')
   await once(openedAheadOfNeed, 'connect')

@@ -43,7 +43,7 @@ describe('a stranger who registers an address first', () => {
     expect((await signIn(service, email, OWNERS)).status).toBe(400)
   })
 
-  test('gains nothing by signing up the address again after its owner', async ({ service }) => {
+  test('gains nothing by signing up with the address again after its owner', async ({ service }) => {
     const email = 'second@example.com'
     await service.post('/signup', { email, password: OWNERS })
     const first = await service.mailbox.waitFor(email)
@@ -243,7 +243,7 @@ test.for(['unconfirmed', 'confirmed'])(
   },
 )
 
-test('a stranger who signs up a number does not kill the code its owner waits for', async () => {
+test('a stranger who signs up with a number does not end the code its owner waits for', async () => {
   const gateways = await startSmsGateways()
   const service = await startTestService(gateways.settings('twilio'))
   const phone = '4915100000021'

@@ -147,7 +147,7 @@ describe('with settings apart', () => {
     for (const service of [able, asked, unable]) await service.close()
   })
 
-  test('an SMS waits for a worker with a gateway, and says what the instance that was asked says', async () => {
+  test('an SMS waits for a worker with a gateway, and says what the instance that received the request says', async () => {
     const gateways = await startSmsGateways()
     const settings = gateways.settings('twilio')
     const without = await startTestService()

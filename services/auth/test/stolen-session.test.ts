@@ -167,7 +167,7 @@ test.for(['phone_change', 'email_change'])(
   },
 )
 
-test('signing out everywhere leaves a recovery link good that is on its way to the owner', async ({ service }) => {
+test('signing out everywhere leaves a recovery link valid that is on its way to the owner', async ({ service }) => {
   const { auth } = await service.signedUp('on-its-way@example.com', OWNERS)
   const before = await service.mailbox.waitFor('on-its-way@example.com')
   await service.post('/recover', { email: 'on-its-way@example.com' })

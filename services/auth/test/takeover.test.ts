@@ -90,7 +90,7 @@ test('resending a change of number counts where the message goes', async () => {
   await gateways.close()
 })
 
-test('the code of a PKCE link is worth nothing once its user is deleted, hard or soft', async ({ service }) => {
+test('the code of a PKCE link no longer works once its user is deleted, hard or soft', async ({ service }) => {
   for (const should_soft_delete of [true, false]) {
     const email = `deleted-${should_soft_delete}@example.com`
     const verifier = randomBytes(32).toString('base64url')

@@ -81,7 +81,7 @@ test('one trace leads from a request to its SQL and its mail, its SMS or its pro
   await providers.close()
 })
 
-test('every request is one span by the semantic conventions, also one that is refused before all else', async () => {
+test('every request is one span by the semantic conventions, including one that is refused before all else', async () => {
   const service = await serve()
   const port = Number(new URL(service.base).port)
   await fetch(`${service.base}/signup`, {

@@ -19,7 +19,7 @@ afterAll(async () => {
 
 const listen = async ({ app }: TestService) => Number(new URL(await app.listen({ port: 0, host: '127.0.0.1' })).port)
 
-test('an expectation that is none is ignored (RFC 9110 10.1.1)', async () => {
+test('an unknown expectation is ignored (RFC 9110 10.1.1)', async () => {
   const { status } = await say(port, 'GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\nExpect: x\r\n\r\n')
   expect(status).toBe(200)
 })
@@ -68,7 +68,7 @@ test.for<[string, string, number, string]>([
   expect(answer.head).toMatch(new RegExp(`^x-sb-error-code: ${code}\r?$`, 'im'))
 })
 
-test('a request without a body that names a coding of one is answered', async () => {
+test('a request without a body that names a Content-Encoding is answered', async () => {
   const { status } = await say(
     port,
     'GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Encoding: gzip\r\n\r\n',

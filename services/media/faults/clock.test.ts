@@ -125,7 +125,7 @@ test.for([
   },
 )
 
-test('another worker takes over a clip whose lease expired by a clock jump, and makes it once', async () => {
+test('after a clock jump expires a lease another worker takes the clip over and makes it once', async () => {
   const stage = await openStage()
   endings.push(() => stage.end())
   const api = await stage.serve({ MEDIA_WORKERS_ENABLED: 'false' })

@@ -135,7 +135,7 @@ export async function openDeps(
   const never = new AbortController().signal
   const base = { now: () => new Date(), newId: randomUUID as () => string, stopping: never, hurry: never, ...overrides }
   const patience = { ...PATIENCE, ...overrides.patience }
-  // Independent of the database, and the slowest part of a start: it runs several short processes.
+  // Independent of the database, and the slowest part of the start: it runs several short processes.
   const opening = Promise.all([
     overrides.tools ?? resolveTools(ffmpeg),
     openBlobs(storage, log, patience),
@@ -241,7 +241,7 @@ function openRemoteWhenUsed(options: RemoteOptions): Remote {
   }
 }
 
-/** Undefined without MEDIA_YTDLP_PATH. Throws when the program cannot be run or the cookies cannot be read. */
+/** Returns undefined without MEDIA_YTDLP_PATH. Throws when the program cannot be run or the cookies cannot be read. */
 async function openYtdlp(
   deps: Pick<Deps, 'config' | 'tools' | 'work' | 'log'>,
   now: Date,

@@ -68,7 +68,7 @@ function observeDisks(storage: Config['storage']): () => void {
     await Promise.all(
       asked.map(async ([directory, ask]) => {
         const found = await ask()
-        // NaN when unknown: the SDK repeats the last observed value for ever.
+        // NaN when unknown: the SDK repeats the last observed value forever.
         const { bavail, blocks, bsize } = found ?? { bavail: Number.NaN, blocks: Number.NaN, bsize: 1 }
         result.observe(free, bavail * bsize, { directory })
         result.observe(size, blocks * bsize, { directory })

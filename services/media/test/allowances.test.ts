@@ -184,7 +184,7 @@ test('a token has a daily byte limit, per UTC day, across processes and concurre
   await service.close()
 })
 
-test('no token fills the queue alone: each has a share, which can be set per token', async () => {
+test('no token can fill the queue by itself: each has a share, which can be set per token', async () => {
   const service = await startTestService({ ...noWorkers, MEDIA_QUEUE_LIMIT: '6', MEDIA_RATE_LIMIT_UPLOAD: '4/1h' })
   const same = newGif()
   const first = await service.upload(same)

@@ -10,7 +10,7 @@ interface Operation {
 
 const GROUPS = ['media', 'files', 'pages', 'webhooks', 'tokens', 'service']
 
-test('/docs is a page of ours: our name and icon, made for phones, nothing inline and nothing of others', async ({
+test('/docs has our name and icon, fits phones, and loads nothing inline and nothing from other hosts', async ({
   service,
 }) => {
   for (const path of ['/docs', '/docs/']) {

@@ -156,7 +156,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     expect(complaints()).toEqual([])
   })
 
-  test('an unticked box sends nothing: the site decides whether an import is safe for work', async () => {
+  test('an unticked box sends nothing, so the site decides whether an import is safe for work', async () => {
     const { page } = await openPage({ javaScriptEnabled: true })
     const bytes = gif(31, 20, [{ delay: 10 }, { delay: 10, color: 1 }])
     const watch = '<meta name="rating" content="adult"><meta property="og:video" content="/a.gif">'
@@ -196,7 +196,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     }
   })
 
-  test('a token that may not read waits for its clip also where files are redirected to a CDN', async () => {
+  test('a token that may not read waits for its clip even if files are redirected to a CDN', async () => {
     const { page } = await openPage({ javaScriptEnabled: true })
     await page.route(/\/f\/\w+\.jpg$/, async (route) => {
       const response = await route.fetch()
@@ -212,7 +212,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     expect(await page.textContent('#facts')).toContain('30 × 20')
   })
 
-  test('without scripts the bare address names another way', async () => {
+  test('without scripts the page at / names another way', async () => {
     const { page } = await openPage({ javaScriptEnabled: false })
     await page.goto(`${service.url}/`)
     expect(await page.isVisible('#add')).toBe(false)
@@ -331,7 +331,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     expect((await page.locator('article').boundingBox())?.width).toBe(512)
   })
 
-  test('operations of /docs can be tried: a form sends what was filled in, and no more', async () => {
+  test('operations can be tried in /docs: a form sends only the fields that were filled in', async () => {
     const { page, complaints } = await openPage({ javaScriptEnabled: true })
     await page.goto(`${service.url}/docs`)
     await page.click('.authorize')

@@ -23,7 +23,7 @@ test('a clip reports the checksum of its source and of each of its files', async
   expect(items.find((item: { id: string }) => item.id === id).sizes).toEqual(sizes)
 })
 
-test('page, player and oEmbed show a change at once, and say so to caches that hold the old ones', async ({
+test('page, player and oEmbed show a change at once, even through caches that hold the old ones', async ({
   service,
 }) => {
   const id = idIn(await service.upload(await clip('plain.gif'), [['title', 'Before']]))

@@ -113,13 +113,13 @@ describe('storage', () => {
     expect(report).not.toContain('hunter2')
   })
 
-  test('on a disk is reported where a bucket is named too', () => {
+  test('on a disk warns of a bucket name, which has no effect', () => {
     const { warnings } = readConfig({ ...required, MEDIA_S3_BUCKET: 'clips' })
     expect(warnings).toEqual(['MEDIA_S3_BUCKET has no effect without MEDIA_STORAGE=s3'])
   })
 })
 
-test('a start warns of a configured ffmpeg that is as old as the embedded one', async () => {
+test('the service warns at start of a configured ffmpeg that is as old as the embedded one', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'media-log-'))
   const logFile = join(directory, 'log')
   const service = await startTestService({

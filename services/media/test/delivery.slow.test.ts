@@ -3,7 +3,7 @@ import { clip } from './clips.ts'
 import { documentedLocations, startNginx } from './nginx.ts'
 import { idIn, startTestService } from './service.ts'
 
-test('the nginx of the README serves files, parts, conditions and deletions', { tags: 'nginx' }, async () => {
+test('the nginx of the documentation serves files, ranges, conditions and deletions', { tags: 'nginx' }, async () => {
   const service = await startTestService({ MEDIA_ACCEL_PREFIX: '/blobs' })
   onTestFinished(() => service.close())
   const id = idIn(await service.upload(await clip('plain.mp4'), [['title', 'Grüße']]))

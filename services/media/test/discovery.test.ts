@@ -223,7 +223,7 @@ test('a page leads to one more page at most', async () => {
   expect(far.asked()).toEqual([post, PAGE])
 })
 
-test('a hostile page costs little: thousands of addresses, elements in elements, JSON in JSON', async () => {
+test('a hostile page costs little: thousands of URLs, nested elements, nested JSON', async () => {
   const pages = [
     head(...Array.from({ length: 5000 }, (_, index) => meta('og:video', `/${index}.mp4`))),
     `${'<b>'.repeat(400_000)}${'</i>'.repeat(200_000)}<video src="/a.mp4"></video>`,
@@ -299,7 +299,7 @@ describe('the description of a clip on its page', () => {
     expect(await imported(PAGE)).toMatchObject({ title: 'É' })
   })
 
-  test('also of a page that comes compressed without being asked; a bomb is refused', async () => {
+  test('even of a page that comes compressed unrequested; a bomb is refused', async () => {
     const page = Buffer.from(head('<title>Packed</title>', meta('og:video', '/a.mp4')))
     for (const [encoding, packed] of [
       ['gzip', gzipSync(page)],
@@ -363,7 +363,7 @@ describe('a direct file', () => {
     }
   })
 
-  test('is as long as its picture, also where its header counts the sound that goes on behind it', async () => {
+  test('is as long as its picture, even if its header counts sound that lasts longer', async () => {
     const webm = await readFile(await clip('sound-goes-on.webm'))
     // An element that says nothing makes it large enough to be judged by its header.
     const filler = Buffer.concat([Buffer.from('ec01000000000fffff', 'hex'), Buffer.alloc(0xfffff)])
@@ -443,7 +443,7 @@ describe('sources for other extractors', () => {
     expect(handed).toEqual([source])
   })
 
-  test('is asked once, and its refusal is the last word', async () => {
+  test('is run once, and its refusal is final', async () => {
     const refusing = await startTestService(settings, {
       extractPage: async (url) => {
         handed.push(url)

@@ -8,7 +8,7 @@ import { openUpload } from './slow-upload.ts'
 const noWorkers = { MEDIA_WORKERS_ENABLED: 'false' }
 const temporary = async (service: TestService) => (await service.listFiles()).filter((path) => path.startsWith('work/'))
 
-test('a form that never comes to its first part ends where the largest form would', async () => {
+test('a form that never reaches its first part ends at the limit of the largest form', async () => {
   const service = await startTestService({ ...noWorkers, MEDIA_MAX_FILE_BYTES: '100000' })
   const upload = openUpload(service.url, { token: service.token }, 'x')
   let sent = 0
@@ -53,7 +53,7 @@ test('a JSON body that does not come is ended', async () => {
   await service.close()
 })
 
-test('the body of a request that was refused is not waited for', async () => {
+test('a refusal does not wait for the body of the request', async () => {
   const service = await startTestService(noWorkers, { patience: { unreadBodyMs: 200 } })
   const socket = connect(Number(new URL(service.url).port), '127.0.0.1').on('error', () => {})
   const ended = once(socket, 'close')

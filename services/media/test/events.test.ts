@@ -61,7 +61,7 @@ test('the state comes at once, then each change; comments between them keep the 
   expect(stream.events().at(-1)).toEqual(['deleted', { state: 'deleted', progress: 0 }])
 })
 
-test('the stream ends with the clip, ready or failed, also for a late client; a reconnect after the end gets 204', async () => {
+test('the stream ends when the clip is ready or failed, even for a late client; a reconnect after the end gets 204', async () => {
   const id = await newClip()
   const failing = await newClip()
   const streams = [await open(id), await open(id), await open(failing)]

@@ -9,7 +9,7 @@ const sizesOf = async (service: TestService, answer: Answer) =>
   (await service.get(`/media/${idIn(answer)}`, { token: service.token })).body.success.sizes
 const kindsOf = async (service: TestService, answer: Answer) => Object.keys(await sizesOf(service, answer))
 
-test('an AV1 copy and a WebP poster follow in the background, are offered first, and go with the clip', async ({
+test('an AV1 copy and a WebP poster follow in the background, are offered first, and are deleted with the clip', async ({
   skip,
 }) => {
   if (!tools.ffmpeg.av1Encoder) skip('this ffmpeg has no libsvtav1')

@@ -113,7 +113,7 @@ test('bytes that two tokens sent take the earlier of their two turns, and use up
   await service.close()
 })
 
-test('a clip that met a full disk, and one that lost its job, keep their turns', async () => {
+test('a clip keeps its turn after a full disk or a lost job', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   const { deps, token } = service
   const other = await service.newToken()

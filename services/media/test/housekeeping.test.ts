@@ -97,7 +97,7 @@ test('a half-stored file of a killed process is removed after an hour', async ()
   await service.close()
 })
 
-test('two that tidy up one work directory at once, as replicas do, both come to their end', async () => {
+test('two replicas that tidy up one work directory at once both finish', async () => {
   const service = await startTestService(noWorkers)
   const directory = join(service.deps.config.storage.workDir, 'resumable')
   await mkdir(directory, { recursive: true })

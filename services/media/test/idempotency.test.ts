@@ -189,7 +189,7 @@ test('a request that learns late of its failed clip does not forget a newer resu
   await slow.close()
 })
 
-test('a process that dies before the clip is accepted has remembered nothing, after it the clip', async () => {
+test('a process that dies before it accepts the clip remembers nothing; after that it remembers the clip', async () => {
   const crashing = await startTestService({ MEDIA_WORKERS_ENABLED: 'false', MEDIA_SYNC_WAIT: '0' })
   const [picture, key] = [newGif(), newKey()]
   const { pool } = crashing.deps

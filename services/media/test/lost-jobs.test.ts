@@ -19,7 +19,7 @@ async function tidyUp(service: TestService, replicas = 1) {
   await Promise.all(Array.from({ length: replicas }, () => cleanUp(service.deps)))
 }
 
-test('a clip whose job is gone is queued again, once however many replicas see it, and made', async () => {
+test('a clip whose job is lost is queued again only once, however many replicas notice, and is made', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   const id = idIn(await service.upload(picture(41), [], later))
   await loseJobs(service)
@@ -51,7 +51,7 @@ test('a clip whose job is lost again and again fails in the end, with nothing le
   await service.close()
 })
 
-test('a clip whose job waits, runs, waits for another attempt or lies with the dead is left to it', async () => {
+test('a clip is left to its job while that waits, runs, waits for a retry or is in the dead-letter queue', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   const id = idIn(await service.upload(picture(43), [], later))
   for (const [name, state] of [

@@ -83,7 +83,7 @@ describe('yt-dlp', () => {
   const says = (answer: unknown) => pageThat('says', { answer: JSON.stringify(answer) })
   const mp4 = { protocol: 'https', url: `${CDN}/v.mp4`, title: 'From yt-dlp', duration: 2 }
 
-  test('is asked about a page without a clip, and our fetcher gets what it names', async () => {
+  test('is used for a page without a clip, and our fetcher gets the file that it names', async () => {
     const page = says({ ...mp4, uploader: 'Ada' })
     far.answers({ ...empty(page), [mp4.url]: bytes(await readFile(await clip('plain.mp4'))) })
     const answer = await service.importFrom({ source: page })
@@ -172,7 +172,7 @@ describe('yt-dlp', () => {
     expect(await importing(plain, 'https://www.facebook.com/reel/1')).toEqual(refusal(422, 'site_login_required'))
   })
 
-  test('is checked on the start: its version, and whether it is too old', async () => {
+  test('is checked at start: its version, and whether it is too old', async () => {
     const logged: unknown[] = []
     const log = (level: string) => (facts: object, text: string) => logged.push([level, facts, text])
     const logger = { info: log('info'), warn: log('warn'), error: log('error') } as never

@@ -276,7 +276,7 @@ describe.for([
     for (const seconds of await lengths(await upload(unreadableFirst()))) expect(seconds).toBeCloseTo(1, 1)
   })
 
-  test('a picture that begins empty has another frame as its poster', async () => {
+  test('a clip that begins with an empty frame gets another frame as its poster', async () => {
     const answer = await upload(
       gif(40, 20, [{ delay: 20 }, ...Array.from({ length: 8 }, () => ({ delay: 10, color: 1 as const, width: 20 }))]),
     )
@@ -424,7 +424,7 @@ describe.for([
     expect([answer.status, answer.body.error?.code ?? answer.body.code]).toEqual([415, 'unsupported_media_type'])
   })
 
-  test('a picture of one frame before the clip is passed over', async () => {
+  test('a picture track of one frame before the clip is skipped', async () => {
     const path = await clipOf('mjpeg-first.mp4', [
       ...[...lavfi('color=red:s=64x64:r=25:d=0.04'), ...picture, '-map', '0', '-map', '1', '-c:v:0', 'mjpeg'],
       ...['-pix_fmt:0', 'yuvj420p', '-c:v:1', 'libx264', '-pix_fmt:1', 'yuv420p'],

@@ -182,7 +182,7 @@ export function furtherRenditionTests(anyTools: MediaTools): void {
     expect(await expectSound(await made)).toMatchObject({ frames: '60', seconds: 2.4 })
   })
 
-  test('a gif whose frames leave the canvas is made anew, and is shown as often', async () => {
+  test('a gif whose frames leave the canvas is encoded again, and loops as often', async () => {
     const bytes = gif(8, 8, [{ delay: 10 }, { delay: 10, left: 4, color: 1 }], 3)
     const made = await make(anyTools, await written('over.gif', bytes))
     expect(await inspect(made.gif.path)).toMatchObject({ streams: [{ width: 8, height: 8 }] })

@@ -49,7 +49,7 @@ describe('with the client of the protocol', () => {
       client.start()
     })
 
-  test('a file in pieces becomes the clip that a form would make of it, under its title, tags and attribution', async () => {
+  test('a file sent in pieces becomes the same clip as by a form, with its title, tags and attribution', async () => {
     const fields = {
       title: 'Grüße 🎈',
       tags: 'eins, zwei',
@@ -234,7 +234,7 @@ describe('on the wire', () => {
     expect(await partialFiles(service)).toEqual([])
   })
 
-  test('a file over the quota is refused before it is sent; one that no longer fits waits for space', async () => {
+  test('a file over the quota is refused before it is received; one that no longer fits waits for space', async () => {
     const bytes = newGif()
     const { token, id } = await service.newToken({ limits: { quota_bytes: bytes.length } })
     const tus = tusOf(service, token)
@@ -249,7 +249,7 @@ describe('on the wire', () => {
     expect((await tus.send(path, bytes.length - 1, Buffer.alloc(0))).status).toBe(204)
   })
 
-  test('a length that was not said is bounded all the same, and may turn out to be nothing', async () => {
+  test('a deferred length is still bounded, and may turn out to be zero', async () => {
     const tus = tusOf(service)
     const begin = async () => {
       const { headers } = await tus.call('POST', '/tus', { 'upload-defer-length': '1' })
@@ -271,7 +271,7 @@ describe('on the wire', () => {
     expect(await partialFiles(service)).toEqual([])
   })
 
-  test('while the service is busy a whole file stays, and is finished later without sending it again', async () => {
+  test('while the service is busy a complete file stays, and is accepted later without sending it again', async () => {
     const tus = tusOf(service)
     const { worker } = service.deps.config
     const { queueLimit } = worker

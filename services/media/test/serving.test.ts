@@ -25,7 +25,7 @@ const test = base.extend<object & { id: string; mp4: Buffer }>({
 })
 
 describe('files', () => {
-  test('are cached for ever, public, and nothing a browser would run', async ({ service, id, mp4 }) => {
+  test('are cached forever, public, and nothing a browser would run', async ({ service, id, mp4 }) => {
     const { headers, status } = await service.get(`/f/${id}.mp4`)
     expect(status).toBe(200)
     expect(Object.fromEntries(headers)).toMatchObject({
@@ -254,7 +254,7 @@ describe('failures', () => {
 })
 
 describe('pages', () => {
-  test('poster and videos are announced in the size they have, also where the clip is larger', async ({ service }) => {
+  test('poster and videos are announced in their own size, even if the clip is larger', async ({ service }) => {
     const answer = await service.upload(await clip('large.mp4'))
     expect(answer.body.success.meta).toMatchObject({ width: '2560', height: '1440' })
     const id = idIn(answer)
@@ -273,7 +273,7 @@ describe('pages', () => {
     expect((await service.get(`/oembed/${id}?maxwidth=1919`)).body).not.toHaveProperty('thumbnail_url')
   })
 
-  test('the page shows the clip and its policy lets nothing in', async ({ service, id }) => {
+  test('the page shows the clip, and its policy permits nothing from elsewhere', async ({ service, id }) => {
     const { status, text, headers } = await service.get(`/gif/${id}`)
     expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
     expect(text).toContain(`https://files.example/f/${id}.mp4`)
@@ -295,7 +295,7 @@ describe('pages', () => {
     }
   })
 
-  test('the player may be framed by any site and application, and its script is there', async ({ service, id }) => {
+  test('any site and application may frame the player, and its script is served', async ({ service, id }) => {
     const { status, text, headers } = await service.get(`/embed/${id}`)
     expect(status).toBe(200)
     expect(headers.get('content-security-policy')).not.toContain('frame-ancestors')
@@ -332,7 +332,7 @@ describe('pages', () => {
     expect(text).not.toMatch(/Allow: \/(media|tus|tokens|webhooks|health)/)
   })
 
-  test('the bare address names the documentation and where a token comes from', async ({ service }) => {
+  test('the page at / names the documentation and the source of tokens', async ({ service }) => {
     const { status, text } = await service.get('/')
     expect([status, text]).toEqual([200, expect.stringContaining('href="https://media.example/docs"')])
     expect(text).toContain('<code>tokens create</code>')
@@ -413,7 +413,7 @@ describe('details and deletion', () => {
     expect(await as('GET', admin.token)).toBe(200)
   })
 
-  test('an address of no clip has a page with a way on', async ({ service }) => {
+  test('an unknown address has a page with a link onwards', async ({ service }) => {
     for (const path of ['/gif/unknownunknown', '/embed/unknownunknown']) {
       const { status, text } = await service.get(path, { accept: 'text/html,*/*;q=0.8' })
       expect([path, status]).toEqual([path, 404])
@@ -421,7 +421,7 @@ describe('details and deletion', () => {
     }
   })
 
-  test('a deleted clip is gone everywhere, and what its owner wrote with it', async ({ service }) => {
+  test('a deleted clip is gone everywhere, with all text of its owner', async ({ service }) => {
     const id = idIn(await service.upload(await clip('plain.gif'), [['title', 'secret']]))
     // Files that were asked for a moment ago are remembered: not beyond the deletion.
     expect((await service.get(`/f/${id}.gif`)).status).toBe(200)
@@ -540,7 +540,7 @@ describe('every address', () => {
     expect(preflight.headers.get('access-control-allow-origin')).toBe('*')
   })
 
-  test('every answer keeps browsers to TLS, where the service is reached by it', async ({ service, id }) => {
+  test('every answer keeps browsers on TLS if the service is reached by it', async ({ service, id }) => {
     for (const path of ['/health', `/f/${id}.mp4`, `/gif/${id}`, '/media/nothing', '/nothing', '/%E0%A4%A']) {
       const { headers } = await service.get(path)
       expect([path, headers.get('strict-transport-security')]).toEqual([path, 'max-age=31536000'])
@@ -552,7 +552,7 @@ describe('every address', () => {
   })
 })
 
-test('addresses of nothing but dots are answered as soon as any', async ({ service }) => {
+test('addresses that consist of dots are answered as fast as any other', async ({ service }) => {
   // Read again for each dot, all of them would take minutes.
   for (let request = 0; request < 400; request++) {
     expect((await service.call('POST', `/f/${'.'.repeat(15_900)}/`)).status).toBe(404)

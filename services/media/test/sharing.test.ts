@@ -49,7 +49,7 @@ test('twenty uploads of the same bytes at once are twenty clips of one transcode
   await service.close()
 })
 
-test('the same bytes again are answered from the store, also after every clip of them was deleted', async ({
+test('the same bytes again are answered from the store, even after every clip of them was deleted', async ({
   service,
 }) => {
   const path = await clip('sound.mp4')

@@ -574,7 +574,7 @@ describe('reddit', () => {
     ],
   ])('%s', ([, given]) => holds(plain, given))
 
-  test('with an application: through its own host, the key for that alone', async () => {
+  test('with an application: through its own host, which alone gets the key', async () => {
     const grant = 'https://www.reddit.com/api/v1/access_token'
     const own = 'https://oauth.reddit.com/comments/1abcde?raw_json=1'
     const seen: unknown[] = []

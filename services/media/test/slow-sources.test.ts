@@ -48,9 +48,7 @@ function importSlowly(service: TestService, token: string, count: number) {
   return { answers, leave: () => gone.abort() }
 }
 
-test('an import whose client is gone ends at once: connection, temporary file and place in the queue', async ({
-  service,
-}) => {
+test('an import whose client disconnects ends at once: connection, temporary file and slot', async ({ service }) => {
   const slow = importSlowly(service, service.token, 12)
   await expect.poll(() => endless.size).toBeGreaterThan(0)
   await expect.poll(() => temporary(service)).not.toEqual([])

@@ -33,7 +33,7 @@ const connectionsOf = ({ app: { server } }: TestService) =>
     server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
   )
 
-test('readers that take nothing are disconnected, one that takes a little at a time gets all of its file', async () => {
+test('clients that read nothing are disconnected; one that reads slowly gets its whole file', async () => {
   const service = await startTestService({}, { patience: { stalledAnswerMs: 4_000 } })
   const path = await largeFile(service)
   const stalled = Array.from({ length: 20 }, () => ask(service, path))
@@ -50,7 +50,7 @@ test('readers that take nothing are disconnected, one that takes a little at a t
   await service.close()
 })
 
-test('an answer that has not begun is waited for, also behind another one on its connection', async () => {
+test('an answer that has not begun is waited for, even behind another one on its connection', async () => {
   const service = await startTestService(
     { MEDIA_WORKERS_ENABLED: 'false', MEDIA_SYNC_WAIT: '1s' },
     { patience: { stalledAnswerMs: 200 } },

@@ -96,7 +96,7 @@ async function useEverything(base: string) {
   expect(codeOf(await send('GET', asOther))).toBe('format_not_supported')
 }
 
-test('Prometheus scrapes every metric of the README, no other, and nothing that a caller wrote', async () => {
+test('Prometheus scrapes every documented metric, no other, and nothing that a caller wrote', async () => {
   const { url, scrape, read } = await serve()
   expect(await read('media_clips_total{source="upload",result="ready"')).toBe(0)
   await useEverything(url)

@@ -194,7 +194,7 @@ test('the command line makes, lists and revokes tokens', async ({ service }) => 
   expect((await service.get('/media/00000000', { token })).status).toBe(401)
 })
 
-test('an admin makes, sees and ends tokens over HTTP; others do not', async ({ service }) => {
+test('an admin creates, lists and revokes tokens over HTTP; others cannot', async ({ service }) => {
   const { token: admin } = await service.newToken({ scopes: ['admin'] })
   const create = (body: unknown, token = admin) =>
     service.call('POST', '/tokens', {
@@ -228,7 +228,7 @@ test('an admin makes, sees and ends tokens over HTTP; others do not', async ({ s
   expect((await service.get('/media', { token })).status).toBe(401)
 })
 
-test('calls are counted in memory and written in batches, also by several processes', async () => {
+test('calls are counted in memory and written in batches, even by several processes', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   const { deps, token } = service
   const call = (times: number) => Promise.all(Array.from({ length: times }, () => service.get('/media', { token })))

@@ -90,7 +90,7 @@ test('receivers of two tokens whose clips are of the same bytes learn of no trac
     for (const name of ['traceparent', 'tracestate', 'baggage']) expect(headers).not.toHaveProperty(name)
 })
 
-test('an import asks in a span of its trace, and the site it asks learns nothing of that', async () => {
+test('requests of an import are spans of its trace, and the site learns nothing of it', async () => {
   receiver.answer = (response) => response.writeHead(200).end(gif(20, 10, [{ delay: 10 }]))
   const caller = '0af7651916cd43dd8448eb211c80319c'
   const { status } = await send('POST', `${service.url}/media/import`, {

@@ -12,7 +12,7 @@ let sizes = 20
 const newGif = () => gif(sizes++, 10, [{ delay: 10 }, { delay: 10, color: 1 }])
 const noWorkers = { MEDIA_WORKERS_ENABLED: 'false', MEDIA_SYNC_WAIT: '0' }
 
-test('a caller has a limit of parallel and of unfinished uploads; a piece that crawls is ended', async () => {
+test('a caller has a limit of parallel and of unfinished uploads; a piece that is too slow is ended', async () => {
   const service = await startTestService({
     ...noWorkers,
     ...{ MEDIA_PARALLEL_PER_TOKEN: '1', MEDIA_RATE_LIMIT_UPLOAD: '9/1h', MEDIA_UPLOAD_AUTH: 'optional' },

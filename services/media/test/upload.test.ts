@@ -52,7 +52,7 @@ test.for([
   }
 })
 
-test('an upload leaves nothing behind that listens to the stop of the process', async ({ service }) => {
+test('an upload leaves no abort listener behind', async ({ service }) => {
   const any = vi.spyOn(AbortSignal, 'any')
   const { hurry } = service.deps
   const accepted = await service.upload(newGif(), [], { prefer: 'respond-async' })
@@ -200,7 +200,7 @@ test('30.04 seconds are still 30', async ({ service }) => {
   expect((await service.upload(await clip('just-30.mp4'))).status).toBe(201)
 })
 
-test('the largest picture is up to the operator, also for bytes that were accepted under another limit', async () => {
+test('the operator limits the picture size, even for bytes that were accepted under another limit', async () => {
   const generous = await startTestService({ MEDIA_MAX_SIDE: '5000', MEDIA_WORKERS_ENABLED: 'false' })
   const later = { prefer: 'respond-async' }
   expect((await generous.upload(await clip('wide.mp4'), [], later)).status).toBe(201)
@@ -218,7 +218,7 @@ test('the largest picture is up to the operator, also for bytes that were accept
   await generous.close()
 })
 
-test('a clip may not be longer than the operator says, also of bytes that were accepted under another limit', async () => {
+test('a clip may not be longer than the operator says, even if its bytes were accepted under another limit', async () => {
   const generous = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   const later = { prefer: 'respond-async' }
   expect((await generous.upload(await clip('plain.mp4'), [], later)).status).toBe(201)
@@ -236,7 +236,7 @@ test('a clip may not be longer than the operator says, also of bytes that were a
   await generous.close()
 })
 
-test('uploads need a token, unless the operator opens them', async () => {
+test('uploads need a token, unless the operator allows them without one', async () => {
   const open = await startTestService({ MEDIA_UPLOAD_AUTH: 'optional', MEDIA_RATE_LIMIT_ANONYMOUS: '1/1h' })
   const anonymous = () => formOfNewGif().then((body) => open.call('POST', '/media/upload', { body }))
   const formOfNewGif = async () => form(['file', new Blob([new Uint8Array(newGif())])])

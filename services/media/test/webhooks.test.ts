@@ -82,7 +82,7 @@ describe('with a worker', () => {
     expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(4)
   })
 
-  test('a receiver gets only the events it asked for, and none after its deletion', async () => {
+  test('a receiver gets only the events it registered for, and none after its deletion', async () => {
     const { token } = await service.newToken()
     const id = await register(service, receiver.url, { events: ['media.deleted'] }, token)
     const [first, second] = [
@@ -396,7 +396,7 @@ describe('one attempt after another', () => {
     }
   })
 
-  test('a webhook is its token’s alone, and takes the scopes read and write', async () => {
+  test('only its token can use a webhook, with the scopes read and write', async () => {
     const stranger = await service.newToken({ scopes: ['admin'] })
     const { id: delivery } = await latest()
     const paths = ['', '/deliveries', `/deliveries/${delivery}/replay`].map((end) => `/webhooks/${id}${end}`)
@@ -429,7 +429,7 @@ describe('one attempt after another', () => {
   })
 })
 
-test('a secret is shown once, made where none is given, and sealed where there is a key; ten webhooks are enough', async () => {
+test('a secret is shown once, generated if none is given, and sealed if there is a key; a token has ten webhooks at most', async () => {
   const key = 'an encryption key of some length'
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false', MEDIA_ENCRYPTION_KEY: key })
   const made = await postTo(service, '/webhooks', { url: receiver.url })

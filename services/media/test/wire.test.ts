@@ -44,12 +44,12 @@ test.for<[string, string, number, string]>([
   expect(answer.head).toMatch(/^content-type: application\/json; charset=utf-8\r?$/im)
 })
 
-test('an expectation that is none is ignored (RFC 9110 10.1.1)', async ({ service }) => {
+test('an unknown expectation is ignored (RFC 9110 10.1.1)', async ({ service }) => {
   const head = 'GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n'
   expect((await say(portOf(service), `${head}Expect: x\r\n\r\n`)).status).toBe(200)
 })
 
-test('a request without a body that names a coding of one is answered', async ({ service }) => {
+test('a request without a body that names a Content-Encoding is answered', async ({ service }) => {
   const head = 'GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n'
   expect((await say(portOf(service), `${head}Content-Encoding: gzip\r\n\r\n`)).status).toBe(200)
 })
@@ -63,7 +63,7 @@ test('requests sent ahead are answered, but for a connection that sends more tha
   expect((await say(portOf(service), ask.repeat(1_000))).answers).toBeLessThan(17)
 })
 
-test('DELETE that names a type and sends no body has none, POST lacks one', async ({ service }) => {
+test('without a body a JSON content type is ignored on DELETE and refused on POST', async ({ service }) => {
   const headers = { token: service.token, 'content-type': 'application/json' }
   const code = async (method: string, path: string, body?: string) =>
     (await service.call(method, path, { headers, ...(body === undefined ? {} : { body }) })).body.error.code
@@ -89,7 +89,7 @@ test('a body of JSON is UTF-8 that can be stored as it is', async ({ service }) 
   expect(await change('{"title":"größer 😀"}')).toEqual([200, undefined])
 })
 
-test('an unknown address is 404, and one that lacks the method 405, whatever the body is', async ({ service }) => {
+test('an unknown path is 404, and an unsupported method 405, whatever the body is', async ({ service }) => {
   const headers = { 'content-type': 'application/json' }
   const status = async (path: string) => (await service.call('POST', path, { headers, body: '' })).status
   expect([await status('/nothing/here'), await status('/oembed')]).toEqual([404, 405])

@@ -30,7 +30,7 @@ try {
 type Need = { name: string; url: string }
 type Walk = { title: string; needs: Need[]; walk: () => Promise<void> }
 
-/** Chooses the walks of the running services: `dev` inside a service starts that one alone. */
+/** Chooses the walks of the running services: `dev` inside a service starts only that one. */
 async function chooseWalks(): Promise<Walk[]> {
   const [auth, media] = await Promise.all([findAddresses('auth'), findAddresses('media')])
   const walks: Walk[] = []

@@ -18,8 +18,8 @@ export type DevService = {
 const STOP_PATIENCE_MS = 15_000
 
 /**
- * Runs `src/dev.ts` of a service in its own process group: the terminal's Ctrl-C would reach it as a second signal and cut its
- * shutdown short.
+ * Runs `src/dev.ts` of a service in its own process group. In ours the terminal's Ctrl-C would reach it as a second signal and
+ * cut its shutdown short.
  */
 export function startDevService(
   name: string,

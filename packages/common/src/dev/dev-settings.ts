@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path'
 
 export const REPOSITORY = join(import.meta.dirname, '../../../..')
 
-/** Compile cache, shared with `pnpm start`: compiling takes half of a start. */
+/** Compile cache, shared with `pnpm start`: compiling takes half of the start. */
 export const COMPILE_CACHE = join(REPOSITORY, 'node_modules/.cache/node')
 
 export const PORTS = {

@@ -26,7 +26,10 @@ export type EmbeddedPostgresOptions = {
   database?: string
   /** `false` trades durability for speed, for tests. */
   durable?: boolean
-  /** Whether the URL uses a socket in `dataDir`, if its path is short enough: faster, for pg clients on this machine alone. */
+  /**
+   * Whether the URL uses a socket in `dataDir`, which is faster; only pg clients on this machine can, and only if its path is
+   * short enough.
+   */
   viaSocket?: boolean
   log?: (line: string) => void
   /** Programs of another PostgreSQL than the package's. */

@@ -64,7 +64,7 @@ test(
 )
 
 test(
-  '`--filter` with one service: everything runs afterwards, also what the filter left out',
+  '`--filter` with one service: everything runs afterwards, including what the filter left out',
   async () => {
     const clone = await openClone()
     const { output } = await clone.run(clone.root, '--filter', './services/auth', 'start')

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** Folders of server programs, which Debian has in root's PATH alone. */
+/** Folders of server programs, which Debian has only in root's PATH. */
 const SYSTEM_FOLDERS = ['/usr/sbin', '/sbin']
 
 /** Chromium of the browser tests: CHROMIUM_PATH, else Debian's. */
@@ -49,7 +49,7 @@ export const NEED_TAGS = Object.entries(NEEDS).map(([name, { isMet, missing }]) 
   skip: !isMet,
 }))
 
-/** Needs that no package meets; a test that lacks these alone may be skipped in CI. */
+/** Needs that no package meets; only tests that lack one of these may be skipped in CI. */
 export const NOT_INSTALLABLE: readonly string[] = ['both-services', 'helm', 'linux', 'root']
 
 /** Finds the absolute path of a program, as a shell does. */

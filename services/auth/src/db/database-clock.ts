@@ -11,9 +11,9 @@ const READINGS = 3
 const TOLERATED_MS = 1_000
 
 /**
- * Follows the database's time: the machine's clock, corrected where it differs. All replicas write and compare times by
- * it, so a wrong clock neither ends sessions nor prolongs codes of other replicas. It is read in the background: no
- * request waits, and while the database is unavailable the last correction stays.
+ * Follows the database's time: the machine's clock, corrected when it differs. All replicas write and compare times by
+ * it, so one replica's wrong clock neither ends sessions nor prolongs codes. It is read in the background: no request
+ * waits, and the last correction stays while the database is unavailable.
  */
 export async function followDatabaseClock(pool: pg.Pool, log: Logger, machineNow: () => Date = () => new Date()) {
   let correctionMs = 0

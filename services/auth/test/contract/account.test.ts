@@ -158,7 +158,7 @@ describe('a change of number where numbers need no proof', () => {
   })
 })
 
-test('a number is not asked for a code where no SMS can be sent', async ({ service }) => {
+test('no code is demanded of a number if no SMS can be sent', async ({ service }) => {
   const { auth } = await service.signedIn()
   expect(await service.put('/user', { phone: '4915111111111' }, auth)).toMatchObject({
     status: 400,

@@ -84,7 +84,7 @@ test('confirmed_at is in every answer that shows the user', async ({ service }) 
   )
 })
 
-test('a user with only a number confirms a first e-mail address by its own code alone', async ({ service }) => {
+test('a user with only a number confirms a first e-mail address with just the code sent to it', async ({ service }) => {
   const email = 'first@example.com'
   await service.post('/signup', { phone: PHONE, password })
   const { body } = await service.post('/verify', { type: 'sms', phone: PHONE, token: '111111' })

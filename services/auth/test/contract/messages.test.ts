@@ -161,7 +161,7 @@ describe('POST /resend', () => {
     await service.close()
   })
 
-  test('of a change that is gone sends nothing, answered alike', async ({ service }) => {
+  test('of a change that no longer exists sends nothing and gets the same answer', async ({ service }) => {
     const email = 'changed-mind@example.com'
     const { userId, auth } = await service.signedIn(email)
     await service.put('/user', { email: 'changed-mind-new@example.com' }, auth)

@@ -141,7 +141,7 @@ describe('no user is notified', () => {
     expect(await told(telling, body.user.id)).toEqual([])
   })
 
-  test('of all but a changed address where the settings are off, as they are by default', async ({ silent }) => {
+  test('of all but a changed address while the settings are disabled, as they are by default', async ({ silent }) => {
     const { auth, userId } = await silent.signedIn()
     await silent.put('/user', { password: 'a new horse' }, auth)
     await changeEmail(silent, auth, 'silent-new@example.com')

@@ -32,7 +32,7 @@ describe('checks come in the order of the contract', () => {
 })
 
 describe('an invited address', () => {
-  test('signed up for again is answered from the request alone, without anything of the invitation', async ({
+  test('signed up for again is answered only from the request, without anything of the invitation', async ({
     service,
   }) => {
     const email = 'invited-again@example.com'

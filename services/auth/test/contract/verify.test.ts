@@ -125,7 +125,7 @@ describe('every kind', () => {
 
   // A sign-up's proves an address its account never had: ../addresses.test.ts.
   simple.for(KINDS.filter((type) => type !== 'signup'))(
-    'of a banned user: %s says so, also when it has expired, and works after the ban',
+    'of a banned user: %s says so, even when it has expired, and works after the ban',
     async (type, { service }) => {
       const make = LINKS[type] as (service: TestService) => Promise<Link>
       const [link, old] = [await make(service), await make(service)]

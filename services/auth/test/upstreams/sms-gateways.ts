@@ -20,7 +20,7 @@ export type Behaviour = { status: number; body: string; headers?: Record<string,
 type Silence = 'hang' | 'drop' | 'endless' | 'trickle'
 
 export interface SmsUpstream {
-  /** Every request, also those that were refused. */
+  /** Every request, including those that were refused. */
   requests: SeenRequest[]
   /** Messages taken over, oldest first; `to` is digits. */
   messages: { gateway: FarGateway; to: string; text: string; channel: 'sms' | 'whatsapp' }[]

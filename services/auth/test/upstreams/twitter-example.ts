@@ -1,4 +1,4 @@
-// Twitter, which accepts a request by its signature (RFC 5849), computed here anew from the received request.
+// Twitter, which accepts a request by its signature (RFC 5849), computed here again from the received request.
 import { createHmac } from 'node:crypto'
 import { ACCESS_TOKEN, clientOf, type ProviderExample, type SeenRequest, type Visit } from './sign-in-providers.ts'
 

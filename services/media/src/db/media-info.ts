@@ -17,7 +17,7 @@ export interface GifInfo extends Picture {
   hasAudio: false
   /** Grid of all frame changes, if it is a sensible frame rate; otherwise 2, which is at most 1 cs off. */
   tickCentiseconds: number
-  /** 0 loops for ever; null plays once. */
+  /** 0 loops forever; null plays once. */
   loopCount: number | null
   /** True if the blocks allow transparent pixels; only decoding can confirm them. Absent in old rows. */
   mayBeTransparent?: boolean

@@ -58,7 +58,7 @@ const STDERR_TAIL_CHARACTERS = 16_384
 const STDOUT_CHARACTERS = 8 * 1024 * 1024
 
 /**
- * Runs a program to its end, which is the outcome however it came. Rejects only when the program cannot be started, or
+ * Runs a program to its end and returns how it ended. Rejects only when the program cannot be started, or
  * with the signal's reason once the program is dead.
  */
 export function runConfined(path: string, args: readonly string[], options: RunOptions): Promise<RunOutcome> {

@@ -93,7 +93,7 @@ export function createRateLimits(pool: pg.Pool, { limits, database }: Pick<Confi
 const isSentAway = (error: unknown) =>
   error instanceof ApiError && (error.status === 503 || error.code === 'queue_full')
 
-/** Longest time a key is refused from memory alone, so that a raised limit takes effect soon. */
+/** Longest time a key is refused from memory, so that a raised limit takes effect soon. */
 const MEMORY_BLOCK_SECONDS = 10
 
 function openLimiter(pool: pg.Pool, namespace: string, name: string, rate: Rate): RateLimiterAbstract {

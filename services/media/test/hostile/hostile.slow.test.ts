@@ -111,7 +111,7 @@ test('oversized files are refused by name, or become four harmless files', async
   await expectNothingLeft()
 })
 
-test('a playlist, list of files or drawing leads to no other file and to no address, whatever it looks like', async ({
+test('a playlist, file list or drawing opens no other file and no URL, whatever it is disguised as', async ({
   skip,
 }) => {
   const canary = join(directory, 'canary.mp4')

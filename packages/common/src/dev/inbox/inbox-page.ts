@@ -10,7 +10,10 @@ type PageInput = {
   now: Date
 }
 
-/** Renders the list beside the chosen message; at phone width one of them. Without JavaScript times are UTC and Clear has no effect. */
+/**
+ * Renders the list beside the chosen message; at phone width only one of them. Without JavaScript times are UTC and Clear has no
+ * effect.
+ */
 export function renderInboxPage({ messages, smtpAddress, shown, now }: PageInput): string {
   const title = shown ? shownSubject(shown.message) : `Inbox (${messages.length})`
   const rows = messages.map((message) => renderRow(message, message.id === shown?.message.id, now))
@@ -88,7 +91,7 @@ function renderView(message: Message, view: MessageView): Html {
   return html`<pre>${view === 'text' ? linkAddresses(message.text) : message.source}</pre>`
 }
 
-/** Links http and https URLs alone: `javascript:` stays text. */
+/** Links only http and https URLs: `javascript:` stays text. */
 function linkAddresses(text: string): Html[] {
   const parts: Html[] = []
   let end = 0

@@ -28,7 +28,7 @@ export async function keepMessages(file: string): Promise<KeptMessages> {
       unsaved = undefined
       try {
         await mkdir(dirname(file), { recursive: true })
-        // Readable by the owner alone: it holds sign-in links.
+        // Readable only by the owner, because it holds sign-in links.
         await writeFile(`${file}.next`, content, { mode: 0o600 })
         await rename(`${file}.next`, file)
       } catch (error) {

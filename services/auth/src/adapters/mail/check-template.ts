@@ -4,7 +4,7 @@ import { compileTemplate, renderTemplate, type Template } from './template/templ
 import { TemplateError } from './template/template-error.ts'
 
 /**
- * Compiles a custom body and renders it with sample variables. Throws a TemplateError, also for a body with neither
+ * Compiles a custom body and renders it with sample variables. Throws a TemplateError, even for a body with neither
  * link nor code: most likely the page that a site shows for any address.
  */
 export function checkBody(source: string, kind: MailKind): Template {

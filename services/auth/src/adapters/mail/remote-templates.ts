@@ -21,9 +21,8 @@ interface Entry {
 }
 
 /**
- * Keeps bodies fetched from URLs; returns the current one, else the last good one, if any. One older than
- * MAILER_TEMPLATE_MAX_AGE is loaded again before the next mail; failed loads are repeated at most once per
- * MAILER_TEMPLATE_RETRY_INTERVAL. Concurrent loads are one.
+ * Caches bodies fetched from URLs. One older than MAILER_TEMPLATE_MAX_AGE is loaded again before the next mail; a
+ * failed load is retried at most once per MAILER_TEMPLATE_RETRY_INTERVAL. Concurrent mails share one load.
  */
 export function createRemoteTemplates(deps: RemoteDeps) {
   const entries = new Map<string, Entry>()

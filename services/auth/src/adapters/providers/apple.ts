@@ -44,7 +44,7 @@ function accountOfIdToken(claims: JWTPayload): ExternalAccount {
 const asBoolean = (claim: unknown): boolean | undefined =>
   claim === undefined ? undefined : claim === true || claim === 'true'
 
-/** Sent once, at the first sign-in, through the browser: good for a name, not for an address. */
+/** Sent once, at the first sign-in, through the browser: trusted for a name, not for an address. */
 function nameIn(user: string | undefined): string | undefined {
   if (!user) return undefined
   try {

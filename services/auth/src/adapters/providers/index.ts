@@ -53,7 +53,7 @@ export const PROVIDERS: Record<ExternalProvider, Provider> = {
 
 const CUSTOM = 'custom:'
 
-export type Providers = Awaited<ReturnType<typeof createProviders>>
+type Providers = Awaited<ReturnType<typeof createProviders>>
 
 /**
  * Sets up the enabled providers; `withinMs` bounds all requests of one step of a sign-in together. Without one the

@@ -48,7 +48,7 @@ describe('a provider', () => {
   })
 })
 
-test('an SMS gateway without credentials leaves phones off where it is the only one', async ({ service }) => {
+test('an SMS gateway without credentials leaves phones disabled if it is the only one', async ({ service }) => {
   const own = await service.with({ AUTH_SMS_PROVIDER: 'twilio' })
   expect((await own.get('/settings')).body).toMatchObject({ phone_enabled: false, sms_provider: '' })
   const phone = await own.post('/otp', { phone: '+4915100000001' })

@@ -72,7 +72,7 @@ export interface OAuth2Provider {
   authorizeParameters?(query: Readonly<Record<string, string>>): Record<string, string>
   tokenParameters?(client: { id: string; secret: string }): Record<string, string>
   identify(signIn: GrantedSignIn): Promise<ExternalAccount> | ExternalAccount
-  /** Account from a verified id_token alone, for providers whose id_tokens applications may bring. */
+  /** Account from only a verified id_token, for providers whose id_tokens applications may send. */
   accountOfIdToken?(claims: JWTPayload, endpoints: Endpoints): ExternalAccount
 }
 

@@ -16,7 +16,7 @@ interface GivenIdToken {
   now: Date
 }
 
-/** Undefined for providers without id_tokens. */
+/** Returns undefined for providers without id_tokens. */
 export function createIdTokenReader(
   provider: OAuth2Provider,
   { audiences, skipNonceCheck }: { audiences: readonly string[]; skipNonceCheck: boolean },

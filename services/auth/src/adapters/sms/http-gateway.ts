@@ -15,7 +15,7 @@ export interface HttpGatewaySettings {
 const JSON_TYPE = 'application/json'
 const FORM_TYPE = 'application/x-www-form-urlencoded'
 
-/** Gateway that takes one HTTP request per message, described by settings alone. */
+/** Gateway that takes one HTTP request per message, described entirely by settings. */
 export function createHttpGateway(settings: HttpGatewaySettings, timeoutSeconds: number): SmsGateway {
   const contentType = contentTypeOf(settings)
   const hasBody = settings.method !== 'GET'

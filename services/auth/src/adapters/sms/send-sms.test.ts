@@ -55,7 +55,7 @@ test('a number that one gateway refuses is not tried at the next', async () => {
   expect(asked()).toEqual(['vonage'])
 })
 
-test('when all have failed, one bad moment among them is worth a retry; refusals of us alone are not', async () => {
+test('when all have failed, one temporary failure among them is worth a retry; refusals of our account are not', async () => {
   const { send } = open('vonage', 'textlocal')
   upstream.behave('vonage', refusals.vonage.credentials)
   upstream.behave('textlocal', BROKEN)

@@ -50,7 +50,7 @@ test.for(['1', 'May 2030', '2030-01-31', '2030-01-31T00:00:00', '2030-13-31T00:0
   },
 )
 
-test('the text is the template with the code, wherever it stands', () => {
+test('the text is the template with the code in any position', () => {
   expect(smsText(parseSmsTemplate('Your code is {{ .Code }}'), '012345')).toBe('Your code is 012345')
   expect(smsText(parseSmsTemplate('{{.Code}} is it.\n@site.example #{{- .Code -}}'), '1')).toBe(
     '1 is it.\n@site.example #1',

@@ -60,7 +60,7 @@ export function requireSecondFactor(
 }
 
 /**
- * Demands the current password or a nonce, by the switches and the acts. Where an act demands neither by name, a
+ * Demands the current password or a nonce, as the settings and the acts say. If an act demands neither by name, a
  * sign-in of the last 15 minutes or either of them will do. A sign-in by mail that recent replaces the current
  * password. Reveals whether a guess is the password, so every other check comes first. Throws
  * current_password_required, current_password_invalid, reauthentication_needed and reauthentication_not_valid.

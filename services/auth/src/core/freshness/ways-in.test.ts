@@ -49,7 +49,7 @@ interface Owner {
   auth: Auth
   email: string
   userId: string
-  /** Signs in anew, with the second factor where there is one. */
+  /** Signs in again, with the second factor if there is one. */
   again(): Promise<SignedIn>
 }
 interface Door {

@@ -153,9 +153,9 @@ async function lockSquatters(deps: Deps, trx: Transaction<DB>, audience: string,
 }
 
 /**
- * Reports whether a second factor guards the user: a thief of the mailbox could link an account for good. Nothing is
- * linked then, but the user is admitted at aal1: a refusal would lock out users who always sign in by a verified
- * address. They link it themselves, at aal2.
+ * Reports whether a second factor guards the user: a thief with the mailbox could otherwise link an account
+ * permanently. Nothing is linked then, but the user is admitted at aal1: a refusal would lock out users who always sign
+ * in by a verified address. They link it themselves, at aal2.
  */
 export const isGuarded = (user: Pick<User, 'factors' | 'email_confirmed_at' | 'phone_confirmed_at'>): boolean =>
   hasVerifiedFactor(user) && Boolean(user.email_confirmed_at || user.phone_confirmed_at)

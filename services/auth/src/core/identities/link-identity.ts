@@ -157,7 +157,7 @@ export async function unlinkIdentity(
   await notify(deps, trx, user, 'identity_unlinked_notification', { Provider: provider }, { acceptLanguage })
 }
 
-/** Reports whether the confirmed address belongs to this identity alone. */
+/** Reports whether the confirmed address belongs only to this identity. */
 const carriesAddress = ({ email, email_confirmed_at, identities }: User, { id, email: carried }: IdentityJson) =>
   email !== null &&
   email_confirmed_at !== null &&

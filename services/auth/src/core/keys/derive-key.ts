@@ -1,6 +1,9 @@
 import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
 
-/** Derives the key of one use (RFC 5869). A key object: an HMAC takes 3 µs with it, 19 µs with bytes (measured). */
+/**
+ * Derives a key for one use from the secret; it serves no other (RFC 5869). Returns a key object, because an HMAC then
+ * takes 3 µs instead of 19 µs with bytes (measured).
+ */
 export const deriveKey = (
   secret: string,
   use: 'refresh-token' | 'one-time-code' | 'outbox' | 'at-rest' | 'attempt',

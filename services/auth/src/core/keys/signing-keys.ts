@@ -25,7 +25,7 @@ export interface KeyOptions {
   type?: TokenType
 }
 
-/** Every verifier accepts `jwt`. `at+jwt` marks access tokens alone (RFC 9068 2.1), and some verifiers refuse it. */
+/** Every verifier accepts `jwt`. `at+jwt` marks only access tokens (RFC 9068 2.1), and some verifiers refuse it. */
 export type TokenType = 'jwt' | 'at+jwt'
 
 /** Types accepted whatever is configured (RFC 7515 4.1.9): a token made by hand has any of them, or none. */

@@ -13,8 +13,9 @@ export const countGuarded = (guards: readonly Guard[], address: string, code: Er
   countAll(guards.map((guard) => () => consume(guard.limiter, guard.keyFor(address), code)))
 
 /**
- * Caller whose messages count apart from those of strangers: a user with a live session and a proven address, or the client
- * address that the recipient signed in from lately (key of password-attempts.ts), which all callers behind it have in common.
+ * Caller whose messages count apart from those of strangers: a user with a live session and a proven address, or the
+ * client address that the recipient recently signed in from (key of password-attempts.ts), which all callers behind it
+ * share.
  */
 export type Owner = { userId: string } | { client: string }
 

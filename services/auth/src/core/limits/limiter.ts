@@ -1,7 +1,7 @@
-// Limits of requests (http/rate-limit.ts) and of messages that cost money (sms-guards.ts). The one rule: counters live in
-// PostgreSQL and use its clock, so all replicas count together; used-up keys are refused from memory. While the database is
-// unreachable each process counts alone. Tests: test/limits.test.ts, test/replicas.test.ts, adapters/sms/sms-guards.test.ts.
-// Next: guards.ts; attempts at passwords count their own way, in password-attempts.ts.
+// Limits of requests (http/rate-limit.ts) and of messages that cost money (sms-guards.ts). The one rule: counters live
+// in PostgreSQL and use its clock, so all replicas count together; used-up keys are refused from memory. While the
+// database is unreachable each process counts for itself. Tests: test/limits.test.ts, test/replicas.test.ts,
+// adapters/sms/sms-guards.test.ts. Next: guards.ts; attempts at passwords count their own way, in password-attempts.ts.
 import { createHash } from 'node:crypto'
 import { regardlessOfDeadline } from '@services/common/deadline'
 import type { Kysely } from 'kysely'
@@ -13,7 +13,9 @@ import { countPoint, giveBackPoint } from './rate-limits.store.ts'
 
 export interface Limiter {
   name: string
-  /** Counts one and returns how to give it back; counts none at the limit and returns the milliseconds left. */
+  /**
+   * Counts one and returns a function that undoes it. At the limit it counts none and returns the milliseconds left.
+   */
   count(key: string): Promise<GiveBack | number>
 }
 

@@ -2,7 +2,7 @@ import { prepared } from '@services/common/prepared'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 
-/** Failed attempts expire this long after the last one; longer than the longest wait, or expiring would end it. */
+/** Failed attempts expire this long after the last one: longer than the longest wait, which expiry would cut short. */
 export const FORGET_AFTER_MS = 3_600_000
 const LONGEST_WAIT_MS = 900_000
 

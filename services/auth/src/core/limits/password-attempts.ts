@@ -1,5 +1,6 @@
-// Guessing at passwords costs time that doubles with each failed attempt. The one rule: an attempt that has to wait is refused
-// before its password is checked, right or wrong, or the refusal would reveal which it was. Statement: password-attempts.store.ts.
+// Each failed attempt at a password doubles the wait before the next. The one rule: an attempt during a wait is refused
+// before its password is checked, so that the refusal does not reveal whether it was right. Statement:
+// password-attempts.store.ts.
 import { createHash } from 'node:crypto'
 import { regardlessOfDeadline } from '@services/common/deadline'
 import { createKeyedMutex } from '@services/common/keyed-mutex'
@@ -19,7 +20,7 @@ import {
 /**
  * Failed attempts are counted twice. The counter of account and trusted client address stops one guesser and spares the owner
  * elsewhere. The counter of the account, with four times as many free attempts, stops guessers at many addresses; it refuses
- * nothing at an address that the account was signed in from lately. Without a trusted address there is only the account's
+ * nothing at an address that the account was signed in from recently. Without a trusted address there is only the account's
  * counter, with the smaller number of free attempts: a persistent guesser then keeps the owner waiting, who has mail links.
  */
 export interface PasswordAttempt {
@@ -105,7 +106,7 @@ export function createPasswordAttempts(
     async forget(subject: PasswordAttempt): Promise<void> {
       await regardlessOfDeadline(() => forgetCounters(db, { keys: keysOf(subject).guards })).catch(() => {})
     },
-    /** Key of the trusted address if the account was signed in from it lately by a proven address or number. */
+    /** Key of the trusted address if the account was signed in from it recently by a proven address or number. */
     async knownClient(subject: PasswordAttempt): Promise<string | undefined> {
       const { owner } = keysOf(subject)
       return owner !== null && (await counterExists(db, owner, now())) ? owner : undefined

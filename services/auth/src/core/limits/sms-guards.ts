@@ -18,8 +18,9 @@ const DAY = 86_400
 const OVER = 'over_sms_send_rate_limit'
 
 /**
- * Limits of SMS, each of which costs money: in "pumping" a thief requests codes for ranges of numbers whose operator shares the
- * fee. They are checked for known and unknown numbers alike, before the account is read, or a refusal would reveal accounts.
+ * Creates the limits of SMS against "pumping": a thief requests codes for ranges of numbers and shares the fee with
+ * their operator. Known and unknown numbers are checked alike, before the account is read, so that a refusal reveals no
+ * account.
  */
 export function createSmsGuards(deps: LimiterDeps, config: { sms: { guards: Config['sms']['guards'] } }) {
   const { countries, maxPerNumber, maxPerPrefix, dailyBudget, sent } = config.sms.guards

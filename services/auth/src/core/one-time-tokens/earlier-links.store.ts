@@ -1,5 +1,6 @@
-// Links that a later request has replaced and that stay good: a link with a code challenge serves only the browser that asked,
-// which may be a stranger's. They end with the newest token of their purpose, whose row they refer to.
+// Links that a later request has replaced and that stay valid: a link with a code challenge serves only the browser
+// that requested it, which may be a stranger's. They end with the newest token of their purpose, whose row they refer
+// to.
 import { type ExpressionBuilder, type QueryCreator, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, TokenPurpose } from '../../db/tables.ts'
 

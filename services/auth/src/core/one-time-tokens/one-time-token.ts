@@ -1,6 +1,7 @@
-// Tokens of mail links and codes typed by hand. The one rule: only hashes are stored, and a short code dies after five wrong
-// attempts. The two tables: one-time-tokens.store.ts and earlier-links.store.ts (links that were replaced and stay good).
-// Tests: one-time-token.test.ts, flows/verify/verify.test.ts, test/takeover.test.ts. Next: flows/verify/verify.ts.
+// Tokens of mail links and codes typed by hand. The one rule: only hashes are stored, and a short code dies after five
+// wrong attempts. The two tables: one-time-tokens.store.ts and earlier-links.store.ts (links that were replaced and
+// stay valid). Tests: one-time-token.test.ts, flows/verify/verify.test.ts, test/takeover.test.ts. Next:
+// flows/verify/verify.ts.
 import { createHash, createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { writeDecoys } from '../../db/decoy-rows.store.ts'
@@ -18,7 +19,7 @@ export interface OneTimeToken {
   code: string
 }
 
-/** Used-up codes, since the last one that was right, before the next ones are long. One would punish an owner's slip. */
+/** Used-up codes in a row after which the next ones are long. A single one may be an owner's typing errors. */
 const MAX_USED_UP_CODES = 2
 
 /**
@@ -55,7 +56,8 @@ export async function issueToken(
   const hasUsedUp = last !== undefined && last.attempts >= MAX_ATTEMPTS
   const usedUpCodes = Math.min((last?.used_up_codes ?? 0) + Number(hasUsedUp), MAX_USED_UP_CODES)
   const isLong = usedUpCodes >= MAX_USED_UP_CODES && fixedCode === undefined
-  // The prefix is known from the token alone: an expired link must still be answered in its flow (contract/auth-core.md 8).
+  // The prefix is part of the token, because an expired link must still be answered in its flow (contract/auth-core.md
+  // 8).
   const linkToken = `${pkce ? 'pkce_' : ''}${random(32).toString('base64url')}`
   const randomCode = randomDigits(random, isLong ? LONG_CODE_LENGTH : codeLength)
   const code = fixedCode ?? randomCode
@@ -72,7 +74,9 @@ export async function issueToken(
 
 export type RandomBytes = (size: number) => Buffer
 
-/** Uniform decimal digits, zero-padded: bytes from 250 on are dropped, or low digits would be likelier. */
+/**
+ * Uniform decimal digits, zero-padded. Bytes of 250 and above are dropped, because they would make low digits likelier.
+ */
 export function randomDigits(random: RandomBytes, length: number): string {
   let digits = ''
   while (digits.length < length) {

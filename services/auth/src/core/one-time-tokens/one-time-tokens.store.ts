@@ -43,8 +43,8 @@ export function findAttempts(trx: Transaction<DB>, userId: string, purpose: Toke
 
 /**
  * Replaces the user's live token of this purpose. Its link is kept if the new one cannot replace it: a link with a code
- * challenge serves only the browser that asked, which may be a stranger's. Without a kept link a row is written too, or a
- * second request would cost less for an address without an account.
+ * challenge serves only the browser that requested it, which may be a stranger's. Without a kept link a row is written
+ * too, because a second request must not cost less for an address without an account.
  */
 export async function putOneTimeToken(trx: Transaction<DB>, token: NewOneTimeToken): Promise<void> {
   const challenge = token.pkce?.challenge ?? null

@@ -30,7 +30,7 @@ export interface Receipt {
 }
 
 /**
- * Hands a message over. Throws a TemporaryFailure for a retry, also where only a worker with other settings could deliver it,
+ * Hands a message over. Throws a TemporaryFailure for a retry, even where only a worker with other settings could deliver it,
  * and a PermanentFailure when no retry can help. Admins read the texts of both: they name no address and no code.
  */
 export type Channel<Name extends MessageChannel = MessageChannel> = (message: OutgoingMessage<Name>) => Promise<Receipt>
@@ -62,7 +62,7 @@ export async function deliverMessage(deps: DeliveryDeps, job: QueueJob<MessageJo
     }
     if (isPretended(message)) {
       await send(deps, message, content)
-      log.info('message pretended')
+      log.info('message not sent, only pretended')
       return markDropped(db, message.id, null, now())
     }
     const countAttempt = (result: string) => countMessageAttempt(message.channel, result === 'ok' ? 'sent' : 'failed')
@@ -93,8 +93,9 @@ function send<Name extends MessageChannel>(
 const isPretended = (message: Queued) => message.lifetime_seconds === 0
 
 /**
- * Restarts the lifetime of the message's link and code and returns the content to send; undefined: both were used or replaced.
- * A replaced link that stays good goes without its code, which would only cost an attempt at the newer one.
+ * Restarts the lifetime of the message's link and code and returns the content to send; undefined: both were used or
+ * replaced. A replaced link that stays valid is sent without its code, which would only cost an attempt at the newer
+ * one.
  */
 async function stillGood(deps: DeliveryDeps, message: Queued, content: MessageContent) {
   const { user_id, lifetime_seconds: lifetimeSeconds } = message

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { QueueJob } from '@services/common/queue'
 
 /**
- * Longest delay of a job that a stranger's request may cause. Its cost then falls on a random moment, and not on the requests
- * right after, where the stranger could measure it. Longer would keep users waiting for codes.
+ * Longest delay of a job that a stranger's request may cause. Its cost then falls at a random moment instead of right
+ * after the request, where the stranger could measure it. A longer delay would keep users waiting for codes.
  */
 const LONGEST_DELAY_MS = 500
 

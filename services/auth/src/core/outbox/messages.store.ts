@@ -144,8 +144,8 @@ export function deleteOldMessages(
 }
 
 /**
- * Housekeeping: fails queued messages without an attempt for longer than any queue retries. Their job is lost (its last worker
- * was killed, or the queue was emptied); a failed message is listed and can be sent again.
+ * Fails queued messages that had no attempt since `before`, which is longer than any queue retries. Their job was lost:
+ * its last worker was killed, or the queue was emptied. A failed message is listed and can be sent again.
  */
 export async function failForgottenMessages(db: Kysely<DB>, before: Date, now: Date, limit: number): Promise<number> {
   const forgotten = db

@@ -41,7 +41,7 @@ export const FACTOR_CODE_KIND = 'second_factor'
 export interface SmsVariables {
   code: string
   channel: SmsChannel
-  /** Filled in from the template of the instance that was asked; a message of an older version has none. */
+  /** Filled in from the template of the instance that received the request; a message of an older version has none. */
   text?: string
 }
 

@@ -30,7 +30,7 @@ describe('a guessable password is refused as pwned', () => {
     },
   )
 
-  test('at a change, by the user and by an admin, also as a word of the address that comes with it', async ({
+  test('at a change, by the user and by an admin, even as a word of the address that comes with it', async ({
     service,
   }) => {
     const { auth, userId } = await service.signedIn(`mallory-${Math.random()}@example.com`)

@@ -42,8 +42,8 @@ function enter(positions: Int32Array, count: number, from: number, steps: readon
 }
 
 /**
- * Calculates the most positions alive at once: two, and all from the first repeating step that may take the next step's
- * character. `*` before a dot is no such step, as it ends at the dot.
+ * Calculates the largest number of concurrent positions: two, plus all from the first repeating step that may also take
+ * the next step's character. `*` before a dot is no such step, because it ends at the dot.
  */
 export function mostAlive(steps: readonly Step[]): number {
   const ambiguous = steps.findIndex((step, index) => {

@@ -17,7 +17,7 @@ export interface Caller {
 /** A caller with a live session; only such a caller may change an account. */
 export type LiveCaller = Caller & { session: NonNullable<Caller['session']> }
 
-/** Runs `work` on the caller's user and session, locked and read anew. Throws session_not_found if it has ended. */
+/** Runs `work` on the caller's user and session, locked and read again. Throws session_not_found if it has ended. */
 export function withLockedCaller<Result>(
   { db }: { db: Kysely<DB> },
   { user, session }: LiveCaller,

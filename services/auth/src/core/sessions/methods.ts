@@ -1,4 +1,4 @@
-/** Methods that prove an address the user already had; such a user may have forgotten the password. */
+/** Methods that prove a known address; such a user may have forgotten the password. */
 export const MAILBOX_METHODS: readonly string[] = ['otp', 'magiclink', 'recovery']
 
 /** Methods by any code or link. Those not above prove less: the address was new to the user. */

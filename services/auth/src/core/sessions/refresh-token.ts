@@ -1,9 +1,9 @@
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 
 /**
- * A refresh token names its session and counter, and an HMAC proves that this service made it; nothing of it is
- * stored. Layout before base64url: version (1 byte) · session id (16) · counter (8, big endian) · HMAC-SHA-256, first
- * 16 bytes. Always 55 characters.
+ * A refresh token names its session and counter, and an HMAC proves that this service made it; no part of it is stored.
+ * Layout before base64url: version (1 byte) · session id (16) · counter (8, big endian) · HMAC-SHA-256, first 16 bytes.
+ * Always 55 characters.
  */
 export interface RefreshToken {
   sessionId: string
@@ -23,7 +23,7 @@ export function formatRefreshToken(key: KeyObject, { sessionId, counter }: Refre
   return Buffer.concat([head, macOf(key, head)]).toString('base64url')
 }
 
-/** Undefined for a token that was not made with this key. */
+/** Returns undefined for a token that was not made with this key. */
 export function parseRefreshToken(key: KeyObject, text: string): RefreshToken | undefined {
   if (!TOKEN_PATTERN.test(text)) return undefined
   const bytes = Buffer.from(text, 'base64url')

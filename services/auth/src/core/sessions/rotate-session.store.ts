@@ -36,8 +36,7 @@ export interface RotatedSession {
  * Refreshes sessions in one statement, the only place that advances them; the states are in rotate-session.ts. A token
  * reused within its interval changes no counter: twenty parallel refreshes, queued at the row lock, get one child.
  *
- * Undefined: refused. Of several refreshes none waits for a lock: a session that is locked, or presented twice, is
- * skipped and undefined too. A single refresh waits.
+ * Undefined means refused. A single refresh waits for a locked session. Several refreshes do not: a session that is locked, or presented twice, is skipped and undefined too.
  */
 export async function rotateSessions(
   db: Kysely<DB>,

@@ -7,8 +7,7 @@ import type { SessionLimits } from './session-limits.ts'
 import { restartReuseInterval } from './sessions.store.ts'
 
 /**
- * Advances the session of a refresh token, or returns undefined. A session counts its refreshes, and a token is as good
- * as its distance to that counter (specification, States; design.md 5.2):
+ * Advances the session of a refresh token, or returns undefined. A session counts its refreshes, and the distance of a token to that counter decides (specification, States; design.md 5.2):
  *
  * | counter of the token | result |
  * | --- | --- |
@@ -22,7 +21,7 @@ export type RotateSession = (rotation: Rotation) => Promise<RotatedSession | und
 /** Finds why a token was refused by the counter that its session has a moment later. */
 export function judgeRefusal(presented: number, current: number): 'ahead' | 'reused' | 'raced' {
   if (presented > current) return 'ahead'
-  // Current now although just refused: the session advanced in between, so another attempt is right.
+  // Refused, yet current by now: the session advanced in between, so the refresh is repeated.
   return presented === current ? 'raced' : 'reused'
 }
 
@@ -35,7 +34,10 @@ interface RotationDeps {
 /** Most sessions that one statement locks. */
 const MAX_TOGETHER = 32
 
-/** Runs concurrent refreshes in one statement. One skipped, for a session locked or presented twice, runs alone. */
+/**
+ * Runs concurrent refreshes in one statement. One skipped, for a session locked or presented twice, is repeated in a
+ * statement of its own.
+ */
 export function createRotateSession(deps: RotationDeps): RotateSession {
   const { sessions } = deps.config
   const rotateAll = (rotations: readonly Rotation[]) => {

@@ -10,7 +10,7 @@ import { isVouched } from './users.store.ts'
 
 export interface AddressClaim {
   address: Address
-  /** HMAC of the address alone, as for send gaps: requests for another audience are compared too. */
+  /** HMAC of only the address, as for send gaps: requests for another audience are compared too. */
   key: Buffer
   /** null: a request without a password, for a link or code. */
   passwordHash: string | null

@@ -10,8 +10,8 @@ import { dropAddress, lockUnprovenHolder, type UnprovenHolder } from './unproven
 import type { User } from './users.store.ts'
 
 /**
- * Takes an address from an account that never proved it, for `owner`, who just did or whose address an admin confirms:
- * proof beats precedence. From a banned account in use only an admin takes it.
+ * Takes an address from an account that never proved it and frees it for `owner`, who has just proven it or was given
+ * it by an admin: proof beats precedence. Only an admin may take it from a banned account that was in use.
  */
 export async function displaceHolder(
   deps: AuditDeps,

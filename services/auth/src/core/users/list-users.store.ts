@@ -32,7 +32,7 @@ export async function listUsers(
 }
 
 /**
- * Reads the ids of a page from an index alone, at any offset (users_aud_created_at_idx), and then its users. A filter
+ * Reads the ids of a page from an index only, at any offset (users_aud_created_at_idx), and then its users. A filter
  * scans every user, so the same statement counts them; `total` is undefined without a filter or a row.
  */
 async function readPage(db: Kysely<DB>, search: UserSearch, { direction, limit, offset }: PageOfUsers) {

@@ -16,9 +16,10 @@ import { type Gap, type SendGapDeps, withinGaps } from './send-gap.ts'
 const gapKindOf = ({ channel }: Address) => (channel === 'email' ? 'email_change' : 'phone_change')
 
 /**
- * Counts the messages of address changes and runs `work`, whose transaction makes them; counters use other connections. A
- * message to the present address counts in `share`, one to the new address with those of strangers. Gaps are kept by user and
- * by address: one user may not write to many addresses, nor many users to one.
+ * Counts the messages of address changes, then runs `work`, whose transaction queues them. Counting needs connections
+ * of its own, so it happens before that transaction. A message to the current address counts in `share`, one to a new
+ * address counts as a stranger's. Gaps are kept per user and per address: one user may not write to many addresses, nor
+ * many users to one.
  */
 export function withChangesCounted<Result>(
   deps: BudgetDeps & SendGapDeps,

@@ -27,7 +27,7 @@ export const settingsAsked = ({ jwt, mail, siteUrl, signup, sms, smtp }: Config)
 
 export type AskedSettings = ReturnType<typeof settingsAsked>
 
-/** Replaces a worker's settings by those of the instance that was asked. */
+/** Replaces a worker's settings by those of the instance that received the request. */
 export const withSettingsAsked = (config: Config, asked: AskedSettings): Config => ({
   ...config,
   siteUrl: asked.siteUrl,

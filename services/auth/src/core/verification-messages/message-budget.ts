@@ -28,9 +28,9 @@ export type Recipient = { value: string } & (
 )
 
 /**
- * Runs `work` with a message to each recipient counted: mails by address and of all users together, SMS by number, block of
- * numbers and day. Every link and code is counted here, before the account is read, or a refusal would reveal accounts.
- * Nothing counts if a recipient cannot be reached or `work` throws.
+ * Runs `work` with a message to each recipient counted: mails by address and of all users together, SMS by number,
+ * block of numbers and day. Every link and code is counted here, before the account is read, so that a refusal reveals
+ * no account. Nothing counts if a recipient cannot be reached or `work` throws.
  */
 export function withMessagesCounted<Result>(
   deps: BudgetDeps,
@@ -49,8 +49,8 @@ export function withMessagesCounted<Result>(
 }
 
 /**
- * Counts a mail to sign in or recover by. A mailbox over its cap is not refused, or strangers could lock its owner out: `work`
- * then gets `isOverCap` and must send nothing that can be guessed.
+ * Counts a mail to sign in or recover by. A mailbox over its cap is not refused, because strangers could then lock its
+ * owner out: `work` then gets `isOverCap` and must send nothing that can be guessed.
  */
 export async function withSignInMailCounted<Result>(
   deps: BudgetDeps,

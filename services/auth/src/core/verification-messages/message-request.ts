@@ -44,7 +44,7 @@ export interface MessageRequest {
   data?: Metadata
   /** The mailbox is over its cap: a mail goes only to a proven address, with a code too long to be guessed. */
   isOverCap?: boolean
-  /** Settings of the instance that was asked; a request of an older version has none. */
+  /** Settings of the instance that received the request; a request of an older version has none. */
   settings?: AskedSettings
 }
 

@@ -25,7 +25,7 @@ export async function pretendMessage(
   kind: 'recovery' | 'magic_link' | 'confirmation',
   { address, context, pkce, smsChannel = 'sms', messageId }: MessageRequest,
 ): Promise<void> {
-  log.info({ kind }, 'message pretended: no account has the address, or it gets no message')
+  log.info({ kind }, 'message not sent, only pretended: no account has the address, or it gets no message')
   if (deps.config.auditInDatabase) await writeDecoys(trx, [`audit ${address.value}`], deps.now())
   const message = { user, to: address.value, messageId, isPretended: true, isDecoy: true }
   if (address.channel === 'email') await sendLinkMail(deps, trx, { ...message, ...context, kind, pkce })

@@ -10,9 +10,9 @@ import type { Address } from '../users/address.ts'
 import { giveBackSendGap, type SendGap, takeSendGap } from './send-gaps.store.ts'
 
 /**
- * Kinds of messages with a gap of their own. Sign-in and recovery mails have one in common, as they have a token in common. The
- * gap of `resend`, which a stranger may request, must not block the owner's change. It is short on purpose: an early resend is
- * dropped silently, and the change's own gap does the limiting.
+ * Kinds of messages with a gap of their own. Sign-in and recovery mails share one, because they share a token. `resend`
+ * has its own, so that a stranger's request cannot block the owner's change. It is short on purpose: an early resend is
+ * silently dropped, and the change's own gap does the limiting.
  */
 export type GapKind =
   | 'confirmation'

@@ -63,7 +63,7 @@ describe('a change of e-mail address', () => {
     })
   })
 
-  test('is reported to the old address once both have agreed, also where notifications are disabled', async ({
+  test('is reported to the old address once both have agreed, even where notifications are disabled', async ({
     service,
   }) => {
     const { current, next, from } = await wantsChange(service)
@@ -112,7 +112,7 @@ describe('a change of e-mail address', () => {
     await service.close()
   })
 
-  test('to the address of another user is refused, also one taken meanwhile', async ({ service }) => {
+  test('to the address of another user is refused, including one taken meanwhile', async ({ service }) => {
     await service.signedIn('taken@example.com')
     const { auth } = await service.signedIn('wants-taken@example.com')
     const taken = { status: 422, body: { error_code: 'email_exists' } }

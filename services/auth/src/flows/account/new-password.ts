@@ -19,8 +19,8 @@ export function requireAddressForPassword(user: User, address: string | undefine
 }
 
 /**
- * Hashes a new password, which must differ from the current one; undefined without one. The last check of a request, because
- * `same_password` reveals the current password: it counts as an attempt unless the caller supplied the current one.
+ * Hashes a password that differs from the current one. `same_password` reveals the current password, so this must be
+ * the last check of a request and counts as an attempt, unless the caller supplied the current one.
  */
 export async function hashNewPassword(
   { db, passwords, limits }: Deps,

@@ -120,7 +120,7 @@ const needsProof = ({ config: { mail, sms } }: Deps, user: User, { channel }: Ad
 const addressesToProve = (deps: Deps, user: User, changes: AccountChanges): Address[] =>
   newAddresses(changes).filter((address) => needsProof(deps, user, address))
 
-/** Refuses all that can be refused before a message is counted, in the order of contract/auth-core.md 11.11. */
+/** Makes every check that precedes the count of a message, in the order of contract/auth-core.md 11.11. */
 async function checkChanges(
   deps: Deps,
   { user, session }: LiveCaller,

@@ -94,7 +94,7 @@ test('an admin renames a factor, and changes the number of a phone alone', async
   await service.close()
 })
 
-test('a code that was sent to the number of before proves nothing once an admin has changed it', async () => {
+test('a code that was sent to the previous number proves nothing once an admin has changed it', async () => {
   const service = await startTestService({
     ...{ AUTH_MFA_PHONE_ENROLL_ENABLED: 'true', AUTH_MFA_PHONE_VERIFY_ENABLED: 'true' },
     AUTH_SMS_TEST_OTP: '4915112345670:424242',

@@ -93,7 +93,7 @@ describe('POST /admin/generate_link', () => {
     expect(current.body.action_link).toContain('type=email_change')
     expect(fragmentOf(await follow(service, current.body))).toHaveProperty('message')
     const next = await generate(service, { type: 'email_change_new', ...order })
-    // Asking for the second link starts the change anew; both of one change are needed.
+    // Asking for the second link starts the change again; both of one change are needed.
     expect(fragmentOf(await follow(service, next.body))).toHaveProperty('message')
     expect((await service.get('/user', auth)).body.email).toBe('link-old@example.com')
   })

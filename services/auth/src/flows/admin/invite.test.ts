@@ -59,7 +59,7 @@ test('an invitation takes away the password a stranger signed up with', async ({
   expect(stranger.body.error_code).toBe('invalid_credentials')
 })
 
-test('whose invitee chooses a password is theirs, also where a stranger had signed up the address', async ({
+test('whose invitee chooses a password is theirs, even where a stranger had signed up the address', async ({
   service,
 }) => {
   const email = 'chooses-after@example.com'

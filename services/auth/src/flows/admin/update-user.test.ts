@@ -162,7 +162,7 @@ describe('PUT /admin/users/{user_id}', () => {
     expect((await refresh(service, signedIn.refreshToken)).status).toBe(200)
   })
 
-  test('whatever is not metadata can be changed where metadata has outgrown its limit', async ({ service }) => {
+  test('other fields can be changed even if the metadata exceeds its limit', async ({ service }) => {
     const admin = await asAdmin(service)
     const email = freshEmail()
     // A sign-up adds the service's own keys about the address to the largest permitted data.
@@ -263,7 +263,7 @@ describe('PUT /admin/users/{user_id}', () => {
     expect(Object.keys((await get()).body.app_metadata)).toHaveLength(2 + 8)
   })
 
-  test('against a deletion at once: done before it or 404, and the user is gone', async ({ service }) => {
+  test('during a deletion either succeeds before it or answers 404, and the user is gone', async ({ service }) => {
     for (let round = 0; round < 5; round++) {
       const { admin, put, get, path } = await setUp(service)
       const [deleted, ...updates] = await Promise.all([

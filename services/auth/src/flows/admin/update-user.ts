@@ -107,7 +107,10 @@ export async function updateUser(
   })
 }
 
-/** Refuses all that can be refused before the user is locked, in the order of contract/auth-core.md 11.18, then hashes. */
+/**
+ * Makes every check that needs no lock on the user, in the order of contract/auth-core.md 11.18, then hashes the
+ * password.
+ */
 async function checkUpdate(deps: UserAdminDeps, userId: string, update: UserUpdate): Promise<CheckedUpdate> {
   const email = update.email ? parseEmail(update.email) : undefined
   const phone = update.phone ? parsePhone(update.phone) : undefined
@@ -128,9 +131,9 @@ const addressesOf = (user: User, { email, phone, email_confirm, phone_confirm }:
 ]
 
 /**
- * Treats an admin's confirmation as the first proof of the account's address. An identity whose provider has not verified the
- * address may be a stranger's: it is removed. Where a setting had confirmed the address, nothing of the registrant stays.
- * Accounts in use without any address stay as they are.
+ * Treats an admin's confirmation as the first proof of the account's address. An identity whose provider has not
+ * verified the address may be a stranger's: it is removed. If a setting had confirmed the address, everything of the
+ * registrant is removed. Accounts in use without any address stay as they are.
  */
 async function endUnprovenEntries(change: Change): Promise<void> {
   const { deps, trx, user, update, now } = change

@@ -51,7 +51,7 @@ export const listUsersRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
       operationId: 'adminListUsers',
       tags: ['admin'],
       summary: 'Users of the audience, newest first; by cursor oldest first',
-      description: 'Pages carry `X-Total-Count` and `Link` (next, last); a cursor carries `Link` (next) alone.',
+      description: 'Pages carry `X-Total-Count` and `Link` (next, last); a cursor carries only `Link` (next).',
       security: [{ admin: [] }],
       querystring: ListQuery,
       requestHeaders: ['X-JWT-AUD'],

@@ -16,8 +16,8 @@ export const mailPreview = command({
   operands: ['KIND'],
   options: {
     locale: { value: 'TAG', meaning: 'its language, such as de' },
-    html: { meaning: 'the HTML part alone' },
-    text: { meaning: 'the text part alone' },
+    html: { meaning: 'only the HTML part' },
+    text: { meaning: 'only the text part' },
   },
   details: `Kinds: ${ALL_KINDS.join(', ')}`,
   run: async ({ options, operands: [name = ''], json }) => {

@@ -43,7 +43,7 @@ const newEmail = () => `imported-${++made}@example.com`
 const newUuid = () => crypto.randomUUID()
 
 describe('imported users sign in with their old passwords', async () => {
-  test('and stay signed in where too many others wait for a hash of theirs to be made', async ({ service }) => {
+  test('and stay signed in while too many others wait for a new hash', async ({ service }) => {
     const email = newEmail()
     await importLines(service, [{ email, email_verified: true, password_hash: await bcrypt.hash(OLD, 4) }])
     const { passwords } = service.deps

@@ -145,7 +145,7 @@ describe('POST /magiclink', () => {
     await service.mailbox.waitFor('member@example.com')
   })
 
-  test('is refused without an address, and where magic links are switched off', async ({ service }) => {
+  test('is refused without an address, and if magic links are disabled', async ({ service }) => {
     expect(await service.post('/magiclink', {})).toMatchObject({
       status: 422,
       body: { error_code: 'validation_failed' },

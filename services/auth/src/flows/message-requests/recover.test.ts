@@ -17,7 +17,7 @@ test('a known address gets a link that signs in, so that a new password can be s
   expect((await service.post('/token?grant_type=password', signIn)).status).toBe(200)
 })
 
-test('an unknown address is answered the same and gets nothing', async ({ service }) => {
+test('an unknown address gets the same answer and no message', async ({ service }) => {
   const known = await service.signedIn('known@example.com')
   expect(known.userId).toBeTruthy()
   const answers = [
@@ -57,7 +57,7 @@ test('at 59 seconds it is refused and nothing changes; at 20 minutes there is a 
   expect(fragmentOf(await service.get(linkPath(second.text)))).toMatchObject({ type: 'recovery' })
 })
 
-test('on an account never confirmed it confirms, and the password of before is gone', async ({ service }) => {
+test('on an account never confirmed it confirms, and the earlier password is gone', async ({ service }) => {
   const email = 'unconfirmed@example.com'
   await service.post('/signup', { email, password: 'the stranger knows' })
   const first = await service.mailbox.waitFor(email)

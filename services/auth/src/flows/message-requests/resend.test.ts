@@ -43,7 +43,7 @@ test('a pending change of address is sent to both again', async ({ service }) =>
   expect(codeIn(second.text)).toMatch(/^\d{6}$/)
 })
 
-test('asking again too early costs a minute, not the next mail; known and unknown addresses are answered alike', async ({
+test('a request that comes too early waits a minute and does not lose the next mail; known and unknown addresses are answered alike', async ({
   service,
 }) => {
   const { auth } = await service.signedIn('early@example.com')

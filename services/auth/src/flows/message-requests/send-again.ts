@@ -48,7 +48,7 @@ export async function sendAgain(deps: Deps, log: AuditLog, request: MessageReque
 async function pendingAddress({ now }: Deps, db: Kysely<DB>, user: User, { type }: MessageRequest) {
   if (type !== 'email_change' && type !== 'phone_change') return undefined
   const value = user[type]
-  // Any caller may request this, so an expired change stays expired: only its user can request it anew.
+  // Any caller may request this, so an expired change stays expired: only its user can request it again.
   if (!value || !(await hasLiveToken(db, user.id, CHANGE_PURPOSES[type], now()))) return undefined
   return { channel: type === 'email_change' ? 'email' : 'phone', value } as const
 }

@@ -17,7 +17,7 @@ const refusal = (status: number, code: string, msg?: string) => ({
 })
 
 describe('guessing', () => {
-  test('five wrong codes are free, then each wait is twice as long, also with the right code and in another session', async ({
+  test('five wrong codes are free, then each wait is twice as long, even with the right code and in another session', async ({
     service,
   }) => {
     const { email, totp } = await withTotp(service)

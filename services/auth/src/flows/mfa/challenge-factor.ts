@@ -76,8 +76,8 @@ export async function challengeFactor(
 }
 
 /**
- * Sends a code to the factor's number. The gap between codes is per user and number: users of one number do not delay each
- * other, and enrolling the factor anew does not reset it. Messages to a proven number count in its user's share.
+ * Sends a code to the factor's number. The gap between codes is per user and number: users of one number do not delay
+ * each other, and enrolling the factor again does not reset it. Messages to a proven number count in its user's share.
  */
 async function sendPhoneCode(
   deps: Deps,

@@ -89,7 +89,7 @@ test('of one right code sent many times at once exactly one is accepted', async 
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
 })
 
-test('five wrong attempts kill the code, also when the waits are kept', async () => {
+test('five wrong attempts end the code, even if the waits are observed', async () => {
   const { user, phone, id, challengeId } = await withPhone()
   const code = await codeFor(phone)
   const wrong = code === '000000' ? '000001' : '000000'
@@ -102,7 +102,7 @@ test('five wrong attempts kill the code, also when the waits are kept', async ()
   expect(await verify(user, id, challengeId, code)).toMatchObject(refusal(422, 'mfa_verification_failed'))
 })
 
-test('the code of one challenge is worth nothing for another', async () => {
+test('the code of one challenge does not work for another', async () => {
   const { user, phone, id } = await withPhone()
   const code = await codeFor(phone)
   gateways.messages.length = 0
@@ -112,7 +112,7 @@ test('the code of one challenge is worth nothing for another', async () => {
   expect((await verify(user, id, body.id, code)).status).toBe(422)
 })
 
-test('codes are a minute apart for one user and number, also of a factor begun anew; another user does not wait', async () => {
+test('codes are a minute apart for one user and number, even for a factor enrolled again; another user does not wait', async () => {
   const { user, phone, id } = await withPhone()
   const refused = await challenge(user, id)
   expect(refused).toMatchObject(

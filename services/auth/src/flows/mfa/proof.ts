@@ -87,9 +87,9 @@ const phoneProof = (deps: Deps, code: string): Omit<Proof, 'counted'> => ({
 })
 
 /**
- * Counters of attempts at a second factor: per client address, or per session without a trusted address, and apart for sessions
- * begun by password. A thief with the password can delay only such sessions: the owner signs in by link, code or provider and
- * proves the factor at once. All attempts of either kind together are bounded too.
+ * Counters of attempts at a second factor: per client address, or per session where no address is trusted. Sessions
+ * that began with a password are counted separately, so a thief with the password delays only those. The owner signs in
+ * by link, code or provider and proves the factor at once. All attempts of either kind together are bounded too.
  */
 export function factorAttempt(what: string, { caller, proof }: FactorRequest): PasswordAttempt {
   const { id: session, amr } = caller.session

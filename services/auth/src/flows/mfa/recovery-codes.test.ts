@@ -42,7 +42,7 @@ describe('using one', () => {
     expect(mail.text).toContain('Codes left: 9')
   })
 
-  test('lets a user who lost the factor remove it and begin anew', async ({ service }) => {
+  test('lets a user who lost the factor remove it and enroll again', async ({ service }) => {
     const user = await withTotp(service)
     const lost = await signInAgain(service, user.email)
     const { body } = await service.post(`${URL}/verify`, { code: user.recoveryCodes[0] }, lost.auth)
@@ -140,7 +140,7 @@ describe('the set', () => {
     expect(renewed.body).toMatchObject({ id: made.body.id, friendly_name: 'paper' })
   })
 
-  test('has a name that no factor has, and gives its own to none', async ({ service }) => {
+  test('has a name that no factor has, and no factor can take it', async ({ service }) => {
     const user = await service.signedIn()
     const { body } = await verifyTotp(service, user, await enrollTotp(service, user, 'Recovery codes'))
     const raised = toSignedIn(body)
@@ -162,7 +162,7 @@ describe('the set', () => {
     await service.close()
   })
 
-  test('is new without the wait that wrong codes of the old set cost, also from the same address', async () => {
+  test('is new without the wait that wrong codes of the old set cost, even from the same address', async () => {
     const service = await startTestService({ AUTH_RATE_LIMIT_HEADER: 'x-real-ip' })
     const user = await withTotp(service)
     const from = { 'x-real-ip': '198.51.100.7' }

@@ -132,7 +132,7 @@ describe('enrolling', () => {
     expect(await service.post('/factors', body, auth)).toMatchObject(refusal(status, code, msg))
   })
 
-  test('two factors of one name clash, two without a name too, also when begun at once', async ({ service }) => {
+  test('two factors of one name clash, two without a name too, even when begun at once', async ({ service }) => {
     const user = await service.signedIn()
     for (const friendly_name of ['', 'mine']) {
       const body = { factor_type: 'totp', friendly_name }
@@ -195,7 +195,7 @@ describe('proving', () => {
     expect(claimsOf(toSignedIn(refreshed.body))).toMatchObject({ aal: 'aal2', amr: claimsOf(after).amr })
   })
 
-  test('leaves the refresh token of before dead at once, as one that was used long ago', async ({ service }) => {
+  test('invalidates the previous refresh token at once, like one that was used long ago', async ({ service }) => {
     const before = await service.signedIn()
     expect((await verifyTotp(service, before, await enrollTotp(service, before))).status).toBe(200)
     expect(await refresh(service, before.refreshToken)).toMatchObject(refusal(400, 'refresh_token_already_used'))
@@ -287,7 +287,7 @@ describe('proving', () => {
     )
   })
 
-  test('a challenge is answered once, in time and from where it was asked for', async ({ service }) => {
+  test('a challenge is answered once, in time and from the client address that requested it', async ({ service }) => {
     const user = await service.signedIn()
     const totp = await enrollTotp(service, user)
     const { body: opened } = await service.post(`/factors/${totp.id}/challenge`, {}, user.auth)

@@ -176,7 +176,7 @@ describe('an answer', () => {
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
   })
 
-  test('with the counter of another one is refused, also when both were checked before either was stored', async () => {
+  test('with the counter of another one is refused, even when both were checked before either was stored', async () => {
     const user = await withKey()
     const asked = [await questionFor(user, user.id), await questionFor(user, user.id)]
     // The lock on the user's row lets both requests check the key and neither store its counter.

@@ -92,7 +92,7 @@ describe("the end of somebody else's sign-in", () => {
 })
 
 describe('the cookie', () => {
-  test('is of this host alone, out of reach of scripts, sent with no request of other sites, and gone with the attempt', async () => {
+  test('belongs only to this host, is out of reach of scripts, is sent with no request from other sites, and ends with the attempt', async () => {
     google.next(newPerson())
     const browser = service.otherBrowser()
     const begun = await browser.get(AUTHORIZE)
@@ -128,7 +128,7 @@ describe('the cookie', () => {
     await own.close()
   })
 
-  test('without prefix is none of an attempt that comes back by TLS, also where our own address has none', async () => {
+  test('without prefix is none of an attempt that comes back by TLS, even where our own address has none', async () => {
     const own = await service.with({ AUTH_API_EXTERNAL_URL: 'http://auth.example' })
     const begun = await own.otherBrowser().get(AUTHORIZE)
     const [cookie = ''] = String(cookiesOf(begun)[0]).split(';')
@@ -208,10 +208,10 @@ describe('an attempt that was asked for by something else than a navigation to u
     expect(refusal(await open(address))).toMatchObject({ error_code: 'bad_oauth_state' })
     const late = await make()
     service.clock.advance({ seconds: 301 })
-    expect(refusal(await open(late))).toMatchObject({ error_description: 'This address has expired' })
+    expect(refusal(await open(late))).toMatchObject({ error_description: 'This link has expired' })
     const changed = new URL(await make())
     changed.searchParams.set('begin', `A${changed.searchParams.get('begin')}`)
-    expect(refusal(await open(changed.href))).toMatchObject({ error_description: 'This address is not complete' })
+    expect(refusal(await open(changed.href))).toMatchObject({ error_description: 'This link is incomplete' })
     expect(refusal(await open('https://auth.example/callback?begin='))).toMatchObject({ error_code: 'bad_oauth_state' })
   })
 
@@ -260,7 +260,7 @@ describe('an address that links an account, which may come from a stranger,', ()
     (await service.get(`/admin/users/${userId}`, service.admin)).body.app_metadata.providers
   const beginOf = (address: URL) => ({ begin: String(address.searchParams.get('begin')) })
 
-  test('shows whose account gets which provider, and goes there by its button alone', async () => {
+  test('shows whose account gets which provider, and goes there only by its button', async () => {
     const { auth, userId } = await service.signedIn("o'links&co@example.com")
     const address = await addressOf(auth)
     const victim = service.otherBrowser()
@@ -301,7 +301,7 @@ describe('an address that links an account, which may come from a stranger,', ()
     },
   )
 
-  test('gives the browser one cookie for its pages, in as many tabs, and that of the attempt by the button alone', async () => {
+  test('gives the browser one cookie for its pages, in all tabs, and that of the attempt only by the button', async () => {
     const { auth } = await service.signedIn()
     const browser = service.otherBrowser()
     const pages = [await back(browser, await addressOf(auth)), await back(browser, await addressOf(auth))]
@@ -327,7 +327,7 @@ describe('an address that links an account, which may come from a stranger,', ()
   test.each<[string, (victim: Pick<TestService, 'get' | 'submit'>, address: URL) => Promise<Answer>]>([
     ['that another site posts', (victim, address) => victim.submit('/callback', beginOf(address))],
     [
-      'with the value of a page that its maker was shown, also without Sec-Fetch-Site',
+      'with the value of a page that its maker was shown, even without Sec-Fetch-Site',
       async (victim, address) => {
         const { text } = await back(service.otherBrowser(), address)
         await back(victim, address)

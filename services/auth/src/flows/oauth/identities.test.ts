@@ -391,7 +391,7 @@ describe('an address that its provider did not verify', () => {
 })
 
 // The last one: the clock goes on, and the provider's does not.
-test('a session that is ended while its password is checked takes nothing off', async () => {
+test('a session that ends while its password is checked removes nothing', async () => {
   const own = await service.with({ AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true' })
   const { auth } = await service.signedIn()
   await link(auth, newPerson())

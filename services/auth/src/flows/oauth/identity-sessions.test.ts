@@ -75,7 +75,7 @@ describe('unlinking an identity', () => {
   }
   const GONE = { status: 400, body: { error_code: 'refresh_token_not_found' } }
 
-  test('ends the sessions that began with it, also those of another device by code, and no others', async () => {
+  test('ends the sessions that began with it, including those of another device by code, and no others', async () => {
     const { shown, owner, session, unlink } = await withGoogle()
     const verifier = randomBytes(32).toString('base64url')
     const challenge = createHash('sha256').update(verifier).digest('base64url')

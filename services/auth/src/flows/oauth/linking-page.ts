@@ -13,8 +13,9 @@ interface LinkingRequest {
 }
 
 /**
- * Renders the page before an account at a provider is linked. No cookie identifies the script that requested it, so a stranger
- * may have sent the address: nothing is linked until the reader has seen which account gets the identity.
+ * Renders the page that is shown before an account at a provider is linked. No cookie identifies the script that
+ * requested the URL, so a stranger may have sent it. Nothing is linked until the user has seen which account gets the
+ * identity.
  */
 export async function linkingPage(
   deps: Deps,

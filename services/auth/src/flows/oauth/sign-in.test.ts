@@ -343,7 +343,7 @@ test('of one stranger coming by two providers at once there is one account, and 
   }
 })
 
-test('an unverified address gets the same answer whether or not a user has it, also the second time', async () => {
+test('an unverified address gets the same answer whether or not a user has it, even the second time', async () => {
   const unknown = newPerson({ email_verified: false })
   const known = newPerson({ email_verified: false })
   // Confirmed without a mail, which would delay the next one.
@@ -491,7 +491,7 @@ test.each(['signup', 'otp', 'invite', 'provider'])(
   },
 )
 
-test('after a change of AUTH_ENCRYPTION_KEY an attempt and a code of before are unknown', async () => {
+test('after a change of AUTH_ENCRYPTION_KEY earlier attempts and codes are unknown', async () => {
   const verifier = randomBytes(32).toString('base64url')
   const challenge = createHash('sha256').update(verifier).digest('base64url')
   google.next(newPerson())

@@ -53,7 +53,7 @@ export async function beginSignIn(deps: Deps, order: SignInOrder, countRequest: 
   return { id, url, lifetimeSeconds, isSecure: isReachedByTls(deps, name), isPosted }
 }
 
-const openedBefore = () => apiError('bad_oauth_state', { message: 'This address has been opened before' })
+const openedBefore = () => apiError('bad_oauth_state', { message: 'This link has already been opened' })
 
 /** Reports whether browsers reach /callback by https. */
 export const isReachedByTls = ({ config, providers }: Pick<Deps, 'config' | 'providers'>, provider: string): boolean =>
@@ -63,8 +63,8 @@ export const isReachedByTls = ({ config, providers }: Pick<Deps, 'config' | 'pro
 const MAX_ADDRESS_LENGTH = 3 * 1024
 
 /**
- * Makes an address of ours that begins the attempt in the first browser that opens it. It is based on the redirect URI, which
- * reaches us through any proxy. Throws validation_failed for an order too long for an address.
+ * Makes a URL of the service that begins the attempt in the first browser that opens it. It is based on the redirect
+ * URI, which reaches the service through any proxy. Throws validation_failed if the parameters are too long for a URL.
  */
 export function addressToBegin(deps: Deps, order: SignInOrder): string {
   const { redirectUri } = deps.providers.find(order.provider).settings
@@ -87,7 +87,7 @@ export function addressToBegin(deps: Deps, order: SignInOrder): string {
 /** Reads an address to begin. Throws bad_oauth_state for one that is incomplete or expired. */
 export function readAddressToBegin({ attemptKey, now }: Deps, begin: string): { id: string; order: SignInOrder } {
   const { id, expiresAt, ...order } = unsealOrder(attemptKey, begin)
-  if (expiresAt <= now().getTime()) throw apiError('bad_oauth_state', { message: 'This address has expired' })
+  if (expiresAt <= now().getTime()) throw apiError('bad_oauth_state', { message: 'This link has expired' })
   const { inviteTokenHash: hash } = order
   return { id, order: { ...order, inviteTokenHash: hash === null ? null : Buffer.from(hash, 'base64') } }
 }
@@ -96,7 +96,7 @@ function unsealOrder(key: Deps['attemptKey'], begin: string): Carried {
   try {
     return unseal<Carried>(key, begin)
   } catch (cause) {
-    throw apiError('bad_oauth_state', { message: 'This address is not complete', cause })
+    throw apiError('bad_oauth_state', { message: 'This link is incomplete', cause })
   }
 }
 

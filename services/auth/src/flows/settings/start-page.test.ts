@@ -4,7 +4,7 @@ import { test } from '../../../test/service.ts'
 
 const BROWSER = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
 
-test('a browser at the base URL gets a page of three links that lead somewhere', async ({ service }) => {
+test('a browser at the base URL gets a page with three working links', async ({ service }) => {
   const page = await service.app.inject({ url: '/', headers: BROWSER })
   expect(page.statusCode).toBe(200)
   expect(page.headers['content-type']).toBe('text/html; charset=utf-8')

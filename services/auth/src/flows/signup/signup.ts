@@ -94,7 +94,7 @@ async function signUpUnconfirmed(deps: Deps, log: AuditLog, account: Account, in
     withMessagesCounted(deps, [address], work),
   )
   if (isNew) countSignUp('password')
-  // Built from the request alone: for an existing account the ids are fresh and name nothing.
+  // Built only from the request: for an existing account the ids are fresh and name nothing.
   return { user: { ...user, confirmation_sent_at: user.created_at } }
 }
 

@@ -114,7 +114,7 @@ describe('an id_token', () => {
   })
 })
 
-test('of one account linked and signed in with at once, none waits for another for ever', async () => {
+test('of one account linked and signed in with at once, none waits for another forever', async () => {
   for (let round = 0; round < 3; round++) {
     const person = newPerson()
     const { auth } = await service.signedIn(person.email, password)

@@ -176,7 +176,7 @@ describe("a stranger's challenge", () => {
     await service.close()
   })
 
-  test('ends with a session: then none of the links of before is good', async ({ service: plain }) => {
+  test('ends with a session: then no earlier link is valid', async ({ service: plain }) => {
     const { service, asked } = await prepared(plain, '/recover', 'ended')
     const early = await asked(challenge().pkce, OWNER)
     await asked(challenge().pkce, STRANGER)

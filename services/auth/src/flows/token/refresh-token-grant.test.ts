@@ -23,7 +23,7 @@ describe('refreshing', () => {
   })
 
   // contract/auth-core.md 18, BUG4.
-  test('refreshes of one moment are each for their own session, the refused ones too', async ({ service }) => {
+  test('concurrent refreshes each get the answer of their own session, the refused ones too', async ({ service }) => {
     const people = []
     for (let number = 0; number < 8; number++) people.push(await service.signedIn())
     const [leaving, reused] = people as [SignedIn, SignedIn]
@@ -41,7 +41,7 @@ describe('refreshing', () => {
     expect(again.map(({ body }) => body.user.id)).toEqual(people.slice(2).map(({ userId }) => userId))
   })
 
-  test('a session that is held elsewhere keeps no other one waiting', async ({ service }) => {
+  test('a session that is locked elsewhere delays no other', async ({ service }) => {
     const [held, free] = [await service.signedIn(), await service.signedIn()]
     const holder = await service.deps.pool.connect()
     await holder.query('begin')
@@ -256,7 +256,7 @@ describe('refreshing', () => {
       return entries.map(({ payload }) => payload).filter(({ actor_id }) => actor_id === userId)
     }
 
-    test('the newest token goes on, the session counts from there, and the log says so', async ({ service }) => {
+    test('the newest token still works, the session counts from there, and the log says so', async ({ service }) => {
       const { newest, rows, userId } = await setBack(service, 4)
       const { status, body } = await refresh(service, newest)
       expect(status).toBe(200)
@@ -302,7 +302,7 @@ describe('refreshing', () => {
       expect(await banned.rows()).toMatchObject([{ refresh_counter: 0 }])
     })
 
-    test('the newest token goes on however long the database thinks its session inactive, an older one does not', async ({
+    test('the newest token works however long the database thinks its session inactive, an older one does not', async ({
       service: shared,
     }) => {
       const service = await shared.with({ AUTH_SESSIONS_INACTIVITY_TIMEOUT: '1h' })

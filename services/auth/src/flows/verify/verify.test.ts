@@ -258,7 +258,7 @@ describe('the code', () => {
     expect((await service.post('/verify', { type: 'email', email, token: code })).body.type).toBe('signup')
   })
 
-  test('dies after five wrong attempts, also when they are parallel', async ({ service }) => {
+  test('dies after five wrong attempts, even when they are parallel', async ({ service }) => {
     const { email, code } = await signUp(service, 'guesses@example.com')
     const wrong = code === '000000' ? '111111' : '000000'
     const tries = Array.from({ length: 5 }, () => service.post('/verify', { type: 'signup', email, token: wrong }))

@@ -95,12 +95,14 @@ async function redeemLink(deps: Deps, linkToken: string, asked: VerifyRequest) {
   return redeem(deps, asked, userId, (trx) => takeLink(trx, asked, userId, tokenHash, purposes))
 }
 
-/** Purposes whose other links may stay good. A change of address ends its other links. */
+/** Purposes whose other links may stay valid. A change of address ends its other links. */
 const SPARED: readonly TokenPurpose[] = ['confirmation', 'recovery']
 
 interface Taken {
   token: TakenToken
-  /** Links that stay good because only this link's requester can exchange its code: another link may be the owner's. */
+  /**
+   * Links that stay valid because only this link's requester can exchange its code: another link may be the owner's.
+   */
   spared?: Awaited<ReturnType<typeof linksBeside>>
 }
 

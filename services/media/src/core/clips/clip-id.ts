@@ -1,6 +1,6 @@
 import { type RandomInt, randomBase62 } from '../tokens/api-token.ts'
 
-/** 47 bits: too many to enumerate, short enough to read aloud. The six characters of the original are enumerable. */
+/** 47 bits: too many to enumerate, short enough to read aloud. The original's six characters could be enumerated. */
 const ID_LENGTH = 8
 
 export const makeClipId = (random: RandomInt): string => randomBase62(ID_LENGTH, random)

@@ -18,7 +18,7 @@ type NewClip = ClipFields &
     now: Date
   }
 
-/** False when the id is taken. */
+/** Returns false when the id is taken. */
 export async function insertClip(trx: Transaction<DB>, clip: NewClip): Promise<boolean> {
   const inserted = await trx
     .insertInto('clips')

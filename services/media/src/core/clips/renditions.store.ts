@@ -80,7 +80,7 @@ export type FoundFile =
   | { state: 'failed' }
   | { state: 'deleted' }
 
-/** Undefined for an unknown clip, and for an extra that the clip does not have. */
+/** Returns undefined for an unknown clip, and for an extra that the clip does not have. */
 export async function findFile(db: Kysely<DB>, id: string, kind: RenditionKind): Promise<FoundFile | undefined> {
   const row = await db
     .selectFrom('clips')

@@ -85,7 +85,7 @@ export async function detachFromSource(trx: Transaction<DB>, id: string, now: Da
     .execute()
 }
 
-/** False when the source was decided already. */
+/** Returns false when the source was decided already. */
 export async function markReady(
   trx: Transaction<DB>,
   { id, hasAudio, placeholder, now }: { id: string; hasAudio: boolean; placeholder: Buffer; now: Date },
@@ -172,7 +172,7 @@ export async function countProcessing(
     .executeTakeFirstOrThrow()
 }
 
-/** False when the source is no longer ready, or has extras already. */
+/** Returns false when the source is no longer ready, or has extras already. */
 export async function addExtras(trx: Transaction<DB>, id: string, extras: readonly ExtraKind[]): Promise<boolean> {
   const added = await trx
     .updateTable('sources')

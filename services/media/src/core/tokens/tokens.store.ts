@@ -21,7 +21,7 @@ export async function insertToken(db: Kysely<DB>, token: Insertable<DB['api_toke
   return db.insertInto('api_tokens').values(token).returning(COLUMNS).executeTakeFirstOrThrow()
 }
 
-/** Undefined for a token that is unknown, expired or revoked. */
+/** Returns undefined for a token that is unknown, expired or revoked. */
 export async function findLiveToken(db: Kysely<DB>, hash: Buffer, now: Date): Promise<ApiToken | undefined> {
   return db
     .selectFrom('api_tokens')
@@ -76,7 +76,7 @@ export async function updateToken(db: Kysely<DB>, id: string, changes: TokenChan
     .executeTakeFirst()
 }
 
-/** Undefined for a token that is unknown or was revoked before. */
+/** Returns undefined for a token that is unknown or was revoked before. */
 export async function revokeToken(db: Kysely<DB>, id: string, now: Date): Promise<ApiToken | undefined> {
   return db
     .updateTable('api_tokens')
@@ -89,7 +89,7 @@ export async function revokeToken(db: Kysely<DB>, id: string, now: Date): Promis
 
 /**
  * Makes this the only bootstrap token: the one of an earlier start expires. Replicas may call it at once. A revoked
- * token stays revoked, also when it is configured again.
+ * token stays revoked, even when it is configured again.
  */
 export async function putBootstrapToken(
   db: Kysely<DB>,

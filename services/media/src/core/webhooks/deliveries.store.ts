@@ -53,7 +53,7 @@ export async function findAttempt(
   return receiver && { ...delivery, receiver }
 }
 
-/** False when another worker began it. An attempt that has not ended by `until` counts as lost. */
+/** Returns false when another worker began it. An attempt that has not ended by `until` counts as lost. */
 export async function beginAttempt(
   db: Kysely<DB>,
   { id, attempts }: Pick<Delivery, 'id' | 'attempts'>,

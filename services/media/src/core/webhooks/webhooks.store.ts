@@ -15,7 +15,7 @@ const COLUMNS = [
   'disabled_at',
 ] as const
 
-/** Undefined when the token has `most` webhooks. */
+/** Returns undefined when the token has `most` webhooks. */
 export async function insertWebhook(
   trx: Transaction<DB>,
   webhook: Insertable<DB['webhooks']>,
@@ -53,8 +53,8 @@ export async function hasWebhook(db: Kysely<DB>, { id, tokenId }: { id: string; 
 }
 
 /**
- * False when it was deleted. Lock order: a transaction that changes a webhook and its deliveries begins with the
- * webhook, as a deletion does.
+ * Returns false when it was deleted. Lock order: a transaction that changes a webhook and its deliveries begins with
+ * the webhook, as a deletion does.
  */
 export async function lockWebhook(trx: Transaction<DB>, id: string): Promise<boolean> {
   const locked = await trx.selectFrom('webhooks').select('id').where('id', '=', id).forNoKeyUpdate().executeTakeFirst()

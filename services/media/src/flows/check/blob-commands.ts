@@ -22,7 +22,7 @@ const blobsCheck = command({
   options: {
     deep: { meaning: 'read every file and compare its hash' },
     fix: { meaning: 'repair the findings; clips whose file is lost fail' },
-    'accept-losses': { meaning: 'with --fix, also if it deletes most files or most rows' },
+    'accept-losses': { meaning: 'with --fix, even if it deletes most files or most rows' },
   },
   details: `It may run beside the service. Files and uploads younger than an hour are never deleted.
 Exit code 0: no findings, or all were fixed; ${SOMETHING_FOUND}: findings are left.`,

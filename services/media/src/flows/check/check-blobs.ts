@@ -168,7 +168,7 @@ async function checkHash(check: Check, name: BlobName): Promise<void> {
   report({ kind: 'wrong_hash', file: blobFile(name), fixed })
 }
 
-/** Undefined for a missing file. */
+/** Returns undefined for a missing file. */
 async function hashOf(blobs: BlobStorage, name: BlobName): Promise<string | undefined> {
   const stream = await blobs.open(name)
   if (!stream) return undefined

@@ -120,7 +120,7 @@ async function* streamStates(
 
 const isSame = (a: ClipState, b: ClipState) => a.state === b.state && a.progress === b.progress
 
-/** False when the time ended first. */
+/** Returns false when the time ended first. */
 async function isWoken(ms: number, ...signals: AbortSignal[]): Promise<boolean> {
   return sleep(ms, false, { signal: AbortSignal.any(signals) }).catch(() => true)
 }

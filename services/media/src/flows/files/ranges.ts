@@ -9,7 +9,7 @@ const SMALL_GAP = 128
 
 /**
  * Parses a `Range` header (RFC 9110 section 14). The parts are in the order of the file and disjoint, so together they
- * never exceed it. Undefined means the whole file: also for a malformed header and for too many ranges.
+ * never exceed it. Undefined means the whole file, even for a malformed header or too many ranges.
  */
 export function parseRanges(header: string | undefined, bytes: number): ByteRange[] | 'unsatisfiable' | undefined {
   const list = /^bytes=(.*)$/i.exec(header ?? '')?.[1]?.split(',') ?? []
@@ -49,7 +49,7 @@ interface OpenedRange {
   length: number
 }
 
-/** Undefined when the file is not in the store. Throws for a file that is too short. */
+/** Returns undefined when the file is not in the store. Throws for a file that is too short. */
 export async function openRange(
   blobs: BlobStorage,
   name: BlobName,

@@ -7,7 +7,7 @@ const MAX_NAME = 60
  */
 export function saveAs(title: string, { id, ending }: { id: string; ending: string }): string {
   const name = nameFrom(title)
-  // A percent sign would be decoded by some clients, and left alone by others.
+  // Some clients would decode a percent sign, others would not.
   const ascii = nameFrom(name.normalize('NFKD').replaceAll(/[^ -~]|%/g, ''))
   const plain = `attachment; filename="${ascii || id}.${ending}"`
   return name === ascii || name === '' ? plain : `${plain}; filename*=UTF-8''${encode(name)}.${ending}`

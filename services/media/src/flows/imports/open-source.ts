@@ -86,7 +86,7 @@ async function readAnswer(
   return { kind: 'page', page: await parsePage(answer, await readBody(body, MAX_PAGE_BYTES)) }
 }
 
-/** Media files are not compressed; a compressed answer, which was not asked for, is a page at best. */
+/** Media files are not compressed; a compressed answer, which was not requested, is a page at best. */
 async function readPackedPage(answer: RemoteAnswer): Promise<Opened> {
   if (!isPage(answer, '')) requirePlain(answer)
   return { kind: 'page', page: await parsePage(answer, await readBody(answer, MAX_PAGE_BYTES)) }

@@ -54,7 +54,7 @@ export async function receiveSource(deps: Needs, url: string, to: Destination): 
   }
 }
 
-/** False where yt-dlp would find nothing else: no clip, a clip over a limit, a certain answer of the site. */
+/** Returns false where yt-dlp would find nothing else: no clip, a clip over a limit, a certain answer of the site. */
 function mayBeHelped(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false
   const { site, reason } = error.details ?? {}
@@ -140,7 +140,7 @@ async function takeOne(deps: Needs, source: MediaSource, to: Destination, findin
 
 const nothingFound = ({ site }: Finding) => (site ? noClip(site.name) : apiError('unsupported_site_content'))
 
-/** True for failures that concern only this source. */
+/** Returns true for failures that concern only this source. */
 const isOfOneSource = ({ code }: ApiError) =>
   [
     'source_fetch_failed',

@@ -264,7 +264,7 @@ describe('policy', () => {
     expect(page({ ...clip, state: 'processing' }).html).not.toContain('data:image')
   })
 
-  test('a transparent clip stands on squares, dark in dark mode, and not on its own colours', () => {
+  test('a transparent clip is shown on chequered squares, dark in dark mode, not on the colours of its placeholder', () => {
     const clip = clipWith({ placeholder: Buffer.from(rgbaToThumbHash(2, 1, [255, 0, 0, 255, 0, 0, 255, 0])) })
     for (const document of [clipPage(clip).html, embedPage(clip).html]) {
       const css = [...document.matchAll(/<style>(.*?)<\/style>/gs)][1]?.[1]

@@ -2,7 +2,7 @@ import { type ClipFields, cleanFields, invalidField, MAX_TAG_TEXTS } from '../..
 import type { FormField } from './receive-form.http.ts'
 
 /**
- * Reads the fields of an upload, also in the spellings of arrays and objects: `tags[]`, `tags[0]`, `attribution[site]`.
+ * Reads the fields of an upload, including the spellings of arrays and objects: `tags[]`, `tags[0]`, `attribution[site]`.
  * Ignores unknown fields, and a user without a site and URL. Throws invalid_field.
  */
 export function readFormFields(fields: readonly FormField[]): ClipFields {

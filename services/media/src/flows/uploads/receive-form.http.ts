@@ -30,8 +30,8 @@ const LIMITS = { fields: 60, files: 5, parts: 65, fieldSize: 64 * 1024, fieldNam
 
 /**
  * Streams a form: the file to `path` (new, mode 0600), hashed on the way, the fields into memory. Memory does not grow
- * with the file. The byte over the limit ends it, also outside the file, where the parser may search for a boundary for
- * ever. The caller removes the file, however this ends. Throws missing_file, file_too_large, malformed_multipart,
+ * with the file. The byte over the limit ends it, even outside the file, where the parser may search for a boundary
+ * forever. The caller removes the file, however this ends. Throws missing_file, file_too_large, malformed_multipart,
  * invalid_request, upload_too_slow, unavailable when the disk is full or the service stops, and the reason of
  * `clientGone`.
  */

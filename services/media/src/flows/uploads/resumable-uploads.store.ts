@@ -31,7 +31,7 @@ export async function updateUpload(
   await db.updateTable('resumable_uploads').set(changes).where('id', '=', id).execute()
 }
 
-/** False when the upload has a clip already or was deleted. */
+/** Returns false when the upload has a clip already or was deleted. */
 export async function setUploadClip(db: Kysely<DB>, id: string, clipId: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('resumable_uploads')
@@ -42,7 +42,7 @@ export async function setUploadClip(db: Kysely<DB>, id: string, clipId: string):
   return numUpdatedRows > 0n
 }
 
-/** False when there is no such upload. */
+/** Returns false when there is no such upload. */
 export async function deleteUploadRow(db: Kysely<DB>, id: string): Promise<boolean> {
   const { numDeletedRows } = await db.deleteFrom('resumable_uploads').where('id', '=', id).executeTakeFirst()
   return numDeletedRows > 0n

@@ -53,7 +53,7 @@ export async function hardDeleteUpload(deps: Pick<Deps, 'config' | 'db'>, id: st
   return wasThere
 }
 
-/** True for a refusal that would be the same later. */
+/** Returns true for a refusal that would be the same later. */
 const isFinal = (error: unknown) =>
   error instanceof ApiError && error.status >= 400 && error.status < 500 && error.status !== 429
 

@@ -28,7 +28,7 @@ type ProtocolDeps = Pick<Deps, 'db' | 'config' | 'now'> & { locks: Locker }
 /** Lifetime of an upload without a byte: it holds a slot, and costs an abuser nothing to create. */
 const BEGIN_WITHIN_MS = 900_000
 
-/** Time to store bytes in flight after a newer request asked for the lock. */
+/** Time to store bytes in flight after a newer request wants the lock. */
 const DRAIN_MS = 500
 
 /** Returns status and headers of the answer. Throws an ApiError, or an error of disk or database. */

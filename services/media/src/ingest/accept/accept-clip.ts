@@ -61,9 +61,9 @@ export const acceptClip = (deps: Deps, input: NewClipInput): Promise<AcceptedCli
 const BUSY_RETRY_SECONDS = 10
 
 /**
- * Throws busy when so many clips wait that this one would wait for minutes. Throws queue_full when too many of them belong
- * to this token (or to callers without one), so that no token fills the queue alone. A token without a waiting clip is
- * accepted up to twice the limit, so that the others together do not lock it out either.
+ * Throws busy when so many clips wait that this one would wait for minutes. Throws queue_full when too many of them
+ * belong to this token (or to callers without one), so that no token fills the queue by itself. A token without a
+ * waiting clip is accepted up to twice the limit, so that the others together do not lock it out either.
  */
 export async function refuseWhenBusy(
   { db, config }: Pick<Deps, 'db' | 'config'>,

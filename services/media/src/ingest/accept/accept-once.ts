@@ -13,7 +13,7 @@ const REMEMBERED_MS = 86_400_000
 
 /**
  * Accepts a clip, or finds the one of the first request with this key. Throws that request's refusal, and
- * idempotency_conflict when it asked for something else. Within a process the second request waits for the first.
+ * idempotency_conflict when it requested something else. Within a process the second request waits for the first.
  */
 export async function acceptOnce(
   deps: Deps,
@@ -44,8 +44,8 @@ export async function acceptOnce(
 }
 
 /**
- * Runs the answer after a clip is accepted; a failure now becomes the outcome. A slow replay may learn of it when its key
- * already has another clip: the outcome of that clip is left alone.
+ * Runs the answer after a clip is accepted; a failure now becomes the outcome. A slow replay may learn of it when its
+ * key already has another clip: the outcome of that clip is kept.
  */
 export async function failAfterwards(
   { db }: Pick<Deps, 'db'>,
@@ -63,7 +63,7 @@ export async function failAfterwards(
 /** The transaction of another process won, and has ended: otherwise this one would still wait for it. */
 class AcceptedElsewhere extends Error {}
 
-/** Undefined when there is no outcome yet, or only a failure of ours. */
+/** Returns undefined when there is no outcome yet, or only a failure of ours. */
 async function recall(deps: Deps, keyed: KeyedRequest): Promise<Clip | undefined> {
   const known = await findOutcome(deps.db, keyed, timesOf(deps).since)
   if (!known) return undefined
@@ -83,7 +83,10 @@ function timesOf({ now }: Pick<Deps, 'now'>) {
   return { now: moment, since: new Date(moment.getTime() - REMEMBERED_MS) }
 }
 
-/** True for a refusal that a retry would get again: no limit, no timeout and no fault of ours or of the upstream. */
+/**
+ * Returns true for a refusal that a retry would get again: no limit, no timeout and no fault of ours or of the
+ * upstream.
+ */
 function isFinal({ status, details }: Pick<ApiError, 'status' | 'details'>): boolean {
   if (status === 424) return details?.upstream === '4xx' && details.reason !== 'rate_limited'
   return status < 500 && status !== 429 && status !== 408

@@ -106,7 +106,7 @@ describe('a good stream becomes one file with its picture and its sound', () => 
     expect(await assemble(hls(`${site.url}/ts.m3u8/ts.m3u8`))).toEqual(first)
   })
 
-  test('byte ranges that touch are fetched at once, also from a server that knows no ranges', async () => {
+  test('byte ranges that touch are fetched at once, even from a server that knows no ranges', async () => {
     const { answers } = site
     const ranges = `${site.url}/ranges.m3u8/ranges.m3u8`
     const first = await assemble(hls(ranges))
@@ -241,7 +241,7 @@ describe('a segment that goes wrong leaves nothing behind', () => {
     expect(touched).toBe(0)
   })
 
-  test('all together are over the limit, though each is below', async () => {
+  test('the pieces together exceed the limit, though each is below it', async () => {
     const url = `${site.url}/ts.m3u8/ts.m3u8`
     // The mp4 would not be: TS takes a quarter more.
     const maxBytes = 33_000
@@ -288,7 +288,7 @@ describe('a segment that goes wrong leaves nothing behind', () => {
   })
 })
 
-test('a source that its playlist calls short is measured by the probe of the file', async () => {
+test('a source whose playlist declares it short is measured by the probe', async () => {
   const { readFile } = await import('node:fs/promises')
   const long = await readFile(await clip('long.mp4'))
   site.answers['/p'] = (_request, response) => response.end(long)

@@ -81,7 +81,7 @@ async function findTracks(
 ): Promise<{ tracks: Track[]; mayVisit: HostRule }> {
   if (source.kind === 'separate') {
     const tracks = [source.picture, source.sound].map((url) => ({ pieces: [{ url }] }))
-    // No manifest names the files, so the guard alone decides.
+    // No manifest names the files, so only the guard decides.
     return { tracks, mayVisit: job.hosts ? hostRule([], job.hosts) : () => true }
   }
   const limits = { seconds: deps.config.source.maxSeconds, pieces: MAX_PIECES }

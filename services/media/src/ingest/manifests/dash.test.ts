@@ -29,7 +29,7 @@ test('the best picture up to 1080p and the best sound are chosen', () => {
   expect(read(text)).toEqual(tracks('tall', 'high'))
 })
 
-test('a picture in mp4 goes before one in webm, and the sound of its kind with it', () => {
+test('mp4 pictures are preferred to webm, with sound of the same kind', () => {
   const [mp4, webm] = [file('v.mp4'), file('v.webm', 'mimeType="video/webm" width="9" height="9"')]
   const sounds = file('a.webm', 'mimeType="audio/webm"') + file('a.mp4', 'mimeType="audio/mp4"')
   expect(read(mpd(webm + mp4 + sounds))).toEqual(tracks('v.mp4', 'a.mp4'))

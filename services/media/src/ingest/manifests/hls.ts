@@ -14,8 +14,8 @@ import {
 } from './manifest.ts'
 
 /**
- * Reads a playlist (RFC 8216): a master lists playlists, a media playlist lists segments. Throws
- * unsupported_site_content with its reason, duration_exceeded. Runs only in manifest-reader.ts, because it may hang.
+ * Reads a playlist (RFC 8216): a master lists playlists, a media playlist lists segments. Throws duration_exceeded, or
+ * unsupported_site_content with a reason. Runs only in manifest-reader.ts, because it may hang.
  */
 export function readHls(text: string, url: string, limits: ManifestLimits): Reading {
   if (!/^\uFEFF?#EXTM3U/.test(text)) throw refuseManifest('unreadable', 'not a playlist')

@@ -34,7 +34,7 @@ describe('a good source', () => {
     expect(await readFile(path)).toEqual(content)
   })
 
-  test('is asked for without compression, and redirects are followed to the end', async () => {
+  test('is requested without compression, and redirects are followed to the end', async () => {
     const seen: (string | undefined)[] = []
     const site = await serve((req, res) => {
       seen.push(req.headers['accept-encoding'] as string)
@@ -156,7 +156,7 @@ describe('a bad source', () => {
     expect(site.requests()).toBe(6)
   })
 
-  test('a declared length over the limit is refused before the body', async () => {
+  test('a declared length over the limit is refused before the body is read', async () => {
     const site = await serve((_, res) => res.writeHead(200, { 'content-length': 1001 }).flushHeaders())
     await expect(fetchToFile(site.url, { maxBytes: 1000 })).rejects.toMatchObject({
       code: 'file_too_large',
@@ -182,7 +182,7 @@ describe('a bad source', () => {
     await expect(fetchToFile(site.url, {}, { timeouts: { headersMs: 100 } })).rejects.toMatchObject(failed('timeout'))
   })
 
-  test('headers that are announced for ever are a timeout', async () => {
+  test('headers that are announced forever are a timeout', async () => {
     const url = await serveSocket((socket) => {
       const timer = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'), 20)
       socket.once('close', () => clearInterval(timer))
@@ -192,7 +192,7 @@ describe('a bad source', () => {
     expect(error).toMatchObject({ ...failed('timeout'), cause: 'no final headers in time' })
   })
 
-  test('a body in crumbs is given up, however fast they come', async () => {
+  test('a body in tiny chunks is given up, however fast they come', async () => {
     const url = await serveSocket((socket) => {
       const crumbs = '1\r\nx\r\n'.repeat(5_000)
       const more = () => {
@@ -316,7 +316,7 @@ describe('an answer that is read in memory', () => {
     expect(seen).toEqual(['key=1', 'key=1', undefined])
   })
 
-  test('of a form that was sent; where it is redirected to nothing is sent again', async () => {
+  test('of a form that was sent; after a redirect it is not sent again', async () => {
     const seen: string[] = []
     const site = await serve((req, res) => {
       seen.push(`${req.method} ${req.url} ${req.headers['content-type']}`)

@@ -19,7 +19,7 @@ export interface RemoteResponse {
 export interface OpenOptions {
   /** Sent to every server on the way, so without secrets. */
   headers: Record<string, string>
-  /** Keys and cookies for the first origin alone; redirect targets do not get them. */
+  /** Keys and cookies for the first origin only; redirect targets do not get them. */
   ownHeaders?: Record<string, string> | undefined
   /** Makes it a POST with this form, whose redirects are not followed. */
   form?: Record<string, string>

@@ -40,7 +40,7 @@ async function start(options: ResolveOptions = {}) {
   return { ...server, resolve, status }
 }
 
-test('names whose server never answers hold up no other look-up, ours or that of the rest of the process', async () => {
+test('names whose server never answers delay no other look-up of this process', async () => {
   const { asked, status } = await start()
   const ended: unknown[] = []
   for (let n = 0; n < 16; n++) status(`silent-${n}.example`).catch((error) => ended.push(error))
@@ -71,7 +71,7 @@ test.each(['private.example', 'mixed.example'])('%s is refused by its addresses'
   await expect(status(name)).rejects.toMatchObject({ code: 'source_forbidden' })
 })
 
-test('a server that is silent about IPv6 costs half a second and not the answer', async () => {
+test('a name server that is silent about IPv6 costs half a second, not the answer', async () => {
   const { status } = await start()
   expect(await status('old.example')).toBe(200)
 })

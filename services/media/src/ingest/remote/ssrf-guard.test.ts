@@ -190,7 +190,7 @@ describe('URLs', () => {
     expect(() => createGuard().parseUrl(text)).toThrow(forbidden)
   })
 
-  test('other ports are open where the operator says so, and only those', () => {
+  test('only the ports that the operator names are open', () => {
     const guard = createGuard({ ports: [443, 8443] })
     expect(guard.parseUrl('https://example.com:8443/').port).toBe('8443')
     for (const text of ['http://example.com/', 'https://example.com:8080/']) {
@@ -200,7 +200,7 @@ describe('URLs', () => {
     expect(guard.permits({ hostname: 'media.example', port: 80 }, '8.8.8.8')).toBe(false)
   })
 
-  test('its own port on this machine is the service itself, however the way there is spelled', () => {
+  test('its own port on this machine is the service itself, however the address is spelled', () => {
     const guard = createGuard({ ownPort: 8082, allowCidrs: ['0.0.0.0/0', '::/0'] })
     const own = Object.values(networkInterfaces()).flatMap((card) => card?.map(({ address }) => address) ?? [])
     for (const address of ['127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1', '0.0.0.0', '::', ...own]) {

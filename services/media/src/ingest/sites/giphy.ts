@@ -21,7 +21,7 @@ export function readGiphy(url: URL): Reference | undefined {
 
 const idIn = (text = ''): { id: string } | undefined => (/^[A-Za-z0-9]{5,40}$/.test(text) ? { id: text } : undefined)
 
-/** The id alone gives the files; the page, or the API with a key, adds user and title. */
+/** The id is enough for the files; the page, or the API with a key, adds user and title. */
 export const giphy = defineSite<Reference>({
   name: 'giphy',
   hosts: ['giphy.com', 'gph.is'],
@@ -36,7 +36,7 @@ export const giphy = defineSite<Reference>({
 
 const pageOf = (id: string) => `https://giphy.com/gifs/${id}`
 
-/** Files that a clip may have; the original exists only where its maker allows it. */
+/** Files that a clip may have; the original exists only if its author allows it. */
 const filesOf = (id: string): MediaSource[] =>
   [
     `https://i.giphy.com/media/${id}/source.mp4`,

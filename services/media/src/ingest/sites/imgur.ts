@@ -25,7 +25,7 @@ export function readImgur(url: URL): Reference | undefined {
   return rest.length === 0 && !PAGES.test(first) ? { id, isAlbum: false } : undefined
 }
 
-/** Asks the API if the operator has a client id, else the page of the file, which is made for links. */
+/** Asks the API if the operator has a client id, otherwise the page of the file, which is made for links. */
 export const imgur = defineSite<Reference>({
   name: 'imgur',
   hosts: ['imgur.com'],

@@ -12,7 +12,7 @@ export const textAt = (value: unknown, ...path: (string | number)[]): string | u
   return typeof found === 'string' && found.trim() !== '' ? found : undefined
 }
 
-/** A finite number >= 0, also one written as text. */
+/** A finite number >= 0, including one written as text. */
 export const numberAt = (value: unknown, ...path: (string | number)[]): number | undefined => {
   const found = at(value, ...path)
   const number = typeof found === 'string' && found.trim() !== '' ? Number(found) : found

@@ -105,7 +105,7 @@ function readPost(post: unknown): Found {
 
 const videoOf = (post: unknown) => at(post, 'secure_media', 'reddit_video') ?? at(post, 'media', 'reddit_video')
 
-/** Only the manifest has sound; the file beside it has the picture alone. */
+/** Only the manifest has sound; the file beside it has only the picture. */
 function readVideo(post: unknown): MediaSource[] {
   const video = videoOf(post) ?? at(post, 'preview', 'reddit_video_preview')
   const file = files(textAt(video, 'fallback_url'))

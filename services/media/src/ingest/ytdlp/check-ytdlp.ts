@@ -34,6 +34,6 @@ export async function checkYtdlp(
   if (!year) return log.error({ ytdlp: path, outcome }, 'yt-dlp reports no version')
   const days = Math.floor((now.getTime() - Date.UTC(Number(year), Number(month) - 1, Number(day))) / 86_400_000)
   const facts = { ytdlp: path, version, days }
-  if (days > OLD_AFTER_DAYS) log.warn(facts, 'yt-dlp is older than 180 days: many sites will have changed since')
+  if (days > OLD_AFTER_DAYS) log.warn(facts, 'yt-dlp is older than 180 days: many sites have changed since')
   else log.info(facts, 'yt-dlp found')
 }

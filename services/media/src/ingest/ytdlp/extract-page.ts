@@ -1,7 +1,7 @@
 /**
- * This folder asks the operator's yt-dlp about one page at a time. yt-dlp only reports where the media is: its requests go
- * through our guard, and our own fetcher gets the media. The one rule: neither the program nor its output is trusted.
- * Tests: beside the files. Next: run-ytdlp.ts and guard-proxy.ts run it, read-answer.ts reads it.
+ * This folder runs the operator's yt-dlp for one page at a time. yt-dlp only reports the URL of the media: its requests
+ * go through our guard, and our own fetcher gets the media. The one rule: neither the program nor its output is
+ * trusted. Tests: beside the files. Next: run-ytdlp.ts and guard-proxy.ts run it, read-answer.ts reads it.
  */
 import type { ApiError } from '@services/common/errors'
 import { createSlots } from '@services/common/slots'

@@ -34,8 +34,8 @@ const LIMITS: RunLimits = { wallSeconds: 60, cpuSeconds: 60, memoryBytes: 8 * 10
 const OUTPUT_CHARACTERS = 4 * 1024 ** 2
 
 /**
- * Runs yt-dlp once in a private directory, to its end or a limit. Where bwrap works it has no network but our proxy;
- * elsewhere its own --proxy option alone leads there. Rejects with the reason of `signal`.
+ * Runs yt-dlp once in a private directory, until it ends or reaches a limit. Where bwrap works, our proxy is its only
+ * network; elsewhere only its own --proxy option sends requests there. Rejects with the reason of `signal`.
  */
 export async function runYtdlp(
   options: YtdlpOptions,

@@ -45,7 +45,7 @@ export async function makeExtrasOfSource(deps: Deps, job: QueueJob<ExtrasJob>): 
   } catch (err) {
     if (job.signal.aborted) throw err
     if (nextClip.aborted) return await postpone(deps, job.data)
-    log.warn({ err, sourceId }, 'extras failed')
+    log.warn({ err, sourceId }, 'extras not made')
   }
 }
 

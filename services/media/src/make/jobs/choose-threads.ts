@@ -12,8 +12,8 @@ export interface Load {
 
 /**
  * Threads for one transcode: all cores when nothing else runs here or waits, down to one when every slot is taken
- * (contract/media.md 5.7). Jobs on other machines do not count. The other processes here are assumed to be as busy as this
- * one, as far as there are jobs for them.
+ * (contract/media.md 5.7). Jobs on other machines do not count. The other processes here are assumed to be as busy as
+ * this one, if there are jobs for them.
  */
 export function chooseThreads({ cores, processes, concurrency, running, waiting, depth }: Load): number {
   const atWork = Math.min(Math.min(running * processes, depth - waiting) + waiting, concurrency * processes)

@@ -87,7 +87,7 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
 /** 24 h: long enough for an operator to free disk space or repair the storage. */
 const GIVE_UP_AFTER_SECONDS = 86_400
 
-/** Half the age of the source within these bounds: a short outage costs seconds, a night a few dozen attempts. */
+/** The delay is half the age of the source, within these bounds: a short outage costs seconds, a night a few dozen attempts. */
 const [SHORTEST_WAIT_SECONDS, LONGEST_WAIT_SECONDS] = [10, 600]
 
 const isStorageFault = (error: unknown): boolean => isDiskFull(error) || error instanceof StorageUnavailable
@@ -167,7 +167,7 @@ async function readLoad({ queue, config, atWork }: Deps): Promise<Load> {
   return { cores: availableParallelism(), processes, concurrency, running: atWork.clips(), waiting, depth }
 }
 
-/** False when another worker was first or the source failed meanwhile. */
+/** Returns false when another worker was first or the source failed meanwhile. */
 async function storeRenditions(deps: Deps, source: SourceRow, renditions: Renditions): Promise<boolean> {
   const files = MAIN_KINDS.map((kind) => ({ kind, ...renditions[kind] }))
   const toName = ({ kind, sha256 }: { kind: string; sha256: string }) => ({ sha256, extension: kind })

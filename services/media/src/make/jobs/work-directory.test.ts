@@ -72,7 +72,7 @@ test('leftovers of a process killed just now are removed, though its pid is stil
   await work.close()
 })
 
-test('leftovers that cannot be removed stop no start, are reported, and do not keep others from being removed', async () => {
+test('leftovers that cannot be removed are reported, and prevent neither the start nor the removal of others', async () => {
   const here = await processSpace()
   const [stubborn, other] = [await leave(here, process.pid), await leave('000000000000', process.ppid, 61)]
   let isRefused = true
@@ -91,7 +91,7 @@ test('leftovers that cannot be removed stop no start, are reported, and do not k
   await work.close()
 })
 
-test('a process without work shows that it lives, and leaves no trace of it', async () => {
+test('an idle process shows that it is alive, and removes the sign at its end', async () => {
   vi.useFakeTimers({ toFake: ['setInterval'] })
   const work = await openWorkDirectory(root)
   const [name = ''] = await readdir(root)
@@ -147,7 +147,7 @@ test('a nearly full disk refuses a file before it is full, and files being recei
   await small.close()
 })
 
-test('a full disk of the store refuses a file as one of the work directory does', async () => {
+test('a full disk under the store refuses a file like one under the work directory', async () => {
   const free: Record<string, number> = { [root]: 64 * 1024 ** 2 + 1_000, '/store': 64 * 1024 ** 2 + 100 }
   const work = await openWorkDirectory(root, { store: '/store', freeBytesOf: async (path) => free[path] ?? 0 })
   await expect(work.withSpace(300, async () => 'never')).rejects.toMatchObject({ code: 'unavailable' })

@@ -134,7 +134,7 @@ async function readProcessSpace(): Promise<string> {
 
 /**
  * Distinguishes this process from an earlier one with the same pid: its start in kernel ticks, random where unknown.
- * Services in one process, as in tests, leave each other's directories alone by it.
+ * It keeps services in one process, as in tests, from removing each other's directories.
  */
 async function readOwnLife(): Promise<string> {
   return lifeOf((await processBirth('self')) ?? randomUUID())

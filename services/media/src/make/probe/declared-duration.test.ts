@@ -23,7 +23,7 @@ test('the duration in the header is returned unmeasured', async () => {
   expect(readDeclaredDuration('mp4', await head(lyingClip('faststart.mp4', 60)))).toBeCloseTo(120)
 })
 
-test('a header that has not arrived yet says nothing, wherever it is cut', async () => {
+test('an incomplete header declares nothing, wherever it is cut', async () => {
   const whole = await head(clip('faststart.mp4'))
   const header = whole.indexOf('mdat')
   for (let length = 0; length < header; length += 7) {
@@ -36,7 +36,7 @@ test('a header that has not arrived yet says nothing, wherever it is cut', async
   }
 })
 
-test('a header with any byte changed ends in a number or in nothing, and at once', async () => {
+test('a header with any byte changed yields a number or nothing, and at once', async () => {
   for (const [type, name] of [
     ['mp4', 'faststart.mp4'],
     ['webm', 'alpha.webm'],

@@ -73,7 +73,7 @@ describe('a gif may be transparent', () => {
 })
 
 describe('refusing', () => {
-  test('a file cut anywhere inside a block is corrupt', async () => {
+  test('a file truncated anywhere inside a block is corrupt', async () => {
     const whole = gif(2, 2, [{ delay: 5 }, { delay: 5 }])
     const blocks = [screen(2, 2), loop(0), control({ delay: 5 }), image({ width: 2, height: 2 })]
     const secondHalf = [blocks[2], blocks[3]].map((block) => block?.length ?? 0)
@@ -170,7 +170,7 @@ describe('rewriting', () => {
     expect(rewritten).toEqual(Buffer.concat([screen(2, 2), picture, trailer]))
   })
 
-  test('a missing trailer is added, and no loop where there was none', async () => {
+  test('a missing trailer is added, a missing loop is not', async () => {
     expect(await rewrite(screen(2, 2), picture)).toEqual(Buffer.concat([screen(2, 2), picture, trailer]))
   })
 

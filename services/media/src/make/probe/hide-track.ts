@@ -17,8 +17,8 @@ export interface Change {
 }
 
 /**
- * Finds the change that gives a sound track a codec that no program knows, so that none opens a decoder for it. All else
- * keeps its offset. Undefined if the stream is not sound.
+ * Finds the bytes to change so that a sound track has an unknown codec and no program opens a decoder for it.
+ * Everything else keeps its offset. Undefined if the stream is not sound.
  */
 export async function findCodecToHide(
   path: string,

@@ -15,8 +15,8 @@ export interface ProbeLimits {
 
 /**
  * Limits of contract/media.md 4.6; the first two are settings. 3700 frames are 30 s at 120 fps and a little; 8e9
- * pixel-frames are 30 s of 4K at 30 fps. A GIF of 1e9 is 30 s of 1080p at 16 fps, some 40 CPU seconds; without the limit a
- * few KB could cost any number.
+ * pixel-frames are 30 s of 4K at 30 fps. A GIF of 1e9 is 30 s of 1080p at 16 fps, some 40 CPU seconds; without the
+ * limit a few KB could cost any amount.
  */
 export const defaultProbeLimits: ProbeLimits = {
   durationSeconds: 30,

@@ -36,7 +36,7 @@ test.each([
   expect(ffmpeg).toMatchObject({ origin, frameRateModeFlag })
 })
 
-test('a system ffmpeg without H.264 is passed over; a configured one is an error that says why', async () => {
+test('a system ffmpeg without H.264 is skipped; a configured one is an error that says why', async () => {
   const searchPath = await folderWith('ffmpeg', version('7.1', '61. 19.100'))
   expect((await resolveTools({ searchPath })).ffmpeg.origin).toBe('embedded')
   const configured = resolveTools({ searchPath: systemPath, ffmpegPath: join(searchPath, 'ffmpeg') })

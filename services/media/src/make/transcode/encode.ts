@@ -57,8 +57,8 @@ export function mayRetry(work: TranscodeWork, error: unknown): error is Error {
 }
 
 /**
- * Signals of a program that a file made crash, or write without end. It does so on every machine: a clip that crashed both
- * ways is not worth the queue's other attempts.
+ * Signals of a program that a file made crash, or write endlessly. The file does so on every machine, so after crashes
+ * in both ways the queue's other attempts are spared.
  */
 const CRASHES = new Set<NodeJS.Signals>(['SIGSEGV', 'SIGABRT', 'SIGILL', 'SIGFPE', 'SIGBUS', 'SIGXFSZ'])
 

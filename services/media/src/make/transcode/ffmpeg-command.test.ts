@@ -103,7 +103,7 @@ test.each([
 })
 
 describe('the one command', () => {
-  test('makes a video, a webm and a gif of one decode', () => {
+  test('makes mp4, webm and gif from one decode', () => {
     const command = renditionsCommand(ffmpeg, bt709, { threads: 2, gif: 'palette-file', poster: false })
     expect(value(command, '-filter_complex')?.split(';').slice(1)).toEqual([
       '[frames]fps=100/6,scale=480:270:flags=lanczos,hqdn3d=1:1:6:6[small]',
@@ -134,7 +134,7 @@ describe('the one command', () => {
     expect(value(ofStill, '-filter_complex')).toMatch(/;\[still\]scale=640:360,format=rgb24\[poster\]$/)
   })
 
-  test('of the simple way needs no second file and no denoiser', () => {
+  test('in the simple way needs no second file and no denoiser', () => {
     const command = renditionsCommand(ffmpeg, sdr, { threads: 1, gif: 'palette-inside', poster: true })
     expect(inputs(command)).toEqual([workFiles.input])
     expect(outputs(command)).toEqual([workFiles.mp4, workFiles.webm, workFiles.gif, workFiles.poster])

@@ -51,8 +51,8 @@ function framesAround(plan: RenditionPlan): { first: string[]; last: string[] } 
 }
 
 /**
- * Repeats a held last frame without end before `fps` and cuts after it. `fps` alone drops the last frame of a GIF, because
- * `overlay` loses its duration; `tpad` counts frames, of which a slow GIF may have none in a second.
+ * Repeats a held last frame endlessly before `fps` and cuts after it. On its own `fps` drops the last frame of a GIF,
+ * because `overlay` loses its duration; `tpad` counts frames, of which a slow GIF may have none in a second.
  */
 function frameTimes(plan: RenditionPlan): string[] {
   const { holdsLastFrame, frameRate, cutSeconds, isStill } = plan
@@ -117,8 +117,8 @@ const BRIGHTEST = 1000
 const SHOULDER = 0.6
 
 /**
- * Runs after scaling down, because linear light is computed in floats. Input properties are explicit, also on the frames:
- * files often omit them, and `zscale` fails without them.
+ * Runs after scaling down, because linear light is computed in floats. Input properties are set explicitly, on the
+ * frames too, because files often omit them and `zscale` fails without them.
  */
 const toneMap = { pq: toneMapFrom('smpte2084'), hlg: toneMapFrom('arib-std-b67') }
 

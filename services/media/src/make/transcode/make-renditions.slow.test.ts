@@ -56,7 +56,7 @@ describe('a playlist that got past the sniffing never leads to another file', ()
     }
   })
 
-  test('and the canary would have shown it', async ({ skip }) => {
+  test('and the canary would have revealed a read', async ({ skip }) => {
     const directory = await workDirectory()
     const canary = join(directory, 'canary.mp4')
     await copyFile(await clip('faststart.mp4'), canary)

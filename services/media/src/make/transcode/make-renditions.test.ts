@@ -39,7 +39,7 @@ describe('a damaged file', () => {
     await expect(make(embeddedTools, path)).rejects.toMatchObject({ code: 'corrupt_media' })
   })
 
-  test('is so, too, where frames come at odd times and the last one would be held to the end', async () => {
+  test('holds even if frames come at odd times and the last one would be held to the end', async () => {
     const odd = ['-f', 'lavfi', '-i', `testsrc2=s=128x96:r=30:d=2,select='not(between(n,20,24)+between(n,54,57))'`]
     const path = await clipOf('odd-times.mp4', [
       ...odd,
@@ -88,7 +88,7 @@ describe('when ffmpeg fails', () => {
     return { ...embeddedTools, ffmpeg: { ...embeddedTools.ffmpeg, path } }
   }
 
-  test('a crash of the usual way is followed by the simple way', async () => {
+  test('when the usual command crashes the simple one runs', async () => {
     const made = await make(
       await faulty('paletteuse*out.mp4*progress', 'case "$*" in *hqdn3d*) kill -SEGV $$;; esac'),
       await clip('sound.mp4'),

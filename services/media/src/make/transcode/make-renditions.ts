@@ -38,7 +38,7 @@ export interface Renditions extends Record<MainKind, Rendition> {
 /**
  * This folder makes gif, jpg, mp4 and webm of a probed file with one decode. The one rule: ffmpeg's exit code 0 proves
  * nothing, so every output is verified. Tests: beside the files. Next: `rendition-plan.ts` decides, `ffmpeg-command.ts`
- * translates. Throws corrupt_media and processing_timeout; the signal's reason; an Error when the fault is ours.
+ * translates. Throws corrupt_media, processing_timeout, the signal's reason, or an Error when the fault is ours.
  */
 export async function makeRenditions(
   tools: MediaTools,

@@ -119,7 +119,7 @@ test('libvpx decodes transparent video', () => {
   expect(plan({ codec: 'vp9' }).decoder).toBeNull()
 })
 
-test('the longest clip may not run over four minutes, and the shortest has time to start', () => {
+test('the longest clip gets four minutes at most, and the shortest gets enough time to start', () => {
   expect(runLimits({ ...video, width: 1920, height: 1080, frames: 900 }, 2).wallSeconds).toBe(240)
   const short = runLimits({ ...video, frames: 1, durationSeconds: 0.1 }, 1)
   expect(short.wallSeconds).toBeGreaterThanOrEqual(15)

@@ -39,7 +39,7 @@ export interface RenditionPlan {
 
 export type GifPlan =
   | { from: 'rewrite' }
-  /** `loopCount` as in the source: 0 is for ever, null plays once. */
+  /** `loopCount` as in the source: 0 means forever, null plays once. */
   | { from: 'frames'; size: Size; delayCentiseconds: number; loopCount: number | null }
 
 /** Up to 30 fps are kept, 60 only up to 720p, because 1080p60 costs 43 s where 30 fps costs 28. */
@@ -128,8 +128,9 @@ function planFromGif(info: GifInfo): RenditionPlan {
 }
 
 /**
- * Half a bit per pixel, and enough for a tiny picture. Without this rate, noise makes a webm six times as large. Film (176 x
- * 144 to 1280 x 720) and dithered GIFs keep their bytes and SSIM; a quarter of a bit costs GIFs 2 dB.
+ * Highest rate of a webm: half a bit per pixel and frame, and 250 kbit/s at least, for tiny pictures. Without it noise
+ * makes a webm six times as large. Film (176 x 144 to 1280 x 720) and dithered GIFs keep their bytes and SSIM; a
+ * quarter of a bit costs GIFs 2 dB.
  */
 const webmBitRate = ({ width, height }: Size, fps: number) => Math.max(250_000, Math.round(0.5 * width * height * fps))
 
@@ -231,8 +232,8 @@ const CPU_SECONDS_PER_PIXEL = 2.9e-8
 export const LARGEST_FILE_BYTES = 512 * 1024 ** 2
 
 /**
- * Limits of one run: ten times the prediction plus a start, which only a file made to be slow reaches. Memory is address
- * space: a 1080p job needs 1 GB, and every thread reserves some.
+ * Limits of one run: ten times the prediction plus the time to start, which only a file made to be slow reaches. Memory
+ * is address space: a 1080p job needs 1 GB, and every thread reserves some.
  */
 export function runLimits(info: MediaInfo, threads: number): RunLimits {
   const frames = Math.max(info.frames, info.durationSeconds * 10)

@@ -106,7 +106,7 @@ test('processor time is limited', { tags: 'prlimit' }, async () => {
   expect(outcome).toMatchObject({ state: 'failed', signal: 'SIGKILL' })
 })
 
-test('the wall clock ends a program, and one that does not listen is killed with its children', async () => {
+test('a wall-clock limit ends a program, and one that ignores it is killed with its children', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
   const [inner, outer] = [sleepFor(601), sleepFor(602)]

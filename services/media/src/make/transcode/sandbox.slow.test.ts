@@ -32,9 +32,7 @@ test.for(SANDBOXES)('a clip is probed and made in the sandbox of %s as it is wit
   expect(await make(sandboxOf(kind))).toEqual({ ...(await make(null)), warnings: [] })
 })
 
-test('in the sandbox of bwrap nothing can be written but the work directory, and nothing at all by a probe', async ({
-  skip,
-}) => {
+test('under bwrap only the work directory is writable, and nothing at all for a probe', async ({ skip }) => {
   skip(!allowsSandbox('bwrap'), 'bwrap does not work on this machine: install bubblewrap and allow user namespaces')
   const sandbox = sandboxOf('bwrap')
   const cwd = await mkdtemp(join(directory, 'own-'))

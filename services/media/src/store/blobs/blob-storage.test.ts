@@ -220,7 +220,7 @@ describe.each([
       if (range && blobs.readPart) expect(String(await blobs.readPart(name, range))).toBe(expected)
     })
 
-    test('gives large blobs whole, and in parts', async () => {
+    test('returns large blobs whole and in parts', async () => {
       const content = Buffer.alloc(12_000_000, 'clips and clips')
       const name = await put(content)
       expect((await buffer(await opened(name))).equals(content)).toBe(true)
@@ -391,7 +391,7 @@ describe('an S3 that', () => {
     return upload ? (await readdir(upload)).filter((name) => /^\d\.md5$/.test(name)).toSorted() : []
   }
 
-  test('stalls over one part of an upload is given up, and keeps none of the parts', async () => {
+  test('stalls on one part of an upload is given up and keeps none of the parts', async () => {
     server.fault = ({ url = '' }) => (url.includes('partNumber=2') ? 'hang' : undefined)
     const failed = expect(put()).rejects.toThrow('S3 Upload')
     await until(async () => (await arrivedParts()).join() === '1.md5,3.md5')

@@ -16,7 +16,7 @@ export async function registerBlob(db: Kysely<DB>, name: BlobName, bytes: number
     .execute()
 }
 
-/** False when housekeeping deleted the row, and the file, since it was registered. */
+/** Returns false when housekeeping deleted the row, and the file, since it was registered. */
 export async function addReference(trx: Transaction<DB>, name: BlobName): Promise<boolean> {
   const referenced = await trx
     .updateTable('blobs')

@@ -1,5 +1,5 @@
 // Blobs in a bucket. Loaded only where one is configured (deps.ts), because the SDK takes 30 MB.
-// The one rule: nothing waits for S3 without end, and its failures are StorageUnavailable, never a missing blob.
+// The one rule: every wait for S3 ends, and its failures are StorageUnavailable, never a missing blob.
 import { createReadStream, createWriteStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
@@ -178,7 +178,7 @@ async function* listBlobs({ client, bucket, prefix, answerMs }: Bucket) {
   } while (next)
 }
 
-/** Lists the uploads of blobs alone, because a bucket may be shared. A server without this list expires them itself. */
+/** Lists only the uploads of blobs, because a bucket may be shared. A server without this list must expire them itself. */
 async function* listUploads({ client, bucket, prefix, answerMs }: Bucket) {
   let page: ListMultipartUploadsCommandOutput | undefined
   do {

@@ -44,7 +44,7 @@ export function openS3Client(settings: S3Settings, { storageAnswerMs }: S3Patien
 
 /**
  * Sends a request and gives it up after `withinMs`. Every failure becomes StorageUnavailable, named by `operation`. The
- * signal covers the request alone, not the body that is read afterwards.
+ * signal covers only the request, not the body that is read afterwards.
  */
 export async function askS3<Output>(
   operation: string,
