@@ -53,8 +53,6 @@ export const PROVIDERS: Record<ExternalProvider, Provider> = {
 
 const CUSTOM = 'custom:'
 
-type Providers = Awaited<ReturnType<typeof createProviders>>
-
 /**
  * Sets up the enabled providers; `withinMs` bounds all requests of one step of a sign-in together. Without one the
  * protocol code is never loaded: 2 MiB of an idle service (measured).
