@@ -2,7 +2,6 @@ import type { ApiDocs } from '@services/common/api-docs'
 import type { Config } from './config.ts'
 import { VERSION } from './version.ts'
 
-/** Icon of the service: a key's head in a shield. */
 const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#1d5fd6"/><circle cx="16" cy="12.5" r="4.5" fill="none" stroke="#fff" stroke-width="3"/><path d="M16 17v9m0-4h4" fill="none" stroke="#fff" stroke-width="3" stroke-linecap="round"/></svg>`
 
 const ADA = { email: 'ada@example.com', password: 'correct horse battery staple' }
@@ -43,7 +42,6 @@ const HEADERS_OF_STATUS: Record<number, string[]> = {
   503: ['Retry-After'],
 }
 
-/** Header with a text. */
 const text = (description: string) => ({ description, schema: { type: 'string' } })
 
 /** Parts of /docs and /openapi.json that no route's schema has. */

@@ -105,8 +105,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     apiError(status === 415 ? 'bad_json' : 'validation_failed', { status, message }),
   )
   acceptJsonBodies(app)
-  // Any origin: authorization is a header that the application sets itself, so a page of another site has no rights
-  // without a token.
+  // Any origin: only the application's own code sets the authorization header, so a foreign page has no rights.
   await app.register(cors, {
     origin: '*',
     strictPreflight: false,

@@ -1,6 +1,5 @@
-// Settings of the service: one file of config/ per subject declares, checks and groups its variables. The one rule: no
-// other code reads the environment; code receives its part (`config.smtp`), checked and in seconds. Tests:
-// config.test.ts.
+// Settings of the service: each file of config/ declares, checks and groups the variables of one subject. The one rule:
+// no other code reads the environment; it gets its part (`config.smtp`), checked and in seconds. Tests: config.test.ts.
 import { ConfigError, type Environment, readVariables, type Values, type Variables } from '@services/common/config'
 import { databaseSettings } from '@services/common/database-settings'
 import { telemetrySettings } from '@services/common/telemetry-settings'
@@ -65,14 +64,12 @@ export const variables = {
 } satisfies Variables
 
 type RawConfig = Values<typeof variables>
-/** Providers that the operator names. */
 type OwnProviders = ReturnType<typeof oidcProviderSettings>
 export type Config = ReturnType<typeof groupConfig> & { gaps: readonly string[] }
 
 /**
- * Reads, checks and groups the settings; durations in seconds. Throws a ConfigError that lists all problems. `warnings`
- * name unknown settings and those without effect. `config.gaps` names enabled features without credentials, which are
- * refused on use.
+ * Throws a ConfigError that lists all problems. `warnings` name unknown settings and those without effect;
+ * `config.gaps` names enabled features without credentials, which are refused on use.
  */
 export function readConfig(environment: Environment, file: Environment = {}): { config: Config; warnings: string[] } {
   const names = oidcProviderNames(environment, file)

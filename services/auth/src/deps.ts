@@ -31,7 +31,6 @@ import { startCounters } from './metrics.ts'
 /** Everything that routes and flows need, as plain values; core/ takes only the parts it uses. */
 export type Deps = Awaited<ReturnType<typeof makeDeps>>
 
-/** Clock, randomness and state of the process. */
 const PROCESS_DEFAULTS = {
   now: () => new Date(),
   newId: (): string => randomUUID(),

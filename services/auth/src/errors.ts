@@ -1,9 +1,6 @@
 import { errorFactory } from '@services/common/errors'
 
-/**
- * Every expected failure; a status that depends on the endpoint is set where it is thrown.
- * Source: contract/auth-core.md 15.
- */
+/** Every expected failure (contract/auth-core.md 15); a status that depends on the endpoint is set where thrown. */
 export const errorCatalogue = {
   unexpected_failure: { status: 500, message: 'Something went wrong on our side' },
   service_unavailable: { status: 503, message: 'The service is temporarily unavailable, try again shortly' },

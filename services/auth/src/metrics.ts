@@ -1,6 +1,5 @@
-// All domain metrics, and no others; request durations come from the telemetry plugin. Only the OpenTelemetry API:
-// while metrics are disabled, a count is a call without effect. No attribute may hold a caller's text. Tests:
-// test/telemetry.slow.test.ts.
+// All domain metrics, and no others (telemetry has request durations), by the OpenTelemetry API: a count has no effect
+// while metrics are disabled. No attribute may hold a caller's text. Tests: test/telemetry.slow.test.ts.
 import { metrics } from '@opentelemetry/api'
 import { counter } from '@services/common/instruments'
 import type { MessageChannel } from './db/tables.ts'

@@ -74,7 +74,6 @@ const valuesBehind = <V extends Variables>(prefix: string, values: Record<string
     ),
   ) as Values<V>
 
-/** Settings of one provider, built-in or the operator's own. */
 export type ExternalProviderSettings = ReturnType<typeof providerSettings>
 
 const providerSettings = (values: Values<ReturnType<typeof providerVariables>>) => ({
@@ -102,7 +101,6 @@ export const externalProviderGaps = (values: Record<string, unknown>): string[] 
     return missingSettings(prefixOf(name), needed, values)
   })
 
-/** Lists required settings that an enabled provider lacks. */
 function missingSettings(prefix: string, needed: string[], values: Record<string, unknown>): string[] {
   const isMissing = (value: unknown) => value === undefined || (Array.isArray(value) && value.length === 0)
   return needed

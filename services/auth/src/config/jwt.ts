@@ -46,7 +46,6 @@ export const jwtSettings = (
   defaultRole: values.JWT_DEFAULT_GROUP_NAME,
 })
 
-/** Checks a secret that keys are derived from. */
 export function parseSecret(value: string): string {
   // RFC 7518 3.2 requires 32 bytes. Shorter secrets exist in the field; a dictionary word must not pass.
   if (Buffer.byteLength(value) < 16) throw new Error('must be at least 16 bytes long')

@@ -123,7 +123,6 @@ const SMS_CREDENTIALS = {
 const missingCredentials = (values: GatewayValues, provider: SmsProvider) =>
   SMS_CREDENTIALS[provider].filter((name) => values[name] === undefined)
 
-/** Listed gateways that have all credentials. */
 export const completeGateways = (values: GatewayValues): SmsProvider[] =>
   values.SMS_PROVIDER.filter((provider) => missingCredentials(values, provider).length === 0)
 

@@ -3,10 +3,7 @@ import { deleteBatch } from '@services/common/database'
 import { type Expression, type Kysely, type QueryCreator, type SqlBool, sql } from 'kysely'
 import type { DB } from './tables.ts'
 
-/**
- * Decoy rows, written where an account's row would be: a write to disk takes time, and its absence would reveal that an
- * address has no account. The same `what` writes the same row.
- */
+/** Writes rows where an account's would be: a missing disk write reveals an unknown address. One row per `what`. */
 export async function writeDecoys(db: Kysely<DB>, whats: readonly string[], now: Date): Promise<void> {
   await db
     .insertInto('nobodys_rows')

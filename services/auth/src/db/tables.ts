@@ -72,7 +72,6 @@ export interface UsersTable {
 
 export interface Claim {
   password_hash: string | null
-  /** Metadata of the request. */
   data: Metadata
   /** An admin made the claim: this replaces the account's metadata. */
   by_admin?: boolean
@@ -247,7 +246,6 @@ interface FactorsTable {
   updated_at: Date
 }
 
-/** Challenge sent to a security key. */
 export interface WebauthnChallenge {
   type: 'create' | 'request'
   challenge: string

@@ -1,6 +1,5 @@
-// Cookie that binds an attempt to sign in at a provider to the browser that began it. The one rule: only a navigation
-// to the callback's host sets it, and without it the provider's answer is worthless (RFC 9700 4.7). It grants nothing
-// else.
+// Cookie that binds a sign-in attempt at a provider to the browser that began it; it grants nothing else. The one rule:
+// only a navigation to the callback's host sets it, and without it the provider's answer is worthless (RFC 9700 4.7).
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { UUID } from '../db/uuid.ts'
@@ -49,7 +48,6 @@ export function isBound(request: FastifyRequest, key: KeyObject, id: string): bo
   })
 }
 
-/** Removes the cookie of a finished attempt. */
 export function unbindBrowser(request: FastifyRequest, reply: FastifyReply, id: string): void {
   for (const [name] of cookiesOf(request)) {
     if (name === SECURE_PREFIX + id) removeCookie(reply, name, true)

@@ -1,9 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 
-/**
- * Strips the path of AUTH_API_EXTERNAL_URL from requests below it, so that no proxy has to. A path whose first segment
- * is also a route of ours stays, because the two cannot be distinguished.
- */
+/** Strips AUTH_API_EXTERNAL_URL's path, so no proxy has to; one that begins like a route is ambiguous and stays. */
 export function withoutBasePath(externalUrl: string) {
   const base = new URL(externalUrl).pathname.replace(/\/$/, '')
   const [, firstOfBase = ''] = base.split('/')

@@ -6,7 +6,6 @@ import type { Client } from '../core/sessions/start-session.ts'
 /** Longest user agent of a session; it is only displayed. */
 const MAX_USER_AGENT = 512
 
-/** Settings of the trusted headers. */
 export interface TrustSettings {
   limits: Pick<Config['limits'], 'header'>
   server: Pick<Config['server'], 'trustSbForwardedFor'>

@@ -17,10 +17,7 @@ export function setCookie(reply: FastifyReply, { name, value, maxAge, isSecure, 
 export const removeCookie = (reply: FastifyReply, name: string, isSecure: boolean): void =>
   setCookie(reply, { name, value: '', maxAge: 0, isSecure, sameSite: 'Lax' })
 
-/**
- * Strips only space and tab, as browsers do (RFC 6265 5.2). With another blank before its prefix, a name has none to a
- * browser, which accepts it from any host of the domain.
- */
+/** Strips only space and tab, as browsers do (RFC 6265 5.2): with another blank before it, a prefix guards nothing. */
 const withoutBlanks = (text: string) => text.replace(/^[ \t]+|[ \t]+$/g, '')
 
 /** Cookies of a request, in the browser's order. */

@@ -3,10 +3,7 @@ import type { CommonFailure, ErrorAnswers } from '@services/common/error-handler
 import type { ApiError } from '@services/common/errors'
 import { apiError, type ErrorCode } from '../errors.ts'
 
-/**
- * Two forms of an error, selected by the date in `X-Supabase-Api-Version` (contract/auth-core.md 2.1): the older one
- * has the status as `code`, the newer one, since 2024-01-01, the error code.
- */
+/** Date of the error form (contract/auth-core.md 2.1): before 2024-01-01 `code` is the status, then the error code. */
 const API_VERSION_HEADER = 'x-supabase-api-version'
 const NEW_FORM_SINCE = '2024-01-01'
 

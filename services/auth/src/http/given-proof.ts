@@ -11,7 +11,6 @@ export const proofFields = { current_password: Type.Optional(Field), nonce: Type
 /** Optional body of such a request with no other field. */
 export const ProofBody = Type.Union([Type.Object(proofFields), Type.Null()])
 
-/** Proof of ownership given by a request. */
 export const givenProof = (
   request: FastifyRequest,
   config: Pick<Config, 'limits' | 'server'>,

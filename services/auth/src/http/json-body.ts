@@ -4,8 +4,7 @@ import { apiError } from '../errors.ts'
 
 /**
  * Parses bodies as JSON whatever the Content-Type says. Clients of the reference send null members, or a bare `null`,
- * for "not given", so top-level nulls are dropped; deeper ones mean "delete this key". An empty body is none: routes
- * refuse it by schema.
+ * for "not given", so top-level nulls are dropped; deeper ones delete a key. Schemas refuse an empty body.
  */
 export function acceptJsonBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()

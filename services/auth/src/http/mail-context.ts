@@ -6,7 +6,6 @@ import { redirectTarget } from './redirect-target.ts'
 /** Longest Accept-Language kept with a queued message. */
 const MAX_ACCEPT_LANGUAGE = 200
 
-/** Properties of a request that its mail depends on. */
 export function mailContextOf(
   request: FastifyRequest,
   config: Pick<Config, 'redirectAllowList' | 'server' | 'siteUrl'>,

@@ -44,7 +44,6 @@ function parseCount(field: string, text: string | undefined): number | undefined
   throw apiError('validation_failed', { message: `${field} must be a whole number of at least 1` })
 }
 
-/** Headers that `pageHeaders` returns. */
 export const PAGE_HEADERS = ['X-Total-Count', 'Link']
 
 /** Builds X-Total-Count and Link: the next page, if any, and the last, which is 0 for an empty list. */

@@ -1,6 +1,5 @@
-// Limits of requests, opened by name and rate. The one rule: a request counts before its work, and a later refusal gives
-// its points back. Counting itself is in core/limits/limiter.ts, password attempts in core/limits/password-attempts.ts;
-// tests: test/limits.test.ts.
+// Limits of requests, opened by name and rate. The one rule: a request counts before its work, and a later refusal
+// gives its points back. Counting: core/limits/limiter.ts, password-attempts.ts; tests: test/limits.test.ts.
 import { ApiError } from '@services/common/errors'
 import type { FastifyRequest } from 'fastify'
 import { mailboxOf } from '../adapters/mail/email-address.ts'
@@ -124,15 +123,10 @@ export function createLimits(deps: LimiterDeps, config: Pick<Config, 'limits' | 
     /** Counts a challenge or answer of a second factor by session, so that sessions do not exhaust each other's limit. */
     countFactorAttempt: (factorId: string, sessionId: string) =>
       consume(perFactor, keyOf(`${factorId} ${sessionId}`), 'over_request_rate_limit'),
-    /** Runs an attempt at an account's password and counts a failed one; refuses it during the back-off. */
     attemptPassword: passwordAttempts.run,
-    /** Runs a sign-in attempt by password; once the sign-in has succeeded, the client address is noted. */
     attemptSignIn: passwordAttempts.runSignIn,
-    /** Key of the client address, if the account signed in from it lately and an address is trusted at all. */
     knownClient: passwordAttempts.knownClient,
-    /** Notes a sign-in without a password from a client address. */
     noteSignIn: passwordAttempts.noteSignIn,
-    /** Resets the failed attempts of a changed password. */
     resetPasswordAttempts: passwordAttempts.forget,
   }
 }

@@ -17,7 +17,6 @@ export const ErrorShape = Type.Object(
   },
 )
 
-/** Error answers of a route, by status. */
 export const errorResponses = (...statuses: number[]) =>
   Object.fromEntries([...statuses, 500, 503, 504].map((status) => [status, ErrorShape]))
 
@@ -41,10 +40,8 @@ export const pkceFields = {
   code_challenge_method: Type.Optional(choiceOf(['s256', 'plain'], { title: 'CodeChallengeMethod' })),
 }
 
-/** Delivery channel of a code to a phone. */
 export const ChannelField = choiceOf(['sms', 'whatsapp'], { title: 'Channel' })
 
-/** Redirect without a body. */
 export const Redirect = withHeaders(Type.Null(), 'Location')
 
 export const HtmlPage = Type.Unsafe<string>({ content: { 'text/html': { schema: Type.String() } } })

@@ -11,10 +11,7 @@ declare module 'fastify' {
   }
 }
 
-/**
- * Loads the user of the path (`:user_id`) for all routes of the scope, as `subjectOf(request)`; before the body is
- * read, as the reference does: a wrong id is 404 whatever else is wrong.
- */
+/** Loads the user `:user_id` as `subjectOf(request)`, before the body as in the reference: a wrong id is always 404. */
 export function requireSubject(app: FastifyInstance, { db }: { db: Kysely<DB> }): void {
   app.decorateRequest('subject', null)
   app.addHook('onRequest', async (request) => {

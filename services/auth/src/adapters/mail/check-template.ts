@@ -3,10 +3,7 @@ import { type LinkVariables, type MailKind, type MailVariables, neededFields } f
 import { compileTemplate, renderTemplate, type Template } from './template/template.ts'
 import { TemplateError } from './template/template-error.ts'
 
-/**
- * Compiles a custom body and renders it with sample variables. Throws a TemplateError, even for a body with neither
- * link nor code: most likely the page that a site shows for any address.
- */
+/** Compiles and tests a body. Throws a TemplateError, also if it has neither link nor code: a site's catch-all page. */
 export function checkBody(source: string, kind: MailKind): Template {
   const template = compileTemplate(source, 'html')
   const needed = neededFields(kind)
@@ -17,7 +14,6 @@ export function checkBody(source: string, kind: MailKind): Template {
   return template
 }
 
-/** Compiles a custom subject and renders it with sample variables. */
 export function checkSubject(source: string, kind: MailKind): Template {
   const template = compileTemplate(source, 'text')
   renderTemplate(template, { ...SAMPLE_VARIABLES[kind] })

@@ -20,10 +20,7 @@ interface Entry {
   loading?: Promise<void> | undefined
 }
 
-/**
- * Caches bodies fetched from URLs. One older than MAILER_TEMPLATE_MAX_AGE is loaded again before the next mail; a
- * failed load is retried at most once per MAILER_TEMPLATE_RETRY_INTERVAL. Concurrent mails share one load.
- */
+/** Caches bodies for MAILER_TEMPLATE_MAX_AGE, failures for MAILER_TEMPLATE_RETRY_INTERVAL. Mails share one load. */
 export function createRemoteTemplates(deps: RemoteDeps) {
   const entries = new Map<string, Entry>()
   return async (kind: MailKind, locale: string): Promise<Template | undefined> => {

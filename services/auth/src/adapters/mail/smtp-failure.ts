@@ -7,7 +7,6 @@ export interface SmtpError {
   command?: string
   responseCode?: number
   response?: string
-  /** Name of the failed system call. */
   syscall?: string
 }
 

@@ -29,10 +29,7 @@ export interface Message {
 
 export type Mailer = ReturnType<typeof createMailer>
 
-/**
- * Keeps a few connections. Every wait is bounded: a hanging server blocks a worker for at most 30 s. nodemailer is
- * loaded with the first mail, because it takes 6 MiB that an idle service does not need.
- */
+/** Keeps a few connections. A hanging server blocks a worker 30 s at most. The first mail loads nodemailer (6 MiB). */
 export function createMailer(settings: SmtpSettings, explain: (error: unknown) => Error = toFailure) {
   let transport: Promise<Transporter> | undefined
   let pretended: Promise<Transporter> | undefined

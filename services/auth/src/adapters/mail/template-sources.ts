@@ -11,7 +11,6 @@ type SourceConfig = Pick<Config, 'siteUrl' | 'mail'>
 /** Resolves MAILER_TEMPLATES_* and reads the files. Throws one ConfigError that lists all unusable ones. */
 export function openTemplateSources(config: SourceConfig) {
   const problems: string[] = []
-  /** URLs of the kinds whose body is fetched. */
   const urls = new Map<MailKind, string>()
   const files = new Map<string, Template>()
   const origins: Record<string, 'file' | 'url'> = {}

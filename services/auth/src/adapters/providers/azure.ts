@@ -61,9 +61,6 @@ function accountOfIdToken(claims: JWTPayload, { api: tenant }: Pick<Endpoints, '
 /** Settings that admit accounts of other tenants. */
 const STRANGERS = /\/(?:common|organizations)$/
 
-/**
- * `xms_edov` ("email domain owner verified") is an optional claim. Without it only the operator's own tenant is
- * trusted: an admin of another tenant can put any address into it.
- */
+/** Without `xms_edov` (email domain owner verified) only the own tenant is trusted: others' admins set any address. */
 const isVerified = (xmsEdov: unknown, tenant: string): boolean =>
   xmsEdov === undefined ? !STRANGERS.test(tenant) : [true, 1, '1', 'true'].includes(xmsEdov as never)

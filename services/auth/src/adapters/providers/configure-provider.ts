@@ -11,7 +11,6 @@ export interface ConfiguredProvider {
   name: string
   settings: ExternalProviderSettings
   client: SignInClient
-  /** Reader of id_tokens that applications bring. */
   idTokens: ReturnType<typeof createIdTokenReader>
 }
 

@@ -37,9 +37,8 @@ export interface IdTokenExpectation {
 export type VerifyIdToken = (idToken: string, expectation: IdTokenExpectation) => Promise<JWTPayload>
 
 /**
- * Verifies signature, issuer, audience and times of an id_token (OpenID Connect Core 3.1.3.7) and returns its claims;
- * caches the providers' keys. Throws jose's errors, or provider_unavailable if the keys cannot be fetched. The caller
- * checks nonce and at_hash.
+ * Verifies signature, issuer, audience and times of an id_token (OpenID Connect Core 3.1.3.7); the caller checks nonce
+ * and at_hash. Throws jose's errors, or provider_unavailable if the keys cannot be fetched.
  */
 export function createIdTokenVerifier(signInWithinMs: number): VerifyIdToken {
   const withinMs = Math.min(signInWithinMs, KEYS_WITHIN_MS)

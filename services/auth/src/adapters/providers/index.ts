@@ -53,10 +53,7 @@ export const PROVIDERS: Record<ExternalProvider, Provider> = {
 
 const CUSTOM = 'custom:'
 
-/**
- * Sets up the enabled providers; `withinMs` bounds all requests of one step of a sign-in together. Without one the
- * protocol code is never loaded: 2 MiB of an idle service (measured).
- */
+/** Sets up enabled providers. Without one the protocol code is never loaded: 2 MiB of an idle service (measured). */
 export async function createProviders(
   { providers, ownProviders, external }: Pick<Config, 'providers' | 'ownProviders' | 'external'>,
   withinMs = SIGN_IN_WITHIN_MS,
@@ -93,10 +90,7 @@ export async function createProviders(
       if (!found || what) throw unsupported(what ?? 'provider is not enabled')
       return found
     },
-    /**
-     * Finds the provider of an id_token, by name or by issuer and client; undefined if there is none. Throws for a token
-     * that no key could make valid, before any provider is asked for its issuer.
-     */
+    /** Finds by name, or issuer and client. Throws for a token no key could make valid, before asking a provider. */
     async findByIdToken(token: { name: string; issuer: string; clientId: string; idToken: string; now: Date }) {
       const { name: typed, issuer, clientId, idToken, now } = token
       const name = nameIn(typed)

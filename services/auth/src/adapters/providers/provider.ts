@@ -1,7 +1,6 @@
 import type { JWTPayload } from 'jose'
 import type { Metadata } from '../../db/tables.ts'
 
-/** Address of an account, and whether the provider has verified it. */
 export interface ExternalEmail {
   email: string
   verified: boolean
@@ -38,7 +37,6 @@ export interface IdTokenRules {
   isIssuer(issuer: string): boolean
 }
 
-/** Sign-in for which the provider has issued tokens. */
 export interface GrantedSignIn {
   endpoints: Endpoints
   accessToken: string
@@ -94,12 +92,9 @@ export interface OAuth1Endpoints {
 
 export type Provider = OAuth2Provider | OAuth1Provider
 
-/** List with the only address of an account. */
 export const onlyEmail = (email: unknown, verified: boolean): ExternalEmail[] =>
   typeof email === 'string' && email !== '' ? [{ email, verified, primary: true }] : []
 
-/** Name of an account, under both of its members. */
 export const named = (name: unknown): Metadata => ({ name, full_name: name })
 
-/** Address of an account's picture, under both of its members. */
 export const pictured = (picture: unknown): Metadata => ({ picture, avatar_url: picture })

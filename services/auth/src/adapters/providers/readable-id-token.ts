@@ -12,10 +12,7 @@ export const ALGORITHMS = [
 /** Seconds by which a provider's clock may differ. */
 export const CLOCK_TOLERANCE = 30
 
-/**
- * Reads the unverified claims of a token. Throws for one that no key could make valid: malformed, expired, or signed by
- * an unknown algorithm. An unavailable provider is then never asked.
- */
+/** Reads unverified claims; throws for a token no key could make valid: malformed, expired, unknown algorithm. */
 export function readUnverified(idToken: string, now: Date): JWTPayload {
   try {
     const { alg = '' } = decodeProtectedHeader(idToken)

@@ -36,10 +36,7 @@ const isEmptyByDefinition = (status: number) => [204, 205, 304].includes(status)
 export const upstreamFailed = (message: string, cause: unknown) =>
   apiError('unexpected_failure', { status: 502, message, cause: new Error(describeFailure(cause)) })
 
-/**
- * Describes a library's error by name, codes and message: its other members hold claims, tokens, whole answers. Even
- * the message of a SyntaxError is omitted, because it quotes the text.
- */
+/** Describes an error by name, codes and message; other members, and a SyntaxError's message, quote tokens, answers. */
 export function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return 'not an error'
   const { name, message, cause, code, error: refusal } = error as Error & { code?: unknown; error?: unknown }

@@ -36,7 +36,6 @@ function reasonOf(error: unknown, timeoutSeconds: number): string {
   return /^[A-Z_]{2,40}$/.test(code) ? code : 'the connection failed'
 }
 
-/** Posts a form and asks for JSON. */
 export const postForm = (
   gateway: string,
   timeoutSeconds: number,

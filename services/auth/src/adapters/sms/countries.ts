@@ -1,10 +1,7 @@
 /** Calling-code prefixes without `+`, and whether numbers with them get messages. */
 export type Countries = ReadonlyMap<string, boolean>
 
-/**
- * Parses SMS_COUNTRIES: `+49,+1,!+1876` allows Germany and the North American plan without Jamaica. Prefixes instead of
- * country names, because one calling code may cover twenty countries.
- */
+/** Parses `+49,+1,!+1876`: Germany, North America without Jamaica. Prefixes, as one code may cover twenty countries. */
 export function parseCountries(text: string): Countries {
   const items = text
     .split(',')

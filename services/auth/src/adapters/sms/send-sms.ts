@@ -16,10 +16,7 @@ export function createSmsSender(settings: Config['sms'], log: Logger) {
   const gateways = settings.providers.map((name) => openGateway(name, settings))
   return {
     supports: (channel: SmsChannel) => gateways.some(({ channels }) => channels.includes(channel)),
-    /**
-     * Hands a message to the first gateway that accepts it. Throws PermanentFailure if the number or every gateway
-     * refuses it; another Error if a later attempt may succeed.
-     */
+    /** Throws PermanentFailure if the number or every gateway refuses it, another Error if a retry may succeed. */
     async send(message: SmsMessage) {
       const usable = gateways.filter(({ channels }) => channels.includes(message.channel))
       if (usable.length === 0) throw new TemporaryFailure(`no gateway for ${message.channel} is configured here`)

@@ -5,15 +5,11 @@ export interface TestNumbers {
   validUntil: Date | undefined
 }
 
-/**
- * Fixed code of a number; undefined for others and after `validUntil`. Such a number bypasses sending and limits, but
- * not the gap between codes.
- */
+/** Returns the number's fixed code until `validUntil`. Such numbers bypass limits, but not the gap between codes. */
 export function testCodeOf({ codes, validUntil }: TestNumbers, phone: string, now: Date): string | undefined {
   return validUntil && now > validUntil ? undefined : codes.get(phone)
 }
 
-/** Message id in answers for test numbers. */
 export const TEST_MESSAGE_ID = 'test-otp'
 
 /** Parses `phone:code,phone:code`; drops `+` and blanks. */

@@ -54,10 +54,7 @@ export interface AuditSearch {
   text: string
 }
 
-/**
- * Lists a page, newest first, and counts all entries up to `maxCounted`: the log grows with every refresh. One scan
- * serves both; pages past the counted entries need another.
- */
+/** Lists a page, newest first, and counts up to `maxCounted` in the same scan; pages past that need another one. */
 export async function listAuditEntries(
   db: Kysely<DB>,
   search: AuditSearch | undefined,

@@ -24,10 +24,7 @@ export interface Linking {
   sessionId: string | null
 }
 
-/**
- * Accepts an invitation with an account at a provider instead of a password. Throws invite_not_found for a spent link
- * and validation_failed for an account without the invited address.
- */
+/** Accepts an invitation by a provider's account; throws invite_not_found, or validation_failed for another address. */
 export async function acceptInvitation(
   deps: ExternalDeps,
   trx: Transaction<DB>,

@@ -74,7 +74,6 @@ export function newAccount(
   return { user, address, passwordHash }
 }
 
-/** Gives the user and its identity the same data. */
 const withData = (user: User, data: Metadata): User => ({
   ...user,
   user_metadata: data,

@@ -21,7 +21,6 @@ export interface SigningKeys {
 export interface KeyOptions {
   secret: string
   keys?: JwtKey[] | undefined
-  /** `typ` of issued tokens. */
   type?: TokenType
 }
 

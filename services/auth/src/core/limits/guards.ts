@@ -13,9 +13,8 @@ export const countGuarded = (guards: readonly Guard[], address: string, code: Er
   countAll(guards.map((guard) => () => consume(guard.limiter, guard.keyFor(address), code)))
 
 /**
- * Caller whose messages count apart from those of strangers: a user with a live session and a proven address, or the
- * client address that the recipient recently signed in from (key of password-attempts.ts), which all callers behind it
- * share.
+ * Caller whose messages count apart from strangers': a user with a live session and a proven address, or the client
+ * address that the recipient recently signed in from (key of password-attempts.ts), shared by all callers behind it.
  */
 export type Owner = { userId: string } | { client: string }
 

@@ -13,9 +13,7 @@ import { countPoint, giveBackPoint } from './rate-limits.store.ts'
 
 export interface Limiter {
   name: string
-  /**
-   * Counts one and returns a function that undoes it. At the limit it counts none and returns the milliseconds left.
-   */
+  /** Counts one and returns a function that undoes it; at the limit counts none and returns the milliseconds left. */
   count(key: string): Promise<GiveBack | number>
 }
 

@@ -73,10 +73,7 @@ const count = prepared((db: Kysely<DB>, { account, accountFree, pair, pairFree, 
   return { compile: () => statement.compile(db) }
 })
 
-/**
- * Undoes `countAttempt` for an attempt that was not made: its count, and the time that the wait starts from (`expire` was set
- * to `countedUntil`). A time that a later attempt has set stays.
- */
+/** Undoes `countAttempt`: the count, and the start of the wait (`expire`) if it is still `countedUntil`. */
 export async function giveBack(
   db: Kysely<DB>,
   keys: string[],

@@ -1,6 +1,5 @@
 // Each failed attempt at a password doubles the wait before the next. The one rule: an attempt during a wait is refused
-// before its password is checked, so that the refusal does not reveal whether it was right. Statement:
-// password-attempts.store.ts.
+// before its password is checked, so the refusal does not reveal whether it was right. SQL: password-attempts.store.ts.
 import { createHash } from 'node:crypto'
 import { regardlessOfDeadline } from '@services/common/deadline'
 import { createKeyedMutex } from '@services/common/keyed-mutex'

@@ -40,10 +40,7 @@ const count = prepared((db: Kysely<DB>, { key, at, until, points }: Point & { un
   return { compile: () => statement.compile(db) }
 })
 
-/**
- * Gives a point back, unless its window has ended. Deletes a counter at 0, because refused requests would leave a row
- * per address.
- */
+/** Gives a point back unless its window has ended. Deletes a counter at 0: refusals would leave a row per address. */
 export async function giveBackPoint(db: Kysely<DB>, { key, at, windowMs }: Omit<Point, 'points'>): Promise<void> {
   const counter = await db
     .updateTable('rate_limits')

@@ -19,8 +19,7 @@ const OVER = 'over_sms_send_rate_limit'
 
 /**
  * Creates the limits of SMS against "pumping": a thief requests codes for ranges of numbers and shares the fee with
- * their operator. Known and unknown numbers are checked alike, before the account is read, so that a refusal reveals no
- * account.
+ * their operator. All numbers are checked alike, before the account is read: a refusal reveals no account.
  */
 export function createSmsGuards(deps: LimiterDeps, config: { sms: { guards: Config['sms']['guards'] } }) {
   const { countries, maxPerNumber, maxPerPrefix, dailyBudget, sent } = config.sms.guards

@@ -23,10 +23,7 @@ interface NewAuthCode {
   providerTokens?: string
 }
 
-/**
- * Returns a code that the application exchanges at POST /token?grant_type=pkce. It is valid from the click that got it
- * (contract/auth-core.md 18, BUG6).
- */
+/** Returns a code for POST /token?grant_type=pkce that lives from the click on (contract/auth-core.md 18, BUG6). */
 export async function issueAuthCode(
   { config, now, random }: { config: Pick<Config, 'signup'>; now: () => Date; random: RandomBytes },
   trx: Transaction<DB>,

@@ -1,6 +1,5 @@
-// Links that a later request has replaced and that stay valid: a link with a code challenge serves only the browser
-// that requested it, which may be a stranger's. They end with the newest token of their purpose, whose row they refer
-// to.
+// Replaced links that stay valid: a link with a code challenge serves only the browser that requested it, which may be
+// a stranger's. They end with the newest token of their purpose, whose row they refer to.
 import { type ExpressionBuilder, type QueryCreator, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, TokenPurpose } from '../../db/tables.ts'
 

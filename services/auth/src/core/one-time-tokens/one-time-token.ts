@@ -56,8 +56,7 @@ export async function issueToken(
   const hasUsedUp = last !== undefined && last.attempts >= MAX_ATTEMPTS
   const usedUpCodes = Math.min((last?.used_up_codes ?? 0) + Number(hasUsedUp), MAX_USED_UP_CODES)
   const isLong = usedUpCodes >= MAX_USED_UP_CODES && fixedCode === undefined
-  // The prefix is part of the token, because an expired link must still be answered in its flow (contract/auth-core.md
-  // 8).
+  // The prefix stays in the token: an expired link must be answered in its flow too (contract/auth-core.md 8).
   const linkToken = `${pkce ? 'pkce_' : ''}${random(32).toString('base64url')}`
   const randomCode = randomDigits(random, isLong ? LONG_CODE_LENGTH : codeLength)
   const code = fixedCode ?? randomCode
@@ -74,9 +73,7 @@ export async function issueToken(
 
 export type RandomBytes = (size: number) => Buffer
 
-/**
- * Uniform decimal digits, zero-padded. Bytes of 250 and above are dropped, because they would make low digits likelier.
- */
+/** Draws uniform, zero-padded digits. Bytes of 250 and above are dropped: they would make low digits likelier. */
 export function randomDigits(random: RandomBytes, length: number): string {
   let digits = ''
   while (digits.length < length) {

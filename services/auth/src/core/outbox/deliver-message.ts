@@ -93,9 +93,8 @@ function send<Name extends MessageChannel>(
 const isPretended = (message: Queued) => message.lifetime_seconds === 0
 
 /**
- * Restarts the lifetime of the message's link and code and returns the content to send; undefined: both were used or
- * replaced. A replaced link that stays valid is sent without its code, which would only cost an attempt at the newer
- * one.
+ * Restarts the lifetime of link and code and returns the content to send; undefined: both were used or replaced. A
+ * replaced link that stays valid is sent without its code, which would cost the newer one an attempt.
  */
 async function stillGood(deps: DeliveryDeps, message: Queued, content: MessageContent) {
   const { user_id, lifetime_seconds: lifetimeSeconds } = message

@@ -11,10 +11,7 @@ export interface NotifyDeps extends OutboxDeps {
   config: Pick<Config, 'mail' | 'siteUrl' | 'smtp'>
 }
 
-/**
- * Notifies a user by mail of a change to their account, if the kind is enabled (or `always`) and mail can go to the address.
- * The mail is committed with the change or not at all. `to` replaces the user's own address.
- */
+/** Notifies in the change's transaction if the kind is enabled (or `always`) and `to`, else the user, can get mail. */
 export async function notify<Kind extends keyof typeof NOTIFICATION_KINDS>(
   deps: NotifyDeps,
   trx: Transaction<DB>,

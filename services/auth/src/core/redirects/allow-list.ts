@@ -24,10 +24,7 @@ export const MAX_TARGET_LENGTH = 2048
 /** Most steps of one target: 5 million take about a tenth of a second, and a request has three targets. */
 const MAX_STEPS = 5_000_000
 
-/**
- * Splits the setting at commas outside braces and compiles each pattern. Throws an Error, which does not quote it, for a
- * malformed pattern, and for patterns that could stop the service.
- */
+/** Compiles patterns between commas outside braces. Throws an Error without quoting a malformed or too costly one. */
 export function parseAllowList(text: string): Glob[] {
   const patterns = text.match(/(?:\{(?:\\.|[^\\}])*\}|\\.|[^,])+/g) ?? []
   const allowList = patterns
@@ -49,10 +46,7 @@ export const matches = ({ alternatives }: Glob, target: string): boolean =>
       target.startsWith(prefix) && !(refusesWeb && /^https?:/i.test(target)) && takesAll(steps, target),
   )
 
-/**
- * Whether a target at a loopback address matches a pattern of that address, with any query and any port: the system gives
- * native applications another port each time (RFC 8252 7.3).
- */
+/** Whether a loopback target matches, with any query and port: native apps get a new port each time (RFC 8252 7.3). */
 export function matchesLoopback({ alternatives }: Glob, { protocol, hostname }: URL, path: string): boolean {
   const target = `${protocol}//${hostname}${path || '/'}`
   return alternatives.some(({ loopback }) => loopback !== undefined && takesAll(loopback, target))

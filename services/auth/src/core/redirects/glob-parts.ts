@@ -11,7 +11,6 @@ const MAX_ALTERNATIVES = 500
 export function expandGlob(glob: string): GlobPart[][] {
   let expanded: GlobPart[][] = [[]]
   let position = 0
-  /** Reads up to one of the characters in `ends`, or to the end. */
   const readTo = (ends: string): GlobPart[] => {
     const parts: GlobPart[] = []
     while (position < glob.length && !ends.includes(glob[position] as string)) {

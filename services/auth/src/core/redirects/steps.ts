@@ -6,10 +6,7 @@ export interface Step {
   text?: string
 }
 
-/**
- * Whether the steps take the whole text. All positions that the text so far can lead to advance together, so a character costs
- * at most one comparison for each step; a backtracking matcher may need years.
- */
+/** Whether steps take the whole text, at most one comparison per step and character; backtracking may need years. */
 export function takesAll(steps: readonly Step[], text: string): boolean {
   let alive = new Int32Array(steps.length + 1)
   let next = new Int32Array(steps.length + 1)

@@ -9,7 +9,6 @@ import type { SessionLimits } from './session-limits.ts'
 
 type EndDeps = AuditDeps & { db: Kysely<DB>; config: { sessions: SessionLimits } }
 
-/** Owner of the sessions, as the audit log needs it. */
 type Owner = Pick<Actor, 'id' | 'email' | 'phone'>
 
 /** Ends one session of a user, and changes of address it may have requested. Throws session_not_found (404). */

@@ -1,9 +1,8 @@
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 
 /**
- * A refresh token names its session and counter, and an HMAC proves that this service made it; no part of it is stored.
- * Layout before base64url: version (1 byte) · session id (16) · counter (8, big endian) · HMAC-SHA-256, first 16 bytes.
- * Always 55 characters.
+ * An HMAC proves that this service made the token; no part of it is stored. Layout before base64url, always 55
+ * characters: version (1 byte) · session id (16) · counter (8, big endian) · HMAC-SHA-256, first 16 bytes.
  */
 export interface RefreshToken {
   sessionId: string

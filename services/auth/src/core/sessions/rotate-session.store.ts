@@ -33,10 +33,9 @@ export interface RotatedSession {
 }
 
 /**
- * Refreshes sessions in one statement, the only place that advances them; the states are in rotate-session.ts. A token
- * reused within its interval changes no counter: twenty parallel refreshes, queued at the row lock, get one child.
- *
- * Undefined means refused. A single refresh waits for a locked session. Several refreshes do not: a session that is locked, or presented twice, is skipped and undefined too.
+ * Refreshes sessions in one statement, the only place that advances them (states: rotate-session.ts). A token reused
+ * within its interval changes no counter: twenty parallel refreshes, queued at the row lock, get one child. Undefined:
+ * refused; of several refreshes also one whose session is locked or presented twice. A single one waits for the lock.
  */
 export async function rotateSessions(
   db: Kysely<DB>,

@@ -34,10 +34,7 @@ interface RotationDeps {
 /** Most sessions that one statement locks. */
 const MAX_TOGETHER = 32
 
-/**
- * Runs concurrent refreshes in one statement. One skipped, for a session locked or presented twice, is repeated in a
- * statement of its own.
- */
+/** Runs concurrent refreshes in one statement; those it skips (session locked or presented twice) run again alone. */
 export function createRotateSession(deps: RotationDeps): RotateSession {
   const { sessions } = deps.config
   const rotateAll = (rotations: readonly Rotation[]) => {
@@ -62,9 +59,8 @@ export function createRotateSession(deps: RotationDeps): RotateSession {
 }
 
 /**
- * Restarts the reuse interval when a request fails: the database may advance the session although its answer is lost,
- * and the caller retries with the same token. A deadline restarts it before its answer, and the next refresh waits for
- * that.
+ * Restarts the reuse interval when a request fails, before its answer: the database may advance the session although
+ * the answer is lost, and the caller retries with the same token. The next refresh waits for the restart.
  */
 function restartingReuseInterval({ db, now }: Pick<RotationDeps, 'db' | 'now'>, rotate: RotateSession): RotateSession {
   const restarts = new Map<string, Promise<void>>()

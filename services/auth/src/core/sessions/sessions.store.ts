@@ -66,9 +66,8 @@ const openSession = prepared(
 )
 
 /**
- * Matches a session replaced by a newer sign-in, where only the newest is valid. Not stored, because concurrent
- * sign-ins do not see each other but agree on the order; ids break ties. Omitted where every session is valid: planning
- * it cost GET /user a third of its rate.
+ * Matches a session replaced by a newer sign-in. Computed, because concurrent sign-ins do not see each other but agree
+ * on the order (ids break ties). Omitted where all are valid: planning it cost GET /user a third of its rate.
  */
 export const isReplaced = (singlePerUser: boolean, session = 'sessions') =>
   singlePerUser

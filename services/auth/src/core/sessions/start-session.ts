@@ -11,7 +11,6 @@ import type { User } from '../users/users.store.ts'
 import { answerSession, type SessionBody, type SessionDeps } from './answer-session.ts'
 import { insertSession } from './sessions.store.ts'
 
-/** Client of the request that started a session. */
 export type Client = Origin
 
 interface SignInProof {

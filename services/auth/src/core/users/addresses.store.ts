@@ -5,10 +5,7 @@ import { apiError } from '../../errors.ts'
 import type { Address } from './address.ts'
 import { changeUser, type UserChanges } from './change-user.store.ts'
 
-/**
- * Returns the users of the audience with one of these addresses, proven or not. Addresses of linked identities are
- * ignored: those mailboxes may have other owners by now (docs/addresses.md).
- */
+/** Finds users by address, proven or not; not by linked identities: others may own those now (docs/addresses.md). */
 export async function findUserIdsByEmails(db: Kysely<DB>, emails: readonly string[], aud: string): Promise<string[]> {
   const found = await db.selectFrom('users').select('id').where('email', 'in', emails).where('aud', '=', aud).execute()
   return found.map(({ id }) => id)

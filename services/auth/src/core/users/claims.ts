@@ -40,9 +40,8 @@ export function claimOf(
 
 /**
  * Stores a claim, for known and unknown addresses alike, and returns the part that agrees with all unexpired ones,
- * which pending accounts get with the proof of the address. The row lock serialises requests for one address.
- *
- * Two statements: the first may wait for another request, and the second must see the account it made. Flows call this
+ * which pending accounts get with the proof of the address. The row lock serialises requests for one address. Two
+ * statements: the first may wait for another request, and the second must see the account it made. Flows call this
  * twice: before any refusal, and with the message, when the lifetime of its link or code begins.
  */
 export async function noteClaim(trx: Transaction<DB>, claim: AddressClaim): Promise<Claim> {

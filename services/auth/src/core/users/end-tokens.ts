@@ -12,10 +12,7 @@ export const CHANGE_PURPOSES = {
 
 type TokenScope = 'all' | 'changes'
 
-/**
- * Ends links and codes of a user and cancels changes of address, by which an ejected intruder could return. With
- * `changes`, links and codes to current addresses stay valid. PKCE codes always end.
- */
+/** Ends an ejected intruder's ways back: address changes, PKCE codes and, unless `changes`, other links and codes. */
 export async function endTokens(trx: Transaction<DB>, userId: string, scope: TokenScope, now: Date): Promise<void> {
   await deleteOneTimeTokens(trx, userId, scope === 'all' ? undefined : Object.values(CHANGE_PURPOSES).flat())
   await deleteAuthCodes(trx, userId)

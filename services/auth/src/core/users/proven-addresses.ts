@@ -29,10 +29,7 @@ export const isPending = (
   !user.email_confirmed_at &&
   !user.phone_confirmed_at
 
-/**
- * Returns the user as tokens, sessions and the user's own answers show it. Unconfirmed addresses that older versions
- * left on accounts in use appear as requested changes.
- */
+/** Returns the user for tokens and own answers: unconfirmed addresses of older versions show as requested changes. */
 export function provenUser(user: User): User {
   const email = user.email_confirmed_at ? user.email : null
   const phone = user.phone_confirmed_at ? user.phone : null

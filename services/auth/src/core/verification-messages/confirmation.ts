@@ -21,10 +21,7 @@ interface ConfirmationOrder {
   messageId?: string | undefined
 }
 
-/**
- * Sends the link or code that confirms a pending `holder`. For a confirmed one the same work is done and no message leaves, so
- * neither answer nor time reveals which it was.
- */
+/** Sends a pending `holder` a link or code. A confirmed one takes the same work but no message, to reveal nothing. */
 export async function sendConfirmation(
   deps: LinkMailDeps & { config: Pick<Config, 'sms'> },
   trx: Transaction<DB>,

@@ -21,7 +21,7 @@ export interface BudgetDeps {
   now: () => Date
 }
 
-/** Address of a message, and the quota it counts in; `anybody` when left out. */
+/** Address of a message, and the quota it counts in; `strangers` when left out. */
 export type Recipient = { value: string } & (
   | { channel: 'email'; share?: MailShare }
   | { channel: 'phone'; share?: Share }
@@ -48,10 +48,7 @@ export function withMessagesCounted<Result>(
   )
 }
 
-/**
- * Counts a mail to sign in or recover by. A mailbox over its cap is not refused, because strangers could then lock its
- * owner out: `work` then gets `isOverCap` and must send nothing that can be guessed.
- */
+/** Counts a sign-in mail. A refusal would let strangers lock owners out: on `isOverCap`, send nothing guessable. */
 export async function withSignInMailCounted<Result>(
   deps: BudgetDeps,
   recipient: Recipient,
@@ -67,10 +64,7 @@ export async function withSignInMailCounted<Result>(
   return whileCounted([count], () => work(isOver))
 }
 
-/**
- * Counts a stranger's request to send a change again. Only the worker knows the new address and counts the message there; the
- * caller learns only about the named address.
- */
+/** Counts a stranger's resend of a change by the named address only; the worker knows the new one and counts it. */
 export async function withResendCounted<Result>(
   deps: BudgetDeps,
   named: Address,

@@ -16,7 +16,6 @@ export async function lockDecoy(trx: Transaction<DB>, { id }: User): Promise<und
   await findUserById(trx, id)
 }
 
-/** Does the work of a message to an account; none leaves. */
 export async function pretendMessage(
   deps: LinkMailDeps & { config: Pick<Config, 'auditInDatabase' | 'sms'> },
   trx: Transaction<DB>,

@@ -48,7 +48,6 @@ interface LinkOrder {
 }
 
 interface Made {
-  /** The mail that carries such a link. */
   kind: LinkKind
   user: User
   /** Address to prove; the order's by default. */

@@ -107,10 +107,7 @@ export async function updateUser(
   })
 }
 
-/**
- * Makes every check that needs no lock on the user, in the order of contract/auth-core.md 11.18, then hashes the
- * password.
- */
+/** Makes all checks that need no lock on the user, in the order of contract/auth-core.md 11.18, then hashes. */
 async function checkUpdate(deps: UserAdminDeps, userId: string, update: UserUpdate): Promise<CheckedUpdate> {
   const email = update.email ? parseEmail(update.email) : undefined
   const phone = update.phone ? parsePhone(update.phone) : undefined

@@ -34,10 +34,7 @@ export function requireEnabled(mfa: Pick<Config['mfa'], FactorType>, type: Facto
   throw apiError(`mfa_${type}_${act}_not_enabled`, { message: `MFA ${disabled} is disabled for ${NAMES[type]}` })
 }
 
-/**
- * Requires aal2 to prove a further factor for the first time. Otherwise a thief with the password could verify a factor enrolled
- * before the owner had any, and reach aal2 by it.
- */
+/** Requires aal2 for a further factor's first proof: a thief with the password may have enrolled before the owner. */
 export function requireMayProve({ config }: Deps, user: User, session: { aal: Aal }, factor: Factor): void {
   requireSecondFactor(config, actsOfProof(factor), user, session)
 }

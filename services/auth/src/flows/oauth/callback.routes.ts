@@ -193,7 +193,6 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
   app.route({
     method: 'POST',
     url: '/callback',
-    // A malformed callback redirects too.
     attachValidation: true,
     schema: {
       operationId: 'finishExternalSignInByForm',

@@ -41,10 +41,7 @@ export async function insertFlowState(db: Kysely<DB>, state: FlowState, now: Dat
   return inserted !== undefined
 }
 
-/**
- * Uses an attempt up: one of several parallel callbacks gets it, and none of another browser. `refusal` says why the others do
- * not; undefined for an unknown attempt.
- */
+/** Uses an attempt up: one callback of its browser gets it. `refusal` says why another does not, if it is known. */
 export async function takeFlowState(
   db: Kysely<DB>,
   id: string,
@@ -82,7 +79,6 @@ const fromRow = (row: Selectable<FlowStatesTable>): FlowState => ({
 export const deleteExpiredFlowStates = (db: Kysely<DB>, before: Date, limit: number): Promise<number> =>
   deleteBatch(db, 'flow_states', sql`expires_at < ${before}`, limit)
 
-/** Reports whether an attempt of this id was begun. */
 export async function isBegun(db: Kysely<DB>, id: string): Promise<boolean> {
   const found = await db.selectFrom('flow_states').select('id').where('id', '=', id).executeTakeFirst()
   return found !== undefined

@@ -13,9 +13,8 @@ interface LinkingRequest {
 }
 
 /**
- * Renders the page that is shown before an account at a provider is linked. No cookie identifies the script that
- * requested the URL, so a stranger may have sent it. Nothing is linked until the user has seen which account gets the
- * identity.
+ * Renders the page before linking: a stranger may have sent its URL, because no cookie identifies the script that
+ * requested it. Nothing is linked until the user has seen which account gets the identity.
  */
 export async function linkingPage(
   deps: Deps,

@@ -33,10 +33,7 @@ interface Carried extends Omit<SignInOrder, 'inviteTokenHash'> {
   expiresAt: number
 }
 
-/**
- * Stores the attempt. The caller sets its cookie. `countRequest` counts a request of ours to a provider that needs one before the
- * browser is sent.
- */
+/** Stores the attempt; the caller sets its cookie. `countRequest` counts a request that the provider needs first. */
 export async function beginSignIn(deps: Deps, order: SignInOrder, countRequest: () => Promise<void>, given?: string) {
   const { client, name } = deps.providers.find(order.provider)
   const id = given ?? deps.newId()

@@ -20,7 +20,6 @@ export const IdTokenFields = Type.Object({
 })
 
 interface IdTokenGrantInput extends Static<typeof IdTokenFields> {
-  /** User to link the token's account to. */
   linkingCaller: LiveCaller | undefined
   audience: string
   context: MailContext

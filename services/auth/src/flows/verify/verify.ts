@@ -100,9 +100,7 @@ const SPARED: readonly TokenPurpose[] = ['confirmation', 'recovery']
 
 interface Taken {
   token: TakenToken
-  /**
-   * Links that stay valid because only this link's requester can exchange its code: another link may be the owner's.
-   */
+  /** Links that stay valid, because only this link's requester can exchange its code: another may be the owner's. */
   spared?: Awaited<ReturnType<typeof linksBeside>>
 }
 

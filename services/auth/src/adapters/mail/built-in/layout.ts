@@ -1,6 +1,5 @@
 import type { MailWords, Words } from './mail-words.ts'
 
-/** Builds the templates of a built-in mail. */
 export const builtInMail = (locale: string, words: MailWords, { linkHint }: Words) => ({
   subject: words.subject,
   html: htmlOf(locale, words, linkHint),
@@ -10,9 +9,8 @@ export const builtInMail = (locale: string, words: MailWords, { linkHint }: Word
 const FONT = "-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif"
 
 /**
- * A table layout with inline styles, because mail readers drop style sheets; the style block only adds dark colours.
- * Outlook ignores max-width, so a table of that width surrounds the card. The link is repeated as text for readers that
- * block buttons.
+ * Inline styles, because mail readers drop style sheets (ours only adds dark colours). A table of the card's width
+ * surrounds it: Outlook ignores max-width. The link is repeated as text for readers that block buttons.
  */
 function htmlOf(locale: string, { heading, text, button, code, footer }: MailWords, linkHint: string): string {
   return `<!doctype html>

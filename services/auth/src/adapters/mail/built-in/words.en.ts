@@ -125,7 +125,6 @@ const pages: Words['pages'] = {
   email: { heading: 'Almost there', text: `Continue to {site}. ${close}`, button: 'Continue' },
 }
 
-/** Subjects come from the specification. */
 const withSubjects = Object.entries(MAIL_KINDS).map(([kind, { subject }]) => [
   kind,
   { subject, ...mails[kind as keyof typeof mails] },

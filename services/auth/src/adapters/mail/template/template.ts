@@ -11,7 +11,6 @@ import { fieldOf, isEncoded, isTrue, type TemplateVariables, toText } from './va
 export interface Template {
   mode: 'html' | 'text'
   nodes: readonly Node[]
-  /** Names of all fields in the template. */
   fields: ReadonlySet<string>
 }
 
