@@ -538,20 +538,22 @@ describe('reddit', () => {
       'another shape',
       { ...row(post, failed('reddit', 'bad_response', 'changed')), replies: { [api]: json({ kind: 'Listing' }) } },
     ],
-    [
-      'a wall that opens for visitors with a number',
-      {
-        ...row(post, clipIs('Cat & dog', by, true), [api, old, api, file]),
-        replies: {
-          [api]: (request, response, body) => {
-            const isKnown = request.headers.cookie === 'loid=visitor; over18=1'
-            return (isKnown ? listing(post) : html('<p>Blocked', 403))(request, response, body)
+    ...[['loid=visitor; Domain=reddit.com; Secure'], ['edge=1; Path=/', 'loid=visitor; Domain=reddit.com; Secure']].map(
+      (cookies): [string, Row] => [
+        `a wall that opens for visitors with a number, among ${cookies.length} cookies`,
+        {
+          ...row(post, clipIs('Cat & dog', by, true), [api, old, api, file]),
+          replies: {
+            [api]: (request, response, body) => {
+              const isKnown = request.headers.cookie === 'loid=visitor; over18=1'
+              return (isKnown ? listing(post) : html('<p>Blocked', 403))(request, response, body)
+            },
+            [old]: json({}, 200, { 'set-cookie': cookies }),
+            [file]: mp4,
           },
-          [old]: json({}, 200, { 'set-cookie': ['edge=1; Path=/', 'loid=visitor; Domain=reddit.com; Secure'] }),
-          [file]: mp4,
         },
-      },
-    ],
+      ],
+    ),
     [
       'a wall that does not',
       {

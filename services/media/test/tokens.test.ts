@@ -209,6 +209,8 @@ test('an admin creates, lists and revokes tokens over HTTP; others cannot', asyn
   expect((await service.get('/media', { token })).headers.get('ratelimit-limit')).toBe('9')
 
   const list = await service.get('/tokens', { token: admin })
+  const members = ['created_at', 'expires_at', 'id', 'last_used_at', 'limits', 'name', 'prefix', 'revoked_at', 'scopes']
+  expect([shown, list.body.success.items[0]].map((item) => Object.keys(item).sort())).toEqual([members, members])
   expect(list.text).not.toContain(token)
   expect(list.body.success.items.find(({ id }: { id: string }) => id === shown.id)).toMatchObject({ name: 'ci' })
   for (const answer of [await service.get('/tokens', { token }), await create({ name: 'x' }, token)]) {

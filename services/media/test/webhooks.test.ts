@@ -236,6 +236,24 @@ describe('one attempt after another', () => {
     await newEvent()
     expect(await attempt()).toMatchObject({ state: 'failed', attempts: 1 })
     const list = await service.get('/webhooks', { token: service.token })
+    expect(Object.keys(list.body.success.items[0]).sort()).toEqual([
+      'created_at',
+      'disabled_at',
+      'events',
+      'failing_since',
+      'id',
+      'url',
+    ])
+    const ofDelivery = [
+      'attempts',
+      'created_at',
+      'id',
+      'last_attempt_at',
+      'last_error',
+      'last_status',
+      'next_attempt_at',
+    ]
+    expect(Object.keys(await latest()).sort()).toEqual([...ofDelivery, 'payload', 'state', 'type'])
     expect(list.body.success.items[0].disabled_at).toBe(service.clock.now().toISOString())
     const before = (await logOf(service, id)).length
     await newEvent()

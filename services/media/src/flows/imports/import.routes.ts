@@ -17,15 +17,15 @@ import { type NewClipInput, refuseWhenBusy } from '../../ingest/accept/accept-cl
 import { acceptOnce, failAfterwards } from '../../ingest/accept/accept-once.ts'
 import { importClip } from './import-clip.ts'
 
-const orNull = (type: string) => inDocument({ type: [type, 'null'] })
+const documentNull = (type: string) => inDocument({ type: [type, 'null'] })
 
 /** Members that are null count as absent. */
 const ImportBody = Type.Object({
   source: Type.String({ description: 'Address of a gif, mp4 or webm, or of a page that shows one.' }),
-  title: Type.Optional(Type.String(orNull('string'))),
-  tags: Type.Optional(Type.Array(Type.String(), { maxItems: MAX_TAG_TEXTS, ...orNull('array') })),
-  nsfw: Type.Optional(Type.Boolean(orNull('boolean'))),
-  attribution: Type.Optional(Type.Object(AttributionInput.properties, orNull('object'))),
+  title: Type.Optional(Type.String(documentNull('string'))),
+  tags: Type.Optional(Type.Array(Type.String(), { maxItems: MAX_TAG_TEXTS, ...documentNull('array') })),
+  nsfw: Type.Optional(Type.Boolean(documentNull('boolean'))),
+  attribution: Type.Optional(Type.Object(AttributionInput.properties, documentNull('object'))),
 })
 
 export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {

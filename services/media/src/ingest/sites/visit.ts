@@ -68,7 +68,9 @@ export function startVisit(remote: Pick<Remote, 'fetch'>, options: VisitOptions)
 }
 
 async function readAnswer({ url, status, next, headers, chunks }: RemoteAnswer): Promise<Answer> {
-  const { 'content-type': type = '', 'set-cookie': cookies = [] } = headers
+  const { 'content-type': type = '' } = headers
+  // undici: a text if there is one.
+  const cookies = [headers['set-cookie'] ?? []].flat()
   const maxBytes = /html/.test(type) ? MAX_PAGE_BYTES : MAX_JSON_BYTES
   const text = decodeText(next ? Buffer.alloc(0) : await readBody({ headers, chunks }, maxBytes), type)
   const page = async () => (await import('./read-page.ts')).readPage(text, url)
