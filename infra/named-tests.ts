@@ -9,7 +9,6 @@ export interface NamedTests {
   titles: string[]
 }
 
-/** Parses the files of a text with their titles. */
 export function namedTests(text: string): NamedTests[] {
   const named: NamedTests[] = []
   for (const [, path, title] of text

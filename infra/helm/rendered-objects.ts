@@ -1,4 +1,3 @@
-// Queries of rendered objects.
 import type { Environment } from '../../packages/common/src/config.ts'
 import type { KubernetesObject } from './helm.ts'
 

@@ -11,7 +11,6 @@ import { variablesSchema } from './variables-schema.ts'
 type Any = any
 
 export interface SchemaTests {
-  /** Refused values by path. */
   wrong: [path: string, value: unknown][]
 }
 

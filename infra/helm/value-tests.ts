@@ -12,7 +12,6 @@ import { isSecret } from './variables-schema.ts'
 type Any = any
 
 export interface ValueTests {
-  /** The service's reader of settings. */
   readConfig(environment: Environment): { warnings: string[] }
   /** Variables from Secrets and ConfigMaps outside the chart. */
   elsewhere: Record<string, string>

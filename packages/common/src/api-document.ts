@@ -14,7 +14,6 @@ export interface SharedParts {
   requestHeaders: Readonly<Record<string, Header>>
   answerHeaders: Readonly<Record<string, Header>>
   readEverywhere: readonly string[]
-  /** Whether null in a JSON body means absent. */
   nullIsAbsent: boolean
   errors: {
     everywhere: readonly number[]

@@ -3,10 +3,7 @@ import { parseEnv } from 'node:util'
 import { parseDurationSeconds } from './duration.ts'
 import { nearest } from './nearest.ts'
 
-/**
- * One variable of a service's configuration, declared in its `config.ts` or `config/`. All problems are reported at once, by
- * name and never by value: values can be secrets.
- */
+/** A variable of a service. Problems are reported all at once, by name and never by value, which can be a secret. */
 export interface Variable<Value> {
   type: string
   meaning: string
@@ -113,8 +110,7 @@ function parseHttpUrl(value: string, unwanted: RegExp, rule: string): string {
 }
 
 /**
- * Absolute URL of any scheme, such as `myapp://home`. Slashes are required: without them `localhost:3000` would be a URL of the
- * scheme `localhost`.
+ * Absolute URL of any scheme (`myapp://home`). Slashes are required: `localhost:3000` would have scheme `localhost`.
  */
 export const anyUrl = <const O extends Options>(meaning: string, options: O = {} as O) =>
   parsed('URL', meaning, options, (value) => {

@@ -22,8 +22,7 @@ export interface ClientHooks {
 const READ_TIMEOUT = 'Query read timeout'
 
 /**
- * SQLSTATE of a server that accepts no writes (a replaced primary), is shutting down, or is a pooler without its own connection.
- * The next connection may lead to another server.
+ * SQLSTATE of a server that is read-only or stopping, or of a pooler without one; a reconnect may reach another server.
  */
 const USELESS_STATES = /^(25006|57P0[1-5]|08...)$/
 
@@ -147,8 +146,7 @@ export class TracedPool extends pg.Pool {
 const MAX_STATEMENT_NAMES = 500
 
 /**
- * Names statements by a hash of their text. A pooler that does not track names lends one server session to many processes:
- * any other name could run another process's statement without an error.
+ * Names statements by a hash of their text: behind a pooler, any other could silently run another process's statement.
  */
 export class StatementNames {
   private readonly known = new Map<string, string>()

@@ -147,7 +147,6 @@ function reportSome(work: (err: Error) => void): (err: Error) => void {
   }
 }
 
-/** Longest wait at start for the database. */
 const REACHABLE_WITHIN_MS = 60_000
 
 /** Waits until the server accepts connections; throws the last refusal after a minute. */

@@ -32,9 +32,8 @@ export function answerTimeoutBy(answer: (timeout: RequestTimeout) => void): void
 type StartTimer = (end: () => void, ms: number) => NodeJS.Timeout
 
 /**
- * Answers a request that takes longer than `ms` with a RequestTimeout. Its statements are cancelled and no other begins
- * (database-connection.ts), so an open transaction rolls back. Fastify's `handlerTimeout` would stop its clock once the body is
- * read. Register before other hooks.
+ * Answers a request longer than `ms` with a RequestTimeout and cancels its statements (database-connection.ts); a
+ * transaction rolls back. Fastify's `handlerTimeout` stops its clock once the body is read. Register it first.
  */
 export function answerWithin(app: FastifyInstance, ms: number, startTimer: StartTimer = setTimeout): void {
   const requests = new WeakMap<FastifyRequest, { deadline: Deadline; timer: NodeJS.Timeout }>()
@@ -67,8 +66,7 @@ export function answerWithin(app: FastifyInstance, ms: number, startTimer: Start
 }
 
 /**
- * Lowers Fastify's `reply.log` to debug: the deadline causes what a handler throws afterwards, and has a log line of its own.
- * Our code logs by `request.log`.
+ * Lowers Fastify's `reply.log` (ours is `request.log`) to debug: the deadline causes later errors and has its own line.
  */
 function quieten(reply: FastifyReply): void {
   const { debug } = reply.log

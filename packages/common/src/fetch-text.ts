@@ -7,8 +7,7 @@ export interface FetchBounds {
 }
 
 /**
- * Fetches text from an upstream, bounded in time and size. Redirects are errors, because the request may carry a secret. Throws
- * when the upstream is unreachable, too slow or too verbose.
+ * Fetches text; throws for an upstream that is unreachable, slow, verbose, or redirects: the request may hold a secret.
  */
 export async function fetchText(
   url: string,

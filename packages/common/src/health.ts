@@ -15,10 +15,7 @@ const StateShape = {
 /** Wait for the database's answer; probes usually give up after 1 s to 5 s. */
 const READY_WITHIN_MS = 2_000
 
-/**
- * Registers the probes. `/health/live` always answers 200. `/health/ready` answers 503 while the process is stopping or no
- * writable database answers, so that a load balancer sends no more requests.
- */
+/** Registers `/health/live`, always 200, and `/health/ready`: 503 while stopping or without a writable database. */
 export function healthRoutes(app: FastifyInstance, options: { pool: pg.Pool; isStopping: () => boolean }): void {
   const route = (operationId: string, summary: string, response: object) =>
     ({ logLevel: 'silent', schema: { operationId, tags: ['service'], summary, response } }) as const

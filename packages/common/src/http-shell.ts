@@ -50,8 +50,7 @@ export function refuseWhileStopping(app: FastifyInstance, isStopping: () => bool
 export const DRAIN_WITHIN_MS = 9_000
 
 /**
- * Closes unused connections at a stop, and all others after `DRAIN_WITHIN_MS`. Node closes idle connections only once they have
- * answered a request, and waits for an endless request.
+ * Closes unused connections at a stop, others after `DRAIN_WITHIN_MS`; Node keeps new ones and awaits endless requests.
  */
 export function closeConnectionsOnStop(app: FastifyInstance): void {
   const unused = new Set<Socket>()
@@ -70,10 +69,7 @@ export function closeConnectionsOnStop(app: FastifyInstance): void {
 /** Pipelined requests that may wait on a connection; browsers and libraries send none. */
 const MOST_SENT_AHEAD = 16
 
-/**
- * Works on one pipelined request of a connection at a time (RFC 9112 9.3.2): Node delivers all at once. A connection with too
- * many waiting is closed.
- */
+/** Handles pipelined requests one by one (RFC 9112 9.3.2): Node delivers all at once. Too many close the connection. */
 export function answerInTurn(app: FastifyInstance): void {
   const inLine = new WeakMap<Socket, (() => void)[]>()
   app.addHook('onRequest', ({ raw: { socket } }, reply, done) => {
@@ -110,8 +106,7 @@ export function logRequests(app: FastifyInstance): void {
 }
 
 /**
- * Requires exactly one Host header (RFC 9112 3.2): a proxy might read another of two. Needs `requireHostHeader: false`, because
- * Node's refusal has no body.
+ * Requires one Host header (RFC 9112 3.2): a proxy might read another. `requireHostHeader: false`: Node sends no body.
  */
 export function requireOneHost(app: FastifyInstance, refusal: () => ApiError): void {
   app.addHook('onRequest', ({ raw }, _reply, done) => {

@@ -9,15 +9,13 @@ import { DEAD } from './declare-queue.ts'
 export type AnyTransaction = Transaction<any>
 
 interface JobTable {
-  /** PostgreSQL schema of the tables. */
   schema: string
   /** Name of the queue. */
   name: string
 }
 
 /**
- * Tenants take turns, a job of each: pg-boss's column `group_id` holds the tenant, and `priority` the turn, negated because the
- * highest priority comes first.
+ * Tenants take turns, a job each: `group_id` is the tenant, `priority` the turn, negated as the highest comes first.
  */
 interface Turn {
   tenant: string

@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises'
 
 /**
- * Start time of a process in kernel ticks, which distinguishes it from others with the same pid. Undefined for an ended process,
- * and on every system but Linux.
+ * Start time in kernel ticks, which distinguishes processes with the same pid. Undefined once ended, or without Linux.
  */
 export async function processBirth(pid: number | 'self'): Promise<string | undefined> {
   const [state, ...fields] = await readStat(pid)

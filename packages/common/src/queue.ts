@@ -54,24 +54,15 @@ export interface Queue {
     data: object,
     how?: { afterSeconds?: number; tenant?: string; inPlaceOf?: string },
   ): Promise<void>
-  /**
-   * Moves the waiting job whose data contains `data` to the tenant and its next turn, if that is earlier than its own. Call it last
-   * in the transaction.
-   */
+  /** Moves the waiting job that contains `data` to the tenant's next turn, if earlier. Call last in the transaction. */
   advance(trx: AnyTransaction, name: string, data: object, tenant: string): Promise<void>
-  /**
-   * Runs `handle` for each job; an error means a retry. A job that lost its database runs again, within the same attempt, once the
-   * database accepts writes.
-   */
+  /** Runs `handle` per job; an error means a retry, a lost database a rerun in this attempt once it accepts writes. */
   work<Data extends object>(
     name: string,
     options: WorkOptions,
     handle: (job: QueueJob<Data>) => Promise<void>,
   ): Promise<void>
-  /**
-   * Whether an unfinished job's data contains `data`. In the caller's transaction, so that under a lock two callers cannot both
-   * find none and send one each.
-   */
+  /** Whether an unfinished job contains `data`. Under a lock in `trx`, two callers cannot both find none and send. */
   has(trx: AnyTransaction, name: string, data: object): Promise<boolean>
   waiting(name: string): Promise<number>
   /** Counts the unfinished jobs, all or those of a tenant. */

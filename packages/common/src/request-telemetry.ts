@@ -88,8 +88,7 @@ export function openRequestTelemetry(
 }
 
 /**
- * Ends a request's span. A 4xx is no failure. The exception event has only the type, because messages and stacks quote values;
- * the log has both.
+ * Ends a request's span; 4xx is no failure. The exception event has only the type: messages and stacks quote values.
  */
 function end(span: Span, result: Attributes, error: Error | undefined): void {
   span.setAttributes(result)

@@ -2,10 +2,7 @@ import validatorSelector from '@fastify/ajv-compiler'
 import serializerSelector from '@fastify/fast-json-stringify-compiler'
 import type { FastifyServerOptions } from 'fastify'
 
-/**
- * Fastify's `schemaController` that compiles each distinct schema once per process. Every route documents the same errors, and
- * separate functions for them cost an idle service megabytes.
- */
+/** Fastify's `schemaController` that compiles each distinct schema once: per-route copies of errors cost megabytes. */
 export const sharedCompilers: FastifyServerOptions['schemaController'] = {
   compilersFactory: {
     buildValidator: compilingOnce(validatorSelector()),

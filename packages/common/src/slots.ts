@@ -1,9 +1,6 @@
 /** Runs a bounded number of tasks at once, in order of arrival. */
 export interface Slots {
-  /**
-   * Runs `work` in a slot of its `key`. Throws the refusal when the queue is full or the wait too long, and the reason of `signal`
-   * when it aborts the wait.
-   */
+  /** Runs `work` in a slot of its `key`. Throws the refusal when full or after a long wait, and `signal`'s reason. */
   run<T>(work: () => Promise<T>, whose?: { key?: string; signal?: AbortSignal }): Promise<T>
   /** Throws the refusal that `run` would throw at once. */
   refuseWhenFull(key: string): void

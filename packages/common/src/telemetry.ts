@@ -87,8 +87,7 @@ const WARN_EVERY_MS = 60_000
 const LONGEST_TEXT = 300
 
 /**
- * Logs the SDK's reports: failures as at most one `warn` a minute, details as `info`. Objects are left out, because they hold whole
- * batches of spans. `now` in milliseconds, by any clock.
+ * Logs the SDK's failures, at most one `warn` a minute, and details as `info`; no objects, which hold batches of spans.
  */
 export function telemetryLog(log: Logger, now: () => number = () => performance.now()): DiagLogger {
   let warnedAt = Number.NEGATIVE_INFINITY

@@ -1,6 +1,5 @@
-// The map of the service: every hook and route is registered here, in scopes by the token they need. The one rule: a
-// route that is not in this file does not exist. Tests: test/wire.test.ts, test/discovery.test.ts. Next: flows/, a
-// folder per endpoint.
+// The map of the service: every hook and route, in scopes by the token they need. The one rule: a route that is not
+// here does not exist. Tests: test/wire.test.ts, test/discovery.test.ts. Next: flows/, a folder per endpoint.
 import cors from '@fastify/cors'
 import { documentApi } from '@services/common/api-docs'
 import { answerClientErrors, answerUnreadableAddress, refuseTunnels } from '@services/common/client-errors'

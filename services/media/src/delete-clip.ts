@@ -1,6 +1,5 @@
-// The two ways to delete a clip: softly, which leaves a tombstone, and hard, which leaves no row. The one rule: files
-// outlive both, until their last clip is deleted and housekeeping runs. Tests: test/clip-life.test.ts. Next:
-// housekeeping.ts.
+// The two ways to delete a clip: softly leaves a tombstone, hard leaves no row. The one rule: files outlive both, until
+// their last clip is deleted and housekeeping runs. Tests: test/clip-life.test.ts. Next: housekeeping.ts.
 import { hardDeleteClipRow, lockClip, softDeleteClipRow } from './core/clips/clips.store.ts'
 import { deleteFailedSource, detachFromSource } from './core/clips/sources.store.ts'
 import { type EmitDeps, emitEvent } from './core/webhooks/emit-event.ts'

@@ -43,7 +43,6 @@ export interface Deps {
   work: WorkDirectory
   tools: MediaTools
   remote: Remote
-  /** Joins the segments of an HLS or DASH manifest to a file. */
   assembleManifest: AssembleManifest
   /** Undefined without YTDLP_PATH. */
   extractPage?: ExtractPage
@@ -51,7 +50,6 @@ export interface Deps {
   requests: RequestCounts
   results: Results
   knownFiles: KnownFiles
-  /** PostgreSQL channel on which workers announce decided sources. */
   resultsChannel: string
   /** Slots of this process for work beside transcoding. */
   probes: Slots
@@ -77,10 +75,7 @@ export type Overrides = Partial<
   remoteTimeouts?: Partial<RemoteTimeouts>
 }
 
-/**
- * ffprobe is quick: four at once fill the cores. One token (or all callers without one) gets half, because files can be
- * crafted to probe slowly.
- */
+/** Four ffprobes fill the cores. One token (or all callers without one) gets half: crafted files can probe slowly. */
 const PROBES = { atOnce: 4, waiting: 200, perKey: { atOnce: 2, waiting: 100 } }
 /** A download costs a connection and little else, so there are many. */
 const DOWNLOADS = { atOnce: 16, waiting: 64 }

@@ -1,9 +1,6 @@
 import { errorFactory } from '@services/common/errors'
 
-/**
- * Every expected failure of the media service; docs/reference/media/errors.md is generated from this catalogue.
- * Statuses: contract/media.md 2.6.
- */
+/** Every expected failure (statuses: contract/media.md 2.6); docs/reference/media/errors.md is generated from it. */
 export const errorCatalogue = {
   invalid_request: { status: 400, message: 'The request is not valid.' },
   missing_source: { status: 400, message: 'expecting value "source"' },

@@ -30,7 +30,6 @@ export async function listProcessing(db: Kysely<DB>, { before, after, limit }: P
   return rows.map(({ id }) => id)
 }
 
-/** Clips whose source failed before `before`. */
 export async function listFailedClips(db: Kysely<DB>, { before, after = '', limit }: Page): Promise<string[]> {
   const rows = await db
     .selectFrom('clips')
@@ -45,7 +44,6 @@ export async function listFailedClips(db: Kysely<DB>, { before, after = '', limi
   return rows.map(({ id }) => id)
 }
 
-/** Clips that expired before `before`. */
 export async function listExpiredClips(db: Kysely<DB>, { before, after = '', limit }: Page): Promise<string[]> {
   const rows = await db
     .selectFrom('clips')

@@ -15,8 +15,7 @@ import type { MediaInfo } from './db/media-info.ts'
 export type Way = 'upload' | 'tus' | 'import'
 
 /**
- * Decided clips. `result`: `ready`, the error code of a failed transcode, or `shared` when the bytes were stored
- * before. Files refused before acceptance do not count.
+ * Decided clips, not refused files. `result`: `ready`, a transcode's error code, or `shared` for bytes stored before.
  */
 export const countClip = (source: Way | 'unknown', result: string) => clips({ source, result })
 /** Bytes of completely received files, accepted or not. */
@@ -39,10 +38,7 @@ function startCounters(): void {
   for (const result of ['delivered', 'retried', 'failed']) deliveries({ result }, 0)
 }
 
-/**
- * Registers the gauges that are read at each export; the returned function removes them. Call it only if metrics are
- * enabled.
- */
+/** Registers gauges read at each export; the returned function removes them. Call it only if metrics are enabled. */
 export function observeMedia(deps: {
   pool: pg.Pool
   queue: Queue

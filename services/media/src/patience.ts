@@ -1,7 +1,4 @@
-/**
- * Time limits of waits for others, in ms, which tests may shorten. Not settings: operators have no basis to choose
- * them.
- */
+/** Time limits of waits, in ms, which tests may shorten. Not settings: operators have no basis to choose them. */
 export const PATIENCE = {
   /** JSON bodies are small: half a minute is enough for a very bad line. */
   slowBodyMs: 30_000,

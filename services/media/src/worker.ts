@@ -16,18 +16,14 @@ import { failDeadSource, transcodeSource } from './make/jobs/transcode-source.ts
 /** Time that running transcodes have to finish at a stop, before they go back to the queue. */
 const STOP_GRACE_MS = 5_000
 
-/**
- * Slots for other tokens while one token holds all others. A transcode is not interrupted and may take minutes: without
- * them a few expensive clips of one token would block all other tokens.
- */
+/** Slots for other tokens: otherwise a few expensive clips of one token could block all others for minutes. */
 const RESERVE_SLOTS = 1
 
 /** Deliveries mostly wait for answers; one receiver has two of these slots at most. */
 const WEBHOOKS_AT_ONCE = 6
 
 /**
- * Transcodes, delivers webhooks and cleans up, inside the service or in a process of its own (`worker`). The returned
- * function gives jobs back and waits until aborted work has removed its files.
+ * Transcodes, delivers webhooks, cleans up. The returned function gives jobs back and waits for removal of their files.
  */
 export async function startWorker(deps: Deps): Promise<() => Promise<void>> {
   const running = new Set<Promise<void>>()

@@ -1,6 +1,5 @@
-// The root's `pnpm dev`: every service, the inbox and one banner; Ctrl-C stops all. The one rule: services are found by their
-// folder, so that one can be deleted from the repository. A service's process: dev-service.ts; its ready message: dev-child.ts.
-// Tests: dev-all.slow.test.ts.
+// The root's `pnpm dev`: services, inbox, one banner; Ctrl-C stops all. The one rule: services are found by folder, so
+// that one can be deleted. A service: dev-service.ts; ready message: dev-child.ts. Tests: dev-all.slow.test.ts.
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readEnvFile } from '../config.ts'

@@ -1,4 +1,3 @@
-/** Message of a service that serves. */
 export type ReadyMessage = { banner: string[] }
 
 export type BannerSection = { title: string; lines: string[] }

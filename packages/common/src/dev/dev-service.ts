@@ -18,8 +18,7 @@ export type DevService = {
 const STOP_PATIENCE_MS = 15_000
 
 /**
- * Runs `src/dev.ts` of a service in its own process group. In ours the terminal's Ctrl-C would reach it as a second signal and
- * cut its shutdown short.
+ * Runs a service's `src/dev.ts` in its own process group: Ctrl-C would be a second signal and cut its shutdown short.
  */
 export function startDevService(
   name: string,

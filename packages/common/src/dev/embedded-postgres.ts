@@ -26,10 +26,7 @@ export type EmbeddedPostgresOptions = {
   database?: string
   /** `false` trades durability for speed, for tests. */
   durable?: boolean
-  /**
-   * Whether the URL uses a socket in `dataDir`, which is faster; only pg clients on this machine can, and only if its path is
-   * short enough.
-   */
+  /** Whether the URL uses a socket in `dataDir`: faster, but only for pg clients on this machine and short paths. */
   viaSocket?: boolean
   log?: (line: string) => void
   /** Programs of another PostgreSQL than the package's. */

@@ -33,8 +33,7 @@ export interface Dev {
 type Started = Addresses & { lines: string[] }
 
 /**
- * The body of every dev.ts: starts the service with embedded defaults, prints its banner, and stops everything on a signal, at the
- * parent's end or after a failed start.
+ * Runs a service with embedded defaults until a signal, its parent's end or a failed start; the body of every dev.ts.
  */
 export async function runDev(name: 'auth' | 'media', start: (dev: Dev) => Promise<Started>): Promise<void> {
   if (wantsHelp(process.argv)) return void process.stdout.write(describeDev())

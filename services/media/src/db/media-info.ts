@@ -32,10 +32,7 @@ export interface VideoInfo extends Picture {
   /** Index of the ffmpeg stream; a cover picture may come first. */
   videoStream: number
   audioStream: number | null
-  /**
-   * True for one picture, or a video too short to move: the first frame stays for `durationSeconds`. Absent in old
-   * rows.
-   */
+  /** True for one picture, or a video too short to move, shown for `durationSeconds`. Absent in old rows. */
   isStill?: boolean
   /** Time of the first frame; sound may begin earlier. */
   startSeconds: number

@@ -3,8 +3,7 @@ import type { ErrorCode } from '../errors.ts'
 import type { MediaInfo } from './media-info.ts'
 
 // The tables. The one rule: `migrations/` is the truth, and the service writes all times, never the server. A clip has
-// the texts of one upload, a source the bytes and their state; several clips may share a source
-// (core/clips/clips.store.ts).
+// the texts of one upload, a source the bytes and their state; clips may share a source (core/clips/clips.store.ts).
 
 export const TABLES = [
   'api_tokens',

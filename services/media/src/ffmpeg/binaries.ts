@@ -36,10 +36,7 @@ export interface Ffprobe {
 export interface MediaTools {
   ffmpeg: Ffmpeg
   ffprobe: Ffprobe
-  /**
-   * ffprobe for files that ffmpeg has just written. The embedded build is static and starts in 2 ms; a distribution's
-   * needs 40. Its age is no danger, because these files are our own.
-   */
+  /** ffprobe for our own output, so age is no danger: the embedded static build starts in 2 ms, others in 40. */
   verifier: Ffprobe
   limiters: Limiters
 }
@@ -48,8 +45,7 @@ export interface MediaTools {
 const OLDEST_SYSTEM_LIBAVCODEC = 59
 
 /**
- * Finds the programs once at start: the configured path, else the system's, else the npm package's (design.md 6.5).
- * Throws when a configured one does not work, or when none does. `searchPath` is the PATH to look in.
+ * Finds the programs: configured, in `searchPath`, else npm's (design.md 6.5). Throws when the configured or all fail.
  */
 export async function resolveTools(options: {
   searchPath: string

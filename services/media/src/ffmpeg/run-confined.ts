@@ -57,10 +57,7 @@ const STDERR_TAIL_CHARACTERS = 16_384
 /** 3700 packets of each of a few streams take under 1 MB of JSON. */
 const STDOUT_CHARACTERS = 8 * 1024 * 1024
 
-/**
- * Runs a program to its end and returns how it ended. Rejects only when the program cannot be started, or
- * with the signal's reason once the program is dead.
- */
+/** Runs a program to its end. Rejects only when it cannot be started, or with the signal's reason once it is dead. */
 export function runConfined(path: string, args: readonly string[], options: RunOptions): Promise<RunOutcome> {
   const name = basename(path)
   const attributes = { 'process.executable.name': name }
@@ -133,9 +130,8 @@ function run(path: string, args: readonly string[], options: RunOptions): Promis
 }
 
 /**
- * The chain of limiters in front of a program. nice keeps the API quick on a shared machine; setpriv ties the program's
- * life to this process, so that a killed worker leaves no encoder behind, and bars new privileges. Then come the sandbox
- * and the kernel's limits.
+ * The limiters in front of a program: nice keeps the API quick; setpriv ties the program to this process, so that a
+ * killed worker leaves no encoder, and bars new privileges. Then come the sandbox and the kernel's limits.
  */
 export function limiterArgs({
   limiters,

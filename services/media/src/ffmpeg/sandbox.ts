@@ -1,7 +1,6 @@
 /**
- * Sandboxes that separate an exploited decoder from the machine: no network, no view of other processes (the service's
- * environment holds the database's password), no signals to them. The kernel and the container's rights decide which one
- * works, so each is tried at start, best first.
+ * Sandboxes of an exploited decoder: no network, no signals to or view of other processes (the service's environment
+ * holds the database's password). Kernel and container decide which work: all are tried at start, best first.
  */
 export const SANDBOXES = ['bwrap', 'namespaces', 'user namespace'] as const
 

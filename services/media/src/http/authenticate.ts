@@ -23,9 +23,8 @@ interface TokenOptions {
 }
 
 /**
- * Requires a token with `scope` (or `admin`) for all routes of `app`: header `Token` or one of its aliases. Missing,
- * unknown, expired and revoked tokens get the same answer. A call without a token header passes where `anonymous`
- * returns true.
+ * Requires a token with `scope` (or `admin`) for all routes of `app`. Missing, unknown, expired and revoked tokens get
+ * the same answer. Without a token header a call passes where `anonymous` returns true.
  */
 export function requireToken(app: FastifyInstance, deps: Deps, options: TokenOptions): void {
   app.decorateRequest('apiToken', null)

@@ -33,8 +33,7 @@ const MULTIPART_BROKEN =
   /FST_MP_PREMATURE_CLOSE|FST_PROTO_VIOLATION|FST_INVALID_JSON_FIELD_ERROR|Multipart: Boundary not found|Unexpected end of multipart data|Part terminated early|Malformed part header|Unsupported content type|Header size exceeded|needle cannot have a length/i
 
 /**
- * One body for every failure (contract/media.md 2.6): the object under `error`, and beside it the flat `message` and
- * `reference` that clients of the original read.
+ * One body for every failure (contract/media.md 2.6): `error`, and the flat members that clients of the original read.
  */
 export const errorAnswers = (docsUrl: string): ErrorAnswers => ({
   common: (failure, detail, cause) =>
@@ -94,8 +93,7 @@ const PROBLEM = 'application/problem+json'
 const ASKS_FOR_PROBLEM = /application\/problem\+json(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i
 
 /**
- * Answers failures in the form of RFC 9457 when the Accept header names it (contract/media.md 2.6). The members of our
- * own form stay, so that one client can read both.
+ * Answers RFC 9457 when the Accept header names it (contract/media.md 2.6); our members stay: one client can read both.
  */
 export function answerProblems(app: FastifyInstance): void {
   app.addHook('preSerialization', (request, reply, payload, done) => {

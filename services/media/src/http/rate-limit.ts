@@ -18,8 +18,7 @@ interface Limit {
 }
 
 /**
- * Limits the rate of calls, counted in PostgreSQL for all replicas together; keys over their limit are refused from
- * memory. While the database is unreachable each process counts for itself.
+ * Limits the rate of calls in PostgreSQL, for all replicas; without it in each process. Refuses repeats from memory.
  */
 export function createRateLimits(pool: pg.Pool, { limits, database }: Pick<Config, 'limits' | 'database'>) {
   const limiters = new Map<string, RateLimiterAbstract>()
@@ -73,10 +72,7 @@ export function createRateLimits(pool: pg.Pool, { limits, database }: Pick<Confi
       }
       counted.set(request, limit)
     },
-    /**
-     * `onError` hook: takes back the count of a call that is answered "retry later" (503, queue_full). Does nothing for
-     * a call that was not counted.
-     */
+    /** `onError` hook: takes back the count of a call answered "retry later" (503, queue_full), if it was counted. */
     async giveBack(request: FastifyRequest, reply: FastifyReply, error: unknown): Promise<void> {
       const limit = counted.get(request)
       if (limit === undefined || !isSentAway(error)) return

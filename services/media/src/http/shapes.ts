@@ -33,7 +33,6 @@ export const ProblemShape = Type.Object(
   { title: 'Problem', additionalProperties: true },
 )
 
-/** Error answers of a route in the documentation. */
 export const errorResponses = (...statuses: number[]) =>
   Object.fromEntries([...statuses, 500, 503].map((status) => [status, ErrorShape]))
 
@@ -59,7 +58,6 @@ export const ResultShape = Type.Object(
   { title: 'Result' },
 )
 
-/** Headers of upload and import. */
 export const AddHeaders = Type.Object({
   prefer: Type.Optional(Type.String({ description: '`respond-async` does not wait.' })),
   'idempotency-key': Type.Optional(

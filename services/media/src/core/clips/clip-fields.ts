@@ -17,8 +17,7 @@ const MAX_TITLE = 200
 const MAX_TAGS = 30
 const MAX_TAG = 50
 /**
- * Most texts that are cleaned, and the most UTF-16 units of each. Cleaning 64 KiB of empty tags blocks the process for
- * 60 ms, and a form can hold sixty times as much.
+ * Most cleaned texts, and UTF-16 units of each: 64 KiB of empty tags take 60 ms, and a form can hold 60 times as much.
  */
 export const MAX_TAG_TEXTS = 1_000
 const MAX_TAG_UNITS = 500

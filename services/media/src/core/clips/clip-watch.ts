@@ -47,7 +47,6 @@ export function createClipWatch({ db, log }: { db: Kysely<DB>; log: Logger }) {
         timer = undefined
       }
     },
-    /** Reads the state of one clip now. */
     refresh: (clipId: string) => read([clipId]),
   }
 }

@@ -23,8 +23,7 @@ const SOCIAL_SITES: Record<string, SocialSite> = {
 }
 
 /**
- * Author of a clip and a link to them (contract/media.md 2.5). The label of a custom link is always the host it leads
- * to, so that it cannot pose as another site.
+ * Author and link of a clip (contract/media.md 2.5). A custom link shows its host, so that it cannot pose as another.
  */
 export function creditOf({ site, user, url }: Attribution): Credit {
   const social = Object.hasOwn(SOCIAL_SITES, site) ? SOCIAL_SITES[site] : undefined

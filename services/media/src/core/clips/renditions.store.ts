@@ -4,7 +4,6 @@ import type { BlobName } from '../../store/blobs/blob-storage.ts'
 
 const HASH_IN_HEX = sql<string>`encode(sha256, 'hex')`.as('sha256')
 
-/** Columns of a `ClipFile`. */
 export const FILE_COLUMNS = ['kind', 'bytes', 'width', 'height', HASH_IN_HEX] as const
 
 /** A file of a clip; the hash in hex. */
@@ -35,7 +34,6 @@ export async function insertRenditions(
     .execute()
 }
 
-/** Returns the files of a source by kind. */
 export async function findRenditions(
   db: Kysely<DB>,
   sourceId: string,

@@ -11,10 +11,7 @@ export type Decision =
   /** The last clip was deleted before the source was ready. */
   | { state: 'gone' }
 
-/**
- * Wakes requests that wait for a source, whichever process transcodes it: workers NOTIFY in the transaction that
- * decides the source, and every process LISTENs on one connection.
- */
+/** Wakes requests that wait for a source: workers NOTIFY in its deciding transaction, every process LISTENs. */
 export interface Results {
   /** Returns undefined when the signal aborts first. */
   wait(sourceId: string, signal: AbortSignal): Promise<Decision | undefined>

@@ -73,8 +73,7 @@ export function refuseOverAllowance(
 }
 
 /**
- * Takes the bytes of a clip that is being accepted; throws as above. First in its transaction: from here on other clips
- * of this token wait.
+ * Takes the bytes of a new clip; throws as above. First in its transaction: other clips of this token wait from here.
  */
 export async function takeAllowance(
   trx: Transaction<DB>,

@@ -1,6 +1,5 @@
-// API tokens, their limits and their usage. The one rule: a token is shown once and stored as a hash. Tests:
-// test/tokens.test.ts, test/allowances.test.ts. Next: tokens.store.ts (look-up), http/authenticate.ts (headers),
-// flows/tokens/ (API, command line).
+// API tokens, their limits and usage. The one rule: a token is shown once and stored as a hash. Tests:
+// test/tokens.test.ts, test/allowances.test.ts. Next: tokens.store.ts, http/authenticate.ts (headers), flows/tokens/.
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 

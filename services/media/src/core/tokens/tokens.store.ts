@@ -87,10 +87,7 @@ export async function revokeToken(db: Kysely<DB>, id: string, now: Date): Promis
     .executeTakeFirst()
 }
 
-/**
- * Makes this the only bootstrap token: the one of an earlier start expires. Replicas may call it at once. A revoked
- * token stays revoked, even when it is configured again.
- */
+/** Makes this the only bootstrap token, from any replica; an earlier start's expires. A revoked one stays revoked. */
 export async function putBootstrapToken(
   db: Kysely<DB>,
   token: Pick<Insertable<DB['api_tokens']>, 'id' | 'prefix' | 'hash' | 'scopes'> | undefined,

@@ -6,8 +6,7 @@ import type { DB } from '../../db/tables.ts'
 export const dayOf = (moment: Date): string => moment.toISOString().slice(0, 10)
 
 /**
- * Counts a clip and its source's bytes; returns the bytes of the day. The row stays locked, so the next clip of the
- * token waits and sees this one.
+ * Counts a clip and its bytes; returns the day's. The row stays locked: the token's next clip waits and sees this one.
  */
 export async function noteClip(
   trx: Transaction<DB>,
@@ -55,10 +54,7 @@ export async function bytesOfDay(db: Kysely<DB>, tokenId: string, day: string): 
   return found?.bytes ?? 0
 }
 
-/**
- * Stored bytes of a token: source and files of each clip. Shared files count for each clip, so that no token's usage
- * depends on others. Triggers keep the sums (migrations 0008 and 0009).
- */
+/** Stored bytes of a token: sources and files. Shared ones count for each clip, so that no usage depends on others. */
 export async function storedBytes(db: Kysely<DB>, tokenId: string): Promise<{ used: number; reserved: number }> {
   const found = await db
     .selectFrom('token_storage')

@@ -53,8 +53,7 @@ export async function hasWebhook(db: Kysely<DB>, { id, tokenId }: { id: string; 
 }
 
 /**
- * Returns false when it was deleted. Lock order: a transaction that changes a webhook and its deliveries begins with
- * the webhook, as a deletion does.
+ * Returns false if deleted. Lock order: a change of a webhook and its deliveries begins with the webhook, as deletion.
  */
 export async function lockWebhook(trx: Transaction<DB>, id: string): Promise<boolean> {
   const locked = await trx.selectFrom('webhooks').select('id').where('id', '=', id).forNoKeyUpdate().executeTakeFirst()

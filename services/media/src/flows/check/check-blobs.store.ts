@@ -3,7 +3,6 @@ import { isOriginal } from '../../core/clips/sources.store.ts'
 import type { DB, RenditionKind } from '../../db/tables.ts'
 import type { BlobName } from '../../store/blobs/blob-storage.ts'
 
-/** Row of a file. */
 export type BlobRow = ReturnType<typeof toRow>
 
 // A literal, so that the planner matches the partial index of sources.

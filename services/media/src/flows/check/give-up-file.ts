@@ -15,9 +15,8 @@ type GiveUpDeps = Pick<Deps, 'db' | 'blobs' | 'resultsChannel'> & EmitDeps
 const BATCH = 100
 
 /**
- * Gives up a file that is lost or does not match its hash (`stored` is its observed state): its clips fail, and the
- * same bytes are transcoded again when they are uploaded. If the file is an extra, its clips only lose their extras.
- * False when the file changed meanwhile.
+ * Gives up a file that is lost or differs from its hash (`stored`: its observed state): its clips fail, and the same
+ * bytes are transcoded again. Clips of a lost extra only lose their extras. False when the file changed meanwhile.
  */
 export async function giveUpFile(
   deps: GiveUpDeps,

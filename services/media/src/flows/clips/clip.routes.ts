@@ -1,6 +1,5 @@
-// Clips of a token: details, changes, deletion, lists, events. The one rule: a clip of another token is not found,
-// because ids are public and details are not. Tests: test/clip-life.test.ts, test/lists.test.ts, test/events.test.ts.
-// Next: core/clips/.
+// A token's clips: details, changes, deletion, lists, events. The one rule: a clip of another token is not found,
+// because only ids are public. Tests: test/clip-life.test.ts, lists.test.ts, events.test.ts. Next: core/clips/.
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { withoutNulls } from '@services/common/json-body'

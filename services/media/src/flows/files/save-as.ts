@@ -1,10 +1,7 @@
 /** Code points of a name: with four bytes each it stays below the 255 bytes of file systems. */
 const MAX_NAME = 60
 
-/**
- * Content-Disposition that saves a file under a title (RFC 6266): all of it in `filename*`; for clients that do not
- * read that, `filename` has its ASCII part, or the id of the clip.
- */
+/** Content-Disposition of a title (RFC 6266): all in `filename*`; for old clients ASCII, or the id, in `filename`. */
 export function saveAs(title: string, { id, ending }: { id: string; ending: string }): string {
   const name = nameFrom(title)
   // Some clients would decode a percent sign, others would not.
@@ -14,8 +11,7 @@ export function saveAs(title: string, { id, ending }: { id: string; ending: stri
 }
 
 /**
- * Removes characters that file systems refuse or a quoted string would escape, leading dots, and direction marks, which
- * can disguise an extension.
+ * Drops leading dots, characters unfit for file systems or quotes, and direction marks, which can disguise extensions.
  */
 function nameFrom(title: string): string {
   const plain = title

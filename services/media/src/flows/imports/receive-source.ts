@@ -1,6 +1,5 @@
 // Fetches the file behind an address: a direct file with one request, a page by its site's adapter or generic
-// discovery. The one rule: whatever a page promises, only the bytes decide. Next: open-source.ts (one request),
-// ingest/sites/.
+// discovery. The one rule: whatever a page promises, only the bytes decide. Next: open-source.ts, ingest/sites/.
 import { ApiError } from '@services/common/errors'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'

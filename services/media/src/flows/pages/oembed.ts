@@ -13,10 +13,7 @@ interface MostSize {
   maxheight?: number | undefined
 }
 
-/**
- * Reads the query; ignores unknown members, and limits that are not positive numbers (consumers send empty ones).
- * Throws format_not_supported (501, as the standard requires).
- */
+/** Reads the query; ignores unknown members and bad limits (consumers send empty ones). Throws format_not_supported. */
 export function parseOembedQuery(
   query: Record<string, unknown>,
 ): MostSize & { format: keyof typeof OEMBED_CONTENT_TYPE } {
@@ -55,8 +52,7 @@ export function oembedXml(answer: ReturnType<typeof oembed>): string {
 }
 
 /**
- * The poster in its only size, or nothing if that exceeds the limits (oembed.com 2.3.4). A sensitive clip has none:
- * consumers would show it without consent.
+ * The poster if it fits the limits (oembed.com 2.3.4); none for a sensitive clip, which consumers would show unasked.
  */
 function thumbnail({ state, nsfw, width, height, urls }: ClipView, limits: MostSize) {
   const { maxwidth = Infinity, maxheight = Infinity } = limits

@@ -6,7 +6,6 @@ import type { Size } from '../../core/clips/geometry.ts'
 /** Seconds until a page reloads whose clip is processing. */
 const REFRESH_SECONDS = 3
 
-/** Meta tag that reloads the page while the clip is processing. */
 export function refreshTag({ state }: ClipView): Html | false {
   return state === 'processing' && html`<meta http-equiv="refresh" content="${REFRESH_SECONDS}">\n`
 }
@@ -35,10 +34,7 @@ export function player(clip: ClipView, size: Size): Html {
   return clip.nsfw ? gate(videos(clip, size), size) : videos(clip, size)
 }
 
-/**
- * Two elements, because `autoplay` cannot depend on a preference: the stylesheet shows the moving or the still one, and
- * the media attribute keeps the first from loading if motion is unwanted.
- */
+/** Two elements, as `autoplay` knows no preference: the stylesheet shows one, `media` keeps the moving one unloaded. */
 function videos(clip: ClipView, size: Size): Html {
   return html`${video(clip, size, {
     attributes: raw('class="moving" autoplay'),

@@ -13,7 +13,6 @@ import { requireToken } from '../../http/authenticate.ts'
 import { answers, counted, errorResponses, orNull, Time, tokenRoute } from '../../http/shapes.ts'
 import { LONGEST_LIFE_SECONDS } from './token-options.ts'
 
-/** Longest name; a longer one is refused. */
 const MAX_NAME = 100
 
 const ScopeShape = Type.Enum(ALL_SCOPES, { title: 'Scope' })
@@ -62,7 +61,6 @@ const CreateBody = Type.Object({
   ),
 })
 
-/** Routes for tokens with `admin`. */
 export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   requireToken(app, deps, { scope: 'admin' })
   app.addHook('onRequest', async (request, reply) => {

@@ -29,11 +29,10 @@ export const FORM_OVERHEAD_BYTES = 8 * 1024 * 1024
 const LIMITS = { fields: 60, files: 5, parts: 65, fieldSize: 64 * 1024, fieldNameSize: 100, headerPairs: 50 }
 
 /**
- * Streams a form: the file to `path` (new, mode 0600), hashed on the way, the fields into memory. Memory does not grow
+ * Streams a form: the file to `path` (new, mode 0600), hashed on the way, the fields into memory, which does not grow
  * with the file. The byte over the limit ends it, even outside the file, where the parser may search for a boundary
  * forever. The caller removes the file, however this ends. Throws missing_file, file_too_large, malformed_multipart,
- * invalid_request, upload_too_slow, unavailable when the disk is full or the service stops, and the reason of
- * `clientGone`.
+ * invalid_request, upload_too_slow, unavailable (full disk, stop), and `clientGone`'s reason.
  */
 export async function receiveForm(
   { config, work, hurry, patience }: Pick<Deps, 'config' | 'work' | 'hurry' | 'patience'>,
@@ -42,8 +41,7 @@ export async function receiveForm(
 ): Promise<Required<Form>> {
   const { maxBytes } = config.source
   const mostBytes = Math.min(maxBytes, Number(request.headers['content-length'] ?? maxBytes))
-  // The parser does not notice the end of a connection, whether the client ends it or our HTTP parser refuses its
-  // bytes.
+  // The parser does not notice the end of a connection, by the client or by our HTTP parser.
   const signal = AbortSignal.any([hurry, clientGone])
   const { file, fields } = await work.withSpace(mostBytes, () =>
     readParts(request, { path, maxBytes, signal, patience }),

@@ -11,7 +11,6 @@ export async function findUpload(db: Kysely<DB>, id: string): Promise<ResumableU
   return db.selectFrom('resumable_uploads').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
-/** Counts the unfinished uploads of a caller. */
 export async function countUnfinished(db: Kysely<DB>, ownerKey: string, now: Date): Promise<number> {
   const { count } = await db
     .selectFrom('resumable_uploads')

@@ -57,10 +57,7 @@ export async function hardDeleteUpload(deps: Pick<Deps, 'config' | 'db'>, id: st
 const isFinal = (error: unknown) =>
   error instanceof ApiError && error.status >= 400 && error.status < 500 && error.status !== 429
 
-/**
- * Makes a clip of a complete upload, once, however often it is called. After a final refusal the upload is deleted;
- * after a temporary one (503, 429) it stays and can be finished later.
- */
+/** Makes a clip of a complete upload, once. A final refusal deletes the upload, a temporary one (503, 429) keeps it. */
 export async function finishUpload(
   deps: Deps,
   id: string,
@@ -87,9 +84,7 @@ export async function finishUpload(
 export const moreThanAnnounced = () =>
   apiError('file_too_large', { message: 'The file is longer than its Upload-Length.' })
 
-/**
- * Stores clip and upload in one transaction: a process that dies before it leaves an upload that can still be finished.
- */
+/** Stores clip and upload in one transaction: if the process dies before it, the upload can still be finished. */
 async function accept(
   deps: Deps,
   { id, token_id: tokenId }: ResumableUpload,
@@ -138,10 +133,7 @@ async function copyHashed(from: string, to: string): Promise<ReceivedFile> {
 const YOUNG_MS = 600_000
 const BATCH = 500
 
-/**
- * Deletes expired uploads and partial files without a row. Every process that takes uploads does it, because each may
- * have a disk of its own.
- */
+/** Deletes expired uploads and partial files without a row, in every process: each may have a disk of its own. */
 export async function sweepUploads(deps: Pick<Deps, 'config' | 'db' | 'now'>): Promise<void> {
   const expire = () => deleteExpiredUploads(deps.db, deps.now(), BATCH)
   for (let ids = await expire(); ids.length > 0; ids = await expire()) {

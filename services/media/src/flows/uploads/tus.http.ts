@@ -53,7 +53,6 @@ export async function begin(deps: Flow, request: FastifyRequest, reply: FastifyR
   return receive(deps, request, reply, { id: randomBase62(32, randomInt), bytes })
 }
 
-/** PATCH /tus/{id}. */
 export async function resume(deps: Flow, request: FastifyRequest<WithId>, reply: FastifyReply) {
   const type = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
   if (type !== PIECE) throw apiError('unsupported_media_type', { message: `The Content-Type must be ${PIECE}.` })
@@ -64,7 +63,6 @@ export async function resume(deps: Flow, request: FastifyRequest<WithId>, reply:
   return answerFinished(deps, request, reply, { id: upload.id, gone: clientGone(reply) })
 }
 
-/** HEAD /tus/{id}. */
 export async function reportOffset(deps: Flow, request: FastifyRequest<WithId>, reply: FastifyReply) {
   const upload = await findOwnUpload(deps, request)
   const clip = upload.clip_id === null ? undefined : await findClip(deps.db, upload.clip_id)
@@ -75,7 +73,6 @@ export async function reportOffset(deps: Flow, request: FastifyRequest<WithId>, 
   return reply.send()
 }
 
-/** DELETE /tus/{id}. */
 export async function end(deps: Flow, request: FastifyRequest<WithId>, reply: FastifyReply) {
   const { id } = await findOwnUpload(deps, request)
   await speak(deps, request, reply, { method: 'DELETE', id })
@@ -188,8 +185,7 @@ const ANSWER_HEADERS = [
 ]
 
 /**
- * Sends the result in headers, and as a body to a POST of the whole file or a request that accepts JSON. Otherwise 204,
- * which the protocol defines and some clients require.
+ * Sends the result in headers; as a body to a POST of the whole file or for JSON, else 204, as some clients require.
  */
 async function answerFinished(
   deps: Flow,

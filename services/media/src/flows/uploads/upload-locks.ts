@@ -10,8 +10,7 @@ interface Waiter {
 }
 
 /**
- * A lock per upload in this process; the latest request wins: the holder is asked to release, because its connection is
- * probably dead. The library's own lock waits in a busy loop.
+ * A lock per upload; the latest request wins: the holder is probably dead. The library's own lock waits in a busy loop.
  */
 export function createUploadLocks(): Locker {
   const queues = new Map<string, Waiter[]>()

@@ -78,10 +78,7 @@ async function refuseUnreadable({ headers }: FastifyRequest, maxBytes: number): 
   if (Number(headers['content-length'] ?? 0) > maxBytes + FORM_OVERHEAD_BYTES) throw fileTooLarge(maxBytes)
 }
 
-/**
- * Spares the transfer of a file that would be refused; only the checks in the transaction that accepts the clip are
- * binding. Lets a request with a key pass: an earlier one may have been accepted.
- */
+/** Refuses early, not bindingly, and so spares the transfer. Passes requests with a key: one may have been accepted. */
 async function refuseUnread(deps: Deps, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   if (readKey(request) !== undefined) return
   await refuseWhenBusy(deps, request.apiToken?.id ?? null)

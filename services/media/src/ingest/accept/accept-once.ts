@@ -83,10 +83,7 @@ function timesOf({ now }: Pick<Deps, 'now'>) {
   return { now: moment, since: new Date(moment.getTime() - REMEMBERED_MS) }
 }
 
-/**
- * Returns true for a refusal that a retry would get again: no limit, no timeout and no fault of ours or of the
- * upstream.
- */
+/** Whether a retry would get the refusal again: no limit, no timeout, no fault of ours or of the upstream. */
 function isFinal({ status, details }: Pick<ApiError, 'status' | 'details'>): boolean {
   if (status === 424) return details?.upstream === '4xx' && details.reason !== 'rate_limited'
   return status < 500 && status !== 429 && status !== 408

@@ -25,8 +25,7 @@ export async function findOutcome(db: Kysely<DB>, request: KeyedRequest, since: 
 }
 
 /**
- * Records the outcome. False when another request with this key was first, after `since`; waits for one that is being
- * accepted at this moment.
+ * Records the outcome. False when another request with this key was first, after `since`; waits for a concurrent one.
  */
 export async function insertOutcome(
   db: Kysely<DB>,

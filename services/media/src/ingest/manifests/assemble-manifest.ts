@@ -99,8 +99,7 @@ async function findTracks(
 type HostRule = (url: URL) => boolean
 
 /**
- * Permits the site of the manifest, and the hosts and subdomains that the site's resolver allows. Otherwise a manifest
- * could make us send 200 requests to any host.
+ * Permits the manifest's site and hosts its resolver allows: otherwise a manifest could send 200 requests to any host.
  */
 const hostRule =
   (own: readonly URL[], allowedHosts: readonly string[] = []): HostRule =>

@@ -29,10 +29,7 @@ const INPUT = 'manifests.json'
 const runLimits: RunLimits = { wallSeconds: 5, cpuSeconds: 2, memoryBytes: 8 * 1024 ** 3, fileBytes: 0 }
 const HEAP_MIB = 128
 
-/**
- * Reads manifests in a process as confined as ffmpeg. Throws unsupported_site_content (`details.reason`),
- * duration_exceeded.
- */
+/** Reads manifests, confined like ffmpeg. Throws unsupported_site_content (`details.reason`) and duration_exceeded. */
 export async function readManifests(
   { tools }: { tools: MediaTools },
   sources: ManifestText[],

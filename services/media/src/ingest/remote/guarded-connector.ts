@@ -5,8 +5,7 @@ import type { Resolve } from './resolve-name.ts'
 import type { Guard, Target } from './ssrf-guard.ts'
 
 /**
- * Connects only to permitted addresses; any other fails with ApiError source_forbidden. It connects to the very DNS
- * answer that it checked, so a name cannot change its address between check and use (DNS rebinding).
+ * Connects only to permitted addresses (else source_forbidden): the very DNS answer it checked, against DNS rebinding.
  */
 export function guardedConnector(guard: Guard, resolve: Resolve, timeoutMs: number): buildConnector.connector {
   return (options, callback) => {

@@ -34,10 +34,7 @@ export interface OpenOptions {
 /** Enough for http -> https -> www -> CDN; more is a loop or an attack (contract/media.md 4.4). */
 const MAX_REDIRECTS = 5
 
-/**
- * Follows redirects by hand, every hop through the guard, to an answer of any status.
- * Throws ApiError source_forbidden or source_fetch_failed; rejects with the signal's reason when that aborts.
- */
+/** Follows redirects, each through the guard. Throws source_forbidden, source_fetch_failed, or the signal's reason. */
 export async function openResponse(
   dispatcher: Dispatcher,
   guard: Guard,

@@ -14,10 +14,7 @@ export interface PostOptions {
 /** Part of the answer that is read, so that the connection can be reused. */
 const MOST_ANSWER_BYTES = 16 * 1024
 
-/**
- * Sends a body to one address and returns any status; redirects are not followed. Throws ApiError source_forbidden or
- * source_fetch_failed (`details.upstream`).
- */
+/** Sends a body without following redirects. Throws source_forbidden, source_fetch_failed (`details.upstream`). */
 export async function postRemote(
   dispatcher: Dispatcher,
   guard: Guard,

@@ -7,10 +7,7 @@ import { upstreamFailure } from './upstream-error.ts'
 /** Limit of an unpacked page or JSON text (contract/media.md 4.4). */
 const MOST_UNPACKED_BYTES = 4 * 1024 * 1024
 
-/**
- * Reads at most `maxBytes` of a body into memory. Some servers compress against the request: that is unpacked within
- * bounds. Throws source_fetch_failed when it cannot be.
- */
+/** Reads at most `maxBytes`; unpacks unrequested compression within bounds, or throws source_fetch_failed. */
 export async function readBody(body: Pick<RemoteAnswer, 'headers' | 'chunks'>, maxBytes: number): Promise<Buffer> {
   const bytes = await readStart(body.chunks, maxBytes)
   const unpacked = await unpack(encodingOf(body), bytes)

@@ -26,9 +26,7 @@ export async function writeBody(file: NewFile, { headers, chunks }: Body, maxByt
   return { ...measure.end(), contentType: contentTypeOf(headers) }
 }
 
-/**
- * Opens a new file (mode 0600) and removes it when `fill` fails. `wx`: an existing file is neither written nor removed.
- */
+/** Opens a new file (mode 0600; `wx`: never an existing one) and removes it when `fill` fails. */
 export async function withNewFile<T>(path: string, fill: (file: NewFile) => Promise<T>): Promise<T> {
   const file = await open(path, 'wx', 0o600)
   try {

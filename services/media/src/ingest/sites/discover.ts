@@ -17,8 +17,7 @@ interface Candidate {
 const MOST_CANDIDATES = 6
 
 /**
- * Finds the clip of any page by its metadata for links (contract/media.md 3.4). Sends at most one request more, to the
- * page's oEmbed address, for missing metadata.
+ * Finds a page's clip by its link metadata (contract/media.md 3.4), with at most one oEmbed request for missing parts.
  */
 export async function discover(page: Page, visit: Visit): Promise<Found> {
   const video = videoObjectOf(page)

@@ -42,8 +42,7 @@ interface Bounds {
 }
 
 /**
- * Writes the clip to the new `path`. Addresses in a manifest must be on its own site or on `hosts`, if the resolver names
- * them, and pass the guard.
+ * Writes the clip to the new `path`. A manifest's URLs pass the guard and are on its site or the resolver's `hosts`.
  */
 export type AssembleManifest = (
   source: Extract<MediaSource, { kind: 'manifest' | 'separate' }>,
@@ -79,7 +78,6 @@ export function defineSite<Reference>(site: {
   }
 }
 
-/** The file at this address, if there is one. */
 export const fileAt = (url: string | undefined, bytes?: number): MediaSource[] =>
   url ? [{ kind: 'file', url, bytes }] : []
 

@@ -21,8 +21,7 @@ const CONNECT_MS = 5_000
 export type GuardProxy = Awaited<ReturnType<typeof startGuardProxy>>
 
 /**
- * A proxy for one program: the guard checks the name, the addresses and the connected peer of every connection, as in our
- * own fetches. Supports CONNECT and plain http.
+ * A proxy for one program, by CONNECT and plain http: the guard checks name, addresses and peer, as in our own fetches.
  */
 export async function startGuardProxy(options: ProxyOptions) {
   const { guard, resolve, socketPath } = options

@@ -7,10 +7,7 @@ import { DEAD_TRANSCODE_QUEUE, TRANSCODE_QUEUE, type TranscodeJob, tenantOf } fr
 /** A job lost once is an accident; one lost three times is a fault that a fourth job will not fix. */
 const MOST_REQUEUES = 3
 
-/**
- * Ends an accepted clip whose job is lost (deleted by hand, missing in a restored backup, expired): queues its source
- * again, or fails it (`internal`) after MOST_REQUEUES.
- */
+/** Queues the source of a lost job (deleted, missing in a backup, expired) again, or fails it after MOST_REQUEUES. */
 export async function rescueSource(
   deps: Pick<Deps, 'db' | 'blobs' | 'queue' | 'resultsChannel' | 'log'> & EmitDeps,
   id: string,

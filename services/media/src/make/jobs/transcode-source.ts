@@ -43,8 +43,7 @@ import { TRANSCODE_QUEUE, type TranscodeJob, tenantOf } from './queues.ts'
 const PROGRESS_EVERY_MS = 1_000
 
 /**
- * Fails the source at once if the file is refused, postpones it for a full disk or unavailable storage, and throws anything
- * else for the queue to retry.
+ * Fails the source if the file is refused, postpones it for a full disk or storage outage; else throws, for a retry.
  */
 export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): Promise<void> {
   const { log } = deps
@@ -92,10 +91,7 @@ const [SHORTEST_WAIT_SECONDS, LONGEST_WAIT_SECONDS] = [10, 600]
 
 const isStorageFault = (error: unknown): boolean => isDiskFull(error) || error instanceof StorageUnavailable
 
-/**
- * Queues a source again for later, in place of its job: a storage fault costs it neither its turn nor an attempt. False
- * when it has waited for a day.
- */
+/** Queues a source for later in its job's place: storage faults cost neither turn nor attempt. False after a day. */
 async function postponeTranscode(
   { db, queue, now, log }: Deps,
   source: SourceRow,

@@ -3,8 +3,7 @@
 import type { MediaType } from '../../db/media-info.ts'
 
 /**
- * Seconds of the picture of an mp4, or of a whole webm, by a header within these bytes. Undefined if there is none or it is
- * unreadable, and for gifs.
+ * Seconds that the head declares for an mp4's picture or a whole webm; undefined if absent, unreadable, or for gifs.
  */
 export function readDeclaredDuration(type: MediaType, head: Buffer): number | undefined {
   if (type === 'gif') return undefined

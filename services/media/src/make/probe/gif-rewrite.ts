@@ -8,9 +8,8 @@ const COPY_BYTES = 1024 * 1024
 const TRAILER = Buffer.from([0x3b])
 
 /**
- * Copies a GIF block by block without comments, text, application data (XMP, scripts, appended payloads) and anything
- * after the trailer. Pixels, palettes, delays and the loop count stay byte for byte.
- * Throws corrupt_media like `readGifBlocks`.
+ * Copies a GIF without comments, text, application data (XMP, scripts, appended payloads) and anything after the
+ * trailer; the rest stays byte for byte. Throws corrupt_media like `readGifBlocks`.
  */
 export async function rewriteGif(sourcePath: string, targetPath: string): Promise<void> {
   const pieces = await piecesToKeep(sourcePath)

@@ -17,8 +17,7 @@ export interface Change {
 }
 
 /**
- * Finds the bytes to change so that a sound track has an unknown codec and no program opens a decoder for it.
- * Everything else keeps its offset. Undefined if the stream is not sound.
+ * Finds the bytes that give a sound track an unknown codec, at the same offsets, so no decoder opens. Else undefined.
  */
 export async function findCodecToHide(
   path: string,

@@ -41,10 +41,7 @@ export function refuseLongDuration(
   throw apiError('duration_exceeded', { details: { limit: limits.durationSeconds, ...actual } })
 }
 
-/**
- * Containers, manifests and sites declare a rounded duration that includes longer sound. Within this tolerance the probe
- * decides (contract/media.md 3.5, 3.6).
- */
+/** Tolerance of declared durations, rounded and of longer sound; the probe decides (contract/media.md 3.5, 3.6). */
 export const DECLARED_TOLERANCE_SECONDS = 0.5
 
 export function refuseDeclaredDuration(

@@ -15,8 +15,7 @@ const acceptedTypes = new Map<string, MediaType>([
 ])
 
 /**
- * Detects the type from the first bytes, never from a name or a header. It only selects the demuxer; `probe` checks the
- * file. Throws unsupported_media_type.
+ * Detects the type by its first bytes, to select the demuxer; `probe` checks the file. Throws unsupported_media_type.
  */
 export async function sniffBytes(head: Uint8Array): Promise<MediaType> {
   const type = await findType(head)

@@ -24,10 +24,7 @@ export interface TranscodeWork extends TranscodeOptions {
 /** Progress when encoding starts and ends; the rest is overview and verification. */
 const [ENCODE_FROM, ENCODE_TO] = [0.05, 0.95]
 
-/**
- * Runs one ffmpeg command in the work directory and returns its log. Reports progress if the command prints it.
- * Throws processing_timeout, or an Error whose cause is the failed `RunOutcome`.
- */
+/** Runs ffmpeg and returns its log. Throws processing_timeout, or an Error whose cause is the failed `RunOutcome`. */
 export async function encode(work: TranscodeWork, args: string[]): Promise<string> {
   const { tools, info, threads, signal, onProgress } = work
   const outcome = await runConfined(tools.ffmpeg.path, args, {
@@ -56,10 +53,7 @@ export function mayRetry(work: TranscodeWork, error: unknown): error is Error {
   return error instanceof Error && !(error instanceof ApiError) && !work.signal?.aborted
 }
 
-/**
- * Signals of a program that a file made crash, or write endlessly. The file does so on every machine, so after crashes
- * in both ways the queue's other attempts are spared.
- */
+/** Signals of a program that a file made crash, on any machine: after both ways crashed, other attempts are spared. */
 const CRASHES = new Set<NodeJS.Signals>(['SIGSEGV', 'SIGABRT', 'SIGILL', 'SIGFPE', 'SIGBUS', 'SIGXFSZ'])
 
 /** An output that is missing or not as planned: the file's fault if the simple way gives one too. */
@@ -67,10 +61,7 @@ export class UnusableOutput extends Error {
   override readonly name = 'UnusableOutput'
 }
 
-/**
- * The error of the last attempt: corrupt_media if ffmpeg refused the file, crashed over it or made no usable output, else
- * the error itself.
- */
+/** The last error: corrupt_media if ffmpeg refused the file, crashed over it or made no usable output, else itself. */
 export function refuseAsCorrupt(error: unknown): unknown {
   if (isDiskFull(error)) return error
   if (error instanceof UnusableOutput) return apiError('corrupt_media', { cause: error })

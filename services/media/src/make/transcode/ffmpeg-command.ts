@@ -205,8 +205,7 @@ function webmOutput(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number): strin
 }
 
 /**
- * Alternate reference frames, never shown, take no alpha plane. The ffmpeg of 2018 loses frames when the encoders of the
- * two planes look ahead by different distances.
+ * No alternate reference frames: they take no alpha, and ffmpeg of 2018 loses frames when two planes look ahead apart.
  */
 const alphaPlane = [
   ...['-pix_fmt', 'yuva420p', '-auto-alt-ref', '0', '-lag-in-frames', '0'],

@@ -195,10 +195,7 @@ function slowestGifDelay(durationSeconds: number): number {
   return durationSeconds <= 20 ? 8 : 10
 }
 
-/**
- * Plans a GIF with the shortest delay in centiseconds that is neither below `minDelay` nor faster than the source, except
- * for the rounding of a rate like 16.7.
- */
+/** Plans a GIF with the shortest delay from `minDelay` (cs) that is no faster than the source, but for rounding. */
 export function planGif(info: MediaInfo, longSide: number, minDelay: number): GifPlan & { from: 'frames' } {
   const finestFps = info.type === 'gif' ? 100 / info.tickCentiseconds : Math.max(info.fps, info.baseFps)
   const sourceDelay = Math.ceil(100 / finestFps - ROUNDED_CENTISECONDS)

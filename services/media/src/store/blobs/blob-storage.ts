@@ -29,8 +29,7 @@ export interface UnfinishedPut {
 }
 
 /**
- * The store does not answer or refuses us; temporary, and no fault of the caller. Requests are answered 503, jobs wait.
- * The message is for the log and never holds a credential.
+ * The store does not answer or refuses us: requests get 503, jobs wait. The message, for the log, holds no credential.
  */
 export class StorageUnavailable extends Error {
   override readonly name = 'StorageUnavailable'
@@ -68,10 +67,7 @@ export const isLeftover = ({ startedAt }: UnfinishedPut): boolean => Date.now() 
 const SHA256 = /^[0-9a-f]{64}$/
 const EXTENSION = /^[a-z0-9]{1,8}$/
 
-/**
- * `aa/bb/<sha256>.<ext>`: two levels keep directories small at millions of files. Throws on anything but a hash and a
- * plain extension, so that no name points outside the store.
- */
+/** `aa/bb/<sha256>.<ext>`: two levels keep directories small. Throws on other names, so that none leaves the store. */
 export function blobKey({ sha256, extension }: BlobName): string {
   if (!SHA256.test(sha256) || !EXTENSION.test(extension)) throw new Error('not a blob name')
   return `${sha256.slice(0, 2)}/${sha256.slice(2, 4)}/${blobFile({ sha256, extension })}`

@@ -8,8 +8,7 @@ const MOST_LARGE_PIECES = 32
 const SMALL_PIECE_BYTES = 64 * 1024
 
 /**
- * File streams that reuse their buffers when piped. A new buffer for every piece of every answer makes V8 collect its
- * whole heap several times a second: a third of the CPU that a file costs.
+ * File streams that reuse buffers: new ones make V8 collect its heap several times a second, a third of a file's CPU.
  */
 export function createFilePipes() {
   const free: Buffer[] = []

@@ -3,10 +3,7 @@ import { Readable } from 'node:stream'
 /** Held for a stalled reader, as much as of a file on disk (piped-file.ts). */
 const BUFFER_BYTES = 64 * 1024
 
-/**
- * The body of an answer, which fails (`explain`) when its source ends early or sends nothing for `idleMs`. The clock runs
- * only while we wait for the source, so a slow reader is fine.
- */
+/** An answer's body, failing (`explain`) when the source ends early or idles for `idleMs`; a slow reader is fine. */
 export function readPatiently(source: Readable, idleMs: number, explain: (error: unknown) => Error): Readable {
   let hasEnded = false
   let timer: NodeJS.Timeout | undefined
