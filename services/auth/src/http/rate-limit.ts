@@ -36,7 +36,7 @@ const PROVIDER_REQUESTS_PER_ADDRESS = { points: 20, seconds: FIVE_MINUTES }
 
 export type AddressLimit = keyof ReturnType<typeof addressRatesOf>
 
-/** Requests of one client address, by the group of endpoints that count together. */
+/** Rates of one client address. Each name has a counter of its own; names that share `otp` share only the rate. */
 function addressRatesOf(limits: Config['limits'], factorAttempts: Rate) {
   const token = { points: limits.tokenPer5Minutes, seconds: FIVE_MINUTES }
   const otp = { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }
