@@ -1,3 +1,6 @@
+// Deletes expired rows every ten minutes. The one rule: each kind in small batches that skip locked rows, so no request
+// waits for it. Table of rows: contract/auth-platform.md 11.8. Tests: housekeeping.test.ts. Next: db/decoy-
+// rows.store.ts and the stores.
 import type { Logger } from '@services/common/logger'
 import { deleteOldAuditEntries, deleteRefusedSignIns } from './core/audit/audit.store.ts'
 import { deleteExpiredChallenges } from './core/factors/challenges.store.ts'

@@ -1,3 +1,5 @@
+// Starts and stops the parts of the service. The one rule: parts close in reverse order, each step with a
+// time limit (shutdown.ts of common). Tests: test/processes.slow.test.ts. Next: deps.ts, app.ts, worker.ts.
 import type { Logger } from '@services/common/logger'
 import { inOrder } from '@services/common/shutdown'
 import { releaseStartMemory } from '@services/common/start-memory'

@@ -1,3 +1,6 @@
+// Deletes and rescues every ten minutes: bytes that no clip uses, expired clips, old deliveries, lost jobs. The one
+// rule: a failed item is retried in the next round and never stops the others. Tests: test/housekeeping.test.ts. Next:
+// store/blobs/, core/clips/.
 import { dayOf, deleteDaysBefore } from './core/tokens/usage.store.ts'
 import { rescueDeliveries } from './core/webhooks/deliver-webhook.ts'
 import { deleteDeliveriesBefore } from './core/webhooks/deliveries.store.ts'

@@ -1,3 +1,5 @@
+// Starts and stops the parts of the service. The one rule: parts close in reverse order, each step with a
+// time limit (contract/media.md 2.18). Tests: test/process.slow.test.ts. Next: deps.ts, app.ts, worker.ts.
 import { setFlagsFromString } from 'node:v8'
 import type { Logger } from '@services/common/logger'
 import { inOrder } from '@services/common/shutdown'

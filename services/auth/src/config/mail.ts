@@ -61,7 +61,10 @@ export const mailVariables = {
     'E-mail addresses count as confirmed at sign-up; the first user who proves one takes over its account.',
     { default: 'false' },
   ),
-  MAILER_OTP_EXP: duration('Validity of mail links and codes; it begins when the mail is sent.', { default: '3600', positive: true }),
+  MAILER_OTP_EXP: duration('Validity of mail links and codes; it begins when the mail is sent.', {
+    default: '3600',
+    positive: true,
+  }),
   MAILER_INVITE_EXP: duration('Validity of invitations.', { default: '168h', positive: true }),
   MAILER_OTP_LENGTH: integer('Digits of mailed codes.', { default: '6', min: 6, max: 10 }),
   MAILER_LINK_CONFIRMATION_PAGE: parsed(

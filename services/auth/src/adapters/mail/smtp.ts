@@ -1,3 +1,4 @@
+// Hands one mail to the mail server. Retries: core/outbox/outbox.ts; which failures are retried: smtp-failure.ts.
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { SpanKind } from '@opentelemetry/api'

@@ -7,7 +7,8 @@ import type { SessionLimits } from './session-limits.ts'
 import { restartReuseInterval } from './sessions.store.ts'
 
 /**
- * Advances the session of a refresh token, or returns undefined. A session counts its refreshes, and the distance of a token to that counter decides (specification, States; design.md 5.2):
+ * Advances the session of a refresh token, or returns undefined. A session counts its refreshes, and the distance of a
+ * token to that counter decides (specification, States; design.md 5.2):
  *
  * | counter of the token | result |
  * | --- | --- |

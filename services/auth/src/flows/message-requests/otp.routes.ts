@@ -1,4 +1,4 @@
-// Routes of POST /otp and its kin. Limits: http/rate-limit.ts; what a request does: core/verification-messages/message-request.ts.
+// POST /otp and /magiclink. Limits: http/rate-limit.ts and core/verification-messages/message-request.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { withHeaders } from '@services/common/documented'
 import type { FastifyRequest } from 'fastify'

@@ -97,7 +97,10 @@ function toRow({ sha256, extension, renditions, processing, ...row }: Row) {
 
 const keyOf = ({ sha256, extension }: BlobName) => ({ sha256: Buffer.from(sha256, 'hex'), extension })
 
-/** Lists tokens whose stored sum of bytes is not the actual one. One statement reads both, which change in the same transactions: they are of one moment. */
+/**
+ * Lists tokens whose stored sum of bytes is not the actual one. One statement reads both, because they change in the
+ * same transactions.
+ */
 export async function listWrongSums(db: Kysely<DB>) {
   const isWrong = sql<boolean>`(coalesce(counted.clips, 0), coalesce(counted.bytes, 0), coalesce(counted.reserved, 0))
     <> (coalesce(noted.clips, 0), coalesce(noted.bytes, 0), coalesce(noted.reserved_bytes, 0))`

@@ -1,6 +1,6 @@
 import { apiError } from '../../errors.ts'
 
-/** Limits of a source, all of them checked before any picture is decoded. */
+/** Limits of a source (MEDIA_MAX_DURATION, MEDIA_MAX_SIDE and fixed ones), all checked before any picture is decoded. */
 export interface ProbeLimits {
   durationSeconds: number
   /** Longest side, as stored and as displayed. At most LARGEST_SIDE, the decoders' limit. */

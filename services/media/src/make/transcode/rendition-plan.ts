@@ -1,3 +1,5 @@
+// Size, delay, frame rate and byte budget of each file. Palette and dither: filter-graph.ts; fitting:
+// core/clips/geometry.ts; measurements behind the numbers: contract/media.md 5.
 import { fitGif, fitVideo, type Size } from '../../core/clips/geometry.ts'
 import type { GifInfo, MediaInfo, VideoInfo } from '../../db/media-info.ts'
 import type { Ffmpeg } from '../../ffmpeg/binaries.ts'
