@@ -1,4 +1,5 @@
 import type { ApiDocs } from '@services/common/api-docs'
+import { MAX_COUNTED } from '@services/common/counted-page'
 import type { Config } from './config.ts'
 import { VERSION } from './version.ts'
 
@@ -75,7 +76,11 @@ export const apiDocs = ({ server, siteUrl }: Pick<Config, 'server' | 'siteUrl'>)
     'Retry-After': { description: 'Seconds to wait before the next attempt.', schema: { type: 'integer' } },
     'WWW-Authenticate': text('Required authentication scheme (RFC 9110 11.6.1).'),
     'X-Supabase-Api-Version': text('Version of the newer form; absent with the older one.'),
-    'X-Total-Count': { description: 'Number of entries on all pages.', schema: { type: 'integer' } },
+    'X-Total-Count': {
+      description: `Number of entries on all pages; exact up to ${MAX_COUNTED}, else an estimate.`,
+      schema: { type: 'integer' },
+    },
+    'X-Total-Count-Estimated': text('`true` if the total is an estimate.'),
     'x-sb-error-code': { ...text('Error code, in both forms.'), required: true },
   },
   nullIsAbsent: true,

@@ -56,6 +56,7 @@ import { withoutBasePath } from './http/base-path.ts'
 import { clientOf } from './http/client.ts'
 import { errorAnswers } from './http/error-bodies.ts'
 import { acceptJsonBodies } from './http/json-body.ts'
+import { PAGE_HEADERS } from './http/paging.ts'
 import { requireSubject } from './http/subject.ts'
 
 const MAX_BODY_BYTES = 1024 * 1024
@@ -111,7 +112,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     strictPreflight: false,
     methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
     allowedHeaders: [...CORS_HEADERS, ...config.server.corsAllowedHeaders],
-    exposedHeaders: ['X-Total-Count', 'Link', 'X-Supabase-Api-Version', 'x-sb-error-code', 'Retry-After'],
+    exposedHeaders: [...PAGE_HEADERS, 'X-Supabase-Api-Version', 'x-sb-error-code', 'Retry-After'],
     maxAge: 600,
   })
   // After the hooks that set headers on refusals too, and before the routes, whose methods it learns.

@@ -1,3 +1,4 @@
+import type { PageOf, Total } from '@services/common/counted-page'
 import { inDocument } from '@services/common/documented'
 import { Type } from 'typebox'
 import { apiError } from '../errors.ts'
@@ -18,11 +19,7 @@ export const PageQuery = {
   ),
 }
 
-export interface Page {
-  number: number
-  limit: number
-  offset: number
-}
+export type Page = PageOf & { number: number }
 
 const DEFAULT_PER_PAGE = 50
 const MAX_PER_PAGE = 1_000
@@ -44,13 +41,17 @@ function parseCount(field: string, text: string | undefined): number | undefined
   throw apiError('validation_failed', { message: `${field} must be a whole number of at least 1` })
 }
 
-export const PAGE_HEADERS = ['X-Total-Count', 'Link']
+export const PAGE_HEADERS = ['X-Total-Count', 'X-Total-Count-Estimated', 'Link']
 
-/** Builds X-Total-Count and Link: the next page, if any, and the last, which is 0 for an empty list. */
-export function pageHeaders(url: string, page: Page, total: number) {
-  const last = Math.ceil(total / page.limit)
+/** Builds the headers of a page; Link has the next page, if any, and the last, which is 0 for an empty list. */
+export function pageHeaders(url: string, page: Page, total: Total) {
+  const last = Math.ceil(total.rows / page.limit)
   const next = page.number < last ? [linkTo(url, { page: String(page.number + 1) }, 'next')] : []
-  return { 'x-total-count': String(total), link: [...next, linkTo(url, { page: String(last) }, 'last')].join(', ') }
+  return {
+    'x-total-count': String(total.rows),
+    ...(total.isEstimated ? { 'x-total-count-estimated': 'true' } : {}),
+    link: [...next, linkTo(url, { page: String(last) }, 'last')].join(', '),
+  }
 }
 
 /** Links to the same list with other parameters, sorted by name: clients compare these texts. */

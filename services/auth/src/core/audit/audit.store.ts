@@ -1,5 +1,7 @@
+import { countedPage, type PageOf, scannedPage, type Total, totalOf } from '@services/common/counted-page'
 import { deleteBatch, jsonb } from '@services/common/database'
-import { type Kysely, sql } from 'kysely'
+import { prepared } from '@services/common/prepared'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { containing } from '../../db/like.ts'
 import type { Position } from '../../db/position.ts'
 import type { DB, Metadata } from '../../db/tables.ts'
@@ -54,24 +56,40 @@ export interface AuditSearch {
   text: string
 }
 
-/** Lists a page, newest first, and counts up to `maxCounted` in the same scan; pages past that need another one. */
+interface ListedEntry {
+  id: string
+  payload: Metadata
+  created_at: Date
+  ip_address: string
+}
+
+/** Lists a page, newest first, and its total in one statement; a search reads entries until it has found enough. */
 export async function listAuditEntries(
   db: Kysely<DB>,
   search: AuditSearch | undefined,
-  { limit, offset }: { limit: number; offset: number },
-  maxCounted: number,
-) {
-  const { rows } = await sql<{ ids: string[]; total: number }>`
-    with counted as materialized (${newestFirst(db, search).select(['id', 'created_at']).limit(maxCounted)})
-    select (select count(*) from counted) as total,
-      array(select id from counted order by created_at desc, id limit ${limit} offset ${offset}) as ids`.execute(db)
-  const { ids, total } = rows[0] ?? { ids: [], total: 0 }
-  const isBeyond = total === maxCounted && offset + limit > maxCounted
-  const entries = isBeyond
-    ? newestFirst(db, search).limit(limit).offset(offset)
-    : newestFirst(db, undefined).where('id', '=', sql<string>`any(${ids}::uuid[])`)
-  return { entries: await entries.select(['id', 'payload', 'created_at', 'ip_address']).execute(), total }
+  page: PageOf,
+): Promise<{ entries: ListedEntry[]; total: Total }> {
+  const rows = search
+    ? (await entriesOn(scannedPage(matching(search), NEWEST_FIRST, page)).execute(db)).rows
+    : await selectPage(db, page)
+  const entries = rows.flatMap(({ total: _, ...entry }) => (entry.id === null ? [] : [entry]))
+  const seen = { counted: rows[0]?.total ?? 0, shown: entries.length }
+  return { entries, total: await totalOf(db, matching(search), page, seen) }
 }
+
+/** Ids break ties. */
+const NEWEST_FIRST = sql.raw('created_at desc, id')
+
+const selectPage = prepared((_: Kysely<DB>, page: PageOf) =>
+  entriesOn(countedPage(matching(undefined), NEWEST_FIRST, page)),
+)
+
+/** An empty page has the total in a row without an entry. */
+const entriesOn = (countedPage: RawBuilder<unknown>) => sql<{ total: number } & (ListedEntry | { id: null })>`
+  with ${countedPage}
+  select counted.total, entry.id, entry.payload, entry.created_at, entry.ip_address
+  from counted left join page on true left join ${sql.table('audit_log_entries')} entry on entry.id = page.id
+  order by page.created_at desc, page.id`
 
 const KEYS: Record<AuditSearch['scope'], readonly string[]> = {
   author: ['actor_username', 'actor_name'],
@@ -79,12 +97,10 @@ const KEYS: Record<AuditSearch['scope'], readonly string[]> = {
   type: ['log_type'],
 }
 
-/** The ids break ties. */
-function newestFirst(db: Kysely<DB>, search: AuditSearch | undefined) {
-  const query = db.selectFrom('audit_log_entries').orderBy('created_at', 'desc').orderBy('id')
-  if (!search) return query
+function matching(search: AuditSearch | undefined) {
+  const all = sql`select id, created_at from ${sql.table('audit_log_entries')}`
+  if (!search) return all
   const pattern = containing(search.text)
-  return query.where((eb) =>
-    eb.or(KEYS[search.scope].map((key) => eb(sql<string>`payload ->> ${sql.lit(key)}`, 'ilike', pattern))),
-  )
+  const conditions = KEYS[search.scope].map((key) => sql`payload ->> ${sql.lit(key)} ilike ${pattern}`)
+  return sql`${all} where ${sql.join(conditions, sql` or `)}`
 }

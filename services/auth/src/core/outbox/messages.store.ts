@@ -1,5 +1,6 @@
+import { countedPage, type PageOf, type Total, totalOf } from '@services/common/counted-page'
 import { deleteBatch } from '@services/common/database'
-import { type Insertable, type Kysely, type SelectQueryBuilder, sql, type Transaction } from 'kysely'
+import { type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, MessageChannel, MessageState } from '../../db/tables.ts'
 
 /** Columns an admin may read: neither address nor content. */
@@ -98,38 +99,30 @@ export interface MessageFilter {
   channel?: MessageChannel | undefined
 }
 
-export type VisibleMessage = Awaited<ReturnType<typeof listMessages>>['messages'][number]
+export type VisibleMessage = Pick<Selectable<DB['messages']>, (typeof VISIBLE)[number]>
 
-/** Returns a page, newest first, and the number of all matches, counted up to `maxCounted`. */
+/** Lists a page, newest first, and its total. */
 export async function listMessages(
   db: Kysely<DB>,
   filter: MessageFilter,
-  page: { limit: number; offset: number },
-  maxCounted: number,
-) {
-  const matching = filtered(db.selectFrom('messages'), filter)
-  const [messages, { count }] = await Promise.all([
-    matching
-      .select(VISIBLE)
-      .orderBy('created_at', 'desc')
-      .orderBy('id')
-      .limit(page.limit)
-      .offset(page.offset)
-      .execute(),
-    db
-      .selectFrom(matching.select('id').limit(maxCounted).as('counted'))
-      .select((eb) => eb.fn.countAll<number>().as('count'))
-      .executeTakeFirstOrThrow(),
-  ])
-  return { messages, total: Number(count) }
+  page: PageOf,
+): Promise<{ messages: VisibleMessage[]; total: Total }> {
+  const { rows } = await sql<{ total: number } & (VisibleMessage | { id: null })>`
+    with ${countedPage(matching(filter), sql`created_at desc, id`, page)}
+    select counted.total, ${sql.join(VISIBLE.map((column) => sql.ref(`message.${column}`)))}
+    from counted left join page on true left join ${sql.table('messages')} message on message.id = page.id
+    order by page.created_at desc, page.id`.execute(db)
+  const messages = rows.flatMap(({ total: _, ...message }) => (message.id === null ? [] : [message]))
+  const seen = { counted: rows[0]?.total ?? 0, shown: messages.length }
+  return { messages, total: await totalOf(db, matching(filter), page, seen) }
 }
 
-function filtered(query: SelectQueryBuilder<DB, 'messages', object>, { userId, state, channel }: MessageFilter) {
-  let matching = query
-  if (userId) matching = matching.where('user_id', '=', userId)
-  if (state) matching = matching.where('state', '=', state)
-  if (channel) matching = matching.where('channel', '=', channel)
-  return matching
+function matching({ userId, state, channel }: MessageFilter) {
+  const conditions = Object.entries({ user_id: userId, state, channel }).flatMap(([column, value]) =>
+    value ? [sql`${sql.ref(column)} = ${value}`] : [],
+  )
+  const where = conditions.length > 0 ? sql`where ${sql.join(conditions, sql` and `)}` : sql``
+  return sql`select id, created_at from ${sql.table('messages')} ${where}`
 }
 
 /** Housekeeping: messages in these states that were written before. */

@@ -1,8 +1,10 @@
-import { expressionBuilder, type Kysely, sql } from 'kysely'
+import { countedPage, type PageOf, scannedPage, type Total, totalOf } from '@services/common/counted-page'
+import { prepared } from '@services/common/prepared'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { containing } from '../../db/like.ts'
 import type { Position } from '../../db/position.ts'
 import type { DB } from '../../db/tables.ts'
-import { toUser, type User, type UserJson, userJson } from './users.store.ts'
+import { IDENTITY_COLUMNS, type IdentityJson, USER_COLUMNS, type UserJson } from './users.store.ts'
 
 export type Direction = 'asc' | 'desc'
 
@@ -12,73 +14,102 @@ export interface UserSearch {
   filter?: string | undefined
 }
 
-interface PageOfUsers {
-  direction: Direction
-  limit: number
-  offset: number
-}
+/** A user as PostgreSQL's text has it: lists of Dates cost more than the rest of their answer. */
+export type ListedUser = UserJson
 
+type Identified = { [Column in keyof IdentityJson as `identity_${Column}`]: IdentityJson[Column] }
+/** A user with one of the identities. */
+type UserRow = Omit<UserJson, 'identities'> & (Identified | { identity_id: null })
+/** An empty page has the total in a row without a user. */
+type PageRow = { total: number } & (UserRow | { id: null })
+
+/** Lists a page and its total in one statement, prepared unless a filter makes its plan depend on the text. */
 export async function listUsers(
   db: Kysely<DB>,
   search: UserSearch,
-  page: PageOfUsers,
-): Promise<{ users: User[]; total: number }> {
-  if (search.filter === undefined) {
-    const total = await countUsers(db, search)
-    return { users: page.offset < total ? (await readPage(db, search, page)).users : [], total }
-  }
-  const { users, total } = await readPage(db, search, page)
-  return { users, total: total ?? (page.offset > 0 ? await countUsers(db, search) : 0) }
+  direction: Direction,
+  page: PageOf,
+): Promise<{ users: ListedUser[]; total: Total }> {
+  const rows =
+    search.filter === undefined
+      ? await selectPage[direction](db, { aud: search.aud, ...page })
+      : (await usersOn(scannedPage(matching(search), orderBy('', direction), page), direction).execute(db)).rows
+  const users = usersOf(rows)
+  const seen = { counted: rows[0]?.total ?? 0, shown: users.length }
+  return { users, total: await totalOf(db, matching(search), page, seen) }
 }
 
-/**
- * Reads the ids of a page from an index only, at any offset (users_aud_created_at_idx), and then its users. A filter
- * scans every user, so the same statement counts them; `total` is undefined without a filter or a row.
- */
-async function readPage(db: Kysely<DB>, search: UserSearch, { direction, limit, offset }: PageOfUsers) {
-  const order = sql.raw(direction)
-  const { rows } = await sql<{ total: number | null; user: UserJson }>`
-    with page as (
-      select id, created_at, ${search.filter === undefined ? sql`null::bigint` : sql`count(*) over ()`} as total
-      from ${sql.table('users')} where ${matches(search)}
-      order by created_at ${order}, id ${order} limit ${limit} offset ${offset}
-    )
-    select page.total, ${userJson(expressionBuilder<DB, 'users'>())}
-    from page join ${sql.table('users')} on ${sql.ref('users.id')} = page.id
-    order by page.created_at ${order}, page.id ${order}`.execute(db)
-  return { users: rows.map(({ user }) => toUser(user)), total: rows[0]?.total ?? undefined }
-}
+/** Reads the ids of a page from an index only, at any offset (users_aud_created_at_idx). */
+const preparedPage = (direction: Direction) =>
+  prepared((_: Kysely<DB>, page: { aud: string } & PageOf) =>
+    usersOn(countedPage(matching({ aud: page.aud }), orderBy('', direction), page), direction),
+  )
+const selectPage = { asc: preparedPage('asc'), desc: preparedPage('desc') }
 
-async function countUsers(db: Kysely<DB>, search: UserSearch): Promise<number> {
-  const { total } = await db
-    .selectFrom('users')
-    .select((eb) => eb.fn.countAll<number>().as('total'))
-    .where(matches(search))
-    .executeTakeFirstOrThrow()
-  return total
-}
-
-/** Lists users after a position; the cost does not grow with the distance. */
+/** Lists users after a position, at a cost that does not grow with it; `next` is the last one's, if more follow. */
 export async function listUsersAfter(
   db: Kysely<DB>,
   search: UserSearch,
   { direction, limit, after }: { direction: Direction; limit: number; after: Position | undefined },
-): Promise<(User & { position: Position })[]> {
+): Promise<{ users: ListedUser[]; next: Position | undefined }> {
   const start = after && sql`(${after.created_at}::timestamptz, ${after.id}::uuid)`
-  const isLater = start && sql`and (created_at, id) ${sql.raw(direction === 'asc' ? '>' : '<')} ${start}`
-  const rows = await db
-    .selectFrom('users')
-    .select(userJson)
-    .where(sql<boolean>`${matches(search)} ${isLater ?? sql``}`)
-    .orderBy('users.created_at', direction)
-    .orderBy('users.id', direction)
-    .limit(limit)
-    .execute()
-  return rows.map(({ user }) => ({ ...toUser(user), position: { created_at: user.created_at, id: user.id } }))
+  const isLater = start ? sql`and (created_at, id) ${sql.raw(direction === 'asc' ? '>' : '<')} ${start}` : sql``
+  const { rows } = await sql<UserRow & { place: string }>`
+    with page as (${matching(search)} ${isLater} order by ${orderBy('', direction)} limit ${limit + 1})
+    select to_json(page.created_at) #>> '{}' as place, ${COLUMNS} from page ${JOINED}
+    order by ${orderBy('page.', direction)}, i.created_at, i.provider`.execute(db)
+  const found = usersOf(rows)
+  const users = found.slice(0, limit)
+  const last = found.length > limit ? users.at(-1) : undefined
+  return { users, next: last && { created_at: last.place, id: last.id } }
 }
 
-function matches({ aud, filter }: UserSearch) {
-  if (filter === undefined) return sql<boolean>`aud = ${aud}`
+const usersOn = (countedPage: RawBuilder<unknown>, direction: Direction) => sql<PageRow>`
+  with ${countedPage}
+  select counted.total, ${COLUMNS} from counted left join page on true ${JOINED}
+  order by ${orderBy('page.', direction)}, i.created_at, i.provider`
+
+const JOINED = sql`
+  left join ${sql.table('users')} u on u.id = page.id left join ${sql.table('identities')} i on i.user_id = page.id`
+const orderBy = (prefix: string, direction: Direction) =>
+  sql.raw(`${prefix}created_at ${direction}, ${prefix}id ${direction}`)
+
+const asText = (column: string) => (/_(at|until)$/.test(column) ? `${column}::text` : column)
+const COLUMNS = sql.raw(
+  [
+    ...USER_COLUMNS.map((column) => asText(`u.${column}`)),
+    'u.password_hash is not null as has_password',
+    ...IDENTITY_COLUMNS.map((column) => `${asText(`i.${column}`)} as identity_${column}`),
+  ].join(', '),
+)
+
+function usersOf<Row extends UserRow>(rows: (Row | { id: null })[]) {
+  const users: (Row & { identities: IdentityJson[] })[] = []
+  for (const row of rows) {
+    if (row.id === null) continue
+    const last = users.at(-1)
+    const user = last?.id === row.id ? last : { ...row, identities: [] }
+    if (user !== last) users.push(user)
+    if (row.identity_id !== null) user.identities.push(identityOf(row))
+  }
+  return users
+}
+
+const identityOf = (row: Identified): IdentityJson => ({
+  id: row.identity_id,
+  provider_id: row.identity_provider_id,
+  user_id: row.identity_user_id,
+  identity_data: row.identity_identity_data,
+  provider: row.identity_provider,
+  last_sign_in_at: row.identity_last_sign_in_at,
+  created_at: row.identity_created_at,
+  updated_at: row.identity_updated_at,
+  email: row.identity_email,
+})
+
+function matching({ aud, filter }: UserSearch) {
+  const ofAudience = sql`select id, created_at from ${sql.table('users')} where aud = ${aud}`
+  if (filter === undefined) return ofAudience
   const pattern = containing(filter)
-  return sql<boolean>`aud = ${aud} and (email like ${pattern} or user_metadata ->> 'full_name' ilike ${pattern})`
+  return sql`${ofAudience} and (email like ${pattern} or user_metadata ->> 'full_name' ilike ${pattern})`
 }

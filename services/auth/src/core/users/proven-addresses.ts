@@ -3,7 +3,7 @@
 // addresses.store.ts, unproven-holder.store.ts. Tests: ../../../test/addresses.test.ts. Next: users.store.ts.
 import type { Metadata } from '../../db/tables.ts'
 import type { Address } from './address.ts'
-import type { User } from './users.store.ts'
+import type { User, UserJson } from './users.store.ts'
 
 /** Members of `user_metadata` that only the service writes, because applications trust them. */
 export const FACTS = ['sub', 'email', 'email_verified', 'phone', 'phone_verified']
@@ -47,10 +47,13 @@ export function provenUser(user: User): User {
 }
 
 /** Returns the user as in answers to admins and to a sign-up: unconfirmed addresses appear, but never as verified. */
-export const registeredUser = (user: User): User => ({ ...user, user_metadata: factualMetadata(user, user) })
+export const registeredUser = <Shown extends User | UserJson>(user: Shown): Shown => ({
+  ...user,
+  user_metadata: factualMetadata(user, user),
+})
 
 /** Corrects the facts in `user_metadata`; absent members stay absent. */
-function factualMetadata(user: User, shown: Pick<User, Address['channel']>): Metadata {
+function factualMetadata(user: User | UserJson, shown: Pick<User, Address['channel']>): Metadata {
   const metadata: Metadata = { ...user.user_metadata }
   if ('sub' in metadata && !isSubject(user, metadata.sub)) metadata.sub = user.id
   if ('email' in metadata && metadata.email !== shown.email && !isVerifiedElsewhere(user, metadata.email)) {
@@ -69,14 +72,14 @@ function setOrDelete(metadata: Metadata, key: string, value: string | null): voi
   else metadata[key] = value
 }
 
-const isSubject = ({ id, identities }: User, sub: unknown): boolean =>
+const isSubject = ({ id, identities }: Pick<User, 'id' | 'identities'>, sub: unknown): boolean =>
   sub === id || identities.some((identity) => identity.provider_id === sub)
 
-const isProvenEmail = (user: User, email: unknown): boolean =>
+const isProvenEmail = (user: User | UserJson, email: unknown): boolean =>
   (user.email !== null && user.email === email && user.email_confirmed_at !== null) || isVerifiedElsewhere(user, email)
 
 /** Reports whether a provider verified the address. Identities of own addresses prove no more than the user's row. */
-const isVerifiedElsewhere = ({ identities }: User, address: unknown): boolean =>
+const isVerifiedElsewhere = ({ identities }: Pick<User, 'identities'>, address: unknown): boolean =>
   identities.some(
     ({ provider, email, identity_data }) =>
       email === address && identity_data.email_verified === true && provider !== 'email' && provider !== 'phone',

@@ -1,9 +1,10 @@
 import { inDocument } from '@services/common/documented'
 import { Type } from 'typebox'
 import type { FactorJson } from '../../db/tables.ts'
+import { isoTime } from './iso-time.ts'
 import { FreeForm } from './metadata.ts'
 import { provenUser, registeredUser } from './proven-addresses.ts'
-import type { IdentityJson, User } from './users.store.ts'
+import type { IdentityJson, User, UserJson } from './users.store.ts'
 
 const Timestamp = Type.String({ format: 'date-time' })
 
@@ -88,9 +89,9 @@ export type UserBody = Type.Static<typeof UserShape>
 export const toUserBody = (user: User): UserBody => bodyOf(provenUser(user))
 
 /** Returns the answer to admins and to a sign-up, with unproven addresses. */
-export const toRegisteredBody = (user: User): UserBody => bodyOf(registeredUser(user))
+export const toRegisteredBody = (user: User | UserJson): UserBody => bodyOf(registeredUser(user))
 
-function bodyOf(user: User): UserBody {
+function bodyOf(user: User | UserJson): UserBody {
   return {
     id: user.id,
     aud: user.aud,
@@ -113,8 +114,8 @@ function bodyOf(user: User): UserBody {
     user_metadata: user.user_metadata,
     identities: user.identities.map(toIdentityBody),
     factors: user.factors?.map(toFactorBody),
-    created_at: user.created_at.toISOString(),
-    updated_at: user.updated_at.toISOString(),
+    created_at: isoTime(user.created_at),
+    updated_at: isoTime(user.updated_at),
     banned_until: time(user.banned_until),
     deleted_at: time(user.deleted_at),
     is_anonymous: user.is_anonymous,
@@ -129,9 +130,9 @@ function toIdentityBody(identity: IdentityJson): Type.Static<typeof IdentityShap
     user_id: identity.user_id,
     identity_data: identity.identity_data,
     provider: identity.provider,
-    last_sign_in_at: identity.last_sign_in_at ? new Date(identity.last_sign_in_at).toISOString() : undefined,
-    created_at: new Date(identity.created_at).toISOString(),
-    updated_at: new Date(identity.updated_at).toISOString(),
+    last_sign_in_at: time(identity.last_sign_in_at),
+    created_at: isoTime(identity.created_at),
+    updated_at: isoTime(identity.updated_at),
     email: identity.email ?? undefined,
   }
 }
@@ -140,14 +141,14 @@ export type FactorBody = Type.Static<typeof FactorShape>
 
 export const toFactorBody = (factor: FactorJson): FactorBody => ({
   id: factor.id,
-  created_at: new Date(factor.created_at).toISOString(),
-  updated_at: new Date(factor.updated_at).toISOString(),
+  created_at: isoTime(factor.created_at),
+  updated_at: isoTime(factor.updated_at),
   status: factor.status,
   friendly_name: factor.friendly_name || undefined,
   factor_type: factor.factor_type,
   phone: factor.phone === null ? undefined : `+${factor.phone}`,
-  last_challenged_at: factor.last_challenged_at ? new Date(factor.last_challenged_at).toISOString() : undefined,
+  last_challenged_at: time(factor.last_challenged_at),
   web_authn_aaguid: factor.aaguid ?? undefined,
 })
 
-const time = (value: Date | null) => value?.toISOString()
+const time = (value: Date | string | null) => (value === null ? undefined : isoTime(value))

@@ -7,7 +7,7 @@ import type { Address } from './address.ts'
 import { changeUser } from './change-user.store.ts'
 
 /** Columns of answers; the password hash is selected only for a comparison. */
-const USER_COLUMNS = [
+export const USER_COLUMNS = [
   'id',
   'aud',
   'role',
@@ -40,6 +40,11 @@ type Json<Row> = { [Column in keyof Row]: Date extends Row[Column] ? string | Ex
 
 export type IdentityJson = Json<Selectable<DB['identities']>>
 
+export const IDENTITY_COLUMNS = [
+  ...(['id', 'provider_id', 'user_id', 'identity_data', 'provider', 'last_sign_in_at'] as const),
+  ...(['created_at', 'updated_at', 'email'] as const),
+]
+
 export type User = Pick<Selectable<UsersTable>, (typeof USER_COLUMNS)[number]> & {
   identities: IdentityJson[]
   /** Absent in a user that was not read from the database. */
@@ -53,8 +58,7 @@ export function userJson(eb: ExpressionBuilder<DB, 'users'>) {
   const identities = jsonArrayFrom(
     eb
       .selectFrom('identities')
-      .select(['id', 'provider_id', 'user_id', 'identity_data', 'provider'])
-      .select(['last_sign_in_at', 'created_at', 'updated_at', 'email'])
+      .select(IDENTITY_COLUMNS)
       .whereRef('identities.user_id', '=', 'users.id')
       .orderBy('identities.created_at')
       .orderBy('identities.provider'),

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { command, UsageError } from '@services/common/cli'
-import { listUsersAfter } from '../../core/users/list-users.store.ts'
+import { isoTime } from '../../core/users/iso-time.ts'
+import { type ListedUser, listUsersAfter } from '../../core/users/list-users.store.ts'
 import { toRegisteredBody } from '../../core/users/user-shape.ts'
-import type { User } from '../../core/users/users.store.ts'
 import type { Position } from '../../db/position.ts'
 import { onUsers } from './user-commands.ts'
 import { parseFilter } from './user-input.ts'
@@ -26,10 +26,11 @@ export const usersList = command({
       let left = limit === undefined ? Number.POSITIVE_INFINITY : Number(limit)
       let after: Position | undefined
       do {
-        const page = await listUsersAfter(db, search, { direction: 'desc', limit: Math.min(left, PAGE), after })
-        for (const user of page) await print(json ? JSON.stringify(toRegisteredBody(user)) : tableRow(cellsOf(user)))
-        left -= page.length
-        after = page.length === PAGE ? page.at(-1)?.position : undefined
+        const limit = Math.min(left, PAGE)
+        const { users, next } = await listUsersAfter(db, search, { direction: 'desc', limit, after })
+        for (const user of users) await print(json ? JSON.stringify(toRegisteredBody(user)) : tableRow(cellsOf(user)))
+        left -= users.length
+        after = next
       } while (after && left > 0)
     })
   },
@@ -46,18 +47,18 @@ const WIDTHS = [36, 16, 16, 11, 13, 0]
 
 const tableRow = (cells: string[]) => cells.map((cell, index) => cell.padEnd(WIDTHS[index] ?? 0)).join('  ')
 
-function cellsOf(user: User): string[] {
+function cellsOf(user: ListedUser): string[] {
   const addresses = [user.email, user.phone].filter(Boolean).join(', ')
   return [user.id, toMinute(user.created_at), toMinute(user.last_sign_in_at), stateOf(user), user.role, addresses].map(
     printable,
   )
 }
 
-const toMinute = (time: Date | null) => time?.toISOString().slice(0, 16).replace('T', ' ') ?? '-'
+const toMinute = (time: string | null) => (time ? isoTime(time).slice(0, 16).replace('T', ' ') : '-')
 
-function stateOf(user: User): string {
+function stateOf(user: ListedUser): string {
   if (user.deleted_at) return 'deleted'
-  if (user.banned_until && user.banned_until > new Date()) return 'banned'
+  if (user.banned_until && new Date(user.banned_until) > new Date()) return 'banned'
   if (user.is_anonymous) return 'anonymous'
   return user.confirmed_at ? 'confirmed' : 'unconfirmed'
 }

@@ -86,6 +86,27 @@ describe('GET /admin/users by page', () => {
     expect(seen.size).toBe(1001)
   })
 
+  plain(
+    'above 10000 users the total is an estimate, also of a filter, and pages past those counted are there',
+    async () => {
+      const { pool } = service.deps
+      await pool.query(`insert into users (id, aud, role, email, created_at, updated_at)
+      select gen_random_uuid(), 'city', 'x', n || '@city.example', now(), now() from generate_series(1, 10150) n`)
+      await pool.query('analyze users')
+      for (const filter of ['', '&filter=@city']) {
+        const page = (number: number) =>
+          admin.get(`/admin/users?per_page=100&page=${number}${filter}`, { 'x-jwt-aud': 'city' })
+        const { headers } = await page(1)
+        expect(headers['x-total-count-estimated']).toBe('true')
+        expect(Number(headers['x-total-count'])).toBeGreaterThan(10_000)
+        expect((await page(101)).body.users).toHaveLength(100)
+        const last = await page(102)
+        expect([last.body.users.length, last.headers['x-total-count']]).toEqual([50, '10150'])
+        expect(last.headers).not.toHaveProperty('x-total-count-estimated')
+      }
+    },
+  )
+
   plain('includes anonymous and soft-deleted users', async () => {
     await service.deps.pool.query(`insert into users (id, aud, role, is_anonymous, deleted_at, created_at, updated_at)
       values (gen_random_uuid(), 'odd', 'x', true, null, now(), now()),
