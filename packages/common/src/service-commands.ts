@@ -6,7 +6,7 @@ import type { Logger } from './logger.ts'
 import { type MigrateOptions, migrationStatus, pendingSql } from './migrate.ts'
 import { inOrder, stopOnSignal } from './shutdown.ts'
 import { explainStartFailure } from './start-failure.ts'
-import { releaseStartMemory } from './start-memory.ts'
+import { boundMemory } from './start-memory.ts'
 import { startTelemetry, type TelemetryOptions } from './telemetry.ts'
 
 interface Settings {
@@ -89,7 +89,7 @@ async function runWorker(service: Service) {
     throw explained ? new CommandFailure(explained) : error
   })
   const stops = await service.startWorker(config, log)
-  releaseStartMemory()
+  boundMemory()
   log.info('worker started')
   stopOnSignal(log, () => inOrder(log, [...stops, stopTelemetry]))
 }

@@ -1,10 +1,11 @@
 import { runService } from '@services/common/run-service'
-import { serve } from './serve.ts'
 import { portVariables, startUp, warnOfOpenSettings } from './start.ts'
 
 await runService(
   startUp(),
-  (config, log) => {
+  async (config, log) => {
+    // Loaded by processes that serve: the first of several does not (AUTH_WEB_CONCURRENCY).
+    const { serve } = await import('./serve.ts')
     warnOfOpenSettings(config, log)
     return serve(config, log)
   },

@@ -2,7 +2,7 @@
 // time limit (shutdown.ts of common). Tests: test/processes.slow.test.ts. Next: deps.ts, app.ts, worker.ts.
 import type { Logger } from '@services/common/logger'
 import { inOrder } from '@services/common/shutdown'
-import { releaseStartMemory } from '@services/common/start-memory'
+import { boundMemory } from '@services/common/start-memory'
 import { startTelemetry } from '@services/common/telemetry'
 import type { FastifyInstance } from 'fastify'
 import { createApp } from './app.ts'
@@ -35,7 +35,7 @@ export async function serve(config: Config, log: Logger): Promise<RunningService
     if (config.server.workersEnabled) opened.push(await startWorker(deps))
     opened.push(() => app.close())
     await app.ready()
-    releaseStartMemory()
+    boundMemory()
     const address = await app.listen({ host: config.server.host, port: config.server.port })
     return { app, address, stop }
   } catch (error) {

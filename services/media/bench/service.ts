@@ -66,7 +66,7 @@ function start(command: string[], databaseUrl: string, directory: string, { sett
     env: {
       PATH: path ?? process.env.PATH,
       NODE_COMPILE_CACHE: '../../node_modules/.cache/node',
-      MALLOC_ARENA_MAX: '2',
+      MALLOC_ARENA_MAX: '1',
       MEDIA_BASE_URL: 'http://localhost',
       MEDIA_HOST: '127.0.0.1',
       MEDIA_PORT: '0',

@@ -1,5 +1,8 @@
 import { runService } from '@services/common/run-service'
-import { serve } from './serve.ts'
 import { portVariables, startUp } from './start.ts'
+
+// Loaded by processes that serve: the first of several does not (MEDIA_WEB_CONCURRENCY).
+const serve = async (...args: Parameters<typeof import('./serve.ts').serve>) =>
+  (await import('./serve.ts')).serve(...args)
 
 await runService(startUp(), serve, portVariables)

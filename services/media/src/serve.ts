@@ -1,9 +1,8 @@
 // Starts and stops the parts of the service. The one rule: parts close in reverse order, each step with a
 // time limit (contract/media.md 2.18). Tests: test/process.slow.test.ts. Next: deps.ts, app.ts, worker.ts.
-import { setFlagsFromString } from 'node:v8'
 import type { Logger } from '@services/common/logger'
 import { inOrder } from '@services/common/shutdown'
-import { releaseStartMemory } from '@services/common/start-memory'
+import { boundMemory } from '@services/common/start-memory'
 import { startTelemetry } from '@services/common/telemetry'
 import type { FastifyInstance } from 'fastify'
 import { createApp } from './app.ts'
@@ -49,9 +48,7 @@ export async function serve(config: Config, log: Logger): Promise<RunningService
     // Run in parallel: both may take long, and the time to stop is short.
     opened.push(() => Promise.all([app.close(), stopWorker()]))
     await app.ready()
-    // V8 counts upload buffers as heap growth: without this flag it marks the heap for every 16 MiB received.
-    setFlagsFromString('--heap-growing-percent=100')
-    releaseStartMemory()
+    boundMemory()
     const address = await app.listen({ host: config.server.host, port: config.server.port })
     if (!config.uploadNeedsToken && !config.limits.header) {
       log.warn('uploads need no token and MEDIA_RATE_LIMIT_HEADER is not set: all callers share one limit')

@@ -13,8 +13,8 @@ export interface HashingSettings {
 
 export type Passwords = Awaited<ReturnType<typeof createPasswords>>
 
-/** Threads of libuv's pool, which argon2 runs on; fewer would leave cores idle, and larger machines run more processes. */
-const HASHES_AT_ONCE = 4
+/** One more than the cores, to keep them busy, and at most the threads of libuv's pool, which argon2 runs on; each takes 19 MiB. */
+const HASHES_AT_ONCE = Math.min(4, availableParallelism() + 1)
 
 /** Waiting hashes per core before the excess is refused: about two seconds of work at 25 ms each. */
 const MAX_WAITING_PER_CORE = 80
