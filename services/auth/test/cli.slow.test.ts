@@ -1,7 +1,8 @@
 // Behaviour that only a separate process shows: its streams and its end.
+
 import { execFile } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { programOf } from '@services/common/testing/program'
 import { expect, test } from 'vitest'
 import { auth } from './command-line.ts'
 import { createDatabase } from './service.ts'
@@ -50,7 +51,7 @@ test('a database that refuses is reported in one line, and so is a missing file'
 })
 
 test('a result that cannot be written is a reported failure', { tags: 'linux' }, async () => {
-  const cli = fileURLToPath(new URL('../src/cli.ts', import.meta.url))
+  const cli = programOf('auth', 'cli')
   const run = promisify(execFile)('sh', ['-c', 'exec "$@" > /dev/full', 'sh', process.execPath, cli, 'version'])
   await expect(run).rejects.toMatchObject({
     code: 1,

@@ -3,13 +3,13 @@ import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
 import { runCommand } from '@services/common/cli'
+import { programOf } from '@services/common/testing/program'
 import { vi } from 'vitest'
 import { commands } from '../src/commands.ts'
 import { processEnvironment } from './process-environment.ts'
 
-const cli = fileURLToPath(new URL('../src/cli.ts', import.meta.url))
+const cli = programOf('auth', 'cli')
 
 /** The real command line in a process of its own. */
 export async function auth(

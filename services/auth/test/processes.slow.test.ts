@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import { findFreePort } from '@services/common/dev/dev-ports'
 import { countLockWaits } from '@services/common/testing/lock-waits'
+import { programOf } from '@services/common/testing/program'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { linkPath } from './service.ts'
@@ -41,7 +42,7 @@ test('SIGTERM lets requests in flight finish or answers them with 503, and exits
 test('a service without workers leaves the mail to a worker process', async () => {
   const { base } = await serve({ AUTH_WORKERS_ENABLED: 'false' })
   await signUp(base, 'worker@example.com')
-  const worker = start(['src/cli.ts', 'worker'])
+  const worker = start([programOf('auth', 'cli'), 'worker'])
   await stage.mailbox.waitFor('worker@example.com')
   worker.child.kill('SIGTERM')
   expect(await worker.exit).toEqual([0, null])
@@ -72,16 +73,16 @@ describe('a start that cannot work', () => {
     const blocker = createServer().listen(0, '127.0.0.1')
     await once(blocker, 'listening')
     const { port } = blocker.address() as { port: number }
-    const alone = start(['src/main.ts'], { AUTH_PORT: String(port) })
-    const several = start(['src/main.ts'], { AUTH_PORT: String(port), AUTH_WEB_CONCURRENCY: '2' })
+    const alone = start([programOf('auth', 'main')], { AUTH_PORT: String(port) })
+    const several = start([programOf('auth', 'main')], { AUTH_PORT: String(port), AUTH_WEB_CONCURRENCY: '2' })
     const scraped = {
       AUTH_METRICS_ENABLED: 'true',
       AUTH_METRICS_EXPORTER: 'prometheus',
       AUTH_OTEL_EXPORTER_PROMETHEUS_HOST: '127.0.0.1',
       AUTH_OTEL_EXPORTER_PROMETHEUS_PORT: String(port),
     }
-    const metrics = start(['src/main.ts'], scraped)
-    const worker = start(['src/cli.ts', 'worker'], scraped)
+    const metrics = start([programOf('auth', 'main')], scraped)
+    const worker = start([programOf('auth', 'cli'), 'worker'], scraped)
     for (const { exit } of [alone, several, metrics, worker]) expect(await exit).toEqual([1, null])
     expect(alone.output()).toContain(`Port ${port} is in use. Set AUTH_PORT to another one.`)
     for (const { output } of [metrics, worker]) {
@@ -98,8 +99,8 @@ describe('a start that cannot work', () => {
       y: 'x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0',
     }
     const keys = JSON.stringify([{ ...publicKey, kid: 'a', alg: 'ES256', key_ops: ['sign'] }])
-    const check = start(['src/cli.ts', 'config', 'check'], { AUTH_JWT_KEYS: keys })
-    const serving = start(['src/cli.ts', 'serve'], { AUTH_JWT_KEYS: keys })
+    const check = start([programOf('auth', 'cli'), 'config', 'check'], { AUTH_JWT_KEYS: keys })
+    const serving = start([programOf('auth', 'cli'), 'serve'], { AUTH_JWT_KEYS: keys })
     expect([await check.exit, await serving.exit]).toEqual([
       [78, null],
       [78, null],
@@ -109,7 +110,7 @@ describe('a start that cannot work', () => {
 
   test('lists every problem by name and never shows a value', async () => {
     const settings = { AUTH_SITE_URL: '', AUTH_JWT_SECRET: 'too-short', AUTH_SMTP_PORT: 'hush', AUTH_JWT_EXP: '-5' }
-    const { exit, output } = start(['src/cli.ts', 'config', 'check'], settings)
+    const { exit, output } = start([programOf('auth', 'cli'), 'config', 'check'], settings)
     expect(await exit).toEqual([78, null])
     for (const name of ['AUTH_SITE_URL', 'AUTH_JWT_SECRET', 'AUTH_SMTP_PORT', 'AUTH_JWT_EXP']) {
       expect(output()).toContain(name)

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { startMailbox } from '@services/common/testing/mailbox'
+import { programOf } from '@services/common/testing/program'
 import { expect } from 'vitest'
 import { processEnvironment } from './process-environment.ts'
 import { createDatabase } from './service.ts'
@@ -30,7 +31,7 @@ export function openProcesses(common: Record<string, string>) {
     start,
     /** `pnpm start`, once it listens. */
     async serve(settings: Record<string, string | undefined> = {}) {
-      const service = start(['src/main.ts'], settings)
+      const service = start([programOf('auth', 'main')], settings)
       await service.until(LISTENING)
       return { ...service, base: LISTENING.exec(service.output())?.[1] as string }
     },

@@ -1,3 +1,4 @@
+import { programOf } from '@services/common/testing/program'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openStage } from './service-process.ts'
 
@@ -14,7 +15,7 @@ test('a provider without its credentials keeps no start, is named in an error, a
   expect(service.output()).toContain(gap)
   service.child.kill('SIGTERM')
   expect(await service.exit).toEqual([0, null])
-  const check = stage.start(['src/cli.ts', 'config', 'check'], settings)
+  const check = stage.start([programOf('auth', 'cli'), 'config', 'check'], settings)
   expect(await check.exit).toEqual([78, null])
   expect(check.output()).toContain(`- ${gap}`)
 })

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { findFreePort } from '@services/common/dev/dev-ports'
 import { type Mailbox, startMailbox } from '@services/common/testing/mailbox'
 import { readMetricsTable, readScrape } from '@services/common/testing/metrics-table'
+import { programOf } from '@services/common/testing/program'
 import { say } from '@services/common/testing/raw-http'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { VERSION } from '../src/version.ts'
@@ -33,7 +34,7 @@ afterEach(async () => {
 
 /** The service as a process of its own, which is the only way telemetry is switched on. */
 async function serve(settings: Record<string, string>) {
-  const service = spawn(process.execPath, ['src/main.ts'], {
+  const service = spawn(process.execPath, [programOf('auth', 'main')], {
     cwd: fileURLToPath(new URL('..', import.meta.url)),
     env: processEnvironment({
       AUTH_DATABASE_URL: database.url,

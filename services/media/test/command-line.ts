@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { runCommand } from '@services/common/cli'
+import { programOf } from '@services/common/testing/program'
 import { vi } from 'vitest'
 import { commands } from '../src/commands.ts'
 
@@ -14,7 +14,7 @@ interface Outcome {
 
 /** The real command line in a process of its own. */
 export async function media(args: string[], settings: Record<string, string>): Promise<Outcome> {
-  const cli = join(import.meta.dirname, '../src/cli.ts')
+  const cli = programOf('media', 'cli')
   const options = { env: { ...process.env, ...settings }, cwd: tmpdir() }
   return promisify(execFile)(process.execPath, [cli, ...args], options).then(
     (result) => ({ code: 0, ...result }),

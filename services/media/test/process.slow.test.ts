@@ -6,6 +6,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { programOf } from '@services/common/testing/program'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { blobKey } from '../src/store/blobs/blob-storage.ts'
 import { clip, tools } from './clips.ts'
@@ -231,7 +232,7 @@ async function hasProcess(name: string, directory: string): Promise<boolean> {
 /** `serve` in a process of its own that does not get to listen: its exit code and all that it wrote. */
 async function runStart(settings: Record<string, string>): Promise<{ code: number; output: string }> {
   const options = { cwd: join(import.meta.dirname, '..'), env: { ...process.env, ...settings, MEDIA_PORT: '0' } }
-  const started = run(process.execPath, [...startFlags, 'src/main.ts'], options)
+  const started = run(process.execPath, [...startFlags, programOf('media', 'main')], options)
   return started.then(
     ({ stdout, stderr }) => ({ code: 0, output: stdout + stderr }),
     ({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }) => ({ code, output: stdout + stderr }),

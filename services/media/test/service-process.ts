@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { programOf } from '@services/common/testing/program'
 import { expect, vi } from 'vitest'
 import { startFlags } from './start-flags.ts'
 
@@ -23,7 +24,7 @@ export async function startServe(
   limits: ProcessLimits = {},
 ): Promise<ServiceProcess> {
   const listening = { MEDIA_HOST: '127.0.0.1', MEDIA_PORT: '0', MEDIA_LOG_LEVEL: 'info' }
-  const started = run(['src/main.ts'], { ...settings, ...listening }, limits)
+  const started = run([programOf('media', 'main')], { ...settings, ...listening }, limits)
   let output = ''
   started.child.stdout?.on('data', (chunk) => {
     output = (output + chunk).slice(-10_000)
@@ -37,7 +38,8 @@ export async function startServe(
 }
 
 /** `worker` in a process of its own. */
-export const startWorkerProcess = (settings: Record<string, string>) => run(['src/cli.ts', 'worker'], settings)
+export const startWorkerProcess = (settings: Record<string, string>) =>
+  run([programOf('media', 'cli'), 'worker'], settings)
 
 interface ProcessLimits {
   /** File size limit in blocks of 512 bytes: a larger write fails as on a full disk. */

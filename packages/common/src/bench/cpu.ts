@@ -16,9 +16,15 @@ export function cpuSecondsOfAll(pid: number): number {
 }
 
 /** Resident bytes of a process and its descendants; shared memory counts once for each. */
-export function residentBytesOfAll(pid: number): number {
+export const residentBytesOfAll = (pid: number): number => memoryOfAll(pid, 'VmRSS')
+
+/** The same for the highest each has had so far, if not all at the same time. */
+export const peakBytesOfAll = (pid: number): number => memoryOfAll(pid, 'VmHWM')
+
+function memoryOfAll(pid: number, field: 'VmRSS' | 'VmHWM'): number {
+  const line = new RegExp(`${field}:\\s+(\\d+) kB`)
   const bytes = (member: number) =>
-    whileItRuns(() => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${member}/status`, 'utf8'))?.[1]) * 1024)
+    whileItRuns(() => Number(line.exec(readFileSync(`/proc/${member}/status`, 'utf8'))?.[1]) * 1024)
   return familyOf(pid).reduce((total, member) => total + (bytes(member) || 0), 0)
 }
 

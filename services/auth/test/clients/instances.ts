@@ -1,5 +1,6 @@
 // Instances of the service as the test suites of clients in other languages expect them, on one embedded database.
 // How to run a suite against them, and what fails for which reason: README.md beside this file.
+
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -8,6 +9,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
 import { startInbox } from '@services/common/dev/inbox'
+import { programOf } from '@services/common/testing/program'
 import { generateKeySet } from '../../src/flows/commands/keys-command.ts'
 
 const AUTOCONFIRM = {
@@ -55,7 +57,7 @@ const common = {
   AUTH_PASSWORD_REFUSE_GUESSABLE: 'false',
 }
 const instances = Object.entries(INSTANCES).map(([port, settings]) =>
-  spawn(process.execPath, ['src/main.ts'], {
+  spawn(process.execPath, [programOf('auth', 'main')], {
     cwd: fileURLToPath(new URL('../..', import.meta.url)),
     env: { ...common, AUTH_PORT: port, AUTH_API_EXTERNAL_URL: `http://localhost:${port}`, ...settings },
     stdio: 'inherit',

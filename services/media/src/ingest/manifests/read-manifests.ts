@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { moduleBeside } from '@services/common/module-beside'
 import { apiError, type ErrorCode } from '../../errors.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { type RunLimits, runConfined } from '../../ffmpeg/run-confined.ts'
@@ -22,7 +22,7 @@ export type ReaderAnswer =
   | { readings: Reading[] }
   | { refusal: { code: string; details: Record<string, unknown> | undefined } }
 
-const READER = fileURLToPath(new URL('./manifest-reader.ts', import.meta.url))
+const READER = moduleBeside(import.meta, 'manifest-reader')
 const INPUT = 'manifests.json'
 
 /** An honest manifest takes 0.1 s, mostly the start of Node, which reserves far more memory than it uses. */

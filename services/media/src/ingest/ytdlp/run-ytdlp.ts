@@ -1,6 +1,6 @@
 import { copyFile, open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { moduleBeside } from '@services/common/module-beside'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { type RunLimits, type RunOutcome, runConfined } from '../../ffmpeg/run-confined.ts'
 import { DECLARED_TOLERANCE_SECONDS } from '../../make/probe/limits.ts'
@@ -24,7 +24,7 @@ export interface YtdlpOutcome {
   hasRefused: boolean
 }
 
-const BRIDGE = fileURLToPath(new URL('./proxy-bridge.ts', import.meta.url))
+const BRIDGE = moduleBeside(import.meta, 'proxy-bridge')
 const SOCKET = 'proxy'
 /** Port on the sandbox's own loopback, where nothing else listens. */
 const BRIDGE_PORT = 3128
