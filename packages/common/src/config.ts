@@ -109,9 +109,7 @@ function parseHttpUrl(value: string, unwanted: RegExp, rule: string): string {
   return value.replace(/\/+$/, '')
 }
 
-/**
- * Absolute URL of any scheme (`myapp://home`). Slashes are required: `localhost:3000` would have scheme `localhost`.
- */
+/** Absolute URL such as `myapp://home`. Slashes are required: `localhost:3000` would have scheme `localhost`. */
 export const anyUrl = <const O extends Options>(meaning: string, options: O = {} as O) =>
   parsed('URL', meaning, options, (value) => {
     if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(value) || !URL.canParse(value)) {

@@ -21,9 +21,7 @@ export interface ClientHooks {
 
 const READ_TIMEOUT = 'Query read timeout'
 
-/**
- * SQLSTATE of a server that is read-only or stopping, or of a pooler without one; a reconnect may reach another server.
- */
+/** SQLSTATE of a server that is read-only, stopping, or a pooler without one; a reconnect may reach another. */
 const USELESS_STATES = /^(25006|57P0[1-5]|08...)$/
 
 /** SQLSTATE of a statement name that the server's session lacks, or has already. */
@@ -145,9 +143,7 @@ export class TracedPool extends pg.Pool {
 
 const MAX_STATEMENT_NAMES = 500
 
-/**
- * Names statements by a hash of their text: behind a pooler, any other could silently run another process's statement.
- */
+/** Names statements by a hash: behind a pooler, any other name could silently run another process's statement. */
 export class StatementNames {
   private readonly known = new Map<string, string>()
 

@@ -65,9 +65,7 @@ export function answerWithin(app: FastifyInstance, ms: number, startTimer: Start
   })
 }
 
-/**
- * Lowers Fastify's `reply.log` (ours is `request.log`) to debug: the deadline causes later errors and has its own line.
- */
+/** Lowers Fastify's `reply.log` to debug: the deadline, logged already, causes later errors. We use `request.log`. */
 function quieten(reply: FastifyReply): void {
   const { debug } = reply.log
   reply.log = Object.assign(Object.create(reply.log), { warn: debug, error: debug })

@@ -7,7 +7,7 @@ export interface FetchBounds {
 }
 
 /**
- * Fetches text; throws for an upstream that is unreachable, slow, verbose, or redirects: the request may hold a secret.
+ * Fetches text; throws if the upstream is unreachable, slow or verbose, or redirects: the request may hold a secret.
  */
 export async function fetchText(
   url: string,

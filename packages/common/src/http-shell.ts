@@ -49,9 +49,7 @@ export function refuseWhileStopping(app: FastifyInstance, isStopping: () => bool
 /** Longest wait for requests in flight at a stop. `docker stop` kills after 10 s. */
 export const DRAIN_WITHIN_MS = 9_000
 
-/**
- * Closes unused connections at a stop, others after `DRAIN_WITHIN_MS`; Node keeps new ones and awaits endless requests.
- */
+/** Closes unused connections at a stop, others after `DRAIN_WITHIN_MS`; Node waits for unused and endless ones. */
 export function closeConnectionsOnStop(app: FastifyInstance): void {
   const unused = new Set<Socket>()
   app.server.on('connection', (socket: Socket) => {
@@ -106,7 +104,8 @@ export function logRequests(app: FastifyInstance): void {
 }
 
 /**
- * Requires one Host header (RFC 9112 3.2): a proxy might read another. `requireHostHeader: false`: Node sends no body.
+ * Requires exactly one Host header (RFC 9112 3.2): a proxy might read another of two. Needs `requireHostHeader: false`, because
+ * Node's refusal has no body.
  */
 export function requireOneHost(app: FastifyInstance, refusal: () => ApiError): void {
   app.addHook('onRequest', ({ raw }, _reply, done) => {

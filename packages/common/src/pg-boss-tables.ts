@@ -14,9 +14,7 @@ interface JobTable {
   name: string
 }
 
-/**
- * Tenants take turns, a job each: `group_id` is the tenant, `priority` the turn, negated as the highest comes first.
- */
+/** Tenants take turns, a job each: `group_id` is the tenant, `priority` the turn, negated as the highest is first. */
 interface Turn {
   tenant: string
   turn: number

@@ -1,8 +1,6 @@
 import { readFile } from 'node:fs/promises'
 
-/**
- * Start time in kernel ticks, which distinguishes processes with the same pid. Undefined once ended, or without Linux.
- */
+/** Start time in kernel ticks, to distinguish processes with one pid. Undefined after the end, and except on Linux. */
 export async function processBirth(pid: number | 'self'): Promise<string | undefined> {
   const [state, ...fields] = await readStat(pid)
   return state === 'Z' ? undefined : fields[18]

@@ -87,9 +87,7 @@ export function openRequestTelemetry(
   }
 }
 
-/**
- * Ends a request's span; 4xx is no failure. The exception event has only the type: messages and stacks quote values.
- */
+/** Ends a request's span; 4xx is no failure. The exception event has only the type: messages and stacks quote. */
 function end(span: Span, result: Attributes, error: Error | undefined): void {
   span.setAttributes(result)
   if (result['error.type'] !== undefined) {

@@ -7,9 +7,7 @@ const UNTRUSTED =
 
 const AUTHORITY = 'For PostgreSQL, name its CA file in DATABASE_URL: ?sslmode=verify-full&sslrootcert=/path/ca.crt'
 
-/**
- * Explains a fault that the operator can fix: "Port 8081 is in use. Set AUTH_PORT …". `variables` has a name by port.
- */
+/** Explains a failed start that the operator can fix, such as "Port 8081 is in use. Set AUTH_PORT to another one." */
 export function explainStartFailure(error: unknown, variables: Record<number, string>): string | undefined {
   if (error instanceof ConfigError) return error.message
   const { message } = error as Error

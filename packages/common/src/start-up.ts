@@ -6,7 +6,8 @@ interface LoggedConfig {
 }
 
 /**
- * Reads the settings and logs warnings, or prints all problems and exits with 78 (EX_CONFIG). `toStderr`: for commands.
+ * Reads the settings and logs their warnings; prints all problems and exits with 78 (EX_CONFIG of sysexits.h) if there are any.
+ * Commands log `toStderr`, because their stdout is their result.
  */
 export function readSettings<Config extends LoggedConfig>(
   name: string,

@@ -86,9 +86,7 @@ const WARN_EVERY_MS = 60_000
 
 const LONGEST_TEXT = 300
 
-/**
- * Logs the SDK's failures, at most one `warn` a minute, and details as `info`; no objects, which hold batches of spans.
- */
+/** Logs the SDK's failures, at most one `warn` a minute, and details as `info`; no objects: they hold span batches. */
 export function telemetryLog(log: Logger, now: () => number = () => performance.now()): DiagLogger {
   let warnedAt = Number.NEGATIVE_INFINITY
   let unreported = 0

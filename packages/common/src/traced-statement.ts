@@ -59,8 +59,6 @@ export function summarize(text: string): string {
 /** Literals, comments, and quoted names, which may contain the delimiters of the others. */
 const LITERAL = /"[^"]*"|\be'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|(\$(?:[a-z_]\w*)?\$).*?\1|--[^\n]*|\/\*.*?\*\//gis
 
-/**
- * Skips `for update`, `do update`, `distinct from`, `from` in `extract` and `trim`; a source with `(` is a function.
- */
+/** Skips `for update`, `do update`, `distinct from`, `from` in `extract` and `trim`; a source with `(` is a call. */
 const PART =
   /\b(?:(select)\b|(?<!\b(?:for|key|do|distinct)\s+|\b(?:extract|substring|trim|overlay)\s*\([^()]*)(insert\s+into|update|delete\s+from|from|join)\s+(?:only\s+)?((?:"[^"]+"|(?!only\b|lateral\b)[a-z_]\w*)(?:\.(?:"[^"]+"|[a-z_]\w*))?)(\s*\()?)/gi

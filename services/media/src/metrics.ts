@@ -14,9 +14,7 @@ import type { MediaInfo } from './db/media-info.ts'
 /** Way by which a file arrived; unknown for clips that housekeeping queues again. */
 export type Way = 'upload' | 'tus' | 'import'
 
-/**
- * Decided clips, not refused files. `result`: `ready`, a transcode's error code, or `shared` for bytes stored before.
- */
+/** Decided clips, not refused files. `result`: `ready`, the transcode's error code, or `shared` for known bytes. */
 export const countClip = (source: Way | 'unknown', result: string) => clips({ source, result })
 /** Bytes of completely received files, accepted or not. */
 export const countBytesIn = (source: Way, bytes: number) => bytesIn({ source }, bytes)

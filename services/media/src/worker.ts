@@ -23,7 +23,7 @@ const RESERVE_SLOTS = 1
 const WEBHOOKS_AT_ONCE = 6
 
 /**
- * Transcodes, delivers webhooks, cleans up. The returned function gives jobs back and waits for removal of their files.
+ * Transcodes, delivers webhooks, cleans up. The returned function gives jobs back and waits until files are removed.
  */
 export async function startWorker(deps: Deps): Promise<() => Promise<void>> {
   const running = new Set<Promise<void>>()

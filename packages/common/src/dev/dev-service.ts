@@ -17,9 +17,7 @@ export type DevService = {
 /** Time limit of a stop, in which a service finishes requests and returns its jobs. */
 const STOP_PATIENCE_MS = 15_000
 
-/**
- * Runs a service's `src/dev.ts` in its own process group: Ctrl-C would be a second signal and cut its shutdown short.
- */
+/** Runs a service's `src/dev.ts` in its own process group: Ctrl-C as a second signal would cut its shutdown short. */
 export function startDevService(
   name: string,
   folder: string,

@@ -32,9 +32,7 @@ export interface Dev {
 
 type Started = Addresses & { lines: string[] }
 
-/**
- * Runs a service with embedded defaults until a signal, its parent's end or a failed start; the body of every dev.ts.
- */
+/** The body of every dev.ts: runs a service on defaults until a signal, its parent's end or a failed start. */
 export async function runDev(name: 'auth' | 'media', start: (dev: Dev) => Promise<Started>): Promise<void> {
   if (wantsHelp(process.argv)) return void process.stdout.write(describeDev())
   enableCompileCache(COMPILE_CACHE)

@@ -45,7 +45,8 @@ export interface MediaTools {
 const OLDEST_SYSTEM_LIBAVCODEC = 59
 
 /**
- * Finds the programs: configured, in `searchPath`, else npm's (design.md 6.5). Throws when the configured or all fail.
+ * Finds the programs once at start: the configured path, else the system's, else the npm package's (design.md 6.5).
+ * Throws when a configured one does not work, or when none does. `searchPath` is the PATH to look in.
  */
 export async function resolveTools(options: {
   searchPath: string

@@ -2,7 +2,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Allowance, allowancesOf, findAllowances, refuseOverAllowance } from '../core/tokens/allowance.ts'
 import type { Deps } from '../deps.ts'
 
-/** Reports in headers the token's rest before this call; refuses early. Other callers have rate limits and expiry. */
+/**
+ * Reports in headers what the token has left before this call, and refuses early what cannot be accepted. Callers
+ * without a token have no allowance: rate limits and the expiry of their clips bound them.
+ */
 export async function checkAllowance(
   deps: Pick<Deps, 'db' | 'config' | 'now'>,
   { apiToken: token }: FastifyRequest,

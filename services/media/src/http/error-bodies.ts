@@ -32,9 +32,7 @@ const MULTIPART_LIMITS = new Set(['FST_PARTS_LIMIT', 'FST_FILES_LIMIT', 'FST_FIE
 const MULTIPART_BROKEN =
   /FST_MP_PREMATURE_CLOSE|FST_PROTO_VIOLATION|FST_INVALID_JSON_FIELD_ERROR|Multipart: Boundary not found|Unexpected end of multipart data|Part terminated early|Malformed part header|Unsupported content type|Header size exceeded|needle cannot have a length/i
 
-/**
- * One body for every failure (contract/media.md 2.6): `error`, and the flat members that clients of the original read.
- */
+/** One body for every failure (contract/media.md 2.6): `error`, and flat members that the original's clients read. */
 export const errorAnswers = (docsUrl: string): ErrorAnswers => ({
   common: (failure, detail, cause) =>
     detail ? fieldError(detail) : apiError(CODES[failure], { message: MESSAGES[failure], cause }),
@@ -92,9 +90,7 @@ const PROBLEM = 'application/problem+json'
 /** The type by name, without a quality of zero; a wildcard does not ask for it. */
 const ASKS_FOR_PROBLEM = /application\/problem\+json(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i
 
-/**
- * Answers RFC 9457 when the Accept header names it (contract/media.md 2.6); our members stay: one client can read both.
- */
+/** Answers RFC 9457 when Accept names it (contract/media.md 2.6); our own members stay, so a client can read both. */
 export function answerProblems(app: FastifyInstance): void {
   app.addHook('preSerialization', (request, reply, payload, done) => {
     if (!isFailure(payload)) return done(null, payload)

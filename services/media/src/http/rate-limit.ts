@@ -18,7 +18,8 @@ interface Limit {
 }
 
 /**
- * Limits the rate of calls in PostgreSQL, for all replicas; without it in each process. Refuses repeats from memory.
+ * Limits the rate of calls, counted in PostgreSQL for all replicas together; keys over their limit are refused from
+ * memory. While the database is unreachable each process counts for itself.
  */
 export function createRateLimits(pool: pg.Pool, { limits, database }: Pick<Config, 'limits' | 'database'>) {
   const limiters = new Map<string, RateLimiterAbstract>()

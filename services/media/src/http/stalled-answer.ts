@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 
-/** Ends a connection that takes no byte of an answer for `ms`; bytes restart the timer. Keep-alive's limit follows. */
+/** Ends a connection that takes no byte of an answer for `ms`; any byte restarts the timer, so slow readers stay. */
 export function endStalledAnswers(app: FastifyInstance, ms: number): void {
   app.addHook('onRequest', (_request, { raw }, done) => {
     // The timer belongs to the connection: it may still run for the previous answer.

@@ -10,9 +10,7 @@ type PageInput = {
   now: Date
 }
 
-/**
- * Renders list and chosen message, at phone width only one. Without JavaScript, times are UTC and Clear does nothing.
- */
+/** Renders list and chosen message, at phone width only one. Without JavaScript, times are UTC and Clear is inert. */
 export function renderInboxPage({ messages, smtpAddress, shown, now }: PageInput): string {
   const title = shown ? shownSubject(shown.message) : `Inbox (${messages.length})`
   const rows = messages.map((message) => renderRow(message, message.id === shown?.message.id, now))

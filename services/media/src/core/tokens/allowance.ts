@@ -72,9 +72,7 @@ export function refuseOverAllowance(
   }
 }
 
-/**
- * Takes the bytes of a new clip; throws as above. First in its transaction: other clips of this token wait from here.
- */
+/** Takes the bytes of a new clip; throws as above. First in its transaction: then the token's other clips wait. */
 export async function takeAllowance(
   trx: Transaction<DB>,
   usual: Allowances,

@@ -53,7 +53,7 @@ export async function hasWebhook(db: Kysely<DB>, { id, tokenId }: { id: string; 
 }
 
 /**
- * Returns false if deleted. Lock order: a change of a webhook and its deliveries begins with the webhook, as deletion.
+ * Returns false if deleted. Lock order: a transaction that changes a webhook and deliveries begins with the webhook.
  */
 export async function lockWebhook(trx: Transaction<DB>, id: string): Promise<boolean> {
   const locked = await trx.selectFrom('webhooks').select('id').where('id', '=', id).forNoKeyUpdate().executeTakeFirst()

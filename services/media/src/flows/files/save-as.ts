@@ -10,9 +10,7 @@ export function saveAs(title: string, { id, ending }: { id: string; ending: stri
   return name === ascii || name === '' ? plain : `${plain}; filename*=UTF-8''${encode(name)}.${ending}`
 }
 
-/**
- * Drops leading dots, characters unfit for file systems or quotes, and direction marks, which can disguise extensions.
- */
+/** Drops leading dots, characters unfit for file systems or quotes, and direction marks, which disguise extensions. */
 function nameFrom(title: string): string {
   const plain = title
     .toWellFormed()

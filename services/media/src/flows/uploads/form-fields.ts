@@ -2,7 +2,8 @@ import { type ClipFields, cleanFields, invalidField, MAX_TAG_TEXTS } from '../..
 import type { FormField } from './receive-form.http.ts'
 
 /**
- * Reads an upload's fields, also `tags[]`, `tags[0]`, `attribution[site]`; ignores unknown ones. Throws invalid_field.
+ * Reads the fields of an upload, including the spellings of arrays and objects: `tags[]`, `tags[0]`, `attribution[site]`.
+ * Ignores unknown fields, and a user without a site and URL. Throws invalid_field.
  */
 export function readFormFields(fields: readonly FormField[]): ClipFields {
   const allOf = (pattern: RegExp) => fields.filter(({ name }) => pattern.test(name)).map(({ value }) => value)

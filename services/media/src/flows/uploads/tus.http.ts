@@ -185,7 +185,8 @@ const ANSWER_HEADERS = [
 ]
 
 /**
- * Sends the result in headers; as a body to a POST of the whole file or for JSON, else 204, as some clients require.
+ * Sends the result in headers, and as a body to a POST of the whole file or a request that accepts JSON. Otherwise 204,
+ * which the protocol defines and some clients require.
  */
 async function answerFinished(
   deps: Flow,

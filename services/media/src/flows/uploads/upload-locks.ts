@@ -9,9 +9,7 @@ interface Waiter {
   start: () => void
 }
 
-/**
- * A lock per upload; the latest request wins: the holder is probably dead. The library's own lock waits in a busy loop.
- */
+/** A lock per upload; the latest request wins: the holder is probably dead. The library's own lock busy-waits. */
 export function createUploadLocks(): Locker {
   const queues = new Map<string, Waiter[]>()
 

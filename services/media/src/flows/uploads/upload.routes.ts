@@ -78,7 +78,7 @@ async function refuseUnreadable({ headers }: FastifyRequest, maxBytes: number): 
   if (Number(headers['content-length'] ?? 0) > maxBytes + FORM_OVERHEAD_BYTES) throw fileTooLarge(maxBytes)
 }
 
-/** Refuses early, not bindingly, and so spares the transfer. Passes requests with a key: one may have been accepted. */
+/** Refuses early, to spare the transfer; the binding checks come later. A key passes: its clip may exist already. */
 async function refuseUnread(deps: Deps, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   if (readKey(request) !== undefined) return
   await refuseWhenBusy(deps, request.apiToken?.id ?? null)

@@ -25,7 +25,8 @@ export async function findOutcome(db: Kysely<DB>, request: KeyedRequest, since: 
 }
 
 /**
- * Records the outcome. False when another request with this key was first, after `since`; waits for a concurrent one.
+ * Records the outcome. False when another request with this key was first, after `since`; waits for one that is being
+ * accepted at this moment.
  */
 export async function insertOutcome(
   db: Kysely<DB>,

@@ -98,9 +98,7 @@ async function findTracks(
 
 type HostRule = (url: URL) => boolean
 
-/**
- * Permits the manifest's site and hosts its resolver allows: otherwise a manifest could send 200 requests to any host.
- */
+/** Permits the manifest's site and its resolver's hosts; otherwise a manifest could direct 200 requests anywhere. */
 const hostRule =
   (own: readonly URL[], allowedHosts: readonly string[] = []): HostRule =>
   (url) =>

@@ -4,9 +4,7 @@ import { apiError } from '../../errors.ts'
 import type { Resolve } from './resolve-name.ts'
 import type { Guard, Target } from './ssrf-guard.ts'
 
-/**
- * Connects only to permitted addresses (else source_forbidden): the very DNS answer it checked, against DNS rebinding.
- */
+/** Connects to the very DNS answer that it checked (DNS rebinding); throws source_forbidden for other addresses. */
 export function guardedConnector(guard: Guard, resolve: Resolve, timeoutMs: number): buildConnector.connector {
   return (options, callback) => {
     const target = {

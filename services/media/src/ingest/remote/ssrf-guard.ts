@@ -29,7 +29,8 @@ export interface Target {
 
 export interface Guard {
   /**
-   * Parses a URL (or redirect from `base`), checks all but DNS, or throws source_forbidden. Use only the returned URL.
+   * Parses a URL (against `base` for a redirect) and applies every check that needs no DNS query. Throws ApiError
+   * source_forbidden, even for text that is no URL. Use only the returned URL from here on.
    */
   parseUrl: (text: string, base?: URL) => URL
   /** Whether a connection for this target may go to this address; false for anything but an address. */

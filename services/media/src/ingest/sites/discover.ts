@@ -16,9 +16,7 @@ interface Candidate {
 /** Candidates that are tried at most, as any may turn out to be something else. */
 const MOST_CANDIDATES = 6
 
-/**
- * Finds a page's clip by its link metadata (contract/media.md 3.4), with at most one oEmbed request for missing parts.
- */
+/** Finds a page's clip by its link metadata (contract/media.md 3.4), with one oEmbed request for missing parts. */
 export async function discover(page: Page, visit: Visit): Promise<Found> {
   const video = videoObjectOf(page)
   const own = sourcesOf(page, candidatesOf(page, video))

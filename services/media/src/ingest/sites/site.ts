@@ -41,9 +41,7 @@ interface Bounds {
   key: string
 }
 
-/**
- * Writes the clip to the new `path`. A manifest's URLs pass the guard and are on its site or the resolver's `hosts`.
- */
+/** Writes the clip to the new `path`. Addresses in a manifest must be on its site or `hosts`, and pass the guard. */
 export type AssembleManifest = (
   source: Extract<MediaSource, { kind: 'manifest' | 'separate' }>,
   options: Bounds & { path: string; hosts?: readonly string[] | undefined },

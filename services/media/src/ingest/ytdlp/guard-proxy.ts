@@ -20,9 +20,7 @@ const CONNECT_MS = 5_000
 
 export type GuardProxy = Awaited<ReturnType<typeof startGuardProxy>>
 
-/**
- * A proxy for one program, by CONNECT and plain http: the guard checks name, addresses and peer, as in our own fetches.
- */
+/** A proxy (CONNECT, plain http) for one program: the guard checks name, addresses and peer, as in our own fetches. */
 export async function startGuardProxy(options: ProxyOptions) {
   const { guard, resolve, socketPath } = options
   const limits = { ...LIMITS, ...options.limits }

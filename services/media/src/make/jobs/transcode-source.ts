@@ -42,9 +42,7 @@ import { TRANSCODE_QUEUE, type TranscodeJob, tenantOf } from './queues.ts'
 /** Often enough for a progress bar, without a write per frame. */
 const PROGRESS_EVERY_MS = 1_000
 
-/**
- * Fails the source if the file is refused, postpones it for a full disk or storage outage; else throws, for a retry.
- */
+/** Fails the source of a refused file, postpones for a full disk or storage outage; throws all else, for a retry. */
 export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): Promise<void> {
   const { log } = deps
   job.signal.throwIfAborted()

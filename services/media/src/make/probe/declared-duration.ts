@@ -2,9 +2,7 @@
 // The one rule: an unknown duration is no refusal, because the probe measures the whole file (probe.ts).
 import type { MediaType } from '../../db/media-info.ts'
 
-/**
- * Seconds that the head declares for an mp4's picture or a whole webm; undefined if absent, unreadable, or for gifs.
- */
+/** Declared seconds of an mp4's picture or a whole webm; undefined if absent or unreadable, and for gifs. */
 export function readDeclaredDuration(type: MediaType, head: Buffer): number | undefined {
   if (type === 'gif') return undefined
   const seconds = type === 'mp4' ? durationOfMp4(head) : durationOfWebm(head)

@@ -16,9 +16,7 @@ export interface Change {
   bytes: Buffer
 }
 
-/**
- * Finds the bytes that give a sound track an unknown codec, at the same offsets, so no decoder opens. Else undefined.
- */
+/** Finds bytes to change so that a sound track's codec is unknown, all offsets kept. Undefined if it is not sound. */
 export async function findCodecToHide(
   path: string,
   { type, index }: { type: MediaType; index: number },

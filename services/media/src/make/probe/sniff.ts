@@ -14,9 +14,7 @@ const acceptedTypes = new Map<string, MediaType>([
   ['video/webm', 'webm'],
 ])
 
-/**
- * Detects the type by its first bytes, to select the demuxer; `probe` checks the file. Throws unsupported_media_type.
- */
+/** Detects the type by the first bytes, never a name; it only selects the demuxer. Throws unsupported_media_type. */
 export async function sniffBytes(head: Uint8Array): Promise<MediaType> {
   const type = await findType(head)
   if (!type) throw apiError('unsupported_media_type', { cause: 'no known type' })

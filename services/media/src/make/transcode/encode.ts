@@ -53,7 +53,10 @@ export function mayRetry(work: TranscodeWork, error: unknown): error is Error {
   return error instanceof Error && !(error instanceof ApiError) && !work.signal?.aborted
 }
 
-/** Signals of a program that a file made crash, on any machine: after both ways crashed, other attempts are spared. */
+/**
+ * Signals of a program that a file made crash, or write endlessly. The file does so on every machine, so after crashes
+ * in both ways the queue's other attempts are spared.
+ */
 const CRASHES = new Set<NodeJS.Signals>(['SIGSEGV', 'SIGABRT', 'SIGILL', 'SIGFPE', 'SIGBUS', 'SIGXFSZ'])
 
 /** An output that is missing or not as planned: the file's fault if the simple way gives one too. */

@@ -204,9 +204,7 @@ function webmOutput(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number): strin
   ]
 }
 
-/**
- * No alternate reference frames: they take no alpha, and ffmpeg of 2018 loses frames when two planes look ahead apart.
- */
+/** Alternate reference frames take no alpha, and 2018's ffmpeg loses frames when the planes look ahead differently. */
 const alphaPlane = [
   ...['-pix_fmt', 'yuva420p', '-auto-alt-ref', '0', '-lag-in-frames', '0'],
   ...['-metadata:s:v:0', 'alpha_mode=1'],

@@ -26,7 +26,7 @@ const DURATION_TOLERANCE_SECONDS = 0.1
 /** Up to a fifth of a VP8 file's frames are references that are never shown. */
 const SMALLEST_DECODED_PART = 0.75
 
-/** Throws corrupt_media when much was not decoded, by the log: a held last frame still fills the planned duration. */
+/** Throws corrupt_media when, by the log, much was not decoded; a held last frame still gives the planned duration. */
 export function requireDecoded(log: string, { videoStream, holdsLastFrame, isStill }: RenditionPlan, info: MediaInfo) {
   if (!holdsLastFrame || isStill || info.type === 'gif') return
   const [, decoded] = new RegExp(`#0:${videoStream} \\(video\\):.*; (\\d+) frames decoded`).exec(log) ?? []

@@ -28,9 +28,7 @@ export interface UnfinishedPut {
   startedAt: Date
 }
 
-/**
- * The store does not answer or refuses us: requests get 503, jobs wait. The message, for the log, holds no credential.
- */
+/** The store does not answer or refuses us: requests get 503, jobs wait. The message holds no credential. */
 export class StorageUnavailable extends Error {
   override readonly name = 'StorageUnavailable'
 }

@@ -7,9 +7,7 @@ const LARGE_PIECE_BYTES = 256 * 1024
 const MOST_LARGE_PIECES = 32
 const SMALL_PIECE_BYTES = 64 * 1024
 
-/**
- * File streams that reuse buffers: new ones make V8 collect its heap several times a second, a third of a file's CPU.
- */
+/** File streams that reuse buffers: new ones make V8 collect its heap several times a second, a third of the CPU. */
 export function createFilePipes() {
   const free: Buffer[] = []
   let taken = 0
