@@ -2,7 +2,7 @@
 // else is covered by the tests that start processes (`pnpm test:bundle`).
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -126,6 +126,14 @@ test('media runs from its bundle alone: a clip is made, and the programs of sand
   const bridge = start('media', 'proxy-bridge.js', [join(folder, 'none'), '0', 'true'])
   expect(await bridge.exit).toBe(0)
 }, 120_000)
+
+test('a folder with other files is refused and keeps them', async () => {
+  const sources = join(folder, 'sources')
+  await mkdir(sources)
+  await writeFile(join(sources, 'main.ts'), '')
+  await expect(bundle('auth', sources)).rejects.toThrow('is no bundle')
+  expect(await readdir(sources)).toEqual(['main.ts'])
+})
 
 test('a bundle has the licences of its packages, and beside itself packages with native code alone', async () => {
   const licenses = await readFile(join(folder, 'auth/LICENSES'), 'utf8')

@@ -40,7 +40,7 @@ export async function bundle(service: string, out: string): Promise<void> {
   const parts = PARTS[service]
   if (!parts) throw new Error(`no such service: ${service}`)
   const folder = join(root, 'services', service)
-  await rm(out, { recursive: true, force: true })
+  await removeBundle(out)
   await mkdir(join(out, 'dist'), { recursive: true })
   const bundled = await bundlePrograms(folder, join(out, 'dist'), parts)
   for (const file of parts.files) await cp(file, join(out, 'dist', basename(file)), { recursive: true })
@@ -49,6 +49,13 @@ export async function bundle(service: string, out: string): Promise<void> {
   const copied = await copyPackages(parts.packages, folder, modules)
   await copyStaticFiles('@fastify/swagger-ui', common, modules)
   await writeFile(join(out, 'LICENSES'), await licensesOf([...bundled, ...copied]))
+}
+
+/** Removes an earlier bundle; throws for any other folder with files, which a mistyped path may name. */
+async function removeBundle(out: string): Promise<void> {
+  const files = await readdir(out).catch((): string[] => [])
+  if (files.length > 0 && !files.includes('LICENSES')) throw new Error(`${out} has files and is no bundle`)
+  await rm(out, { recursive: true, force: true })
 }
 
 /** Returns the folders of all packages in the bundle. */

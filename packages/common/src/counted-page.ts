@@ -30,13 +30,15 @@ export const scannedPage = (select: RawBuilder<unknown>, order: RawBuilder<unkno
   page as (${offset + limit <= MAX_COUNTED ? sql`select * from found` : select}
     order by ${order} limit ${limit} offset ${offset})`
 
-/** The total of `select`, by the count of its page and the rows shown; asks the planner if both leave it open. */
+/** The total of `select`, by the rows of its page, which name `counted.total`, and how many items they show; else by the planner. */
 export async function totalOf<DB>(
   db: Kysely<DB>,
   select: RawBuilder<unknown>,
   { limit, offset }: PageOf,
-  { counted, shown }: { counted: number; shown: number },
+  pageRows: readonly { total: number }[],
+  shown: number,
 ): Promise<Total> {
+  const counted = pageRows[0]?.total ?? 0
   if (counted <= MAX_COUNTED) return { rows: counted, isEstimated: false }
   if (shown > 0 && shown < limit) return { rows: offset + shown, isEstimated: false }
   const { rows } = await sql<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>`

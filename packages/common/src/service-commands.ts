@@ -1,12 +1,13 @@
 // Commands that every service has: serve, worker, migrate, config, version. The one rule: all differences between services are
 // members of `ServiceParts`. The command line itself: cli.ts. Tests: test/cli.test.ts of each service.
+
+import { boundMemory } from './bound-memory.ts'
 import { type Command, CommandFailure, command, printResult } from './cli.ts'
 import { type Variables, variablesTable } from './config.ts'
 import type { Logger } from './logger.ts'
 import { type MigrateOptions, migrationStatus, pendingSql } from './migrate.ts'
 import { inOrder, stopOnSignal } from './shutdown.ts'
 import { explainStartFailure } from './start-failure.ts'
-import { boundMemory } from './start-memory.ts'
 import { startTelemetry, type TelemetryOptions } from './telemetry.ts'
 
 interface Settings {

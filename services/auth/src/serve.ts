@@ -1,8 +1,9 @@
 // Starts and stops the parts of the service. The one rule: parts close in reverse order, each step with a
 // time limit (shutdown.ts of common). Tests: test/processes.slow.test.ts. Next: deps.ts, app.ts, worker.ts.
+
+import { boundMemory } from '@services/common/bound-memory'
 import type { Logger } from '@services/common/logger'
 import { inOrder } from '@services/common/shutdown'
-import { boundMemory } from '@services/common/start-memory'
 import { startTelemetry } from '@services/common/telemetry'
 import type { FastifyInstance } from 'fastify'
 import { createApp } from './app.ts'

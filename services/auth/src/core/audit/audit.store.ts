@@ -73,8 +73,7 @@ export async function listAuditEntries(
     ? (await entriesOn(scannedPage(matching(search), NEWEST_FIRST, page)).execute(db)).rows
     : await selectPage(db, page)
   const entries = rows.flatMap(({ total: _, ...entry }) => (entry.id === null ? [] : [entry]))
-  const seen = { counted: rows[0]?.total ?? 0, shown: entries.length }
-  return { entries, total: await totalOf(db, matching(search), page, seen) }
+  return { entries, total: await totalOf(db, matching(search), page, rows, entries.length) }
 }
 
 /** Ids break ties. */

@@ -113,8 +113,7 @@ export async function listMessages(
     from counted left join page on true left join ${sql.table('messages')} message on message.id = page.id
     order by page.created_at desc, page.id`.execute(db)
   const messages = rows.flatMap(({ total: _, ...message }) => (message.id === null ? [] : [message]))
-  const seen = { counted: rows[0]?.total ?? 0, shown: messages.length }
-  return { messages, total: await totalOf(db, matching(filter), page, seen) }
+  return { messages, total: await totalOf(db, matching(filter), page, rows, messages.length) }
 }
 
 function matching({ userId, state, channel }: MessageFilter) {

@@ -35,8 +35,7 @@ export async function listUsers(
       ? await selectPage[direction](db, { aud: search.aud, ...page })
       : (await usersOn(scannedPage(matching(search), orderBy('', direction), page), direction).execute(db)).rows
   const users = usersOf(rows)
-  const seen = { counted: rows[0]?.total ?? 0, shown: users.length }
-  return { users, total: await totalOf(db, matching(search), page, seen) }
+  return { users, total: await totalOf(db, matching(search), page, rows, users.length) }
 }
 
 /** Reads the ids of a page from an index only, at any offset (users_aud_created_at_idx). */
