@@ -6,10 +6,11 @@ import { expect, test } from 'vitest'
 import { embeddedTools, systemPath } from '../../../test/clips.ts'
 import { resolveTools } from '../../ffmpeg/binaries.ts'
 
-/** A folder with a program of this name that prints what ffmpeg of another age or make would. */
-async function folderWith(name: string, output: string): Promise<string> {
+/** A folder with an ffmpeg of another age or make: it prints its versions to stderr and its encoders to stdout. */
+async function folderWithFfmpeg(versions: string, encoders = ''): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'binaries-'))
-  await writeFile(join(folder, name), `#!/bin/sh\ncat <<'END'\n${output}\nEND\n`, { mode: 0o755 })
+  const script = `#!/bin/sh\ncat >&2 <<'END'\n${versions}\nEND\ncat <<'END'\n${encoders}\nEND\n`
+  await writeFile(join(folder, 'ffmpeg'), script, { mode: 0o755 })
   return folder
 }
 
@@ -31,13 +32,13 @@ test.each([
   ['a nightly of today', version('N-12345-gabc', '62.  3.100'), 'system', '-fps_mode'],
   ['4.4', version('4.4.2', '58.134.100'), 'embedded', '-vsync'],
 ])('a system ffmpeg %s', async (_, text, origin, frameRateModeFlag) => {
-  const searchPath = await folderWith('ffmpeg', `${text}\n${encoders}`)
+  const searchPath = await folderWithFfmpeg(text, encoders)
   const { ffmpeg } = await resolveTools({ searchPath })
   expect(ffmpeg).toMatchObject({ origin, frameRateModeFlag })
 })
 
 test('a system ffmpeg without H.264 is skipped; a configured one is an error that says why', async () => {
-  const searchPath = await folderWith('ffmpeg', version('7.1', '61. 19.100'))
+  const searchPath = await folderWithFfmpeg(version('7.1', '61. 19.100'))
   expect((await resolveTools({ searchPath })).ffmpeg.origin).toBe('embedded')
   const configured = resolveTools({ searchPath: systemPath, ffmpegPath: join(searchPath, 'ffmpeg') })
   await expect(configured).rejects.toThrow(/no encoder libx264/)
@@ -45,7 +46,7 @@ test('a system ffmpeg without H.264 is skipped; a configured one is an error tha
 
 test('webm falls back to VP8 and Vorbis', async () => {
   const fewer = encoders.replace('libvpx-vp9', 'libvpx').replace('libopus', 'libvorbis')
-  const searchPath = await folderWith('ffmpeg', `${version('6.0', '60.  3.100')}\n${fewer}`)
+  const searchPath = await folderWithFfmpeg(version('6.0', '60.  3.100'), fewer)
   const { ffmpeg } = await resolveTools({ searchPath })
   expect(ffmpeg).toMatchObject({ webmVideoEncoder: 'libvpx', webmAudioEncoder: 'libvorbis', canToneMap: false })
 })
