@@ -135,6 +135,16 @@ test('a folder with other files is refused and keeps them', async () => {
   expect(await readdir(sources)).toEqual(['main.ts'])
 })
 
+test.each(['auth', 'media'])(
+  'V8 keeps each module of %s in one byte a character, as none goes beyond Latin-1',
+  async (service) => {
+    const dist = join(folder, service, 'dist')
+    for (const file of (await readdir(dist)).filter((name) => name.endsWith('.js'))) {
+      expect([file, /[^\0-\xff]/.exec(await readFile(join(dist, file), 'utf8'))?.[0]]).toEqual([file, undefined])
+    }
+  },
+)
+
 test('a bundle has the licences of its packages, and beside itself packages with native code alone', async () => {
   const licenses = await readFile(join(folder, 'auth/LICENSES'), 'utf8')
   for (const name of ['fastify', 'kysely', 'argon2', '@opentelemetry/api'])

@@ -155,8 +155,9 @@ describe.each(services)('the image of %s', (service) => {
   test('runs its own service as 10001 with the flags of `pnpm start`', () => {
     const { start } = JSON.parse(read(`services/${service}/package.json`)).scripts
     const env = Object.fromEntries(instructions.filter(isEnv).flatMap(({ text }) => pairsOf(text)))
-    const [, arenas, flags] = /MALLOC_ARENA_MAX=(\d+) node ((?:--\S+ )*)src\/main\.ts$/.exec(start) ?? []
-    expect(env).toMatchObject({ NODE_OPTIONS: `${flags?.trim()} --enable-source-maps`, MALLOC_ARENA_MAX: arenas })
+    const [, name = '', value, flags] =
+      / (MALLOC_ARENA_MAX|GLIBC_TUNABLES)=(\S+) node ((?:--\S+ )*)src\/main\.ts$/.exec(start) ?? []
+    expect(env).toMatchObject({ NODE_OPTIONS: `${flags?.trim()} --enable-source-maps`, [name]: value })
     expect(last('USER')).toBe('10001:10001')
     expect(last('WORKDIR')).toBe('/app')
     expect(JSON.parse(last('CMD') ?? '')).toEqual(['node', 'dist/main.js'])

@@ -1,5 +1,6 @@
 import cluster, { type Worker } from 'node:cluster'
 import type { Logger } from 'pino'
+import { boundMemory } from './bound-memory.ts'
 import { stopOnSignal } from './shutdown.ts'
 import { explainStartFailure, failureCode } from './start-failure.ts'
 
@@ -47,6 +48,7 @@ export async function runProcesses(count: number, log: Logger, start: () => Prom
     for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill('SIGTERM')
   }
   for (let i = 0; i < count; i++) cluster.fork()
+  boundMemory() // 5 MiB less
   cluster.on('message', (worker, message) => {
     if (message !== SERVING) return
     hasServed = true

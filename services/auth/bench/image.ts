@@ -4,9 +4,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { cpuSecondsOfAll, peakBytesOfAll, residentBytesOfAll } from '@services/common/bench/cpu'
-import { median } from '@services/common/bench/median'
+import { peakBytesOfAll, residentBytesOfAll } from '@services/common/bench/cpu'
 import { startReport } from '@services/common/bench/report'
+import { startCpu } from '@services/common/bench/start-cpu'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
 import { bundle } from '../../../infra/bundle/bundle.ts'
 import { createUsers, type Program, pageReads, runCalls, signIns, startService } from './load.ts'
@@ -27,34 +27,17 @@ const BOUNDS = {
 
 type Report = ReturnType<typeof startReport>
 
-/** CPU seconds from the start of the process to its first answer; the first start compiles what the image has compiled. */
-const START_BOUND = 0.6
-const STARTS = 5
-
 export async function measureImage(report: Report, databaseUrl: string): Promise<void> {
   const cwd = await mkdtemp(join(tmpdir(), 'bench-image-'))
   try {
     await bundle('auth', cwd)
     const image = { cwd, args: ['--enable-source-maps', 'dist/main.js'] }
-    const [, ...starts] = await startCpu(databaseUrl, image)
-    const start = { id: 'start-cpu', what: 'CPU from start to the first answer', unit: 's', ours: median(starts) }
-    report.row({ ...start, against: 'the bound', theirs: START_BOUND, compared: 'ratio', goal: { atMost: 1 } })
+    await startCpu(report, () => startService(databaseUrl, {}, image))
     await measureMemory(report, databaseUrl, image, 1)
     await measureMemory(report, databaseUrl, image, 2)
   } finally {
     await rm(cwd, { recursive: true, force: true })
   }
-}
-
-async function startCpu(databaseUrl: string, image: Program): Promise<number[]> {
-  const seconds: number[] = []
-  for (let start = 0; start <= STARTS; start++) {
-    const service = await startService(databaseUrl, {}, image)
-    await fetch(`${service.base}/health`)
-    seconds.push(cpuSecondsOfAll(service.pid))
-    await service.stop()
-  }
-  return seconds
 }
 
 async function measureMemory(report: Report, databaseUrl: string, image: Program, processes: keyof typeof BOUNDS) {

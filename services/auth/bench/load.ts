@@ -17,6 +17,8 @@ export const SECRET = 'the-secret-of-the-benchmark-32-bytes'
 
 /** Node's switches of `pnpm start`, read from package.json so that the benchmark measures the production setup. */
 const startFlags = manifest.scripts.start.split(' ').filter((word) => word.startsWith('--'))
+/** Settings of the C library, read there too. */
+const [, GLIBC_TUNABLES = ''] = /GLIBC_TUNABLES=(\S+)/.exec(manifest.scripts.start) ?? []
 
 export interface Program {
   cwd: string
@@ -37,7 +39,7 @@ export async function startService(databaseUrl: string, settings: Record<string,
       env: {
         PATH: process.env.PATH,
         NODE_COMPILE_CACHE: fileURLToPath(new URL('../../../node_modules/.cache/node', import.meta.url)),
-        MALLOC_ARENA_MAX: '1',
+        GLIBC_TUNABLES,
         AUTH_SITE_URL: 'http://localhost:3000',
         AUTH_API_EXTERNAL_URL: 'http://localhost',
         AUTH_API_HOST: '127.0.0.1',

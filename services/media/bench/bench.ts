@@ -16,6 +16,7 @@ import { blobKey } from '../src/store/blobs/blob-storage.ts'
 import { compareGifs, hashFile, leastCpuByHand, runByHand } from './by-hand.ts'
 import { type BenchClip, CLIPS, idOf, makeClip } from './clips.ts'
 import { admissions, bucketRequests, growClips, growWorkers, SHORT_CLIP, storedBytes, storedClip } from './growth.ts'
+import { measureImage } from './image.ts'
 import { type BenchService, download, pathWithoutSandbox, startService, upload, uploadNoise } from './service.ts'
 import { missingTools, requestRate, startNginx } from './serving.ts'
 
@@ -42,6 +43,7 @@ const postgres = await startEmbeddedPostgres({ dataDir: join(directory, 'postgre
 const database = lookInto(postgres.url)
 try {
   const postgresVersion = await database.version()
+  await measureImage(report, postgres.url, directory)
   // The first start fills the compile cache, which a deployed image has too.
   const [, ...starts] = await startTimes(4, () => startService(postgres.url, directory))
   const short = await makeClip(directory, SHORT_CLIP)

@@ -18,12 +18,21 @@ interface StartOptions {
   settings?: Record<string, string>
   /** Search path for programs. */
   path?: string | undefined
+  /** Folder of a bundle, to run that instead of the sources. */
+  bundle?: string
 }
+
+const SOURCES = fileURLToPath(new URL('..', import.meta.url))
 
 /** Starts `serve` with the switches of `pnpm start`. */
 export async function startService(databaseUrl: string, directory: string, options: StartOptions = {}) {
   const startedAt = performance.now()
-  const child = start(['src/main.ts'], databaseUrl, directory, options)
+  const child = start(
+    options.bundle ? ['--enable-source-maps', 'dist/main.js'] : ['src/main.ts'],
+    databaseUrl,
+    directory,
+    options,
+  )
   const base = await said(child, /listening at (http:[^"]+)"/i)
   const readyMs = performance.now() - startedAt
   return {
@@ -59,13 +68,13 @@ export async function startWorkers(databaseUrl: string, directory: string, count
   }
 }
 
-function start(command: string[], databaseUrl: string, directory: string, { settings, path }: StartOptions) {
+function start(command: string[], databaseUrl: string, directory: string, { settings, path, bundle }: StartOptions) {
   const child = spawn(process.execPath, [...startFlags, ...command], {
-    cwd: fileURLToPath(new URL('..', import.meta.url)),
+    cwd: bundle ?? SOURCES,
     stdio: ['ignore', 'pipe', 'inherit'],
     env: {
       PATH: path ?? process.env.PATH,
-      NODE_COMPILE_CACHE: '../../node_modules/.cache/node',
+      NODE_COMPILE_CACHE: fileURLToPath(new URL('../../../node_modules/.cache/node', import.meta.url)),
       MALLOC_ARENA_MAX: '1',
       MEDIA_BASE_URL: 'http://localhost',
       MEDIA_HOST: '127.0.0.1',

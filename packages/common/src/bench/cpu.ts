@@ -10,7 +10,7 @@ export function cpuSeconds(pid: number | 'self'): number {
   return ticks / TICKS_PER_SECOND
 }
 
-/** CPU seconds of a process and all its descendants, such as a server with a process per connection. */
+/** CPU seconds of a process, its descendants (such as a server with a process per connection) and those that have ended. */
 export function cpuSecondsOfAll(pid: number): number {
   return familyOf(pid).reduce((total, member) => total + (whileItRuns(() => cpuSeconds(member)) ?? 0), 0)
 }

@@ -28,16 +28,16 @@ export function homePage(
 <main>
 <noscript><article class="about"><h1>Add a clip</h1>
 <p>This page needs JavaScript. Without it, clips are added from a command line:</p>
-<pre><code>curl -F file=@clip.mp4 -F title=Hello -H 'Token: mh_…' ${site.baseUrl}/media/upload
-curl --json '{"source":"https://example.com/clip.mp4"}' -H 'Token: mh_…' ${site.baseUrl}/media/import</code></pre>
-<p><a href="docs">The API’s documentation</a></p></article></noscript>
+<pre><code>curl -F file=@clip.mp4 -F title=Hello -H 'Token: mh_&hellip;' ${site.baseUrl}/media/upload
+curl --json '{"source":"https://example.com/clip.mp4"}' -H 'Token: mh_&hellip;' ${site.baseUrl}/media/import</code></pre>
+<p><a href="docs">The API&rsquo;s documentation</a></p></article></noscript>
 <article id="add" class="about" hidden>
 <h1>Add a clip</h1>
 <p class="hint">${limits}. It becomes a page with an embed and four files.</p>
 <form id="form" novalidate data-max-bytes="${maxBytes}" data-needs-token="${String(needsToken)}">
 <div class="field">
 <label for="token">Token${!needsToken && html` <span class="optional">optional</span>`}</label>
-<input id="token" type="password" autocomplete="off" spellcheck="false" autocapitalize="off" placeholder="mh_…"${needsToken && raw(' required')} aria-describedby="token-hint token-error">
+<input id="token" type="password" autocomplete="off" spellcheck="false" autocapitalize="off" placeholder="mh_&hellip;"${needsToken && raw(' required')} aria-describedby="token-hint token-error">
 <p class="hint" id="token-hint">Ask the operator of this service: <code>tokens create</code> creates one, and <code>dev</code> prints one when it starts.</p>
 <p class="error" id="token-error" hidden></p>
 <label class="check"><input id="keep" type="checkbox"> Keep it until this tab is closed</label>
