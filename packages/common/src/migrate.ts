@@ -4,6 +4,7 @@ import { type Kysely, sql } from 'kysely'
 import { type Migration, type MigrationInfo, Migrator } from 'kysely/migration'
 import type { Logger } from 'pino'
 import { type DatabaseOptions, openDatabase, tablePrefix, waitForDatabase } from './database.ts'
+import { pastPooler } from './pooler.ts'
 
 /**
  * Migrations are SQL files, `0001-name.sql`, applied in order and never edited once merged; `{{prefix}}` is the namespace's prefix.
@@ -18,13 +19,13 @@ export interface MigrateOptions {
   namespace?: string | undefined
 }
 
-/** Runs `work` on connections without a statement limit; waits for a server that is starting. */
+/** Runs `work` on connections past the pooler and without a statement limit; waits for a server that is starting. */
 export async function onMigrationConnection<Result>(
   database: Omit<DatabaseOptions, 'maxPoolSize' | 'statementWithinMs'>,
   folder: string,
   work: (migrations: MigrateOptions) => Promise<Result>,
 ): Promise<Result> {
-  const { db, pool, close } = openDatabase({ ...database, maxPoolSize: 2, statementWithinMs: 0 })
+  const { db, pool, close } = openDatabase({ ...pastPooler(database), maxPoolSize: 2, statementWithinMs: 0 })
   try {
     await waitForDatabase(pool, database.log)
     return await work({ db, folder, namespace: database.namespace })
