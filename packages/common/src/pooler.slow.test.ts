@@ -1,8 +1,10 @@
+import Fastify from 'fastify'
 import { sql } from 'kysely'
 import pg from 'pg'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { ConfigError } from './config.ts'
 import { type DatabaseOptions, openDatabase, waitForDatabase, withDatabase } from './database.ts'
+import { answerWithin } from './deadline.ts'
 import { createLogger } from './logger.ts'
 import { onMigrationConnection } from './migrate.ts'
 import { checkPooler } from './pooler.ts'
@@ -87,6 +89,33 @@ describe('PgBouncer in transaction mode', { tags: 'pgbouncer' }, () => {
     const { text, code } = await failureOf(waitForDatabase(open({ url }), log))
     expect(text).toContain('Set DATABASE_POOLER=transaction')
     expect(code).toBe(78)
+  })
+
+  test('forwards the cancel of a statement whose request was answered with a timeout', async () => {
+    // The role's limit must not end it instead.
+    const { url, directUrl } = await startPooled({}, { ...LIMITS, statement_timeout: '10min' })
+    const through = open({ url, pooler })
+    const beside = open({ url: directUrl })
+    const running = `select from pg_stat_activity where query like 'select pg_sleep%' and datname = current_database()
+      and state = 'active'`
+    const isRunning = async () => (await beside.query(running)).rowCount === 1
+    const app = Fastify()
+    const limit = Promise.withResolvers<() => void>()
+    answerWithin(app, 1_000, (end) => {
+      limit.resolve(end)
+      return setTimeout(() => {}, 0)
+    })
+    app.get('/', async () => {
+      const client = await through.connect()
+      return client.query('select pg_sleep(600)').finally(() => client.release())
+    })
+    const answer = app.inject('/')
+    await expect.poll(isRunning).toBe(true)
+    ;(await limit.promise)()
+    await answer
+    await expect.poll(isRunning).toBe(false)
+    await expect.poll(() => through.totalCount).toBe(0)
+    await app.close()
   })
 
   test('is not in the way of migrations and commands, which outlast the limits of the role', async () => {
