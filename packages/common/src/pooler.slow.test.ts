@@ -1,19 +1,26 @@
 import Fastify from 'fastify'
 import { sql } from 'kysely'
 import pg from 'pg'
+import { pino } from 'pino'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { ConfigError } from './config.ts'
 import { type DatabaseOptions, openDatabase, waitForDatabase, withDatabase } from './database.ts'
 import { answerWithin } from './deadline.ts'
+import { keepListening } from './keep-listening.ts'
 import { createLogger } from './logger.ts'
 import { onMigrationConnection } from './migrate.ts'
 import { checkPooler } from './pooler.ts'
+import { openQueue } from './queue.ts'
 import { explainStartFailure, failureCode } from './start-failure.ts'
 import { startPgbouncer } from './testing/pgbouncer.ts'
 import { cloneTemplate } from './testing/template-database.ts'
 
 const log = createLogger({ name: 'test', level: 'fatal' })
 const LIMITS = { statement_timeout: '15s', idle_in_transaction_session_timeout: '16s' }
+const QUEUE = {
+  ...{ name: 'work', retryLimit: 1, retryDelaySeconds: 1, retryDelayMaxSeconds: 1 },
+  ...{ expireInSeconds: 60, heartbeatSeconds: 10 },
+}
 
 /** A database behind PgBouncer with these settings, and a role with these limits. */
 async function startPooled(settings: Record<string, string | number> = {}, limits: Record<string, string> = LIMITS) {
@@ -56,7 +63,7 @@ const failureOf = (work: Promise<unknown>) =>
   )
 
 describe('PgBouncer in transaction mode', { tags: 'pgbouncer' }, () => {
-  const pooler = 'transaction'
+  const pooler = 'transaction' as const
 
   test('is accepted when it tracks statements and the role has limits', async () => {
     const { url } = await startPooled()
@@ -116,6 +123,41 @@ describe('PgBouncer in transaction mode', { tags: 'pgbouncer' }, () => {
     await expect.poll(isRunning).toBe(false)
     await expect.poll(() => through.totalCount).toBe(0)
     await app.close()
+  })
+
+  test('starts a job at once, by a notification past it', async () => {
+    const { url, directUrl } = await startPooled()
+    const lines: string[] = []
+    const options = {
+      ...{ url, directUrl, pooler, schema: 'jobs', applicationName: 'test', queues: [QUEUE], supervise: false },
+      log: pino({ level: 'warn' }, { write: (line) => lines.push(line) }),
+    }
+    await (await openQueue({ ...options, migrate: true })).stop(0)
+    const queue = await openQueue({ ...options, migrate: false })
+    onTestFinished(() => queue.stop(0))
+    const begun = Promise.withResolvers<unknown>()
+    // No poll comes in time.
+    await queue.work('work', { concurrency: 1, pollSeconds: 3_600 }, async ({ data }) => begun.resolve(data))
+    const { db, close } = openDatabase({ url, pooler, maxPoolSize: 1, applicationName: 'test', log })
+    onTestFinished(close)
+    await db.transaction().execute((trx) => queue.send(trx, 'work', { id: 1 }))
+    expect(await begun.promise).toEqual({ id: 1 })
+    expect(lines).toEqual([])
+  })
+
+  test('is reported as deaf where it stands in the way of LISTEN', async () => {
+    const { url } = await startPooled()
+    const pool = open({ url, pooler })
+    const lines: string[] = []
+    const listener = await keepListening({
+      ...{ url, applicationName: 'test', channel: 'news' },
+      log: pino({ level: 'warn' }, { write: (line) => lines.push(JSON.parse(line).msg) }),
+      onNotification: () => {},
+      onListening: () => {},
+      notify: (channel, payload) => pool.query('select pg_notify($1, $2)', [channel, payload]),
+    })
+    onTestFinished(() => listener.close())
+    await expect.poll(() => lines).toEqual([expect.stringContaining('set DATABASE_DIRECT_URL')])
   })
 
   test('is not in the way of migrations and commands, which outlast the limits of the role', async () => {

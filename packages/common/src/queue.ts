@@ -126,6 +126,11 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
           ...{ url: pastPooler(options).url, applicationName, channel, log },
           onNotification,
           onListening,
+          notify: (to, payload) =>
+            pool.query({
+              ...{ text: 'select pg_notify($1, $2)', values: [to, payload] },
+              query_timeout: STATEMENT_WITHIN_MS,
+            } as pg.QueryConfig),
         }),
     },
     schema,
