@@ -12,9 +12,9 @@ interface Wire extends pg.Connection {
 }
 
 /**
- * Cancels the running statement and its transaction, and closes the connection. Closing is not enough: a statement that waits for
- * a lock runs on and may commit. Neither is cancelling: a late cancel could hit another caller's statement. Uses TLS where the
- * client does: a proxy may accept nothing else, and the key must stay secret.
+ * Cancels the running statement and its transaction, and then closes the connection. Closing is not enough: a statement that waits
+ * for a lock runs on and may commit. Neither is cancelling: a late cancel could hit another caller's statement. Closing first would
+ * make a pooler forget the key. Uses TLS where the client does: a proxy may accept nothing else, and the key must stay secret.
  */
 export function abandonStatement(client: pg.Client, noteLost: (err: Error) => void): void {
   const { host, port, ssl, sslNegotiation, processID, secretKey } = client as unknown as {
@@ -30,8 +30,8 @@ export function abandonStatement(client: pg.Client, noteLost: (err: Error) => vo
   let isSent = false
   const send = () => {
     isSent = true
+    // The server closes once it has sent the signal.
     wire.cancel(processID, secretKey)
-    wire.stream.end()
   }
   const giveUp = setTimeout(() => wire.stream.destroy(new Error('cancel request timed out')), CANCEL_WITHIN_MS)
   wire.on('connect', () => {
@@ -45,8 +45,8 @@ export function abandonStatement(client: pg.Client, noteLost: (err: Error) => vo
   wire.once('end', () => {
     clearTimeout(giveUp)
     if (!isSent) noteLost(failure)
+    client.end().catch(() => {})
   })
   if (host.startsWith('/')) wire.connect(`${host}/.s.PGSQL.${port}`)
   else wire.connect(port, host)
-  client.end().catch(() => {})
 }

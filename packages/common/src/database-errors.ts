@@ -42,11 +42,16 @@ export function sqlStateOf(error: unknown): string | undefined {
 /** SQLSTATE of a wrong user or password, a missing database, a missing privilege. */
 const REFUSAL_STATES = /^(28...|3D000|42501)$/
 
+/** Whether a pooler refuses the time limits that we set when connecting. */
+export const isParameterRefused = (error: unknown): boolean =>
+  error instanceof Error && sqlStateOf(error) === '08P01' && /unsupported startup parameter/.test(error.message)
+
 /** Whether the database refuses this user, or a migration's statement: only an operator can fix it. */
 export function isDatabaseRefusal(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const { code } = error as { code?: unknown }
   if (typeof code === 'string' && REFUSAL_STATES.test(code)) return true
+  if (isParameterRefused(error)) return true
   return error.message === 'The server does not support SSL connections'
 }
 

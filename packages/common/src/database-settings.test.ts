@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type ConfigError, readVariables } from './config.ts'
-import { databaseVariables } from './database-settings.ts'
+import { databaseSettings, databaseVariables } from './database-settings.ts'
 
 const variables = databaseVariables({ poolSize: { meaning: '', default: '5' }, exampleTable: '' })
 const read = (url: string) => readVariables(variables, 'X_', { X_DATABASE_URL: url }).values.DATABASE_URL
@@ -36,4 +36,17 @@ test.each([
     expect(problem).toMatch(/^X_DATABASE_URL must be postgres:\/\/user:password@host\/database/)
     expect(problem).not.toContain('hunter2')
   }
+})
+
+test('without an address past the pooler all connections use DATABASE_URL', () => {
+  const settings = (environment: Record<string, string>) =>
+    databaseSettings(readVariables(variables, 'X_', { X_DATABASE_URL: 'postgres://pooler/x', ...environment }).values)
+  expect(settings({})).toMatchObject({ pooler: 'none', directUrl: 'postgres://pooler/x' })
+  const given = { X_DATABASE_POOLER: 'transaction', X_DATABASE_DIRECT_URL: 'postgres://db/x' }
+  expect(settings(given)).toMatchObject({
+    url: 'postgres://pooler/x',
+    pooler: 'transaction',
+    directUrl: 'postgres://db/x',
+  })
+  expect(() => settings({ X_DATABASE_DIRECT_URL: 'db:5432' })).toThrow('X_DATABASE_DIRECT_URL must be postgres://')
 })

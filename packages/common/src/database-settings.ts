@@ -1,4 +1,4 @@
-import { boolean, integer, parsed, type Values, type Variables } from './config.ts'
+import { boolean, integer, oneOf, parsed, type Values, type Variables } from './config.ts'
 
 interface DatabaseDefaults {
   poolSize: { meaning: string; default: string }
@@ -14,6 +14,17 @@ export const databaseVariables = ({ poolSize, exampleTable }: DatabaseDefaults) 
       { required: true, aliases: ['DB_DATABASE_URL'] },
       parseDatabaseUrl,
     ),
+    DATABASE_POOLER: oneOf(
+      ['none', 'transaction'],
+      'Pooler behind DATABASE_URL: `transaction` for PgBouncer 1.21 or later in transaction mode.',
+      { default: 'none' },
+    ),
+    DATABASE_DIRECT_URL: parsed(
+      'string',
+      'Connection string of PostgreSQL itself, past the pooler: for LISTEN, migrations and commands. Default: DATABASE_URL.',
+      {},
+      parseDatabaseUrl,
+    ),
     DB_MAX_POOL_SIZE: integer(poolSize.meaning, { default: poolSize.default, max: 10_000 }),
     DB_NAMESPACE: parsed(
       'string',
@@ -26,6 +37,8 @@ export const databaseVariables = ({ poolSize, exampleTable }: DatabaseDefaults) 
 
 export const databaseSettings = (values: Values<ReturnType<typeof databaseVariables>>) => ({
   url: values.DATABASE_URL,
+  pooler: values.DATABASE_POOLER,
+  directUrl: values.DATABASE_DIRECT_URL ?? values.DATABASE_URL,
   maxPoolSize: values.DB_MAX_POOL_SIZE,
   namespace: values.DB_NAMESPACE,
   migrateOnStart: values.MIGRATE_ON_START,

@@ -7,10 +7,10 @@ import { CommitDialect } from './after-commit.ts'
 import { type ClientHooks, PreparingClient, StatementNames, TracedClient, TracedPool } from './database-connection.ts'
 import { isDatabaseRefusal, isDatabaseUnavailable } from './database-errors.ts'
 import { checkIdleConnections, noteOpenPool } from './idle-connections.ts'
+import { checkPooler, type DatabaseAddress, pastPooler } from './pooler.ts'
 import { tablePrefixPlugin } from './table-prefix.ts'
 
-export interface DatabaseOptions {
-  url: string
+export interface DatabaseOptions extends DatabaseAddress {
   /** 0 is unlimited, the specification's default; set it when replicas share a server. */
   maxPoolSize: number
   applicationName: string
@@ -18,7 +18,7 @@ export interface DatabaseOptions {
   /** Prefix of every table in `tables`: namespace `acme` makes `acme_users`. */
   namespace?: string | undefined
   tables?: readonly string[]
-  /** Time limit of a statement; 0 is none, for migrations. */
+  /** Time limit of a statement; 0 is none, for migrations. Behind a pooler the role's limit applies as well. */
   statementWithinMs?: number | undefined
   isTraced?: boolean
   connectWithinMs?: number | undefined
@@ -67,10 +67,8 @@ export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
     application_name: options.applicationName,
     connectionTimeoutMillis: connectWithinMs,
     idleTimeoutMillis: 30_000,
-    statement_timeout: statementWithinMs,
-    // A second longer: a statement that waits for locks of a silent client's transaction must end first. Otherwise it would get
-    // the locks, and hold them as long again if its client is silent too.
-    idle_in_transaction_session_timeout: STATEMENT_WITHIN_MS + 1_000,
+    // A pooler in transaction mode refuses limits of a session.
+    ...(options.pooler !== 'transaction' && sessionLimits(statementWithinMs)),
     // The server enforces its own limit; this one is for a silent server.
     ...(statementWithinMs > 0 ? { query_timeout: statementWithinMs + 2_000 } : {}),
     keepAlive: true,
@@ -113,13 +111,24 @@ export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
   }
 }
 
+const sessionLimits = (statementWithinMs: number) => ({
+  // pg leaves out a number 0, and the limit of the role would apply.
+  statement_timeout: String(statementWithinMs) as unknown as number,
+  // A second longer: a statement that waits for locks of a silent client's transaction must end first. Otherwise it would get
+  // the locks, and hold them as long again if its client is silent too.
+  idle_in_transaction_session_timeout: STATEMENT_WITHIN_MS + 1_000,
+})
+
+/** Runs the work of a command, past the pooler: it may take longer than the limits of the role. */
 export async function withDatabase<DB, Result>(
   options: DatabaseOptions,
   work: (db: Kysely<DB>) => Promise<Result>,
 ): Promise<Result> {
   // The command itself reports an unreachable database, in one line.
-  const { db, close } = openDatabase<DB>({ ...options, log: options.log.child({}, { level: 'error' }) })
+  const address = pastPooler(options)
+  const { db, pool, close } = openDatabase<DB>({ ...address, log: options.log.child({}, { level: 'error' }) })
   try {
+    await checkPooler(pool, address)
     return await work(db)
   } finally {
     await close()

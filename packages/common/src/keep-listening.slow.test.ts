@@ -2,10 +2,13 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { expect, onTestFinished, test } from 'vitest'
+import { pino } from 'pino'
+import { expect, inject, onTestFinished, test } from 'vitest'
 import { startEmbeddedPostgres } from './dev/embedded-postgres.ts'
 import { keepListening } from './keep-listening.ts'
+import { countDeafListeners } from './listen-check.ts'
 import { createLogger } from './logger.ts'
+import { cloneTemplate } from './testing/template-database.ts'
 
 const log = createLogger({ name: 'test', level: 'fatal' })
 
@@ -32,6 +35,7 @@ test('a connection to a server that becomes read-only is replaced until the serv
     ...{ url, applicationName: 'listener', channel: 'news', log },
     onNotification: (payload) => void heard.push(payload),
     onListening: () => void heard.push('listening'),
+    notify: (channel, payload) => query(`select pg_notify('${channel}', '${payload}')`),
   })
   onTestFinished(() => listener.close())
   const findListener = () => query(`select pid from pg_stat_activity where application_name = 'listener'`)
@@ -46,3 +50,40 @@ test('a connection to a server that becomes read-only is replaced until the serv
   await expect.poll(() => heard).toContain('written')
   expect(heard).not.toContain('to a deaf process')
 })
+
+test('a connection on which no notifications arrive is reported, and polls replace them until they do', async () => {
+  const [listening, other] = [await connectToNew('listening'), await connectToNew('other')]
+  let polls = 0
+  // Its notifications go elsewhere, as those to a LISTEN that a pooler dropped.
+  let notified = other
+  const lines: string[] = []
+  const listener = await keepListening({
+    ...{ url: listening.url, applicationName: 'listener', channel: 'news' },
+    log: pino({ level: 'info' }, { write: (line) => lines.push(JSON.parse(line).msg) }),
+    onNotification: () => {},
+    onListening: () => void polls++,
+    notify: (channel, payload) => notified.client.query('select pg_notify($1, $2)', [channel, payload]),
+  })
+  onTestFinished(() => listener.close())
+  expect({ polls, deaf: countDeafListeners() }).toEqual({ polls: 1, deaf: 0 })
+  await expect.poll(() => polls).toBeGreaterThan(3)
+  expect(countDeafListeners()).toBe(1)
+  notified = listening
+  await expect.poll(countDeafListeners).toBe(0)
+  expect(lines).toEqual([expect.stringContaining('set DATABASE_DIRECT_URL'), 'notifications arrive again'])
+})
+
+async function connectToNew(name: string) {
+  const { url, drop } = await cloneTemplate(
+    inject('databaseServerUrl'),
+    `${inject('testRunId')}_${name}`,
+    async () => {},
+  )
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  onTestFinished(async () => {
+    await client.end()
+    await drop()
+  })
+  return { url, client }
+}

@@ -61,12 +61,15 @@ async function newDatabase(): Promise<string> {
   return database.url
 }
 
-async function startListening(url: string): Promise<string[]> {
+/** Listens through `url`; notifications that check it are sent to the `database` itself. */
+async function startListening(url: string, database: string): Promise<string[]> {
   const heard: string[] = []
+  const checks = await connectTo(database)
   const listener = await keepListening({
     ...{ url, applicationName: 'listener', channel: 'news', log },
     onNotification: (payload) => void heard.push(payload),
     onListening: () => void heard.push('listening'),
+    notify: (channel, payload) => checks.query('select pg_notify($1, $2)', [channel, payload]),
   })
   onTestFinished(() => listener.close())
   return heard
@@ -94,8 +97,9 @@ test('a queue that stops while its server shuts down raises no unhandled error',
 })
 
 test('a broken connection is replaced and reports that it listens again', async () => {
-  const server = await startDyingServer(await newDatabase())
-  const heard = await startListening(server.url)
+  const database = await newDatabase()
+  const server = await startDyingServer(database)
+  const heard = await startListening(server.url, database)
   const client = await connectTo(server.url)
   await client.query(`notify news, 'first'`)
   await expect.poll(() => heard).toEqual(['listening', 'first'])
@@ -108,7 +112,7 @@ test('a silent connection is replaced, and notifications arrive again', async ()
   const way = await startWay(url)
   onTestFinished(way.close)
   const client = await connectTo(url)
-  const heard = await startListening(way.url)
+  const heard = await startListening(way.url, url)
   await client.query(`notify news, 'before'`)
   await expect.poll(() => heard).toEqual(['listening', 'before'])
   way.silenceOpen()

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { checkIdleConnections, takesWrites } from './idle-connections.ts'
+import { createListenCheck, type ListenCheckOptions } from './listen-check.ts'
 import { waitAtMost } from './wait-at-most.ts'
 
 /** Interval of checks: a quiet connection may be dead, or lead to a replaced primary. Its loss starts the checks of all others. */
@@ -20,7 +21,9 @@ export interface ListenOptions {
   channel: string
   log: Logger
   onNotification: (payload: string) => void
-  /** Called at each start of listening; notifications before it are lost. */
+  /** Sends a notification, on another connection, to check that this one hears. */
+  notify: ListenCheckOptions['notify']
+  /** Called when notifications may have been lost: at each start of listening, and often while none arrive. */
   onListening: () => void
 }
 
@@ -30,6 +33,7 @@ export interface ListenOptions {
  */
 export async function keepListening(options: ListenOptions): Promise<{ close(): Promise<void> }> {
   const { log } = options
+  const listenCheck = createListenCheck({ log, notify: options.notify, poll: options.onListening })
   let current: pg.Client | undefined
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
@@ -39,6 +43,7 @@ export async function keepListening(options: ListenOptions): Promise<{ close(): 
     if (client !== current || isClosed) return
     current = undefined
     clearTimeout(timer)
+    listenCheck.stop()
     client.end().catch(() => {})
     const afterMs = Math.min(RECONNECT_AFTER_MS * 2 ** failuresInARow, RECONNECT_AFTER_AT_MOST_MS)
     if (failuresInARow++ === 0) log.warn({ err }, 'notification connection lost, reconnecting')
@@ -73,13 +78,16 @@ export async function keepListening(options: ListenOptions): Promise<{ close(): 
     current = client
     client.on('error', (err) => lose(client, err))
     client.on('end', () => lose(client, new Error('the connection ended')))
-    client.on('notification', ({ payload }) => {
-      if (payload !== undefined && client === current) options.onNotification(payload)
+    client.on('notification', ({ channel, payload }) => {
+      if (client !== current) return
+      listenCheck.noteHeard()
+      if (channel === options.channel && payload !== undefined) options.onNotification(payload)
     })
     try {
       await client.connect()
       await requireWrites(client)
-      await client.query(`listen ${pg.escapeIdentifier(options.channel)}`)
+      const channels = [options.channel, listenCheck.channel]
+      await client.query(channels.map((channel) => `listen ${pg.escapeIdentifier(channel)}`).join(';'))
     } catch (err) {
       return lose(client, err)
     }
@@ -87,6 +95,7 @@ export async function keepListening(options: ListenOptions): Promise<{ close(): 
     if (failuresInARow > 0) log.info('notification connection restored')
     failuresInARow = 0
     options.onListening()
+    listenCheck.start()
     checkAgain(client)
   }
   await connect()
@@ -95,6 +104,7 @@ export async function keepListening(options: ListenOptions): Promise<{ close(): 
     close: async () => {
       isClosed = true
       clearTimeout(timer)
+      listenCheck.stop()
       if (current) await waitAtMost(GOODBYE_WITHIN_MS, current.end()).catch(() => {})
     },
   }

@@ -5,6 +5,7 @@ import { type Kysely, sql } from 'kysely'
 import type { Logger } from 'pino'
 import { type DatabaseOptions, openDatabase, tablePrefix, waitForDatabase } from './database.ts'
 import { type LoneStatement, loneStatements, type MigrationFile, readMigrations } from './migration-files.ts'
+import { pastPooler } from './pooler.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: migrations run before the tables a type could describe exist
 type AnyDatabase = Kysely<any>
@@ -38,13 +39,13 @@ const KYSELY_LOCK = '3853314791062309107'
 /** SQLSTATE of a lock that was not granted in time, and of a deadlock. */
 const LOCK_CONFLICT = /^(55P03|40P01)$/
 
-/** Runs `work` on connections without a statement limit; waits for a server that is starting. */
+/** Runs `work` on connections past the pooler and without a statement limit; waits for a server that is starting. */
 export async function onMigrationConnection<Result>(
   database: Omit<DatabaseOptions, 'maxPoolSize' | 'statementWithinMs'>,
   folder: string,
   work: (migrations: MigrateOptions) => Promise<Result>,
 ): Promise<Result> {
-  const { db, pool, close } = openDatabase({ ...database, maxPoolSize: 2, statementWithinMs: 0 })
+  const { db, pool, close } = openDatabase({ ...pastPooler(database), maxPoolSize: 2, statementWithinMs: 0 })
   try {
     await waitForDatabase(pool, database.log)
     return await work({ db, folder, namespace: database.namespace })

@@ -4,6 +4,7 @@ import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type BatchObservableResult, metrics, type Observable } from '@opentelemetry/api'
 import type pg from 'pg'
+import { countDeafListeners } from './listen-check.ts'
 import type { QueueFigures } from './pg-boss-tables.ts'
 import type { Queue } from './queue.ts'
 
@@ -102,11 +103,17 @@ function observePool(service: string, pool: PoolCounts): () => void {
     '{request}',
     'Requests that wait for a connection to the database',
   )
-  return observeTogether(service, [connections, pending], (result) => {
+  const deaf = gauge(
+    `${service}.listeners.deaf`,
+    '{connection}',
+    'LISTEN connections on which no notifications arrive; polling replaces them',
+  )
+  return observeTogether(service, [connections, pending, deaf], (result) => {
     const { totalCount, idleCount, waitingCount } = pool
     result.observe(connections, totalCount - idleCount, { 'db.client.connection.state': 'used' })
     result.observe(connections, idleCount, { 'db.client.connection.state': 'idle' })
     result.observe(pending, waitingCount)
+    result.observe(deaf, countDeafListeners())
   })
 }
 

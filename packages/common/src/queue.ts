@@ -21,6 +21,7 @@ import {
   sendOptions,
   turnOf,
 } from './pg-boss-tables.ts'
+import { type DatabaseAddress, pastPooler } from './pooler.ts'
 import { errorType, noteFailure, tracedJob, withoutTrace, withTrace } from './tracing.ts'
 import { waitAtMost } from './wait-at-most.ts'
 
@@ -73,8 +74,7 @@ export interface Queue {
   stop(graceMs: number): Promise<void>
 }
 
-export interface QueueOptions {
-  url: string
+export interface QueueOptions extends DatabaseAddress {
   schema: string
   applicationName: string
   queues: readonly QueueDefinition[]
@@ -109,7 +109,8 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
   const { log, migrate, schema } = options
   const applicationName = `${options.applicationName} queue`
   const { pool, close } = openDatabase({
-    ...{ url: options.url, applicationName, log },
+    ...(migrate ? pastPooler(options) : options),
+    ...{ applicationName, log },
     ...{ maxPoolSize: CONNECTIONS, connectWithinMs: CONNECT_WITHIN_MS },
     // Limits are set per statement; migrations have none.
     statementWithinMs: 0,
@@ -121,7 +122,16 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       executeSql: (text, values) =>
         pool.query({ text, values, ...(!migrate && { query_timeout: limitOf(text) }) } as pg.QueryConfig),
       listen: (channel, onNotification, onListening) =>
-        keepListening({ ...{ url: options.url, applicationName, channel, log }, onNotification, onListening }),
+        keepListening({
+          ...{ url: pastPooler(options).url, applicationName, channel, log },
+          onNotification,
+          onListening,
+          notify: (to, payload) =>
+            pool.query({
+              ...{ text: 'select pg_notify($1, $2)', values: [to, payload] },
+              query_timeout: STATEMENT_WITHIN_MS,
+            } as pg.QueryConfig),
+        }),
     },
     schema,
     useListenNotify: true,

@@ -1,5 +1,6 @@
+import pg from 'pg'
 import { expect, test } from 'vitest'
-import { explainStartFailure } from './start-failure.ts'
+import { explainStartFailure, failureCode } from './start-failure.ts'
 
 const failure = (message: string, facts: object) => explainStartFailure(Object.assign(new Error(message), facts), {})
 
@@ -23,6 +24,15 @@ test.each([
   ['EISDIR: illegal operation on a directory, read', { code: 'EISDIR', syscall: 'read' }],
 ])('an unusable path (%s) is named', (message, facts) => {
   expect(failure(message, facts)).toBe(`A required file or folder cannot be used: ${message}`)
+})
+
+test('a pooler that refuses our time limits is a wrong setting, with its name', () => {
+  const refusal = new pg.DatabaseError('unsupported startup parameter: statement_timeout', 0, 'error')
+  refusal.code = '08P01'
+  expect(explainStartFailure(refusal, {})).toMatch(
+    /statement_timeout.*DATABASE_POOLER=transaction.*ignore_startup_parameters/,
+  )
+  expect(failureCode(refusal)).toBe(78)
 })
 
 test('a failure that the operator cannot fix has no explanation', () => {

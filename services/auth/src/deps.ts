@@ -4,6 +4,7 @@ import { type DatabaseOptions, openDatabase, tablePrefix, waitForDatabase } from
 import type { Logger } from '@services/common/logger'
 import { type MigrateOptions, migrate, onMigrationConnection } from '@services/common/migrate'
 import { observeService } from '@services/common/observe-service'
+import { checkPooler } from '@services/common/pooler'
 import { openQueue, type Queue } from '@services/common/queue'
 import { inOrder } from '@services/common/shutdown'
 import { together } from '@services/common/together'
@@ -75,7 +76,7 @@ export async function migrateAll(config: Config, log: Logger): Promise<void> {
 
 const openAuthQueue = ({ database }: Config, log: Logger, how: { migrate: boolean; supervise: boolean }) =>
   openQueue({
-    url: database.url,
+    ...{ url: database.url, directUrl: database.directUrl, pooler: database.pooler },
     schema: `${tablePrefix(database.namespace)}auth_queue`,
     applicationName: 'auth',
     queues: [...Object.values(MESSAGE_QUEUES), MESSAGE_REQUEST_QUEUE],
@@ -101,6 +102,7 @@ export async function openDeps(
   })
   try {
     await waitForDatabase(pool, log)
+    await checkPooler(pool, database)
     if (database.migrateOnStart) await migrateAll(config, log)
     const queue = await openAuthQueue(config, log, { migrate: false, supervise: config.server.workersEnabled })
     const clock = overrides.now ? undefined : await followDatabaseClock(pool, log, machineNow)

@@ -4,6 +4,7 @@ import { openDatabase, tablePrefix, waitForDatabase } from '@services/common/dat
 import { createKeyedMutex, type KeyedMutex } from '@services/common/keyed-mutex'
 import type { Logger } from '@services/common/logger'
 import { type MigrateOptions, migrate, onMigrationConnection } from '@services/common/migrate'
+import { checkPooler, pastPooler } from '@services/common/pooler'
 import { openQueue, type Queue } from '@services/common/queue'
 import { inOrder } from '@services/common/shutdown'
 import { createSlots, type Slots } from '@services/common/slots'
@@ -105,7 +106,7 @@ export async function migrateAll(config: Config, log: Logger): Promise<void> {
 
 const openMediaQueue = ({ database }: Config, log: Logger, how: { migrate: boolean; supervise: boolean }) =>
   openQueue({
-    url: database.url,
+    ...{ url: database.url, directUrl: database.directUrl, pooler: database.pooler },
     schema: `${tablePrefix(database.namespace)}media_queue`,
     applicationName: 'media',
     queues: [TRANSCODE_QUEUE, EXTRAS_QUEUE, WEBHOOK_QUEUE],
@@ -139,6 +140,7 @@ export async function openDeps(
   opening.catch(() => {})
   try {
     await waitForDatabase(pool, log)
+    await checkPooler(pool, database)
     if (database.migrateOnStart) await migrateAll(config, log)
     const resultsChannel = resultsChannelOf(config)
     const [queue, [tools, blobs, work]] = await Promise.all([
@@ -150,7 +152,7 @@ export async function openDeps(
     const parts = { config, log, tools, work, remote, ...slots }
     const closing = new AbortController()
     const extractPage = await openYtdlp(parts, base.now(), closing.signal)
-    const results = openResults({ db, url: database.url, channel: resultsChannel, log })
+    const results = openResults({ db, url: pastPooler(database).url, channel: resultsChannel, log })
     const requests = createRequestCounts({ db, log, now: base.now })
     reportTools(tools, config, log)
     const observed = { upload: slots.uploads, download: slots.downloads, probe: slots.probes }

@@ -17,6 +17,14 @@ function ffmpegVersion(): number {
   return Number(/^ffmpeg version n?(\d+)/.exec(stdout)?.[1] ?? 0)
 }
 
+/** Minor version of PgBouncer 1; 0 if it is missing. */
+function pgbouncerVersion(): number {
+  const program = findProgram('pgbouncer')
+  if (!program) return 0
+  const { stdout } = spawnSync(program, ['--version'], { encoding: 'utf8' })
+  return Number(/^PgBouncer 1\.(\d+)/.exec(stdout)?.[1] ?? 0)
+}
+
 const has = (program: string) => findProgram(program) !== undefined
 
 const REPOSITORY = join(import.meta.dirname, '../../../..')
@@ -35,7 +43,7 @@ const NEEDS = {
   linux: { isMet: process.platform === 'linux', missing: 'this is not Linux' },
   nginx: { isMet: has('nginx'), missing: 'nginx is missing: apt-get install nginx-light' },
   nice: { isMet: has('nice'), missing: 'nice is missing: apt-get install coreutils' },
-  pgbouncer: { isMet: has('pgbouncer'), missing: 'PgBouncer is missing: apt-get install pgbouncer' },
+  pgbouncer: { isMet: pgbouncerVersion() >= 21, missing: 'PgBouncer 1.21 or later is missing: .ci/install-programs' },
   prlimit: { isMet: has('prlimit'), missing: 'prlimit is missing: apt-get install util-linux' },
   promtool: { isMet: has('promtool'), missing: 'promtool is missing: apt-get install prometheus' },
   root: { isMet: process.getuid?.() === 0, missing: 'only root can do this: run it as root' },

@@ -56,8 +56,8 @@ function openSettings(config: Config): Record<string, boolean> {
       !captcha.enabled && !limits.header && !server.trustSbForwardedFor,
     'AUTH_API_EXTERNAL_URL is not https: links and tokens travel without encryption':
       server.externalUrl.startsWith('http:'),
-    'AUTH_DATABASE_URL has no sslmode=verify-full: the database is reached without TLS, or without checking its certificate':
-      isReachedWithoutTls(database.url),
+    'AUTH_DATABASE_URL or AUTH_DATABASE_DIRECT_URL has no sslmode=verify-full: the database is reached without TLS, or without checking its certificate':
+      [database.url, database.directUrl].some(isReachedWithoutTls),
     [`AUTH_JWT_SECRET has less than ${SHORTEST_SECRET_BYTES} bytes: a weak one is found by guessing, from any token it signs`]:
       Buffer.byteLength(jwt.secret) < SHORTEST_SECRET_BYTES,
     'AUTH_JWT_KEYS is unset: a server that verifies tokens needs AUTH_JWT_SECRET, which also signs admin tokens':

@@ -3,7 +3,7 @@ import type { Logger } from '@services/common/logger'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import type { ErrorCode } from '../../errors.ts'
-import { findOutcomes } from './sources.store.ts'
+import { announce, findOutcomes } from './sources.store.ts'
 
 export type Decision =
   | { state: 'ready' }
@@ -49,6 +49,7 @@ export function openResults(options: { db: Kysely<DB>; url: string; channel: str
     onNotification: (sourceId) => {
       if (waiting.has(sourceId)) void readQuietly([sourceId])
     },
+    notify: (channel, payload) => announce(db, channel, payload),
     onListening: () => void readQuietly([...waiting.keys()]),
   })
 

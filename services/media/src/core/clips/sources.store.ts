@@ -207,9 +207,9 @@ export async function deleteAbandonedSource(trx: Transaction<DB>, id: string): P
   return deleted !== undefined
 }
 
-/** Notifies listeners if and when the transaction commits. */
-export async function announce(trx: Transaction<DB>, channel: string, sourceId: string): Promise<void> {
-  await sql`select pg_notify(${channel}, ${sourceId})`.execute(trx)
+/** Notifies listeners; in a transaction, if and when it commits. */
+export async function announce(db: Kysely<DB>, channel: string, payload: string): Promise<void> {
+  await sql`select pg_notify(${channel}, ${payload})`.execute(db)
 }
 
 /** States and failures of the sources `ids` that exist. */

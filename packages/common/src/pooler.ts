@@ -1,0 +1,54 @@
+// PgBouncer in transaction mode, between the service and PostgreSQL. The one rule: nothing of ours depends on a session behind it,
+// and the service refuses to start where the pooler would lose statements or time limits. Tests: pooler.slow.test.ts.
+import { randomUUID } from 'node:crypto'
+import type pg from 'pg'
+import { ConfigError } from './config.ts'
+
+export interface DatabaseAddress {
+  url: string
+  /** Address past the pooler. */
+  directUrl?: string | undefined
+  /** Kind of the pooler behind `url`. */
+  pooler?: 'none' | 'transaction' | undefined
+}
+
+/** Leads past the pooler, to sessions of our own: for LISTEN, migrations and commands. */
+export function pastPooler<Address extends DatabaseAddress>(database: Address): Address {
+  const { url, directUrl = url } = database
+  return directUrl === url ? database : { ...database, url: directUrl, pooler: 'none' }
+}
+
+/**
+ * Statement that looks for its own name. A pooler that tracks prepared statements gives them names of its own, so that it can
+ * prepare them on any connection; one that passes our names on runs them only on the connection that happened to see them.
+ */
+const LOOK = `
+  select exists (select from pg_prepared_statements where name = $1) as keeps_our_name,
+    current_setting('statement_timeout') = '0' as lacks_statement_timeout,
+    current_setting('idle_in_transaction_session_timeout') = '0' as lacks_idle_timeout,
+    pg_backend_pid() as pid, quote_ident(current_user) as role, quote_ident(current_database()) as database`
+
+const NO_TRACKING =
+  'DATABASE_POOLER=transaction needs a pooler that tracks prepared statements: ' +
+  'set max_prepared_statements of PgBouncer (1.21 or later) to 200'
+
+/** Throws a ConfigError with the setting that a pooler in transaction mode lacks. */
+export async function checkPooler(pool: pg.Pool, { pooler }: DatabaseAddress): Promise<void> {
+  if (pooler !== 'transaction') return
+  // A name that no connection behind the pooler can know yet.
+  const name = `check ${randomUUID()}`
+  const client = await pool.connect()
+  const { rows } = await client.query({ name, text: LOOK, values: [name] }).finally(() => client.release())
+  const { keeps_our_name, lacks_statement_timeout, lacks_idle_timeout, pid, role, database } = rows[0]
+  // A pooler makes up the process id that it sends to a client.
+  const isDirect = (client as unknown as { processID: number }).processID === pid
+  const limit = (setting: string, value: string) =>
+    `${setting} is unlimited behind the pooler: run ` +
+    `\`alter role ${role} in database ${database} set ${setting} = '${value}'\`, then \`reconnect\` in the console of PgBouncer`
+  const problems = [
+    ...(keeps_our_name && !isDirect ? [NO_TRACKING] : []),
+    ...(lacks_statement_timeout ? [limit('statement_timeout', '15s')] : []),
+    ...(lacks_idle_timeout ? [limit('idle_in_transaction_session_timeout', '16s')] : []),
+  ]
+  if (problems.length > 0) throw new ConfigError(problems)
+}
