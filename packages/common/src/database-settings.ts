@@ -14,6 +14,12 @@ export const databaseVariables = ({ poolSize, exampleTable }: DatabaseDefaults) 
       { required: true, aliases: ['DB_DATABASE_URL'] },
       parseDatabaseUrl,
     ),
+    DATABASE_FALLBACK_URLS: parsed(
+      'list',
+      'Connection strings of further hosts, separated by commas or spaces. The first that accepts writes is used, and used until it fails.',
+      { default: '' },
+      (value) => value.split(/[\s,]+/).filter(Boolean).map(parseDatabaseUrl),
+    ),
     DB_MAX_POOL_SIZE: integer(poolSize.meaning, { default: poolSize.default, max: 10_000 }),
     DB_NAMESPACE: parsed(
       'string',
@@ -26,13 +32,23 @@ export const databaseVariables = ({ poolSize, exampleTable }: DatabaseDefaults) 
 
 export const databaseSettings = (values: Values<ReturnType<typeof databaseVariables>>) => ({
   url: values.DATABASE_URL,
+  fallbackUrls: values.DATABASE_FALLBACK_URLS,
   maxPoolSize: values.DB_MAX_POOL_SIZE,
   namespace: values.DB_NAMESPACE,
   migrateOnStart: values.MIGRATE_ON_START,
 })
 
+const SEVERAL_HOSTS = /^postgres(ql)?:\/\/([^/?#]*@)?[^/?#@]*,[^/?#@]*([/?#]|$)|[?&]host=[^&]*(,|%2c)/i
+
 /** Refuses `#`, `/` and `?` in a password, which would end it and lead to another host or database. */
 function parseDatabaseUrl(value: string): string {
+  // Settings of libpq that the driver does not follow.
+  if (SEVERAL_HOSTS.test(value)) {
+    throw new Error('must name one host; DATABASE_FALLBACK_URLS has a connection string for each further one')
+  }
+  if (/[?&]target_session_attrs=/.test(value)) {
+    throw new Error('must not have target_session_attrs; with DATABASE_FALLBACK_URLS only a server that accepts writes is used')
+  }
   const isUrl = /^postgres(ql)?:\/\/[^#\s]([^#]*[^#\s])?$/i.test(value) && URL.canParse(value)
   if (!isUrl || /[/@]/.test(new URL(value).pathname.slice(1))) {
     throw new Error('must be postgres://user:password@host/database, with # / ? @ in a password as %23 %2F %3F %40')

@@ -75,6 +75,7 @@ export interface Queue {
 
 export interface QueueOptions {
   url: string
+  fallbackUrls?: readonly string[] | undefined
   schema: string
   applicationName: string
   queues: readonly QueueDefinition[]
@@ -108,8 +109,9 @@ const MOST_LOSSES = 3
 export async function openQueue(options: QueueOptions): Promise<Queue> {
   const { log, migrate, schema } = options
   const applicationName = `${options.applicationName} queue`
+  const server = { url: options.url, fallbackUrls: options.fallbackUrls, applicationName, log }
   const { pool, close } = openDatabase({
-    ...{ url: options.url, applicationName, log },
+    ...server,
     ...{ maxPoolSize: CONNECTIONS, connectWithinMs: CONNECT_WITHIN_MS },
     // Limits are set per statement; migrations have none.
     statementWithinMs: 0,
@@ -121,7 +123,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       executeSql: (text, values) =>
         pool.query({ text, values, ...(!migrate && { query_timeout: limitOf(text) }) } as pg.QueryConfig),
       listen: (channel, onNotification, onListening) =>
-        keepListening({ ...{ url: options.url, applicationName, channel, log }, onNotification, onListening }),
+        keepListening({ ...server, channel, onNotification, onListening }),
     },
     schema,
     useListenNotify: true,

@@ -76,6 +76,7 @@ export async function migrateAll(config: Config, log: Logger): Promise<void> {
 const openAuthQueue = ({ database }: Config, log: Logger, how: { migrate: boolean; supervise: boolean }) =>
   openQueue({
     url: database.url,
+    fallbackUrls: database.fallbackUrls,
     schema: `${tablePrefix(database.namespace)}auth_queue`,
     applicationName: 'auth',
     queues: [...Object.values(MESSAGE_QUEUES), MESSAGE_REQUEST_QUEUE],

@@ -106,6 +106,7 @@ export async function migrateAll(config: Config, log: Logger): Promise<void> {
 const openMediaQueue = ({ database }: Config, log: Logger, how: { migrate: boolean; supervise: boolean }) =>
   openQueue({
     url: database.url,
+    fallbackUrls: database.fallbackUrls,
     schema: `${tablePrefix(database.namespace)}media_queue`,
     applicationName: 'media',
     queues: [TRANSCODE_QUEUE, EXTRAS_QUEUE, WEBHOOK_QUEUE],
@@ -150,7 +151,7 @@ export async function openDeps(
     const parts = { config, log, tools, work, remote, ...slots }
     const closing = new AbortController()
     const extractPage = await openYtdlp(parts, base.now(), closing.signal)
-    const results = openResults({ db, url: database.url, channel: resultsChannel, log })
+    const results = openResults({ db, database, channel: resultsChannel, log })
     const requests = createRequestCounts({ db, log, now: base.now })
     reportTools(tools, config, log)
     const observed = { upload: slots.uploads, download: slots.downloads, probe: slots.probes }
