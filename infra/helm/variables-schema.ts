@@ -3,7 +3,8 @@ import type { ChartFacts } from './chart-facts.ts'
 import { matching, object, ref } from './schema-definitions.ts'
 
 /** Endings of names that must not be in a ConfigMap. */
-const SECRET = /(SECRET|PASS|DATABASE_(URL|FALLBACK_URLS|REPLICA_URL)|_KEYS?|ACCESS_KEY_ID|(?<!_PER)_TOKEN|SMS_TEST_OTP|SMS_HTTP_HEADERS)$/
+const SECRET =
+  /(SECRET|PASS|DATABASE_(URL|FALLBACK_URLS|REPLICA_URL)|_KEYS?|ACCESS_KEY_ID|(?<!_PER)_TOKEN|SMS_TEST_OTP|SMS_HTTP_HEADERS)$/
 
 /** Variables of libraries and Node. */
 const FOREIGN =

@@ -48,7 +48,7 @@ export async function requireWrites(client: pg.ClientBase, withinMs: number): Pr
 
 const POOL_EXHAUSTED = 'timeout exceeded when trying to connect'
 
-/** Makes the pool's `connect` attempt each address once; what fails is passed over for the connections after it. */
+/** Makes the pool's `connect` attempt each address once; later connections pass over those that failed. */
 export function attemptEachAddress(pool: pg.Pool, addresses: Addresses): void {
   const connectOnce = pool.connect.bind(pool) as () => Promise<pg.PoolClient>
   const attempt = async (left: number): Promise<pg.PoolClient> => {

@@ -43,7 +43,10 @@ test.each([
   ['postgres://auth:hunter2@a:1,b:2/db', 'must name one host; DATABASE_FALLBACK_URLS has'],
   ['postgres:///db?host=a,b', 'must name one host; DATABASE_FALLBACK_URLS has'],
   ['postgres:///db?user=auth&host=a%2Cb', 'must name one host; DATABASE_FALLBACK_URLS has'],
-  ['postgres://a/db?target_session_attrs=read-write', 'must not have target_session_attrs; with DATABASE_FALLBACK_URLS'],
+  [
+    'postgres://a/db?target_session_attrs=read-write',
+    'must not have target_session_attrs; with DATABASE_FALLBACK_URLS',
+  ],
 ])('%s, which only libpq understands, is refused with the setting to use', (url, reason) => {
   expect(() => read(url)).toThrow(`X_DATABASE_URL ${reason}`)
 })

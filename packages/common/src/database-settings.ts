@@ -1,4 +1,4 @@
-import { boolean, integer, parsed, type Values, type Variables } from './config.ts'
+import { boolean, duration, integer, parsed, type Values, type Variables } from './config.ts'
 
 interface DatabaseDefaults {
   poolSize: { meaning: string; default: string }
@@ -18,8 +18,19 @@ export const databaseVariables = ({ poolSize, exampleTable }: DatabaseDefaults) 
       'list',
       'Connection strings of further hosts, separated by commas or spaces. The first that accepts writes is used, and used until it fails.',
       { default: '' },
-      (value) => value.split(/[\s,]+/).filter(Boolean).map(parseDatabaseUrl),
+      (value) =>
+        value
+          .split(/[\s,]+/)
+          .filter(Boolean)
+          .map(parseDatabaseUrl),
     ),
+    DATABASE_REPLICA_URL: parsed(
+      'string',
+      'Connection string of a streaming standby, which answers lists, exports and public pages. Reads go to the primary while it is late or away.',
+      {},
+      parseDatabaseUrl,
+    ),
+    DATABASE_REPLICA_MAX_LAG: duration('Lag from which on the replica is not used.', { default: '5s', positive: true }),
     DB_MAX_POOL_SIZE: integer(poolSize.meaning, { default: poolSize.default, max: 10_000 }),
     DB_NAMESPACE: parsed(
       'string',
@@ -33,6 +44,9 @@ export const databaseVariables = ({ poolSize, exampleTable }: DatabaseDefaults) 
 export const databaseSettings = (values: Values<ReturnType<typeof databaseVariables>>) => ({
   url: values.DATABASE_URL,
   fallbackUrls: values.DATABASE_FALLBACK_URLS,
+  replica: values.DATABASE_REPLICA_URL
+    ? { url: values.DATABASE_REPLICA_URL, maxLagSeconds: values.DATABASE_REPLICA_MAX_LAG }
+    : undefined,
   maxPoolSize: values.DB_MAX_POOL_SIZE,
   namespace: values.DB_NAMESPACE,
   migrateOnStart: values.MIGRATE_ON_START,
@@ -47,7 +61,9 @@ function parseDatabaseUrl(value: string): string {
     throw new Error('must name one host; DATABASE_FALLBACK_URLS has a connection string for each further one')
   }
   if (/[?&]target_session_attrs=/.test(value)) {
-    throw new Error('must not have target_session_attrs; with DATABASE_FALLBACK_URLS only a server that accepts writes is used')
+    throw new Error(
+      'must not have target_session_attrs; with DATABASE_FALLBACK_URLS only a server that accepts writes is used',
+    )
   }
   const isUrl = /^postgres(ql)?:\/\/[^#\s]([^#]*[^#\s])?$/i.test(value) && URL.canParse(value)
   if (!isUrl || /[/@]/.test(new URL(value).pathname.slice(1))) {

@@ -95,7 +95,7 @@ export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
     ...(addresses.count > 1 && {
       onConnect: async (client) => {
         await requireWrites(client, addressWithinMs)
-        noteHost(client)
+        noteHost(client as pg.Client)
       },
     }),
   })

@@ -6,6 +6,7 @@ import { type BatchObservableResult, metrics, type Observable } from '@opentelem
 import type pg from 'pg'
 import type { QueueFigures } from './pg-boss-tables.ts'
 import type { Queue } from './queue.ts'
+import type { Reads } from './replica.ts'
 
 /** Scrapers give up after ten seconds. */
 const ANSWER_WITHIN_MS = 2_000
@@ -18,9 +19,10 @@ type PoolCounts = Pick<pg.Pool, 'totalCount' | 'idleCount' | 'waitingCount'>
 /** Starts observing, until the returned function is called; call it only with metrics enabled. */
 export function observeService(
   service: string,
-  { pool, queue }: { pool: PoolCounts; queue: Pick<Queue, 'figures'> },
+  { pool, queue, reads }: { pool: PoolCounts; queue: Pick<Queue, 'figures'>; reads: Pick<Reads<never>, 'lagSeconds'> },
 ): () => void {
   const stops = [observeProcess(service), observePool(service, pool), observeQueues(service, queue)]
+  if (reads.lagSeconds() !== undefined) stops.push(observeReplica(service, reads))
   return () => {
     for (const stop of stops) stop()
   }
@@ -108,6 +110,11 @@ function observePool(service: string, pool: PoolCounts): () => void {
     result.observe(connections, idleCount, { 'db.client.connection.state': 'idle' })
     result.observe(pending, waitingCount)
   })
+}
+
+function observeReplica(service: string, { lagSeconds }: Pick<Reads<never>, 'lagSeconds'>): () => void {
+  const lag = gaugesOf(service)('database.replica.lag', 's', 'Lag of the replica')
+  return observeTogether(service, [lag], (result) => result.observe(lag, lagSeconds() as number))
 }
 
 /** All processes report the same database figures: aggregate by maximum, never by sum. */

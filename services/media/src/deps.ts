@@ -5,6 +5,7 @@ import { createKeyedMutex, type KeyedMutex } from '@services/common/keyed-mutex'
 import type { Logger } from '@services/common/logger'
 import { type MigrateOptions, migrate, onMigrationConnection } from '@services/common/migrate'
 import { openQueue, type Queue } from '@services/common/queue'
+import { openReads, type Reads } from '@services/common/replica'
 import { inOrder } from '@services/common/shutdown'
 import { createSlots, type Slots } from '@services/common/slots'
 import type { Kysely } from 'kysely'
@@ -37,6 +38,8 @@ export interface Deps {
   config: Config
   log: Logger
   db: Kysely<DB>
+  /** Database of lists and pages: the replica, if there is one. */
+  reads: Reads<DB>
   pool: pg.Pool
   queue: Queue
   blobs: BlobStorage
@@ -121,13 +124,8 @@ export async function openDeps(
   { remoteTimeouts = {}, ...overrides }: Overrides = {},
 ): Promise<Deps & { close(): Promise<void> }> {
   const { database, storage, ffmpeg } = config
-  const { db, pool, close } = openDatabase<DB>({
-    ...database,
-    applicationName: 'media',
-    log,
-    tables: TABLES,
-    isTraced: config.telemetry.tracing,
-  })
+  const options = { ...database, applicationName: 'media', log, tables: TABLES, isTraced: config.telemetry.tracing }
+  const { db, pool, close } = openDatabase<DB>(options)
   const never = new AbortController().signal
   const base = { now: () => new Date(), newId: randomUUID as () => string, stopping: never, hurry: never, ...overrides }
   const patience = { ...PATIENCE, ...overrides.patience }
@@ -152,13 +150,17 @@ export async function openDeps(
     const closing = new AbortController()
     const extractPage = await openYtdlp(parts, base.now(), closing.signal)
     const results = openResults({ db, database, channel: resultsChannel, log })
+    const reads = await openReads(db, options)
     const requests = createRequestCounts({ db, log, now: base.now })
     reportTools(tools, config, log)
     const observed = { upload: slots.uploads, download: slots.downloads, probe: slots.probes }
-    const stopObserving = config.telemetry.metrics ? observeMedia({ config, pool, queue, slots: observed }) : () => {}
+    const stopObserving = config.telemetry.metrics
+      ? observeMedia({ config, pool, queue, reads, slots: observed })
+      : () => {}
     return {
       ...parts,
       db,
+      reads,
       pool,
       queue,
       blobs,
@@ -187,6 +189,7 @@ export async function openDeps(
           () => queue.stop(1_000),
           () => requests.close(),
           () => results.close(),
+          () => reads.close(),
           () => blobs.close(),
           close,
         ]),
