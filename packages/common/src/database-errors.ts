@@ -9,7 +9,7 @@ const UNAVAILABLE_STATES = /^(08...|53...|57P0[1-5]|57014|25P0[34]|25006|55P03|4
 const UNAVAILABLE_ERRNO =
   /^(ECONNREFUSED|ECONNRESET|ECONNABORTED|EPIPE|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ENETDOWN|ENOENT)$/
 const UNAVAILABLE_TEXT =
-  /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error|not queryable|query read timeout/i
+  /connection terminated|timeout expired|timeout exceeded when trying to connect|client has encountered a connection error|not queryable|query read timeout/i
 
 /** Errors of servers that refused a connection; they say nothing about the statement that needed it. */
 const refusedConnections = new WeakSet<Error>()

@@ -50,3 +50,38 @@ test('without an address past the pooler all connections use DATABASE_URL', () =
   })
   expect(() => settings({ X_DATABASE_DIRECT_URL: 'db:5432' })).toThrow('X_DATABASE_DIRECT_URL must be postgres://')
 })
+
+test.each([
+  ['postgres://a,b/db', 'must name one host; DATABASE_FALLBACK_URLS has'],
+  ['postgres://auth:hunter2@a:1,b:2/db', 'must name one host; DATABASE_FALLBACK_URLS has'],
+  ['postgres:///db?host=a,b', 'must name one host; DATABASE_FALLBACK_URLS has'],
+  ['postgres:///db?user=auth&host=a%2Cb', 'must name one host; DATABASE_FALLBACK_URLS has'],
+  [
+    'postgres://a/db?target_session_attrs=read-write',
+    'must not have target_session_attrs; with DATABASE_FALLBACK_URLS',
+  ],
+])('%s, which only libpq understands, is refused with the setting to use', (url, reason) => {
+  expect(() => read(url)).toThrow(`X_DATABASE_URL ${reason}`)
+})
+
+test('the password and the parameters of a database URL may contain commas', () => {
+  const url = 'postgres://auth:hunt,er2@db/auth?options=-c%20search_path=a,b'
+  expect(read(url)).toBe(url)
+})
+
+const readFallbacks = (urls: string) => {
+  const environment = { X_DATABASE_URL: 'postgres://a/db', X_DATABASE_FALLBACK_URLS: urls }
+  return readVariables(variables, 'X_', environment).values.DATABASE_FALLBACK_URLS
+}
+
+test('fallback URLs are separated by commas or white space, and each is a complete URL', () => {
+  expect(readFallbacks('')).toEqual([])
+  expect(readFallbacks('postgres://b/db, postgres://c/db\n postgres://d/db')).toEqual([
+    'postgres://b/db',
+    'postgres://c/db',
+    'postgres://d/db',
+  ])
+  for (const urls of ['b', 'postgres://b/db,c', 'postgres://auth:hunter2@b,c/db']) {
+    expect(() => readFallbacks(urls)).toThrow('X_DATABASE_FALLBACK_URLS must be postgres://user:password@host/database')
+  }
+})

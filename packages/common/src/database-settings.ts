@@ -1,4 +1,4 @@
-import { boolean, integer, oneOf, parsed, type Values, type Variables } from './config.ts'
+import { boolean, duration, integer, oneOf, parsed, type Values, type Variables } from './config.ts'
 
 interface DatabaseDefaults {
   poolSize: { meaning: string; default: string }
@@ -21,10 +21,27 @@ export const databaseVariables = ({ poolSize, exampleTable }: DatabaseDefaults) 
     ),
     DATABASE_DIRECT_URL: parsed(
       'string',
-      'Connection string of PostgreSQL itself, past the pooler: for LISTEN, migrations and commands. Default: DATABASE_URL.',
+      'Connection string of PostgreSQL itself, past the pooler: for LISTEN, migrations and commands; after a failover it must lead to the new primary. Default: DATABASE_URL.',
       {},
       parseDatabaseUrl,
     ),
+    DATABASE_FALLBACK_URLS: parsed(
+      'list',
+      'Connection strings of further hosts, separated by commas or spaces. The first that accepts writes is used, and used until it fails.',
+      { default: '' },
+      (value) =>
+        value
+          .split(/[\s,]+/)
+          .filter(Boolean)
+          .map(parseDatabaseUrl),
+    ),
+    DATABASE_REPLICA_URL: parsed(
+      'string',
+      'Connection string of a streaming standby, which answers lists, exports and public pages. Reads go to the primary while it is late or away.',
+      {},
+      parseDatabaseUrl,
+    ),
+    DATABASE_REPLICA_MAX_LAG: duration('Lag from which on the replica is not used.', { default: '5s', positive: true }),
     DB_MAX_POOL_SIZE: integer(poolSize.meaning, { default: poolSize.default, max: 10_000 }),
     DB_NAMESPACE: parsed(
       'string',
@@ -39,13 +56,28 @@ export const databaseSettings = (values: Values<ReturnType<typeof databaseVariab
   url: values.DATABASE_URL,
   pooler: values.DATABASE_POOLER,
   directUrl: values.DATABASE_DIRECT_URL ?? values.DATABASE_URL,
+  fallbackUrls: values.DATABASE_FALLBACK_URLS,
+  replica: values.DATABASE_REPLICA_URL
+    ? { url: values.DATABASE_REPLICA_URL, maxLagSeconds: values.DATABASE_REPLICA_MAX_LAG }
+    : undefined,
   maxPoolSize: values.DB_MAX_POOL_SIZE,
   namespace: values.DB_NAMESPACE,
   migrateOnStart: values.MIGRATE_ON_START,
 })
 
+const SEVERAL_HOSTS = /^postgres(ql)?:\/\/([^/?#]*@)?[^/?#@]*,[^/?#@]*([/?#]|$)|[?&]host=[^&]*(,|%2c)/i
+
 /** Refuses `#`, `/` and `?` in a password, which would end it and lead to another host or database. */
 function parseDatabaseUrl(value: string): string {
+  // Settings of libpq that the driver does not follow.
+  if (SEVERAL_HOSTS.test(value)) {
+    throw new Error('must name one host; DATABASE_FALLBACK_URLS has a connection string for each further one')
+  }
+  if (/[?&]target_session_attrs=/.test(value)) {
+    throw new Error(
+      'must not have target_session_attrs; with DATABASE_FALLBACK_URLS only a server that accepts writes is used',
+    )
+  }
   const isUrl = /^postgres(ql)?:\/\/[^#\s]([^#]*[^#\s])?$/i.test(value) && URL.canParse(value)
   if (!isUrl || /[/@]/.test(new URL(value).pathname.slice(1))) {
     throw new Error('must be postgres://user:password@host/database, with # / ? @ in a password as %23 %2F %3F %40')

@@ -3,6 +3,7 @@
 import { Kysely, type RawBuilder, sql } from 'kysely'
 import pg from 'pg'
 import type { Logger } from 'pino'
+import { addressesOf, attemptEachAddress, requireWrites } from './addresses.ts'
 import { CommitDialect } from './after-commit.ts'
 import { type ClientHooks, PreparingClient, StatementNames, TracedClient, TracedPool } from './database-connection.ts'
 import { isDatabaseRefusal, isDatabaseUnavailable } from './database-errors.ts'
@@ -60,7 +61,15 @@ export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
     },
     noteLostName: reportSome((err) => options.log.error({ err }, LOST_NAME)),
   }
+  let lastHost: string | undefined
+  const noteHost = ({ host, port }: pg.Client) => {
+    const next = `${host}:${port}`
+    if (lastHost !== undefined && lastHost !== next) options.log.warn({ host: next }, 'database host changed')
+    lastHost = next
+  }
   const Client = options.isTraced ? TracedClient : PreparingClient
+  const addresses = addressesOf(options.url, options.fallbackUrls)
+  const addressWithinMs = connectWithinMs / addresses.count
   const pool = new (options.isTraced ? TracedPool : pg.Pool)({
     connectionString: options.url,
     max: options.maxPoolSize || Number.POSITIVE_INFINITY,
@@ -76,10 +85,17 @@ export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
     types: { getTypeParser },
     Client: class extends Client {
       constructor(config?: pg.ClientConfig) {
-        super(config, hooks)
+        super({ ...config, connectionString: addresses.current, connectionTimeoutMillis: addressWithinMs }, hooks)
       }
     },
+    ...(addresses.count > 1 && {
+      onConnect: async (client) => {
+        await requireWrites(client, addressWithinMs)
+        noteHost(client as pg.Client)
+      },
+    }),
   })
+  if (addresses.count > 1) attemptEachAddress(pool, addresses)
   // A broken connection fails its running statement. Between two statements of a transaction it has none, and without a listener
   // its error would end the process.
   const noteLoss = (err: Error) => {

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import type { Logger } from 'pino'
-import { checkIdleConnections, takesWrites } from './idle-connections.ts'
+import { addressesOf, requireWrites } from './addresses.ts'
+import { checkIdleConnections } from './idle-connections.ts'
 import { createListenCheck, type ListenCheckOptions } from './listen-check.ts'
 import { waitAtMost } from './wait-at-most.ts'
 
@@ -17,6 +18,7 @@ const GOODBYE_WITHIN_MS = 1_000
 
 export interface ListenOptions {
   url: string
+  fallbackUrls?: readonly string[] | undefined
   applicationName: string
   channel: string
   log: Logger
@@ -34,6 +36,7 @@ export interface ListenOptions {
 export async function keepListening(options: ListenOptions): Promise<{ close(): Promise<void> }> {
   const { log } = options
   const listenCheck = createListenCheck({ log, notify: options.notify, poll: options.onListening })
+  const addresses = addressesOf(options.url, options.fallbackUrls)
   let current: pg.Client | undefined
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
@@ -50,15 +53,11 @@ export async function keepListening(options: ListenOptions): Promise<{ close(): 
     timer = setTimeout(connect, afterMs)
   }
 
-  const requireWrites = async (client: pg.Client) => {
-    if (!(await takesWrites(client, ANSWER_WITHIN_MS))) throw new Error('the server accepts no writes')
-  }
-
   const checkAgain = (client: pg.Client) => {
     if (client !== current || isClosed) return
     timer = setTimeout(async () => {
       try {
-        await requireWrites(client)
+        await requireWrites(client, ANSWER_WITHIN_MS)
         checkAgain(client)
       } catch (err) {
         if (client === current) checkIdleConnections(options.url)
@@ -68,11 +67,12 @@ export async function keepListening(options: ListenOptions): Promise<{ close(): 
   }
 
   const connect = async () => {
+    const address = addresses.current
     const client = new pg.Client({
-      connectionString: options.url,
+      connectionString: address,
       application_name: options.applicationName,
       keepAlive: true,
-      connectionTimeoutMillis: CONNECT_WITHIN_MS,
+      connectionTimeoutMillis: CONNECT_WITHIN_MS / addresses.count,
       query_timeout: ANSWER_WITHIN_MS,
     })
     current = client
@@ -85,10 +85,11 @@ export async function keepListening(options: ListenOptions): Promise<{ close(): 
     })
     try {
       await client.connect()
-      await requireWrites(client)
+      await requireWrites(client, ANSWER_WITHIN_MS)
       const channels = [options.channel, listenCheck.channel]
       await client.query(channels.map((channel) => `listen ${pg.escapeIdentifier(channel)}`).join(';'))
     } catch (err) {
+      addresses.passOver(address)
       return lose(client, err)
     }
     if (client !== current || isClosed) return

@@ -7,6 +7,7 @@ import type pg from 'pg'
 import { countDeafListeners } from './listen-check.ts'
 import type { QueueFigures } from './pg-boss-tables.ts'
 import type { Queue } from './queue.ts'
+import type { Reads } from './replica.ts'
 
 /** Scrapers give up after ten seconds. */
 const ANSWER_WITHIN_MS = 2_000
@@ -19,9 +20,10 @@ type PoolCounts = Pick<pg.Pool, 'totalCount' | 'idleCount' | 'waitingCount'>
 /** Starts observing, until the returned function is called; call it only with metrics enabled. */
 export function observeService(
   service: string,
-  { pool, queue }: { pool: PoolCounts; queue: Pick<Queue, 'figures'> },
+  { pool, queue, reads }: { pool: PoolCounts; queue: Pick<Queue, 'figures'>; reads: Pick<Reads<never>, 'lagSeconds'> },
 ): () => void {
   const stops = [observeProcess(service), observePool(service, pool), observeQueues(service, queue)]
+  if (reads.lagSeconds() !== undefined) stops.push(observeReplica(service, reads))
   return () => {
     for (const stop of stops) stop()
   }
@@ -115,6 +117,11 @@ function observePool(service: string, pool: PoolCounts): () => void {
     result.observe(pending, waitingCount)
     result.observe(deaf, countDeafListeners())
   })
+}
+
+function observeReplica(service: string, { lagSeconds }: Pick<Reads<never>, 'lagSeconds'>): () => void {
+  const lag = gaugesOf(service)('database.replica.lag', 's', 'Lag of the replica')
+  return observeTogether(service, [lag], (result) => result.observe(lag, lagSeconds() as number))
 }
 
 /** All processes report the same database figures: aggregate by maximum, never by sum. */

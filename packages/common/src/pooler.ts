@@ -6,16 +6,18 @@ import { ConfigError } from './config.ts'
 
 export interface DatabaseAddress {
   url: string
+  /** Further addresses; the first that accepts writes is used. */
+  fallbackUrls?: readonly string[] | undefined
   /** Address past the pooler. */
   directUrl?: string | undefined
   /** Kind of the pooler behind `url`. */
   pooler?: 'none' | 'transaction' | undefined
 }
 
-/** Leads past the pooler, to sessions of our own: for LISTEN, migrations and commands. */
+/** Leads past the pooler, to sessions of our own: for LISTEN, migrations and commands. The fallbacks are further poolers. */
 export function pastPooler<Address extends DatabaseAddress>(database: Address): Address {
   const { url, directUrl = url } = database
-  return directUrl === url ? database : { ...database, url: directUrl, pooler: 'none' }
+  return directUrl === url ? database : { ...database, url: directUrl, fallbackUrls: [], pooler: 'none' }
 }
 
 /**

@@ -123,7 +123,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
         pool.query({ text, values, ...(!migrate && { query_timeout: limitOf(text) }) } as pg.QueryConfig),
       listen: (channel, onNotification, onListening) =>
         keepListening({
-          ...{ url: pastPooler(options).url, applicationName, channel, log },
+          ...{ ...pastPooler(options), applicationName, channel },
           onNotification,
           onListening,
           notify: (to, payload) =>

@@ -204,10 +204,17 @@ test(
   TEST_WITHIN_MS,
 )
 
-test(
-  'the service leaves a primary that stays read-only within 3 s of a writable server, and readiness reports it within 2 s',
-  async () => {
-    const { base } = await processes.serve()
+/** Settings of the database: a proxy that follows the primary, or both servers. */
+const ADDRESSES: readonly (readonly [string, () => Record<string, string>])[] = [
+  ['one address', () => ({})],
+  ['two addresses', () => ({ AUTH_DATABASE_URL: pair.primary.url, AUTH_DATABASE_FALLBACK_URLS: pair.standby.url })],
+]
+
+test.for(ADDRESSES)(
+  'with %s the service leaves a primary that stays read-only within 3 s of a writable server, and readiness reports it within 2 s',
+  { timeout: TEST_WITHIN_MS },
+  async ([addresses, settings]) => {
+    const { base } = await processes.serve(settings())
     const load = await loadOn(base)
     await sleep(2_000)
     await pair.makeReadOnly()
@@ -229,7 +236,7 @@ test(
       await countEnded(base, load),
       await countTwice(load, pair.onStandby),
     ]
-    report('primary read-only for good', {
+    report(`primary read-only for good, ${addresses}`, {
       ...answersOf(load),
       'unready after, ms': unreadyAfter,
       'ready again after promotion, ms': readyAfter,
@@ -246,13 +253,13 @@ test(
     expect({ unexpected: unexpected(load), lost, ended }).toEqual({ unexpected: [], lost: 0, ended: 0 })
     expect(twice).toBeLessThanOrEqual(MAILS_AT_ONCE)
   },
-  TEST_WITHIN_MS,
 )
 
-test(
-  'a failover that lost two seconds ends no session, and requests recover within 3 s of a writable server',
-  async () => {
-    const { base } = await processes.serve()
+test.for(ADDRESSES)(
+  'with %s a failover that lost two seconds ends no session, and requests recover within 3 s of a writable server',
+  { timeout: TEST_WITHIN_MS },
+  async ([addresses, settings]) => {
+    const { base } = await processes.serve(settings())
     const load = await loadOn(base)
     await sleep(2_000)
     await pair.stopReplication()
@@ -275,7 +282,7 @@ test(
       await countEnded(base, load),
       await countTwice(load, pair.onStandby),
     ]
-    report('failover that lost two seconds', {
+    report(`failover that lost two seconds, ${addresses}`, {
       ...answersOf(load),
       'unready after, ms': unreadyAfter,
       'ready again after promotion, ms': readyAfter,
@@ -296,7 +303,6 @@ test(
     )
     expect(recovered.length).toBeGreaterThan(0)
   },
-  TEST_WITHIN_MS,
 )
 
 test(

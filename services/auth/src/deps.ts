@@ -6,6 +6,7 @@ import { type MigrateOptions, migrate, onMigrationConnection } from '@services/c
 import { observeService } from '@services/common/observe-service'
 import { checkPooler } from '@services/common/pooler'
 import { openQueue, type Queue } from '@services/common/queue'
+import { openReads, type Reads, readsOf } from '@services/common/replica'
 import { inOrder } from '@services/common/shutdown'
 import { together } from '@services/common/together'
 import type { Kysely } from 'kysely'
@@ -76,7 +77,7 @@ export async function migrateAll(config: Config, log: Logger): Promise<void> {
 
 const openAuthQueue = ({ database }: Config, log: Logger, how: { migrate: boolean; supervise: boolean }) =>
   openQueue({
-    ...{ url: database.url, directUrl: database.directUrl, pooler: database.pooler },
+    ...database,
     schema: `${tablePrefix(database.namespace)}auth_queue`,
     applicationName: 'auth',
     queues: [...Object.values(MESSAGE_QUEUES), MESSAGE_REQUEST_QUEUE],
@@ -91,25 +92,24 @@ export async function openDeps(
   { connectWithinMs, statementWithinMs, machineNow, ...overrides }: Overrides = {},
 ): Promise<Deps & { close(): Promise<void> }> {
   const { database } = config
-  const { db, pool, close } = openDatabase<DB>({
-    ...database,
-    connectWithinMs,
-    statementWithinMs,
-    applicationName: 'auth',
-    log,
-    tables: TABLES,
-    isTraced: config.telemetry.tracing,
-  })
+  const options = { ...database, applicationName: 'auth', log, tables: TABLES, isTraced: config.telemetry.tracing }
+  const { db, pool, close } = openDatabase<DB>({ ...options, connectWithinMs, statementWithinMs })
   try {
     await waitForDatabase(pool, log)
     await checkPooler(pool, database)
     if (database.migrateOnStart) await migrateAll(config, log)
     const queue = await openAuthQueue(config, log, { migrate: false, supervise: config.server.workersEnabled })
     const clock = overrides.now ? undefined : await followDatabaseClock(pool, log, machineNow)
-    const deps = await makeDeps(config, log, { db, pool, queue }, clock ? { ...overrides, now: clock.now } : overrides)
-    const stopObserving = config.telemetry.metrics ? observeService('auth', { pool, queue }) : () => {}
+    const reads = await openReads(db, options)
+    const parts = { db, pool, queue, reads }
+    const deps = await makeDeps(config, log, parts, clock ? { ...overrides, now: clock.now } : overrides)
+    const stopObserving = config.telemetry.metrics ? observeService('auth', parts) : () => {}
     if (config.telemetry.metrics) startCounters()
-    return { ...deps, close: () => inOrder(log, [stopObserving, () => clock?.stop(), () => queue.stop(5_000), close]) }
+    return {
+      ...deps,
+      close: () =>
+        inOrder(log, [stopObserving, () => clock?.stop(), () => queue.stop(5_000), () => reads.close(), close]),
+    }
   } catch (error) {
     await close()
     throw error
@@ -120,7 +120,7 @@ export async function openDeps(
 export async function makeDeps(
   config: Config,
   log: Logger,
-  { db, pool, queue }: { db: Kysely<DB>; pool: pg.Pool; queue: Queue },
+  { db, pool, queue, reads = readsOf(db) }: { db: Kysely<DB>; pool: pg.Pool; queue: Queue; reads?: Reads<DB> },
   overrides: Partial<typeof PROCESS_DEFAULTS> = {},
 ) {
   const [passwords, keys, providers] = await Promise.all([
@@ -134,6 +134,8 @@ export async function makeDeps(
     config,
     log,
     db,
+    /** Database of lists: the replica, if there is one. */
+    reads,
     pool,
     queue,
     passwords,

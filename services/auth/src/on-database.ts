@@ -1,4 +1,5 @@
 import { withDatabase } from '@services/common/database'
+import { openReads, type Reads } from '@services/common/replica'
 import { type DB, TABLES } from './db/tables.ts'
 import type { Deps } from './deps.ts'
 import { startUp } from './start.ts'
@@ -14,3 +15,10 @@ export async function onDatabase<Result>(
   const options = { ...config.database, ...how, applicationName: 'auth cli', log, tables: TABLES }
   return withDatabase<DB, Result>(options, (db) => work({ config, log, db }))
 }
+
+/** Runs a command that only reads, from the replica if there is one. */
+export const onReads = (work: (reads: Reads<DB>) => Promise<void>): Promise<void> =>
+  onDatabase(async ({ config, log, db }) => {
+    const reads = await openReads(db, { ...config.database, applicationName: 'auth cli', log, tables: TABLES })
+    await work(reads).finally(() => reads.close())
+  })

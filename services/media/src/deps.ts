@@ -6,6 +6,7 @@ import type { Logger } from '@services/common/logger'
 import { type MigrateOptions, migrate, onMigrationConnection } from '@services/common/migrate'
 import { checkPooler, pastPooler } from '@services/common/pooler'
 import { openQueue, type Queue } from '@services/common/queue'
+import { openReads, type Reads } from '@services/common/replica'
 import { inOrder } from '@services/common/shutdown'
 import { createSlots, type Slots } from '@services/common/slots'
 import type { Kysely } from 'kysely'
@@ -38,6 +39,8 @@ export interface Deps {
   config: Config
   log: Logger
   db: Kysely<DB>
+  /** Database of lists and pages: the replica, if there is one. */
+  reads: Reads<DB>
   pool: pg.Pool
   queue: Queue
   blobs: BlobStorage
@@ -106,7 +109,7 @@ export async function migrateAll(config: Config, log: Logger): Promise<void> {
 
 const openMediaQueue = ({ database }: Config, log: Logger, how: { migrate: boolean; supervise: boolean }) =>
   openQueue({
-    ...{ url: database.url, directUrl: database.directUrl, pooler: database.pooler },
+    ...database,
     schema: `${tablePrefix(database.namespace)}media_queue`,
     applicationName: 'media',
     queues: [TRANSCODE_QUEUE, EXTRAS_QUEUE, WEBHOOK_QUEUE],
@@ -121,13 +124,8 @@ export async function openDeps(
   { remoteTimeouts = {}, ...overrides }: Overrides = {},
 ): Promise<Deps & { close(): Promise<void> }> {
   const { database, storage, ffmpeg } = config
-  const { db, pool, close } = openDatabase<DB>({
-    ...database,
-    applicationName: 'media',
-    log,
-    tables: TABLES,
-    isTraced: config.telemetry.tracing,
-  })
+  const options = { ...database, applicationName: 'media', log, tables: TABLES, isTraced: config.telemetry.tracing }
+  const { db, pool, close } = openDatabase<DB>(options)
   const never = new AbortController().signal
   const base = { now: () => new Date(), newId: randomUUID as () => string, stopping: never, hurry: never, ...overrides }
   const patience = { ...PATIENCE, ...overrides.patience }
@@ -152,14 +150,18 @@ export async function openDeps(
     const parts = { config, log, tools, work, remote, ...slots }
     const closing = new AbortController()
     const extractPage = await openYtdlp(parts, base.now(), closing.signal)
-    const results = openResults({ db, url: pastPooler(database).url, channel: resultsChannel, log })
+    const results = openResults({ db, database: pastPooler(database), channel: resultsChannel, log })
+    const reads = await openReads(db, options)
     const requests = createRequestCounts({ db, log, now: base.now })
     reportTools(tools, config, log)
     const observed = { upload: slots.uploads, download: slots.downloads, probe: slots.probes }
-    const stopObserving = config.telemetry.metrics ? observeMedia({ config, pool, queue, slots: observed }) : () => {}
+    const stopObserving = config.telemetry.metrics
+      ? observeMedia({ config, pool, queue, reads, slots: observed })
+      : () => {}
     return {
       ...parts,
       db,
+      reads,
       pool,
       queue,
       blobs,
@@ -188,6 +190,7 @@ export async function openDeps(
           () => queue.stop(1_000),
           () => requests.close(),
           () => results.close(),
+          () => reads.close(),
           () => blobs.close(),
           close,
         ]),

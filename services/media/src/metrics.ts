@@ -6,10 +6,12 @@ import { metrics } from '@opentelemetry/api'
 import { counter, histogram } from '@services/common/instruments'
 import { askedInTime, observeService, observeTogether } from '@services/common/observe-service'
 import type { Queue } from '@services/common/queue'
+import type { Reads } from '@services/common/replica'
 import type { Slots } from '@services/common/slots'
 import type pg from 'pg'
 import type { Config } from './config.ts'
 import type { MediaInfo } from './db/media-info.ts'
+import type { DB } from './db/tables.ts'
 
 /** Way by which a file arrived; unknown for clips that housekeeping queues again. */
 export type Way = 'upload' | 'tus' | 'import'
@@ -40,6 +42,7 @@ function startCounters(): void {
 export function observeMedia(deps: {
   pool: pg.Pool
   queue: Queue
+  reads: Reads<DB>
   config: Config
   slots: Record<'upload' | 'download' | 'probe', Slots>
 }): () => void {

@@ -58,6 +58,10 @@ function openSettings(config: Config): Record<string, boolean> {
       server.externalUrl.startsWith('http:'),
     'AUTH_DATABASE_URL or AUTH_DATABASE_DIRECT_URL has no sslmode=verify-full: the database is reached without TLS, or without checking its certificate':
       [database.url, database.directUrl].some(isReachedWithoutTls),
+    'AUTH_DATABASE_FALLBACK_URLS has a URL without sslmode=verify-full':
+      database.fallbackUrls.some(isReachedWithoutTls),
+    'AUTH_DATABASE_REPLICA_URL has no sslmode=verify-full':
+      database.replica !== undefined && isReachedWithoutTls(database.replica.url),
     [`AUTH_JWT_SECRET has less than ${SHORTEST_SECRET_BYTES} bytes: a weak one is found by guessing, from any token it signs`]:
       Buffer.byteLength(jwt.secret) < SHORTEST_SECRET_BYTES,
     'AUTH_JWT_KEYS is unset: a server that verifies tokens needs AUTH_JWT_SECRET, which also signs admin tokens':

@@ -20,7 +20,7 @@ const AuditEntryShape = Type.Object(
   { title: 'AuditEntry' },
 )
 
-export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps: { db } }) => {
+export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps: { reads } }) => {
   app.route({
     method: 'GET',
     url: '/admin/audit',
@@ -42,7 +42,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     handler: async (request, reply) => {
       const page = parsePage(request.query)
       const search = parseSearch(request.query.query)
-      const { entries, total } = await listAuditEntries(db, search, page)
+      const { entries, total } = await reads.current((db) => listAuditEntries(db, search, page))
       reply.headers(pageHeaders(request.url, page, total))
       return entries.map((entry) => ({ ...entry, created_at: entry.created_at.toISOString() }))
     },

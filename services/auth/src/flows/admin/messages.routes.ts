@@ -61,7 +61,8 @@ export const messagesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
       const channel = known('channel', CHANNELS, request.query.channel)
       if (userId && !UUID.test(userId)) throw apiError('validation_failed', { message: 'user_id must be a UUID' })
       const page = parsePage(request.query)
-      const { messages, total } = await listMessages(deps.db, { userId, state, channel }, page)
+      const search = { userId, state, channel }
+      const { messages, total } = await deps.reads.current((db) => listMessages(db, search, page))
       reply.headers(pageHeaders(request.url, page, total))
       return { messages: messages.map(toBody) }
     },

@@ -70,7 +70,7 @@ export const listUsersRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
         return { users: users.map(toRegisteredBody), aud: search.aud, pagination }
       }
       const page = parsePage(query)
-      const { users, total } = await listUsers(deps.db, search, direction ?? 'desc', page)
+      const { users, total } = await deps.reads.current((db) => listUsers(db, search, direction ?? 'desc', page))
       reply.headers(pageHeaders(url, page, total))
       return { users: users.map(toRegisteredBody), aud: search.aud }
     },
@@ -78,7 +78,7 @@ export const listUsersRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
 
   async function walk(search: UserSearch, direction: Direction, limit: number, cursor: string | undefined) {
     const after = cursor ? parseCursor(cursor) : undefined
-    const { users, next } = await listUsersAfter(deps.db, search, { direction, limit, after })
+    const { users, next } = await deps.reads.current((db) => listUsersAfter(db, search, { direction, limit, after }))
     return { users, pagination: { ...(next && { next_cursor: formatCursor(next) }), has_more: next !== undefined } }
   }
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
 import { CommandFailure, command, printResult } from '@services/common/cli'
 import { NIL_UUID } from '../../db/uuid.ts'
-import { onDatabase } from '../../on-database.ts'
+import { onDatabase, onReads } from '../../on-database.ts'
 import { findUsersAfter } from './export-users.store.ts'
 import { type ImportSummary, importUsers } from './import-users.ts'
 
@@ -87,11 +87,11 @@ export const usersExport = command({
   details:
     'The format of `users import`. The export is not a snapshot: users who sign up or change meanwhile may be missing.',
   run: async ({ options }) => {
-    await onDatabase(async ({ db }) => {
+    await onReads(async (reads) => {
       // Sorts before all ids.
       let after = NIL_UUID
       for (;;) {
-        const page = await findUsersAfter(db, after, EXPORT_PAGE)
+        const page = await reads.current((db) => findUsersAfter(db, after, EXPORT_PAGE))
         for (const { user, password_hash: hash } of page) {
           const line = options['with-hashes'] && hash ? { ...user, password_hash: hash } : user
           if (!process.stdout.write(`${JSON.stringify(line)}\n`)) await once(process.stdout, 'drain')

@@ -1,3 +1,4 @@
+import type { Reads } from '@services/common/replica'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
@@ -11,3 +12,10 @@ export async function findPublicClip(db: Kysely<DB>, id: string): Promise<Clip> 
   if (clip.state === 'deleted') throw apiError('gone')
   return clip
 }
+
+/** Finds the clip of a public page, as it was a moment ago; new and unfinished clips as they are now. */
+export const findShownClip = ({ reads }: { reads: Reads<DB> }, id: string): Promise<Clip> =>
+  reads.recent(
+    (db) => findPublicClip(db, id),
+    ({ state }) => state === 'ready',
+  )

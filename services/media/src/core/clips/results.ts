@@ -1,4 +1,4 @@
-import { keepListening } from '@services/common/keep-listening'
+import { keepListening, type ListenOptions } from '@services/common/keep-listening'
 import type { Logger } from '@services/common/logger'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
@@ -21,7 +21,12 @@ export interface Results {
 /** Delay when a notification is lost, as it may be while the connection is replaced. */
 const READ_EVERY_MS = 1_000
 
-export function openResults(options: { db: Kysely<DB>; url: string; channel: string; log: Logger }): Results {
+export function openResults(options: {
+  db: Kysely<DB>
+  database: Pick<ListenOptions, 'url' | 'fallbackUrls'>
+  channel: string
+  log: Logger
+}): Results {
   const { db, log } = options
   const waiting = new Map<string, Set<(decision: Decision) => void>>()
   let isReading = false
@@ -45,7 +50,7 @@ export function openResults(options: { db: Kysely<DB>; url: string; channel: str
   timer.unref()
 
   const listener = keepListening({
-    ...{ url: options.url, applicationName: 'media results', channel: options.channel, log },
+    ...{ ...options.database, applicationName: 'media results', channel: options.channel, log },
     onNotification: (sourceId) => {
       if (waiting.has(sourceId)) void readQuietly([sourceId])
     },

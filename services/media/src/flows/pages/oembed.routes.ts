@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Config } from '../../config.ts'
 import { toView } from '../../core/clips/clip-view.ts'
-import { findPublicClip } from '../../core/clips/find-public-clip.ts'
+import { findShownClip } from '../../core/clips/find-public-clip.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { isKnown } from '../../http/etag.ts'
@@ -88,7 +88,7 @@ export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
 
   async function answer(request: FastifyRequest, reply: FastifyReply, id: string) {
     const { format, ...limits } = parseOembedQuery(request.query as Record<string, unknown>)
-    const clip = await findPublicClip(deps.db, id)
+    const clip = await findShownClip(deps, id)
     if (clip.state === 'failed') throw apiError('not_found')
     const body = oembed(toView(clip, site), limits)
     const text = format === 'json' ? JSON.stringify(body) : oembedXml(body)

@@ -4,7 +4,7 @@ import { ApiError } from '@services/common/errors'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { type ClipView, toView } from '../../core/clips/clip-view.ts'
-import { findPublicClip } from '../../core/clips/find-public-clip.ts'
+import { findShownClip } from '../../core/clips/find-public-clip.ts'
 import type { Deps } from '../../deps.ts'
 import { ERRORS_PATH, errorCatalogue } from '../../errors.ts'
 import { isKnown } from '../../http/etag.ts'
@@ -85,7 +85,7 @@ export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
   /** Throws failures for programs, and returns them for browsers, which get a page. */
   async function findView({ params, headers }: FastifyRequest<WithId>): Promise<ClipView | ApiError> {
     try {
-      return toView(await findPublicClip(deps.db, params.id), site)
+      return toView(await findShownClip(deps, params.id), site)
     } catch (error) {
       if (error instanceof ApiError && ACCEPTS_HTML.test(headers.accept ?? '')) return error
       throw error

@@ -1,0 +1,160 @@
+// Reads from a replica, a standby that streams from the primary. The one rule: nothing waits for a replica that is late, away or of
+// unknown lag; the primary answers instead. Tests: replica.slow.test.ts.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Kysely, sql } from 'kysely'
+import { type DatabaseOptions, openDatabase } from './database.ts'
+import { isDatabaseUnavailable, isInterrupted } from './database-errors.ts'
+import { isPastDeadline } from './deadline.ts'
+
+export interface ReplicaSettings {
+  url: string
+  maxLagSeconds: number
+}
+
+type Work<DB, Result> = (db: Kysely<DB>) => Promise<Result>
+
+/** `work` only reads, and runs again on the primary when it fails on the replica. */
+export interface Reads<DB> {
+  /** Reads everything that was committed before the call. */
+  current<Result>(work: Work<DB, Result>): Promise<Result>
+  /** Reads what was committed DATABASE_REPLICA_MAX_LAG ago, or later; a result that is not final is read from the primary. */
+  recent<Result>(work: Work<DB, Result>, isFinal?: (result: Result) => boolean): Promise<Result>
+  /** NaN while it cannot be measured; undefined without a replica. */
+  lagSeconds(): number | undefined
+  close(): Promise<void>
+}
+
+const MEASURE_EVERY_MS = 1_000
+/** Longest wait for the replica to have a commit that the caller may have made; it usually takes milliseconds. */
+const CATCH_UP_WITHIN_MS = 250
+const CHECK_AGAIN_AFTER_MS = 10
+/** Limits that leave a request time for the primary. */
+const CONNECT_WITHIN_MS = 1_000
+const STATEMENT_WITHIN_MS = 3_000
+/** Positions of the log, at most an hour of them, that the replica has not replayed. */
+const MOST_MARKS = 3_600
+
+export async function openReads<DB>(
+  primary: Kysely<DB>,
+  { replica: settings, ...options }: DatabaseOptions & { replica?: ReplicaSettings | undefined },
+): Promise<Reads<DB>> {
+  if (!settings) return readsOf(primary)
+  const maxLagMs = settings.maxLagSeconds * 1000
+  const replica = openDatabase<DB>({
+    ...options,
+    ...{ url: settings.url, fallbackUrls: [] },
+    ...{ connectWithinMs: CONNECT_WITHIN_MS, statementWithinMs: STATEMENT_WITHIN_MS },
+    // One line for each change, below.
+    log: options.log.child({}, { level: 'error' }),
+  })
+  /** Times at which the primary's log had reached these positions, oldest first. */
+  const marks: { position: bigint; at: number }[] = []
+  /** Time of the newest mark that the replica has replayed. */
+  let replayedAt = Number.NEGATIVE_INFINITY
+  let failure: unknown
+  let wasUsable: boolean | undefined
+  let timer: NodeJS.Timeout | undefined
+  let isClosed = false
+
+  const lagMs = () => performance.now() - replayedAt
+  const isUsable = () => failure === undefined && lagMs() <= maxLagMs
+
+  const logChange = () => {
+    if (isClosed || isUsable() === wasUsable) return
+    wasUsable = isUsable()
+    if (wasUsable) options.log.info('replica in use')
+    else options.log.warn({ err: failure, lagSeconds: lagSeconds() }, 'replica not in use: late or away')
+  }
+  const lagSeconds = () => (failure === undefined && Number.isFinite(replayedAt) ? lagMs() / 1000 : Number.NaN)
+
+  const hasReplayed = async (position: string): Promise<boolean> => {
+    const { rows } = await sql<{ replayed: string | null; isStandby: boolean }>`
+      select pg_last_wal_replay_lsn()::text as replayed, pg_is_in_recovery() as "isStandby"`.execute(replica.db)
+    const [{ replayed, isStandby } = { replayed: null, isStandby: false }] = rows
+    if (!isStandby || replayed === null) throw new Error('not a streaming standby, so its lag cannot be measured')
+    const reached = toNumber(replayed)
+    while (marks[0] && marks[0].position <= reached) replayedAt = marks.shift()?.at as number
+    failure = undefined
+    return reached >= toNumber(position)
+  }
+
+  /** Whether the replica has this position of the primary's log, or gets it soon. */
+  const catchesUp = async (position: string): Promise<boolean> => {
+    const deadline = performance.now() + CATCH_UP_WITHIN_MS
+    try {
+      while (!(await hasReplayed(position))) {
+        if (performance.now() > deadline) return false
+        await sleep(CHECK_AGAIN_AFTER_MS)
+      }
+      return true
+    } catch (error) {
+      noteFailure(error)
+      return false
+    }
+  }
+
+  const noteFailure = (error: unknown) => {
+    // A statement may be cancelled for its own length, or because it holds up the replica.
+    if (isInterrupted(error) || isPastDeadline()) return
+    failure = error
+    logChange()
+  }
+
+  const measure = async () => {
+    const at = performance.now()
+    const position = await positionOf(primary).catch(() => undefined)
+    if (position !== undefined) {
+      // After a failover that lost commits, the log of the new primary is shorter.
+      while ((marks.at(-1)?.position ?? 0n) > toNumber(position)) marks.pop()
+      marks.push({ position: toNumber(position), at })
+      if (marks.length > MOST_MARKS) marks.shift()
+      await catchesUp(position)
+    }
+    logChange()
+    if (!isClosed) timer = setTimeout(measure, Math.min(MEASURE_EVERY_MS, maxLagMs / 4)).unref()
+  }
+
+  const onReplica = async <Result>(work: Work<DB, Result>, isFinal = (_result: Result) => true): Promise<Result> => {
+    try {
+      const result = await work(replica.db)
+      if (isFinal(result)) return result
+    } catch (error) {
+      if (isDatabaseUnavailable(error)) noteFailure(error)
+    }
+    return work(primary)
+  }
+
+  await measure()
+  return {
+    current: async (work) => {
+      if (!isUsable() || !(await catchesUp(await positionOf(primary)))) return work(primary)
+      return onReplica(work)
+    },
+    recent: async (work, isFinal) => (isUsable() ? onReplica(work, isFinal) : work(primary)),
+    lagSeconds,
+    close: async () => {
+      isClosed = true
+      clearTimeout(timer)
+      await replica.close()
+    },
+  }
+}
+
+/** Reads from this database alone. */
+export const readsOf = <DB>(db: Kysely<DB>): Reads<DB> => ({
+  current: (work) => work(db),
+  recent: (work) => work(db),
+  lagSeconds: () => undefined,
+  close: async () => {},
+})
+
+async function positionOf<DB>(primary: Kysely<DB>): Promise<string> {
+  const { rows } = await sql<{ position: string }>`select pg_current_wal_lsn()::text as position`.execute(primary)
+  return rows[0]?.position as string
+}
+
+/** Parses a pg_lsn such as `16/B374D848`. */
+function toNumber(position: string): bigint {
+  const [high, low] = position.split('/')
+  return (BigInt(`0x${high}`) << 32n) + BigInt(`0x${low}`)
+}
