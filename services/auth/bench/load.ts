@@ -149,14 +149,16 @@ export function userReads(base: string, users: BenchUser[], loops = users.length
   }
 }
 
-/** Pages of 50 users, as an admin. */
-export async function pageReads(base: string, loops: number) {
-  const token = await new SignJWT({ role: 'service_role' })
+export const makeAdminToken = (): Promise<string> =>
+  new SignJWT({ role: 'service_role' })
     .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
     .setAudience('authenticated')
     .setExpirationTime('12h')
     .sign(new TextEncoder().encode(SECRET))
-  const headers = `authorization: Bearer ${token}\r\n`
+
+/** Pages of 50 users, as an admin. */
+export async function pageReads(base: string, loops: number) {
+  const headers = `authorization: Bearer ${await makeAdminToken()}\r\n`
   const sends = Array.from({ length: loops }, () => openConnection(base))
   return async (loop = 0) => {
     const { status, body } = await (sends[loop] as Send)({ method: 'GET', path: '/admin/users', headers })

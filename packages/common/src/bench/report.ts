@@ -1,6 +1,6 @@
 // Results of a benchmark: rows against a goal, figures over a growing load, and single figures for the scaling sheet. The one
-// rule: each is printed when it is measured, and all are written at the end to `results/`: latest.json and latest.md.
-// Shapes: results.ts. Tests: report.test.ts.
+// rule: each is printed when it is measured, and all are written at the end to `results/`: latest.json and latest.md, or
+// under the name of another script. Shapes: results.ts. Tests: report.test.ts.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { figureText } from './figure-text.ts'
 import { describeMachine } from './machine.ts'
@@ -14,8 +14,12 @@ import {
   resultText,
 } from './results.ts'
 
-/** `settings` names the variables that change a run. */
-export function startReport(service: string, settings: readonly string[]) {
+/** `settings` names the variables that change a run; `script` is the one of package.json, `file` the name of its results. */
+export function startReport(
+  service: string,
+  settings: readonly string[],
+  { script = 'bench', file = 'latest' }: { script?: string; file?: string } = {},
+) {
   const given = settings.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : []))
   const results: Omit<BenchResults, 'machine'> = {
     service,
@@ -62,17 +66,21 @@ export function startReport(service: string, settings: readonly string[]) {
     write: async (directory: URL, versions: { postgres: string }) => {
       const whole: BenchResults = { ...results, machine: { ...(await machine), ...versions } }
       await mkdir(directory, { recursive: true })
-      await writeFile(new URL('latest.json', directory), `${JSON.stringify(whole, null, 2)}\n`)
-      await writeFile(new URL('latest.md', directory), tableOf(whole))
+      await writeFile(new URL(`${file}.json`, directory), `${JSON.stringify(whole, null, 2)}\n`)
+      await writeFile(new URL(`${file}.md`, directory), tableOf(whole, script, file))
     },
   }
 }
 
-function tableOf({ service, machine, shortenedBy, rows, growth, figures }: BenchResults): string {
+function tableOf(
+  { service, machine, shortenedBy, rows, growth, figures }: BenchResults,
+  script: string,
+  file: string,
+): string {
   const short = Object.entries(shortenedBy).map(([name, value]) => `\`${name}=${value}\``)
   return [
     `# ${service}: what was measured`,
-    `Written by \`npx -y pnpm@12 -C services/${service} bench\`; every figure is in [latest.json](latest.json) too.`,
+    `Written by \`npx -y pnpm@12 -C services/${service} ${script}\`; every figure is in [${file}.json](${file}.json) too.`,
     ...(short.length > 0
       ? [`**A changed run**, by ${short.join(', ')}: a proof that it works, not a comparison.`]
       : []),

@@ -1,0 +1,177 @@
+// `pnpm bench:scale`: every list of the admin API on a million users and ten million audit entries, through HTTP, against the
+// bound of contract/scale.md C. The service runs as a separate process, without workers. The results are written to results/,
+// unless BENCH_RESULTS names another folder.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { type MeasuredList, measureLists } from '@services/common/bench/lists'
+import { lookInto } from '@services/common/bench/postgres'
+import { startReport } from '@services/common/bench/report'
+import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
+import { makeAdminToken, startService } from './load.ts'
+import { emailOf, type Loaded, loadAccounts } from './load-accounts.ts'
+
+const ROWS = Number(process.env.BENCH_ROWS || 1_000_000)
+/** Requests of each list; fewer do not measure a p99. */
+const REQUESTS = Number(process.env.BENCH_REQUESTS || 100)
+const RESULTS = process.env.BENCH_RESULTS
+
+const SETTINGS = { AUTH_WORKERS_ENABLED: 'false' }
+
+const report = startReport('auth', ['BENCH_ROWS', 'BENCH_REQUESTS'], { script: 'bench:scale', file: 'scale-latest' })
+const dataDir = await mkdtemp(join(tmpdir(), 'bench-lists-'))
+const postgres = await startEmbeddedPostgres({ dataDir, database: 'bench' })
+const database = lookInto(postgres.url)
+try {
+  const postgresVersion = await database.version()
+  // The first start migrates; the second works on tables that PostgreSQL has statistics of.
+  await (await startService(postgres.url, SETTINGS)).stop()
+  const startedAt = performance.now()
+  const loaded = await loadAccounts(postgres.url, ROWS, new Date())
+  report.figure('load', { what: 'loading', unit: 's', value: (performance.now() - startedAt) / 1000 })
+  for (const table of ['users', 'sessions', 'audit_log_entries', 'messages']) {
+    report.figure(`rows-${table}`, { what: `rows of ${table}`, unit: 'rows', value: await database.rowCount(table) })
+  }
+  report.figure('size', { what: 'database', unit: 'MB', value: (await database.databaseBytes()) / 1e6 })
+  const service = await startService(postgres.url, SETTINGS)
+  const lists = await listsOf(loaded)
+  const wrong = await measureLists({ report, database, base: service.base, requests: REQUESTS }, lists)
+  await service.stop()
+  const results = RESULTS ? pathToFileURL(`${resolve(RESULTS)}/`) : new URL('results/', import.meta.url)
+  await report.write(results, { postgres: postgresVersion })
+  for (const sentence of wrong) console.error(sentence)
+  if (wrong.length > 0) process.exitCode = 1
+} finally {
+  await database.close()
+  await postgres.stop()
+  await rm(dataDir, { recursive: true, force: true })
+  report.print()
+}
+
+async function listsOf(loaded: Loaded): Promise<MeasuredList[]> {
+  const headers = { authorization: `Bearer ${await makeAdminToken()}` }
+  const lastPage = (rows: number) => Math.ceil(rows / 50)
+  const pages = (last: number) => ({ first: 1, middle: Math.ceil(last / 2), last })
+
+  const usersBy = (condition: string, direction = 'desc') =>
+    `select id from users where aud = 'authenticated' and ${condition} order by created_at ${direction}, id ${direction}`
+  const users = (id: string, what: string, query: string, rows: string, offset = 0): MeasuredList => ({
+    ...{ id: `users${id}`, what: `GET /admin/users${what}`, paths: [`/admin/users?${query}`], rows, offset, headers },
+    idsOf: (body) => idsIn(JSON.parse(body).users),
+  })
+  const usersFound = (id: string, text: string, what: string, query = '', offset = 0) => {
+    const condition = `(email like '%${text}%' or user_metadata ->> 'full_name' ilike '%${text}%')`
+    const path = `filter=${encodeURIComponent(text)}${query}`
+    return users(`-filter-${id}`, `?filter=${what}`, path, usersBy(condition), offset)
+  }
+  const cursorAt = (share: number) => {
+    const index = Math.floor(share * loaded.rows)
+    return database.pool
+      .query("select id::text, to_json(created_at) #>> '{}' as created_at from users where email = $1", [
+        emailOf(index),
+      ])
+      .then(({ rows: [position] }) => ({
+        query: `limit=50&cursor=${Buffer.from(JSON.stringify(position)).toString('base64url')}`,
+        isAfter: `(created_at, id) > ('${position.created_at}', '${position.id}')`,
+      }))
+  }
+  const [middle, end] = [await cursorAt(0.5), await cursorAt(0.0001)]
+
+  const entries = (id: string, what: string, condition: string, page: number, query = ''): MeasuredList => ({
+    ...{ id: `audit${id}`, what: `GET /admin/audit${what}`, paths: [`/admin/audit?page=${page}${query}`], headers },
+    rows: `select id from audit_log_entries where ${condition} order by created_at desc, id`,
+    offset: (page - 1) * 50,
+    idsOf: (body) => idsIn(JSON.parse(body)),
+  })
+  const entriesFound = (id: string, scope: 'author' | 'action' | 'type', text: string, page = 1) => {
+    const keys = { author: ['actor_username', 'actor_name'], action: ['action'], type: ['log_type'] }[scope]
+    const condition = keys.map((key) => `payload ->> '${key}' ilike '%${text}%'`).join(' or ')
+    const query = `&query=${encodeURIComponent(`${scope}:${text}`)}`
+    return entries(`-${id}`, `?query=${scope}:${text}, page ${page}`, condition, page, query)
+  }
+
+  const messages = (id: string, what: string, query: string, condition: string, page = 1): MeasuredList => ({
+    ...{ id: `messages${id}`, what: `GET /admin/messages${what}`, headers },
+    paths: [`/admin/messages?page=${page}${query}`],
+    rows: `select id from messages where ${condition} order by created_at desc, id`,
+    offset: (page - 1) * 50,
+    idsOf: (body) => idsIn(JSON.parse(body).messages),
+  })
+  const ofUser = async (index: number) =>
+    String((await database.pool.query('select id from users where email = $1', [emailOf(index)])).rows[0].id)
+  const someone = await ofUser(Math.floor(0.3 * loaded.rows))
+
+  return [
+    ...Object.entries(pages(lastPage(loaded.rows - Math.ceil(loaded.rows / 1_000)))).flatMap(([which, page]) =>
+      (['asc', 'desc'] as const).map((direction) => {
+        const query = `page=${page}&sort=created_at ${direction}`
+        return users(
+          `-${which}-${direction}`,
+          `, ${which} page, ${direction}`,
+          query,
+          usersBy('true', direction),
+          (page - 1) * 50,
+        )
+      }),
+    ),
+    users('-cursor-first', ' by cursor, first', 'limit=50', usersBy('true', 'asc')),
+    users('-cursor-middle', ' by cursor, middle', middle.query, usersBy(middle.isAfter, 'asc')),
+    users('-cursor-last', ' by cursor, last', end.query, usersBy(end.isAfter, 'asc')),
+    usersFound('all', 'example.com', 'part of all addresses'),
+    usersFound('all-deep', 'example.com', 'part of all addresses, page 150', '&page=150', 149 * 50),
+    usersFound('common', 'maria', 'a common first name'),
+    usersFound('full-name', 'Maria Müller', 'a full name'),
+    usersFound('one', emailOf(Math.floor(0.7 * loaded.rows)), 'one address'),
+    usersFound('nothing', 'not-there', 'nothing'),
+    usersFound('one-character', 'q', 'one character'),
+    usersFound('two-characters', 'ñz', 'two characters, nothing'),
+    ...Object.entries(pages(lastPage(10 * loaded.rows))).map(([which, page]) =>
+      entries(`-${which}`, `, ${which} page`, 'true', page),
+    ),
+    entriesFound('author-busy', 'author', emailOf(3)),
+    entriesFound('author-one', 'author', emailOf(Math.floor(0.7 * loaded.rows))),
+    entriesFound('author-all', 'author', 'example.com'),
+    entriesFound('author-nobody', 'author', 'not-there'),
+    entriesFound('author-name', 'author', 'maria müller'),
+    entriesFound('action-common', 'action', 'login'),
+    entriesFound('action-common-deep', 'action', 'login', 150),
+    entriesFound('action-rare', 'action', 'recovery_codes_renewed'),
+    entriesFound('action-nothing', 'action', 'not-there'),
+    entriesFound('type-common', 'type', 'account'),
+    entriesFound('type-rare', 'type', 'factor'),
+    ...Object.entries(pages(lastPage(loaded.rows))).map(([which, page]) =>
+      messages(`-${which}`, `, ${which} page`, '', 'true', page),
+    ),
+    ...['queued', 'sent', 'failed', 'dropped'].flatMap((state) => [
+      messages(`-${state}`, `?state=${state}`, `&state=${state}`, `state = '${state}'`),
+      messages(
+        `-${state}-sms`,
+        `?state=${state}&channel=sms`,
+        `&state=${state}&channel=sms`,
+        `state = '${state}' and channel = 'sms'`,
+      ),
+    ]),
+    messages('-mail', '?channel=mail', '&channel=mail', `channel = 'mail'`),
+    messages('-sms', '?channel=sms', '&channel=sms', `channel = 'sms'`),
+    messages('-user', '?user_id=…', `&user_id=${someone}`, `user_id = '${someone}'`),
+    messages(
+      '-user-failed',
+      '?user_id=…&state=failed',
+      `&user_id=${someone}&state=failed`,
+      `user_id = '${someone}' and state = 'failed'`,
+    ),
+    {
+      ...{ id: 'user', what: 'GET /admin/users/{id}', headers },
+      paths: await Promise.all(Array.from({ length: 50 }, (_, n) => ofUser(Math.floor((n * loaded.rows) / 50)))).then(
+        (ids) => ids.map((id) => `/admin/users/${id}`),
+      ),
+      rows: `select id from users where email = '${emailOf(0)}'`,
+      idsOf: (body) => [JSON.parse(body).id],
+    },
+  ]
+}
+
+function idsIn(items: { id: string }[]): string[] {
+  return items.map(({ id }) => id)
+}
