@@ -143,13 +143,16 @@ export class TracedPool extends pg.Pool {
 
 const MAX_STATEMENT_NAMES = 500
 
+/** Mark of a statement that is never named, so that PostgreSQL plans it for its values each time. */
+export const PLANNED_EACH_TIME = '/* planned each time */'
+
 /** Names statements by a hash: behind a pooler, any other name could silently run another process's statement. */
 export class StatementNames {
   private readonly known = new Map<string, string>()
 
   of(text: string): string | undefined {
     const known = this.known.get(text)
-    if (known || this.known.size >= MAX_STATEMENT_NAMES) return known
+    if (known || this.known.size >= MAX_STATEMENT_NAMES || text.includes(PLANNED_EACH_TIME)) return known
     const name = createHash('sha256').update(text).digest('base64url')
     this.known.set(text, name)
     return name
