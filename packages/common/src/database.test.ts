@@ -10,6 +10,7 @@ import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { openDatabase, waitForDatabase } from './database.ts'
 import { answerWithin } from './deadline.ts'
 import { healthRoutes } from './health.ts'
+import { plannedEachTime } from './prepared.ts'
 import { explainStartFailure } from './start-failure.ts'
 import { cloneTemplate } from './testing/template-database.ts'
 
@@ -43,6 +44,19 @@ test('a name stands for one statement, in whatever order processes prepare them'
   const [one, other] = [await prepare(texts), await prepare(texts.toReversed())]
   expect(one.size).toBe(3)
   expect(other).toEqual(one)
+})
+
+test('a statement that is planned for its values has no name, under which PostgreSQL would reuse a plan', async () => {
+  const { db, pool, close } = openDatabase<{ numbers: { n: number } }>({
+    ...{ url: inject('databaseServerUrl'), maxPoolSize: 1, applicationName: 'test' },
+    log: pino({ level: 'silent' }),
+  })
+  const numbers = db.selectFrom(sql<{ n: number }>`generate_series(1, 9)`.as<'n'>('n')).select('n')
+  await numbers.where('n', '=', 1).modifyFront(plannedEachTime).execute()
+  await numbers.where('n', '=', 2).execute()
+  const { rows } = await pool.query('select statement from pg_prepared_statements')
+  await close()
+  expect(rows.map(({ statement }) => statement)).toEqual([expect.not.stringContaining('planned')])
 })
 
 describe('a statement of an expired request', () => {

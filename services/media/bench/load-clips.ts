@@ -61,7 +61,7 @@ export async function loadClips(url: string, rows: number, newest: Date): Promis
   await loadRows(
     url,
     [
-      ...['api_tokens', 'sources', 'clips', 'renditions', 'blobs', 'token_days', 'token_storage'],
+      ...['api_tokens', 'sources', 'clips', 'clip_tags', 'renditions', 'blobs', 'token_days', 'token_storage'],
       ...['webhooks', 'webhook_deliveries'],
     ],
     [
@@ -89,6 +89,8 @@ export async function loadClips(url: string, rows: number, newest: Date): Promis
          case when is_deleted then ${at('i')} + interval '1 day' end,
          case when i % 10 = 9 then ${at('i')} + interval '30 days' end
        from (select i, ${isDeleted} as is_deleted, ${tags} as tags from ${all}) made`,
+      `insert into clip_tags (clip_id, tag_key, token_id, created_at, nsfw)
+       select id, tag_key, token_id, created_at, nsfw from clips, unnest(tag_keys) tag_key`,
       `insert into renditions (source_id, kind, sha256, bytes, width, height)
        select ${sourceId}, kind, ${digest('kind')}, bytes, width, 480 from ${ready}`,
       `insert into blobs (sha256, extension, bytes, reference_count) select ${digest('kind')}, kind, bytes, 1 from ${ready}`,

@@ -1,4 +1,9 @@
+import { cp, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { createLogger } from '@services/common/logger'
+import { migrate, onMigrationConnection } from '@services/common/migrate'
 import { cloneTemplate } from '@services/common/testing/template-database'
 import pg from 'pg'
 import { expect, inject, onTestFinished, test } from 'vitest'
@@ -52,4 +57,38 @@ test('migrate --dry-run shows the SQL and applies nothing, migrate applies it on
   const service = await startTestService({ MEDIA_DATABASE_URL: url })
   expect((await service.upload(gif(44, 20, [{ delay: 10 }]))).status).toBe(201)
   await service.close()
+})
+
+test('clips of an earlier version are listed by their tags, deleted ones are not', async () => {
+  const url = await emptyDatabase()
+  const folder = fileURLToPath(new URL('../migrations', import.meta.url))
+  const earlier = await mkdtemp(join(tmpdir(), 'migrations-'))
+  onTestFinished(() => rm(earlier, { recursive: true }))
+  for (const file of await readdir(folder)) {
+    if (file < '0011') await cp(join(folder, file), join(earlier, file))
+  }
+  const log = createLogger({ name: 'test', level: 'error' })
+  const database = { url, namespace: 'acme', applicationName: 'test', log }
+  const migrateTo = (folder: string) =>
+    onMigrationConnection(database, folder, (migrations) => migrate(migrations, log))
+  await migrateTo(earlier)
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  onTestFinished(() => client.end())
+  // More than two batches; a third have no tags, and a few of those with tags are deleted.
+  await client.query(`set session_replication_role = 'replica'`)
+  await client.query(`
+    insert into acme_clips (id, source_id, tag_keys, nsfw, source_kind, created_at, deleted_at)
+    select lpad(n::text, 8, '0'), case when n % 100 <> 1 then gen_random_uuid() end,
+      case when n % 3 = 0 then '{}' else array['all', 'tag ' || n % 7] end, n % 5 = 0, 'upload',
+      timestamptz '2026-01-01' + n * interval '1 s', case when n % 100 = 1 then now() end
+    from generate_series(1, 2500) n`)
+  await migrateTo(folder)
+  const { rows } = await client.query(`
+    select (select count(*)::integer from acme_clip_tags) as listed,
+      (select count(*)::integer from acme_clips clip, unnest(tag_keys) key
+        join acme_clip_tags tag on tag.tag_key = key
+        where tag.clip_id = clip.id and deleted_at is null and tag.created_at = clip.created_at and tag.nsfw = clip.nsfw) as right_ones`)
+  expect(rows).toEqual([{ listed: 3_300, right_ones: 3_300 }])
+  expect((await client.query(`select to_regclass('acme_clip_tags_progress') as left`)).rows).toEqual([{ left: null }])
 })

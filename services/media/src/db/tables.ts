@@ -9,6 +9,7 @@ export const TABLES = [
   'api_tokens',
   'sources',
   'clips',
+  'clip_tags',
   'blobs',
   'renditions',
   'rate_limits',
@@ -114,6 +115,14 @@ export interface DB {
     expires_at: MaybeTime
     created_at: Date
     deleted_at: MaybeTime
+  }
+  /** A row for each of a clip's `tag_keys` that triggers keep (migration 0011); none of deleted clips. */
+  clip_tags: {
+    clip_id: string
+    tag_key: string
+    token_id: string | null
+    created_at: Date
+    nsfw: boolean
   }
   blobs: {
     sha256: Buffer

@@ -1,3 +1,4 @@
+import { plannedEachTime } from '@services/common/prepared'
 import { type Kysely, sql } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
 import { type Clip, selectClips } from '../../core/clips/clips.store.ts'
@@ -19,7 +20,17 @@ export async function listClips(
   { tokenId, tagKey, state, nsfw }: ClipFilter,
   { after, limit }: { after: Pick<Clip, 'createdAt' | 'id'> | undefined; limit: number },
 ): Promise<(Clip & { files: ClipFile[] })[]> {
+  // Both have an index for each list, which holds all that the conditions name but the state.
+  const listed =
+    tagKey === undefined
+      ? db.selectFrom('clips').select(['id', 'token_id', 'created_at', 'nsfw']).where('deleted_at', 'is', null)
+      : db
+          .selectFrom('clip_tags')
+          .select(['clip_id as id', 'token_id', 'created_at', 'nsfw'])
+          .where('tag_key', '=', tagKey)
   let query = selectClips(db)
+    .modifyFront(plannedEachTime)
+    .innerJoin(listed.as('listed'), 'listed.id', 'clips.id')
     .select((column) =>
       jsonArrayFrom(
         column
@@ -29,19 +40,17 @@ export async function listClips(
           .orderBy('kind'),
       ).as('files'),
     )
-    .where('clips.deleted_at', 'is', null)
-    .orderBy('clips.created_at', 'desc')
-    .orderBy('clips.id', 'desc')
+    .orderBy('listed.created_at', 'desc')
+    .orderBy('listed.id', 'desc')
     .limit(limit)
-  if (tokenId === null) query = query.where('clips.token_id', 'is', null)
-  else if (tokenId !== undefined) query = query.where('clips.token_id', '=', tokenId)
-  if (tagKey !== undefined) query = query.where('clips.tag_keys', '@>', sql<string[]>`array[${tagKey}::text]`)
-  if (nsfw !== undefined) query = query.where('clips.nsfw', '=', nsfw)
+  if (tokenId === null) query = query.where('listed.token_id', 'is', null)
+  else if (tokenId !== undefined) query = query.where('listed.token_id', '=', tokenId)
+  if (nsfw !== undefined) query = query.where('listed.nsfw', '=', nsfw)
   // A literal, so that a rare state is found by its partial index.
   if (state !== undefined) query = query.where('sources.state', '=', sql.lit(state))
   if (after) {
     query = query.where((column) =>
-      column(column.refTuple('clips.created_at', 'clips.id'), '<', column.tuple(after.createdAt, after.id)),
+      column(column.refTuple('listed.created_at', 'listed.id'), '<', column.tuple(after.createdAt, after.id)),
     )
   }
   return query.execute()
