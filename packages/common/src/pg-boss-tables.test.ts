@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { openDatabase } from './database.ts'
 import { createLogger } from './logger.ts'
 import { openQueue } from './queue.ts'
+import { pooledAddress } from './testing/pooled.ts'
 import { cloneTemplate } from './testing/template-database.ts'
 
 // An upgrade of pg-boss that fails here needs a reading of pg-boss-tables.ts against the new tables.
@@ -14,7 +15,7 @@ beforeAll(async () => {
   const options = { url: database.url, applicationName: 'test', log }
   const queue = await openQueue({ ...options, schema: 'jobs', queues: [], migrate: true, supervise: false })
   await queue.stop(0)
-  opened = openDatabase({ ...options, maxPoolSize: 1 })
+  opened = openDatabase({ ...options, ...pooledAddress(database.url), maxPoolSize: 1 })
 })
 
 afterAll(async () => {

@@ -7,6 +7,7 @@ import { openDatabase } from './database.ts'
 import type { QueueDefinition } from './declare-queue.ts'
 import { createLogger } from './logger.ts'
 import { openQueue, PermanentFailure, type Queue } from './queue.ts'
+import { pooledAddress } from './testing/pooled.ts'
 import { cloneTemplate } from './testing/template-database.ts'
 import { startWay } from './testing/way-to-server.ts'
 
@@ -30,7 +31,7 @@ let pool: ReturnType<typeof openDatabase>['pool']
 
 beforeAll(async () => {
   database = await cloneTemplate(inject('databaseServerUrl'), `${inject('testRunId')}_queue`, async () => {})
-  ;({ db, pool } = openDatabase({ url: database.url, maxPoolSize: 4, applicationName: 'test', log }))
+  ;({ db, pool } = openDatabase({ ...pooledAddress(database.url), maxPoolSize: 4, applicationName: 'test', log }))
   queue = await openQueue({
     url: database.url,
     schema: 'jobs',

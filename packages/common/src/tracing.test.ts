@@ -11,6 +11,7 @@ import { openQueue, type Queue } from './queue.ts'
 import { openRequestTelemetry } from './request-telemetry.ts'
 import { startTelemetry } from './telemetry.ts'
 import { type OtlpCollector, startCollector, traceOf } from './testing/otlp-collector.ts'
+import { pooledAddress } from './testing/pooled.ts'
 import { say } from './testing/raw-http.ts'
 import { cloneTemplate } from './testing/template-database.ts'
 import { together } from './together.ts'
@@ -50,7 +51,13 @@ beforeAll(async () => {
   const prometheus = { host: '127.0.0.1', port: 0 }
   const how = { service: 'test', version: '1.2.3', tracing: true, metrics: false, prometheus, debug: false } as const
   stopTelemetry = await startTelemetry({ ...how, log })
-  opened = openDatabase({ url: database.url, maxPoolSize: 2, applicationName: 'test', log, isTraced: true })
+  opened = openDatabase({
+    ...pooledAddress(database.url),
+    maxPoolSize: 2,
+    applicationName: 'test',
+    log,
+    isTraced: true,
+  })
   const definition = { retryLimit: 3, retryDelaySeconds: 1, retryDelayMaxSeconds: 1, expireInSeconds: 60 }
   queue = await openQueue({
     url: database.url,

@@ -1,13 +1,10 @@
 // A pooler that does not track prepared statements: PgBouncer before 1.21, and later ones with max_prepared_statements=0.
-import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openDatabase } from '@services/common/database'
-import { findFreePort, findTakenPorts } from '@services/common/dev/dev-ports'
 import { createLogger } from '@services/common/logger'
-import { findProgram } from '@services/common/testing/needs'
+import { startPgbouncer } from '@services/common/testing/pgbouncer'
 import type pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createDatabase, startTestService } from '../test/service.ts'
@@ -17,15 +14,24 @@ const ROUNDS = 20
 const MOST_ROUNDS = 200
 const STATEMENTS = 200
 
+/** The service does not know of this pooler, so nothing checks it at start. */
+const UNKNOWN_POOLER = {
+  default_pool_size: 2,
+  max_prepared_statements: 0,
+  ignore_startup_parameters: 'statement_timeout,idle_in_transaction_session_timeout',
+}
+
 describe('a pooler that loses prepared statements', { tags: 'pgbouncer' }, () => {
   let folder: string
   let database: Awaited<ReturnType<typeof createDatabase>>
-  let pooler: Awaited<ReturnType<typeof startPooler>>
+  let pooler: Awaited<ReturnType<typeof startPgbouncer>>
+  let url: string
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'pooler-'))
     database = await createDatabase()
-    pooler = await startPooler(folder, database.url)
+    pooler = await startPgbouncer(database.url, UNKNOWN_POOLER)
+    url = pooler.urlOf(database.url)
   })
   afterEach(async () => {
     await pooler.stop()
@@ -37,7 +43,7 @@ describe('a pooler that loses prepared statements', { tags: 'pgbouncer' }, () =>
     const log = createLogger({ name: 'test', level: 'fatal' })
     const lost: unknown[] = []
     const ask = async (owner: string) => {
-      const { pool, close } = openDatabase({ url: pooler.url, maxPoolSize: 2, applicationName: 'test', log })
+      const { pool, close } = openDatabase({ url, maxPoolSize: 2, applicationName: 'test', log })
       for (let number = 0; number < STATEMENTS; number++) {
         const { rows, code } = await pool
           .query(`select '${owner}' as owner, $1::int as number`, [number])
@@ -63,7 +69,7 @@ describe('a pooler that loses prepared statements', { tags: 'pgbouncer' }, () =>
     const direct = await start(database.url, 'direct')
     const people = await Promise.all(Array.from({ length: 8 }, () => direct.signedIn()))
     // The first and most frequent statement differs between the processes.
-    const [reader, refresher] = [await start(pooler.url, 'reader'), await start(pooler.url, 'refresher')]
+    const [reader, refresher] = [await start(url, 'reader'), await start(url, 'refresher')]
     const seen = { ok: 0, lost: 0 }
     for (let round = 0; round < ROUNDS || (round < MOST_ROUNDS && seen.lost === 0); round++) {
       await Promise.all(
@@ -94,44 +100,3 @@ describe('a pooler that loses prepared statements', { tags: 'pgbouncer' }, () =>
     for (const ofOne of await reports()) expect(ofOne.length).toBeLessThanOrEqual(1)
   })
 })
-
-/** Starts PgBouncer in transaction mode, with two connections to the database. */
-async function startPooler(folder: string, databaseUrl: string) {
-  const { hostname, port: databasePort, username, password, pathname } = new URL(databaseUrl)
-  const program = findProgram('pgbouncer') ?? 'pgbouncer'
-  const port = await findFreePort()
-  const settings = join(folder, 'pgbouncer.ini')
-  await writeFile(
-    settings,
-    `[databases]
-* = host=${hostname} port=${databasePort} user=${username} password=${decodeURIComponent(password)}
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = ${port}
-unix_socket_dir =
-auth_type = any
-pool_mode = transaction
-default_pool_size = 2
-${tracksStatements(program) ? 'max_prepared_statements = 0' : ''}
-ignore_startup_parameters = statement_timeout,idle_in_transaction_session_timeout
-`,
-  )
-  // PgBouncer refuses to run as root.
-  const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
-  const child = spawn(program, [...user, settings], { stdio: 'ignore' })
-  const exit = once(child, 'exit')
-  await expect.poll(() => findTakenPorts([{ port }])).toHaveLength(1)
-  return {
-    url: `postgres://${username}:${password}@127.0.0.1:${port}${pathname}`,
-    stop: async () => {
-      child.kill('SIGKILL')
-      await exit
-    },
-  }
-}
-
-/** Reports whether PgBouncer has the setting, which 1.21 introduced. */
-function tracksStatements(program: string): boolean {
-  const [, minor] = /PgBouncer 1\.(\d+)/.exec(spawnSync(program, ['--version'], { encoding: 'utf8' }).stdout) ?? []
-  return Number(minor) >= 21
-}

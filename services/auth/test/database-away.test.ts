@@ -29,7 +29,15 @@ describe('connections that lead to a server which accepts no writes any more', (
     for (const client of clients) client.release()
   }
 
-  test('are all given up by the first request that is refused', async ({ service }) => {
+  /** Its own sessions, which a pooler would share. */
+  async function startDirect(): Promise<TestService> {
+    const service = await startTestService({ AUTH_DATABASE_POOLER: 'none' })
+    onTestFinished(() => service.close())
+    return service
+  }
+
+  test('are all given up by the first request that is refused', async () => {
+    const service = await startDirect()
     const { refreshToken } = await service.signedIn()
     await replacePrimary(service)
     expect(await refresh(service, refreshToken)).toMatchObject(UNAVAILABLE)
@@ -37,7 +45,8 @@ describe('connections that lead to a server which accepts no writes any more', (
     expect(answers.map(({ status }) => status)).toEqual(Array(8).fill(200))
   })
 
-  test('make the service unready, and are given up by that question', async ({ service }) => {
+  test('make the service unready, and are given up by that question', async () => {
+    const service = await startDirect()
     const ready = async () => (await service.get('/health/ready')).status
     expect(await ready()).toBe(200)
     await replacePrimary(service)
@@ -73,7 +82,7 @@ test('a statement that the database cut off is 503, and its line has the SQLSTAT
 test('a refresh whose answer the database lost is repeated after the reuse interval, and ends no session', async ({
   service,
 }) => {
-  const way = await startWay(service.deps.config.database.url)
+  const way = await startWay(service.deps.config.database.directUrl)
   onTestFinished(way.close)
   const impatient = await startImpatient(service, { AUTH_DATABASE_URL: way.url })
   onTestFinished(() => impatient.close())

@@ -3,6 +3,7 @@ import { createTestClock, type TestClock } from '@services/common/testing/clock'
 import { answerHolder, type HoldAnswer } from '@services/common/testing/held-answers'
 import { type Mailbox, startMailbox } from '@services/common/testing/mailbox'
 import { PATIENCE_MS } from '@services/common/testing/patience'
+import { pooledSettings } from '@services/common/testing/pooled'
 import { cloneTemplate } from '@services/common/testing/template-database'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { SignJWT } from 'jose'
@@ -71,7 +72,7 @@ export const migrateDatabase = (url: string): Promise<void> =>
 
 /** Settings of a test service; passwords are hashed cheaply, nothing is logged. */
 function settingsFor(databaseUrl: string, settings: Record<string, string> = {}): Config {
-  return readConfig({
+  const given = {
     AUTH_SITE_URL: 'https://site.example',
     AUTH_API_EXTERNAL_URL: 'https://auth.example',
     AUTH_DATABASE_URL: databaseUrl,
@@ -87,7 +88,8 @@ function settingsFor(databaseUrl: string, settings: Record<string, string> = {})
     AUTH_DB_MAX_POOL_SIZE: '4',
     AUTH_API_MAX_REQUEST_DURATION: `${PATIENCE_MS / 1000}`,
     ...settings,
-  }).config
+  }
+  return readConfig(pooledSettings('AUTH_', given)).config
 }
 
 /**

@@ -4,6 +4,7 @@ import { basename, join } from 'node:path'
 import { createLogger } from '@services/common/logger'
 import { createTestClock, type TestClock } from '@services/common/testing/clock'
 import { answerHolder, type HoldAnswer } from '@services/common/testing/held-answers'
+import { pooledSettings } from '@services/common/testing/pooled'
 import { cloneTemplate } from '@services/common/testing/template-database'
 import type { FastifyInstance } from 'fastify'
 import { test as base, expect, inject } from 'vitest'
@@ -71,7 +72,10 @@ export async function migrateDatabase(url: string): Promise<void> {
 }
 
 /** Settings of a service on this database, as its environment gives them. */
-export function settingsOf(databaseUrl: string, blobsDir: string): Record<string, string> {
+export const settingsOf = (databaseUrl: string, blobsDir: string): Record<string, string> =>
+  pooledSettings('MEDIA_', directSettingsOf(databaseUrl, blobsDir))
+
+function directSettingsOf(databaseUrl: string, blobsDir: string): Record<string, string> {
   return {
     PATH: process.env.PATH ?? '',
     MEDIA_BASE_URL: BASE_URL,
@@ -116,7 +120,7 @@ export async function startTestService(
 ): Promise<TestService> {
   const [database, blobsDir] = await Promise.all([createDatabase(), mkdtemp(join(tmpdir(), 'media-test-'))])
   const clock = createTestClock()
-  const { config } = readConfig({ ...settingsOf(database.url, blobsDir), ...settings })
+  const { config } = readConfig(pooledSettings('MEDIA_', { ...directSettingsOf(database.url, blobsDir), ...settings }))
   const log = createLogger({ name: 'media', ...config.log })
   const deps = await openDeps(config, log, {
     // The static build starts in 2 ms, a distribution's in 100; its own are make-renditions.slow.test.ts and process.slow.test.ts.

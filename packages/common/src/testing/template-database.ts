@@ -58,13 +58,17 @@ async function createTemplate(
   await admin.query(`alter database ${draft} rename to ${name}`)
 }
 
+/** End of the name of a pooler's role, whose connections stay open without clients. */
+export const POOLER_ROLE = '_pooler'
+
 /**
  * Waits for open connections before it drops the database, and then forces it. A pool reports itself closed earlier, and a forced
  * end of its connections would raise an unhandled error.
  */
 async function dropDatabase(serverUrl: string, name: string) {
   const admins = adminsOf(serverUrl)
-  const sessions = `select from pg_stat_activity where datname = $1 and backend_type = 'client backend' limit 1`
+  const sessions = `select from pg_stat_activity where datname = $1 and backend_type = 'client backend'
+    and usename not like '%${POOLER_ROLE}' limit 1`
   const isInUse = async () => (await admins.query(sessions, [name])).rowCount === 1
   for (const deadline = Date.now() + PATIENCE_MS; Date.now() < deadline && (await isInUse()); ) await setTimeout(25)
   await admins.query(`drop database if exists ${name} with (force)`)
