@@ -86,7 +86,7 @@ test('the primary answers a list whose writes a late replica lacks', async () =>
   expect((await list('/admin/users?filter=late@example.com')).body.users).toMatchObject([{ id: userId }])
 })
 
-test('lists are answered while the replica goes away, is away and comes back', async () => {
+test('lists are answered while the replica disconnects, is unreachable and returns', async () => {
   await expectScans('users', () => list('/admin/users'))
   pair.leadTo({ url: 'postgres://127.0.0.1:1' })
   const answers = Array.from({ length: 10 }, () => list('/admin/users'))

@@ -105,7 +105,7 @@ test('a deleted clip leaves lists at once, and its pages when the replica learns
   await expect.poll(() => statusesOf(id)).toEqual([410, 410, 410])
 })
 
-test('pages and lists are answered while the replica goes away, is away and comes back', async () => {
+test('pages and lists are answered while the replica disconnects, is unreachable and returns', async () => {
   const id = await addClip()
   await expectScans('clips', () => service.get(`/gif/${id}`))
   pair.leadTo({ url: 'postgres://127.0.0.1:1' })
