@@ -48,8 +48,12 @@ export async function keepListening(options: ListenOptions): Promise<{ close(): 
     clearTimeout(timer)
     listenCheck.stop()
     client.end().catch(() => {})
-    const afterMs = Math.min(RECONNECT_AFTER_MS * 2 ** failuresInARow, RECONNECT_AFTER_AT_MOST_MS)
-    if (failuresInARow++ === 0) log.warn({ err }, 'notification connection lost, reconnecting')
+    if (failuresInARow === 0) log.warn({ err }, 'notification connection lost, reconnecting')
+    const rounds = Math.floor(failuresInARow / addresses.count)
+    failuresInARow++
+    // The next address may accept writes; the delay is between two attempts of the same.
+    const isRoundOver = failuresInARow % addresses.count === 0
+    const afterMs = isRoundOver ? Math.min(RECONNECT_AFTER_MS * 2 ** rounds, RECONNECT_AFTER_AT_MOST_MS) : 0
     timer = setTimeout(connect, afterMs)
   }
 

@@ -43,20 +43,12 @@ async function open({ maxLagSeconds = 600, replicaUrl = pair.url } = {}) {
   const { db, close } = openDatabase<DB>(options)
   const reads = await openReads(db, { ...options, replica: { url: replicaUrl, maxLagSeconds } })
   onTestFinished(async () => {
-    await pair.onStandby('select pg_wal_replay_resume()')
+    await pair.resumeReplay()
     await reads.close()
     await close()
   })
   const write = (text: string) => db.insertInto('notes').values({ text }).execute()
   return { reads, lines, write }
-}
-
-/** Stops the replay after everything written so far. */
-async function pauseReplay() {
-  await expect.poll(pair.isCaughtUp).toBe(true)
-  await pair.onStandby('select pg_wal_replay_pause()')
-  const readState = () => pair.onStandby('select pg_get_wal_replay_pause_state() as state')
-  await expect.poll(readState).toEqual([{ state: 'paused' }])
 }
 
 type How = (reads: Reads<DB>) => Reads<DB>['current']
@@ -90,23 +82,23 @@ test('current reads come from the replica and show every commit before them', as
 
 test('a late replica shows no old state to current reads, and answers recent ones within the bound', async () => {
   const { reads, write } = await open()
-  await pauseReplay()
+  await pair.pauseReplay()
   await write('new')
   expect(await read(reads, current)).toEqual({ server: 'primary', texts: ['new'] })
   expect(await read(reads, recent)).toEqual({ server: 'replica', texts: [] })
-  await pair.onStandby('select pg_wal_replay_resume()')
+  await pair.resumeReplay()
   await expect.poll(() => read(reads, current)).toEqual({ server: 'replica', texts: ['new'] })
 })
 
 test('a replica is not used while its lag exceeds the bound', async () => {
   const { reads, write, lines } = await open({ maxLagSeconds: 1 })
   await expect.poll(() => readServer(reads, recent)).toBe('replica')
-  await pauseReplay()
+  await pair.pauseReplay()
   await write('new')
   await expect.poll(() => read(reads, recent)).toEqual({ server: 'primary', texts: ['new'] })
   await expect.poll(() => lines.at(-1)).toBe('replica not in use: late or away')
   await expect.poll(() => reads.lagSeconds()).toBeGreaterThan(2)
-  await pair.onStandby('select pg_wal_replay_resume()')
+  await pair.resumeReplay()
   await expect.poll(() => read(reads, recent)).toEqual({ server: 'replica', texts: ['new'] })
   expect(reads.lagSeconds()).toBeLessThan(2)
   await expect.poll(() => lines.at(-1)).toBe('replica in use')
@@ -116,7 +108,7 @@ test('the primary answers while the replica is away, and the replica when it is 
   const { reads, lines } = await open()
   await expect.poll(() => readServer(reads, current)).toBe('replica')
   pair.leadTo({ url: 'postgres://127.0.0.1:1' })
-  await pair.onStandby(`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'test'`)
+  await pair.endReaders()
   await expect.poll(() => readServer(reads, recent)).toBe('primary')
   for (const how of [current, recent]) expect(await readServer(reads, how)).toBe('primary')
   await expect.poll(() => reads.lagSeconds()).toBeNaN()
@@ -166,7 +158,7 @@ test.for<[string, string, () => Promise<unknown>]>([
 
 test('an answer that is not final is read again from the primary', async () => {
   const { reads, write } = await open()
-  await pauseReplay()
+  await pair.pauseReplay()
   await write('new')
   const countNotes = (isFinal: (count: number) => boolean) =>
     reads.recent(async (db) => (await db.selectFrom('notes').selectAll().execute()).length, isFinal)
@@ -176,7 +168,7 @@ test('an answer that is not final is read again from the primary', async () => {
 
 test('an error of the replica alone, such as a missing row, is decided by the primary', async () => {
   const { reads, write } = await open()
-  await pauseReplay()
+  await pair.pauseReplay()
   await write('new')
   const find = (text: string) =>
     reads.recent((db) => db.selectFrom('notes').selectAll().where('text', '=', text).executeTakeFirstOrThrow())

@@ -119,6 +119,7 @@ export async function openReads<DB>(
       const result = await work(replica.db)
       if (isFinal(result)) return result
     } catch (error) {
+      // The replica may lack a row, or a table of the newest migration.
       if (isDatabaseUnavailable(error)) noteFailure(error)
     }
     return work(primary)

@@ -132,6 +132,8 @@ test('Prometheus scrapes every metric of the reference, and no other, at / of it
   const port = await findFreePort()
   const mailbox = await startMailbox()
   const { base, stop, output } = await serve({
+    // No standby, so its lag is not a number.
+    AUTH_DATABASE_REPLICA_URL: database.url,
     AUTH_SMTP_PORT: String(mailbox.port),
     AUTH_METRICS_ENABLED: 'true',
     AUTH_METRICS_EXPORTER: 'prometheus',

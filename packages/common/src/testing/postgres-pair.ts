@@ -28,6 +28,10 @@ export async function startPostgresPair(database: string, fill: (url: string) =>
   const isStreaming = async () =>
     (await queryOn(primary.url, 'select from pg_stat_replication where replay_lsn = pg_current_wal_lsn()')).length === 1
   await expect.poll(isStreaming).toBe(true)
+  /** Whether all writing transactions have ended and reached the standby. */
+  const isCaughtUp = async () =>
+    (await queryOn(primary.url, 'select from pg_stat_activity where backend_xid is not null')).length === 0 &&
+    (await isStreaming())
   return {
     ...way,
     primary,
@@ -43,10 +47,29 @@ export async function startPostgresPair(database: string, fill: (url: string) =>
       await queryOn(primary.url, 'alter system reset default_transaction_read_only')
       await queryOn(primary.url, 'select pg_reload_conf()')
     },
-    /** Whether all writing transactions have ended and reached the standby. */
-    isCaughtUp: async () =>
-      (await queryOn(primary.url, 'select from pg_stat_activity where backend_xid is not null')).length === 0 &&
-      (await isStreaming()),
+    isCaughtUp,
+    /** Keeps later commits from the readers of the standby. */
+    pauseReplay: async () => {
+      await expect.poll(isCaughtUp).toBe(true)
+      await queryOn(standby.url, 'select pg_wal_replay_pause()')
+      const readState = () => queryOn(standby.url, 'select pg_get_wal_replay_pause_state() as state')
+      await expect.poll(readState).toEqual([{ state: 'paused' }])
+    },
+    resumeReplay: () => queryOn(standby.url, 'select pg_wal_replay_resume()'),
+    /** Counts the scans of a table on the standby; connections report them within ten seconds, or when they end. */
+    countScans: async (table: string): Promise<number> => {
+      const scans = 'coalesce(seq_scan, 0) + coalesce(idx_scan, 0)'
+      const [row] = await queryOn(
+        standby.url,
+        `select (${scans})::int as count from pg_stat_user_tables where relname = '${table}'`,
+      )
+      return row.count
+    },
+    /** Ends the connections of clients to the standby, and waits until they have. */
+    endReaders: async () => {
+      const readers = `pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`
+      await queryOn(standby.url, `select pg_terminate_backend(pid, 60000) from ${readers}`)
+    },
     /** Cuts the standby off from later commits. */
     stopReplication: async () => {
       await queryOn(standby.url, `alter system set primary_conninfo = ''`)
