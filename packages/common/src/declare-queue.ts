@@ -12,6 +12,10 @@ export interface QueueDefinition {
   expireInSeconds: number
   /** Seconds without a heartbeat, sent by pg-boss, after which another worker gets the job; at least 10. */
   heartbeatSeconds: number
+  /** Whether jobs are sent with a tenant, whose turns are then found by index. */
+  hasTenants?: true
+  /** Member of the data by which `has` and `advance` look for a job, then found by index. */
+  soughtBy?: string
 }
 
 /** Suffix of the names of dead-letter queues. */

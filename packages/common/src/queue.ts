@@ -12,15 +12,20 @@ import { declareQueue, type QueueDefinition } from './declare-queue.ts'
 import { keepListening } from './keep-listening.ts'
 import {
   type AnyTransaction,
-  countJobs,
+  countUnfinished,
+  countUpTo,
   giveTurn,
   hasJob,
+  type Members,
+  memberIndex,
   nextTurn,
   type QueueFigures,
   readFigures,
   sendOptions,
+  turnIndexes,
   turnOf,
 } from './pg-boss-tables.ts'
+import { makeIndexes } from './queue-indexes.ts'
 import { errorType, noteFailure, tracedJob, withoutTrace, withTrace } from './tracing.ts'
 import { waitAtMost } from './wait-at-most.ts'
 
@@ -46,7 +51,7 @@ export interface Queue {
    * Writes a job in the caller's transaction and trace; it begins after `afterSeconds`. Tenants take turns: the n-th job of a
    * tenant comes after the n-th job of every other, so a newcomer waits for little more than the running jobs. A job without a
    * tenant comes next. A job `inPlaceOf` another (by id) takes its tenant and turn, if that one still exists. Finding a turn takes
-   * a lock and a count: send last in the transaction, on queues of a few thousand jobs.
+   * the queue's lock until the commit: send last in the transaction.
    */
   send(
     trx: AnyTransaction,
@@ -54,18 +59,21 @@ export interface Queue {
     data: object,
     how?: { afterSeconds?: number; tenant?: string; inPlaceOf?: string },
   ): Promise<void>
-  /** Moves the waiting job that contains `data` to the tenant's next turn, if earlier. Call last in the transaction. */
-  advance(trx: AnyTransaction, name: string, data: object, tenant: string): Promise<void>
+  /** Moves the waiting job with these members of its data to the tenant's next turn, if earlier. Call last in the transaction. */
+  advance(trx: AnyTransaction, name: string, data: Members, tenant: string): Promise<void>
   /** Runs `handle` per job; an error means a retry, a lost database a rerun in this attempt once it accepts writes. */
   work<Data extends object>(
     name: string,
     options: WorkOptions,
     handle: (job: QueueJob<Data>) => Promise<void>,
   ): Promise<void>
-  /** Whether an unfinished job contains `data`. Under a lock in `trx`, two callers cannot both find none and send. */
-  has(trx: AnyTransaction, name: string, data: object): Promise<boolean>
-  waiting(name: string): Promise<number>
-  /** Counts the unfinished jobs, all or those of a tenant. */
+  /** Whether an unfinished job's data has these members. Under a lock in `trx`, two callers cannot both find none and send. */
+  has(trx: AnyTransaction, name: string, data: Members): Promise<boolean>
+  /** Counts the jobs that wait, up to `most`: counting all takes as long as there are jobs. */
+  waiting(name: string, most: number): Promise<number>
+  /** Counts the running jobs with a tenant, up to `most`. */
+  running(name: string, most: number): Promise<number>
+  /** Counts all unfinished jobs, or those of a tenant, by reading every job. */
   depth(name: string, tenant?: string): Promise<number>
   /** Counts the jobs of all queues, in one statement. */
   figures(): Promise<QueueFigures[]>
@@ -136,7 +144,10 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
   boss.on('warning', (warning) => log.warn({ warning: warning.message }, 'queue warning'))
   try {
     await boss.start()
-    if (migrate) for (const queue of options.queues) await declareQueue(boss, queue)
+    if (migrate) {
+      for (const queue of options.queues) await declareQueue(boss, queue)
+      await makeIndexes(pool, schema, indexesOf(options.queues))
+    }
   } catch (error) {
     await close()
     throw error
@@ -204,8 +215,9 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       })
     },
     has: (trx, name, data) => hasJob(trx, { schema, name }, data),
-    waiting: (name) => countJobs(boss, { schema, name }, 'active'),
-    depth: (name, tenant) => countJobs(boss, { schema, name }, 'completed', tenant),
+    waiting: (name, most) => countUpTo(boss, { schema, name }, 'waiting', most),
+    running: (name, most) => countUpTo(boss, { schema, name }, 'running', most),
+    depth: (name, tenant) => countUnfinished(boss, { schema, name }, tenant),
     figures: () => {
       const names = options.queues.map(({ name }) => name)
       return readFigures(boss, schema, names)
@@ -218,6 +230,11 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       await close()
     },
   }
+}
+
+function indexesOf(queues: readonly QueueDefinition[]) {
+  const members = new Set(queues.map(({ soughtBy }) => soughtBy).filter((member) => member !== undefined))
+  return [...(queues.some(({ hasTenants }) => hasTenants) ? turnIndexes : []), ...[...members].map(memberIndex)]
 }
 
 /** Adds up to a half: polling in step, the same process would come first each time, even to jobs that it cannot do. */

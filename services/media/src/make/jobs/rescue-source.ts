@@ -12,7 +12,7 @@ export async function rescueSource(
   deps: Pick<Deps, 'db' | 'blobs' | 'queue' | 'resultsChannel' | 'log'> & EmitDeps,
   id: string,
 ): Promise<void> {
-  const job: TranscodeJob = { sourceId: id }
+  const job = { sourceId: id } satisfies TranscodeJob
   const outcome = await deps.db.transaction().execute(async (trx) => {
     const source = await lockProcessing(trx, id)
     if (!source) return 'decided'

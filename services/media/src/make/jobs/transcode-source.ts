@@ -156,9 +156,10 @@ async function transcode(
 
 async function readLoad({ queue, config, atWork }: Deps): Promise<Load> {
   const { name } = TRANSCODE_QUEUE
-  const [waiting, depth] = await Promise.all([queue.waiting(name), queue.depth(name)])
   const { concurrency, processes } = config.worker
-  return { cores: availableParallelism(), processes, concurrency, running: atWork.clips(), waiting, depth }
+  const slots = concurrency * processes
+  const [waiting, claimed] = await Promise.all([queue.waiting(name, slots), queue.running(name, slots)])
+  return { cores: availableParallelism(), processes, concurrency, running: atWork.clips(), waiting, claimed }
 }
 
 /** Returns false when another worker was first or the source failed meanwhile. */
