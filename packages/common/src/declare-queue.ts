@@ -33,7 +33,8 @@ export async function declareQueue(boss: PgBoss, queue: QueueDefinition): Promis
     heartbeatSeconds: queue.heartbeatSeconds,
     deleteAfterSeconds: 3_600,
     deadLetter: dead,
-    notify: true,
+    // This NOTIFY is part of the sender's transaction; ours is batched after the commit (notifications.ts).
+    notify: false,
   }
   await boss.createQueue(queue.name, settings)
   await boss.updateQueue(queue.name, settings)

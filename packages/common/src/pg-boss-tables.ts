@@ -1,6 +1,7 @@
 // SQL on pg-boss's own tables: turns of tenants, jobs found by their data, and counts, which its API gives late or not at all.
 // The one rule: no other file of the sources names its tables or columns. pg-boss-tables.test.ts fails when an upgrade
 // changes them; the statements are tested through the queue, in queue.test.ts.
+import { createHash } from 'node:crypto'
 import { sql, type Transaction } from 'kysely'
 import type { PgBoss } from 'pg-boss'
 import { DEAD } from './declare-queue.ts'
@@ -19,6 +20,9 @@ export interface JobIndex {
 
 /** Table with the rows of `job`: its only partition, unless a queue asks for its own. */
 export const ROWS_OF_JOBS = 'job_common'
+
+/** Channel on which pg-boss listens for names of queues with new jobs. */
+export const channelOf = (schema: string) => `pgboss_${createHash('sha224').update(schema).digest('hex').slice(0, 24)}`
 
 interface JobTable {
   schema: string

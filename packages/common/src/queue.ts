@@ -10,8 +10,10 @@ import { openDatabase } from './database.ts'
 import { isDatabaseUnavailable, isInterrupted, sqlStateOf } from './database-errors.ts'
 import { declareQueue, type QueueDefinition } from './declare-queue.ts'
 import { keepListening } from './keep-listening.ts'
+import { createNotifications, type NotifyMode } from './notifications.ts'
 import {
   type AnyTransaction,
+  channelOf,
   countUnfinished,
   countUpTo,
   giveTurn,
@@ -42,7 +44,7 @@ export interface WorkOptions {
   concurrency: number
   /** Jobs of one tenant at once in this process; below `concurrency`, so that no tenant takes every slot. */
   mostPerTenant?: number
-  /** Interval of polls for jobs that are due or whose notification was lost. */
+  /** Interval of polls, for jobs that are due or whose notification was lost. */
   pollSeconds?: number
 }
 
@@ -88,6 +90,7 @@ export interface QueueOptions {
   queues: readonly QueueDefinition[]
   log: Logger
   migrate: boolean
+  notify?: NotifyMode
   /** Whether this process supervises expired jobs and heartbeats: true where workers run. */
   supervise: boolean
 }
@@ -105,6 +108,9 @@ const STATEMENT_WITHIN_MS = 10_000
 const MAINTENANCE_WITHIN_MS = 600_000
 const isMaintenance = (text: string) => /^\s*BEGIN\b/.test(text)
 
+/** Intervals of polls with and without notifications. Half a second is pg-boss's shortest. */
+const POLL_SECONDS = { batched: 5, each: 5, none: 0.5 }
+
 /** Interval of supervision; with heartbeats of 10 s a killed worker's job restarts within 20 s. */
 const SUPERVISE_EVERY_SECONDS = 3
 
@@ -114,7 +120,7 @@ const CHECK_SERVER_EVERY_MS = 250
 const MOST_LOSSES = 3
 
 export async function openQueue(options: QueueOptions): Promise<Queue> {
-  const { log, migrate, schema } = options
+  const { log, migrate, schema, notify = 'batched' } = options
   const applicationName = `${options.applicationName} queue`
   const { pool, close } = openDatabase({
     ...{ url: options.url, applicationName, log },
@@ -123,16 +129,22 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     statementWithinMs: 0,
   })
   const limitOf = (text: string) => (isMaintenance(text) ? MAINTENANCE_WITHIN_MS : STATEMENT_WITHIN_MS)
-  const boss = new PgBoss({
+  const executeSql = (text: string, values?: unknown[]) =>
+    pool.query({ text, values, ...(!migrate && { query_timeout: limitOf(text) }) } as pg.QueryConfig)
+  const wakeWorkers = (name?: string) => {
+    for (const slot of boss.getWipData()) if (name === undefined || slot.name === name) boss.notifyWorker(slot.id)
+  }
+  const boss: PgBoss = new PgBoss({
     // pg-boss's own pool waits forever for a silent server, and its listener leaves errors unhandled.
     db: {
-      executeSql: (text, values) =>
-        pool.query({ text, values, ...(!migrate && { query_timeout: limitOf(text) }) } as pg.QueryConfig),
-      listen: (channel, onNotification, onListening) =>
-        keepListening({ ...{ url: options.url, applicationName, channel, log }, onNotification, onListening }),
+      executeSql,
+      listen: (channel, onNotification) => {
+        const onListening = () => wakeWorkers()
+        return keepListening({ ...{ url: options.url, applicationName, channel, log }, onNotification, onListening })
+      },
     },
     schema,
-    useListenNotify: true,
+    useListenNotify: notify !== 'none',
     migrate,
     createSchema: migrate,
     schedule: false,
@@ -152,6 +164,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     await close()
     throw error
   }
+  const notifications = createNotifications({ channel: channelOf(schema), mode: notify, execute: executeSql, log })
   const worked = new Set<string>()
   const stopping = new AbortController()
   /** Waits until a job that failed with `err` can run again on a writable server. False for other failures, or when the job was lost. */
@@ -181,6 +194,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
         startAfter: afterSeconds,
         ...(turn && sendOptions(turn)),
       })
+      if (afterSeconds === 0) await notifications.send(trx, name)
     },
     advance: async (trx, name, data, tenant) => {
       const turn = await nextTurn(trx, { schema, name }, tenant)
@@ -192,13 +206,14 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       handle: (job: QueueJob<Data>) => Promise<void>,
     ) => {
       const { concurrency, mostPerTenant, pollSeconds } = work
+      const pollingIntervalSeconds = spread(pollSeconds ?? POLL_SECONDS[notify])
       const workOptions = {
         localConcurrency: concurrency,
         ...(mostPerTenant !== undefined && { localGroupConcurrency: mostPerTenant }),
         perJobResults: true,
-        // LISTEN wakes workers at once; polling covers lost notifications and retries.
-        pollingIntervalSeconds: pollSeconds ?? 2,
-        notifyPollingIntervalSeconds: spread(pollSeconds ?? 5),
+        pollingIntervalSeconds,
+        // Applies while a queue is declared by a version that notified in the transaction.
+        notifyPollingIntervalSeconds: pollingIntervalSeconds,
       } as const
       worked.add(name)
       await boss.work(name, workOptions, async (jobs: Job<Data>[]) => {
@@ -210,7 +225,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
         const results = await Promise.all(jobs.map(run))
         // A free slot would sleep until the next notification, even with jobs waiting. All are woken, because a handler does not
         // know its own slot.
-        for (const slot of boss.getWipData()) if (slot.name === name) boss.notifyWorker(slot.id)
+        wakeWorkers(name)
         return results
       })
     },
@@ -226,6 +241,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       stopping.abort()
       // pg-boss's own wait polls its workers twice a second.
       await waitAtMost(graceMs, Promise.all([...worked].map((name) => boss.offWork(name))))
+      await notifications.flush()
       await boss.stop({ graceful: false, close: false })
       await close()
     },

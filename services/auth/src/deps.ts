@@ -78,6 +78,7 @@ const openAuthQueue = ({ database }: Config, log: Logger, how: { migrate: boolea
     url: database.url,
     schema: `${tablePrefix(database.namespace)}auth_queue`,
     applicationName: 'auth',
+    notify: database.notify,
     queues: [...Object.values(MESSAGE_QUEUES), MESSAGE_REQUEST_QUEUE],
     log,
     ...how,

@@ -4,6 +4,7 @@ import { openDatabase, tablePrefix, waitForDatabase } from '@services/common/dat
 import { createKeyedMutex, type KeyedMutex } from '@services/common/keyed-mutex'
 import type { Logger } from '@services/common/logger'
 import { type MigrateOptions, migrate, onMigrationConnection } from '@services/common/migrate'
+import { createNotifications, type Notifications } from '@services/common/notifications'
 import { openQueue, type Queue } from '@services/common/queue'
 import { inOrder } from '@services/common/shutdown'
 import { createSlots, type Slots } from '@services/common/slots'
@@ -50,7 +51,8 @@ export interface Deps {
   requests: RequestCounts
   results: Results
   knownFiles: KnownFiles
-  resultsChannel: string
+  /** Reports decided sources to the waiting requests of all processes. */
+  announcements: Notifications
   /** Slots of this process for work beside transcoding. */
   probes: Slots
   downloads: Slots
@@ -108,6 +110,7 @@ const openMediaQueue = ({ database }: Config, log: Logger, how: { migrate: boole
     url: database.url,
     schema: `${tablePrefix(database.namespace)}media_queue`,
     applicationName: 'media',
+    notify: database.notify,
     queues: [TRANSCODE_QUEUE, EXTRAS_QUEUE, WEBHOOK_QUEUE],
     log,
     ...how,
@@ -140,7 +143,6 @@ export async function openDeps(
   try {
     await waitForDatabase(pool, log)
     if (database.migrateOnStart) await migrateAll(config, log)
-    const resultsChannel = resultsChannelOf(config)
     const [queue, [tools, blobs, work]] = await Promise.all([
       openMediaQueue(config, log, { migrate: false, supervise: config.worker.enabled }),
       opening,
@@ -150,7 +152,10 @@ export async function openDeps(
     const parts = { config, log, tools, work, remote, ...slots }
     const closing = new AbortController()
     const extractPage = await openYtdlp(parts, base.now(), closing.signal)
-    const results = openResults({ db, url: database.url, channel: resultsChannel, log })
+    const channel = resultsChannelOf(config)
+    const results = openResults({ db, url: database.url, channel, mode: database.notify, log })
+    const execute = (text: string, values: unknown[]) => pool.query(text, values)
+    const announcements = createNotifications({ channel, mode: database.notify, execute, log })
     const requests = createRequestCounts({ db, log, now: base.now })
     reportTools(tools, config, log)
     const observed = { upload: slots.uploads, download: slots.downloads, probe: slots.probes }
@@ -170,7 +175,7 @@ export async function openDeps(
       requests,
       results,
       knownFiles: createKnownFiles(db),
-      resultsChannel,
+      announcements,
       mutex: createKeyedMutex(),
       atWork: createAtWork(),
       receivers: createReceivers(),
@@ -186,6 +191,7 @@ export async function openDeps(
           () => queue.stop(1_000),
           () => requests.close(),
           () => results.close(),
+          () => announcements.flush(),
           () => blobs.close(),
           close,
         ]),

@@ -207,11 +207,6 @@ export async function deleteAbandonedSource(trx: Transaction<DB>, id: string): P
   return deleted !== undefined
 }
 
-/** Notifies listeners if and when the transaction commits. */
-export async function announce(trx: Transaction<DB>, channel: string, sourceId: string): Promise<void> {
-  await sql`select pg_notify(${channel}, ${sourceId})`.execute(trx)
-}
-
 /** States and failures of the sources `ids` that exist. */
 export async function findOutcomes(
   db: Kysely<DB>,
