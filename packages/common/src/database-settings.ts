@@ -1,4 +1,5 @@
 import { boolean, duration, integer, oneOf, parsed, type Values, type Variables } from './config.ts'
+import { NOTIFY_MODES } from './notifications.ts'
 
 interface DatabaseDefaults {
   poolSize: { meaning: string; default: string }
@@ -49,6 +50,11 @@ export const databaseVariables = ({ poolSize, exampleTable }: DatabaseDefaults) 
       { default: '' },
       parseNamespace,
     ),
+    DB_NOTIFY: oneOf(
+      NOTIFY_MODES,
+      'Notification of workers and waiting requests: `batched` after the commit, at most every 50 ms; `each` in its transaction, so that these commit one after the other; `none`: they poll every 500 ms. The same in all processes.',
+      { default: 'batched' },
+    ),
     MIGRATE_ON_START: boolean('Apply migrations at start; false where `migrate` runs on its own.', { default: 'true' }),
   }) satisfies Variables
 
@@ -62,6 +68,7 @@ export const databaseSettings = (values: Values<ReturnType<typeof databaseVariab
     : undefined,
   maxPoolSize: values.DB_MAX_POOL_SIZE,
   namespace: values.DB_NAMESPACE,
+  notify: values.DB_NOTIFY,
   migrateOnStart: values.MIGRATE_ON_START,
 })
 

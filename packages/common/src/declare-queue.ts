@@ -12,6 +12,10 @@ export interface QueueDefinition {
   expireInSeconds: number
   /** Seconds without a heartbeat, sent by pg-boss, after which another worker gets the job; at least 10. */
   heartbeatSeconds: number
+  /** Whether jobs are sent with a tenant, whose turns are then found by index. */
+  hasTenants?: true
+  /** Member of the data by which `has` and `advance` look for a job, then found by index. */
+  soughtBy?: string
 }
 
 /** Suffix of the names of dead-letter queues. */
@@ -29,7 +33,8 @@ export async function declareQueue(boss: PgBoss, queue: QueueDefinition): Promis
     heartbeatSeconds: queue.heartbeatSeconds,
     deleteAfterSeconds: 3_600,
     deadLetter: dead,
-    notify: true,
+    // This NOTIFY is part of the sender's transaction; ours is batched after the commit (notifications.ts).
+    notify: false,
   }
   await boss.createQueue(queue.name, settings)
   await boss.updateQueue(queue.name, settings)

@@ -1,12 +1,28 @@
 // SQL on pg-boss's own tables: turns of tenants, jobs found by their data, and counts, which its API gives late or not at all.
 // The one rule: no other file of the sources names its tables or columns. pg-boss-tables.test.ts fails when an upgrade
 // changes them; the statements are tested through the queue, in queue.test.ts.
+import { createHash } from 'node:crypto'
 import { sql, type Transaction } from 'kysely'
 import type { PgBoss } from 'pg-boss'
 import { DEAD } from './declare-queue.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: transactions of every service's schema
 export type AnyTransaction = Transaction<any>
+
+/** Members of a job's data, by which it is found. */
+export type Members = Record<string, string>
+
+export interface JobIndex {
+  name: string
+  /** Columns and condition. */
+  on: string
+}
+
+/** Table with the rows of `job`: its only partition, unless a queue asks for its own. */
+export const ROWS_OF_JOBS = 'job_common'
+
+/** Channel on which pg-boss listens for names of queues with new jobs. */
+export const channelOf = (schema: string) => `pgboss_${createHash('sha224').update(schema).digest('hex').slice(0, 24)}`
 
 interface JobTable {
   schema: string
@@ -23,18 +39,44 @@ interface Turn {
 /** Options of pg-boss for a job with this turn. */
 export const sendOptions = ({ tenant, turn }: Turn) => ({ group: { id: tenant }, priority: -turn })
 
+/** Unfinished jobs with a tenant: the condition of both indexes on turns, in the words that the planner compares. */
+const TAKING_TURNS = `state < 'completed' and group_id is not null`
+
+/**
+ * Indexes on pg-boss's table of jobs, for the questions of this file that it has none for. The turn's is negated like the
+ * priority, so that the planner takes neither for the other's question.
+ */
+export const turnIndexes: readonly JobIndex[] = [
+  { name: 'job_last_turn', on: `(name, group_id, priority) where ${TAKING_TURNS}` },
+  { name: 'job_current_turn', on: `(name, (-priority)) where ${TAKING_TURNS}` },
+]
+
+/** Index for jobs that are looked for by this member of their data. */
+export const memberIndex = (member: string): JobIndex => ({
+  name: `job_by_${member.toLowerCase()}`,
+  on: `(name, (data ->> '${member}')) where state < 'completed'`,
+})
+
+/** Retries and postponed jobs keep their turns; further ones than this do not delay the search for a job that is due. */
+const MOST_SCHEDULED = 100
+
 /**
  * Finds the turn after the tenant's last unfinished job, and no earlier than the current turn of the queue: an idle tenant
- * accumulates no credit. The lock gives two concurrent requests of a tenant different turns.
+ * accumulates no credit. The lock gives two concurrent requests of a tenant different turns. The current turn is that of the
+ * first job that is due, or of the first of all when the first MOST_SCHEDULED are scheduled.
  */
 export async function nextTurn(trx: AnyTransaction, { schema, name }: JobTable, tenant: string): Promise<Turn> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${`${schema}.${name}`}, 0))`.execute(trx)
+  const jobs = sql`${sql.id(schema, 'job')} where name = ${name} and ${sql.raw(TAKING_TURNS)}`
+  const first = sql`select -priority as turn, start_after from ${jobs} order by -priority`
   const { rows } = await sql<{ turn: number }>`select greatest(
-      coalesce(max(-priority) filter (where group_id = ${tenant}) + 1, 0),
-      coalesce(min(-priority) filter (where start_after <= now()), min(-priority), 0)
-    ) as turn
-    from ${sql.id(schema, 'job')}
-    where name = ${name} and state < 'completed' and group_id is not null`.execute(trx)
+      (select -priority + 1 from ${jobs} and group_id = ${tenant} order by priority limit 1),
+      coalesce(
+        (select turn from (${first} limit ${sql.lit(MOST_SCHEDULED)}) as next where start_after <= now() order by turn limit 1),
+        (select turn from (${first} limit 1) as next),
+        0
+      )
+    ) as turn`.execute(trx)
   return { tenant, turn: rows[0]?.turn ?? 0 }
 }
 
@@ -45,22 +87,26 @@ export async function turnOf(trx: AnyTransaction, { schema, name }: JobTable, id
   return rows[0]
 }
 
-/** Moves the waiting job whose data contains `data` to this turn, unless its own is earlier. */
-export async function giveTurn(trx: AnyTransaction, { schema, name }: JobTable, data: object, { tenant, turn }: Turn) {
+/** Moves the waiting job whose data has these members to this turn, unless its own is earlier. */
+export async function giveTurn(trx: AnyTransaction, { schema, name }: JobTable, data: Members, { tenant, turn }: Turn) {
   await sql`update ${sql.id(schema, 'job')} set priority = ${-turn}, group_id = ${tenant}
-    where name = ${name} and state < 'active' and -priority > ${turn} and data @> ${JSON.stringify(data)}::jsonb`.execute(
-    trx,
-  )
+    where name = ${name} and state < 'active' and -priority > ${turn} and ${hasMembers(data)}`.execute(trx)
 }
 
-/** Whether an unfinished job's data contains `data`. */
-export async function hasJob(trx: AnyTransaction, { schema, name }: JobTable, data: object): Promise<boolean> {
+/** Whether an unfinished job's data has these members. */
+export async function hasJob(trx: AnyTransaction, { schema, name }: JobTable, data: Members): Promise<boolean> {
   const { rows } = await sql<{ found: boolean }>`select exists (
-    select from ${sql.id(schema, 'job')}
-    where name = ${name} and state < 'completed' and data @> ${JSON.stringify(data)}::jsonb
+    select from ${sql.id(schema, 'job')} where name = ${name} and state < 'completed' and ${hasMembers(data)}
   ) as found`.execute(trx)
   return rows[0]?.found === true
 }
+
+/** The names are literals, as in the index. */
+const hasMembers = (data: Members) =>
+  sql.join(
+    Object.entries(data).map(([member, value]) => sql`data ->> ${sql.lit(member)} = ${value}`),
+    sql` and `,
+  )
 
 export interface QueueFigures {
   queue: string
@@ -98,15 +144,27 @@ export async function readFigures(boss: PgBoss, schema: string, names: readonly 
   return rows
 }
 
-/** Counts the jobs that have not reached the state `before`; with `tenant` only the tenant's. */
-export async function countJobs(
+/** Conditions of pg-boss's own indexes, each in an order of its index: without it the planner may read the whole table. */
+const COUNTED = {
+  waiting: `state < 'active' and not blocked order by priority desc`,
+  running: `state = 'active' and group_id is not null order by group_id`,
+}
+
+export async function countUpTo(
   boss: PgBoss,
   { schema, name }: JobTable,
-  before: 'active' | 'completed',
-  tenant?: string,
+  counted: keyof typeof COUNTED,
+  most: number,
 ): Promise<number> {
+  const text = `select count(*)::int as jobs
+    from (select from ${schema}.job where name = $1 and ${COUNTED[counted]} limit $2) as counted`
+  const { rows } = await boss.getDb().executeSql(text, [name, most])
+  return rows[0].jobs
+}
+
+export async function countUnfinished(boss: PgBoss, { schema, name }: JobTable, tenant?: string): Promise<number> {
   const text = `select count(*)::int as jobs from ${schema}.job
-    where name = $1 and state < '${before}' and ($2::text is null or group_id = $2)`
+    where name = $1 and state < 'completed' and ($2::text is null or group_id = $2)`
   const { rows } = await boss.getDb().executeSql(text, [name, tenant ?? null])
   return rows[0].jobs
 }

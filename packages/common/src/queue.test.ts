@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vites
 import { openDatabase } from './database.ts'
 import type { QueueDefinition } from './declare-queue.ts'
 import { createLogger } from './logger.ts'
+import type { Members } from './pg-boss-tables.ts'
 import { openQueue, PermanentFailure, type Queue } from './queue.ts'
 import { pooledAddress } from './testing/pooled.ts'
 import { cloneTemplate } from './testing/template-database.ts'
@@ -36,7 +37,7 @@ beforeAll(async () => {
     url: database.url,
     schema: 'jobs',
     applicationName: 'test',
-    queues: 'committed retried hopeless held sought backlog shared taken told advanced reserved silent regained'
+    queues: 'committed retried hopeless held bounded sought backlog shared taken told advanced reserved silent regained'
       .split(' ')
       .map(queueOf),
     log,
@@ -91,6 +92,16 @@ test('depth counts waiting and running jobs', async () => {
   expect(await queue.depth('held')).toBe(3)
 })
 
+test('waiting and running jobs are counted up to a bound', async () => {
+  for (let i = 0; i < 5; i++) {
+    await db.transaction().execute((trx) => queue.send(trx, 'bounded', {}, { tenant: 'one' }))
+  }
+  await pool.query(`update jobs.job set state = 'active'
+    where id in (select id from jobs.job where name = 'bounded' limit 2)`)
+  expect([await queue.waiting('bounded', 10), await queue.waiting('bounded', 2)]).toEqual([3, 2])
+  expect([await queue.running('bounded', 10), await queue.running('bounded', 1)]).toEqual([2, 1])
+})
+
 test('figures distinguish waiting, scheduled, retrying and dead jobs', async () => {
   const told = async () => (await queue.figures()).find((figures) => figures.queue === 'told')
   const none = { queue: 'told', waiting: 0, scheduled: 0, running: 0, retrying: 0, dead: 0 }
@@ -112,7 +123,7 @@ test('figures distinguish waiting, scheduled, retrying and dead jobs', async () 
 })
 
 test('an unfinished job is found by members of its data', async () => {
-  const has = (name: string, data: object) => db.transaction().execute((trx) => queue.has(trx, name, data))
+  const has = (name: string, data: Members) => db.transaction().execute((trx) => queue.has(trx, name, data))
   await db.transaction().execute((trx) => queue.send(trx, 'sought', { id: 'one', more: 1 }))
   expect(await has('sought', { id: 'one' })).toBe(true)
   expect(await has('sought', { id: 'two' })).toBe(false)
@@ -165,9 +176,9 @@ test('a waiting job advances to the turn of another tenant, belongs to it, and n
     const sql = `select (data ->> 'n')::int as n, group_id as tenant, -priority as turn from jobs.job where name = 'advanced' order by n`
     return (await pool.query(sql)).rows.map(({ n, tenant, turn }) => [n, tenant, turn])
   }
-  await inTrx((trx) => queue.advance(trx, 'advanced', { n: 3 }, 'two'))
-  await inTrx((trx) => queue.advance(trx, 'advanced', { n: 2 }, 'two'))
-  await inTrx((trx) => queue.advance(trx, 'advanced', { n: 0 }, 'two'))
+  await inTrx((trx) => queue.advance(trx, 'advanced', { n: '3' }, 'two'))
+  await inTrx((trx) => queue.advance(trx, 'advanced', { n: '2' }, 'two'))
+  await inTrx((trx) => queue.advance(trx, 'advanced', { n: '0' }, 'two'))
   const advanced = [
     [0, 'one', 0],
     [1, 'one', 1],
@@ -177,7 +188,7 @@ test('a waiting job advances to the turn of another tenant, belongs to it, and n
   expect(await turns()).toEqual(advanced)
   // Running jobs do not change.
   await pool.query(`update jobs.job set state = 'active' where name = 'advanced'`)
-  await inTrx((trx) => queue.advance(trx, 'advanced', { n: 1 }, 'three'))
+  await inTrx((trx) => queue.advance(trx, 'advanced', { n: '1' }, 'three'))
   expect(await turns()).toEqual(advanced)
 })
 

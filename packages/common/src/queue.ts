@@ -10,18 +10,25 @@ import { openDatabase } from './database.ts'
 import { isDatabaseUnavailable, isInterrupted, sqlStateOf } from './database-errors.ts'
 import { declareQueue, type QueueDefinition } from './declare-queue.ts'
 import { keepListening } from './keep-listening.ts'
+import { createNotifications, type NotifyMode } from './notifications.ts'
 import {
   type AnyTransaction,
-  countJobs,
+  channelOf,
+  countUnfinished,
+  countUpTo,
   giveTurn,
   hasJob,
+  type Members,
+  memberIndex,
   nextTurn,
   type QueueFigures,
   readFigures,
   sendOptions,
+  turnIndexes,
   turnOf,
 } from './pg-boss-tables.ts'
 import { type DatabaseAddress, pastPooler } from './pooler.ts'
+import { makeIndexes } from './queue-indexes.ts'
 import { errorType, noteFailure, tracedJob, withoutTrace, withTrace } from './tracing.ts'
 import { waitAtMost } from './wait-at-most.ts'
 
@@ -38,7 +45,7 @@ export interface WorkOptions {
   concurrency: number
   /** Jobs of one tenant at once in this process; below `concurrency`, so that no tenant takes every slot. */
   mostPerTenant?: number
-  /** Interval of polls for jobs that are due or whose notification was lost. */
+  /** Interval of polls, for jobs that are due or whose notification was lost. */
   pollSeconds?: number
 }
 
@@ -47,7 +54,7 @@ export interface Queue {
    * Writes a job in the caller's transaction and trace; it begins after `afterSeconds`. Tenants take turns: the n-th job of a
    * tenant comes after the n-th job of every other, so a newcomer waits for little more than the running jobs. A job without a
    * tenant comes next. A job `inPlaceOf` another (by id) takes its tenant and turn, if that one still exists. Finding a turn takes
-   * a lock and a count: send last in the transaction, on queues of a few thousand jobs.
+   * the queue's lock until the commit: send last in the transaction.
    */
   send(
     trx: AnyTransaction,
@@ -55,18 +62,21 @@ export interface Queue {
     data: object,
     how?: { afterSeconds?: number; tenant?: string; inPlaceOf?: string },
   ): Promise<void>
-  /** Moves the waiting job that contains `data` to the tenant's next turn, if earlier. Call last in the transaction. */
-  advance(trx: AnyTransaction, name: string, data: object, tenant: string): Promise<void>
+  /** Moves the waiting job with these members of its data to the tenant's next turn, if earlier. Call last in the transaction. */
+  advance(trx: AnyTransaction, name: string, data: Members, tenant: string): Promise<void>
   /** Runs `handle` per job; an error means a retry, a lost database a rerun in this attempt once it accepts writes. */
   work<Data extends object>(
     name: string,
     options: WorkOptions,
     handle: (job: QueueJob<Data>) => Promise<void>,
   ): Promise<void>
-  /** Whether an unfinished job contains `data`. Under a lock in `trx`, two callers cannot both find none and send. */
-  has(trx: AnyTransaction, name: string, data: object): Promise<boolean>
-  waiting(name: string): Promise<number>
-  /** Counts the unfinished jobs, all or those of a tenant. */
+  /** Whether an unfinished job's data has these members. Under a lock in `trx`, two callers cannot both find none and send. */
+  has(trx: AnyTransaction, name: string, data: Members): Promise<boolean>
+  /** Counts the jobs that wait, up to `most`: counting all takes as long as there are jobs. */
+  waiting(name: string, most: number): Promise<number>
+  /** Counts the running jobs with a tenant, up to `most`. */
+  running(name: string, most: number): Promise<number>
+  /** Counts all unfinished jobs, or those of a tenant, by reading every job. */
   depth(name: string, tenant?: string): Promise<number>
   /** Counts the jobs of all queues, in one statement. */
   figures(): Promise<QueueFigures[]>
@@ -80,6 +90,7 @@ export interface QueueOptions extends DatabaseAddress {
   queues: readonly QueueDefinition[]
   log: Logger
   migrate: boolean
+  notify?: NotifyMode
   /** Whether this process supervises expired jobs and heartbeats: true where workers run. */
   supervise: boolean
 }
@@ -97,6 +108,9 @@ const STATEMENT_WITHIN_MS = 10_000
 const MAINTENANCE_WITHIN_MS = 600_000
 const isMaintenance = (text: string) => /^\s*BEGIN\b/.test(text)
 
+/** Intervals of polls with and without notifications. Half a second is pg-boss's shortest. */
+const POLL_SECONDS = { batched: 5, each: 5, none: 0.5 }
+
 /** Interval of supervision; with heartbeats of 10 s a killed worker's job restarts within 20 s. */
 const SUPERVISE_EVERY_SECONDS = 3
 
@@ -106,7 +120,7 @@ const CHECK_SERVER_EVERY_MS = 250
 const MOST_LOSSES = 3
 
 export async function openQueue(options: QueueOptions): Promise<Queue> {
-  const { log, migrate, schema } = options
+  const { log, migrate, schema, notify = 'batched' } = options
   const applicationName = `${options.applicationName} queue`
   const { pool, close } = openDatabase({
     ...(migrate ? pastPooler(options) : options),
@@ -116,25 +130,25 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     statementWithinMs: 0,
   })
   const limitOf = (text: string) => (isMaintenance(text) ? MAINTENANCE_WITHIN_MS : STATEMENT_WITHIN_MS)
-  const boss = new PgBoss({
+  const executeSql = (text: string, values?: unknown[]) =>
+    pool.query({ text, values, ...(!migrate && { query_timeout: limitOf(text) }) } as pg.QueryConfig)
+  const wakeWorkers = (name?: string) => {
+    for (const slot of boss.getWipData()) if (name === undefined || slot.name === name) boss.notifyWorker(slot.id)
+  }
+  const boss: PgBoss = new PgBoss({
     // pg-boss's own pool waits forever for a silent server, and its listener leaves errors unhandled.
     db: {
-      executeSql: (text, values) =>
-        pool.query({ text, values, ...(!migrate && { query_timeout: limitOf(text) }) } as pg.QueryConfig),
-      listen: (channel, onNotification, onListening) =>
+      executeSql,
+      listen: (channel, onNotification) =>
         keepListening({
           ...{ ...pastPooler(options), applicationName, channel },
           onNotification,
-          onListening,
-          notify: (to, payload) =>
-            pool.query({
-              ...{ text: 'select pg_notify($1, $2)', values: [to, payload] },
-              query_timeout: STATEMENT_WITHIN_MS,
-            } as pg.QueryConfig),
+          onListening: () => wakeWorkers(),
+          notify: (to, payload) => executeSql('select pg_notify($1, $2)', [to, payload]),
         }),
     },
     schema,
-    useListenNotify: true,
+    useListenNotify: notify !== 'none',
     migrate,
     createSchema: migrate,
     schedule: false,
@@ -146,11 +160,15 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
   boss.on('warning', (warning) => log.warn({ warning: warning.message }, 'queue warning'))
   try {
     await boss.start()
-    if (migrate) for (const queue of options.queues) await declareQueue(boss, queue)
+    if (migrate) {
+      for (const queue of options.queues) await declareQueue(boss, queue)
+      await makeIndexes(pool, schema, indexesOf(options.queues))
+    }
   } catch (error) {
     await close()
     throw error
   }
+  const notifications = createNotifications({ channel: channelOf(schema), mode: notify, execute: executeSql, log })
   const worked = new Set<string>()
   const stopping = new AbortController()
   /** Waits until a job that failed with `err` can run again on a writable server. False for other failures, or when the job was lost. */
@@ -180,6 +198,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
         startAfter: afterSeconds,
         ...(turn && sendOptions(turn)),
       })
+      if (afterSeconds === 0) await notifications.send(trx, name)
     },
     advance: async (trx, name, data, tenant) => {
       const turn = await nextTurn(trx, { schema, name }, tenant)
@@ -191,13 +210,14 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       handle: (job: QueueJob<Data>) => Promise<void>,
     ) => {
       const { concurrency, mostPerTenant, pollSeconds } = work
+      const pollingIntervalSeconds = spread(pollSeconds ?? POLL_SECONDS[notify])
       const workOptions = {
         localConcurrency: concurrency,
         ...(mostPerTenant !== undefined && { localGroupConcurrency: mostPerTenant }),
         perJobResults: true,
-        // LISTEN wakes workers at once; polling covers lost notifications and retries.
-        pollingIntervalSeconds: pollSeconds ?? 2,
-        notifyPollingIntervalSeconds: spread(pollSeconds ?? 5),
+        pollingIntervalSeconds,
+        // Applies while a queue is declared by a version that notified in the transaction.
+        notifyPollingIntervalSeconds: pollingIntervalSeconds,
       } as const
       worked.add(name)
       await boss.work(name, workOptions, async (jobs: Job<Data>[]) => {
@@ -209,13 +229,14 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
         const results = await Promise.all(jobs.map(run))
         // A free slot would sleep until the next notification, even with jobs waiting. All are woken, because a handler does not
         // know its own slot.
-        for (const slot of boss.getWipData()) if (slot.name === name) boss.notifyWorker(slot.id)
+        wakeWorkers(name)
         return results
       })
     },
     has: (trx, name, data) => hasJob(trx, { schema, name }, data),
-    waiting: (name) => countJobs(boss, { schema, name }, 'active'),
-    depth: (name, tenant) => countJobs(boss, { schema, name }, 'completed', tenant),
+    waiting: (name, most) => countUpTo(boss, { schema, name }, 'waiting', most),
+    running: (name, most) => countUpTo(boss, { schema, name }, 'running', most),
+    depth: (name, tenant) => countUnfinished(boss, { schema, name }, tenant),
     figures: () => {
       const names = options.queues.map(({ name }) => name)
       return readFigures(boss, schema, names)
@@ -224,10 +245,16 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       stopping.abort()
       // pg-boss's own wait polls its workers twice a second.
       await waitAtMost(graceMs, Promise.all([...worked].map((name) => boss.offWork(name))))
+      await notifications.flush()
       await boss.stop({ graceful: false, close: false })
       await close()
     },
   }
+}
+
+function indexesOf(queues: readonly QueueDefinition[]) {
+  const members = new Set(queues.map(({ soughtBy }) => soughtBy).filter((member) => member !== undefined))
+  return [...(queues.some(({ hasTenants }) => hasTenants) ? turnIndexes : []), ...[...members].map(memberIndex)]
 }
 
 /** Adds up to a half: polling in step, the same process would come first each time, even to jobs that it cannot do. */

@@ -80,6 +80,7 @@ const openAuthQueue = ({ database }: Config, log: Logger, how: { migrate: boolea
     ...database,
     schema: `${tablePrefix(database.namespace)}auth_queue`,
     applicationName: 'auth',
+    notify: database.notify,
     queues: [...Object.values(MESSAGE_QUEUES), MESSAGE_REQUEST_QUEUE],
     log,
     ...how,

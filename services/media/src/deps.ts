@@ -4,6 +4,7 @@ import { openDatabase, tablePrefix, waitForDatabase } from '@services/common/dat
 import { createKeyedMutex, type KeyedMutex } from '@services/common/keyed-mutex'
 import type { Logger } from '@services/common/logger'
 import { type MigrateOptions, migrate, onMigrationConnection } from '@services/common/migrate'
+import { createNotifications, type Notifications } from '@services/common/notifications'
 import { checkPooler, pastPooler } from '@services/common/pooler'
 import { openQueue, type Queue } from '@services/common/queue'
 import { openReads, type Reads } from '@services/common/replica'
@@ -54,7 +55,8 @@ export interface Deps {
   requests: RequestCounts
   results: Results
   knownFiles: KnownFiles
-  resultsChannel: string
+  /** Reports decided sources to the waiting requests of all processes. */
+  announcements: Notifications
   /** Slots of this process for work beside transcoding. */
   probes: Slots
   downloads: Slots
@@ -112,6 +114,7 @@ const openMediaQueue = ({ database }: Config, log: Logger, how: { migrate: boole
     ...database,
     schema: `${tablePrefix(database.namespace)}media_queue`,
     applicationName: 'media',
+    notify: database.notify,
     queues: [TRANSCODE_QUEUE, EXTRAS_QUEUE, WEBHOOK_QUEUE],
     log,
     ...how,
@@ -140,7 +143,6 @@ export async function openDeps(
     await waitForDatabase(pool, log)
     await checkPooler(pool, database)
     if (database.migrateOnStart) await migrateAll(config, log)
-    const resultsChannel = resultsChannelOf(config)
     const [queue, [tools, blobs, work]] = await Promise.all([
       openMediaQueue(config, log, { migrate: false, supervise: config.worker.enabled }),
       opening,
@@ -150,7 +152,13 @@ export async function openDeps(
     const parts = { config, log, tools, work, remote, ...slots }
     const closing = new AbortController()
     const extractPage = await openYtdlp(parts, base.now(), closing.signal)
-    const results = openResults({ db, database: pastPooler(database), channel: resultsChannel, log })
+    const channel = resultsChannelOf(config)
+    const execute = (text: string, values: unknown[]) => pool.query(text, values)
+    const results = openResults({
+      ...{ db, channel, mode: database.notify, log, database: pastPooler(database) },
+      notify: (to, payload) => execute('select pg_notify($1, $2)', [to, payload]),
+    })
+    const announcements = createNotifications({ channel, mode: database.notify, execute, log })
     const reads = await openReads(db, options)
     const requests = createRequestCounts({ db, log, now: base.now })
     reportTools(tools, config, log)
@@ -174,7 +182,7 @@ export async function openDeps(
       requests,
       results,
       knownFiles: createKnownFiles(db),
-      resultsChannel,
+      announcements,
       mutex: createKeyedMutex(),
       atWork: createAtWork(),
       receivers: createReceivers(),
@@ -191,6 +199,7 @@ export async function openDeps(
           () => requests.close(),
           () => results.close(),
           () => reads.close(),
+          () => announcements.flush(),
           () => blobs.close(),
           close,
         ]),

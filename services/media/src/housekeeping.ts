@@ -41,7 +41,7 @@ const LOST_AFTER_MS = 60_000
 
 const BATCH = 500
 
-type HousekeepingDeps = Pick<Deps, 'config' | 'db' | 'blobs' | 'queue' | 'resultsChannel' | 'work' | 'log'> & EmitDeps
+type HousekeepingDeps = Pick<Deps, 'config' | 'db' | 'blobs' | 'queue' | 'announcements' | 'work' | 'log'> & EmitDeps
 
 /**
  * Rescues clips whose jobs were lost and deletes rows and files without references, soon after the start and then every

@@ -34,7 +34,9 @@ export async function startWorker(deps: Deps): Promise<() => Promise<void>> {
   const { concurrency } = deps.config.worker
   const slots = { concurrency: concurrency + RESERVE_SLOTS, mostPerTenant: concurrency }
   await deps.queue.work<TranscodeJob>(TRANSCODE_QUEUE.name, slots, (job) => tracked(transcodeSource(deps, job)))
-  await deps.queue.work<TranscodeJob>(DEAD_TRANSCODE_QUEUE, { concurrency: 1 }, (job) => failDeadSource(deps, job))
+  // Jobs that pg-boss moves to another queue are not notified of.
+  const dead = { concurrency: 1, pollSeconds: 2 }
+  await deps.queue.work<TranscodeJob>(DEAD_TRANSCODE_QUEUE, dead, (job) => failDeadSource(deps, job))
   if (deps.config.worker.extras) {
     await deps.queue.work<ExtrasJob>(EXTRAS_QUEUE.name, { concurrency: 1 }, (job) =>
       tracked(makeExtrasOfSource(deps, job)),

@@ -1,9 +1,9 @@
 import { keepListening, type ListenOptions } from '@services/common/keep-listening'
-import type { Logger } from '@services/common/logger'
+import type { NotifyMode } from '@services/common/notifications'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import type { ErrorCode } from '../../errors.ts'
-import { announce, findOutcomes } from './sources.store.ts'
+import { findOutcomes } from './sources.store.ts'
 
 export type Decision =
   | { state: 'ready' }
@@ -11,23 +11,24 @@ export type Decision =
   /** The last clip was deleted before the source was ready. */
   | { state: 'gone' }
 
-/** Wakes requests that wait for a source: workers NOTIFY in its deciding transaction, every process LISTENs. */
+/** Wakes requests that wait for a source: workers NOTIFY when it is decided, every process LISTENs. */
 export interface Results {
   /** Returns undefined when the signal aborts first. */
   wait(sourceId: string, signal: AbortSignal): Promise<Decision | undefined>
   close(): Promise<void>
 }
 
-/** Delay when a notification is lost, as it may be while the connection is replaced. */
-const READ_EVERY_MS = 1_000
+/** Delay without notifications, or when one is lost, as it may be while the connection is replaced. */
+const READ_EVERY_MS = { batched: 1_000, each: 1_000, none: 500 }
 
-export function openResults(options: {
+interface ResultsOptions extends Pick<ListenOptions, 'channel' | 'log' | 'notify'> {
   db: Kysely<DB>
   database: Pick<ListenOptions, 'url' | 'fallbackUrls'>
-  channel: string
-  log: Logger
-}): Results {
-  const { db, log } = options
+  mode: NotifyMode
+}
+
+export function openResults(options: ResultsOptions): Results {
+  const { db, log, mode, channel, notify } = options
   const waiting = new Map<string, Set<(decision: Decision) => void>>()
   let isReading = false
 
@@ -46,17 +47,19 @@ export function openResults(options: {
     isReading = true
     await readQuietly([...waiting.keys()])
     isReading = false
-  }, READ_EVERY_MS)
+  }, READ_EVERY_MS[mode])
   timer.unref()
 
-  const listener = keepListening({
-    ...{ ...options.database, applicationName: 'media results', channel: options.channel, log },
-    onNotification: (sourceId) => {
-      if (waiting.has(sourceId)) void readQuietly([sourceId])
-    },
-    notify: (channel, payload) => announce(db, channel, payload),
-    onListening: () => void readQuietly([...waiting.keys()]),
-  })
+  const listener =
+    mode === 'none'
+      ? undefined
+      : keepListening({
+          ...{ ...options.database, applicationName: 'media results', channel, log, notify },
+          onNotification: (sourceId) => {
+            if (waiting.has(sourceId)) void readQuietly([sourceId])
+          },
+          onListening: () => void readQuietly([...waiting.keys()]),
+        })
 
   return {
     wait: async (sourceId, signal) => {
@@ -78,7 +81,7 @@ export function openResults(options: {
     },
     close: async () => {
       clearInterval(timer)
-      await (await listener).close()
+      await (await listener)?.close()
     },
   }
 }

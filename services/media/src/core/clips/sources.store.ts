@@ -207,11 +207,6 @@ export async function deleteAbandonedSource(trx: Transaction<DB>, id: string): P
   return deleted !== undefined
 }
 
-/** Notifies listeners; in a transaction, if and when it commits. */
-export async function announce(db: Kysely<DB>, channel: string, payload: string): Promise<void> {
-  await sql`select pg_notify(${channel}, ${payload})`.execute(db)
-}
-
 /** States and failures of the sources `ids` that exist. */
 export async function findOutcomes(
   db: Kysely<DB>,

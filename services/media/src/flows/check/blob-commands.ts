@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { CommandFailure, command, printResult } from '@services/common/cli'
 import { withDatabase } from '@services/common/database'
-import { TABLES } from '../../db/tables.ts'
+import { createNotifications } from '@services/common/notifications'
+import { CompiledQuery, type Kysely } from 'kysely'
+import { type DB, TABLES } from '../../db/tables.ts'
 import { openBlobs, resultsChannelOf } from '../../deps.ts'
 import { startUp } from '../../start.ts'
 import { StorageUnavailable } from '../../store/blobs/blob-storage.ts'
@@ -82,8 +84,16 @@ async function onStore(work: (deps: CheckDeps) => Promise<void>): Promise<void> 
   const { config, log } = startUp({ toStderr: true })
   const blobs = await openBlobs(config.storage, log)
   try {
-    await withDatabase({ ...config.database, applicationName: 'media blobs check', log, tables: TABLES }, (db) =>
-      work({ db, blobs, config, newId: randomUUID, now: () => new Date(), resultsChannel: resultsChannelOf(config) }),
+    await withDatabase(
+      { ...config.database, applicationName: 'media blobs check', log, tables: TABLES },
+      async (db: Kysely<DB>) => {
+        const announcements = createNotifications({
+          ...{ channel: resultsChannelOf(config), mode: config.database.notify, log },
+          execute: (text, values) => db.executeQuery(CompiledQuery.raw(text, values)),
+        })
+        await work({ db, blobs, config, newId: randomUUID, now: () => new Date(), announcements })
+        await announcements.flush()
+      },
     )
   } catch (error) {
     if (error instanceof StorageUnavailable) throw new CommandFailure(`storage unavailable: ${error.message}`)

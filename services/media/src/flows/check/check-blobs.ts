@@ -48,7 +48,7 @@ export interface Finding {
   fixed: boolean
 }
 
-export type CheckDeps = Pick<Deps, 'db' | 'blobs' | 'resultsChannel'> & EmitDeps
+export type CheckDeps = Pick<Deps, 'db' | 'blobs' | 'announcements'> & EmitDeps
 
 interface CheckOptions {
   deep: boolean

@@ -10,7 +10,7 @@ import { dropReference, inLockOrder } from '../../store/blobs/blobs.store.ts'
 import { deleteIfUnreferenced } from '../../store/blobs/keep-files.ts'
 import { listSourcesOf, lockBlobRow } from './check-blobs.store.ts'
 
-type GiveUpDeps = Pick<Deps, 'db' | 'blobs' | 'resultsChannel'> & EmitDeps
+type GiveUpDeps = Pick<Deps, 'db' | 'blobs' | 'announcements'> & EmitDeps
 
 const BATCH = 100
 

@@ -21,7 +21,8 @@ const TOO_BUSY = 'extras skipped: too many clips to transcode'
 /** Whether extras are enabled and not too many of them wait. */
 export async function mayQueueExtras({ config, queue, log }: Deps, sourceId: string): Promise<boolean> {
   if (!config.worker.extras) return false
-  const hasCapacity = (await queue.depth(EXTRAS_QUEUE.name)) < config.worker.queueLimit
+  const { queueLimit } = config.worker
+  const hasCapacity = (await queue.waiting(EXTRAS_QUEUE.name, queueLimit)) < queueLimit
   if (!hasCapacity) log.info({ sourceId }, TOO_BUSY)
   return hasCapacity
 }
@@ -34,7 +35,7 @@ export async function makeExtrasOfSource(deps: Deps, job: QueueJob<ExtrasJob>): 
   const { log, queue, atWork } = deps
   const { sourceId } = job.data
   const nextClip = atWork.untilNextClip()
-  if (atWork.clips() > 0 || (await queue.waiting(TRANSCODE_QUEUE.name)) > 0) return postpone(deps, job.data)
+  if (atWork.clips() > 0 || (await queue.waiting(TRANSCODE_QUEUE.name, 1)) > 0) return postpone(deps, job.data)
   const source = await findSource(deps.db, sourceId)
   if (source?.state !== 'ready' || source.extras.length > 0) return
   await using directory = await deps.work.newDirectory()

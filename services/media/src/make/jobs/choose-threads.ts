@@ -7,7 +7,8 @@ export interface Load {
   running: number
   /** Jobs that no worker has begun; this machine will soon take some of them. */
   waiting: number
-  depth: number
+  /** Jobs that workers anywhere have begun. */
+  claimed: number
 }
 
 /**
@@ -15,7 +16,7 @@ export interface Load {
  * (contract/media.md 5.7). Jobs on other machines do not count. The other processes here are assumed to be as busy as
  * this one, if there are jobs for them.
  */
-export function chooseThreads({ cores, processes, concurrency, running, waiting, depth }: Load): number {
-  const atWork = Math.min(Math.min(running * processes, depth - waiting) + waiting, concurrency * processes)
+export function chooseThreads({ cores, processes, concurrency, running, waiting, claimed }: Load): number {
+  const atWork = Math.min(Math.min(running * processes, claimed) + waiting, concurrency * processes)
   return Math.max(1, Math.floor(cores / Math.max(1, atWork)))
 }

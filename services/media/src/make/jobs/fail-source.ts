@@ -1,4 +1,4 @@
-import { announce, markFailed, originalOf } from '../../core/clips/sources.store.ts'
+import { markFailed, originalOf } from '../../core/clips/sources.store.ts'
 import { type EmitDeps, emitEvent } from '../../core/webhooks/emit-event.ts'
 import type { Deps } from '../../deps.ts'
 import type { ErrorCode } from '../../errors.ts'
@@ -8,7 +8,7 @@ import { deleteIfUnreferenced } from '../../store/blobs/keep-files.ts'
 
 /** Fails a source in `processing`: stores the reason, wakes waiting requests, and deletes the original. */
 export async function failSource(
-  deps: Pick<Deps, 'db' | 'blobs' | 'resultsChannel'> & EmitDeps,
+  deps: Pick<Deps, 'db' | 'blobs' | 'announcements'> & EmitDeps,
   id: string,
   { code, details, way }: { code: ErrorCode; details: Record<string, unknown> | undefined; way?: Way | undefined },
 ): Promise<void> {
@@ -17,7 +17,7 @@ export async function failSource(
     const failed = await markFailed(trx, { id, code, details, now })
     if (!failed) return undefined
     await dropReference(trx, originalOf(failed), now)
-    await announce(trx, deps.resultsChannel, id)
+    await deps.announcements.send(trx, id)
     await emitEvent(deps, trx, 'media.failed', { sourceId: id })
     return failed
   })

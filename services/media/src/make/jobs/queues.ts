@@ -20,6 +20,8 @@ export const TRANSCODE_QUEUE: QueueDefinition = {
   // The limit of one clip (patience.ts), plus time to store its files.
   expireInSeconds: 1_200,
   heartbeatSeconds: 10,
+  hasTenants: true,
+  soughtBy: 'sourceId',
 }
 
 /** Queue of the jobs whose attempts are used up, or whose workers died each time. */

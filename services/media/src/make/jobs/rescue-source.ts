@@ -9,10 +9,10 @@ const MOST_REQUEUES = 3
 
 /** Queues the source of a lost job (deleted, missing in a backup, expired) again, or fails it after MOST_REQUEUES. */
 export async function rescueSource(
-  deps: Pick<Deps, 'db' | 'blobs' | 'queue' | 'resultsChannel' | 'log'> & EmitDeps,
+  deps: Pick<Deps, 'db' | 'blobs' | 'queue' | 'announcements' | 'log'> & EmitDeps,
   id: string,
 ): Promise<void> {
-  const job: TranscodeJob = { sourceId: id }
+  const job = { sourceId: id } satisfies TranscodeJob
   const outcome = await deps.db.transaction().execute(async (trx) => {
     const source = await lockProcessing(trx, id)
     if (!source) return 'decided'

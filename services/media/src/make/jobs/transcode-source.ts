@@ -14,7 +14,6 @@ import { ApiError } from '@services/common/errors'
 import type { QueueJob } from '@services/common/queue'
 import { insertRenditions } from '../../core/clips/renditions.store.ts'
 import {
-  announce,
   deleteAbandonedSource,
   findSource,
   lockProcessing,
@@ -156,9 +155,10 @@ async function transcode(
 
 async function readLoad({ queue, config, atWork }: Deps): Promise<Load> {
   const { name } = TRANSCODE_QUEUE
-  const [waiting, depth] = await Promise.all([queue.waiting(name), queue.depth(name)])
   const { concurrency, processes } = config.worker
-  return { cores: availableParallelism(), processes, concurrency, running: atWork.clips(), waiting, depth }
+  const slots = concurrency * processes
+  const [waiting, claimed] = await Promise.all([queue.waiting(name, slots), queue.running(name, slots)])
+  return { cores: availableParallelism(), processes, concurrency, running: atWork.clips(), waiting, claimed }
 }
 
 /** Returns false when another worker was first or the source failed meanwhile. */
@@ -176,7 +176,7 @@ async function storeRenditions(deps: Deps, source: SourceRow, renditions: Rendit
     if (!isMarked) return { references: [], result: false }
     const rows = files.map(({ kind, sha256, bytes, width, height }) => ({ kind, sha256, bytes, width, height }))
     await insertRenditions(trx, source.id, rows)
-    await announce(trx, deps.resultsChannel, source.id)
+    await deps.announcements.send(trx, source.id)
     await emitEvent(deps, trx, 'media.ready', { sourceId: source.id })
     if (withExtras) await queueExtras(deps, trx, source.id)
     return { references: files.map(toName), dropped: [original], result: true }
