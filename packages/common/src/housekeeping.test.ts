@@ -69,7 +69,7 @@ test('a stopped round ends after its step, and the next one continues there', as
       ...kinds,
       stop: {
         begin: async function* () {
-          stopping.abort()
+          yield stopping.abort()
         },
       },
     },

@@ -1,22 +1,42 @@
-import { readdir, readFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+// Applies migrations (migration-files.ts). The one rule: no request waits a second for a migration, so a statement that does not
+// get its lock soon gives up and is tried again. Behaviour: contract/database.md 6. Tests: migrate.test.ts, migrate.slow.test.ts.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
-import { type Migration, type MigrationInfo, Migrator } from 'kysely/migration'
 import type { Logger } from 'pino'
 import { type DatabaseOptions, openDatabase, tablePrefix, waitForDatabase } from './database.ts'
+import { type LoneStatement, loneStatements, type MigrationFile, readMigrations } from './migration-files.ts'
 
-/**
- * Migrations are SQL files, `0001-name.sql`, applied in order and never edited once merged; `{{prefix}}` is the namespace's prefix.
- * Kysely runs all pending ones in one transaction under an advisory lock: replicas may start at once, and a failure leaves
- * nothing behind. Locks last until the last file is done, so `not valid` and `validate` help only in two versions. Nothing here
- * may take long or run `concurrently`.
- */
+// biome-ignore lint/suspicious/noExplicitAny: migrations run before the tables a type could describe exist
+type AnyDatabase = Kysely<any>
+
 export interface MigrateOptions {
-  // biome-ignore lint/suspicious/noExplicitAny: migrations run before the tables a type could describe exist
-  db: Kysely<any>
+  db: AnyDatabase
   folder: string
   namespace?: string | undefined
 }
+
+export interface MigrationState {
+  name: string
+  /** Undefined: a newer version's. */
+  file?: MigrationFile | undefined
+  appliedAt?: Date | undefined
+}
+
+/** Longest wait for a table's lock. All later requests for the table queue behind it. */
+const LOCK_WITHIN_MS = 800
+
+/** Bound of the attempts: a long transaction has five minutes to end, since each attempt takes LOCK_WITHIN_MS + LOCK_RETRY_MS. */
+const MAX_LOCK_ATTEMPTS = 100
+const LOCK_RETRY_MS = 2_200
+
+/** Interval between two attempts to get the lock of a migration that another process runs. */
+const POLL_MS = 200
+
+/** Lock of earlier versions, which migrated with Kysely's Migrator and may start beside this one. */
+const KYSELY_LOCK = '3853314791062309107'
+
+/** SQLSTATE of a lock that was not granted in time, and of a deadlock. */
+const LOCK_CONFLICT = /^(55P03|40P01)$/
 
 /** Runs `work` on connections without a statement limit; waits for a server that is starting. */
 export async function onMigrationConnection<Result>(
@@ -33,56 +53,150 @@ export async function onMigrationConnection<Result>(
   }
 }
 
-/** Applies pending migrations and logs each; throws the first failure, with nothing applied. */
+/**
+ * Applies pending migrations and logs each; throws the first failure. Earlier ones stay applied, and the next run resumes there:
+ * in a file that runs alone with its first statement.
+ */
 export async function migrate(options: MigrateOptions, log: Logger): Promise<void> {
-  const { error, results = [] } = await migratorOf(options).migrateToLatest()
-  for (const result of results) {
-    if (result.status === 'Success') log.info({ migration: result.migrationName }, 'migration applied')
-    if (result.status === 'Error') log.error({ migration: result.migrationName }, 'migration failed')
-  }
-  if (error) throw error
-}
-
-export async function migrationStatus(options: MigrateOptions): Promise<readonly MigrationInfo[]> {
-  return migratorOf(options).getMigrations()
-}
-
-export async function pendingSql(options: MigrateOptions): Promise<{ name: string; sql: string }[]> {
-  const applied = (await migrationStatus(options)).filter(({ executedAt }) => executedAt).map(({ name }) => name)
-  return (await readMigrations(options)).filter(({ name }) => !applied.includes(name))
-}
-
-function migratorOf(options: MigrateOptions): Migrator {
-  const table = `${tablePrefix(options.namespace)}schema_migrations`
-  const getMigrations = async (): Promise<Record<string, Migration>> => {
-    const ours = (await readMigrations(options)).map(({ name, sql: text }): [string, Migration] => [
-      name,
-      { up: async (db) => void (await sql.raw(text).execute(db)) },
-    ])
-    return { ...(await newerMigrations(options, table)), ...Object.fromEntries(ours) }
-  }
-  return new Migrator({
-    db: options.db,
-    migrationTableName: table,
-    migrationLockTableName: `${table}_lock`,
-    provider: { getMigrations },
-  })
-}
-
-/** Migrations of a newer version: Kysely refuses a database with unknown ones, and an older version must start after a roll-back. */
-async function newerMigrations({ db }: MigrateOptions, table: string): Promise<Record<string, Migration>> {
-  const { rows } = await sql<{ exists: boolean }>`select to_regclass(${table}) is not null as exists`.execute(db)
-  if (!rows[0]?.exists) return {}
-  const applied = await sql<{ name: string }>`select name from ${sql.table(table)}`.execute(db)
-  return Object.fromEntries(applied.rows.map(({ name }) => [name, { up: async () => {} }]))
-}
-
-async function readMigrations({ folder, namespace }: MigrateOptions): Promise<{ name: string; sql: string }[]> {
-  const files = (await readdir(folder)).filter((file) => file.endsWith('.sql')).toSorted()
-  return Promise.all(
-    files.map(async (file) => {
-      const text = await readFile(join(folder, file), 'utf8')
-      return { name: basename(file, '.sql'), sql: text.replaceAll('{{prefix}}', tablePrefix(namespace)) }
+  const pending = await pendingMigrations(options)
+  if (pending.length === 0) return
+  const table = tableOf(options)
+  await options.db.connection().execute((db) =>
+    holdingLock(db, sql`hashtextextended(${table}, 0)`, log, async () => {
+      await sql`create table if not exists ${sql.table(table)} (
+        name varchar(255) primary key, timestamp varchar(255) not null)`.execute(db)
+      for (const file of pending) await applyOnce(db, table, file, log.child({ migration: file.name }))
     }),
   )
+}
+
+/** Lists the migrations of this version and those of a newer one that the database has, in their order. */
+export async function migrationStates(options: MigrateOptions): Promise<MigrationState[]> {
+  const files = await readMigrations(options.folder, options.namespace)
+  const applied = await appliedMigrations(options.db, tableOf(options))
+  const names = new Set([...files.map(({ name }) => name), ...applied.keys()])
+  return [...names].toSorted().map((name) => ({
+    name,
+    file: files.find((file) => file.name === name),
+    appliedAt: applied.get(name),
+  }))
+}
+
+/** Throws for one that precedes an applied migration: earlier versions would refuse to start beside it. */
+export async function pendingMigrations(options: MigrateOptions): Promise<MigrationFile[]> {
+  const states = await migrationStates(options)
+  const pending = states.flatMap(({ file, appliedAt }) => (file && !appliedAt ? [file] : []))
+  const newest = states.findLast(({ appliedAt }) => appliedAt)
+  const [first] = pending
+  if (first && newest && first.name < newest.name) {
+    throw new Error(`migration ${first.name} cannot be applied: ${newest.name}, which follows it, is applied already`)
+  }
+  return pending
+}
+
+const tableOf = ({ namespace }: MigrateOptions) => `${tablePrefix(namespace)}schema_migrations`
+
+async function appliedMigrations(db: AnyDatabase, table: string): Promise<Map<string, Date>> {
+  const { rows } = await sql<{ exists: boolean }>`select to_regclass(${table}) is not null as exists`.execute(db)
+  if (!rows[0]?.exists) return new Map()
+  const applied = await sql<{ name: string; timestamp: string }>`
+    select name, timestamp from ${sql.table(table)}`.execute(db)
+  return new Map(applied.rows.map(({ name, timestamp }) => [name, new Date(timestamp)]))
+}
+
+/** Applies a migration unless another process has done so meanwhile. */
+async function applyOnce(db: AnyDatabase, table: string, file: MigrationFile, log: Logger): Promise<void> {
+  const record = async (trx: AnyDatabase) => {
+    const newest = Math.max(0, ...[...(await appliedMigrations(trx, table)).values()].map(Number))
+    // Kysely expects ascending times.
+    const timestamp = new Date(Math.max(Date.now(), newest + 1)).toISOString()
+    await sql`insert into ${sql.table(table)} (name, timestamp) values (${file.name}, ${timestamp})`.execute(trx)
+  }
+  const isApplied = async () => (await appliedMigrations(db, table)).has(file.name)
+  const apply = async () => {
+    if (await isApplied()) return
+    if (file.isAlone) {
+      log.info('migration runs alone')
+      for (const statement of loneStatements(file.sql)) await runAlone(db, statement, log)
+      await record(db)
+    } else {
+      await withLockTimeout(db, LOCK_WITHIN_MS, log, () =>
+        db.transaction().execute(async (trx) => {
+          await sql.raw(file.sql).execute(trx)
+          await record(trx)
+        }),
+      )
+    }
+    log.info('migration applied')
+  }
+  try {
+    // An older version that waits for its lock keeps a snapshot, for which `create index concurrently` would wait.
+    await (file.isAlone ? apply() : holdingLock(db, sql.lit(KYSELY_LOCK), log, apply))
+  } catch (err) {
+    log.error('migration failed')
+    throw err
+  }
+}
+
+async function runAlone(db: AnyDatabase, statement: LoneStatement, log: Logger): Promise<void> {
+  if (statement.condition && !(await isTrue(db, statement.condition))) return
+  await dropInvalidIndex(db, statement.sql)
+  // A concurrent statement waits for all older transactions, and no request waits for it.
+  const lockWithinMs = /\bconcurrently\b/i.test(statement.sql) ? 0 : LOCK_WITHIN_MS
+  const run = () => withLockTimeout(db, lockWithinMs, log, () => sql.raw(statement.sql).execute(db))
+  let changed: bigint | undefined
+  do changed = (await run()).numAffectedRows
+  while (statement.isRepeated && changed !== 0n)
+}
+
+const isTrue = async (db: AnyDatabase, condition: string) =>
+  (await sql<{ holds: boolean }>`select (${sql.raw(condition)}) as holds`.execute(db)).rows[0]?.holds === true
+
+/** Drops the remains of a failed concurrent build, which `if not exists` would keep. */
+async function dropInvalidIndex(db: AnyDatabase, statement: string): Promise<void> {
+  const [, name] = /create (?:unique )?index concurrently if not exists (\w+)/i.exec(statement) ?? []
+  if (!name) return
+  const isInvalid = `exists (select from pg_index where indexrelid = to_regclass('${name}') and not indisvalid)`
+  if (await isTrue(db, isInvalid)) await sql`drop index concurrently ${sql.table(name)}`.execute(db)
+}
+
+/** Repeats `work` while it gets no lock within the time. */
+async function withLockTimeout<Result>(
+  db: AnyDatabase,
+  lockWithinMs: number,
+  log: Logger,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  await sql`select set_config('lock_timeout', ${String(lockWithinMs)}, false)`.execute(db)
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work()
+    } catch (err) {
+      const isConflict = LOCK_CONFLICT.test(String((err as { code?: unknown }).code))
+      if (!isConflict || attempt === MAX_LOCK_ATTEMPTS) throw err
+      if (attempt === 1) log.warn({ err }, 'migration postponed: a transaction holds a lock')
+      await sleep(LOCK_RETRY_MS)
+    }
+  }
+}
+
+/** Polls for the lock: a session that waits inside PostgreSQL keeps a snapshot, which a concurrent index build waits for. */
+async function holdingLock<Result>(
+  db: AnyDatabase,
+  key: ReturnType<typeof sql>,
+  log: Logger,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const isHeld = async () =>
+    (await sql<{ held: boolean }>`select pg_try_advisory_lock(${key}) as held`.execute(db)).rows[0]?.held === true
+  for (let attempt = 0; !(await isHeld()); attempt++) {
+    if (attempt === 0) log.info('another process migrates, waiting')
+    await sleep(POLL_MS)
+  }
+  try {
+    return await work()
+  } finally {
+    // A lost connection has lost its locks.
+    await sql`select pg_advisory_unlock(${key})`.execute(db).catch(() => {})
+  }
 }

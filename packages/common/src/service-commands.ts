@@ -5,7 +5,7 @@ import { boundMemory } from './bound-memory.ts'
 import { type Command, CommandFailure, command, printResult } from './cli.ts'
 import { type Variables, variablesTable } from './config.ts'
 import type { Logger } from './logger.ts'
-import { type MigrateOptions, migrationStatus, pendingSql } from './migrate.ts'
+import { type MigrateOptions, migrationStates, pendingMigrations } from './migrate.ts'
 import { inOrder, stopOnSignal } from './shutdown.ts'
 import { explainStartFailure } from './start-failure.ts'
 import { startTelemetry, type TelemetryOptions } from './telemetry.ts'
@@ -97,7 +97,7 @@ async function runWorker(service: Service) {
 
 async function runMigrate(service: Service, json: boolean) {
   const { config, log } = service.startUp({ toStderr: true })
-  const applied = (await service.withMigrations(config, log, pendingSql)).map(({ name }) => name)
+  const applied = (await service.withMigrations(config, log, pendingMigrations)).map(({ name }) => name)
   // Runs with nothing pending too: the queue's tables may need an update.
   await service.migrateAll(config, log)
   printResult(json, { applied }, applied.map((name) => `applied ${name}`).join('\n') || 'nothing to apply')
@@ -105,17 +105,24 @@ async function runMigrate(service: Service, json: boolean) {
 
 async function printPending(service: Service, json: boolean) {
   const { config, log } = service.startUp({ toStderr: true })
-  const pending = await service.withMigrations(config, log, pendingSql)
+  const pending = await service.withMigrations(config, log, pendingMigrations)
   if (json || pending.length > 0) {
-    printResult(json, pending, pending.map(({ name, sql }) => `-- ${name}\n${sql}`).join('\n'))
+    const shown = pending.map(({ name, sql, isAlone }) => ({ name, sql, alone: isAlone }))
+    printResult(json, shown, shown.map(({ name, sql }) => `-- ${name}\n${sql}`).join('\n'))
   }
 }
 
 async function printStatus(service: Service, json: boolean) {
   const { config, log } = service.startUp({ toStderr: true })
-  const migrations = await service.withMigrations(config, log, migrationStatus)
-  const status = migrations.map(({ name, executedAt }) => ({ name, applied_at: executedAt?.toISOString() ?? null }))
-  const lines = status.map(({ name, applied_at: at }) => `${at ?? 'pending'.padEnd(24)}  ${name}`)
+  const migrations = await service.withMigrations(config, log, migrationStates)
+  const status = migrations.map(({ name, appliedAt, file }) => ({
+    name,
+    applied_at: appliedAt?.toISOString() ?? null,
+    alone: file?.isAlone ?? null,
+  }))
+  const lines = status.map(
+    ({ name, applied_at: at, alone }) => `${at ?? 'pending'.padEnd(24)}  ${name}${!at && alone ? ' (runs alone)' : ''}`,
+  )
   printResult(json, status, lines.join('\n'))
 }
 

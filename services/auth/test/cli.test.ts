@@ -285,7 +285,7 @@ test('migrate says what it applied, in words and as JSON', async () => {
     sql: expect.stringContaining('fresh_users'),
   })
   const before = await authHere(['migrate', 'status', '--json'], settings)
-  expect(JSON.parse(before.stdout)[0]).toEqual({ name: '0001-accounts', applied_at: null })
+  expect(JSON.parse(before.stdout)[0]).toEqual({ name: '0001-accounts', applied_at: null, alone: false })
   const applied = await authHere(['migrate', '--json'], settings)
   expect(JSON.parse(applied.stdout).applied).toContain('0001-accounts')
   expect(JSON.parse((await authHere(['migrate', '--json'], settings)).stdout)).toEqual({ applied: [] })
