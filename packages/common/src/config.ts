@@ -190,7 +190,7 @@ export function readVariables<V extends Variables>(
       problems.push(`${found?.name ?? prefix + name} ${(error as Error).message}${around}`)
     }
   }
-  const warnings = unknownNames(Object.keys(variables), prefix, { ...file, ...environment })
+  const warnings = unknownNames(variables, prefix, { ...file, ...environment })
   if (problems.length > 0) throw new ConfigError([...problems, ...warnings])
   return { values: values as Values<V>, warnings }
 }
@@ -206,8 +206,10 @@ function lookUp(names: string[], environment: Environment, file: Environment) {
   return undefined
 }
 
-function unknownNames(known: string[], prefix: string, environment: Environment): string[] {
-  const unknown = Object.keys(environment).filter((name) => name.startsWith(prefix))
+function unknownNames(variables: Variables, prefix: string, environment: Environment): string[] {
+  const known = Object.keys(variables)
+  const aliases = Object.values(variables).flatMap(({ aliases = [] }) => aliases)
+  const unknown = Object.keys(environment).filter((name) => name.startsWith(prefix) && !aliases.includes(name))
   return unknown
     .filter((name) => !known.includes(name.slice(prefix.length)))
     .map((name) => {

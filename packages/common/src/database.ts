@@ -1,6 +1,6 @@
 // Pools and their query builders. The one rule: a connection that fails or goes silent costs one statement, never the process.
 // A connection: database-connection.ts. Errors and their meanings: database-errors.ts. Settings: database-settings.ts.
-import { Kysely, type RawBuilder, sql } from 'kysely'
+import { Kysely, sql } from 'kysely'
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { addressesOf, attemptEachAddress, requireWrites } from './addresses.ts'
@@ -191,16 +191,3 @@ export async function waitForDatabase(pool: pg.Pool, log: Logger): Promise<void>
 
 /** A jsonb value; pg would send a JavaScript array as a PostgreSQL array. */
 export const jsonb = <Value>(value: Value) => sql<Value>`${JSON.stringify(value)}::jsonb`
-
-/** Deletes up to `limit` matching, unlocked rows; resolves to their number. */
-export async function deleteBatch<DB>(
-  db: Kysely<DB>,
-  table: keyof DB & string,
-  condition: RawBuilder<unknown>,
-  limit: number,
-): Promise<number> {
-  const { numAffectedRows } = await sql`
-    delete from ${sql.table(table)} where ctid = any (array(
-      select ctid from ${sql.table(table)} where ${condition} limit ${limit} for update skip locked))`.execute(db)
-  return Number(numAffectedRows ?? 0)
-}

@@ -17,6 +17,7 @@ import {
   usersUnban,
 } from './flows/admin/user-commands.ts'
 import { tokensAdmin } from './flows/commands/admin-token-command.ts'
+import { auditExport } from './flows/commands/export-audit-command.ts'
 import { keysGenerate } from './flows/commands/keys-command.ts'
 import { mailPreview, mailTest } from './flows/commands/mail-commands.ts'
 import { redirectCheck } from './flows/commands/redirect-command.ts'
@@ -61,6 +62,7 @@ export const commands: Command[] = [
   usersDelete,
   usersImport,
   usersExport,
+  auditExport,
   mailPreview,
   mailTest,
   redirectCheck,

@@ -360,3 +360,18 @@ test.each([
 ])('%s is reached as it should be', (url) => {
   expect(settingsToReview(readConfig({ ...REQUIRED, ...SAFE, AUTH_DATABASE_URL: url }).config)).toEqual([])
 })
+
+test.each([
+  ['24h', {}, undefined],
+  ['23h', {}, '24h'],
+  ['24h', { AUTH_JWT_EXP: '25h' }, 'AUTH_JWT_EXP'],
+  ['240h', { AUTH_SESSIONS_INACTIVITY_TIMEOUT: '241h' }, 'AUTH_SESSIONS_INACTIVITY_TIMEOUT'],
+])('idle sessions are kept for %s with %j: at least %s', (keep, settings, shortest) => {
+  const problems = problemsOf({ AUTH_SESSIONS_KEEP_IDLE: keep, ...settings })
+  expect(problems).toEqual(shortest ? [`AUTH_SESSIONS_KEEP_IDLE must be at least ${shortest}`] : [])
+})
+
+test('an alias is no unknown name', () => {
+  const { config, warnings } = readConfig({ ...REQUIRED, AUTH_AUDIT_LOG_KEEP: '48h' })
+  expect([config.auditKeepSeconds, warnings.filter((line) => line.includes('AUDIT'))]).toEqual([172_800, []])
+})

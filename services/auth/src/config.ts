@@ -28,7 +28,7 @@ import {
 } from './config/operation.ts'
 import { passwordSettings, passwordVariables } from './config/passwords.ts'
 import { serverSettings, serverVariables } from './config/server.ts'
-import { sessionSettings, sessionVariables } from './config/sessions.ts'
+import { sessionProblems, sessionSettings, sessionVariables } from './config/sessions.ts'
 import { signupSettings, signupVariables } from './config/signup.ts'
 import { smsSettings, smsVariables, smsWarnings } from './config/sms.ts'
 import {
@@ -81,6 +81,7 @@ export function readConfig(environment: Environment, file: Environment = {}): { 
     ...oidcProviderProblems(names),
     ...smsGatewayProblems(values),
     ...mfaProblems(values),
+    ...sessionProblems(values),
   ]
   if (problems.length > 0) throw new ConfigError([...problems, ...warnings])
   const toNote = [...inheritedWarnings(values), ...smsWarnings(values), ...neverMatching(values.URI_ALLOW_LIST)]
@@ -97,7 +98,7 @@ const groupConfig = (values: RawConfig, ownProviders: OwnProviders) => ({
   database: databaseSettings(values),
   log: { level: values.LOG_LEVEL, file: values.LOG_FILE },
   auditInDatabase: !values.AUDIT_LOG_DISABLE_POSTGRES,
-  auditKeepSeconds: values.AUDIT_LOG_KEEP,
+  auditKeepSeconds: values.AUDIT_KEEP,
   telemetry: telemetrySettings(values),
   jwt: jwtSettings(values),
   signup: signupSettings(values),

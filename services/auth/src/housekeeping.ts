@@ -1,6 +1,8 @@
 // Deletes expired rows every ten minutes. The one rule: each kind in small batches that skip locked rows, so no request
 // waits for it. Table of rows: contract/auth-platform.md 11.8. Tests: housekeeping.test.ts. Next: db/decoy-
 // rows.store.ts and the stores.
+import { repeatBatch } from '@services/common/delete-in-batches'
+import { type Kinds, type Runs, runRound, startRounds } from '@services/common/housekeeping'
 import type { Logger } from '@services/common/logger'
 import { deleteOldAuditEntries, deleteRefusedSignIns } from './core/audit/audit.store.ts'
 import { deleteExpiredChallenges } from './core/factors/challenges.store.ts'
@@ -9,13 +11,12 @@ import { deleteExpiredLimits } from './core/limits/rate-limits.store.ts'
 import { deleteExpiredAuthCodes } from './core/one-time-tokens/auth-codes.store.ts'
 import { deleteExpiredTokens } from './core/one-time-tokens/one-time-tokens.store.ts'
 import { deleteOldMessages, failForgottenMessages } from './core/outbox/messages.store.ts'
-import { deleteExpiredSessions, deleteInactiveSessions } from './core/sessions/end-sessions.store.ts'
+import { deleteEndedSessions, deleteIdleSessions } from './core/sessions/end-sessions.store.ts'
 import { cancelExpiredChanges } from './core/users/addresses.store.ts'
 import { deleteIdleAnonymousUsers } from './core/users/anonymous-users.store.ts'
 import { deleteExpiredClaims } from './core/users/claims.store.ts'
 import { deleteExpiredSendGaps } from './core/verification-messages/send-gaps.store.ts'
 import { deleteDecoys } from './db/decoy-rows.store.ts'
-import type { Position } from './db/position.ts'
 import type { Deps } from './deps.ts'
 import { deleteExpiredFlowStates } from './flows/oauth/flow-states.store.ts'
 
@@ -36,95 +37,89 @@ const KEEP_REFUSED_SECONDS = 90 * 86_400
 
 const EVERY_MS = 600_000
 
-/** Retention of other expired rows: the token of a mail must outlast a day's wait for the mail server. */
-const KEEP_MS = 2 * 86_400_000
+/** Longest interval of searches that read every old row, also those that stay; shorter limits are searched for as often. */
+const SEARCH_EVERY_SECONDS = 86_400
 
-/** Rows per statement, so that none runs long. The kinds alternate; the next round resumes unfinished ones. */
-const BATCH = 1_000
-const MAX_BATCHES = 5_000
+/** Retention of other expired rows: the token of a mail must outlast a day's wait for the mail server. */
+const KEEP_SECONDS = 2 * 86_400
 
 /** Deletes expired rows every ten minutes, never twice at once; replicas may run it at the same time. */
-export function startHousekeeping(deps: Deps, log: Logger): () => void {
-  const walk: Walk = {}
-  let isRunning = false
-  const round = async () => {
-    if (isRunning) return
-    isRunning = true
-    await deleteExpired(deps, log, walk).finally(() => {
-      isRunning = false
-    })
-  }
-  const timer = setInterval(() => void round(), EVERY_MS)
-  timer.unref()
-  return () => clearInterval(timer)
+export function startHousekeeping(deps: Deps, log: Logger): () => Promise<void> {
+  const runs: Runs = {}
+  const round = (stopping: AbortSignal) => deleteExpired(deps, log, runs, stopping)
+  return startRounds(round, { log, firstMs: EVERY_MS, everyMs: EVERY_MS })
 }
 
-/** Positions at which the next round resumes its search. */
-interface Walk {
-  sessions?: Position | undefined
-  anonymousUsers?: Position | undefined
-  refusedSignIns?: Position | undefined
-}
+/** Runs one round, until all is deleted or `stopping` aborts. Kinds that it did not finish continue in the next one. */
+export const deleteExpired = (deps: Deps, log: Logger, runs: Runs = {}, stopping?: AbortSignal): Promise<void> =>
+  runRound(kindsOf(deps, log), { log, now: deps.now, everyMs: EVERY_MS, runs, stopping })
 
-export async function deleteExpired(
-  { db, now, config }: Deps,
-  log: Logger,
-  walk: Walk = {},
-  maxBatches = MAX_BATCHES,
-): Promise<void> {
-  const before = new Date(now().getTime() - KEEP_MS)
-  const secondsBefore = (seconds?: number) => (seconds ? new Date(before.getTime() - seconds * 1000) : null)
-  const sessionLimits = { now: before, startedBefore: secondsBefore(config.sessions.timeboxSeconds) }
-  const inactiveSince = secondsBefore(config.sessions.inactivitySeconds)
+function kindsOf({ db, now, config }: Deps, log: Logger): Kinds {
   const ago = (seconds: number) => new Date(now().getTime() - seconds * 1000)
-  const steps: Record<string, () => Promise<number>> = {
-    'requested address changes': () => cancelExpiredChanges(db, before, now(), BATCH),
-    'one-time tokens': () => deleteExpiredTokens(db, before, BATCH),
-    'address claims': () => deleteExpiredClaims(db, now(), BATCH),
-    'PKCE codes': () => deleteExpiredAuthCodes(db, before, BATCH),
-    'attempts at providers': () => deleteExpiredFlowStates(db, ago(KEEP_ATTEMPT_SECONDS), BATCH),
-    'second factor challenges': () => deleteExpiredChallenges(db, before, BATCH),
-    'unproven second factors': () => deleteStaleFactors(db, ago(KEEP_UNVERIFIED_SECONDS), BATCH),
-    'send gaps': () => deleteExpiredSendGaps(db, ago(KEEP_EXPIRED_SECONDS), BATCH),
-    'decoy rows': () => deleteDecoys(db, ago(KEEP_EXPIRED_SECONDS), BATCH),
-    limits: () => deleteExpiredLimits(db, ago(KEEP_EXPIRED_SECONDS), BATCH),
-    messages: () => deleteOldMessages(db, ['sent', 'dropped'], ago(config.messages.keepSeconds), BATCH),
-    'failed messages': () => deleteOldMessages(db, ['failed'], ago(KEEP_FAILED_SECONDS), BATCH),
-    'forgotten messages': () => failForgottenMessages(db, before, now(), BATCH),
-    'audit entries': async () =>
-      config.auditKeepSeconds ? deleteOldAuditEntries(db, ago(config.auditKeepSeconds), BATCH) : 0,
-    'refused sign-ins': async () => {
-      if (config.auditKeepSeconds) return 0
-      const { last, hasMore } = await deleteRefusedSignIns(db, ago(KEEP_REFUSED_SECONDS), walk.refusedSignIns, BATCH)
-      // Never restarts: no entry is written with an old time.
-      walk.refusedSignIns = last
-      return hasMore ? BATCH : 0
+  const { auditKeepSeconds, messages, sessions } = config
+  const { timeboxSeconds } = sessions
+  const { anonymous, anonymousMaxIdleSeconds } = config.signup
+  const idleSeconds = longestIdle(sessions)
+  return {
+    'one-time tokens': { begin: () => deleteTokens(db, ago(KEEP_SECONDS), now) },
+    'address claims': { begin: () => deleteExpiredClaims(db, now()) },
+    'PKCE codes': { begin: () => deleteExpiredAuthCodes(db, ago(KEEP_SECONDS)) },
+    'attempts at providers': { begin: () => deleteExpiredFlowStates(db, ago(KEEP_ATTEMPT_SECONDS)) },
+    'second factor challenges': { begin: () => deleteExpiredChallenges(db, ago(KEEP_SECONDS)) },
+    'unproven second factors': {
+      begin: () => repeatBatch((limit) => deleteStaleFactors(db, ago(KEEP_UNVERIFIED_SECONDS), limit)),
     },
-    sessions: () => deleteExpiredSessions(db, sessionLimits, BATCH),
-    'inactive sessions': async () => {
-      if (!inactiveSince) return 0
-      walk.sessions = await deleteInactiveSessions(db, inactiveSince, walk.sessions, BATCH)
-      return walk.sessions ? BATCH : 0
+    'send gaps': { begin: () => deleteExpiredSendGaps(db, ago(KEEP_EXPIRED_SECONDS)) },
+    'decoy rows': { begin: () => deleteDecoys(db, ago(KEEP_EXPIRED_SECONDS)) },
+    limits: { begin: () => deleteExpiredLimits(db, ago(KEEP_EXPIRED_SECONDS)) },
+    'sent messages': { begin: () => deleteOldMessages(db, 'sent', ago(messages.keepSeconds)) },
+    'dropped messages': { begin: () => deleteOldMessages(db, 'dropped', ago(messages.keepSeconds)) },
+    'failed messages': { begin: () => deleteOldMessages(db, 'failed', ago(KEEP_FAILED_SECONDS)) },
+    'forgotten messages': {
+      begin: () => repeatBatch((limit) => failForgottenMessages(db, ago(KEEP_SECONDS), now(), limit)),
     },
-    'anonymous users': async () => {
-      const { anonymous, anonymousMaxIdleSeconds } = config.signup
-      if (!anonymous || anonymousMaxIdleSeconds === 0) return 0
-      const idleSince = ago(anonymousMaxIdleSeconds)
-      const { deleted, next } = await deleteIdleAnonymousUsers(db, idleSince, walk.anonymousUsers, BATCH)
-      if (deleted > 0) log.info({ deleted }, 'idle anonymous users deleted')
-      walk.anonymousUsers = next
-      return next ? BATCH : 0
-    },
+    ...(auditKeepSeconds
+      ? { 'audit entries': { begin: () => deleteOldAuditEntries(db, ago(auditKeepSeconds)) } }
+      : { 'refused sign-ins': { begin: (from) => deleteRefusedSignIns(db, ago(KEEP_REFUSED_SECONDS), from) } }),
+    'sessions with an end': { begin: () => deleteEndedSessions(db, 'not_after', ago(KEEP_SECONDS)) },
+    ...(timeboxSeconds && {
+      'sessions past their time box': {
+        begin: () => deleteEndedSessions(db, 'created_at', ago(KEEP_SECONDS + timeboxSeconds)),
+      },
+    }),
+    ...(idleSeconds && {
+      'idle sessions': {
+        everyMs: searchEveryMs(idleSeconds),
+        begin: () => deleteIdleSessions(db, ago(idleSeconds), sessions),
+      },
+    }),
+    ...(anonymous &&
+      anonymousMaxIdleSeconds && {
+        'anonymous users': {
+          everyMs: searchEveryMs(anonymousMaxIdleSeconds),
+          begin: () => noteDeleted(log, deleteIdleAnonymousUsers(db, ago(anonymousMaxIdleSeconds))),
+        },
+      }),
   }
-  const unfinished = new Map(Object.entries(steps))
-  for (let i = 0; i < maxBatches && unfinished.size > 0; i++) {
-    for (const [what, deleteBatch] of unfinished) {
-      try {
-        if ((await deleteBatch()) < BATCH) unfinished.delete(what)
-      } catch (err) {
-        unfinished.delete(what)
-        log.warn({ err, what }, 'housekeeping failed: retrying in the next round')
-      }
-    }
+}
+
+const searchEveryMs = (limitSeconds: number) => Math.min(limitSeconds, SEARCH_EVERY_SECONDS) * 1000
+
+/** Cancels requested changes of address before the tokens go that show when they expired. */
+async function* deleteTokens(db: Deps['db'], before: Date, now: Deps['now']): AsyncGenerator<void, void> {
+  yield* repeatBatch((limit) => cancelExpiredChanges(db, before, now(), limit))
+  yield* deleteExpiredTokens(db, before)
+}
+
+/** Returns the time without a refresh after which a session is deleted: it has ended, or may be forgotten. */
+function longestIdle({ inactivitySeconds, keepIdleSeconds }: Deps['config']['sessions']): number | undefined {
+  const limits = [inactivitySeconds && inactivitySeconds + KEEP_SECONDS, keepIdleSeconds].filter((each) => each)
+  return limits.length > 0 ? Math.min(...(limits as number[])) : undefined
+}
+
+async function* noteDeleted(log: Logger, batches: AsyncGenerator<number, void>): AsyncGenerator<void, void> {
+  for await (const deleted of batches) {
+    if (deleted > 0) log.info({ deleted }, 'idle anonymous users deleted')
+    yield
   }
 }

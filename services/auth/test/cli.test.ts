@@ -26,6 +26,7 @@ const COMMANDS = [
   'users delete',
   'users import',
   'users export',
+  'audit export',
   'mail preview',
   'mail test',
   'redirect check',

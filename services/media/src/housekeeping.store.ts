@@ -1,98 +1,131 @@
-import { deleteBatch } from '@services/common/database'
-import { type Kysely, sql, type Transaction } from 'kysely'
-import { deleteRenditions } from './core/clips/renditions.store.ts'
+import { BATCH, deleteInBatches } from '@services/common/delete-in-batches'
+import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
+import { TOMBSTONE } from './core/clips/clips.store.ts'
 import type { DB } from './db/tables.ts'
 import type { BlobName } from './store/blobs/blob-storage.ts'
 
 // States are literals: the planner matches a partial index with constants only, never with a parameter.
 
-/** A page of a list in the order of ids; `after` is the last id of the previous page. */
-interface Page {
-  before: Date
-  after: string | undefined
-  limit: number
+/** Sources that were added before and are still processing. */
+export const listProcessing = (db: Kysely<DB>, before: Date) =>
+  pages(db, before, {
+    at: sql`created_at`,
+    id: sql`id::text`,
+    rows: sql`${sql.table('sources')} where state = 'processing'`,
+  })
+
+export const listFailedClips = (db: Kysely<DB>, before: Date) =>
+  pages(db, before, {
+    at: sql`finished_at`,
+    id: sql`clip.id`,
+    rows: sql`${sql.table('clips')} clip join ${sql.table('sources')} source on source.id = source_id
+      where state = 'failed'`,
+  })
+
+/** Only clips without a token expire. */
+export const listExpiredClips = (db: Kysely<DB>, before: Date) =>
+  pages(db, before, {
+    at: sql`expires_at`,
+    id: sql`id`,
+    rows: sql`${sql.table('clips')} where expires_at is not null and deleted_at is null and token_id is null`,
+  })
+
+/** Sources without clips since `before`. */
+export const listUnreferencedSources = (db: Kysely<DB>, before: Date) =>
+  pages(db, before, {
+    at: sql`unreferenced_at`,
+    id: sql`id::text`,
+    rows: sql`${sql.table('sources')} where unreferenced_at is not null and state <> 'processing'`,
+  })
+
+/** Files without a reference since `before`, as `<sha256>.<extension>`. */
+export const listUnreferencedBlobs = (db: Kysely<DB>, before: Date) =>
+  pages(db, before, {
+    at: sql`unreferenced_at`,
+    id: sql`encode(sha256, 'hex') || '.' || extension`,
+    rows: sql`${sql.table('blobs')} where unreferenced_at is not null`,
+  })
+
+/**
+ * Yields ids in pages, in the order of an indexed time. A page begins after the last one even if its rows are still there, so
+ * that items that cannot be deleted do not block the rest.
+ */
+async function* pages(
+  db: Kysely<DB>,
+  before: Date,
+  { at, id, rows: candidates }: Record<'at' | 'id' | 'rows', RawBuilder<unknown>>,
+): AsyncGenerator<string[], void> {
+  for (let last: { id: string; at: string } | undefined; ; ) {
+    const isNext = last ? sql`and ${at} >= ${last.at} and (${at}, ${id}) > (${last.at}, ${last.id})` : sql``
+    const { rows } = await sql<{ id: string; at: string }>`
+      select ${id} as id, ${at}::text as at from ${candidates} and ${at} < ${before} ${isNext}
+      order by ${at}, ${id} limit ${BATCH}`.execute(db)
+    last = rows.at(-1)
+    if (!last) return
+    yield rows.map((row) => row.id)
+  }
 }
 
-/** Sorts before all ids. */
-const NIL = '00000000-0000-0000-0000-000000000000'
-
-/** Sources that were added before `before` and are still processing. */
-export async function listProcessing(db: Kysely<DB>, { before, after, limit }: Page): Promise<string[]> {
-  const rows = await db
-    .selectFrom('sources')
-    .select('id')
-    .where('created_at', '<', before)
-    .where(sql<boolean>`state = 'processing'`)
-    .where('id', '>', after ?? NIL)
-    .orderBy('id')
-    .limit(limit)
-    .execute()
-  return rows.map(({ id }) => id)
-}
-
-export async function listFailedClips(db: Kysely<DB>, { before, after = '', limit }: Page): Promise<string[]> {
-  const rows = await db
+/** Leaves tombstones of clips without a token, for which nobody has webhooks or a quota. Returns the source of each. */
+export async function softDeleteClipRows(trx: Transaction<DB>, ids: readonly string[], now: Date): Promise<string[]> {
+  const clips = await trx
     .selectFrom('clips')
-    .innerJoin('sources', 'sources.id', 'clips.source_id')
-    .select('clips.id')
-    .where(sql<boolean>`state = 'failed'`)
-    .where('sources.finished_at', '<', before)
-    .where('clips.id', '>', after)
-    .orderBy('clips.id')
-    .limit(limit)
-    .execute()
-  return rows.map(({ id }) => id)
-}
-
-export async function listExpiredClips(db: Kysely<DB>, { before, after = '', limit }: Page): Promise<string[]> {
-  const rows = await db
-    .selectFrom('clips')
-    .select('id')
-    .where('expires_at', 'is not', null)
+    .select(['id', 'source_id'])
+    .where(sql<boolean>`id = any (${ids}::text[])`)
     .where('deleted_at', 'is', null)
-    .where('expires_at', '<', before)
-    .where('id', '>', after)
+    .where('token_id', 'is', null)
     .orderBy('id')
-    .limit(limit)
+    .forUpdate()
+    .skipLocked()
     .execute()
-  return rows.map(({ id }) => id)
+  await trx
+    .updateTable('clips')
+    .set({ ...TOMBSTONE, deleted_at: now })
+    .where(sql<boolean>`id = any (${clips.map(({ id }) => id)}::text[])`)
+    .execute()
+  return clips.flatMap((clip) => clip.source_id ?? [])
 }
 
-/** Decided sources without clips since `before`. */
-export async function listUnreferencedSources(db: Kysely<DB>, { before, after, limit }: Page): Promise<string[]> {
-  const rows = await db
-    .selectFrom('sources')
-    .select('id')
-    .where('unreferenced_at', '<', before)
-    .where('state', '!=', 'processing')
-    .where('id', '>', after ?? NIL)
-    .orderBy('id')
-    .limit(limit)
-    .execute()
-  return rows.map(({ id }) => id)
+/** Takes a clip from a source for each time that it is named. */
+export async function detachFromSources(trx: Transaction<DB>, ids: readonly string[], now: Date): Promise<void> {
+  const sources = sql.table('sources')
+  await sql`select from ${sources} where id = any (${ids}::uuid[]) order by id for update`.execute(trx)
+  await sql`
+    update ${sources} set clip_count = clip_count - clips,
+      unreferenced_at = case when clip_count = clips then ${now}::timestamptz end
+    from (select named, count(*)::integer as clips from unnest(${ids}::uuid[]) named group by named) detached
+    where id = named`.execute(trx)
 }
 
-/** Locks the source if it still has no clip; from here on no clip can join it. */
-export async function lockUnreferencedSource(trx: Transaction<DB>, id: string): Promise<boolean> {
+/**
+ * Deletes the sources that still have no clip; from here on no clip can join them. Returns the names of their files; the caller
+ * drops the references.
+ */
+export async function deleteSources(trx: Transaction<DB>, ids: readonly string[]): Promise<BlobName[]> {
   const locked = await trx
     .selectFrom('sources')
     .select('id')
-    .where('id', '=', id)
+    .where(sql<boolean>`id = any (${ids}::uuid[])`)
     .where('clip_count', '=', 0)
     .where('state', '!=', 'processing')
+    .orderBy('id')
     .forUpdate()
-    .executeTakeFirst()
-  return locked !== undefined
-}
-
-/** Returns the names of the source's files; the caller drops their references. */
-export async function deleteSource(trx: Transaction<DB>, id: string): Promise<BlobName[]> {
-  const names = await deleteRenditions(trx, id)
-  await trx.deleteFrom('sources').where('id', '=', id).execute()
+    .skipLocked()
+    .execute()
+  const lockedIds = locked.map(({ id }) => id)
+  const names = await trx
+    .deleteFrom('renditions')
+    .where(sql<boolean>`source_id = any (${lockedIds}::uuid[])`)
+    .returning([sql<string>`encode(sha256, 'hex')`.as('sha256'), 'kind as extension'])
+    .execute()
+  await trx.deleteFrom('sources').where(sql<boolean>`id = any (${lockedIds}::uuid[])`).execute()
   return names
 }
 
+/** Deletes what 410 was answered by; 404 follows. */
+export const deleteTombstones = (db: Kysely<DB>, before: Date) =>
+  deleteInBatches(db, 'clips', { column: 'deleted_at', before })
+
 /** Deletes counters whose window has ended; the library's `expire` is in milliseconds. */
-export function deleteExpiredLimits(db: Kysely<DB>, before: Date, limit: number): Promise<number> {
-  return deleteBatch(db, 'rate_limits', sql`expire < ${before.getTime()}`, limit)
-}
+export const deleteExpiredLimits = (db: Kysely<DB>, before: Date) =>
+  deleteInBatches(db, 'rate_limits', { column: 'expire', before: before.getTime() })

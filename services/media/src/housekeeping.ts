@@ -1,26 +1,32 @@
 // Deletes and rescues every ten minutes: bytes that no clip uses, expired clips, old deliveries, lost jobs. The one
 // rule: a failed item is retried in the next round and never stops the others. Tests: test/housekeeping.test.ts. Next:
 // store/blobs/, core/clips/.
+import { repeatBatch } from '@services/common/delete-in-batches'
+import { type Kinds, type Runs, runRound, startRounds } from '@services/common/housekeeping'
 import { dayOf, deleteDaysBefore } from './core/tokens/usage.store.ts'
 import { rescueDeliveries } from './core/webhooks/deliver-webhook.ts'
 import { deleteDeliveriesBefore } from './core/webhooks/deliveries.store.ts'
 import type { EmitDeps } from './core/webhooks/emit-event.ts'
-import { hardDeleteClip, softDeleteClip } from './delete-clip.ts'
+import { hardDeleteClip } from './delete-clip.ts'
 import type { Deps } from './deps.ts'
 import { sweepUploads } from './flows/uploads/resumable-uploads.ts'
 import {
   deleteExpiredLimits,
-  deleteSource,
+  deleteSources,
+  deleteTombstones,
+  detachFromSources,
   listExpiredClips,
   listFailedClips,
   listProcessing,
+  listUnreferencedBlobs,
   listUnreferencedSources,
-  lockUnreferencedSource,
+  softDeleteClipRows,
 } from './housekeeping.store.ts'
 import { deleteOutcomesBefore } from './ingest/accept/idempotency.store.ts'
 import { rescueSource } from './make/jobs/rescue-source.ts'
-import { dropReference, inLockOrder, listUnreferencedBlobs } from './store/blobs/blobs.store.ts'
-import { deleteIfUnreferenced } from './store/blobs/keep-files.ts'
+import { parseBlobFile } from './store/blobs/blob-storage.ts'
+import { dropReferences } from './store/blobs/blobs.store.ts'
+import { deleteUnreferenced } from './store/blobs/keep-files.ts'
 
 /** Grace period of files: downloads under way can end, and the same bytes uploaded again are still there. */
 const KEEP_UNREFERENCED_MS = 600_000
@@ -39,87 +45,115 @@ const KEEP_DELIVERIES_MS = 30 * 86_400_000
 /** Age at which a processing source is checked for a lost job; most clips are ready by then. */
 const LOST_AFTER_MS = 60_000
 
-const BATCH = 500
+/** Items of one transaction: few enough that a request waits for their locks only a moment. */
+const CHUNK = 200
 
-type HousekeepingDeps = Pick<Deps, 'config' | 'db' | 'blobs' | 'queue' | 'announcements' | 'work' | 'log'> & EmitDeps
+type HousekeepingDeps = Pick<
+  Deps,
+  'config' | 'db' | 'blobs' | 'queue' | 'announcements' | 'work' | 'log' | 'patience'
+> &
+  EmitDeps
 
 /**
  * Rescues clips whose jobs were lost and deletes rows and files without references, soon after the start and then every
- * few minutes. Replicas may run it at once. The returned function stops it and waits for the item in hand.
+ * few minutes. Replicas may run it at once. The returned function stops it and waits for the step in hand.
  */
-export function startHousekeeping(
-  deps: HousekeepingDeps & Pick<Deps, 'patience'>,
-  clean: (deps: HousekeepingDeps, stopping: AbortSignal) => Promise<void> = cleanUp,
-): () => Promise<void> {
-  const { firstHousekeepingMs, housekeepingEveryMs } = deps.patience
-  const stopping = new AbortController()
-  let round = Promise.resolve()
-  let timer = setTimeout(begin, firstHousekeepingMs).unref()
-  function begin() {
-    round = clean(deps, stopping.signal)
-      .catch((err) => deps.log.warn({ err }, 'housekeeping failed, will retry'))
-      .then(() => {
-        if (!stopping.signal.aborted) timer = setTimeout(begin, housekeepingEveryMs).unref()
-      })
-  }
-  return () => {
-    stopping.abort()
-    clearTimeout(timer)
-    return round
-  }
+export function startHousekeeping(deps: HousekeepingDeps, clean: typeof cleanUp = cleanUp): () => Promise<void> {
+  const { firstHousekeepingMs: firstMs, housekeepingEveryMs: everyMs } = deps.patience
+  const runs: Runs = {}
+  return startRounds((stopping) => clean(deps, stopping, runs), { log: deps.log, firstMs, everyMs })
 }
 
 /** Runs one round; ends early when `stopping` aborts. */
-export async function cleanUp(deps: HousekeepingDeps, stopping?: AbortSignal): Promise<void> {
-  const { db, log } = deps
-  const start = deps.now()
-  const ago = (ms: number) => new Date(start.getTime() - ms)
-  /** Goes on to the next page also after failures, so that items that cannot be deleted do not block the rest. */
-  async function forEach<Item>(
-    ms: number,
-    list: (db: Deps['db'], page: { before: Date; after: Item | undefined; limit: number }) => Promise<Item[]>,
-    work: (item: Item) => Promise<unknown>,
-  ): Promise<void> {
-    const listAfter = (after?: Item) => list(db, { before: ago(ms), after, limit: BATCH })
-    for (let items = await listAfter(); items.length > 0; items = await listAfter(items.at(-1))) {
-      for (const item of items) {
-        if (stopping?.aborted) return
-        await work(item).catch((err) => log.warn({ err, item }, 'housekeeping of an item failed, will retry'))
+export const cleanUp = (deps: HousekeepingDeps, stopping?: AbortSignal, runs: Runs = {}): Promise<void> =>
+  runRound({ ...kindsOf(deps), ...leftovers(deps) }, roundOf(deps, stopping, runs))
+
+/** Cleans up a process without workers: its work directory may be on a disk that no worker sees. */
+export const sweepWorkDirectory: typeof cleanUp = (deps, stopping, runs = {}) => {
+  const { uploads, work } = leftovers(deps)
+  return runRound({ uploads, work }, roundOf(deps, stopping, runs))
+}
+
+const roundOf = ({ log, now, patience }: HousekeepingDeps, stopping: AbortSignal | undefined, runs: Runs) => ({
+  ...{ log, now, stopping, runs },
+  everyMs: patience.housekeepingEveryMs,
+})
+
+function kindsOf(deps: HousekeepingDeps): Kinds {
+  const { db, log, now, config } = deps
+  const ago = (ms: number) => new Date(now().getTime() - ms)
+  const inTurn = (pages: AsyncGenerator<string[], void>, work: (ids: string[]) => Promise<unknown>, size = CHUNK) =>
+    inChunks(pages, size, work, (err, item) => log.warn({ err, item }, 'housekeeping of an item failed, will retry'))
+  return {
+    'lost jobs': {
+      begin: () => inTurn(listProcessing(db, ago(LOST_AFTER_MS)), ([id = '']) => rescueSource(deps, id), 1),
+    },
+    'failed clips': {
+      begin: () => inTurn(listFailedClips(db, ago(KEEP_FAILED_MS)), ([id = '']) => hardDeleteClip(deps, id), 1),
+    },
+    'expired clips': { begin: () => inTurn(listExpiredClips(db, now()), (ids) => softDeleteExpired(deps, ids)) },
+    tombstones: { begin: () => deleteTombstones(db, ago(config.tombstonesKeepSeconds * 1000)) },
+    sources: {
+      begin: () =>
+        inTurn(listUnreferencedSources(db, ago(KEEP_UNREFERENCED_MS)), (ids) => hardDeleteSources(deps, ids)),
+    },
+    files: {
+      begin: () =>
+        inTurn(listUnreferencedBlobs(db, ago(KEEP_UNREFERENCED_MS)), (names) =>
+          deleteUnreferenced(deps, names.map(parseBlobFile)),
+        ),
+    },
+    'lost deliveries': { begin: () => repeatBatch((limit) => rescueDeliveries(deps, limit)) },
+    limits: { begin: () => deleteExpiredLimits(db, now()) },
+    'usage of tokens': { begin: () => deleteDaysBefore(db, dayOf(ago(KEEP_DAYS_MS))) },
+    'outcomes of requests': { begin: () => deleteOutcomesBefore(db, ago(KEEP_OUTCOMES_MS)) },
+    deliveries: { begin: () => deleteDeliveriesBefore(db, ago(KEEP_DELIVERIES_MS)) },
+  }
+}
+
+/** Files that killed processes left. */
+function leftovers(deps: HousekeepingDeps) {
+  const sweep = (work: () => Promise<void>) => ({
+    async *begin(): AsyncGenerator<void, void> {
+      yield await work()
+    },
+  })
+  return { uploads: sweep(() => sweepUploads(deps)), work: sweep(deps.work.sweep), puts: sweep(deps.blobs.sweep) }
+}
+
+/** Works on several items at once; when that fails, on each alone, so that only those stay that cause it. */
+async function* inChunks(
+  pages: AsyncGenerator<string[], void>,
+  size: number,
+  work: (items: string[]) => Promise<unknown>,
+  noteFailure: (err: unknown, item: string) => void,
+): AsyncGenerator<void, void> {
+  for await (const page of pages) {
+    for (let at = 0; at < page.length; at += size) {
+      const chunk = page.slice(at, at + size)
+      const isDone = await work(chunk).then(
+        () => true,
+        () => false,
+      )
+      yield
+      if (isDone) continue
+      for (const item of chunk) {
+        await work([item]).catch((err) => noteFailure(err, item))
+        yield
       }
     }
   }
-  await forEach(LOST_AFTER_MS, listProcessing, (id) => rescueSource(deps, id))
-  await forEach(KEEP_FAILED_MS, listFailedClips, (id) => hardDeleteClip(deps, id))
-  await forEach(0, listExpiredClips, (id) => softDeleteClip(deps, id))
-  await forEach(KEEP_UNREFERENCED_MS, listUnreferencedSources, (id) => hardDeleteSource(deps, id))
-  await forEach(KEEP_UNREFERENCED_MS, listUnreferencedBlobs, (name) => deleteIfUnreferenced(deps, name))
-  const batches = [
-    () => rescueDeliveries(deps, BATCH),
-    () => deleteExpiredLimits(db, start, BATCH),
-    () => deleteDaysBefore(db, dayOf(ago(KEEP_DAYS_MS)), BATCH),
-    () => deleteOutcomesBefore(db, ago(KEEP_OUTCOMES_MS), BATCH),
-    () => deleteDeliveriesBefore(db, ago(KEEP_DELIVERIES_MS), BATCH),
-  ]
-  for (const batch of batches) while (!stopping?.aborted && (await batch()) === BATCH);
-  if (stopping?.aborted) return
-  await sweepWorkDirectory(deps)
-  await sweepAll(log, [deps.blobs.sweep])
 }
 
-/** Cleans up a process without workers: its work directory may be on a disk that no worker sees. */
-export const sweepWorkDirectory = (deps: HousekeepingDeps): Promise<void> =>
-  sweepAll(deps.log, [() => sweepUploads(deps), deps.work.sweep])
-
-async function sweepAll(log: Deps['log'], sweeps: (() => Promise<void>)[]): Promise<void> {
-  for (const sweep of sweeps) {
-    await sweep().catch((err) => log.warn({ err }, 'leftover files not removed, will retry'))
-  }
+async function softDeleteExpired({ db, now }: HousekeepingDeps, ids: readonly string[]): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    await detachFromSources(trx, await softDeleteClipRows(trx, ids, now()), now())
+  })
 }
 
 /** Checks again under lock: the same bytes may have been uploaded since the list was read. */
-async function hardDeleteSource({ db, now }: HousekeepingDeps, id: string): Promise<void> {
+async function hardDeleteSources({ db, now }: HousekeepingDeps, ids: readonly string[]): Promise<void> {
   await db.transaction().execute(async (trx) => {
-    if (!(await lockUnreferencedSource(trx, id))) return
-    for (const name of inLockOrder(await deleteSource(trx, id))) await dropReference(trx, name, now())
+    await dropReferences(trx, await deleteSources(trx, ids), now())
   })
 }

@@ -116,3 +116,33 @@ test('a clip deleted during its transcode stays deleted, and its files expire by
   expect(await service.traces()).toEqual({ files: [], clips: 1, sources: 0 })
   await service.close()
 })
+
+test('a deleted clip answers 410 for as long as its tombstone is kept, then 404 like any unknown one', async () => {
+  const service = await startTestService({ MEDIA_TOMBSTONES_KEEP: '48h', MEDIA_WORKERS_ENABLED: 'false' })
+  const [id = '', kept = ''] = await Promise.all(
+    [31, 32].map(async (side) =>
+      idIn(await service.upload(gif(side, 20, [{ delay: 10 }]), [], { prefer: 'respond-async' })),
+    ),
+  )
+  await service.call('DELETE', `/media/${id}`, { headers: { token: service.token } })
+  const paths = [`/gif/${id}`, `/f/${id}.mp4`, `/embed/${id}`]
+  const statuses = async () => Promise.all(paths.map(async (path) => (await service.get(path)).status))
+  service.clock.advance({ seconds: 2 * 86_400 })
+  await cleanUp(service.deps)
+  expect(await statuses()).toEqual([410, 410, 410])
+  service.clock.advance({ seconds: 1 })
+  await cleanUp(service.deps)
+  expect(await statuses()).toEqual([404, 404, 404])
+  expect((await service.get(`/media/${kept}`, { token: service.token })).status).toBe(200)
+  await service.close()
+})
+
+test('a deleted clip answers 410 for a year by default', async () => {
+  const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
+  const id = idIn(await service.upload(gif(33, 20, [{ delay: 10 }]), [], { prefer: 'respond-async' }))
+  await service.call('DELETE', `/media/${id}`, { headers: { token: service.token } })
+  service.clock.advance({ seconds: 364 * 86_400 })
+  await cleanUp(service.deps)
+  expect((await service.get(`/gif/${id}`)).status).toBe(410)
+  await service.close()
+})

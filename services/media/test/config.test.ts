@@ -15,6 +15,7 @@ test('all problems are reported at once, by name and never by value', () => {
     MEDIA_MAX_DURATION: '40',
     MEDIA_MAX_SIDE: '5761',
     MEDIA_SYNC_WAIT: '601',
+    MEDIA_TOMBSTONES_KEEP: '47h',
     MEDIA_BOOTSTRAP_TOKEN: 'hunter2',
     MEDIA_IMPORT_ALLOW_CIDRS: '10.0.0.0/33',
     MEDIA_RATE_LIMIT_UPLOAD: '0',

@@ -127,3 +127,64 @@ test('a failed clip is visible to its owner for a week and gone without a trace 
   expect(await service.countRows()).toEqual({ clips: 0, sources: 0 })
   await service.close()
 })
+
+/** Makes expired clips without a token, `each` of every source; sources 1 and 2 have their first file in common. */
+async function addExpired(service: TestService, { sources, each }: { sources: number; each: number }): Promise<void> {
+  const { deps, clock } = service
+  const before = new Date(clock.now().getTime() - 1_000)
+  const query = (text: string, values: unknown[]) => deps.pool.query(text, values)
+  await query(
+    `insert into blobs (sha256, extension, bytes, reference_count)
+      select sha256(format('%s of %s', kind, case kind when 'gif' then greatest(n, 2) else n end)::bytea), kind, 1, count(*)
+      from generate_series(1, $1) n, unnest(array['gif', 'jpg', 'mp4', 'webm']) kind group by 1, 2`,
+    [sources],
+  )
+  await query(
+    `insert into sources (id, sha256, pipeline_version, state, bytes, info, has_audio, clip_count, created_at, finished_at)
+      select md5('source ' || n)::uuid, sha256(n::text::bytea), 2, 'ready', 1, '{}', false, $2, $3, $3
+      from generate_series(1, $1) n`,
+    [sources, each, before],
+  )
+  await query(
+    `insert into renditions (source_id, kind, sha256, bytes, width, height)
+      select md5('source ' || n)::uuid, kind,
+        sha256(format('%s of %s', kind, case kind when 'gif' then greatest(n, 2) else n end)::bytea), 1, 1, 1
+      from generate_series(1, $1) n, unnest(array['gif', 'jpg', 'mp4', 'webm']) kind`,
+    [sources],
+  )
+  await query(
+    `insert into clips (id, source_id, source_kind, expires_at, created_at)
+      select lpad((n * 1000 + m)::text, 8, '0'), md5('source ' || n)::uuid, 'upload', $3, $3
+      from generate_series(1, $1) n, generate_series(1, $2) m`,
+    [sources, each, before],
+  )
+}
+
+test('replicas that delete many clips at once leave every count right, and files that are still used', async () => {
+  const service = await startTestService(noWorkers)
+  const { deps, clock } = service
+  await addExpired(service, { sources: 450, each: 3 })
+  const one = async (text: string) => (await deps.pool.query(text)).rows[0]
+  // A clip that stays keeps its source, and the file that another source shares with it.
+  await deps.pool.query(`update clips set expires_at = null where id = '00001001'`)
+  const both = () => Promise.all([cleanUp(deps), cleanUp(deps)])
+  await both()
+  expect(await one('select count(*)::int from clips where deleted_at is null')).toEqual({ count: 1 })
+  expect(await one('select sum(clip_count)::int as clips, count(unreferenced_at)::int as unused from sources')).toEqual(
+    {
+      clips: 1,
+      unused: 449,
+    },
+  )
+  clock.advance({ seconds: 601 })
+  await both()
+  expect(await one('select count(*)::int from sources')).toEqual({ count: 1 })
+  expect(
+    await one(`select sum(reference_count)::int as counted, (select count(*)::int from renditions) as made,
+      count(unreferenced_at)::int as unused from blobs`),
+  ).toEqual({ counted: 4, made: 4, unused: 449 * 4 - 1 })
+  clock.advance({ seconds: 601 })
+  await both()
+  expect(await one('select count(*)::int from blobs')).toEqual({ count: 4 })
+  await service.close()
+})

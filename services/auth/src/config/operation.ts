@@ -16,10 +16,10 @@ export const logVariables = {
   LOG_LEVEL: oneOf(LOG_LEVELS, 'Least severe level to log.', { default: 'info' }),
   LOG_FILE: text('File to append log lines to; standard output when unset.'),
   AUDIT_LOG_DISABLE_POSTGRES: boolean('Write audit events to the log only, not to the database.', { default: 'false' }),
-  AUDIT_LOG_KEEP: duration(
-    'Retention of audit entries in the database; unset: forever, but refused sign-ins 90 days.',
-    { positive: true },
-  ),
+  AUDIT_KEEP: duration('Retention of audit entries in the database; unset: forever, but refused sign-ins 90 days.', {
+    positive: true,
+    aliases: ['AUTH_AUDIT_LOG_KEEP'],
+  }),
 } satisfies Variables
 
 export const telemetryVariables = {

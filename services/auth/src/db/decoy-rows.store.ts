@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { deleteBatch } from '@services/common/database'
+import { deleteInBatches } from '@services/common/delete-in-batches'
 import { type Expression, type Kysely, type QueryCreator, type SqlBool, sql } from 'kysely'
 import type { DB } from './tables.ts'
 
@@ -23,5 +23,5 @@ export function insertDecoy(db: QueryCreator<DB>, what: string, now: Date, isUnk
 
 const keyOf = (what: string) => createHash('sha256').update(what).digest()
 
-export const deleteDecoys = (db: Kysely<DB>, before: Date, limit: number): Promise<number> =>
-  deleteBatch(db, 'nobodys_rows', sql`written_at < ${before}`, limit)
+export const deleteDecoys = (db: Kysely<DB>, before: Date) =>
+  deleteInBatches(db, 'nobodys_rows', { column: 'written_at', before })

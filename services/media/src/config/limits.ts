@@ -37,6 +37,12 @@ export const limitVariables = {
     { default: '720h' },
     parseLifetime,
   ),
+  TOMBSTONES_KEEP: parsed(
+    'duration',
+    'Time for which the URLs of a deleted clip answer 410, two days at least; 404 after it.',
+    { default: '8760h' },
+    parseTombstonesKeep,
+  ),
 } satisfies Variables
 
 export const limitSettings = (values: Values<typeof limitVariables>) => ({
@@ -52,6 +58,7 @@ export const limitSettings = (values: Values<typeof limitVariables>) => ({
   },
   allowances: { quotaBytes: values.QUOTA_BYTES, dailyBytes: values.DAILY_BYTES as number | undefined },
   anonymousLifetimeSeconds: values.ANONYMOUS_LIFETIME,
+  tombstonesKeepSeconds: values.TOMBSTONES_KEEP,
 })
 
 export interface Rate {
@@ -72,5 +79,14 @@ const LONGEST_LIFETIME_SECONDS = 876_000 * 3600
 function parseLifetime(value: string): number {
   const seconds = duration('').parse(value) as number
   if (seconds <= 0 || seconds > LONGEST_LIFETIME_SECONDS) throw new Error('must be more than 0 and at most 876000h')
+  return seconds
+}
+
+/** A request that is sent again with its Idempotency-Key learns that its clip was deleted. */
+const SHORTEST_TOMBSTONES_SECONDS = 2 * 86_400
+
+function parseTombstonesKeep(value: string): number {
+  const seconds = duration('').parse(value) as number
+  if (seconds < SHORTEST_TOMBSTONES_SECONDS) throw new Error('must be at least 48h')
   return seconds
 }

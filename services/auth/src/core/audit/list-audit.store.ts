@@ -46,6 +46,29 @@ export async function listAuditEntriesAfter(
   }
 }
 
+/** Entries from `from` until `before`, oldest first; `after` is the position of the last one before them. */
+export async function listOldestAuditEntries(
+  db: Kysely<DB>,
+  { from, before, after, limit }: { from: Date | undefined; before: Date; after: Position | undefined; limit: number },
+): Promise<(ListedEntry & { place: string })[]> {
+  const isFrom = from ? sql`and created_at >= ${from}` : sql``
+  const time = after && sql`${after.created_at}::timestamptz`
+  const isNext = after ? sql`and created_at >= ${time} and (created_at > ${time} or id < ${after.id}::uuid)` : sql``
+  const { rows } = await sql<ListedEntry & { place: string }>`
+    select id, payload, created_at, ip_address, created_at::text as place from ${sql.table('audit_log_entries')}
+    where created_at < ${before} ${isFrom} ${isNext}
+    order by created_at, id desc limit ${limit}`.execute(db)
+  return rows
+}
+
+export async function findAuditPosition(db: Kysely<DB>, id: string): Promise<Position | undefined> {
+  return db
+    .selectFrom('audit_log_entries')
+    .select(['id', sql<string>`created_at::text`.as('created_at')])
+    .where('id', '=', id)
+    .executeTakeFirst()
+}
+
 /** Ids break ties. */
 const NEWEST_FIRST = sql.raw('created_at desc, id')
 

@@ -1,4 +1,5 @@
-import { deleteBatch, jsonb } from '@services/common/database'
+import { jsonb } from '@services/common/database'
+import { deleteInBatches } from '@services/common/delete-in-batches'
 import { type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, WebauthnChallenge } from '../../db/tables.ts'
 
@@ -59,6 +60,5 @@ export async function countAttempt(db: Kysely<DB>, id: string, most: number): Pr
   return numUpdatedRows > 0n
 }
 
-export function deleteExpiredChallenges(db: Kysely<DB>, before: Date, limit: number): Promise<number> {
-  return deleteBatch(db, 'factor_challenges', sql`expires_at < ${before}`, limit)
-}
+export const deleteExpiredChallenges = (db: Kysely<DB>, before: Date) =>
+  deleteInBatches(db, 'factor_challenges', { column: 'expires_at', before })

@@ -1,4 +1,4 @@
-import { deleteBatch } from '@services/common/database'
+import { deleteInBatches } from '@services/common/delete-in-batches'
 import { prepared } from '@services/common/prepared'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../db/tables.ts'
@@ -54,5 +54,5 @@ export async function giveBackPoint(db: Kysely<DB>, { key, at, windowMs }: Omit<
     await db.deleteFrom('rate_limits').where('key', '=', key).where('points', '<=', 0).execute()
 }
 
-export const deleteExpiredLimits = (db: Kysely<DB>, before: Date, limit: number): Promise<number> =>
-  deleteBatch(db, 'rate_limits', sql`expire < ${before.getTime()}`, limit)
+export const deleteExpiredLimits = (db: Kysely<DB>, before: Date) =>
+  deleteInBatches(db, 'rate_limits', { column: 'expire', before: before.getTime() })

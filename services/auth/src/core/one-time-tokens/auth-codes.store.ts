@@ -1,5 +1,5 @@
-import { deleteBatch } from '@services/common/database'
-import { type Kysely, sql, type Transaction } from 'kysely'
+import { deleteInBatches } from '@services/common/delete-in-batches'
+import type { Kysely, Transaction } from 'kysely'
 import type { Config } from '../../config.ts'
 import type { DB } from '../../db/tables.ts'
 import { hashLinkToken, type RandomBytes } from './one-time-token.ts'
@@ -64,6 +64,5 @@ export async function deleteAuthCodes(trx: Transaction<DB>, userId: string): Pro
   await trx.deleteFrom('auth_codes').where('user_id', '=', userId).execute()
 }
 
-export function deleteExpiredAuthCodes(db: Kysely<DB>, before: Date, limit: number): Promise<number> {
-  return deleteBatch(db, 'auth_codes', sql`expires_at < ${before}`, limit)
-}
+export const deleteExpiredAuthCodes = (db: Kysely<DB>, before: Date) =>
+  deleteInBatches(db, 'auth_codes', { column: 'expires_at', before })

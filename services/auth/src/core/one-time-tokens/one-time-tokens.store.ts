@@ -1,4 +1,4 @@
-import { deleteBatch } from '@services/common/database'
+import { deleteInBatches } from '@services/common/delete-in-batches'
 import { expressionBuilder, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import { insertDecoy } from '../../db/decoy-rows.store.ts'
 import type { DB, TokenPurpose } from '../../db/tables.ts'
@@ -231,9 +231,9 @@ export async function deleteOneTimeTokens(
 }
 
 /** Housekeeping: tokens of which link and code have expired. Those of a user with a failed message live again with its retry. */
-export function deleteExpiredTokens(db: Kysely<DB>, before: Date, limit: number): Promise<number> {
+export function deleteExpiredTokens(db: Kysely<DB>, before: Date) {
   const condition = sql`not ${isStillGood(before)(expressionBuilder<DB, 'one_time_tokens'>())} and not exists (
     select from ${sql.table('messages')} message
     where message.user_id = ${sql.table('one_time_tokens')}.user_id and message.state = 'failed')`
-  return deleteBatch(db, 'one_time_tokens', condition, limit)
+  return deleteInBatches(db, 'one_time_tokens', { column: 'expires_at', before, condition })
 }

@@ -1,5 +1,5 @@
 import { countedPage, type PageOf, type Total, totalOf } from '@services/common/counted-page'
-import { deleteBatch } from '@services/common/database'
+import { deleteInBatches } from '@services/common/delete-in-batches'
 import { type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, MessageChannel, MessageState } from '../../db/tables.ts'
 
@@ -124,16 +124,9 @@ function matching({ userId, state, channel }: MessageFilter) {
   return sql`select id, created_at from ${sql.table('messages')} ${where}`
 }
 
-/** Housekeeping: messages in these states that were written before. */
-export function deleteOldMessages(
-  db: Kysely<DB>,
-  states: readonly MessageState[],
-  before: Date,
-  limit: number,
-): Promise<number> {
-  const condition = sql`state in (${sql.join(states)}) and created_at < ${before}`
-  return deleteBatch(db, 'messages', condition, limit)
-}
+/** Housekeeping: messages in this state that were written before. */
+export const deleteOldMessages = (db: Kysely<DB>, state: MessageState, before: Date) =>
+  deleteInBatches(db, 'messages', { column: 'created_at', before, condition: sql`state = ${state}` })
 
 /**
  * Fails queued messages that had no attempt since `before`, which is longer than any queue retries. Their job was lost:

@@ -1,4 +1,4 @@
-import { deleteBatch } from '@services/common/database'
+import { BATCH, deleteInBatches } from '@services/common/delete-in-batches'
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { Position } from '../../db/position.ts'
 import type { DB } from '../../db/tables.ts'
@@ -76,39 +76,43 @@ export async function endSessionsOfIdentity(
     .execute()
 }
 
-/** Deletes sessions past their `not_after` or time box; both are indexed. */
-export function deleteExpiredSessions(
-  db: Kysely<DB>,
-  { now, startedBefore }: { now: Date; startedBefore: Date | null },
-  limit: number,
-): Promise<number> {
-  const conditions = [sql`not_after < ${now}`, ...(startedBefore ? [sql`created_at < ${startedBefore}`] : [])]
-  return deleteBatch(db, 'sessions', sql.join(conditions, sql` or `), limit)
-}
+/** Deletes sessions past this limit; both columns are indexed. */
+export const deleteEndedSessions = (db: Kysely<DB>, column: 'not_after' | 'created_at', before: Date) =>
+  deleteInBatches(db, 'sessions', { column, before })
 
 /**
- * Deletes the inactive among the next `limit` sessions by age: every refresh would have to write an index on its time.
- * Returns the position to continue from; undefined at the end.
+ * Deletes sessions without a refresh since `idleSince`, in order of age: every refresh would have to write an index on its time.
+ * Where only the newest session is valid, one that has older ones stays until these are gone: its deletion would revive them.
  */
-export async function deleteInactiveSessions(
+export async function* deleteIdleSessions(
   db: Kysely<DB>,
-  inactiveSince: Date,
-  after: Position | undefined,
-  limit: number,
-): Promise<Position | undefined> {
-  const { rows } = await sql<Position & { seen: number }>`
-    with scanned as materialized (
-      select id, created_at, refreshed_at from ${sql.table('sessions')}
-      where created_at < ${inactiveSince} ${after ? sql`and (created_at, id) > (${after.created_at}::timestamptz, ${after.id}::uuid)` : sql``}
-      order by created_at, id limit ${limit}
-    ), gone as (
-      delete from ${sql.table('sessions')} where id = any (array(
-        select id from ${sql.table('sessions')}
-        where id = any (array(select id from scanned where refreshed_at < ${inactiveSince}))
-          and refreshed_at < ${inactiveSince} for update skip locked))
-    )
-    select id, created_at::text, (select count(*) from scanned) as seen
-    from scanned order by scanned.created_at desc, id desc limit 1`.execute(db)
-  const [last] = rows
-  return last && last.seen === limit ? last : undefined
+  idleSince: Date,
+  { singlePerUser }: Limits,
+): AsyncGenerator<void, void> {
+  const sessions = sql.table('sessions')
+  const isOldest = singlePerUser
+    ? sql`and not exists (
+        select from ${sessions} older where older.user_id = session.user_id
+          and (older.created_at, older.id) < (session.created_at, session.id))`
+    : sql``
+  for (let after: Position | undefined; ; ) {
+    const isNext = after ? sql`and (created_at, id) > (${after.created_at}::timestamptz, ${after.id}::uuid)` : sql``
+    const { rows } = await sql<Position & { seen: number }>`
+      with scanned as materialized (
+        select id, created_at, refreshed_at from ${sessions}
+        where created_at < ${idleSince} ${isNext}
+        order by created_at, id limit ${BATCH}
+      ), gone as (
+        delete from ${sessions} where id = any (array(
+          select id from ${sessions} session
+          where id = any (array(select id from scanned where refreshed_at < ${idleSince}))
+            and refreshed_at < ${idleSince} ${isOldest} for update skip locked))
+      )
+      select id, created_at::text, (select count(*)::integer from scanned) as seen
+      from scanned order by scanned.created_at desc, id desc limit 1`.execute(db)
+    const [last] = rows
+    if (!last || last.seen < BATCH) return
+    after = last
+    yield
+  }
 }

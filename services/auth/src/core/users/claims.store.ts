@@ -1,4 +1,5 @@
-import { deleteBatch, jsonb } from '@services/common/database'
+import { jsonb } from '@services/common/database'
+import { deleteInBatches } from '@services/common/delete-in-batches'
 import { expressionBuilder, type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import { insertDecoy } from '../../db/decoy-rows.store.ts'
 import type { Claim, DB, Metadata } from '../../db/tables.ts'
@@ -144,5 +145,5 @@ export async function setAdminClaim(trx: Transaction<DB>, id: string, claim: Omi
     .execute()
 }
 
-export const deleteExpiredClaims = (db: Kysely<DB>, before: Date, limit: number): Promise<number> =>
-  deleteBatch(db, 'address_claims', sql`expires_at < ${before}`, limit)
+export const deleteExpiredClaims = (db: Kysely<DB>, before: Date) =>
+  deleteInBatches(db, 'address_claims', { column: 'expires_at', before })

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { deleteBatch } from '@services/common/database'
-import { type Kysely, sql } from 'kysely'
+import { deleteInBatches } from '@services/common/delete-in-batches'
+import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 
 export interface SendGap {
@@ -34,5 +34,5 @@ export async function giveBackSendGap(db: Kysely<DB>, gap: SendGap): Promise<voi
 
 const keyOf = ({ kind, address }: SendGap) => createHash('sha256').update(`${kind}\0${address}`).digest()
 
-export const deleteExpiredSendGaps = (db: Kysely<DB>, before: Date, limit: number): Promise<number> =>
-  deleteBatch(db, 'send_gaps', sql`expires_at < ${before}`, limit)
+export const deleteExpiredSendGaps = (db: Kysely<DB>, before: Date) =>
+  deleteInBatches(db, 'send_gaps', { column: 'expires_at', before })

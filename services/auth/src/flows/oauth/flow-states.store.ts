@@ -1,5 +1,5 @@
-import { deleteBatch } from '@services/common/database'
-import { type Kysely, type Selectable, sql } from 'kysely'
+import { deleteInBatches } from '@services/common/delete-in-batches'
+import type { Kysely, Selectable } from 'kysely'
 import type { Linking } from '../../core/identities/link-identity.ts'
 import type { Pkce } from '../../core/one-time-tokens/pkce.ts'
 import type { DB, FlowStatesTable } from '../../db/tables.ts'
@@ -76,8 +76,8 @@ const fromRow = (row: Selectable<FlowStatesTable>): FlowState => ({
   sealed: row.sealed,
 })
 
-export const deleteExpiredFlowStates = (db: Kysely<DB>, before: Date, limit: number): Promise<number> =>
-  deleteBatch(db, 'flow_states', sql`expires_at < ${before}`, limit)
+export const deleteExpiredFlowStates = (db: Kysely<DB>, before: Date) =>
+  deleteInBatches(db, 'flow_states', { column: 'expires_at', before })
 
 export async function isBegun(db: Kysely<DB>, id: string): Promise<boolean> {
   const found = await db.selectFrom('flow_states').select('id').where('id', '=', id).executeTakeFirst()

@@ -120,14 +120,23 @@ export async function lockClip(trx: Transaction<DB>, id: string): Promise<{ sour
     .executeTakeFirst()
 }
 
+/** What a tombstone no longer has: its source and the texts of the owner. */
+export const TOMBSTONE = {
+  source_id: null,
+  title: null,
+  tags: [] as string[],
+  tag_keys: [] as string[],
+  attribution: null,
+  source_url: null,
+}
+
 /** Leaves a tombstone without the texts of the owner. Returns the source it had; undefined if it was deleted before. */
 export async function softDeleteClipRow(trx: Transaction<DB>, id: string, now: Date): Promise<string | undefined> {
   const clip = await lockClip(trx, id)
   if (!clip) return undefined
   await trx
     .updateTable('clips')
-    .set({ deleted_at: now, source_id: null })
-    .set({ title: null, tags: [], tag_keys: [], attribution: null, source_url: null })
+    .set({ ...TOMBSTONE, deleted_at: now })
     .where('id', '=', id)
     .execute()
   return clip.source_id ?? undefined

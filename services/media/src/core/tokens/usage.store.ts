@@ -1,4 +1,4 @@
-import { deleteBatch } from '@services/common/database'
+import { deleteInBatches } from '@services/common/delete-in-batches'
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 
@@ -109,5 +109,5 @@ export async function listUsage(db: Kysely<DB>, id: string | undefined, now: Dat
 const sumOf = (name: 'requests' | 'clips' | 'bytes', condition: RawBuilder<unknown>) =>
   sql<number>`coalesce(sum(${sql.ref(name)}) filter (where ${condition}), 0)::bigint`
 
-export const deleteDaysBefore = (db: Kysely<DB>, day: string, limit: number): Promise<number> =>
-  deleteBatch(db, 'token_days', sql`day < ${day}`, limit)
+export const deleteDaysBefore = (db: Kysely<DB>, day: string) =>
+  deleteInBatches(db, 'token_days', { column: 'day', before: day })

@@ -1,4 +1,4 @@
-import { deleteBatch } from '@services/common/database'
+import { deleteInBatches } from '@services/common/delete-in-batches'
 import { type Expression, type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, WebhookEvent } from '../../db/tables.ts'
 import { type Clip, selectClips } from '../clips/clips.store.ts'
@@ -186,5 +186,5 @@ export async function takeOverdue(
   return takeUntil(trx, overdue, now)
 }
 
-export const deleteDeliveriesBefore = (db: Kysely<DB>, before: Date, limit: number): Promise<number> =>
-  deleteBatch(db, 'webhook_deliveries', sql`created_at < ${before} and state <> 'pending'`, limit)
+export const deleteDeliveriesBefore = (db: Kysely<DB>, before: Date) =>
+  deleteInBatches(db, 'webhook_deliveries', { column: 'created_at', before, condition: sql`state <> 'pending'` })

@@ -1,5 +1,6 @@
-import { deleteBatch, jsonb } from '@services/common/database'
-import { type Kysely, sql } from 'kysely'
+import { jsonb } from '@services/common/database'
+import { deleteInBatches } from '@services/common/delete-in-batches'
+import type { Kysely } from 'kysely'
 import type { DB, Refusal } from '../../db/tables.ts'
 
 export interface KeyedRequest {
@@ -75,5 +76,5 @@ const toColumns = (outcome: Outcome) =>
     ? { clip_id: outcome.clipId, refusal: null }
     : { clip_id: null, refusal: jsonb<Refusal | null>(outcome.refusal) }
 
-export const deleteOutcomesBefore = (db: Kysely<DB>, before: Date, limit: number): Promise<number> =>
-  deleteBatch(db, 'idempotency_keys', sql`created_at < ${before}`, limit)
+export const deleteOutcomesBefore = (db: Kysely<DB>, before: Date) =>
+  deleteInBatches(db, 'idempotency_keys', { column: 'created_at', before })

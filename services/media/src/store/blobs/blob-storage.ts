@@ -77,3 +77,8 @@ export function parseBlobKey(key: string): BlobName | undefined {
 }
 
 export const blobFile = ({ sha256, extension }: BlobName): string => `${sha256}.${extension}`
+
+export function parseBlobFile(file: string): BlobName {
+  const [sha256 = '', extension = ''] = file.split('.')
+  return { sha256, extension }
+}

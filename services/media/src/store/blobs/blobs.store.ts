@@ -38,34 +38,37 @@ export async function dropReference(trx: Transaction<DB>, name: BlobName, now: D
     .execute()
 }
 
-/** Deletes the row if it has no reference. Until the transaction ends, no other one can register or reference the blob. */
-export async function takeUnreferencedBlob(trx: Transaction<DB>, name: BlobName): Promise<boolean> {
-  const taken = await trx
-    .deleteFrom('blobs')
-    .where(({ and }) => and(keyOf(name)))
-    .where('reference_count', '=', 0)
-    .returning('extension')
-    .executeTakeFirst()
-  return taken !== undefined
+/** Drops a reference for each name, also of names that are repeated. */
+export async function dropReferences(trx: Transaction<DB>, names: readonly BlobName[], now: Date): Promise<void> {
+  await lockBlobs(trx, names)
+  await sql`
+    update ${sql.table('blobs')} blob set reference_count = reference_count - times,
+      unreferenced_at = case when reference_count = times then ${now}::timestamptz end
+    from (select sha256, extension, count(*)::integer as times from ${named(names)} group by 1, 2) dropped
+    where (blob.sha256, blob.extension) = (dropped.sha256, dropped.extension)`.execute(trx)
 }
 
-/** One page of the files without a reference since `before`, by name. */
-export async function listUnreferencedBlobs(
-  db: Kysely<DB>,
-  { before, after, limit }: { before: Date; after: BlobName | undefined; limit: number },
-): Promise<BlobName[]> {
-  const last = after ? keyOf(after) : { sha256: Buffer.alloc(0), extension: '' }
-  const rows = await db
-    .selectFrom('blobs')
-    .select(['sha256', 'extension'])
-    .where('unreferenced_at', '<', before)
-    .where((column) => column(column.refTuple('sha256', 'extension'), '>', column.tuple(last.sha256, last.extension)))
-    .orderBy('sha256')
-    .orderBy('extension')
-    .limit(limit)
-    .execute()
-  return rows.map(({ sha256, extension }) => ({ sha256: sha256.toString('hex'), extension }))
+/**
+ * Deletes the rows that have no reference, and returns their names. Until the transaction ends, no other one can register or
+ * reference these blobs.
+ */
+export async function takeUnreferencedBlobs(trx: Transaction<DB>, names: readonly BlobName[]): Promise<BlobName[]> {
+  await lockBlobs(trx, names)
+  const { rows } = await sql<BlobName>`
+    delete from ${sql.table('blobs')} blob using ${named(names)}
+    where (blob.sha256, blob.extension) = (named.sha256, named.extension) and reference_count = 0
+    returning encode(blob.sha256, 'hex') as sha256, blob.extension`.execute(trx)
+  return rows
 }
+
+/** Locks in the order of `inLockOrder`. */
+const lockBlobs = (trx: Transaction<DB>, names: readonly BlobName[]) =>
+  sql`select from ${sql.table('blobs')} where (sha256, extension) in (select * from ${named(names)})
+    order by sha256, extension collate "C" for update`.execute(trx)
+
+const named = (names: readonly BlobName[]) =>
+  sql`(select decode(hash, 'hex') as sha256, extension from unnest(
+    ${names.map(({ sha256 }) => sha256)}::text[], ${names.map(({ extension }) => extension)}::text[]) as given (hash, extension)) named`
 
 /** The order in which every transaction locks several rows, so that no two deadlock. */
 export const inLockOrder = <Name extends BlobName>(names: readonly Name[]): Name[] => names.toSorted(byName)

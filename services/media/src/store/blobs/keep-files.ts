@@ -1,7 +1,7 @@
 import type { Kysely, Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import type { BlobName, BlobStorage } from './blob-storage.ts'
-import { addReference, dropReference, inLockOrder, registerBlob, takeUnreferencedBlob } from './blobs.store.ts'
+import { addReference, dropReference, inLockOrder, registerBlob, takeUnreferencedBlobs } from './blobs.store.ts'
 
 export interface BlobDeps {
   db: Kysely<DB>
@@ -76,11 +76,19 @@ class DeletedMeanwhile extends Error {
   override readonly name = 'DeletedMeanwhile'
 }
 
-/** Deletes the file if it has no reference, while the row is locked: see `keepFiles`. */
-export async function deleteIfUnreferenced({ db, blobs }: Omit<BlobDeps, 'now'>, name: BlobName): Promise<boolean> {
+/** Deletes the files that have no reference, while their rows are locked: see `keepFiles`. Returns their number. */
+export async function deleteUnreferenced(
+  { db, blobs }: Omit<BlobDeps, 'now'>,
+  names: readonly BlobName[],
+): Promise<number> {
   return db.transaction().execute(async (trx) => {
-    const isTaken = await takeUnreferencedBlob(trx, name)
-    if (isTaken) await blobs.delete(name)
-    return isTaken
+    const taken = await takeUnreferencedBlobs(trx, names)
+    const deletions = await Promise.allSettled(taken.map(blobs.delete))
+    // All have ended: a file that is put again after the rollback is not deleted.
+    for (const deletion of deletions) if (deletion.status === 'rejected') throw deletion.reason
+    return taken.length
   })
 }
+
+export const deleteIfUnreferenced = async (deps: Omit<BlobDeps, 'now'>, name: BlobName): Promise<boolean> =>
+  (await deleteUnreferenced(deps, [name])) === 1
