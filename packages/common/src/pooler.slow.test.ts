@@ -1,6 +1,6 @@
 import Fastify from 'fastify'
 import { sql } from 'kysely'
-import pg from 'pg'
+import type pg from 'pg'
 import { pino } from 'pino'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { ConfigError } from './config.ts'
@@ -12,11 +12,10 @@ import { onMigrationConnection } from './migrate.ts'
 import { checkPooler } from './pooler.ts'
 import { openQueue } from './queue.ts'
 import { explainStartFailure, failureCode } from './start-failure.ts'
-import { startPgbouncer } from './testing/pgbouncer.ts'
+import { LIMITS, startPooledRole } from './testing/pgbouncer.ts'
 import { cloneTemplate } from './testing/template-database.ts'
 
 const log = createLogger({ name: 'test', level: 'fatal' })
-const LIMITS = { statement_timeout: '15s', idle_in_transaction_session_timeout: '16s' }
 const QUEUE = {
   ...{ name: 'work', retryLimit: 1, retryDelaySeconds: 1, retryDelayMaxSeconds: 1 },
   ...{ expireInSeconds: 60, heartbeatSeconds: 10 },
@@ -24,25 +23,13 @@ const QUEUE = {
 
 /** A database behind PgBouncer with these settings, and a role with these limits. */
 async function startPooled(settings: Record<string, string | number> = {}, limits: Record<string, string> = LIMITS) {
-  const serverUrl = inject('databaseServerUrl')
-  const { url, drop } = await cloneTemplate(serverUrl, `${inject('testRunId')}_pooled`, async () => {})
-  const role = { username: new URL(url).pathname.slice(1), password: 'pooled' }
-  const admin = new pg.Client({ connectionString: serverUrl })
-  await admin.connect()
-  await admin.query(`create role ${role.username} superuser login password '${role.password}'`)
-  for (const [name, value] of Object.entries(limits)) {
-    await admin.query(`alter role ${role.username} in database ${role.username} set ${name} = '${value}'`)
-  }
-  const pooler = await startPgbouncer(url, settings, role)
+  const database = await cloneTemplate(inject('databaseServerUrl'), `${inject('testRunId')}_pooled`, async () => {})
+  const pooled = await startPooledRole(database.url, settings, limits)
   onTestFinished(async () => {
-    await pooler.stop()
-    await drop()
-    await admin.query(`drop role ${role.username}`)
-    await admin.end()
+    await pooled.stop()
+    await database.drop()
   })
-  const directUrl = new URL(url)
-  Object.assign(directUrl, role)
-  return { role: role.username, url: pooler.urlOf(url), directUrl: directUrl.href }
+  return pooled
 }
 
 function open(options: Pick<DatabaseOptions, 'url' | 'pooler'>) {
@@ -84,9 +71,9 @@ describe('PgBouncer in transaction mode', { tags: 'pgbouncer' }, () => {
     ['statement_timeout', 'idle_in_transaction_session_timeout'],
     ['idle_in_transaction_session_timeout', 'statement_timeout'],
   ])('is refused without %s, with the command that sets it', async (missing, present) => {
-    const { url, role } = await startPooled({}, { [present]: '15s' })
+    const { url, role, database } = await startPooled({}, { [present]: '15s' })
     const { text, code } = await failureOf(check({ url, pooler }))
-    expect(text).toContain(`alter role ${role} in database ${role} set ${missing} = '`)
+    expect(text).toContain(`alter role ${role} in database ${database} set ${missing} = '`)
     expect(text).not.toContain(`set ${present}`)
     expect(code).toBe(78)
   })

@@ -4,8 +4,10 @@ import { once } from 'node:events'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import pg from 'pg'
 import { findFreePort } from '../dev/dev-ports.ts'
 import { findProgram } from './needs.ts'
+import { POOLER_ROLE } from './template-database.ts'
 
 /** Settings for the services, as in docs/run-behind-pgbouncer.md. */
 const SETTINGS = {
@@ -55,7 +57,6 @@ ${lines.join('\n')}
     child.once('error', reject).once('exit', () => reject(new Error(`PgBouncer did not start: ${output}`)))
   })
   return {
-    pid: child.pid as number,
     urlOf: (databaseUrl: string) => {
       const url = new URL(databaseUrl)
       url.host = `127.0.0.1:${port}`
@@ -68,4 +69,27 @@ ${lines.join('\n')}
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+export const LIMITS = { statement_timeout: '15s', idle_in_transaction_session_timeout: '16s' }
+
+/** Starts PgBouncer for a role of its own, with these limits in this database. */
+export async function startPooledRole(
+  databaseUrl: string,
+  settings: Record<string, string | number> = {},
+  limits: Record<string, string> = LIMITS,
+) {
+  const database = new URL(databaseUrl).pathname.slice(1)
+  const role = `${database}${POOLER_ROLE}`
+  const user = { username: role, password: 'pooled' }
+  const admin = new pg.Client({ connectionString: databaseUrl })
+  await admin.connect()
+  await admin.query(`create role ${role} superuser login password '${user.password}'`)
+  for (const [name, value] of Object.entries(limits)) {
+    await admin.query(`alter role ${role} in database ${database} set ${name} = '${value}'`)
+  }
+  await admin.end()
+  const pooler = await startPgbouncer(databaseUrl, settings, user)
+  const directUrl = Object.assign(new URL(databaseUrl), user).href
+  return { url: pooler.urlOf(directUrl), directUrl, database, role, stop: pooler.stop }
 }
