@@ -21,6 +21,9 @@ export interface ClientHooks {
 
 const READ_TIMEOUT = 'Query read timeout'
 
+/** Comment in a statement that PostgreSQL plans for each set of values, because they decide the plan: it gets no name. */
+export const PLANNED_EACH_TIME = '/* planned each time */'
+
 /** SQLSTATE of a server that is read-only, stopping, or a pooler without one; a reconnect may reach another. */
 const USELESS_STATES = /^(25006|57P0[1-5]|08...)$/
 

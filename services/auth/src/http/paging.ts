@@ -1,4 +1,4 @@
-import type { PageOf, Total } from '@services/common/counted-page'
+import { MAX_COUNTED, MAX_OFFSET, type PageOf, type Total } from '@services/common/counted-page'
 import { inDocument } from '@services/common/documented'
 import { Type } from 'typebox'
 import { apiError } from '../errors.ts'
@@ -19,16 +19,30 @@ export const PageQuery = {
   ),
 }
 
-export type Page = PageOf & { number: number }
+export type Page = PageOf & { number: number; maxOffset: number }
 
 const DEFAULT_PER_PAGE = 50
 const MAX_PER_PAGE = 1_000
 
-/** Throws validation_failed unless both are whole numbers from 1; page 0 is page 1. */
-export function parsePage(query: { page?: string | undefined; per_page?: string | undefined }): Page {
+/** Throws validation_failed unless both are whole numbers from 1; page 0 is page 1. Pages of a search reach less far. */
+export function parsePage(query: { page?: string | undefined; per_page?: string | undefined }, isSearch = false): Page {
   const number = query.page === '0' ? 1 : (parseCount('page', query.page) ?? 1)
   const limit = Math.min(parseCount('per_page', query.per_page) ?? DEFAULT_PER_PAGE, MAX_PER_PAGE)
-  return { number, limit, offset: (number - 1) * limit }
+  return { number, limit, offset: (number - 1) * limit, maxOffset: isSearch ? MAX_COUNTED : MAX_OFFSET }
+}
+
+/**
+ * Lists a page by `list`, which shows rows up to `maxOffset` in bounded time. Throws validation_failed for a page past that, if
+ * the list goes on there; else the page is empty.
+ */
+export async function reachedPage<Row>(
+  page: Page,
+  list: (page: PageOf) => Promise<{ rows: Row[]; total: Total }>,
+): Promise<{ rows: Row[]; total: Total }> {
+  const { offset, maxOffset } = page
+  const listed = await list(offset > maxOffset ? { limit: 1, offset: maxOffset } : page)
+  if (offset <= maxOffset || listed.rows.length === 0) return listed
+  throw apiError('validation_failed', { message: `page must begin within the first ${maxOffset} entries` })
 }
 
 /** Size of a list without pages. */
@@ -43,9 +57,9 @@ function parseCount(field: string, text: string | undefined): number | undefined
 
 export const PAGE_HEADERS = ['X-Total-Count', 'X-Total-Count-Estimated', 'Link']
 
-/** Builds the headers of a page; Link has the next page, if any, and the last, which is 0 for an empty list. */
+/** Builds the headers of a page; Link has the next page, if any, and the last that can be listed, which is 0 for an empty list. */
 export function pageHeaders(url: string, page: Page, total: Total) {
-  const last = Math.ceil(total.rows / page.limit)
+  const last = Math.min(Math.ceil(total.rows / page.limit), Math.floor(page.maxOffset / page.limit) + 1)
   const next = page.number < last ? [linkTo(url, { page: String(page.number + 1) }, 'next')] : []
   return {
     'x-total-count': String(total.rows),

@@ -1,8 +1,5 @@
-import { countedPage, type PageOf, scannedPage, type Total, totalOf } from '@services/common/counted-page'
 import { deleteBatch, jsonb } from '@services/common/database'
-import { prepared } from '@services/common/prepared'
-import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { containing } from '../../db/like.ts'
+import { type Kysely, sql } from 'kysely'
 import type { Position } from '../../db/position.ts'
 import type { DB, Metadata } from '../../db/tables.ts'
 
@@ -48,58 +45,4 @@ export async function deleteRefusedSignIns(
   const [last] = rows
   if (!last) return { last: after, hasMore: false }
   return { last: { id: last.id, created_at: last.created_at }, hasMore: last.seen === limit }
-}
-
-/** Case-insensitive search for a part of the actor, the action or the log type. */
-export interface AuditSearch {
-  scope: 'author' | 'action' | 'type'
-  text: string
-}
-
-interface ListedEntry {
-  id: string
-  payload: Metadata
-  created_at: Date
-  ip_address: string
-}
-
-/** Lists a page, newest first, and its total in one statement; a search reads entries until it has found enough. */
-export async function listAuditEntries(
-  db: Kysely<DB>,
-  search: AuditSearch | undefined,
-  page: PageOf,
-): Promise<{ entries: ListedEntry[]; total: Total }> {
-  const rows = search
-    ? (await entriesOn(scannedPage(matching(search), NEWEST_FIRST, page)).execute(db)).rows
-    : await selectPage(db, page)
-  const entries = rows.flatMap(({ total: _, ...entry }) => (entry.id === null ? [] : [entry]))
-  return { entries, total: await totalOf(db, matching(search), page, rows, entries.length) }
-}
-
-/** Ids break ties. */
-const NEWEST_FIRST = sql.raw('created_at desc, id')
-
-const selectPage = prepared((_: Kysely<DB>, page: PageOf) =>
-  entriesOn(countedPage(matching(undefined), NEWEST_FIRST, page)),
-)
-
-/** An empty page has the total in a row without an entry. */
-const entriesOn = (countedPage: RawBuilder<unknown>) => sql<{ total: number } & (ListedEntry | { id: null })>`
-  with ${countedPage}
-  select counted.total, entry.id, entry.payload, entry.created_at, entry.ip_address
-  from counted left join page on true left join ${sql.table('audit_log_entries')} entry on entry.id = page.id
-  order by page.created_at desc, page.id`
-
-const KEYS: Record<AuditSearch['scope'], readonly string[]> = {
-  author: ['actor_username', 'actor_name'],
-  action: ['action'],
-  type: ['log_type'],
-}
-
-function matching(search: AuditSearch | undefined) {
-  const all = sql`select id, created_at from ${sql.table('audit_log_entries')}`
-  if (!search) return all
-  const pattern = containing(search.text)
-  const conditions = KEYS[search.scope].map((key) => sql`payload ->> ${sql.lit(key)} ilike ${pattern}`)
-  return sql`${all} where ${sql.join(conditions, sql` or `)}`
 }

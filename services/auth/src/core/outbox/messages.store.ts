@@ -106,14 +106,14 @@ export async function listMessages(
   db: Kysely<DB>,
   filter: MessageFilter,
   page: PageOf,
-): Promise<{ messages: VisibleMessage[]; total: Total }> {
+): Promise<{ rows: VisibleMessage[]; total: Total }> {
   const { rows } = await sql<{ total: number } & (VisibleMessage | { id: null })>`
     with ${countedPage(matching(filter), sql`created_at desc, id`, page)}
     select counted.total, ${sql.join(VISIBLE.map((column) => sql.ref(`message.${column}`)))}
     from counted left join page on true left join ${sql.table('messages')} message on message.id = page.id
     order by page.created_at desc, page.id`.execute(db)
   const messages = rows.flatMap(({ total: _, ...message }) => (message.id === null ? [] : [message]))
-  return { messages, total: await totalOf(db, matching(filter), page, rows, messages.length) }
+  return { rows: messages, total: await totalOf(db, matching(filter), page, rows, messages.length) }
 }
 
 function matching({ userId, state, channel }: MessageFilter) {

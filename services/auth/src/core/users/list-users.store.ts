@@ -1,16 +1,16 @@
 import { countedPage, type PageOf, scannedPage, type Total, totalOf } from '@services/common/counted-page'
 import { prepared } from '@services/common/prepared'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { containing } from '../../db/like.ts'
 import type { Position } from '../../db/position.ts'
 import type { DB } from '../../db/tables.ts'
+import { containsText } from './search-users.store.ts'
 import { IDENTITY_COLUMNS, type IdentityJson, USER_COLUMNS, type UserJson } from './users.store.ts'
 
 export type Direction = 'asc' | 'desc'
 
 export interface UserSearch {
   aud: string
-  /** Part of an e-mail address, or of a full name in any case. */
+  /** Part of an e-mail address, or of a full name in any case (search-users.store.ts). */
   filter?: string | undefined
 }
 
@@ -29,19 +29,20 @@ export async function listUsers(
   search: UserSearch,
   direction: Direction,
   page: PageOf,
-): Promise<{ users: ListedUser[]; total: Total }> {
+): Promise<{ rows: ListedUser[]; total: Total }> {
+  const found = await matching(db, search)
   const rows =
     search.filter === undefined
       ? await selectPage[direction](db, { aud: search.aud, ...page })
-      : (await usersOn(scannedPage(matching(search), orderBy('', direction), page), direction).execute(db)).rows
+      : (await usersOn(scannedPage(found, orderBy('', direction), page), direction).execute(db)).rows
   const users = usersOf(rows)
-  return { users, total: await totalOf(db, matching(search), page, rows, users.length) }
+  return { rows: users, total: await totalOf(db, found, page, rows, users.length) }
 }
 
 /** Reads the ids of a page from an index only, at any offset (users_aud_created_at_idx). */
 const preparedPage = (direction: Direction) =>
   prepared((_: Kysely<DB>, page: { aud: string } & PageOf) =>
-    usersOn(countedPage(matching({ aud: page.aud }), orderBy('', direction), page), direction),
+    usersOn(countedPage(ofAudience(page.aud), orderBy('', direction), page), direction),
   )
 const selectPage = { asc: preparedPage('asc'), desc: preparedPage('desc') }
 
@@ -54,7 +55,7 @@ export async function listUsersAfter(
   const start = after && sql`(${after.created_at}::timestamptz, ${after.id}::uuid)`
   const isLater = start ? sql`and (created_at, id) ${sql.raw(direction === 'asc' ? '>' : '<')} ${start}` : sql``
   const { rows } = await sql<UserRow & { place: string }>`
-    with page as (${matching(search)} ${isLater} order by ${orderBy('', direction)} limit ${limit + 1})
+    with page as (${await matching(db, search)} ${isLater} order by ${orderBy('', direction)} limit ${limit + 1})
     select to_json(page.created_at) #>> '{}' as place, ${COLUMNS} from page ${JOINED}
     order by ${orderBy('page.', direction)}, i.created_at, i.provider`.execute(db)
   const found = usersOf(rows)
@@ -106,9 +107,7 @@ const identityOf = (row: Identified): IdentityJson => ({
   email: row.identity_email,
 })
 
-function matching({ aud, filter }: UserSearch) {
-  const ofAudience = sql`select id, created_at from ${sql.table('users')} where aud = ${aud}`
-  if (filter === undefined) return ofAudience
-  const pattern = containing(filter)
-  return sql`${ofAudience} and (email like ${pattern} or user_metadata ->> 'full_name' ilike ${pattern})`
-}
+const ofAudience = (aud: string) => sql`select id, created_at from ${sql.table('users')} where aud = ${aud}`
+
+const matching = async (db: Kysely<DB>, { aud, filter }: UserSearch) =>
+  filter === undefined ? ofAudience(aud) : sql`${ofAudience(aud)} and ${await containsText(db, filter)}`

@@ -1,11 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { withHeaders } from '@services/common/documented'
 import { Type } from 'typebox'
-import { type AuditSearch, listAuditEntries } from '../../core/audit/audit.store.ts'
+import { type ListedEntry, listAuditEntries, listAuditEntriesAfter } from '../../core/audit/list-audit.store.ts'
+import type { AuditSearch } from '../../core/audit/search-audit.store.ts'
 import { FreeForm } from '../../core/users/metadata.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { PAGE_HEADERS, PageQuery, pageHeaders, parsePage } from '../../http/paging.ts'
+import { CursorQuery, formatCursor, isWalk, parseCursor } from '../../http/cursor.ts'
+import { linkTo, PAGE_HEADERS, PageQuery, pageHeaders, parseLimit, parsePage, reachedPage } from '../../http/paging.ts'
 import { errorResponses } from '../../http/shapes.ts'
 
 const MAX_TEXT_LENGTH = 255
@@ -28,9 +30,11 @@ export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       operationId: 'listAuditEntries',
       tags: ['admin'],
       summary: 'The audit log, newest first',
+      description: 'By cursor, when only `limit` or `cursor` is given, the `Link` to the next answer has its cursor.',
       security: [{ admin: [] }],
       querystring: Type.Object({
         ...PageQuery,
+        ...CursorQuery,
         query: Type.Optional(
           Type.String({
             description: 'Part of an author, action or type: `author:…`, `action:…` or `type:…`, in any case.',
@@ -40,14 +44,23 @@ export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       response: { 200: withHeaders(Type.Array(AuditEntryShape), ...PAGE_HEADERS), ...errorResponses(400, 401, 403) },
     },
     handler: async (request, reply) => {
-      const page = parsePage(request.query)
-      const search = parseSearch(request.query.query)
-      const { entries, total } = await listAuditEntries(db, search, page)
-      reply.headers(pageHeaders(request.url, page, total))
-      return entries.map((entry) => ({ ...entry, created_at: entry.created_at.toISOString() }))
+      const { query, url } = request
+      const search = parseSearch(query.query)
+      if (isWalk(query)) {
+        const after = query.cursor ? parseCursor(query.cursor) : undefined
+        const { entries, next } = await listAuditEntriesAfter(db, search, { limit: parseLimit(query.limit), after })
+        if (next) reply.header('link', linkTo(url, { cursor: formatCursor(next) }, 'next'))
+        return entries.map(toBody)
+      }
+      const page = parsePage(query, search !== undefined)
+      const { rows, total } = await reachedPage(page, (reached) => listAuditEntries(db, search, reached))
+      reply.headers(pageHeaders(url, page, total))
+      return rows.map(toBody)
     },
   })
 }
+
+const toBody = (entry: ListedEntry) => ({ ...entry, created_at: entry.created_at.toISOString() })
 
 function parseSearch(query: string | undefined): AuditSearch | undefined {
   if (!query) return undefined

@@ -115,3 +115,16 @@ test('the total is exact up to 10000 entries and on the last page; else it is an
     'true',
   ])
 })
+
+test('a walk by cursor meets every entry once, newest first, and ends', async () => {
+  const paged = (await admin.get('/admin/audit?query=type:account')).body
+  const walked: unknown[] = []
+  let url: string | undefined = '/admin/audit?limit=1&query=type:account'
+  while (url) {
+    const { body, headers } = await admin.get(url)
+    walked.push(...body)
+    url = /^<([^>]+)>; rel="next"$/.exec(String(headers.link ?? ''))?.[1]
+  }
+  expect(walked).toEqual(paged)
+  expect((await admin.get('/admin/audit?cursor=x')).status).toBe(400)
+})

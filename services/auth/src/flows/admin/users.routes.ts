@@ -1,16 +1,15 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { inDocument, withHeaders } from '@services/common/documented'
+import { withHeaders } from '@services/common/documented'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { type Direction, listUsers, listUsersAfter, type UserSearch } from '../../core/users/list-users.store.ts'
 import { toRegisteredBody, UserShape } from '../../core/users/user-shape.ts'
-import type { Position } from '../../db/position.ts'
-import { NIL_UUID, UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { adminOf } from '../../http/admin-only.ts'
 import { adminAudience } from '../../http/authenticate.ts'
-import { linkTo, PAGE_HEADERS, PageQuery, pageHeaders, parseLimit, parsePage } from '../../http/paging.ts'
+import { CursorQuery, formatCursor, isWalk, parseCursor } from '../../http/cursor.ts'
+import { linkTo, PAGE_HEADERS, PageQuery, pageHeaders, parseLimit, parsePage, reachedPage } from '../../http/paging.ts'
 import { choiceOf, errorResponses } from '../../http/shapes.ts'
 import { createUser } from './create-user.ts'
 import { type NewUser, NewUserFields, parseFilter } from './user-input.ts'
@@ -19,13 +18,7 @@ const ListQuery = Type.Object({
   ...PageQuery,
   sort: Type.Optional(choiceOf(['created_at', 'created_at asc', 'created_at desc'])),
   filter: Type.Optional(Type.String({ description: 'Part of an e-mail address or of `user_metadata.full_name`.' })),
-  limit: Type.Optional(
-    Type.String({
-      description: 'Users per answer when listing by cursor, at most 1000; larger values are taken as 1000.',
-      ...inDocument({ type: 'integer', minimum: 1, default: 50 }),
-    }),
-  ),
-  cursor: Type.Optional(Type.String({ description: '`next_cursor` of the previous answer.' })),
+  ...CursorQuery,
 })
 
 const UserListShape = Type.Object(
@@ -63,14 +56,15 @@ export const listUsersRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
       const { query, url } = request
       const search = { aud: adminAudience(request, deps.config.jwt), filter: parseFilter(query.filter) }
       const direction = parseSort(query.sort)
-      const byCursor = query.limit !== undefined || query.cursor !== undefined
-      if (byCursor && !query.page && !query.per_page) {
+      if (isWalk(query)) {
         const { users, pagination } = await walk(search, direction ?? 'asc', parseLimit(query.limit), query.cursor)
         if (pagination.next_cursor) reply.header('link', linkTo(url, { cursor: pagination.next_cursor }, 'next'))
         return { users: users.map(toRegisteredBody), aud: search.aud, pagination }
       }
-      const page = parsePage(query)
-      const { users, total } = await listUsers(deps.db, search, direction ?? 'desc', page)
+      const page = parsePage(query, search.filter !== undefined)
+      const { rows: users, total } = await reachedPage(page, (reached) =>
+        listUsers(deps.db, search, direction ?? 'desc', reached),
+      )
       reply.headers(pageHeaders(url, page, total))
       return { users: users.map(toRegisteredBody), aud: search.aud }
     },
@@ -88,42 +82,6 @@ function parseSort(sort: string | undefined): Direction | undefined {
   const match = /^created_at(?: (asc|desc))?$/.exec(sort)
   if (match) return (match[1] ?? 'desc') as Direction
   throw apiError('validation_failed', { message: 'sort must be created_at, created_at asc or created_at desc' })
-}
-
-const MAX_CURSOR_LENGTH = 300
-
-/** Opaque to clients: base64url of `{"created_at","id"}`. */
-const formatCursor = ({ created_at, id }: Position): string =>
-  Buffer.from(JSON.stringify({ created_at, id })).toString('base64url')
-
-/** Throws validation_failed for a malformed cursor, which must not reach the database. */
-function parseCursor(cursor: string): Position {
-  const place = cursor.length <= MAX_CURSOR_LENGTH ? readJson(cursor) : undefined
-  const { created_at: createdAt, id } = (place ?? {}) as { created_at?: unknown; id?: unknown }
-  const time = typeof createdAt === 'string' ? normalTime(createdAt) : undefined
-  if (!time || typeof id !== 'string' || !UUID.test(id) || id === NIL_UUID) {
-    throw apiError('validation_failed', { message: 'cursor is not valid' })
-  }
-  return { created_at: time, id }
-}
-
-function readJson(cursor: string): unknown {
-  try {
-    return JSON.parse(Buffer.from(cursor, 'base64url').toString())
-  } catch {
-    return undefined
-  }
-}
-
-const RFC_3339 = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,6})?(Z|[+-]\d\d:\d\d)$/
-
-/** Returns UTC with all six digits, which a Date would cut to three; undefined for a malformed time and for year 1. */
-function normalTime(text: string): string | undefined {
-  const [, time, fraction = '', zone] = RFC_3339.exec(text) ?? []
-  const seconds = Date.parse(`${time}${zone}`)
-  if (Number.isNaN(seconds)) return undefined
-  const inUtc = new Date(seconds).toISOString().slice(0, 19)
-  return /^\d{4}-/.test(inUtc) && !inUtc.startsWith('000') ? `${inUtc}${fraction}Z` : undefined
 }
 
 /** POST /admin/users, and the specification's path with an id of the caller's choice; in the scope of requireAdmin. */

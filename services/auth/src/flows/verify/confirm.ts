@@ -1,5 +1,6 @@
 import type { Transaction } from 'kysely'
-import { type AuditAction, type AuditLog, audit } from '../../core/audit/audit.ts'
+import type { AuditAction } from '../../core/audit/actions.ts'
+import { type AuditLog, audit } from '../../core/audit/audit.ts'
 import {
   deleteProviderIdentities,
   endEntries,

@@ -1,0 +1,40 @@
+/** Recorded actions and their log types (contract/auth-core.md 14). */
+export const LOG_TYPES = {
+  login: 'account',
+  login_failed: 'account',
+  logout: 'account',
+  invite_accepted: 'account',
+  user_signedup: 'team',
+  user_invited: 'team',
+  user_deleted: 'team',
+  token_refreshed: 'token',
+  token_reuse_detected: 'token',
+  /** The database had lost refreshes of the session. */
+  token_recovered: 'token',
+  user_modified: 'user',
+  user_confirmation_requested: 'user',
+  user_recovery_requested: 'user',
+  user_reauthenticate_requested: 'user',
+  identity_linked: 'user',
+  identity_unlinked: 'user',
+  user_repeated_signup: 'user',
+  user_updated_password: 'user',
+  message_retried: 'user',
+  factor_in_progress: 'factor',
+  factor_unenrolled: 'factor',
+  challenge_created: 'factor',
+  verification_attempted: 'factor',
+  factor_deleted: 'factor',
+  factor_updated: 'factor',
+  recovery_codes_renewed: 'factor',
+  recovery_codes_removed: 'factor',
+  recovery_code_used: 'factor',
+} as const
+
+export type AuditAction = keyof typeof LOG_TYPES
+
+/** Lists the actions whose own name, or whose log type, contains the text in any case. */
+export const actionsNamed = (scope: 'action' | 'type', text: string): string[] =>
+  Object.entries(LOG_TYPES)
+    .filter((names) => names[scope === 'action' ? 0 : 1].includes(text.toLowerCase()))
+    .map(([action]) => action)

@@ -1,0 +1,62 @@
+import { countedPage, type PageOf, scannedPage, type Total, totalOf } from '@services/common/counted-page'
+import { prepared } from '@services/common/prepared'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import type { Position } from '../../db/position.ts'
+import type { DB, Metadata } from '../../db/tables.ts'
+import { type AuditSearch, found, isOlder } from './search-audit.store.ts'
+
+export interface ListedEntry {
+  id: string
+  payload: Metadata
+  created_at: Date
+  ip_address: string
+}
+
+/** Lists a page, newest first, and its total in one statement. */
+export async function listAuditEntries(
+  db: Kysely<DB>,
+  search: AuditSearch | undefined,
+  page: PageOf,
+): Promise<{ rows: ListedEntry[]; total: Total }> {
+  const matching = search ? await found(db, search, page.limit) : all()
+  const rows = search
+    ? (await entriesOn(scannedPage(matching, NEWEST_FIRST, page)).execute(db)).rows
+    : await selectPage(db, page)
+  const entries = rows.flatMap(({ total: _, ...entry }) => (entry.id === null ? [] : [entry]))
+  return { rows: entries, total: await totalOf(db, matching, page, rows, entries.length) }
+}
+
+/** Lists entries after a position, newest first, at a cost that does not grow with it; `next` is the last one's, if more follow. */
+export async function listAuditEntriesAfter(
+  db: Kysely<DB>,
+  search: AuditSearch | undefined,
+  { limit, after }: { limit: number; after: Position | undefined },
+): Promise<{ entries: ListedEntry[]; next: Position | undefined }> {
+  const matching = search ? await found(db, search, limit, after) : all(after)
+  const { rows } = await sql<ListedEntry & { place: string }>`
+    with page as (${matching} order by ${NEWEST_FIRST} limit ${limit + 1})
+    select to_json(page.created_at) #>> '{}' as place, entry.id, entry.payload, entry.created_at, entry.ip_address
+    from page join ${sql.table('audit_log_entries')} entry on entry.id = page.id
+    order by page.created_at desc, page.id`.execute(db)
+  const entries = rows.slice(0, limit)
+  const last = rows.length > limit ? entries.at(-1) : undefined
+  return {
+    entries: entries.map(({ place: _, ...entry }) => entry),
+    next: last && { created_at: last.place, id: last.id },
+  }
+}
+
+/** Ids break ties. */
+const NEWEST_FIRST = sql.raw('created_at desc, id')
+
+const all = (after?: Position) =>
+  sql`select id, created_at from ${sql.table('audit_log_entries')} ${after ? sql`where ${isOlder(after)}` : sql``}`
+
+const selectPage = prepared((_: Kysely<DB>, page: PageOf) => entriesOn(countedPage(all(), NEWEST_FIRST, page)))
+
+/** An empty page has the total in a row without an entry. */
+const entriesOn = (countedPage: RawBuilder<unknown>) => sql<{ total: number } & (ListedEntry | { id: null })>`
+  with ${countedPage}
+  select counted.total, entry.id, entry.payload, entry.created_at, entry.ip_address
+  from counted left join page on true left join ${sql.table('audit_log_entries')} entry on entry.id = page.id
+  order by page.created_at desc, page.id`

@@ -1,0 +1,25 @@
+import { fileURLToPath } from 'node:url'
+import { longLocks } from '@services/common/testing/migration-locks'
+import { cloneTemplate } from '@services/common/testing/template-database'
+import { expect, inject, test } from 'vitest'
+
+test('no migration keeps requests waiting for as long as a table is large', async () => {
+  const database = await cloneTemplate(inject('databaseServerUrl'), `${inject('testRunId')}_empty`, async () => {})
+  const found = await longLocks({
+    url: database.url,
+    folder: fileURLToPath(new URL('../migrations', import.meta.url)),
+    // Earlier ones are older than the rule.
+    from: '0009-reserved-bytes',
+    fill: `
+      insert into sources (id, sha256, pipeline_version, state, bytes, info, has_audio, clip_count, created_at)
+        select md5(n::text)::uuid, sha256(n::text::bytea), 1, 'ready', 1, '{}', false, 1, now()
+        from generate_series(1, 1500) n;
+      insert into clips (id, source_id, source_kind, created_at)
+        select substr(md5(id::text), 1, 8), id, 'upload', now() from sources;
+      insert into blobs (sha256, extension, bytes, reference_count) select sha256, 'mp4', 1, 1 from sources;
+      insert into renditions (source_id, kind, sha256, bytes, width, height)
+        select id, 'mp4', sha256, 1, 1, 1 from sources;`,
+  })
+  expect(found).toEqual([])
+  await database.drop()
+})
