@@ -146,9 +146,6 @@ export class TracedPool extends pg.Pool {
 
 const MAX_STATEMENT_NAMES = 500
 
-/** Mark of a statement that is never named, so that PostgreSQL plans it for its values each time. */
-export const PLANNED_EACH_TIME = '/* planned each time */'
-
 /** Names statements by a hash: behind a pooler, any other name could silently run another process's statement. */
 export class StatementNames {
   private readonly known = new Map<string, string>()
