@@ -8,9 +8,9 @@ import { pino } from 'pino'
 import { SMTPServer } from 'smtp-server'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { openDatabase, waitForDatabase } from './database.ts'
+import { PLANNED_EACH_TIME } from './database-connection.ts'
 import { answerWithin } from './deadline.ts'
 import { healthRoutes } from './health.ts'
-import { plannedEachTime } from './prepared.ts'
 import { explainStartFailure } from './start-failure.ts'
 import { cloneTemplate } from './testing/template-database.ts'
 
@@ -52,7 +52,7 @@ test('a statement that is planned for its values has no name, under which Postgr
     log: pino({ level: 'silent' }),
   })
   const numbers = db.selectFrom(sql<{ n: number }>`generate_series(1, 9)`.as<'n'>('n')).select('n')
-  await numbers.where('n', '=', 1).modifyFront(plannedEachTime).execute()
+  await numbers.where('n', '=', 1).modifyFront(sql.raw(PLANNED_EACH_TIME)).execute()
   await numbers.where('n', '=', 2).execute()
   const { rows } = await pool.query('select statement from pg_prepared_statements')
   await close()

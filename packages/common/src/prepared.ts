@@ -1,5 +1,4 @@
-import { type CompiledQuery, type Kysely, sql } from 'kysely'
-import { PLANNED_EACH_TIME } from './database-connection.ts'
+import type { CompiledQuery, Kysely } from 'kysely'
 
 class Placeholder {
   readonly key: PropertyKey
@@ -29,9 +28,3 @@ export function prepared<DB, Values extends object, Row>(
     return (await db.executeQuery<Row>({ ...query, parameters })).rows
   }
 }
-
-/**
- * Front of a query whose best plan depends on its values, such as a list of a small or a large owner. After five executions
- * PostgreSQL may plan a named statement for the average value.
- */
-export const plannedEachTime = sql.raw(PLANNED_EACH_TIME)

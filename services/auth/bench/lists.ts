@@ -8,7 +8,11 @@ import { pathToFileURL } from 'node:url'
 import { type MeasuredList, measureLists } from '@services/common/bench/lists'
 import { lookInto } from '@services/common/bench/postgres'
 import { startReport } from '@services/common/bench/report'
+import { MAX_OFFSET } from '@services/common/counted-page'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
+import type { Position } from '../src/db/position.ts'
+import { MAX_SCANNED } from '../src/db/search-reach.ts'
+import { formatCursor } from '../src/http/cursor.ts'
 import { makeAdminToken, startService } from './load.ts'
 import { emailOf, type Loaded, loadAccounts } from './load-accounts.ts'
 
@@ -60,29 +64,34 @@ async function listsOf(loaded: Loaded): Promise<MeasuredList[]> {
     ...{ id: `users${id}`, what: `GET /admin/users${what}`, paths: [`/admin/users?${query}`], rows, offset, headers },
     idsOf: (body) => idsIn(JSON.parse(body).users),
   })
+  /** In a large table a text without three letters is found at the beginning of an address or name only. */
   const usersFound = (id: string, text: string, what: string, query = '', offset = 0) => {
-    const condition = `(email like '%${text}%' or user_metadata ->> 'full_name' ilike '%${text}%')`
+    const pattern = text.length > 2 || loaded.rows <= MAX_SCANNED ? `%${text}%` : `${text}%`
+    const condition = `(email like '${pattern}' or user_metadata ->> 'full_name' ilike '${pattern}')`
     const path = `filter=${encodeURIComponent(text)}${query}`
     return users(`-filter-${id}`, `?filter=${what}`, path, usersBy(condition), offset)
   }
-  const cursorAt = (share: number) => {
-    const index = Math.floor(share * loaded.rows)
-    return database.pool
-      .query("select id::text, to_json(created_at) #>> '{}' as created_at from users where email = $1", [
-        emailOf(index),
-      ])
-      .then(({ rows: [position] }) => ({
-        query: `limit=50&cursor=${Buffer.from(JSON.stringify(position)).toString('base64url')}`,
-        isAfter: `(created_at, id) > ('${position.created_at}', '${position.id}')`,
-      }))
+  /** Place of a row, by SQL for its id, and the condition for the rows that follow it in each direction. */
+  const placeOf = async (table: string, id: string) => {
+    const text = `select id::text, to_json(created_at) #>> '{}' as created_at from ${table} where id = ${id}`
+    const place = (await database.pool.query<Position>(text)).rows[0] as Position
+    return { query: `limit=50&cursor=${formatCursor(place)}`, at: `'${place.created_at}'`, id: `'${place.id}'` }
   }
-  const [middle, end] = [await cursorAt(0.5), await cursorAt(0.0001)]
+  const userAt = (share: number) => placeOf('users', `md5('user ${Math.floor(share * loaded.rows)}')::uuid`)
+  const entryAt = (share: number) =>
+    placeOf('audit_log_entries', `md5('entry ${Math.floor(share * 10 * loaded.rows)}')::uuid`)
+  const usersAfter = (id: string, what: string, place: Awaited<ReturnType<typeof placeOf>>) =>
+    users(id, what, place.query, usersBy(`(created_at, id) > (${place.at}, ${place.id})`, 'asc'))
 
   const entries = (id: string, what: string, condition: string, page: number, query = ''): MeasuredList => ({
     ...{ id: `audit${id}`, what: `GET /admin/audit${what}`, paths: [`/admin/audit?page=${page}${query}`], headers },
     rows: `select id from audit_log_entries where ${condition} order by created_at desc, id`,
     offset: (page - 1) * 50,
     idsOf: (body) => idsIn(JSON.parse(body)),
+  })
+  const entriesAfter = (id: string, what: string, place: Awaited<ReturnType<typeof placeOf>>): MeasuredList => ({
+    ...entries(id, what, `created_at < ${place.at} or (created_at = ${place.at} and id > ${place.id})`, 1),
+    paths: [`/admin/audit?${place.query}`],
   })
   const entriesFound = (id: string, scope: 'author' | 'action' | 'type', text: string, page = 1) => {
     const keys = { author: ['actor_username', 'actor_name'], action: ['action'], type: ['log_type'] }[scope]
@@ -116,8 +125,8 @@ async function listsOf(loaded: Loaded): Promise<MeasuredList[]> {
       }),
     ),
     users('-cursor-first', ' by cursor, first', 'limit=50', usersBy('true', 'asc')),
-    users('-cursor-middle', ' by cursor, middle', middle.query, usersBy(middle.isAfter, 'asc')),
-    users('-cursor-last', ' by cursor, last', end.query, usersBy(end.isAfter, 'asc')),
+    usersAfter('-cursor-middle', ' by cursor, middle', await userAt(0.5)),
+    usersAfter('-cursor-last', ' by cursor, last', await userAt(0.0001)),
     usersFound('all', 'example.com', 'part of all addresses'),
     usersFound('all-deep', 'example.com', 'part of all addresses, page 150', '&page=150', 149 * 50),
     usersFound('common', 'maria', 'a common first name'),
@@ -126,14 +135,16 @@ async function listsOf(loaded: Loaded): Promise<MeasuredList[]> {
     usersFound('nothing', 'not-there', 'nothing'),
     usersFound('one-character', 'q', 'one character'),
     usersFound('two-characters', 'ñz', 'two characters, nothing'),
-    ...Object.entries(pages(lastPage(10 * loaded.rows))).map(([which, page]) =>
+    // Further pages are refused: a cursor leads there.
+    ...Object.entries(pages(Math.min(lastPage(10 * loaded.rows), MAX_OFFSET / 50 + 1))).map(([which, page]) =>
       entries(`-${which}`, `, ${which} page`, 'true', page),
     ),
+    entriesAfter('-cursor-middle', ' by cursor, middle', await entryAt(0.5)),
+    entriesAfter('-cursor-last', ' by cursor, last', await entryAt(0.99999)),
     entriesFound('author-busy', 'author', emailOf(3)),
     entriesFound('author-one', 'author', emailOf(Math.floor(0.7 * loaded.rows))),
-    entriesFound('author-all', 'author', 'example.com'),
+    entriesFound('author-several', 'author', `user-${Math.floor(0.07 * loaded.rows)}`),
     entriesFound('author-nobody', 'author', 'not-there'),
-    entriesFound('author-name', 'author', 'maria müller'),
     entriesFound('action-common', 'action', 'login'),
     entriesFound('action-common-deep', 'action', 'login', 150),
     entriesFound('action-rare', 'action', 'recovery_codes_renewed'),

@@ -5,6 +5,8 @@ export type BenchDatabase = ReturnType<typeof lookInto>
 /** Reads PostgreSQL's statistics on a connection of its own. */
 export function lookInto(url: string) {
   const pool = new pg.Pool({ connectionString: url, max: 1 })
+  // A server that stops at the end of a run ends the idle connection; a query on a lost one fails by itself.
+  pool.on('error', () => {})
   const one = async (text: string, values: unknown[] = []): Promise<unknown[]> =>
     (await pool.query({ text, values, rowMode: 'array' })).rows[0] ?? []
   return {

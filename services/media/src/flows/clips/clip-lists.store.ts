@@ -1,4 +1,4 @@
-import { plannedEachTime } from '@services/common/prepared'
+import { PLANNED_EACH_TIME } from '@services/common/database-connection'
 import { type Kysely, sql } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
 import { type Clip, selectClips } from '../../core/clips/clips.store.ts'
@@ -29,7 +29,7 @@ export async function listClips(
           .select(['clip_id as id', 'token_id', 'created_at', 'nsfw'])
           .where('tag_key', '=', tagKey)
   let query = selectClips(db)
-    .modifyFront(plannedEachTime)
+    .modifyFront(sql.raw(PLANNED_EACH_TIME))
     .innerJoin(listed.as('listed'), 'listed.id', 'clips.id')
     .select((column) =>
       jsonArrayFrom(
