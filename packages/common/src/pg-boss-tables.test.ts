@@ -41,6 +41,6 @@ test('the table of jobs has the columns that our SQL reads and writes', async ()
     where table_schema = 'jobs' and table_name = 'job'`)
   expect(Object.fromEntries(columns)).toMatchObject({
     ...{ id: 'uuid', name: 'text', data: 'jsonb', state: 'job_state' },
-    ...{ group_id: 'text', priority: 'int4', start_after: 'timestamptz', created_on: 'timestamptz' },
+    ...{ group_id: 'text', priority: 'int4', blocked: 'bool', start_after: 'timestamptz', created_on: 'timestamptz' },
   })
 })

@@ -62,11 +62,11 @@ const MOST_SCHEDULED = 100
 
 /**
  * Finds the turn after the tenant's last unfinished job, and no earlier than the current turn of the queue: an idle tenant
- * accumulates no credit. The lock gives two concurrent requests of a tenant different turns. The current turn is that of the
- * first job that is due, or of the first of all when the first MOST_SCHEDULED are scheduled.
+ * accumulates no credit. The lock gives two concurrent requests of a tenant different turns, and other tenants do not wait for
+ * it. The current turn is that of the first job that is due, or of the first of all when the first MOST_SCHEDULED are scheduled.
  */
 export async function nextTurn(trx: AnyTransaction, { schema, name }: JobTable, tenant: string): Promise<Turn> {
-  await sql`select pg_advisory_xact_lock(hashtextextended(${`${schema}.${name}`}, 0))`.execute(trx)
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`${schema}.${name} ${tenant}`}, 0))`.execute(trx)
   const jobs = sql`${sql.id(schema, 'job')} where name = ${name} and ${sql.raw(TAKING_TURNS)}`
   const first = sql`select -priority as turn, start_after from ${jobs} order by -priority`
   const { rows } = await sql<{ turn: number }>`select greatest(

@@ -109,3 +109,14 @@ test('a queue without tenants has no index of ours', async () => {
   await (await openQueue({ ...options, queues: [plain], migrate: true, supervise: false })).stop(0)
   expect(await indexesOf('plain')).toEqual([])
 })
+
+test('waiting and running jobs are counted up to a bound', async () => {
+  const queue = await open('counted')
+  for (let i = 0; i < 5; i++) {
+    await opened.db.transaction().execute((trx) => queue.send(trx, 'crowded', {}, { tenant: 'one' }))
+  }
+  await opened.pool.query(`update counted.job set state = 'active' where id in (select id from counted.job limit 2)`)
+  expect([await queue.waiting('crowded', 10), await queue.waiting('crowded', 2)]).toEqual([3, 2])
+  expect([await queue.running('crowded', 10), await queue.running('crowded', 1)]).toEqual([2, 1])
+  await queue.stop(0)
+})

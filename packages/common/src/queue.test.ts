@@ -37,9 +37,10 @@ beforeAll(async () => {
     url: database.url,
     schema: 'jobs',
     applicationName: 'test',
-    queues: 'committed retried hopeless held bounded sought backlog shared taken told advanced reserved silent regained'
-      .split(' ')
-      .map(queueOf),
+    queues:
+      'committed retried hopeless held parallel sought backlog shared taken told advanced reserved silent regained'
+        .split(' ')
+        .map(queueOf),
     log,
     migrate: true,
     supervise: true,
@@ -90,16 +91,6 @@ test('a permanent failure goes to the dead-letter queue after one attempt', asyn
 test('depth counts waiting and running jobs', async () => {
   for (let i = 0; i < 3; i++) await db.transaction().execute((trx) => queue.send(trx, 'held', {}))
   expect(await queue.depth('held')).toBe(3)
-})
-
-test('waiting and running jobs are counted up to a bound', async () => {
-  for (let i = 0; i < 5; i++) {
-    await db.transaction().execute((trx) => queue.send(trx, 'bounded', {}, { tenant: 'one' }))
-  }
-  await pool.query(`update jobs.job set state = 'active'
-    where id in (select id from jobs.job where name = 'bounded' limit 2)`)
-  expect([await queue.waiting('bounded', 10), await queue.waiting('bounded', 2)]).toEqual([3, 2])
-  expect([await queue.running('bounded', 10), await queue.running('bounded', 1)]).toEqual([2, 1])
 })
 
 test('figures distinguish waiting, scheduled, retrying and dead jobs', async () => {
@@ -167,6 +158,17 @@ test('concurrent jobs of one tenant get different turns', async () => {
   await Promise.all([send(), send(), send()])
   const { rows } = await pool.query(`select -priority as turn from jobs.job where name = 'taken' order by turn`)
   expect(rows).toEqual([{ turn: 0 }, { turn: 1 }, { turn: 2 }])
+})
+
+test('a tenant does not wait for the transaction of another', async () => {
+  const order: string[] = []
+  await db.transaction().execute(async (open) => {
+    await queue.send(open, 'parallel', {}, { tenant: 'one' })
+    await db.transaction().execute((trx) => queue.send(trx, 'parallel', {}, { tenant: 'two' }))
+    order.push('two')
+  })
+  order.push('one')
+  expect(order).toEqual(['two', 'one'])
 })
 
 test('a waiting job advances to the turn of another tenant, belongs to it, and never moves back', async () => {

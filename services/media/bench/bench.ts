@@ -15,8 +15,9 @@ import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
 import { blobKey } from '../src/store/blobs/blob-storage.ts'
 import { compareGifs, hashFile, leastCpuByHand, runByHand } from './by-hand.ts'
 import { type BenchClip, CLIPS, idOf, makeClip } from './clips.ts'
-import { admissions, bucketRequests, growClips, growWorkers, SHORT_CLIP, storedBytes, storedClip } from './growth.ts'
+import { bucketRequests, growClips, growWorkers, SHORT_CLIP, storedBytes, storedClip } from './growth.ts'
 import { measureImage } from './image.ts'
+import { measureQueue } from './queue.ts'
 import { type BenchService, download, pathWithoutSandbox, startService, upload, uploadNoise } from './service.ts'
 import { missingTools, requestRate, startNginx } from './serving.ts'
 
@@ -81,7 +82,7 @@ try {
   } finally {
     await unboxed.stop()
   }
-  await admissions(measured, postgres.url)
+  await measureQueue(report, postgres.url)
   await storedClip(measured)
   await report.write(new URL('results/', import.meta.url), { postgres: postgresVersion })
 } finally {

@@ -1,12 +1,7 @@
-import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import type { BenchDatabase } from '@services/common/bench/postgres'
 import type { startReport } from '@services/common/bench/report'
-import { openDatabase } from '@services/common/database'
-import { createLogger } from '@services/common/logger'
-import { openQueue } from '@services/common/queue'
-import { TRANSCODE_QUEUE } from '../src/make/jobs/queues.ts'
 import { startS3Server } from '../test/s3-server.ts'
 import { type BenchClip, idOf, makeClip } from './clips.ts'
 import { type BenchService, startService, startWorkers, upload } from './service.ts'
@@ -18,10 +13,6 @@ export const SHORT_CLIP: BenchClip = { name: '480p, 2 s', file: 'short.mp4', siz
 
 const MIB = 1024 ** 2
 const MB = 1e6
-
-/** Waiting clips; about the `MEDIA_QUEUE_LIMIT` of an installation with a hundred slots. */
-const ADMITTED = 1_000
-const ADMITTED_AT_ONCE = 16
 
 /** Enough rows that partly filled pages do not matter. */
 const STORED_CLIPS = 100_000
@@ -83,38 +74,6 @@ export async function growWorkers({ report, newClip, least }: Measured, url: str
     await workers.stop()
   }
   await service.stop()
-}
-
-/** Measures how many clips a second the queue accepts, one after the other, from several tokens and without a worker. */
-export async function admissions({ report }: Measured, url: string): Promise<void> {
-  const log = createLogger({ name: 'bench', level: 'error' })
-  const { db, close } = openDatabase<Record<string, never>>({
-    url,
-    maxPoolSize: ADMITTED_AT_ONCE,
-    applicationName: 'bench',
-    log,
-  })
-  const options = { url, schema: 'bench_queue', applicationName: 'bench', log, migrate: true, supervise: false }
-  const queue = await openQueue({ ...options, queues: [TRANSCODE_QUEUE] })
-  let next = 0
-  const client = async () => {
-    while (next++ < ADMITTED) {
-      const tenant = `token ${next % ADMITTED_AT_ONCE}`
-      await db
-        .transaction()
-        .execute((trx) => queue.send(trx, TRANSCODE_QUEUE.name, { sourceId: randomUUID() }, { tenant }))
-    }
-  }
-  const startedAt = performance.now()
-  await Promise.all(Array.from({ length: ADMITTED_AT_ONCE }, client))
-  const seconds = (performance.now() - startedAt) / 1000
-  await queue.stop(0)
-  await close()
-  report.figure('admissions', {
-    what: `jobs the queue lets in, ${ADMITTED_AT_ONCE} tokens at once, up to ${ADMITTED} waiting`,
-    unit: 'a second',
-    value: ADMITTED / seconds,
-  })
 }
 
 /** Measures the bytes of a clip in the database: a finished one is copied a hundred thousand times under new keys. */
