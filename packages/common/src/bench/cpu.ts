@@ -16,16 +16,19 @@ export function cpuSecondsOfAll(pid: number): number {
 }
 
 /** Resident bytes of a process and its descendants; shared memory counts once for each. */
-export const residentBytesOfAll = (pid: number): number => memoryOfAll(pid, 'VmRSS')
+export const residentBytesOfAll = (pid: number): number => memoryOf(familyOf(pid), 'VmRSS')
 
 /** The same for the highest each has had so far, if not all at the same time. */
-export const peakBytesOfAll = (pid: number): number => memoryOfAll(pid, 'VmHWM')
+export const peakBytesOfAll = (pid: number): number => memoryOf(familyOf(pid), 'VmHWM')
 
-function memoryOfAll(pid: number, field: 'VmRSS' | 'VmHWM'): number {
+/** Resident bytes of the descendants of a process, without mapped files such as libraries. */
+export const privateBytesOfDescendants = (pid: number): number => memoryOf(familyOf(pid).slice(1), 'RssAnon')
+
+function memoryOf(pids: number[], field: 'VmRSS' | 'VmHWM' | 'RssAnon'): number {
   const line = new RegExp(`${field}:\\s+(\\d+) kB`)
   const bytes = (member: number) =>
     whileItRuns(() => Number(line.exec(readFileSync(`/proc/${member}/status`, 'utf8'))?.[1]) * 1024)
-  return familyOf(pid).reduce((total, member) => total + (bytes(member) || 0), 0)
+  return pids.reduce((total, member) => total + (bytes(member) || 0), 0)
 }
 
 function familyOf(pid: number): number[] {

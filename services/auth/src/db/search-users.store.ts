@@ -1,6 +1,6 @@
 // Search for users by their e-mail address and full name. The one rule: in a large table an index serves every search, so that
 // none takes longer with the number of users. Tests: flows/admin/large-tables.test.ts.
-import { plannedEachTime } from '@services/common/prepared'
+import { PLANNED_EACH_TIME } from '@services/common/database-connection'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { beginningWith, containing } from './like.ts'
 import { MAX_SCANNED, searchReach } from './search-reach.store.ts'
@@ -30,5 +30,5 @@ export async function containsText(db: Kysely<DB>, text: string): Promise<RawBui
   const { isLarge, hasTrigrams } = await searchReach(db, 'users')
   const isByBeginning = isLarge && !(hasTrigrams && THREE_LETTERS.test(text))
   const pattern = isByBeginning ? beginningWith(text) : containing(text)
-  return sql`${plannedEachTime} (email like ${pattern} or lower(user_metadata ->> 'full_name') like lower(${pattern}))`
+  return sql`${sql.raw(PLANNED_EACH_TIME)} (email like ${pattern} or lower(user_metadata ->> 'full_name') like lower(${pattern}))`
 }

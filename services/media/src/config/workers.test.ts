@@ -4,17 +4,18 @@ import { slotsOfProcess } from './workers.ts'
 const GIB = 1024 ** 3
 
 test.each([
-  [1, 2, 16, 2],
-  [1, 8, 16, 8],
-  [2, 8, 16, 4],
+  [1, 2, 16, 4096, 2],
+  [1, 8, 16, 4096, 8],
+  [2, 8, 16, 4096, 4],
   // Memory for four clips: three, and the slot for other tokens.
-  [1, 8, 4, 3],
-  [2, 8, 4, 1],
-  [1, 8, 2.5, 1],
-  [4, 2, 0.5, 1],
+  [1, 8, 4, 4096, 3],
+  [2, 8, 4, 4096, 1],
+  [1, 8, 2.5, 4096, 1],
+  [1, 8, 2.5, 1920, 3],
+  [4, 2, 0.5, 4096, 1],
 ])(
-  '%i processes on %i cores with %d GiB transcode %i clips of one token at once each',
-  (processes, cores, gib, slots) => {
-    expect(slotsOfProcess(processes, { cores, memory: gib * GIB })).toBe(slots)
+  '%i processes on %i cores with %d GiB and clips of up to %i pixels transcode %i clips of one token at once each',
+  (processes, cores, gib, largestSide, slots) => {
+    expect(slotsOfProcess(processes, largestSide, { cores, memory: gib * GIB })).toBe(slots)
   },
 )

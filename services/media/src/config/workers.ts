@@ -1,6 +1,8 @@
 import { availableParallelism, totalmem } from 'node:os'
 import { boolean, integer, text, type Values, type Variables } from '@services/common/config'
+import { memoryBound } from '../ffmpeg/memory-bound.ts'
 import type { serverVariables } from './server.ts'
+import type { sourceVariables } from './sources.ts'
 
 export const workerVariables = {
   WORKERS_ENABLED: boolean('Transcode in this process; false if separate `worker` processes do.', {
@@ -27,14 +29,14 @@ export const workerVariables = {
 
 /** `searchPath` is a PATH for programs without a configured path. */
 export const workerSettings = (
-  values: Values<typeof workerVariables & typeof serverVariables>,
+  values: Values<typeof workerVariables & typeof serverVariables & typeof sourceVariables>,
   searchPath: string,
 ) => ({
   worker: {
     enabled: values.WORKERS_ENABLED,
-    concurrency: values.WORKER_CONCURRENCY ?? slotsOfProcess(values.WEB_CONCURRENCY),
+    concurrency: values.WORKER_CONCURRENCY ?? slotsOfProcess(values.WEB_CONCURRENCY, values.MAX_SIDE),
     /** Concurrency of the `worker` command, which is one process regardless of WEB_CONCURRENCY. */
-    concurrencyAlone: values.WORKER_CONCURRENCY ?? slotsOfProcess(1),
+    concurrencyAlone: values.WORKER_CONCURRENCY ?? slotsOfProcess(1, values.MAX_SIDE),
     processes: values.WEB_CONCURRENCY,
     queueLimit: values.QUEUE_LIMIT,
     extras: values.EXTRAS,
@@ -47,16 +49,16 @@ export const workerSettings = (
   },
 })
 
-/** Peak memory of one 1080p clip, and memory left for the rest (contract/media.md 5.7). */
-const BYTES_PER_CLIP = 700 * 1024 ** 2
+/** Memory for the service, the libraries of ffmpeg and rare clips that exceed the bound (contract/media.md 5.7). */
 const BYTES_LEFT_FREE = 1024 ** 3
 
 /**
  * One clip per core with one thread each, which is 1.4 times as fast as one clip on all cores. Each process needs
- * memory for one more clip: its slot for other tokens (worker.ts).
+ * memory for one more clip: its slot for other tokens (worker.ts). `largestSide` bounds the memory of a clip.
  */
-export function slotsOfProcess(processes: number, { cores, memory } = machine()): number {
-  const inMemory = Math.floor((memory - BYTES_LEFT_FREE) / BYTES_PER_CLIP) - processes
+export function slotsOfProcess(processes: number, largestSide: number, { cores, memory } = machine()): number {
+  const bytesPerClip = memoryBound(largestSide > 1920 ? { width: 3840, height: 2160 } : { width: 1920, height: 1080 })
+  const inMemory = Math.floor((memory - BYTES_LEFT_FREE) / bytesPerClip) - processes
   return Math.max(1, Math.floor(Math.min(cores, inMemory) / processes))
 }
 

@@ -21,11 +21,14 @@ export interface TranscodeWork extends TranscodeOptions {
   info: MediaInfo
 }
 
-/** Progress when encoding starts and ends; the rest is overview and verification. */
-const [ENCODE_FROM, ENCODE_TO] = [0.05, 0.95]
+/** Progress of the whole when encoding starts and ends; the rest is overview and verification. */
+export const ENCODING = { from: 0.05, to: 0.95 }
 
-/** Runs ffmpeg and returns its log. Throws processing_timeout, or an Error whose cause is the failed `RunOutcome`. */
-export async function encode(work: TranscodeWork, args: string[]): Promise<string> {
+/**
+ * Runs ffmpeg and returns its log; `progress` is its part of the whole. Throws processing_timeout, or an Error whose cause
+ * is the failed `RunOutcome`.
+ */
+export async function encode(work: TranscodeWork, args: string[], progress = ENCODING): Promise<string> {
   const { tools, info, threads, signal, onProgress } = work
   const outcome = await runConfined(tools.ffmpeg.path, args, {
     limits: runLimits(info, threads),
@@ -37,7 +40,7 @@ export async function encode(work: TranscodeWork, args: string[]): Promise<strin
       const microseconds = /^out_time_us=(\d+)/.exec(line)?.[1]
       if (!microseconds) return
       const part = Math.min(1, Number(microseconds) / 1e6 / info.durationSeconds)
-      onProgress?.(ENCODE_FROM + (ENCODE_TO - ENCODE_FROM) * part)
+      onProgress?.(progress.from + (progress.to - progress.from) * part)
     },
   })
   // ffmpeg may exit 0 on a full disk.

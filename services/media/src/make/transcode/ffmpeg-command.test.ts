@@ -5,6 +5,7 @@ import {
   clearPosterCommand,
   overviewCommand,
   posterCommand,
+  type RenditionsOfRun,
   renditionsCommand,
   smallerGifCommand,
   transparencyCommand,
@@ -39,6 +40,7 @@ const sdr: RenditionPlan = {
   },
   ...{ h264Crf: 23, webmCrf: 32, webmBitRate: 3_456_000, overview: 'keyframes' },
   gif: { from: 'frames', size: { width: 480, height: 270 }, delayCentiseconds: 6, loopCount: 0 },
+  ...{ encodesInTurn: false, mostThreads: 8 },
 }
 const bt709: RenditionPlan = { ...sdr, color: 'bt709' }
 const hdr: RenditionPlan = { ...sdr, color: 'hlg' }
@@ -63,6 +65,8 @@ const interlaced: RenditionPlan = { ...sdr, deinterlacer: 'bwdif' }
 const clear: RenditionPlan = { ...alpha, keepsAlpha: true }
 const fast: RenditionPlan = { ...sdr, frameRate: { rate: '30', dropsFrames: true } }
 
+const videos: RenditionsOfRun['videos'] = ['mp4', 'webm']
+
 const tag = 'setparams=color_primaries=bt709:color_trc=bt709:colorspace=bt709'
 const white =
   'format=rgba,split[picture][copy];[copy]lutrgb=r=255:g=255:b=255:a=255[white];[white][picture]overlay=format=auto'
@@ -75,8 +79,8 @@ test.each([
   [
     'hdr',
     hdr,
-    '[0:0]scale=640:360:flags=bicubic,setparams=color_primaries=bt2020:color_trc=arib-std-b67:colorspace=bt2020nc,zscale=tin=arib-std-b67:min=bt2020nc:pin=bt2020:rin=tv:t=linear:npl=203,' +
-      'format=gbrpf32le,zscale=p=bt709,tonemap=tonemap=mobius:param=0.6:peak=4.926:desat=0,zscale=t=iec61966-2-1:m=bt709:r=tv,' +
+    '[0:0]scale=640:360:flags=bicubic,setparams=color_primaries=bt2020:color_trc=arib-std-b67:colorspace=bt2020nc,zscale=tin=arib-std-b67:min=bt2020nc:pin=bt2020:rin=tv:t=linear:npl=203:p=bt709,' +
+      'format=gbrpf32le,tonemap=tonemap=mobius:param=0.6:peak=4.926:desat=0,zscale=t=iec61966-2-1:m=bt709:r=tv,' +
       `format=yuv420p,${tag},setsar=1`,
   ],
   ['alpha', alpha, `[0:0]scale=640:360:flags=bicubic,${white},${toBt709},setsar=1`],
@@ -98,13 +102,13 @@ test.each([
     '[0:2]scale=640:360:flags=bicubic:out_range=tv,format=yuv420p,setsar=1',
   ],
 ])('pixels and times of %s', (_, plan, chain) => {
-  const command = renditionsCommand(ffmpeg, plan, { threads: 1, gif: 'none', poster: false })
+  const command = renditionsCommand(ffmpeg, plan, { threads: 1, videos, gif: 'none', poster: false })
   expect(value(command, '-filter_complex')).toBe(`${chain},split=2[mp4][webm]`)
 })
 
 describe('the one command', () => {
   test('makes mp4, webm and gif from one decode', () => {
-    const command = renditionsCommand(ffmpeg, bt709, { threads: 2, gif: 'palette-file', poster: false })
+    const command = renditionsCommand(ffmpeg, bt709, { threads: 2, videos, gif: 'palette-file', poster: false })
     expect(value(command, '-filter_complex')?.split(';').slice(1)).toEqual([
       '[frames]fps=100/6,scale=480:270:flags=lanczos,hqdn3d=1:1:6:6[small]',
       '[small][1:v]paletteuse=dither=bayer:bayer_scale=5:diff_mode=rectangle[gif]',
@@ -115,7 +119,8 @@ describe('the one command', () => {
       ...['-map', '[mp4]', '-map', '0:1', '-fps_mode', 'vfr', '-c:v', 'libx264', '-preset', 'veryfast', '-crf', '23'],
       ...['-maxrate', '6M', '-bufsize', '12M', '-profile:v', 'high', '-g', '60', '-threads', '2'],
       ...['-colorspace', 'bt709', '-color_primaries', 'bt709', '-color_trc', 'bt709', '-color_range', 'tv'],
-      ...['-c:a', 'aac', '-b:a', '128k', '-ac', '2', '-ar', '48000', '-movflags', '+faststart'],
+      ...['-x264-params', 'sync-lookahead=0', '-c:a', 'aac', '-b:a', '128k', '-ac', '2', '-ar', '48000'],
+      ...['-movflags', '+faststart'],
       ...['-sn', '-dn', '-map_metadata', '-1', '-map_chapters', '-1', '-fflags', '+bitexact'],
       ...['-flags:v', '+bitexact', '-flags:a', '+bitexact', '-max_muxing_queue_size', '4096'],
       ...['-t', '5.001', '-f', 'mp4', workFiles.mp4],
@@ -123,19 +128,29 @@ describe('the one command', () => {
     expect(section(command, workFiles.webm)).toContain('libvpx-vp9')
   })
 
+  test.each([
+    ['opaque', bt709],
+    ['transparent', clear],
+  ])('makes the webm of a large %s clip in a run of its own', (_, plan) => {
+    const command = renditionsCommand(ffmpeg, plan, { threads: 1, videos: ['webm'], gif: 'none', poster: false })
+    expect(outputs(command)).toEqual([workFiles.webm])
+    expect(command).not.toContain('libx264')
+    expect(value(command, '-filter_complex')).not.toMatch(/\[(mp4|opaque)\]/)
+  })
+
   test('of a gif keeps the gif and picks the poster by itself; a still is its own poster', () => {
-    const command = renditionsCommand(ffmpeg, gif, { threads: 1, gif: 'none', poster: true })
+    const command = renditionsCommand(ffmpeg, gif, { threads: 1, videos, gif: 'none', poster: true })
     expect(outputs(command)).toEqual([workFiles.mp4, workFiles.webm, workFiles.poster])
     expect(value(command, '-filter_complex')).toMatch(
       /;\[still\]fps=5\.5172,thumbnail=8,scale=640:360,format=rgb24\[poster\]$/,
     )
     expect(command).not.toContain('-c:a')
-    const ofStill = renditionsCommand(ffmpeg, still, { threads: 1, gif: 'none', poster: true })
+    const ofStill = renditionsCommand(ffmpeg, still, { threads: 1, videos, gif: 'none', poster: true })
     expect(value(ofStill, '-filter_complex')).toMatch(/;\[still\]scale=640:360,format=rgb24\[poster\]$/)
   })
 
   test('in the simple way needs no second file and no denoiser', () => {
-    const command = renditionsCommand(ffmpeg, sdr, { threads: 1, gif: 'palette-inside', poster: true })
+    const command = renditionsCommand(ffmpeg, sdr, { threads: 1, videos, gif: 'palette-inside', poster: true })
     expect(inputs(command)).toEqual([workFiles.input])
     expect(outputs(command)).toEqual([workFiles.mp4, workFiles.webm, workFiles.gif, workFiles.poster])
     expect(command.join(' ')).not.toContain('hqdn3d')
@@ -148,7 +163,7 @@ describe('the one command', () => {
       webmVideoEncoder: 'libvpx',
       webmAudioEncoder: 'libvorbis',
     } as const
-    const command = renditionsCommand(old, sdr, { threads: 1, gif: 'none', poster: false })
+    const command = renditionsCommand(old, sdr, { threads: 1, videos, gif: 'none', poster: false })
     expect(command).not.toContain('-fps_mode')
     expect(section(command, workFiles.webm)).toEqual(expect.arrayContaining(['-vsync', 'libvpx', 'libvorbis', '2500k']))
   })
@@ -177,8 +192,9 @@ describe.each(Object.entries({ sdr, bt709, hdr, alpha, clear, interlaced, gif, s
   (_, plan) => {
     test.each([
       ['overview', overviewCommand(plan, 1)],
-      ['usual', renditionsCommand(ffmpeg, plan, { threads: 1, gif: 'palette-file', poster: true })],
-      ['plain', renditionsCommand(ffmpeg, plan, { threads: 1, gif: 'palette-inside', poster: true })],
+      ['usual', renditionsCommand(ffmpeg, plan, { threads: 1, videos, gif: 'palette-file', poster: true })],
+      ['webm', renditionsCommand(ffmpeg, plan, { threads: 1, videos: ['webm'], gif: 'none', poster: false })],
+      ['plain', renditionsCommand(ffmpeg, plan, { threads: 1, videos, gif: 'palette-inside', poster: true })],
       ['poster', posterCommand(plan, 1)],
       ['smaller gif', smallerGifCommand(ffmpeg, plan, 1)],
       ['AV1', av1Command(ffmpeg)],

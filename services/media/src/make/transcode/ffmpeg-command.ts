@@ -60,16 +60,19 @@ export function overviewCommand(plan: RenditionPlan, threads: number): string[] 
   ]
 }
 
-/** One decode for all files: mp4, webm, and on request the GIF (by which palette) and the poster. */
-export function renditionsCommand(
-  ffmpeg: Ffmpeg,
-  plan: RenditionPlan,
-  options: { threads: number; gif: GifSource; poster: boolean },
-): string[] {
-  const { threads, gif, poster } = options
+export interface RenditionsOfRun {
+  threads: number
+  videos: ('mp4' | 'webm')[]
+  gif: GifSource
+  poster: boolean
+}
+
+/** One decode for all files of a run: videos, and on request the GIF (by which palette) and the poster. */
+export function renditionsCommand(ffmpeg: Ffmpeg, plan: RenditionPlan, run: RenditionsOfRun): string[] {
+  const { threads, videos, gif, poster } = run
   const graph = [
     ...sharedFrames(plan, [
-      ...(['mp4', 'webm'] as const),
+      ...videos,
       ...(gif === 'none' ? [] : ['frames' as const]),
       ...(poster ? ['still' as const] : []),
     ]),
@@ -82,8 +85,8 @@ export function renditionsCommand(
     ...input(plan, threads),
     ...(gif === 'palette-file' ? paletteInput() : []),
     ...filterGraph(graph, threads),
-    ...mp4Output(ffmpeg, plan, threads),
-    ...webmOutput(ffmpeg, plan, threads),
+    ...(videos.includes('mp4') ? mp4Output(ffmpeg, plan, threads) : []),
+    ...(videos.includes('webm') ? webmOutput(ffmpeg, plan, threads) : []),
     ...(gif === 'none' ? [] : gifOutput(plan)),
     ...(poster ? posterOutput() : []),
     ...['-progress', 'pipe:1', '-nostats'],
@@ -181,6 +184,8 @@ function mp4Output(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number): string
     ...['-c:v', 'libx264', '-preset', 'veryfast', '-crf', String(plan.h264Crf), '-maxrate', '6M', '-bufsize', '12M'],
     // A keyframe every 60 frames costs bytes but allows seeks within 2 s.
     ...['-profile:v', 'high', '-g', '60', '-threads', String(threads), ...colorTags(plan)],
+    // The buffer between lookahead and encoder; without it the bytes stay the same and 1080p takes 30 MB less.
+    ...['-x264-params', 'sync-lookahead=0'],
     ...audioCodec(plan, 'aac', '128k'),
     ...['-movflags', '+faststart', ...withoutMetadata, '-t', seconds(plan.cutSeconds), '-f', 'mp4', workFiles.mp4],
   ]
@@ -196,7 +201,8 @@ function webmOutput(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number): strin
       : ['-cpu-used', '8', '-crf', '16', '-b:v', '2500k']
   return [
     ...['-map', '[webm]', ...audioMap(plan), ...variableRate(ffmpeg)],
-    ...['-c:v', ffmpeg.webmVideoEncoder, '-deadline', 'realtime', ...quality],
+    // Looking 25 frames ahead, VP9's default, takes 115 MB at 1080p and gains nothing in realtime mode.
+    ...['-c:v', ffmpeg.webmVideoEncoder, '-deadline', 'realtime', '-lag-in-frames', '0', ...quality],
     ...['-g', '120', '-threads', String(threads), ...colorTags(plan)],
     ...(plan.keepsAlpha ? alphaPlane : []),
     ...audioCodec(plan, ffmpeg.webmAudioEncoder, '96k'),
@@ -204,11 +210,8 @@ function webmOutput(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number): strin
   ]
 }
 
-/** Alternate reference frames take no alpha, and 2018's ffmpeg loses frames when the planes look ahead differently. */
-const alphaPlane = [
-  ...['-pix_fmt', 'yuva420p', '-auto-alt-ref', '0', '-lag-in-frames', '0'],
-  ...['-metadata:s:v:0', 'alpha_mode=1'],
-]
+/** Alternate reference frames take no alpha. */
+const alphaPlane = ['-pix_fmt', 'yuva420p', '-auto-alt-ref', '0', '-metadata:s:v:0', 'alpha_mode=1']
 
 function gifOutput(plan: RenditionPlan): string[] {
   // -1 writes no loop block.

@@ -30,9 +30,10 @@ export function sharedFrames(plan: RenditionPlan, labels: Output[]): string[] {
   const { first, last } = framesAround(plan)
   const chain = (filters: string[]) => filters.join(',')
   const sized = wholeFrames(plan) + chain([...first, scaled(plan), 'format=rgba', 'setsar=1'])
+  const onlyClear = opaque.length === 0
   return [
-    `${source}${sized},${split(['opaque', ...clear.map((label) => `${label}-rgba`)])}`,
-    `[opaque]${chain([onWhite, ...toBt709('yuv420p'), ...last, split(opaque)])}`,
+    `${source}${sized},${split([...(onlyClear ? [] : ['opaque']), ...clear.map((label) => `${label}-rgba`)])}`,
+    ...(onlyClear ? [] : [`[opaque]${chain([onWhite, ...toBt709('yuv420p'), ...last, split(opaque)])}`]),
     ...clear.map((label) => {
       const pixels = label === 'webm' ? toBt709('yuva420p') : ['null']
       return `[${label}-rgba]${chain([...pixels, ...last])}[${label}]`
@@ -125,9 +126,9 @@ const toneMap = { pq: toneMapFrom('smpte2084'), hlg: toneMapFrom('arib-std-b67')
 function toneMapFrom(transfer: string): string[] {
   return [
     `setparams=color_primaries=bt2020:color_trc=${transfer}:colorspace=bt2020nc`,
-    `zscale=tin=${transfer}:min=bt2020nc:pin=bt2020:rin=tv:t=linear:npl=${REFERENCE_WHITE}`,
+    // One conversion: each more holds another picture of floats, which takes 25 MB at 1080p.
+    `zscale=tin=${transfer}:min=bt2020nc:pin=bt2020:rin=tv:t=linear:npl=${REFERENCE_WHITE}:p=bt709`,
     'format=gbrpf32le',
-    'zscale=p=bt709',
     `tonemap=tonemap=mobius:param=${SHOULDER}:peak=${(BRIGHTEST / REFERENCE_WHITE).toFixed(3)}:desat=0`,
     // Screens show BT.709 by about this curve; its own, made for cameras, would brighten the midtones.
     'zscale=t=iec61966-2-1:m=bt709:r=tv',

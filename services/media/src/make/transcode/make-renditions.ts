@@ -7,6 +7,7 @@ import { refuseFullDisk } from '../../ffmpeg/machine-faults.ts'
 import { hashFile } from '../../store/blobs/measure.ts'
 import { clearAfterEachFrame, rewriteGif } from '../probe/gif-rewrite.ts'
 import {
+  ENCODING,
   encode,
   mayRetry,
   refuseAsCorrupt,
@@ -18,6 +19,7 @@ import {
   clearPosterCommand,
   overviewCommand,
   posterCommand,
+  type RenditionsOfRun,
   renditionsCommand,
   smallerGifCommand,
   transparencyCommand,
@@ -45,9 +47,11 @@ export async function makeRenditions(
   source: { path: string; info: MediaInfo },
   options: TranscodeOptions,
 ): Promise<Renditions> {
-  const work: TranscodeWork = { tools, info: source.info, ...options, onProgress: rising(options.onProgress) }
+  const planned = planRenditions(source.info, tools.ffmpeg)
+  const threads = Math.min(options.threads, planned.mostThreads)
+  const work: TranscodeWork = { tools, info: source.info, ...options, threads, onProgress: rising(options.onProgress) }
   await linkInput(work, source.path)
-  const plan = await keepAlphaInUse(work, planRenditions(work.info, tools.ffmpeg))
+  const plan = await keepAlphaInUse(work, planned)
   const overview = plan.gif.from === 'rewrite' ? { audible: false } : await takeOverview(work, plan)
   const heard = { ...plan, audioStream: overview?.audible ? plan.audioStream : null }
   const soundLost = !overview && plan.audioStream !== null ? ['the sound could not be read'] : []
@@ -90,14 +94,11 @@ async function takeOverview(work: TranscodeWork, plan: RenditionPlan): Promise<{
 }
 
 async function encodeUsually(work: TranscodeWork, plan: RenditionPlan): Promise<Renditions> {
-  const { threads } = work
-  if (plan.gif.from === 'rewrite') {
-    await encodeAll(work, plan, { threads, gif: 'none', poster: true })
-    return collect(work, plan, [], choosePoster(work, plan))
-  }
-  await allToTheirEnd(encodeAll(work, plan, { threads, gif: 'palette-file', poster: false }), choosePoster(work, plan))
+  const keepsGif = plan.gif.from === 'rewrite'
+  await encodeAll(work, plan, keepsGif ? { gif: 'none', poster: true } : { gif: 'palette-file', poster: false })
   await shrinkGif(work, plan)
-  return collect(work, plan, [])
+  // After the encoders, because the frame for a second poster takes up to 100 MB.
+  return collect(work, plan, [], choosePoster(work, plan))
 }
 
 /** One thread, no denoiser, palette and poster in one pass (contract/media.md 5.10). A failure here is the file's fault. */
@@ -106,7 +107,7 @@ async function encodeSimply(work: TranscodeWork, usual: RenditionPlan, warnings:
   const plan = simplerPlan(usual, work.info)
   const gif = plan.gif.from === 'rewrite' ? 'none' : 'palette-inside'
   try {
-    await encodeAll(simple, plan, { threads: 1, gif, poster: true })
+    await encodeAll(simple, plan, { gif, poster: true })
     return await collect(simple, plan, warnings, choosePoster(simple, plan))
   } catch (error) {
     if (error instanceof UnusableOutput) await refuseFullDisk(work.workDirectory)
@@ -114,17 +115,34 @@ async function encodeSimply(work: TranscodeWork, usual: RenditionPlan, warnings:
   }
 }
 
-async function encodeAll(work: TranscodeWork, plan: RenditionPlan, how: Parameters<typeof renditionsCommand>[2]) {
-  const log = await encode(work, renditionsCommand(work.tools.ffmpeg, plan, how))
+async function encodeAll(
+  work: TranscodeWork,
+  plan: RenditionPlan,
+  { gif, poster }: Pick<RenditionsOfRun, 'gif' | 'poster'>,
+) {
+  if (!plan.encodesInTurn) return encodeRun(work, plan, { videos: ['mp4', 'webm'], gif, poster })
+  const half = (ENCODING.from + ENCODING.to) / 2
+  await encodeRun(work, plan, { videos: ['mp4'], gif, poster }, { ...ENCODING, to: half })
+  await encodeRun(work, plan, { videos: ['webm'], gif: 'none', poster: false }, { ...ENCODING, from: half })
+}
+
+async function encodeRun(
+  work: TranscodeWork,
+  plan: RenditionPlan,
+  run: Omit<RenditionsOfRun, 'threads'>,
+  progress = ENCODING,
+) {
+  const command = renditionsCommand(work.tools.ffmpeg, plan, { ...run, threads: work.threads })
+  const log = await encode(work, command, progress)
   requireDecoded(log, plan, work.info)
 }
 
-/** Verifies and hashes all files; `poster`, if given, is still in progress. */
+/** Verifies and hashes all files; `poster` is still in progress. */
 async function collect(
   work: TranscodeWork,
   plan: RenditionPlan,
   warnings: string[],
-  poster: Promise<void> = Promise.resolve(),
+  poster: Promise<void>,
 ): Promise<Renditions> {
   const { tools, info, signal, workDirectory: directory } = work
   const [seconds, { seconds: gifSeconds, ...gif }, { jpg, placeholder }, mp4, webm] = await allToTheirEnd(

@@ -22,8 +22,8 @@ const gif: GifInfo = {
 
 const every = (seconds: number) => ({ longestFrameSeconds: seconds, shortestFrameSeconds: seconds })
 
-const plan = (changes: Partial<VideoInfo> = {}) =>
-  planRenditions({ ...video, ...changes }, { canToneMap: true, deinterlacer: 'bwdif' })
+const abilities = { canToneMap: true, deinterlacer: 'bwdif' } as const
+const plan = (changes: Partial<VideoInfo> = {}) => planRenditions({ ...video, ...changes }, abilities)
 
 describe('frame rate', () => {
   test.each([
@@ -111,6 +111,26 @@ test.each([
   ['AV1 decoders do not skip', { codec: 'av1' }, 'sampled'],
 ])('overview: %s', (_, changes, overview) => {
   expect(plan(changes).overview).toBe(overview)
+})
+
+describe('memory', () => {
+  test.each([
+    ['720p: both encoders at once', { width: 1280, height: 720 }, { encodesInTurn: false, mostThreads: 8 }],
+    ['1080p: one after the other', { width: 1920, height: 1080 }, { encodesInTurn: true, mostThreads: 2 }],
+    ['standing 1080p too', { width: 1080, height: 1920 }, { encodesInTurn: true, mostThreads: 2 }],
+    ['2160p is not decoded twice', { width: 3840, height: 2160 }, { encodesInTurn: false, mostThreads: 2 }],
+  ])('%s', (_, size, expected) => {
+    expect(plan(size)).toMatchObject(expected)
+    expect(planRenditions({ ...gif, ...size }, abilities)).toMatchObject(expected)
+  })
+
+  test('the limit of a run grows with its picture and threads', () => {
+    const limit = (size: object, threads: number) => runLimits({ ...video, ...size }, threads).memoryBytes
+    const hd = { width: 1920, height: 1080 }
+    expect(limit(hd, 1)).toBeLessThan(1.8e9)
+    expect(limit({ width: 3840, height: 2160 }, 1) - limit(hd, 1)).toBe(350e6)
+    expect(limit(hd, 3)).toBeGreaterThan(limit(hd, 1))
+  })
 })
 
 test('libvpx decodes transparent video', () => {

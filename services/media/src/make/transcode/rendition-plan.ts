@@ -4,6 +4,7 @@ import { fitGif, fitVideo, type Size } from '../../core/clips/geometry.ts'
 import type { GifInfo, MediaInfo, VideoInfo } from '../../db/media-info.ts'
 import type { Ffmpeg } from '../../ffmpeg/binaries.ts'
 import { type Demuxer, demuxerOf } from '../../ffmpeg/hardening.ts'
+import { isAboveFullHd, memoryBound } from '../../ffmpeg/memory-bound.ts'
 import type { RunLimits } from '../../ffmpeg/run-confined.ts'
 
 /** Every decision about one clip, made once from its `MediaInfo`; `ffmpeg-command.ts` only translates it. */
@@ -37,6 +38,10 @@ export interface RenditionPlan {
   gif: GifPlan
   /** Frames for palette and poster: the keyframes if there are enough, else two frames a second. */
   overview: 'keyframes' | 'sampled'
+  /** Encodes the webm in a run of its own: another decode, but only one encoder's memory at a time. */
+  encodesInTurn: boolean
+  /** Every thread holds frames of its own: at 1080p 10 MB in the decoder and 30 in x264. */
+  mostThreads: number
 }
 
 export type GifPlan =
@@ -98,6 +103,7 @@ function planFromVideo(info: VideoInfo, { canToneMap, deinterlacer }: Abilities)
     webmBitRate: webmBitRate(video, frameRate ? toNumber(frameRate.rate) : info.fps),
     gif: planGif(info, GIF_LONG_SIDE, slowestGifDelay(info.durationSeconds)),
     overview: info.keyframes < 2 && info.durationSeconds > 4 ? 'sampled' : overviewOf(info),
+    ...withinMemory(info, video),
   }
 }
 
@@ -126,7 +132,17 @@ function planFromGif(info: GifInfo): RenditionPlan {
     webmBitRate: webmBitRate(video, toNumber(frameRate.rate)),
     gif: info.rewritable ? { from: 'rewrite' } : planGif(info, GIF_LONG_SIDE, slowestGifDelay(info.durationSeconds)),
     overview: 'sampled',
+    ...withinMemory(info, video),
   }
+}
+
+/**
+ * Both encoders at once need 410 to 480 MB at 1080p (contract/media.md 5.7). A larger source may have that; decoding it
+ * twice would cost more than the webm.
+ */
+function withinMemory(source: Size, video: Size): Pick<RenditionPlan, 'encodesInTurn' | 'mostThreads'> {
+  const isLarge = video.width * video.height > FAST_PIXELS
+  return { encodesInTurn: isLarge && !isAboveFullHd(source), mostThreads: isLarge ? 2 : 8 }
 }
 
 /**
@@ -230,10 +246,10 @@ const CPU_SECONDS_PER_PIXEL = 2.9e-8
 /** The worst legal clip, 30 s of noise in 1080p, makes a webm of 220 MB. */
 export const LARGEST_FILE_BYTES = 512 * 1024 ** 2
 
-/**
- * Limits of one run: ten times the prediction plus the time to start, which only a file made to be slow reaches. Memory
- * is address space: a 1080p job needs 1 GB, and every thread reserves some.
- */
+/** Address space beyond the used memory: libraries, and a heap and a stack that every thread reserves. */
+const ADDRESS_SPACE = { bytes: 1024 ** 3, bytesPerThread: 256 * 1024 ** 2 }
+
+/** Limits of one run: ten times the prediction plus the time to start, which only a file made to be slow reaches. */
 export function runLimits(info: MediaInfo, threads: number): RunLimits {
   const frames = Math.max(info.frames, info.durationSeconds * 10)
   const predicted = CPU_SECONDS_PER_PIXEL * info.width * info.height * frames
@@ -241,7 +257,7 @@ export function runLimits(info: MediaInfo, threads: number): RunLimits {
   return {
     wallSeconds,
     cpuSeconds: 2 * wallSeconds * threads,
-    memoryBytes: 3 * 1024 ** 3 + threads * 256 * 1024 ** 2,
+    memoryBytes: memoryBound(info) + ADDRESS_SPACE.bytes + threads * ADDRESS_SPACE.bytesPerThread,
     fileBytes: LARGEST_FILE_BYTES,
   }
 }
