@@ -64,7 +64,7 @@ async function listsOf(loaded: Loaded): Promise<MeasuredList[]> {
     ...{ id: `users${id}`, what: `GET /admin/users${what}`, paths: [`/admin/users?${query}`], rows, offset, headers },
     idsOf: (body) => idsIn(JSON.parse(body).users),
   })
-  /** In a large table a text without three letters is found at the beginning of an address or name only. */
+  /** A text without three letters matches only the beginning of an address or name in a large table. */
   const usersFound = (id: string, text: string, what: string, query = '', offset = 0) => {
     const pattern = text.length > 2 || loaded.rows <= MAX_SCANNED ? `%${text}%` : `${text}%`
     const condition = `(email like '${pattern}' or user_metadata ->> 'full_name' ilike '${pattern}')`
