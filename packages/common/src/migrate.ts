@@ -4,7 +4,7 @@ import { type Kysely, sql } from 'kysely'
 import { type Migration, type MigrationInfo, Migrator } from 'kysely/migration'
 import type { Logger } from 'pino'
 import { type DatabaseOptions, openDatabase, tablePrefix, waitForDatabase } from './database.ts'
-import { pastPooler } from './pooler.ts'
+import { checkPooler, pastPooler } from './pooler.ts'
 
 /**
  * Migrations are SQL files, `0001-name.sql`, applied in order and never edited once merged; `{{prefix}}` is the namespace's prefix.
@@ -25,9 +25,11 @@ export async function onMigrationConnection<Result>(
   folder: string,
   work: (migrations: MigrateOptions) => Promise<Result>,
 ): Promise<Result> {
-  const { db, pool, close } = openDatabase({ ...pastPooler(database), maxPoolSize: 2, statementWithinMs: 0 })
+  const address = pastPooler(database)
+  const { db, pool, close } = openDatabase({ ...address, maxPoolSize: 2, statementWithinMs: 0 })
   try {
     await waitForDatabase(pool, database.log)
+    await checkPooler(pool, address)
     return await work({ db, folder, namespace: database.namespace })
   } finally {
     await close()

@@ -67,6 +67,13 @@ describe('PgBouncer in transaction mode', { tags: 'pgbouncer' }, () => {
     expect(code).toBe(78)
   })
 
+  test('is refused by migrations that have no other address', async () => {
+    const { url } = await startPooled({ max_prepared_statements: 0 })
+    const database = { url, directUrl: url, pooler, applicationName: 'test', log }
+    const { code } = await failureOf(onMigrationConnection(database, '', async () => {}))
+    expect(code).toBe(78)
+  })
+
   test.each([
     ['statement_timeout', 'idle_in_transaction_session_timeout'],
     ['idle_in_transaction_session_timeout', 'statement_timeout'],
