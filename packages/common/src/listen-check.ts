@@ -1,5 +1,5 @@
 // Checks that a LISTEN connection hears: a pooler in transaction mode drops LISTEN without an error. The one rule: the notification
-// comes from another connection. A pooler passes on one that its own statement brings along. Tests: keep-listening.slow.test.ts.
+// comes from another connection. A pooler forwards one that its own statement causes. Tests: keep-listening.slow.test.ts.
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 

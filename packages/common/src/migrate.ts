@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
 import type { Logger } from 'pino'
+import { ConfigError } from './config.ts'
 import { type DatabaseOptions, openDatabase, tablePrefix, waitForDatabase } from './database.ts'
 import { type LoneStatement, loneStatements, type MigrationFile, readMigrations } from './migration-files.ts'
 import { pastPooler } from './pooler.ts'
@@ -39,13 +40,18 @@ const KYSELY_LOCK = '3853314791062309107'
 /** SQLSTATE of a lock that was not granted in time, and of a deadlock. */
 const LOCK_CONFLICT = /^(55P03|40P01)$/
 
+const NO_SESSION =
+  'DATABASE_POOLER=transaction needs DATABASE_DIRECT_URL for migrations, which hold a lock of their session'
+
 /** Runs `work` on connections past the pooler and without a statement limit; waits for a server that is starting. */
 export async function onMigrationConnection<Result>(
   database: Omit<DatabaseOptions, 'maxPoolSize' | 'statementWithinMs'>,
   folder: string,
   work: (migrations: MigrateOptions) => Promise<Result>,
 ): Promise<Result> {
-  const { db, pool, close } = openDatabase({ ...pastPooler(database), maxPoolSize: 2, statementWithinMs: 0 })
+  const address = pastPooler(database)
+  if (address.pooler === 'transaction') throw new ConfigError([NO_SESSION])
+  const { db, pool, close } = openDatabase({ ...address, maxPoolSize: 2, statementWithinMs: 0 })
   try {
     await waitForDatabase(pool, database.log)
     return await work({ db, folder, namespace: database.namespace })

@@ -67,6 +67,13 @@ describe('PgBouncer in transaction mode', { tags: 'pgbouncer' }, () => {
     expect(code).toBe(78)
   })
 
+  test('is refused by migrations that have no other address', async () => {
+    const database = { url: 'postgres://pooler/x', pooler, applicationName: 'test', log }
+    const { text, code } = await failureOf(onMigrationConnection(database, '', async () => {}))
+    expect(text).toContain('needs DATABASE_DIRECT_URL for migrations')
+    expect(code).toBe(78)
+  })
+
   test.each([
     ['statement_timeout', 'idle_in_transaction_session_timeout'],
     ['idle_in_transaction_session_timeout', 'statement_timeout'],
