@@ -64,14 +64,14 @@ async function listsOf(loaded: Loaded): Promise<MeasuredList[]> {
     ...{ id: `users${id}`, what: `GET /admin/users${what}`, paths: [`/admin/users?${query}`], rows, offset, headers },
     idsOf: (body) => idsIn(JSON.parse(body).users),
   })
-  /** A text without three letters matches only the beginning of an address or name in a large table. */
+  /** A text without three letters is found in a large table at the beginning of an address or name only. */
   const usersFound = (id: string, text: string, what: string, query = '', offset = 0) => {
     const pattern = text.length > 2 || loaded.rows <= MAX_SCANNED ? `%${text}%` : `${text}%`
     const condition = `(email like '${pattern}' or user_metadata ->> 'full_name' ilike '${pattern}')`
     const path = `filter=${encodeURIComponent(text)}${query}`
     return users(`-filter-${id}`, `?filter=${what}`, path, usersBy(condition), offset)
   }
-  /** Place of a row, by SQL for its id, and the condition for the rows that follow it in each direction. */
+  /** Reads the place of a row: the query that begins behind it, and its time and id as SQL. */
   const placeOf = async (table: string, id: string) => {
     const text = `select id::text, to_json(created_at) #>> '{}' as created_at from ${table} where id = ${id}`
     const place = (await database.pool.query<Position>(text)).rows[0] as Position
