@@ -57,7 +57,7 @@ export const memberIndex = (member: string): JobIndex => ({
   on: `(name, (data ->> '${member}')) where state < 'completed'`,
 })
 
-/** Retries and postponed jobs keep their turns; further ones than this do not delay the search for a job that is due. */
+/** Retries and postponed jobs keep their turns. The search for a job that is due passes over so many of them at most. */
 const MOST_SCHEDULED = 100
 
 /**

@@ -83,6 +83,44 @@ test.each([
   await queue.stop(0)
 })
 
+test.each([
+  [
+    'the first job that is due',
+    [
+      [0, 60],
+      [3, 0],
+      [5, 0],
+    ],
+    3,
+  ],
+  [
+    'the first job when none is due',
+    [
+      [2, 60],
+      [4, 60],
+    ],
+    2,
+  ],
+  [
+    'the first job when a hundred are not due before one that is',
+    [...Array.from({ length: 100 }, (_, i) => [i, 60]), [200, 0]],
+    0,
+  ],
+])('a newcomer gets the turn of %s', async (kind, jobs, turn) => {
+  const schema = kind.replaceAll(' ', '_').slice(-40)
+  const queue = await open(schema)
+  await opened.pool.query(
+    `insert into ${schema}.job (name, group_id, priority, start_after)
+      select 'crowded', 'one', -(job ->> 0)::int, now() + (job ->> 1)::int * interval '1 minute'
+        from jsonb_array_elements($1::jsonb) as job`,
+    [JSON.stringify(jobs)],
+  )
+  await opened.db.transaction().execute((trx) => queue.send(trx, 'crowded', {}, { tenant: 'new' }))
+  const { rows } = await opened.pool.query(`select -priority as turn from ${schema}.job where group_id = 'new'`)
+  expect(rows).toEqual([{ turn }])
+  await queue.stop(0)
+})
+
 test('replicas that start at once make each index once', async () => {
   const replicas = await Promise.all([open('replicas'), open('replicas'), open('replicas')])
   const made = await indexesOf('replicas')
