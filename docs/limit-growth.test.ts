@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => shell.close())
 
 test('the audit entries of a month are exported, and an interrupted export continues', async () => {
-  const { pool, close } = lookInto(settings.AUTH_DATABASE_URL)
+  const { pool, close } = lookInto(String(settings.AUTH_DATABASE_URL))
   const add = (...times: string[]) =>
     pool.query(
       `insert into audit_log_entries (id, payload, created_at)
