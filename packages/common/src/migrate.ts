@@ -139,11 +139,17 @@ async function applyOnce(db: AnyDatabase, table: string, file: MigrationFile, lo
 }
 
 async function runAlone(db: AnyDatabase, statement: LoneStatement, log: Logger): Promise<void> {
-  if (statement.condition && !(await isTrue(db, statement.condition))) return
-  await dropInvalidIndex(db, statement.sql)
-  // A concurrent statement waits for all older transactions, and no request waits for it.
-  const lockWithinMs = /\bconcurrently\b/i.test(statement.sql) ? 0 : LOCK_WITHIN_MS
-  const run = () => withLockTimeout(db, lockWithinMs, log, () => sql.raw(statement.sql).execute(db))
+  if (statement.condition && !(await isTrue(db, statement.condition))) {
+    return log.info({ condition: statement.condition }, 'statement of a migration left out')
+  }
+  // No request waits for the lock of these, and they may wait for a vacuum that takes minutes.
+  const isHarmless = /\bconcurrently\b|\bvalidate constraint\b|^analyze\b/im.test(statement.sql)
+  const lockWithinMs = isHarmless ? 0 : LOCK_WITHIN_MS
+  const run = () =>
+    withLockTimeout(db, lockWithinMs, log, async () => {
+      await dropInvalidIndex(db, statement.sql)
+      return sql.raw(statement.sql).execute(db)
+    })
   let changed: bigint | undefined
   do changed = (await run()).numAffectedRows
   while (statement.isRepeated && changed !== 0n)

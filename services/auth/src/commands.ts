@@ -21,6 +21,7 @@ import { auditExport } from './flows/commands/export-audit-command.ts'
 import { keysGenerate } from './flows/commands/keys-command.ts'
 import { mailPreview, mailTest } from './flows/commands/mail-commands.ts'
 import { redirectCheck } from './flows/commands/redirect-command.ts'
+import { searchNotes } from './flows/commands/search-notes.ts'
 import { usersExport, usersImport } from './flows/import/import-commands.ts'
 import { portVariables, startUp } from './start.ts'
 import { VERSION } from './version.ts'
@@ -41,7 +42,7 @@ export const commands: Command[] = [
       if (config.gaps.length > 0) throw new ConfigError(config.gaps)
       await importSigningKeys(config.jwt)
       openTemplateSources(config)
-      return worstCases(config.redirectAllowList)
+      return [...worstCases(config.redirectAllowList), ...(await searchNotes(config))]
     },
     review: settingsToReview,
     migrateAll,

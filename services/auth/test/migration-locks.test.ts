@@ -1,13 +1,20 @@
 import { fileURLToPath } from 'node:url'
+import { createLogger } from '@services/common/logger'
+import { migrate, onMigrationConnection } from '@services/common/migrate'
 import { longLocks } from '@services/common/testing/migration-locks'
 import { cloneTemplate } from '@services/common/testing/template-database'
+import pg from 'pg'
 import { expect, inject, test } from 'vitest'
 
+const FOLDER = fileURLToPath(new URL('../migrations', import.meta.url))
+
+const emptyDatabase = () => cloneTemplate(inject('databaseServerUrl'), `${inject('testRunId')}_empty`, async () => {})
+
 test('no migration keeps requests waiting for as long as a table is large', async () => {
-  const database = await cloneTemplate(inject('databaseServerUrl'), `${inject('testRunId')}_empty`, async () => {})
+  const database = await emptyDatabase()
   const found = await longLocks({
     url: database.url,
-    folder: fileURLToPath(new URL('../migrations', import.meta.url)),
+    folder: FOLDER,
     // Earlier ones are older than the rule.
     from: '0018-rows-for-nobody',
     fill: `
@@ -23,5 +30,30 @@ test('no migration keeps requests waiting for as long as a table is large', asyn
       insert into audit_log_entries (id, payload, created_at) select id, '{}', now() from users;`,
   })
   expect(found).toEqual([])
+  await database.drop()
+})
+
+test('a role that may not create pg_trgm migrates without its indexes', async () => {
+  const database = await emptyDatabase()
+  const admin = new pg.Client({ connectionString: database.url })
+  await admin.connect()
+  const role = `limited_${inject('testRunId')}`
+  await admin.query(`create role ${role} login password 'pw'`)
+  await admin.query(`grant create on schema public to ${role}`)
+  const url = new URL(database.url)
+  Object.assign(url, { username: role, password: 'pw' })
+  const log = createLogger({ name: 'test', level: 'fatal' })
+  const known = { url: url.href, applicationName: 'test', log }
+  await onMigrationConnection(known, FOLDER, (migrations) => migrate(migrations, log))
+  const { rows } = await admin.query(`select relname from pg_class where relname like 'users\\_%\\_idx' order by 1`)
+  expect(rows.map(({ relname }) => relname)).toEqual([
+    'users_anonymous_idx',
+    'users_aud_created_at_idx',
+    'users_email_pattern_idx',
+    'users_full_name_pattern_idx',
+  ])
+  await admin.query(`drop owned by ${role}`)
+  await admin.query(`drop role ${role}`)
+  await admin.end()
   await database.drop()
 })

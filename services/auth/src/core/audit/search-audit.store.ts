@@ -1,13 +1,13 @@
 // Search in the audit log. The one rule: in a large log an index finds the entries of an action or of a user, newest first; only a
-// small one is read. Tests: flows/admin/audit-search.test.ts.
+// small one is read. Tests: flows/admin/large-tables.test.ts.
 import { MAX_COUNTED } from '@services/common/counted-page'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { containing } from '../../db/like.ts'
 import type { Position } from '../../db/position.ts'
-import { searchReach } from '../../db/search-reach.ts'
+import { searchReach } from '../../db/search-reach.store.ts'
+import { containsText } from '../../db/search-users.store.ts'
 import type { DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
-import { containsText } from '../users/search-users.store.ts'
 import { actionsNamed } from './actions.ts'
 
 /** Case-insensitive search for a part of the actor, the action or the log type. */

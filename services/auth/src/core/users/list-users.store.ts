@@ -2,8 +2,8 @@ import { countedPage, type PageOf, scannedPage, type Total, totalOf } from '@ser
 import { prepared } from '@services/common/prepared'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Position } from '../../db/position.ts'
+import { containsText } from '../../db/search-users.store.ts'
 import type { DB } from '../../db/tables.ts'
-import { containsText } from './search-users.store.ts'
 import { IDENTITY_COLUMNS, type IdentityJson, USER_COLUMNS, type UserJson } from './users.store.ts'
 
 export type Direction = 'asc' | 'desc'

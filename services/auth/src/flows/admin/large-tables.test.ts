@@ -1,7 +1,9 @@
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Admin, asAdmin } from '../../../test/admin.ts'
-import { startTestService, type TestService } from '../../../test/service.ts'
-import { MAX_SCANNED } from '../../db/search-reach.ts'
+import { authHere } from '../../../test/command-line.ts'
+import { createDatabase, startTestService, type TestService } from '../../../test/service.ts'
+import { MAX_SCANNED } from '../../db/search-reach.store.ts'
 
 // Above MAX_SCANNED rows a search may only use indexes.
 let service: TestService
@@ -23,13 +25,15 @@ beforeAll(async () => {
   }
   const { pool } = service.deps
   await pool.query(`insert into users (id, aud, role, email, created_at, updated_at)
-    select gen_random_uuid(), 'crowd', 'x', n || '@crowd.test', '2020-01-01', now()
-    from generate_series(1, ${MAX_SCANNED}) n`)
+    select gen_random_uuid(), 'crowd', 'x', n || '@crowd.test', '2020-01-01', now() from generate_series(1, 101) n`)
   await pool.query(`insert into audit_log_entries (id, payload, created_at)
     select gen_random_uuid(), '{"action": "token_refreshed", "log_type": "token", "actor_id": "", "actor_username": ""}',
-      timestamptz '2020-01-01' from generate_series(1, ${MAX_SCANNED}) n`)
-  await pool.query('analyze users')
-  await pool.query('analyze audit_log_entries')
+      timestamptz '2020-01-01' from generate_series(1, 12500) n`)
+  for (const table of ['users', 'audit_log_entries']) {
+    // Only the planner's number of rows is read.
+    await pool.query(`alter table ${table} set (autovacuum_enabled = false)`)
+    await pool.query(`update pg_class set reltuples = $1 where oid = $2::regclass`, [MAX_SCANNED + 1, table])
+  }
 })
 afterAll(() => service.close())
 
@@ -112,4 +116,18 @@ describe('a search in a long audit log', () => {
     }
     expect(seen.size).toBe(12_000)
   })
+})
+
+test('config check reports how far a search for users goes, if there is a database', async () => {
+  const database = await createDatabase()
+  const notes = async (url: string) =>
+    JSON.parse((await authHere(['config', 'check', '--json'], { AUTH_DATABASE_URL: url })).stdout).notes
+  expect(await notes(database.url)).toEqual(['searches for users find any part of an address or name'])
+  const client = new pg.Client({ connectionString: database.url })
+  await client.connect()
+  await client.query('drop index users_full_name_trgm_idx')
+  await client.end()
+  expect(await notes(database.url)).toEqual([expect.stringContaining('find the beginning of an address or name')])
+  await database.drop()
+  expect(await notes(database.url)).toEqual([])
 })
