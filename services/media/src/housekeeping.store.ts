@@ -66,7 +66,7 @@ async function* pages(
   }
 }
 
-/** Leaves tombstones of clips without a token, which have no webhooks and no quota. Returns the source of each. */
+/** Leaves tombstones of clips without a token, which have neither webhooks nor a quota. Returns the source of each. */
 export async function softDeleteClipRows(trx: Transaction<DB>, ids: readonly string[], now: Date): Promise<string[]> {
   const clips = await trx
     .selectFrom('clips')

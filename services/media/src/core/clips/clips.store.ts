@@ -120,7 +120,7 @@ export async function lockClip(trx: Transaction<DB>, id: string): Promise<{ sour
     .executeTakeFirst()
 }
 
-/** Clears the source and the texts of the owner. */
+/** Columns that a tombstone empties: its source and the texts of the owner. */
 export const TOMBSTONE = {
   source_id: null,
   title: null,
