@@ -17,6 +17,7 @@ import { compareGifs, hashFile, leastCpuByHand, runByHand } from './by-hand.ts'
 import { type BenchClip, CLIPS, idOf, makeClip } from './clips.ts'
 import { bucketRequests, growClips, growWorkers, SHORT_CLIP, storedBytes, storedClip } from './growth.ts'
 import { measureImage } from './image.ts'
+import { memoryOfPrograms } from './memory.ts'
 import { measureQueue } from './queue.ts'
 import { type BenchService, download, pathWithoutSandbox, startService, upload, uploadNoise } from './service.ts'
 import { missingTools, requestRate, startNginx } from './serving.ts'
@@ -56,6 +57,7 @@ try {
     const idle = (await service.memory()).now / MiB
     row('idle-memory', 'idle memory', 'the bound', 'MiB', [idle, 120], { atMost: 1 })
     await memoryOfUpload(service)
+    await memoryOfPrograms(report, service, directory, process.env.BENCH_CLIPS ?? '')
     await servingAgainstNginx(service)
     for (const clip of CHOSEN) {
       const path = await makeClip(directory, clip)
