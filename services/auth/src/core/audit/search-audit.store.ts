@@ -27,7 +27,7 @@ export async function found(
   after?: Position,
 ): Promise<RawBuilder<unknown>> {
   const isLater = after ? sql`and ${isOlder(after)}` : sql``
-  if (scope !== 'author') return ofActions(actionsNamed(scope, text), isLater)
+  if (scope !== 'author') return ofActions(actionsNamed(scope, text), isLater, limit)
   const { isLarge } = await searchReach(db, 'audit_log_entries')
   if (!isLarge) return ofAnyAuthor(text, isLater)
   return ofActors({ ids: await userIds(db, text), usernames: [text, text.toLowerCase()] }, isLater, limit)
@@ -39,11 +39,12 @@ export const isOlder = ({ created_at: time, id }: Position): RawBuilder<unknown>
 
 const ENTRIES = sql.table('audit_log_entries')
 
-/** Merges the entries of each action: for a list of actions the planner reads all of them before it sorts. */
-function ofActions(actions: readonly string[], isLater: RawBuilder<unknown>) {
+/** Merges the newest entries of each action: of a list of actions the planner would read all entries before it sorts. */
+function ofActions(actions: readonly string[], isLater: RawBuilder<unknown>, limit: number) {
   const none = sql`select id, created_at from ${ENTRIES} where false`
   const parts = actions.map(
-    (action) => sql`select id, created_at from ${ENTRIES} where payload ->> 'action' = ${action} ${isLater}`,
+    (action) => sql`(select id, created_at from ${ENTRIES} where payload ->> 'action' = ${action} ${isLater}
+      order by created_at desc, id limit ${sql.lit(MAX_COUNTED)} + ${limit}::integer)`,
   )
   return sql`select id, created_at from (${parts.length === 0 ? none : sql.join(parts, sql` union all `)}) of_actions`
 }
