@@ -48,6 +48,9 @@ ${lines.join('\n')}
   const program = findProgram('pgbouncer') ?? 'pgbouncer'
   const child = spawn(program, [...asUser, join(folder, 'pgbouncer.ini')], { stdio: ['ignore', 'ignore', 'pipe'] })
   const exit = once(child, 'exit')
+  // A run that fails leaves nothing behind.
+  const kill = () => child.kill('SIGKILL')
+  process.once('exit', kill)
   let output = ''
   await new Promise<void>((resolve, reject) => {
     child.stderr.on('data', (chunk) => {
@@ -64,7 +67,8 @@ ${lines.join('\n')}
       return url.href
     },
     stop: async () => {
-      child.kill('SIGKILL')
+      process.off('exit', kill)
+      kill()
       await exit
       await rm(folder, { recursive: true, force: true })
     },
