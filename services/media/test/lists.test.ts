@@ -170,6 +170,7 @@ describe('a page of a list is read along an index that has its order, and reads 
   // The oldest clips are a token's; the older half of them has the tag `old`, and none has `strange`.
   beforeAll(async () => {
     tokenId = (await service.newToken()).id
+    await add(service.token) // the source of all
     for (let first = 1; first <= 20_000; first += 1_000) {
       await service.deps.pool.query(
         `insert into clips (id, token_id, source_id, source_kind, created_at, tag_keys, nsfw)
