@@ -128,14 +128,14 @@ test('a failed clip is visible to its owner for a week and gone without a trace 
   await service.close()
 })
 
-/** Makes expired clips without a token, `each` of every source; sources 1 and 2 have their first file in common. */
+/** Makes expired clips without a token, `each` of every source; sources 1 to 3 have their first file in common. */
 async function addExpired(service: TestService, { sources, each }: { sources: number; each: number }): Promise<void> {
   const { deps, clock } = service
   const before = new Date(clock.now().getTime() - 1_000)
   const query = (text: string, values: unknown[]) => deps.pool.query(text, values)
   await query(
     `insert into blobs (sha256, extension, bytes, reference_count)
-      select sha256(format('%s of %s', kind, case kind when 'gif' then greatest(n, 2) else n end)::bytea), kind, 1, count(*)
+      select sha256(format('%s of %s', kind, case kind when 'gif' then greatest(n, 3) else n end)::bytea), kind, 1, count(*)
       from generate_series(1, $1) n, unnest(array['gif', 'jpg', 'mp4', 'webm']) kind group by 1, 2`,
     [sources],
   )
@@ -148,7 +148,7 @@ async function addExpired(service: TestService, { sources, each }: { sources: nu
   await query(
     `insert into renditions (source_id, kind, sha256, bytes, width, height)
       select md5('source ' || n)::uuid, kind,
-        sha256(format('%s of %s', kind, case kind when 'gif' then greatest(n, 2) else n end)::bytea), 1, 1, 1
+        sha256(format('%s of %s', kind, case kind when 'gif' then greatest(n, 3) else n end)::bytea), 1, 1, 1
       from generate_series(1, $1) n, unnest(array['gif', 'jpg', 'mp4', 'webm']) kind`,
     [sources],
   )
@@ -165,7 +165,7 @@ test('replicas that delete many clips at once leave every count right, and files
   const { deps, clock } = service
   await addExpired(service, { sources: 450, each: 3 })
   const one = async (text: string) => (await deps.pool.query(text)).rows[0]
-  // A clip that stays keeps its source, and the file that another source shares with it.
+  // A clip that stays keeps its source, and the file that two others share with it.
   await deps.pool.query(`update clips set expires_at = null where id = '00001001'`)
   const both = () => Promise.all([cleanUp(deps), cleanUp(deps)])
   await both()
@@ -182,7 +182,7 @@ test('replicas that delete many clips at once leave every count right, and files
   expect(
     await one(`select sum(reference_count)::int as counted, (select count(*)::int from renditions) as made,
       count(unreferenced_at)::int as unused from blobs`),
-  ).toEqual({ counted: 4, made: 4, unused: 449 * 4 - 1 })
+  ).toEqual({ counted: 4, made: 4, unused: 449 * 4 - 2 })
   clock.advance({ seconds: 601 })
   await both()
   expect(await one('select count(*)::int from blobs')).toEqual({ count: 4 })
