@@ -1,4 +1,7 @@
-import type { Size } from '../core/clips/geometry.ts'
+interface Size {
+  width: number
+  height: number
+}
 
 const MB = 1_000_000
 
