@@ -1,5 +1,5 @@
 // `pnpm bench:scale`: every list of the admin API on a million users and ten million audit entries, through HTTP, against the
-// bound of contract/scale.md C. The service runs as a separate process, without workers. The results are written to results/,
+// bound of its p99. The service runs as a separate process, without workers. The results are written to results/,
 // unless BENCH_RESULTS names another folder.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

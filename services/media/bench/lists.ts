@@ -1,4 +1,4 @@
-// `pnpm bench:scale`: every list of the service on a million clips, through HTTP, against the bound of contract/scale.md C. The
+// `pnpm bench:scale`: every list of the service on a million clips, through HTTP, against the bound of its p99. The
 // service runs as a separate process, without workers: housekeeping would delete the expired clips that it was given. The
 // results are written to results/, those of a run with other BENCH_ROWS too unless BENCH_RESULTS names a folder.
 import { mkdtemp, rm } from 'node:fs/promises'

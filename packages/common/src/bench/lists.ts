@@ -29,7 +29,7 @@ interface Service {
   requests: number
 }
 
-/** Bound of a list's p99 (contract/scale.md C). */
+/** Bound of a list's p99. */
 const BOUND_MS = 300
 
 const AT_ONCE = 2
