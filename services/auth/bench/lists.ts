@@ -3,9 +3,8 @@
 // unless BENCH_RESULTS names another folder.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { type MeasuredList, measureLists } from '@services/common/bench/lists'
+import { join } from 'node:path'
+import { finishLists, type MeasuredList, measureLists } from '@services/common/bench/lists'
 import { lookInto } from '@services/common/bench/postgres'
 import { startReport } from '@services/common/bench/report'
 import { MAX_OFFSET } from '@services/common/counted-page'
@@ -42,10 +41,7 @@ try {
   const lists = await listsOf(loaded)
   const wrong = await measureLists({ report, database, base: service.base, requests: REQUESTS }, lists)
   await service.stop()
-  const results = RESULTS ? pathToFileURL(`${resolve(RESULTS)}/`) : new URL('results/', import.meta.url)
-  await report.write(results, { postgres: postgresVersion })
-  for (const sentence of wrong) console.error(sentence)
-  if (wrong.length > 0) process.exitCode = 1
+  await finishLists(report, { wrong, folder: RESULTS, postgresVersion }, import.meta.url)
 } finally {
   await database.close()
   await postgres.stop()

@@ -3,9 +3,8 @@
 // results are written to results/, those of a run with other BENCH_ROWS too unless BENCH_RESULTS names a folder.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { type MeasuredList, measureLists } from '@services/common/bench/lists'
+import { join } from 'node:path'
+import { finishLists, type MeasuredList, measureLists } from '@services/common/bench/lists'
 import { lookInto } from '@services/common/bench/postgres'
 import { startReport } from '@services/common/bench/report'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
@@ -36,10 +35,7 @@ try {
   const service = await startService(postgres.url, directory, { settings: SETTINGS })
   const wrong = await measureLists({ report, database, base: service.base, requests: REQUESTS }, listsOf(loaded))
   await service.stop()
-  const results = RESULTS ? pathToFileURL(`${resolve(RESULTS)}/`) : new URL('results/', import.meta.url)
-  await report.write(results, { postgres: postgresVersion })
-  for (const sentence of wrong) console.error(sentence)
-  if (wrong.length > 0) process.exitCode = 1
+  await finishLists(report, { wrong, folder: RESULTS, postgresVersion }, import.meta.url)
 } finally {
   await database.close()
   await postgres.stop()

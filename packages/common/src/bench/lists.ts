@@ -1,6 +1,8 @@
 // Lists at size: each is requested through HTTP until its p99 is known, and its first answer is compared with a query of the
 // same rows. The one rule: a wrong answer or a refusal never counts as a fast one; the run reports it and fails. Rows come
 // from load-rows.ts. Tests: lists.test.ts, and each service's test/lists-bench.slow.test.ts.
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
 import type { BenchDatabase } from './postgres.ts'
 import type { startReport } from './report.ts'
@@ -58,6 +60,18 @@ export async function measureLists(service: Service, lists: readonly MeasuredLis
     else wrong.push(`${what}: ${refused.length} of ${answers.length} answers were ${[...new Set(refused)].join(', ')}`)
   }
   return wrong
+}
+
+/** Writes the results to `folder`, or beside the benchmark; wrong answers are printed and fail the run. */
+export async function finishLists(
+  report: Service['report'],
+  { wrong, folder, postgresVersion }: { wrong: readonly string[]; folder: string | undefined; postgresVersion: string },
+  benchmark: string,
+): Promise<void> {
+  const results = folder ? pathToFileURL(`${resolve(folder)}/`) : new URL('results/', benchmark)
+  await report.write(results, { postgres: postgresVersion })
+  for (const sentence of wrong) console.error(sentence)
+  if (wrong.length > 0) process.exitCode = 1
 }
 
 async function requestRepeatedly(service: Service, list: MeasuredList) {
