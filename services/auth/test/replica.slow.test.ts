@@ -25,23 +25,13 @@ afterAll(async () => {
 
 const list = (path: string) => service.get(path, service.admin)
 
-/** Repeats a read until the standby reports that it scanned the table. */
-async function expectScans(table: string, read: () => Promise<unknown>): Promise<void> {
-  const before = await pair.countScans(table)
-  const countAfterRead = async () => {
-    await read()
-    return pair.countScans(table)
-  }
-  await expect.poll(countAfterRead).toBeGreaterThan(before)
-}
-
 test.for([
   ['/admin/users', 'users'],
   ['/admin/users?limit=10', 'users'],
   ['/admin/audit', 'audit_log_entries'],
   ['/admin/messages', 'messages'],
 ] as const)('%s is read from the replica', async ([path, table]) => {
-  await expectScans(table, async () => expect((await list(path)).status).toBe(200))
+  await pair.expectScans(table, async () => expect((await list(path)).status).toBe(200))
 })
 
 test('users export reads from the replica', async () => {
@@ -57,11 +47,11 @@ test('sign-in, refresh and GET /user never read from the replica', async () => {
   await pair.endReaders()
   const before = await pair.countScans('sessions')
   const { refreshToken, auth: session } = await service.signedIn()
-  await expectScans('users', () => list('/admin/users'))
+  await pair.expectScans('users', () => list('/admin/users'))
   expect((await service.get('/user', session)).status).toBe(200)
   expect((await service.post('/token?grant_type=refresh_token', { refresh_token: refreshToken })).status).toBe(200)
   await service.signedIn()
-  await expectScans('users', () => list('/admin/users'))
+  await pair.expectScans('users', () => list('/admin/users'))
   await pair.endReaders()
   expect(await pair.countScans('sessions')).toBe(before)
 })
@@ -70,7 +60,7 @@ test('a list shows what its caller wrote just before, through any process', asyn
   const { userId } = await service.signedIn()
   const other = await startTestService({ AUTH_DATABASE_URL: pair.primary.url, AUTH_WORKERS_ENABLED: 'false' })
   onTestFinished(() => other.close())
-  await expectScans('users', () => list('/admin/users'))
+  await pair.expectScans('users', () => list('/admin/users'))
   for (let number = 0; number < 20; number++) {
     const writer = number % 2 ? other : service
     const email = `written-${number}@example.com`
@@ -87,12 +77,12 @@ test('the primary answers a list whose writes a late replica lacks', async () =>
 })
 
 test('lists are answered while the replica disconnects, is unreachable and returns', async () => {
-  await expectScans('users', () => list('/admin/users'))
+  await pair.expectScans('users', () => list('/admin/users'))
   pair.leadTo({ url: 'postgres://127.0.0.1:1' })
   const answers = Array.from({ length: 10 }, () => list('/admin/users'))
   await pair.endReaders()
   for (let number = 0; number < 10; number++) answers.push(list('/admin/audit'))
   expect(new Set((await Promise.all(answers)).map(({ status }) => status))).toEqual(new Set([200]))
   pair.leadTo(pair.standby)
-  await expectScans('users', () => list('/admin/users'))
+  await pair.expectScans('users', () => list('/admin/users'))
 })

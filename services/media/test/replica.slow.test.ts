@@ -36,16 +36,6 @@ const PAGES = [
   ['oEmbed', (id: string) => `/oembed/${id}`],
 ] as const
 
-/** Repeats a read until the standby reports that it scanned the table. */
-async function expectScans(table: string, read: () => Promise<unknown>): Promise<void> {
-  const before = await pair.countScans(table)
-  const countAfterRead = async () => {
-    await read()
-    return pair.countScans(table)
-  }
-  await expect.poll(countAfterRead).toBeGreaterThan(before)
-}
-
 async function pauseReplay() {
   await pair.pauseReplay()
   onTestFinished(() => void pair.resumeReplay())
@@ -62,11 +52,11 @@ const statusesOf = async (id: string) =>
 
 test.for(PAGES)('%s of a clip is read from the replica', async ([, pathOf]) => {
   const id = await addClip()
-  await expectScans('clips', async () => expect((await service.get(pathOf(id))).status).toBe(200))
+  await pair.expectScans('clips', async () => expect((await service.get(pathOf(id))).status).toBe(200))
 })
 
 test('GET /media is read from the replica and shows a clip at once', async () => {
-  await expectScans('clips', listIds)
+  await pair.expectScans('clips', listIds)
   for (let number = 0; number < 5; number++) {
     const id = await addClip({ prefer: 'respond-async' })
     expect(await listIds()).toContain(id)
@@ -95,7 +85,7 @@ test('a clip that a late replica shows as unfinished has the pages of a ready on
 
 test('a deleted clip leaves lists at once, and its pages when the replica learns of it', async () => {
   const id = await addClip()
-  await expectScans('clips', () => service.get(`/gif/${id}`))
+  await pair.expectScans('clips', () => service.get(`/gif/${id}`))
   await pauseReplay()
   expect((await service.call('DELETE', `/media/${id}`, { headers: { token: service.token } })).status).toBe(204)
   expect(await listIds()).not.toContain(id)
@@ -107,7 +97,7 @@ test('a deleted clip leaves lists at once, and its pages when the replica learns
 
 test('pages and lists are answered while the replica disconnects, is unreachable and returns', async () => {
   const id = await addClip()
-  await expectScans('clips', () => service.get(`/gif/${id}`))
+  await pair.expectScans('clips', () => service.get(`/gif/${id}`))
   pair.leadTo({ url: 'postgres://127.0.0.1:1' })
   const answers = Array.from({ length: 5 }, () => statusesOf(id))
   await pair.endReaders()
@@ -115,5 +105,5 @@ test('pages and lists are answered while the replica disconnects, is unreachable
   expect((await Promise.all(answers)).flat().filter((status) => status !== 200)).toEqual([])
   expect(await listIds()).toContain(id)
   pair.leadTo(pair.standby)
-  await expectScans('clips', () => service.get(`/gif/${id}`))
+  await pair.expectScans('clips', () => service.get(`/gif/${id}`))
 })

@@ -32,6 +32,15 @@ export async function startPostgresPair(database: string, fill: (url: string) =>
   const isCaughtUp = async () =>
     (await queryOn(primary.url, 'select from pg_stat_activity where backend_xid is not null')).length === 0 &&
     (await isStreaming())
+  /** Counts the scans of a table on the standby; connections report them within ten seconds, or when they end. */
+  const countScans = async (table: string): Promise<number> => {
+    const scans = 'coalesce(seq_scan, 0) + coalesce(idx_scan, 0)'
+    const [row] = await queryOn(
+      standby.url,
+      `select (${scans})::int as count from pg_stat_user_tables where relname = '${table}'`,
+    )
+    return row.count
+  }
   return {
     ...way,
     primary,
@@ -56,14 +65,15 @@ export async function startPostgresPair(database: string, fill: (url: string) =>
       await expect.poll(readState).toEqual([{ state: 'paused' }])
     },
     resumeReplay: () => queryOn(standby.url, 'select pg_wal_replay_resume()'),
-    /** Counts the scans of a table on the standby; connections report them within ten seconds, or when they end. */
-    countScans: async (table: string): Promise<number> => {
-      const scans = 'coalesce(seq_scan, 0) + coalesce(idx_scan, 0)'
-      const [row] = await queryOn(
-        standby.url,
-        `select (${scans})::int as count from pg_stat_user_tables where relname = '${table}'`,
-      )
-      return row.count
+    countScans,
+    /** Repeats a read until the standby reports that it scanned the table. */
+    expectScans: async (table: string, read: () => Promise<unknown>): Promise<void> => {
+      const before = await countScans(table)
+      const countAfterRead = async () => {
+        await read()
+        return countScans(table)
+      }
+      await expect.poll(countAfterRead).toBeGreaterThan(before)
     },
     /** Ends the connections of clients to the standby, and waits until they have. */
     endReaders: async () => {
