@@ -6,7 +6,7 @@ import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { failSource } from '../../make/jobs/fail-source.ts'
 import type { BlobName, StoredBlob } from '../../store/blobs/blob-storage.ts'
-import { dropReference, inLockOrder } from '../../store/blobs/blobs.store.ts'
+import { dropReferences } from '../../store/blobs/blobs.store.ts'
 import { deleteIfUnreferenced } from '../../store/blobs/keep-files.ts'
 import { listSourcesOf, lockBlobRow } from './check-blobs.store.ts'
 
@@ -57,7 +57,7 @@ async function giveUpSource(deps: GiveUpDeps, id: string, lost: BlobName): Promi
     await deps.db.transaction().execute(async (trx) => {
       const isWhole = isExtra(lost.extension)
       const gone = isWhole ? await deleteExtras(trx, id) : await failReady(trx, id, now)
-      for (const name of inLockOrder(gone)) await dropReference(trx, name, now)
+      await dropReferences(trx, gone, now)
       if (await deps.blobs.stat(lost)) throw new ChangedMeanwhile()
       if (!isWhole) await emitEvent(deps, trx, 'media.failed', { sourceId: id })
     })
