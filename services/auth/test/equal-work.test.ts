@@ -6,7 +6,7 @@ import { createMailer } from '../src/adapters/mail/smtp.ts'
 import { TABLES } from '../src/db/tables.ts'
 import { type TestService, test } from './service.ts'
 
-/** Statements until all jobs are done, without those of the queue, the limits and the checks of connections. */
+/** Statements until all jobs are done, without those of the queue, its batches of notifications, the limits and checks. */
 async function statementsOf(service: TestService, ask: () => Promise<unknown>): Promise<string[]> {
   const query = vi.spyOn(pg.Client.prototype, 'query')
   try {
@@ -15,7 +15,7 @@ async function statementsOf(service: TestService, ask: () => Promise<unknown>): 
     const texts = (query.mock.calls as unknown[][]).map(([asked]) =>
       typeof asked === 'string' ? asked : String((asked as { text: string }).text),
     )
-    return texts.filter((text) => !/auth_queue|pgboss|transaction_read_only|rate_limits/i.test(text))
+    return texts.filter((text) => !/auth_queue|pgboss|pg_notify|transaction_read_only|rate_limits/i.test(text))
   } finally {
     query.mockRestore()
   }
