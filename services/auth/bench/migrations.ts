@@ -1,25 +1,11 @@
-// `node bench/migrations.ts`: the longest wait of a request during each pending migration. Statements of sign-ups, sign-ins,
-// refreshes and reads run all the time, as an older version has them. Loads BENCH_USERS (1,000,000) users and ten audit entries
-// each into a PostgreSQL of its own; with BENCH_DATABASE_URL it migrates that database, which must be a copy.
-import { copyFile, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+// `node bench/migrations.ts`: the longest wait of a request during each pending migration. Loads BENCH_USERS (1,000,000) users
+// and ten audit entries each, unless BENCH_DATABASE_URL names a copy of a database.
 import { fileURLToPath } from 'node:url'
-import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
-import { createLogger } from '@services/common/logger'
-import { migrate, onMigrationConnection, pendingMigrations } from '@services/common/migrate'
-import { readMigrations } from '@services/common/migration-files'
+import { measureMigrations } from '@services/common/bench/migrations'
 import pg from 'pg'
 import { loadUsers } from './scale.ts'
 
 const USERS = Number(process.env.BENCH_USERS || 1_000_000)
-const FOLDER = fileURLToPath(new URL('../migrations', import.meta.url))
-
-/** The last migration before the load. */
-const LOADED_AT = '0018-rows-for-nobody'
-
-/** Time between two statements of one kind, so that the load is the same on every machine. */
-const PAUSE_MS = 5
 
 const ENTRY = `insert into audit_log_entries (id, payload, created_at)
   select gen_random_uuid(), jsonb_build_object('actor_id', id, 'actor_username', email, 'action', 'login'), now() from target`
@@ -38,49 +24,18 @@ const STATEMENTS = {
     from users where id = $1`,
 }
 
-const given = process.env.BENCH_DATABASE_URL
-const dataDir = await mkdtemp(join(tmpdir(), 'bench-postgres-'))
-const workDir = await mkdtemp(join(tmpdir(), 'bench-migrations-'))
-const postgres = given ? undefined : await startEmbeddedPostgres({ dataDir, database: 'bench' })
-const url = given ?? postgres?.url ?? ''
-try {
-  if (postgres) await load(url)
-  const probes = await startProbes(url)
-  await new Promise((resolve) => setTimeout(resolve, 10_000))
-  print('without a migration, 10 s')
-  const log = createLogger({ name: 'bench', level: 'warn' })
-  for (const { name } of await readMigrations(FOLDER, undefined)) {
-    await copyFile(join(FOLDER, `${name}.sql`), join(workDir, `${name}.sql`))
-    const beganAt = performance.now()
-    const known = { url, applicationName: 'bench', log }
-    const pending = await onMigrationConnection(known, workDir, async (migrations) => {
-      const pending = await pendingMigrations(migrations)
-      await migrate(migrations, log)
-      return pending
-    })
-    if (pending.length > 0) print(`${name}, ${((performance.now() - beganAt) / 1000).toFixed(1)} s`)
-  }
-  await probes.stop()
-
-  function print(during: string) {
-    const waits = Object.entries(probes.longest()).map(([kind, ms]) => `${kind} ${Math.round(ms)}`)
-    console.log(`${during}: longest wait in ms: ${waits.join(', ')}`)
-  }
-} finally {
-  await postgres?.stop()
-  for (const folder of [dataDir, workDir]) await rm(folder, { recursive: true, force: true })
-}
+await measureMigrations({
+  folder: fileURLToPath(new URL('../migrations', import.meta.url)),
+  loadedAt: '0018-rows-for-nobody',
+  load,
+  statements: STATEMENTS,
+  ids: 'select id from users limit 1000',
+})
 
 async function load(url: string): Promise<void> {
+  await loadUsers(url, 0, USERS, 'x')
   const client = new pg.Client({ connectionString: url })
   await client.connect()
-  await client.query('create table schema_migrations (name varchar(255) primary key, timestamp varchar(255) not null)')
-  for (const { name, sql } of await readMigrations(FOLDER, undefined)) {
-    if (name > LOADED_AT) break
-    await client.query(sql)
-    await client.query('insert into schema_migrations values ($1, $2)', [name, new Date().toISOString()])
-  }
-  await loadUsers(url, 0, USERS, 'x')
   for (let turn = 0; turn < 10; turn++) {
     await client.query(`insert into audit_log_entries (id, payload, ip_address, created_at)
       select gen_random_uuid(), jsonb_build_object('actor_id', id, 'actor_username', email, 'action', 'token_refreshed',
@@ -88,33 +43,4 @@ async function load(url: string): Promise<void> {
   }
   await client.query('vacuum (analyze)')
   await client.end()
-}
-
-/** Runs each statement again and again on a connection of its own, for users at random. */
-async function startProbes(url: string) {
-  const pool = new pg.Pool({ connectionString: url, max: Object.keys(STATEMENTS).length })
-  const { rows } = await pool.query('select id from users limit 1000')
-  let longest: Record<string, number> = {}
-  let isStopping = false
-  const running = Object.entries(STATEMENTS).map(async ([kind, text]) => {
-    for (let turn = 0; !isStopping; turn++) {
-      const beganAt = performance.now()
-      await pool.query({ name: kind, text, values: [rows[turn % rows.length]?.id] })
-      longest[kind] = Math.max(longest[kind] ?? 0, performance.now() - beganAt)
-      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
-    }
-  })
-  return {
-    /** Returns the longest wait of each kind since the last call. */
-    longest() {
-      const result = longest
-      longest = {}
-      return result
-    },
-    async stop() {
-      isStopping = true
-      await Promise.all(running)
-      await pool.end()
-    },
-  }
 }

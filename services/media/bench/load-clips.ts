@@ -28,12 +28,21 @@ export const idOfClip = (index: number): string =>
 export const createdAt = ({ rows, newest }: Loaded, index: number): Date =>
   new Date(newest.getTime() - index * Math.floor(YEAR_MS / rows))
 
+const TAG_LISTS = `insert into clip_tags (clip_id, tag_key, token_id, created_at, nsfw)
+  select id, tag_key, token_id, created_at, nsfw from clips, unnest(tag_keys) tag_key`
+
 /**
  * Loads `rows` clips of one year, each with a source, four renditions and four blobs, as the service would have stored them.
  * A token for each thousand clips, of which one has a third of all; each tenth clip has none. Tags are common, rare, only on old
- * clips, or never on clips of the large token. The large token's webhooks have as many deliveries.
+ * clips, or never on clips of the large token. The large token's webhooks have as many deliveries. A schema before migration
+ * 0011 has no lists of tags.
  */
-export async function loadClips(url: string, rows: number, newest: Date): Promise<Loaded> {
+export async function loadClips(
+  url: string,
+  rows: number,
+  newest: Date,
+  { withTagLists = true }: { withTagLists?: boolean } = {},
+): Promise<Loaded> {
   const tokens = Math.max(10, Math.floor(rows / 1_000))
   const loaded = { rows, tokens, newest }
   const at = (index: string) =>
@@ -61,8 +70,9 @@ export async function loadClips(url: string, rows: number, newest: Date): Promis
   await loadRows(
     url,
     [
-      ...['api_tokens', 'sources', 'clips', 'clip_tags', 'renditions', 'blobs', 'token_days', 'token_storage'],
+      ...['api_tokens', 'sources', 'clips', 'renditions', 'blobs', 'token_days', 'token_storage'],
       ...['webhooks', 'webhook_deliveries'],
+      ...(withTagLists ? ['clip_tags'] : []),
     ],
     [
       `insert into api_tokens (id, name, prefix, hash, scopes, created_at)
@@ -89,8 +99,7 @@ export async function loadClips(url: string, rows: number, newest: Date): Promis
          case when is_deleted then ${at('i')} + interval '1 day' end,
          case when i % 10 = 9 then ${at('i')} + interval '30 days' end
        from (select i, ${isDeleted} as is_deleted, ${tags} as tags from ${all}) made`,
-      `insert into clip_tags (clip_id, tag_key, token_id, created_at, nsfw)
-       select id, tag_key, token_id, created_at, nsfw from clips, unnest(tag_keys) tag_key`,
+      ...(withTagLists ? [TAG_LISTS] : []),
       `insert into renditions (source_id, kind, sha256, bytes, width, height)
        select ${sourceId}, kind, ${digest('kind')}, bytes, width, 480 from ${ready}`,
       `insert into blobs (sha256, extension, bytes, reference_count) select ${digest('kind')}, kind, bytes, 1 from ${ready}`,

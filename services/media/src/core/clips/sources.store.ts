@@ -157,19 +157,19 @@ export async function setProgress(db: Kysely<DB>, id: string, progress: number):
     .execute()
 }
 
-/** Counts processing sources: all, and those of this token (null: of all callers without one). */
+/** Counts processing sources, both up to `most`: all, and those of this token (null: of all callers without one). */
 export async function countProcessing(
   db: Kysely<DB>,
   tokenId: string | null,
+  most: number,
 ): Promise<{ all: number; ofToken: number }> {
-  return db
-    .selectFrom('sources')
-    .select((column) => [
-      column.fn.countAll<number>().as('all'),
-      column.fn.countAll<number>().filterWhere('token_id', 'is not distinct from', tokenId).as('ofToken'),
-    ])
-    .where(processing)
-    .executeTakeFirstOrThrow()
+  const found = db.selectFrom('sources').select('token_id').where(processing).limit(most)
+  const ofToken = tokenId === null ? found.where('token_id', 'is', null) : found.where('token_id', '=', tokenId)
+  const count = (counted: typeof found) => db.selectFrom(counted.as('counted')).select(db.fn.countAll<number>().as('n'))
+  return db.selectNoFrom([count(found).as('all'), count(ofToken).as('ofToken')]).executeTakeFirstOrThrow() as Promise<{
+    all: number
+    ofToken: number
+  }>
 }
 
 /** Returns false when the source is no longer ready, or has extras already. */

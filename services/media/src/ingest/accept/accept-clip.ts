@@ -70,7 +70,7 @@ export async function refuseWhenBusy(
   tokenId: string | null,
 ): Promise<void> {
   const { queueLimit, queueLimitPerToken } = config.worker
-  const { all, ofToken } = await countProcessing(db, tokenId)
+  const { all, ofToken } = await countProcessing(db, tokenId, 2 * queueLimit)
   const most = ofToken === 0 ? 2 * queueLimit : queueLimit
   if (all >= most) throw apiError('busy', { retryAfterSeconds: BUSY_RETRY_SECONDS })
   if (ofToken === 0) return
