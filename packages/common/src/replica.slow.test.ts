@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest'
@@ -39,7 +41,8 @@ async function open({ maxLagSeconds = 600, replicaUrl = pair.url } = {}) {
   pair.leadTo(pair.standby)
   const lines: string[] = []
   const log = pino({ level: 'info' }, { write: (line) => lines.push(JSON.parse(line).msg) })
-  const options = { url: pair.primary.url, maxPoolSize: 4, applicationName: 'test', log }
+  // A busy machine is no silent one.
+  const options = { url: pair.primary.url, maxPoolSize: 4, applicationName: 'test', log, answerWithinMs: 10_000 }
   const { db, close } = openDatabase<DB>(options)
   const reads = await openReads(db, { ...options, replica: { url: replicaUrl, maxLagSeconds } })
   onTestFinished(async () => {
@@ -117,7 +120,19 @@ test('the primary answers while the replica is away, and the replica when it is 
   await expect.poll(() => lines).toEqual(['replica in use', 'replica not in use: late or away', 'replica in use'])
 })
 
-test('a silent replica costs a read seconds, and the next ones nothing', async () => {
+test('a list does not wait for the answer of a silent replica', async () => {
+  const { reads, lines } = await open()
+  await expect.poll(() => readServer(reads, current)).toBe('replica')
+  const silent = createServer().listen(0, '127.0.0.1')
+  onTestFinished(() => void silent.close())
+  await once(silent, 'listening')
+  pair.leadTo({ url: `postgres://127.0.0.1:${(silent.address() as AddressInfo).port}` })
+  pair.silenceOpen()
+  expect(await readServer(reads, current)).toBe('primary')
+  expect(lines).toEqual(['replica in use'])
+})
+
+test('a silent replica costs a page seconds, and the next reads nothing', async () => {
   const { reads, lines } = await open()
   await expect.poll(() => readServer(reads, recent)).toBe('replica')
   pair.leadTo({ url: 'postgres://127.0.0.1:1' })
