@@ -37,12 +37,19 @@ async function startPair() {
 }
 
 /** Opens both databases; the address of the pair leads to the replica. */
-async function open({ maxLagSeconds = 600, replicaUrl = pair.url } = {}) {
+async function open({ maxLagSeconds = 600, replicaUrl = pair.url, pooler = 'none' as 'none' | 'transaction' } = {}) {
   pair.leadTo(pair.standby)
   const lines: string[] = []
   const log = pino({ level: 'info' }, { write: (line) => lines.push(JSON.parse(line).msg) })
   // A busy machine is no silent one.
-  const options = { url: pair.primary.url, maxPoolSize: 4, applicationName: 'test', log, answerWithinMs: 10_000 }
+  const options = {
+    url: pair.primary.url,
+    pooler,
+    maxPoolSize: 4,
+    applicationName: 'test',
+    log,
+    answerWithinMs: 10_000,
+  }
   const { db, close } = openDatabase<DB>(options)
   const reads = await openReads(db, { ...options, replica: { url: replicaUrl, maxLagSeconds } })
   onTestFinished(async () => {
@@ -189,6 +196,16 @@ test('an error of the replica alone, such as a missing row, is decided by the pr
     reads.recent((db) => db.selectFrom('notes').selectAll().where('text', '=', text).executeTakeFirstOrThrow())
   expect(await find('new')).toEqual({ text: 'new' })
   await expect(find('missing')).rejects.toThrow('no result')
+})
+
+test('a replica has a time limit of its own, also when the primary is behind a pooler', async () => {
+  const { reads } = await open({ pooler: 'transaction' })
+  const limit = async () => {
+    const show = sql<{ statement_timeout: string }>`show statement_timeout`
+    return (await reads.recent((db) => show.execute(db))).rows[0]?.statement_timeout
+  }
+  await expect.poll(() => readServer(reads, recent)).toBe('replica')
+  expect(await limit()).toBe('3s')
 })
 
 test('a server that is no standby is not used, because its lag cannot be measured', async () => {

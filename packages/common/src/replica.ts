@@ -10,6 +10,7 @@ import { isPastDeadline } from './deadline.ts'
 import { waitAtMost } from './wait-at-most.ts'
 
 export interface ReplicaSettings {
+  /** Address of the standby itself, past any pooler. */
   url: string
   maxLagSeconds: number
 }
@@ -50,7 +51,7 @@ export async function openReads<DB>(
   const maxLagMs = settings.maxLagSeconds * 1000
   const replica = openDatabase<DB>({
     ...options,
-    ...{ url: settings.url, fallbackUrls: [] },
+    ...{ url: settings.url, fallbackUrls: [], pooler: 'none' },
     ...{ connectWithinMs: answerWithinMs, statementWithinMs: STATEMENT_WITHIN_MS },
     // One line for each change, below.
     log: options.log.child({}, { level: 'error' }),
@@ -159,6 +160,7 @@ export const readsOf = <DB>(db: Kysely<DB>): Reads<DB> => ({
   close: async () => {},
 })
 
+/** End of the written log. The end of the inserted log stays ahead while a transaction is open, so that lists would wait. */
 async function positionOf<DB>(primary: Kysely<DB>): Promise<string> {
   const { rows } = await sql<{ position: string }>`select pg_current_wal_lsn()::text as position`.execute(primary)
   return rows[0]?.position as string
