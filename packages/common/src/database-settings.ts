@@ -28,7 +28,7 @@ export const databaseVariables = ({ poolSize, exampleTable }: DatabaseDefaults) 
     ),
     DATABASE_FALLBACK_URLS: parsed(
       'list',
-      'Connection strings of further hosts, separated by commas or spaces. The first that accepts writes is used, and used until it fails.',
+      'Connection strings of further hosts, separated by commas or spaces. The first that accepts writes is used, and used until it fails. LISTEN, migrations and commands use DATABASE_DIRECT_URL alone, if set.',
       { default: '' },
       (value) =>
         value
@@ -38,7 +38,7 @@ export const databaseVariables = ({ poolSize, exampleTable }: DatabaseDefaults) 
     ),
     DATABASE_REPLICA_URL: parsed(
       'string',
-      'Connection string of a streaming standby, which answers lists, exports and public pages. Reads go to the primary while it is late or away.',
+      'Connection string of a streaming standby itself, not of a pooler. It answers lists, exports and public pages; while it is late or away, the primary does.',
       {},
       parseDatabaseUrl,
     ),

@@ -4,7 +4,7 @@ import { openDatabase } from './database.ts'
 import { openQueue } from './queue.ts'
 import { cloneTemplate } from './testing/template-database.ts'
 
-test('deleting many finished jobs may exceed the time limit of other statements', async () => {
+test('deleting many finished jobs may exceed the time limits of other statements, also behind a pooler', async () => {
   const database = await cloneTemplate(inject('databaseServerUrl'), `${inject('testRunId')}_deletion`, async () => {})
   const lines: unknown[] = []
   const log = pino({ level: 'warn' }, { write: (line) => lines.push(JSON.parse(line)) })
@@ -30,7 +30,11 @@ test('deleting many finished jobs may exceed the time limit of other statements'
   await pool.query(`create function jobs.dawdle() returns trigger language plpgsql as
     'begin perform pg_sleep(14); return old; end'`)
   await pool.query('create trigger dawdle before delete on jobs.job for each row execute function jobs.dawdle()')
-  const queue = await openQueue({ ...options, migrate: false, supervise: true })
+  // The role's limit, which applies behind a pooler.
+  await pool.query(
+    "do $$ begin execute format('alter database %I set statement_timeout = %L', current_database(), '5s'); end $$",
+  )
+  const queue = await openQueue({ ...options, pooler: 'transaction', migrate: false, supervise: true })
   await expect.poll(async () => (await pool.query('select from jobs.job')).rowCount).toBe(0)
   expect(lines).toEqual([])
   await queue.stop(0)

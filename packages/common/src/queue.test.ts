@@ -38,7 +38,7 @@ beforeAll(async () => {
     schema: 'jobs',
     applicationName: 'test',
     queues:
-      'committed retried hopeless held parallel sought backlog shared taken told advanced reserved silent regained'
+      'committed retried hopeless held parallel sought backlog shared taken told advanced reserved silent regained finished'
         .split(' ')
         .map(queueOf),
     log,
@@ -296,4 +296,22 @@ test('a job that ended on a read-only database runs again in the same attempt on
   await setReadOnly(false)
   await expect.poll(() => queue.depth('regained')).toBe(0)
   expect(tries).toEqual([0, 0])
+})
+
+test('a finished job is deleted within a minute after its hour', async () => {
+  await db.transaction().execute(async (trx) => {
+    for (const id of ['young', 'old']) await queue.send(trx, 'finished', { id })
+  })
+  await queue.work('finished', { concurrency: 1 }, async () => {})
+  const left = async () => {
+    const { rows } = await pool.query(
+      `select data ->> 'id' as id, state from jobs.job where name = 'finished' order by id`,
+    )
+    return rows.map(({ id, state }) => `${id} ${state}`)
+  }
+  await expect.poll(left).toEqual(['old completed', 'young completed'])
+  await pool.query(`update jobs.job set completed_on = now() - interval '59 minutes' where name = 'finished'`)
+  await pool.query(`update jobs.job set completed_on = now() - interval '1 hour' where data ->> 'id' = 'old'`)
+  await pool.query(`update jobs.queue set maintain_on = now() - interval '1 minute' where name = 'finished'`)
+  await expect.poll(left).toEqual(['young completed'])
 })

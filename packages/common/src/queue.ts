@@ -103,10 +103,21 @@ const STATEMENT_WITHIN_MS = 10_000
 
 /**
  * Time limit of the supervisor's transactions, which grow with the table: deleting a million finished jobs took 2 s. An interrupted
- * one deletes nothing and is not repeated for a day. A connection that goes silent within one stops the supervision this long.
+ * one deletes nothing. A connection that goes silent within one stops the supervision this long.
  */
 const MAINTENANCE_WITHIN_MS = 600_000
-const isMaintenance = (text: string) => /^\s*BEGIN\b/.test(text)
+const BEGIN = /^\s*BEGIN;/
+/** Set in the transaction, the limit replaces the role's, which applies behind a pooler. */
+const limited = (text: string) =>
+  BEGIN.test(text)
+    ? {
+        text: text.replace(BEGIN, `$& set local statement_timeout = ${MAINTENANCE_WITHIN_MS};`),
+        query_timeout: MAINTENANCE_WITHIN_MS,
+      }
+    : { text, query_timeout: STATEMENT_WITHIN_MS }
+
+/** Interval of deletions of finished jobs, an hour old. pg-boss's default of a day would keep 25 times as many. */
+const DELETE_EVERY_SECONDS = 60
 
 /** Intervals of polls with and without notifications. Half a second is pg-boss's shortest. */
 const POLL_SECONDS = { batched: 5, each: 5, none: 0.5 }
@@ -129,9 +140,8 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     // Limits are set per statement; migrations have none.
     statementWithinMs: 0,
   })
-  const limitOf = (text: string) => (isMaintenance(text) ? MAINTENANCE_WITHIN_MS : STATEMENT_WITHIN_MS)
   const executeSql = (text: string, values?: unknown[]) =>
-    pool.query({ text, values, ...(!migrate && { query_timeout: limitOf(text) }) } as pg.QueryConfig)
+    pool.query({ ...(migrate ? { text } : limited(text)), values } as pg.QueryConfig)
   const wakeWorkers = (name?: string) => {
     for (const slot of boss.getWipData()) if (name === undefined || slot.name === name) boss.notifyWorker(slot.id)
   }
@@ -155,6 +165,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     supervise: options.supervise,
     superviseIntervalSeconds: SUPERVISE_EVERY_SECONDS,
     monitorIntervalSeconds: SUPERVISE_EVERY_SECONDS,
+    maintenanceIntervalSeconds: DELETE_EVERY_SECONDS,
   })
   boss.on('error', (err) => log.warn({ err }, 'queue error'))
   boss.on('warning', (warning) => log.warn({ warning: warning.message }, 'queue warning'))

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest'
@@ -35,11 +37,19 @@ async function startPair() {
 }
 
 /** Opens both databases; the address of the pair leads to the replica. */
-async function open({ maxLagSeconds = 600, replicaUrl = pair.url } = {}) {
+async function open({ maxLagSeconds = 600, replicaUrl = pair.url, pooler = 'none' as 'none' | 'transaction' } = {}) {
   pair.leadTo(pair.standby)
   const lines: string[] = []
   const log = pino({ level: 'info' }, { write: (line) => lines.push(JSON.parse(line).msg) })
-  const options = { url: pair.primary.url, maxPoolSize: 4, applicationName: 'test', log }
+  // A busy machine is no silent one.
+  const options = {
+    url: pair.primary.url,
+    pooler,
+    maxPoolSize: 4,
+    applicationName: 'test',
+    log,
+    answerWithinMs: 10_000,
+  }
   const { db, close } = openDatabase<DB>(options)
   const reads = await openReads(db, { ...options, replica: { url: replicaUrl, maxLagSeconds } })
   onTestFinished(async () => {
@@ -117,7 +127,19 @@ test('the primary answers while the replica is away, and the replica when it is 
   await expect.poll(() => lines).toEqual(['replica in use', 'replica not in use: late or away', 'replica in use'])
 })
 
-test('a silent replica costs a read seconds, and the next ones nothing', async () => {
+test('a list does not wait for the answer of a silent replica', async () => {
+  const { reads, lines } = await open()
+  await expect.poll(() => readServer(reads, current)).toBe('replica')
+  const silent = createServer().listen(0, '127.0.0.1')
+  onTestFinished(() => void silent.close())
+  await once(silent, 'listening')
+  pair.leadTo({ url: `postgres://127.0.0.1:${(silent.address() as AddressInfo).port}` })
+  pair.silenceOpen()
+  expect(await readServer(reads, current)).toBe('primary')
+  expect(lines).toEqual(['replica in use'])
+})
+
+test('a silent replica costs a page seconds, and the next reads nothing', async () => {
   const { reads, lines } = await open()
   await expect.poll(() => readServer(reads, recent)).toBe('replica')
   pair.leadTo({ url: 'postgres://127.0.0.1:1' })
@@ -174,6 +196,16 @@ test('an error of the replica alone, such as a missing row, is decided by the pr
     reads.recent((db) => db.selectFrom('notes').selectAll().where('text', '=', text).executeTakeFirstOrThrow())
   expect(await find('new')).toEqual({ text: 'new' })
   await expect(find('missing')).rejects.toThrow('no result')
+})
+
+test('a replica has a time limit of its own, also when the primary is behind a pooler', async () => {
+  const { reads } = await open({ pooler: 'transaction' })
+  const limit = async () => {
+    const show = sql<{ statement_timeout: string }>`show statement_timeout`
+    return (await reads.recent((db) => show.execute(db))).rows[0]?.statement_timeout
+  }
+  await expect.poll(() => readServer(reads, recent)).toBe('replica')
+  expect(await limit()).toBe('3s')
 })
 
 test('a server that is no standby is not used, because its lag cannot be measured', async () => {

@@ -1,12 +1,16 @@
 // Reads from a replica, a standby that streams from the primary. The one rule: nothing waits for a replica that is late, away or of
-// unknown lag; the primary answers instead. Tests: replica.slow.test.ts.
+// unknown lag; the primary answers instead. Reads that run on one as it falls silent wait for their limit, once. Tests:
+// replica.slow.test.ts.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
+import type pg from 'pg'
 import { type DatabaseOptions, openDatabase } from './database.ts'
 import { isDatabaseUnavailable, isInterrupted } from './database-errors.ts'
 import { isPastDeadline } from './deadline.ts'
+import { waitAtMost } from './wait-at-most.ts'
 
 export interface ReplicaSettings {
+  /** Address of the standby itself, past any pooler. */
   url: string
   maxLagSeconds: number
 }
@@ -28,22 +32,27 @@ const MEASURE_EVERY_MS = 1_000
 /** Longest wait for the replica to have a commit that the caller may have made; it usually takes milliseconds. */
 const CATCH_UP_WITHIN_MS = 250
 const CHECK_AGAIN_AFTER_MS = 10
-/** Limits that leave a request time for the primary. */
-const CONNECT_WITHIN_MS = 1_000
+/** Time in which the replica accepts a connection, and in which it answers how far it is; a slower one is away. */
+const ANSWER_WITHIN_MS = 1_000
+/** Limit that leaves a request time for the primary. */
 const STATEMENT_WITHIN_MS = 3_000
 /** Positions of the log, at most an hour of them, that the replica has not replayed. */
 const MOST_MARKS = 3_600
 
 export async function openReads<DB>(
   primary: Kysely<DB>,
-  { replica: settings, ...options }: DatabaseOptions & { replica?: ReplicaSettings | undefined },
+  {
+    replica: settings,
+    answerWithinMs = ANSWER_WITHIN_MS,
+    ...options
+  }: DatabaseOptions & { replica?: ReplicaSettings | undefined; answerWithinMs?: number },
 ): Promise<Reads<DB>> {
   if (!settings) return readsOf(primary)
   const maxLagMs = settings.maxLagSeconds * 1000
   const replica = openDatabase<DB>({
     ...options,
-    ...{ url: settings.url, fallbackUrls: [] },
-    ...{ connectWithinMs: CONNECT_WITHIN_MS, statementWithinMs: STATEMENT_WITHIN_MS },
+    ...{ url: settings.url, fallbackUrls: [], pooler: 'none' },
+    ...{ connectWithinMs: answerWithinMs, statementWithinMs: STATEMENT_WITHIN_MS },
     // One line for each change, below.
     log: options.log.child({}, { level: 'error' }),
   })
@@ -68,9 +77,9 @@ export async function openReads<DB>(
   const lagSeconds = () => (failure === undefined && Number.isFinite(replayedAt) ? lagMs() / 1000 : Number.NaN)
 
   const hasReplayed = async (position: string): Promise<boolean> => {
-    const { rows } = await sql<{ replayed: string | null; isStandby: boolean }>`
-      select pg_last_wal_replay_lsn()::text as replayed, pg_is_in_recovery() as "isStandby"`.execute(replica.db)
-    const [{ replayed, isStandby } = { replayed: null, isStandby: false }] = rows
+    const text = 'select pg_last_wal_replay_lsn()::text as replayed, pg_is_in_recovery() as "isStandby"'
+    const { rows } = await replica.pool.query({ text, query_timeout: answerWithinMs } as pg.QueryConfig)
+    const [{ replayed, isStandby }] = rows
     if (!isStandby || replayed === null) throw new Error('not a streaming standby, so its lag cannot be measured')
     const reached = toNumber(replayed)
     while (marks[0] && marks[0].position <= reached) replayedAt = marks.shift()?.at as number
@@ -78,8 +87,8 @@ export async function openReads<DB>(
     return reached >= toNumber(position)
   }
 
-  /** Whether the replica has this position of the primary's log, or gets it soon. */
-  const catchesUp = async (position: string): Promise<boolean> => {
+  /** Whether the replica has this position of the primary's log, or gets it soon. A silent one resolves this late. */
+  const follow = async (position: string): Promise<boolean> => {
     const deadline = performance.now() + CATCH_UP_WITHIN_MS
     try {
       while (!(await hasReplayed(position))) {
@@ -92,6 +101,8 @@ export async function openReads<DB>(
       return false
     }
   }
+
+  const catchesUp = async (position: string) => (await waitAtMost(CATCH_UP_WITHIN_MS, follow(position))) === true
 
   const noteFailure = (error: unknown) => {
     // A statement may be cancelled for its own length, or because it holds up the replica.
@@ -108,7 +119,7 @@ export async function openReads<DB>(
       while ((marks.at(-1)?.position ?? 0n) > toNumber(position)) marks.pop()
       marks.push({ position: toNumber(position), at })
       if (marks.length > MOST_MARKS) marks.shift()
-      await catchesUp(position)
+      await follow(position)
     }
     logChange()
     if (!isClosed) timer = setTimeout(measure, Math.min(MEASURE_EVERY_MS, maxLagMs / 4)).unref()
@@ -149,6 +160,7 @@ export const readsOf = <DB>(db: Kysely<DB>): Reads<DB> => ({
   close: async () => {},
 })
 
+/** End of the written log. The end of the inserted log stays ahead while a transaction is open, so that lists would wait. */
 async function positionOf<DB>(primary: Kysely<DB>): Promise<string> {
   const { rows } = await sql<{ position: string }>`select pg_current_wal_lsn()::text as position`.execute(primary)
   return rows[0]?.position as string
