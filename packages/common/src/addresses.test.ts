@@ -145,7 +145,7 @@ test('LISTEN moves to the server that accepts writes', async () => {
     ...{ url: first.url, fallbackUrls: [second.url], applicationName: 'listener', channel: 'news', log: silent },
     onNotification: (payload) => void heard.push(payload),
     onListening: () => void heard.push('listening'),
-    notify: async () => {},
+    execute: async () => {},
   })
   onTestFinished(() => listener.close())
   expect(heard).toEqual(['listening'])

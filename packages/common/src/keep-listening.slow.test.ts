@@ -25,7 +25,11 @@ async function startServer() {
     await client.query(`alter system set default_transaction_read_only = ${isReadOnly}`)
     await client.query('select pg_reload_conf()')
   }
-  return { url: server.url, query: async (text: string) => (await client.query(text)).rows, setReadOnly }
+  return {
+    url: server.url,
+    query: async (text: string, values?: unknown[]) => (await client.query(text, values)).rows,
+    setReadOnly,
+  }
 }
 
 test('a connection to a server that becomes read-only is replaced until the server accepts writes', async () => {
@@ -35,7 +39,7 @@ test('a connection to a server that becomes read-only is replaced until the serv
     ...{ url, applicationName: 'listener', channel: 'news', log },
     onNotification: (payload) => void heard.push(payload),
     onListening: () => void heard.push('listening'),
-    notify: (channel, payload) => query(`select pg_notify('${channel}', '${payload}')`),
+    execute: query,
   })
   onTestFinished(() => listener.close())
   const findListener = () => query(`select pid from pg_stat_activity where application_name = 'listener'`)
@@ -62,7 +66,7 @@ test('a connection on which no notifications arrive is reported, and polls repla
     log: pino({ level: 'info' }, { write: (line) => lines.push(JSON.parse(line).msg) }),
     onNotification: () => {},
     onListening: () => void polls++,
-    notify: (channel, payload) => notified.client.query('select pg_notify($1, $2)', [channel, payload]),
+    execute: (text, values) => notified.client.query(text, values),
   })
   onTestFinished(() => listener.close())
   expect({ polls, deaf: countDeafListeners() }).toEqual({ polls: 1, deaf: 0 })

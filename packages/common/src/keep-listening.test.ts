@@ -69,7 +69,7 @@ async function startListening(url: string, database: string): Promise<string[]> 
     ...{ url, applicationName: 'listener', channel: 'news', log },
     onNotification: (payload) => void heard.push(payload),
     onListening: () => void heard.push('listening'),
-    notify: (channel, payload) => checks.query('select pg_notify($1, $2)', [channel, payload]),
+    execute: (text, values) => checks.query(text, values),
   })
   onTestFinished(() => listener.close())
   return heard

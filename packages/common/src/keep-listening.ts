@@ -23,8 +23,8 @@ export interface ListenOptions {
   channel: string
   log: Logger
   onNotification: (payload: string) => void
-  /** Sends a notification, on another connection, to check that this one hears. */
-  notify: ListenCheckOptions['notify']
+  /** Runs a statement on another connection, to check that this one hears. */
+  execute: ListenCheckOptions['execute']
   /** Called when notifications may have been lost: at each start of listening, and often while none arrive. */
   onListening: () => void
 }
@@ -35,7 +35,7 @@ export interface ListenOptions {
  */
 export async function keepListening(options: ListenOptions): Promise<{ close(): Promise<void> }> {
   const { log } = options
-  const listenCheck = createListenCheck({ log, notify: options.notify, poll: options.onListening })
+  const listenCheck = createListenCheck({ log, execute: options.execute, poll: options.onListening })
   const addresses = addressesOf(options.url, options.fallbackUrls)
   let current: pg.Client | undefined
   let timer: NodeJS.Timeout | undefined

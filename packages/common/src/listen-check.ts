@@ -12,8 +12,8 @@ const POLL_EVERY_MS = 500
 
 export interface ListenCheckOptions {
   log: Logger
-  /** Sends a notification, on another connection. */
-  notify: (channel: string, payload: string) => Promise<unknown>
+  /** Runs a statement on another connection. */
+  execute: (text: string, values: unknown[]) => Promise<unknown>
   poll: () => void
 }
 
@@ -22,7 +22,7 @@ const deaf = new Set<object>()
 /** Counts the LISTEN connections of this process that hear nothing. */
 export const countDeafListeners = (): number => deaf.size
 
-export function createListenCheck({ log, notify, poll }: ListenCheckOptions) {
+export function createListenCheck({ log, execute, poll }: ListenCheckOptions) {
   /** Only the checked connection listens on it. */
   const channel = `listen_check_${randomUUID()}`
   let checking: NodeJS.Timeout | undefined
@@ -48,7 +48,7 @@ export function createListenCheck({ log, notify, poll }: ListenCheckOptions) {
     const current = checking
     hasHeard = false
     try {
-      await notify(channel, '')
+      await execute(`select pg_notify($1, '')`, [channel])
     } catch {
       return // proves nothing about listening
     }

@@ -5,7 +5,13 @@ import { type Kysely, sql } from 'kysely'
 import type { Logger } from 'pino'
 import { ConfigError } from './config.ts'
 import { type DatabaseOptions, openDatabase, tablePrefix, waitForDatabase } from './database.ts'
-import { type LoneStatement, loneStatements, type MigrationFile, readMigrations } from './migration-files.ts'
+import {
+  type LoneStatement,
+  loneStatements,
+  type MigrationFile,
+  readMigrations,
+  withoutComments,
+} from './migration-files.ts'
 import { pastPooler } from './pooler.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: migrations run before the tables a type could describe exist
@@ -150,7 +156,7 @@ async function runAlone(db: AnyDatabase, statement: LoneStatement, log: Logger):
     return log.info({ condition: statement.condition }, 'statement of a migration left out')
   }
   // No request waits for the lock of these, and they may wait for a vacuum that takes minutes.
-  const isHarmless = /\bconcurrently\b|\bvalidate constraint\b|^analyze\b/im.test(statement.sql)
+  const isHarmless = /\bconcurrently\b|\bvalidate constraint\b|^analyze\b/im.test(withoutComments(statement.sql))
   const lockWithinMs = isHarmless ? 0 : LOCK_WITHIN_MS
   const run = () =>
     withLockTimeout(db, lockWithinMs, log, async () => {

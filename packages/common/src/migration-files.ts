@@ -45,3 +45,6 @@ export function loneStatements(sql: string): LoneStatement[] {
       condition: /^-- if (.+)$/m.exec(part)?.[1],
     }))
 }
+
+/** Statement as it is searched for words, which a comment may also use. */
+export const withoutComments = (sql: string) => sql.replace(/--.*/g, '')

@@ -148,7 +148,7 @@ describe('PgBouncer in transaction mode', { tags: 'pgbouncer' }, () => {
       log: pino({ level: 'warn' }, { write: (line) => lines.push(JSON.parse(line).msg) }),
       onNotification: () => {},
       onListening: () => {},
-      notify: (channel, payload) => pool.query('select pg_notify($1, $2)', [channel, payload]),
+      execute: (text, values) => pool.query(text, values),
     })
     onTestFinished(() => listener.close())
     await expect.poll(() => lines).toEqual([expect.stringContaining('set DATABASE_DIRECT_URL')])

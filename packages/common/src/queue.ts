@@ -151,10 +151,9 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       executeSql,
       listen: (channel, onNotification) =>
         keepListening({
-          ...{ ...pastPooler(options), applicationName, channel },
+          ...{ ...pastPooler(options), applicationName, channel, execute: executeSql },
           onNotification,
           onListening: () => wakeWorkers(),
-          notify: (to, payload) => executeSql('select pg_notify($1, $2)', [to, payload]),
         }),
     },
     schema,

@@ -41,17 +41,13 @@ async function open({ maxLagSeconds = 600, replicaUrl = pair.url, pooler = 'none
   pair.leadTo(pair.standby)
   const lines: string[] = []
   const log = pino({ level: 'info' }, { write: (line) => lines.push(JSON.parse(line).msg) })
-  // A busy machine is no silent one.
-  const options = {
-    url: pair.primary.url,
-    pooler,
-    maxPoolSize: 4,
-    applicationName: 'test',
-    log,
-    answerWithinMs: 10_000,
-  }
+  const options = { url: pair.primary.url, pooler, maxPoolSize: 4, applicationName: 'test', log }
   const { db, close } = openDatabase<DB>(options)
-  const reads = await openReads(db, { ...options, replica: { url: replicaUrl, maxLagSeconds } })
+  const reads = await openReads(db, {
+    ...options,
+    replica: { url: replicaUrl, maxLagSeconds },
+    answerWithinMs: 10_000, // a busy machine is no silent one
+  })
   onTestFinished(async () => {
     await pair.resumeReplay()
     await reads.close()

@@ -154,11 +154,9 @@ export async function openDeps(
     const extractPage = await openYtdlp(parts, base.now(), closing.signal)
     const channel = resultsChannelOf(config)
     const execute = (text: string, values: unknown[]) => pool.query(text, values)
-    const results = openResults({
-      ...{ db, channel, mode: database.notify, log, database: pastPooler(database) },
-      notify: (to, payload) => execute('select pg_notify($1, $2)', [to, payload]),
-    })
-    const announcements = createNotifications({ channel, mode: database.notify, execute, log })
+    const notifying = { channel, mode: database.notify, execute, log }
+    const results = openResults({ ...notifying, db, database: pastPooler(database) })
+    const announcements = createNotifications(notifying)
     const reads = await openReads(db, options)
     const requests = createRequestCounts({ db, log, now: base.now })
     reportTools(tools, config, log)

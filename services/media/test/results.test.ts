@@ -13,7 +13,7 @@ test.for([
   const service = await startTestService({ MEDIA_DB_NOTIFY: mode })
   onTestFinished(service.close)
   const heard: string[] = []
-  const client = new pg.Client({ connectionString: service.deps.config.database.url })
+  const client = new pg.Client({ connectionString: service.deps.config.database.directUrl })
   await client.connect()
   try {
     client.on('notification', ({ payload = '' }) => heard.push(payload))

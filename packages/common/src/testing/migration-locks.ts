@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { loneStatements, readMigrations } from '../migration-files.ts'
+import { loneStatements, readMigrations, withoutComments } from '../migration-files.ts'
 
 /** Modes that an `insert`, `update` or `delete` waits for. */
 const STOPS_WRITERS = ['ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock']
@@ -33,7 +33,7 @@ export async function longLocks({ url, folder, from, fill }: Scene): Promise<str
     const statements = isAlone ? loneStatements(sql) : [{ sql, isRepeated: false }]
     for (const { sql, isRepeated } of statements) {
       // It cannot run in a transaction, and never stops writers.
-      if (/\bconcurrently\b/i.test(sql)) await client.query(sql)
+      if (/\bconcurrently\b/i.test(withoutComments(sql))) await client.query(sql)
       else for (let isDone = false; !isDone; ) isDone = (await examine(client, name, sql, found)) === 0 || !isRepeated
     }
   }

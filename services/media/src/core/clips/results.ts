@@ -21,14 +21,14 @@ export interface Results {
 /** Delay without notifications, or when one is lost, as it may be while the connection is replaced. */
 const READ_EVERY_MS = { batched: 1_000, each: 1_000, none: 500 }
 
-interface ResultsOptions extends Pick<ListenOptions, 'channel' | 'log' | 'notify'> {
+interface ResultsOptions extends Pick<ListenOptions, 'channel' | 'log' | 'execute'> {
   db: Kysely<DB>
   database: Pick<ListenOptions, 'url' | 'fallbackUrls'>
   mode: NotifyMode
 }
 
 export function openResults(options: ResultsOptions): Results {
-  const { db, log, mode, channel, notify } = options
+  const { db, log, mode, channel, execute } = options
   const waiting = new Map<string, Set<(decision: Decision) => void>>()
   let isReading = false
 
@@ -54,7 +54,7 @@ export function openResults(options: ResultsOptions): Results {
     mode === 'none'
       ? undefined
       : keepListening({
-          ...{ ...options.database, applicationName: 'media results', channel, log, notify },
+          ...{ ...options.database, applicationName: 'media results', channel, log, execute },
           onNotification: (sourceId) => {
             if (waiting.has(sourceId)) void readQuietly([sourceId])
           },
