@@ -1,16 +1,20 @@
 // `pnpm bench:scale`: every list of the admin API on a million users and ten million audit entries, through HTTP, against the
-// bound of its p99. The service runs as a separate process, without workers. The results are written to results/,
-// unless BENCH_RESULTS names another folder.
+// bound of its p99; and then the rows that housekeeping deletes a second. The service runs as a separate process, without
+// workers. The results are written to results/, unless BENCH_RESULTS names another folder.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { measureDeletions } from '@services/common/bench/deletions'
 import { finishLists, type MeasuredList, measureLists } from '@services/common/bench/lists'
 import { lookInto } from '@services/common/bench/postgres'
 import { startReport } from '@services/common/bench/report'
 import { MAX_OFFSET } from '@services/common/counted-page'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
+import { deleteOldAuditEntries } from '../src/core/audit/audit.store.ts'
+import { deleteEndedSessions } from '../src/core/sessions/end-sessions.store.ts'
 import type { Position } from '../src/db/position.ts'
 import { MAX_SCANNED } from '../src/db/search-reach.store.ts'
+import type { DB } from '../src/db/tables.ts'
 import { formatCursor } from '../src/http/cursor.ts'
 import { makeAdminToken, startService } from './load.ts'
 import { emailOf, type Loaded, loadAccounts } from './load-accounts.ts'
@@ -41,6 +45,12 @@ try {
   const lists = await listsOf(loaded)
   const wrong = await measureLists({ report, database, base: service.base, requests: REQUESTS }, lists)
   await service.stop()
+  // A tenth of the year that the rows are of.
+  const before = new Date(loaded.newest.getTime() - 0.9 * 365 * 86_400_000)
+  await measureDeletions<DB>({ report, database }, [
+    { table: 'audit_log_entries', what: 'audit entries', begin: (db) => deleteOldAuditEntries(db, before) },
+    { table: 'sessions', what: 'sessions', begin: (db) => deleteEndedSessions(db, 'created_at', before) },
+  ])
   await finishLists(report, { wrong, folder: RESULTS, postgresVersion }, import.meta.url)
 } finally {
   await database.close()

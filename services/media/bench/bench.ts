@@ -13,6 +13,7 @@ import type { Goal } from '@services/common/bench/results'
 import { startTimes } from '@services/common/bench/start-times'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
 import { blobKey } from '../src/store/blobs/blob-storage.ts'
+import { measureAdmissions } from './admissions.ts'
 import { compareGifs, hashFile, leastCpuByHand, runByHand } from './by-hand.ts'
 import { type BenchClip, CLIPS, idOf, makeClip } from './clips.ts'
 import { bucketRequests, growClips, growWorkers, SHORT_CLIP, storedBytes, storedClip } from './growth.ts'
@@ -85,6 +86,7 @@ try {
     await unboxed.stop()
   }
   await measureQueue(report, postgres.url)
+  await measureAdmissions(report, postgres.url, directory)
   await storedClip(measured)
   await report.write(new URL('results/', import.meta.url), { postgres: postgresVersion })
 } finally {

@@ -1,13 +1,18 @@
-// `pnpm bench:scale`: every list of the service on a million clips, through HTTP, against the bound of its p99. The
-// service runs as a separate process, without workers: housekeeping would delete the expired clips that it was given. The
-// results are written to results/, those of a run with other BENCH_ROWS too unless BENCH_RESULTS names a folder.
+// `pnpm bench:scale`: every list of the service on a million clips, through HTTP, against the bound of its p99; and then the
+// rows that housekeeping deletes a second. The service runs as a separate process, without workers: housekeeping would delete
+// the expired clips that it was given. The results are written to results/, those of a run with other BENCH_ROWS too unless
+// BENCH_RESULTS names a folder.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { measureDeletions } from '@services/common/bench/deletions'
 import { finishLists, type MeasuredList, measureLists } from '@services/common/bench/lists'
 import { lookInto } from '@services/common/bench/postgres'
 import { startReport } from '@services/common/bench/report'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
+import { deleteDeliveriesBefore } from '../src/core/webhooks/deliveries.store.ts'
+import type { DB } from '../src/db/tables.ts'
+import { deleteTombstones } from '../src/housekeeping.store.ts'
 import { createdAt, idOfClip, idOfToken, type Loaded, loadClips, OWNER_ID, OWNER_TOKEN } from './load-clips.ts'
 import { startService, TOKEN } from './service.ts'
 
@@ -35,6 +40,10 @@ try {
   const service = await startService(postgres.url, directory, { settings: SETTINGS })
   const wrong = await measureLists({ report, database, base: service.base, requests: REQUESTS }, listsOf(loaded))
   await service.stop()
+  await measureDeletions<DB>({ report, database }, [
+    { table: 'clips', what: 'tombstones', begin: (db) => deleteTombstones(db, loaded.newest) },
+    { table: 'webhook_deliveries', what: 'deliveries', begin: (db) => deleteDeliveriesBefore(db, loaded.newest) },
+  ])
   await finishLists(report, { wrong, folder: RESULTS, postgresVersion }, import.meta.url)
 } finally {
   await database.close()

@@ -1,6 +1,7 @@
 import { loadRows } from '@services/common/bench/load-rows'
 import { hashToken, makeToken, prefixOf } from '../src/core/tokens/api-token.ts'
 import { dayOf } from '../src/core/tokens/usage.store.ts'
+import type { MediaInfo } from '../src/db/media-info.ts'
 
 const YEAR_MS = 365 * 86_400_000
 
@@ -27,6 +28,13 @@ export const idOfClip = (index: number): string =>
 
 export const createdAt = ({ rows, newest }: Loaded, index: number): Date =>
   new Date(newest.getTime() - index * Math.floor(YEAR_MS / rows))
+
+/** Information that the probe returns of a usual clip. */
+export const INFO: MediaInfo = {
+  ...{ type: 'mp4', width: 854, height: 480, durationSeconds: 5.005, frames: 150, fps: 29.97, hasAudio: true },
+  ...{ codec: 'h264', videoStream: 0, audioStream: 1, isStill: false, startSeconds: 0, baseFps: 29.97, keyframes: 2 },
+  ...{ longestFrameSeconds: 0.034, shortestFrameSeconds: 0.033, hdr: null, alpha: false, colorSpace: 'bt709' },
+}
 
 const TAG_LISTS = `insert into clip_tags (clip_id, tag_key, token_id, created_at, nsfw)
   select id, tag_key, token_id, created_at, nsfw from clips, unnest(tag_keys) tag_key`
@@ -62,11 +70,6 @@ export async function loadClips(
   const live = `${all} where not ${isDeleted}`
   const kinds = `(values ('gif', 480, 1900000), ('jpg', 854, 60000), ('mp4', 854, 620000), ('webm', 854, 540000)) made (kind, width, bytes)`
   const ready = `${all}, ${kinds} where not ${isDeleted} and ${state} = 'ready'`
-  const info = {
-    ...{ type: 'mp4', width: 854, height: 480, durationSeconds: 5.005, frames: 150, fps: 29.97, hasAudio: true },
-    ...{ codec: 'h264', videoStream: 0, audioStream: 1, isStill: false, startSeconds: 0, baseFps: 29.97, keyframes: 2 },
-    ...{ longestFrameSeconds: 0.034, shortestFrameSeconds: 0.033, hdr: null, alpha: false, colorSpace: 'bt709' },
-  }
   await loadRows(
     url,
     [
@@ -85,7 +88,7 @@ export async function loadClips(
       `insert into sources (id, sha256, pipeline_version, state, error_code, bytes, rendition_bytes, info, has_audio, clip_count,
          created_at, finished_at, placeholder, token_id)
        select ${sourceId}, ${digest("'source '")}, 1, state, case when state = 'failed' then 'corrupt_media' end, 1200000,
-         case when state = 'ready' then 3120000 else 0 end, '${JSON.stringify(info)}', true, 1, ${at('i')},
+         case when state = 'ready' then 3120000 else 0 end, '${JSON.stringify(INFO)}', true, 1, ${at('i')},
          case when state <> 'processing' then ${at('i')} + interval '4 s' end,
          case when state = 'ready' then substr(${digest("'placeholder '")}, 1, 25) end, ${tokenId(owner)}
        from (select i, ${state} as state from ${live}) made`,

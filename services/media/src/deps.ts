@@ -14,6 +14,7 @@ import type { Kysely } from 'kysely'
 import type pg from 'pg'
 import type { Config } from './config.ts'
 import { openResults, type Results } from './core/clips/results.ts'
+import { createWaitingClips, type WaitingClips } from './core/clips/waiting-clips.ts'
 import { createRequestCounts, type RequestCounts } from './core/tokens/request-counts.ts'
 import { createReceivers, type Receivers } from './core/webhooks/receivers.ts'
 import { WEBHOOK_QUEUE } from './core/webhooks/webhook-queue.ts'
@@ -64,6 +65,7 @@ export interface Deps {
   mutex: KeyedMutex
   atWork: AtWork
   receivers: Receivers
+  waiting: WaitingClips
   now: () => Date
   newId: () => string
   /** Aborts when the process is asked to stop: waiting requests answer now. */
@@ -184,6 +186,7 @@ export async function openDeps(
       mutex: createKeyedMutex(),
       atWork: createAtWork(),
       receivers: createReceivers(),
+      waiting: createWaitingClips(),
       ...base,
       patience,
       close: () =>

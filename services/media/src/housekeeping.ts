@@ -1,4 +1,4 @@
-// Deletes and rescues every ten minutes: bytes that no clip uses, expired clips, old deliveries, lost jobs. The one
+// Deletes and rescues every five minutes: bytes that no clip uses, expired clips, old deliveries, lost jobs. The one
 // rule: a failed item is retried in the next round and never stops the others. Tests: test/housekeeping.test.ts. Next:
 // store/blobs/, core/clips/.
 import { repeatBatch } from '@services/common/delete-in-batches'

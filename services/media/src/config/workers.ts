@@ -54,10 +54,10 @@ const BYTES_LEFT_FREE = 1024 ** 3
 
 /**
  * One clip per core with one thread each, which is 1.4 times as fast as one clip on all cores. Each process needs
- * memory for one more clip: its slot for other tokens (worker.ts). `largestSide` bounds the memory of a clip.
+ * memory for one more clip: its slot for other tokens (worker.ts). A square of `largestSide` is the largest clip.
  */
 export function slotsOfProcess(processes: number, largestSide: number, { cores, memory } = machine()): number {
-  const bytesPerClip = memoryBound(largestSide > 1920 ? { width: 3840, height: 2160 } : { width: 1920, height: 1080 })
+  const bytesPerClip = memoryBound({ width: largestSide, height: largestSide })
   const inMemory = Math.floor((memory - BYTES_LEFT_FREE) / bytesPerClip) - processes
   return Math.max(1, Math.floor(Math.min(cores, inMemory) / processes))
 }

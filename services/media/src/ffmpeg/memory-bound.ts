@@ -3,11 +3,6 @@ interface Size {
   height: number
 }
 
-interface Size {
-  width: number
-  height: number
-}
-
 const MB = 1_000_000
 
 /** 1080p as coders store it: in blocks of 16 lines. */

@@ -157,19 +157,20 @@ export async function setProgress(db: Kysely<DB>, id: string, progress: number):
     .execute()
 }
 
-/** Counts processing sources, both up to `most`: all, and those of this token (null: of all callers without one). */
-export async function countProcessing(
-  db: Kysely<DB>,
-  tokenId: string | null,
-  most: number,
-): Promise<{ all: number; ofToken: number }> {
-  const found = db.selectFrom('sources').select('token_id').where(processing).limit(most)
-  const ofToken = tokenId === null ? found.where('token_id', 'is', null) : found.where('token_id', '=', tokenId)
-  const count = (counted: typeof found) => db.selectFrom(counted.as('counted')).select(db.fn.countAll<number>().as('n'))
-  return db.selectNoFrom([count(found).as('all'), count(ofToken).as('ofToken')]).executeTakeFirstOrThrow() as Promise<{
-    all: number
-    ofToken: number
-  }>
+/** Numbers of processing sources: all, and those of one token, or of all callers without one. */
+export interface Processing {
+  all: number
+  ofToken: number
+}
+
+/** Counts processing sources up to `most`; 0 counts none. `tokenId` null: of callers without a token. */
+export async function countProcessing(db: Kysely<DB>, tokenId: string | null, most: Processing): Promise<Processing> {
+  const all = db.selectFrom('sources').select('token_id').where(processing)
+  const ofToken = tokenId === null ? all.where('token_id', 'is', null) : all.where('token_id', '=', tokenId)
+  const count = (counted: typeof all) => db.selectFrom(counted.as('counted')).select(db.fn.countAll<number>().as('n'))
+  return db
+    .selectNoFrom([count(all.limit(most.all)).as('all'), count(ofToken.limit(most.ofToken)).as('ofToken')])
+    .executeTakeFirstOrThrow() as Promise<Processing>
 }
 
 /** Returns false when the source is no longer ready, or has extras already. */

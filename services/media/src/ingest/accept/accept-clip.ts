@@ -9,7 +9,6 @@ import { makeClipId } from '../../core/clips/clip-id.ts'
 import { type Clip, insertClip } from '../../core/clips/clips.store.ts'
 import {
   attachToSource,
-  countProcessing,
   findSourceByContent,
   insertSource,
   originalOf,
@@ -66,16 +65,16 @@ const BUSY_RETRY_SECONDS = 10
  * waiting clip is accepted up to twice the limit, so that the others together do not lock it out either.
  */
 export async function refuseWhenBusy(
-  { db, config }: Pick<Deps, 'db' | 'config'>,
+  { db, config, waiting }: Pick<Deps, 'db' | 'config' | 'waiting'>,
   tokenId: string | null,
 ): Promise<void> {
   const { queueLimit, queueLimitPerToken } = config.worker
-  const { all, ofToken } = await countProcessing(db, tokenId, 2 * queueLimit)
+  const own = tokenId === null ? undefined : (await findTokenLimits(db, tokenId)).queued
+  const limits = { all: queueLimit, ofToken: own ?? queueLimitPerToken }
+  const { all, ofToken } = await waiting.count(db, tokenId, limits)
   const most = ofToken === 0 ? 2 * queueLimit : queueLimit
   if (all >= most) throw apiError('busy', { retryAfterSeconds: BUSY_RETRY_SECONDS })
-  if (ofToken === 0) return
-  const own = tokenId === null ? undefined : (await findTokenLimits(db, tokenId)).queued
-  if (ofToken >= (own ?? queueLimitPerToken)) {
+  if (ofToken > 0 && ofToken >= limits.ofToken) {
     throw apiError('queue_full', {
       message: 'Too many clips of this token are waiting or being transcoded.',
       retryAfterSeconds: BUSY_RETRY_SECONDS,

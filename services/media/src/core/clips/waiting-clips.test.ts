@@ -1,0 +1,54 @@
+import type { Kysely } from 'kysely'
+import { expect, test } from 'vitest'
+import type { DB } from '../../db/tables.ts'
+import type { Processing } from './sources.store.ts'
+import { createWaitingClips } from './waiting-clips.ts'
+
+const DATABASE = {} as Kysely<DB>
+
+/** Counts of a database in the test's hand; `asked` has the bounds of each count. */
+function waitingIn(database: Processing) {
+  const asked: Processing[] = []
+  let now = 0
+  const count = async (_: unknown, _token: string | null, most: Processing) => {
+    asked.push(most)
+    return { all: Math.min(most.all, database.all), ofToken: Math.min(most.ofToken, database.ofToken) }
+  }
+  const waiting = createWaitingClips(count, () => now)
+  const limits = { all: 200_000, ofToken: 100_000 }
+  return {
+    asked,
+    later: (ms: number) => {
+      now += ms
+    },
+    count: (token: string | null = 'one') => waiting.count(DATABASE, token, limits),
+  }
+}
+
+test('far below the limits waiting clips are counted once a second, all of them for all tokens', async () => {
+  const database = { all: 100_000, ofToken: 50_000 }
+  const { asked, later, count } = waitingIn(database)
+  for (let n = 0; n < 5; n++) expect(await count()).toEqual({ all: 100_000, ofToken: 50_000 })
+  expect(asked).toEqual([{ all: 400_000, ofToken: 100_000 }])
+  database.ofToken = 7
+  expect(await count(null)).toEqual({ all: 100_000, ofToken: 7 })
+  expect(asked.slice(1)).toEqual([{ all: 0, ofToken: 100_000 }])
+  database.all = 100_400
+  later(1_000)
+  expect(await count(null)).toEqual({ all: 100_400, ofToken: 7 })
+})
+
+test('within a thousand clips of a limit each count is new', async () => {
+  const database = { all: 199_000, ofToken: 1 }
+  const { count } = waitingIn(database)
+  for (const all of [199_000, 199_001, 199_999, 200_000, 199_999, 399_999, 0]) {
+    database.all = all
+    expect(await count()).toEqual({ all, ofToken: 1 })
+  }
+  const ofOne = { all: 99_000, ofToken: 99_000 }
+  const { count: countOne } = waitingIn(ofOne)
+  for (const ofToken of [99_000, 99_001, 99_999, 100_000, 99_999]) {
+    ofOne.ofToken = ofToken
+    expect(await countOne()).toEqual({ all: 99_000, ofToken })
+  }
+})
