@@ -25,7 +25,7 @@ function waitingIn(database: Processing) {
   }
 }
 
-test('far below the limits waiting clips are counted once a second, all of them for all tokens', async () => {
+test('far below the limits waiting clips are counted twice a second, all of them by one request for all tokens', async () => {
   const database = { all: 100_000, ofToken: 50_000 }
   const { asked, later, count } = waitingIn(database)
   for (let n = 0; n < 5; n++) expect(await count()).toEqual({ all: 100_000, ofToken: 50_000 })
@@ -34,16 +34,37 @@ test('far below the limits waiting clips are counted once a second, all of them 
   expect(await count(null)).toEqual({ all: 100_000, ofToken: 7 })
   expect(asked.slice(1)).toEqual([{ all: 0, ofToken: 100_000 }])
   database.all = 100_400
+  later(500)
+  expect(await Promise.all([count(), count()])).toEqual([
+    { all: 100_400, ofToken: 7 },
+    { all: 100_000, ofToken: 7 },
+  ])
+  expect(asked.slice(2).map(({ all }) => all)).toEqual([400_000, 0])
+})
+
+test('no count is used after a second', async () => {
+  const database = { all: 100_000, ofToken: 50_000 }
+  const { later, count } = waitingIn(database)
+  await count()
   later(1_000)
-  expect(await count(null)).toEqual({ all: 100_400, ofToken: 7 })
+  database.all = 150_000
+  database.ofToken = 60_000
+  expect(await Promise.all([count(), count()])).toEqual(Array(2).fill({ all: 150_000, ofToken: 60_000 }))
 })
 
 test('within a thousand clips of a limit each count is new', async () => {
   const database = { all: 199_000, ofToken: 1 }
-  const { count } = waitingIn(database)
+  const { count, later } = waitingIn(database)
   for (const all of [199_000, 199_001, 199_999, 200_000, 199_999, 399_999, 0]) {
     database.all = all
     expect(await count()).toEqual({ all, ofToken: 1 })
+  }
+  // A token without waiting clips has twice the limit of all.
+  database.all = 199_500
+  later(1_000)
+  for (const ofToken of [0, 1, 0]) {
+    database.ofToken = ofToken
+    expect(await count()).toEqual({ all: 199_500, ofToken })
   }
   const ofOne = { all: 99_000, ofToken: 99_000 }
   const { count: countOne } = waitingIn(ofOne)
