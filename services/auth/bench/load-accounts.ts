@@ -43,7 +43,8 @@ export const GROUP = '9999@example.com'
 
 /**
  * Loads `rows` users of one year with an identity each, twice as many sessions, a message for each user and ten audit entries,
- * as the service would have stored them. Ten users are in a fifth of the audit log, a group of twenty in a fiftieth. Names repeat, addresses do not.
+ * as the service would have stored them. Ten users are in a fifth of the audit log, a group of twenty in a fiftieth. Names
+ * repeat, addresses do not.
  */
 export async function loadAccounts(url: string, rows: number, newest: Date): Promise<Loaded> {
   const stepMs = Math.floor(YEAR_MS / rows)

@@ -103,8 +103,8 @@ async function differences(service: Service, list: MeasuredList): Promise<string
   const found = isDeepStrictEqual(ids, expected) ? [] : [`${list.what}: ${path} has other rows than the database`]
   const total = headers.get('x-total-count')
   if (total === null) return found
-  const { rows } = (await pool.query<{ rows: number }>(`select count(*)::integer as rows from (${list.rows}) list`))
-    .rows[0] as { rows: number }
+  const counted = `select count(*)::integer as rows from (${list.rows}) list`
+  const { rows } = (await pool.query<{ rows: number }>(counted)).rows[0] as { rows: number }
   const isEstimated = headers.get('x-total-count-estimated') === 'true'
   const isRight = isEstimated ? isEstimate(Number(total), rows) : Number(total) === rows
   return isRight ? found : [...found, `${list.what}: the total is ${total}, estimated: ${isEstimated}; rows: ${rows}`]

@@ -13,7 +13,7 @@ const SETTLED_AFTER_MS = 60_000
 
 const DETAILS = `One entry a line: id, created_at, ip_address and payload, as in GET /admin/audit. TIME is a date, or a time with its
 zone, as in 2026-11-23T09:00:00Z. Entries of the last minute are left out: not all of them may be written.
---after continues an interrupted export behind the id of its last line, or a regular one where the last one ended.`
+--after continues an interrupted export behind the id of its last whole line, or a regular one where the last one ended.`
 
 /** `audit export`. Reads a page at a time: memory does not grow with the number of entries. */
 export const auditExport = command({
@@ -28,11 +28,10 @@ export const auditExport = command({
   run: async ({ options }) => {
     const from = parseTime('from', options.from)
     const before = parseTime('before', options.before)
-    if (options.after !== undefined && !UUID.test(options.after))
-      throw new UsageError('--after must be the id of an entry')
+    const { after: id } = options
+    if (id !== undefined && !UUID.test(id)) throw new UsageError('--after must be the id of an entry')
     await onReads(async (reads, primary) => {
       let after: Position | undefined
-      const { after: id } = options
       if (id !== undefined) {
         after = await reads.current((db) => findAuditPosition(db, id))
         if (!after) throw new CommandFailure('there is no entry with this id: name the time of its line with --from')
