@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
@@ -15,28 +15,28 @@ beforeAll(async () => {
 })
 afterAll(() => shell.close())
 
-test('the audit entries of a month are exported, and an interrupted export continues', async () => {
+test('the audit entries of a month are exported, and an export cut in a line continues without a gap', async () => {
   const { pool, close } = lookInto(String(settings.AUTH_DATABASE_URL))
-  const add = (...times: string[]) =>
-    pool.query(
-      `insert into audit_log_entries (id, payload, created_at)
-        select gen_random_uuid(), '{"action": "login"}', time from unnest($1::timestamptz[]) time`,
-      [times],
-    )
-  await add('2025-09-30T23:59Z', '2025-10-01T00:00Z', '2025-10-02T00:00Z', '2025-11-01T00:00Z')
-  const times = async () => {
-    const lines = gunzipSync(await readFile(join(shell.folder, 'audit-2025-10.jsonl.gz')))
-      .toString()
-      .trim()
-      .split('\n')
-    return lines.map((line) => JSON.parse(line).created_at.slice(0, 10))
-  }
-  expect(await shell.run(guide.take('--from 2025-10-01'))).toMatchObject({ code: 0 })
-  expect(await times()).toEqual(['2025-10-01', '2025-10-02'])
-  await add('2025-10-30T00:00Z')
+  await pool.query(`insert into audit_log_entries (id, payload, created_at)
+    select gen_random_uuid(), '{"action": "login", "traits": {"id": "other"}}', time::timestamptz
+    from unnest('{2025-09-30T23:59Z,2025-10-01T00:00Z,2025-10-02T00:00Z,2025-10-30T00:00Z,2025-11-01T00:00Z}'::text[]) time`)
   await close()
-  expect(await shell.run(guide.take('--after'))).toMatchObject({ code: 0 })
-  expect(await times()).toEqual(['2025-10-01', '2025-10-02', '2025-10-30'])
+  const file = join(shell.folder, 'audit-2025-10.jsonl')
+  const lines = (text: string) => text.trim().split('\n')
+  expect(await shell.run(guide.take('--from 2025-10-01'))).toMatchObject({ code: 0 })
+  const whole = await readFile(file, 'utf8')
+  const days = lines(whole).map((line) => JSON.parse(line).created_at.slice(0, 10))
+  expect(days).toEqual(['2025-10-01', '2025-10-02', '2025-10-30'])
+  const continuing = guide.take('--after')
+  const [first = '', second = ''] = lines(whole)
+  const afterSecond = first.length + second.length + 2
+  for (const end of [afterSecond - 10, afterSecond - 1, afterSecond, afterSecond + 50, whole.length]) {
+    await writeFile(file, whole.slice(0, end))
+    expect(await shell.run(continuing)).toMatchObject({ code: 0 })
+    expect(await readFile(file, 'utf8')).toBe(whole)
+  }
+  expect(await shell.run(guide.take('gzip'))).toMatchObject({ code: 0 })
+  expect(gunzipSync(await readFile(`${file}.gz`)).toString()).toBe(whole)
 })
 
 test('the setting of the guide is accepted', async () => {

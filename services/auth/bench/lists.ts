@@ -17,7 +17,7 @@ import { MAX_SCANNED } from '../src/db/search-reach.store.ts'
 import type { DB } from '../src/db/tables.ts'
 import { formatCursor } from '../src/http/cursor.ts'
 import { makeAdminToken, startService } from './load.ts'
-import { emailOf, type Loaded, loadAccounts } from './load-accounts.ts'
+import { emailOf, GROUP, type Loaded, loadAccounts } from './load-accounts.ts'
 
 const ROWS = Number(process.env.BENCH_ROWS || 1_000_000)
 /** Requests of each list; fewer do not measure a p99. */
@@ -150,6 +150,13 @@ async function listsOf(loaded: Loaded): Promise<MeasuredList[]> {
     entriesFound('author-busy', 'author', emailOf(3)),
     entriesFound('author-one', 'author', emailOf(Math.floor(0.7 * loaded.rows))),
     entriesFound('author-several', 'author', `user-${Math.floor(0.07 * loaded.rows)}`),
+    entriesFound('author-group', 'author', GROUP),
+    entriesFound('author-group-deep', 'author', GROUP, 150),
+    {
+      ...entriesFound('author-group-cursor', 'author', GROUP),
+      what: `GET /admin/audit?query=author:${GROUP} by cursor`,
+      paths: [`/admin/audit?limit=50&query=author:${GROUP}`],
+    },
     entriesFound('author-nobody', 'author', 'not-there'),
     entriesFound('action-common', 'action', 'login'),
     entriesFound('action-common-deep', 'action', 'login', 150),

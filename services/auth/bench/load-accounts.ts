@@ -38,9 +38,13 @@ export interface Loaded {
 /** Users are numbered from the newest. */
 export const emailOf = (index: number): string => `user-${index}@example.com`
 
+/** Part of the addresses of a hundred users in a million, among them the busy group. */
+export const GROUP = '9999@example.com'
+
 /**
  * Loads `rows` users of one year with an identity each, twice as many sessions, a message for each user and ten audit entries,
- * as the service would have stored them. Ten users are in a fifth of the audit log. Names repeat, addresses do not.
+ * as the service would have stored them. Ten users are in a fifth of the audit log, a group of twenty in a fiftieth. Names
+ * repeat, addresses do not.
  */
 export async function loadAccounts(url: string, rows: number, newest: Date): Promise<Loaded> {
   const stepMs = Math.floor(YEAR_MS / rows)
@@ -83,7 +87,8 @@ export async function loadAccounts(url: string, rows: number, newest: Date): Pro
            'actor_name', ${name('actor')}, 'action', action, 'log_type', case action when 'token_refreshed' then 'token'
              when 'user_modified' then 'user' when 'recovery_codes_renewed' then 'factor' else 'account' end, 'user_agent', ${browser}),
          ${ip}, ${at('i', Math.floor(stepMs / ENTRIES_EACH))}
-       from (select i, case when i % 5 = 0 then (i / 5) % 10 else (i::bigint * 7919) % ${rows} end as actor,
+       from (select i, case when i % 5 = 0 then (i / 5) % 10 when i % 50 = 1 then (i / 50 % 20 * 10000 + 9999) % ${rows}
+             else (i::bigint * 7919) % ${rows} end as actor,
            case when i % 100003 = 4 then 'recovery_codes_renewed' when i % 100 < 20 then 'login' when i % 100 < 80 then 'token_refreshed'
              when i % 100 < 92 then 'logout' when i % 100 < 97 then 'login_failed' else 'user_modified' end as action
          from ${all(ENTRIES_EACH * rows)}) made`,

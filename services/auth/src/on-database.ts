@@ -17,8 +17,8 @@ export async function onDatabase<Result>(
 }
 
 /** Runs a command that only reads, from the replica if there is one. */
-export const onReads = (work: (reads: Reads<DB>) => Promise<void>): Promise<void> =>
+export const onReads = (work: (reads: Reads<DB>, primary: CommandDeps['db']) => Promise<void>): Promise<void> =>
   onDatabase(async ({ config, log, db }) => {
     const reads = await openReads(db, { ...config.database, applicationName: 'auth cli', log, tables: TABLES })
-    await work(reads).finally(() => reads.close())
+    await work(reads, db).finally(() => reads.close())
   })

@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { authHere } from './command-line.ts'
 import { startTestService } from './service.ts'
 
@@ -58,6 +58,15 @@ describe('audit export', () => {
     await service.signedIn()
     const future = new Date(Date.now() + 86_400_000).toISOString()
     for (const options of [[], ['--before', future]]) expect((await run(...options)).entries).toHaveLength(1)
+  })
+
+  test("leaves them out by the database's clock, whatever that of its own machine", async () => {
+    const { service, run } = await withEntries(1, 1)
+    await service.signedIn()
+    const tomorrow = Date.now() + 86_400_000
+    const clock = vi.spyOn(Date, 'now').mockReturnValue(tomorrow)
+    onTestFinished(() => clock.mockRestore())
+    expect((await run()).entries).toHaveLength(1)
   })
 
   test('says what is wrong with a time or an id, and with an entry that is gone', async () => {

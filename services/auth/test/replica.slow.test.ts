@@ -43,6 +43,21 @@ test('users export reads from the replica', async () => {
   expect(await pair.countScans('identities')).toBeGreaterThan(before)
 })
 
+test('audit export reads from the replica, and from the primary what a late one lacks', async () => {
+  const add = async () => {
+    const { rows } = await service.deps.pool.query(`insert into audit_log_entries (id, payload, created_at)
+      values (gen_random_uuid(), '{}', '2020-01-01') returning id`)
+    return rows[0].id
+  }
+  const exported = async () => (await auth(['audit', 'export', '--before', '2020-01-02'], settings())).stdout
+  const early = await add()
+  await pair.expectScans('audit_log_entries', async () => expect(await exported()).toContain(early))
+  await pair.pauseReplay()
+  onTestFinished(() => void pair.resumeReplay())
+  const late = await add()
+  expect(await exported()).toContain(late)
+})
+
 test('sign-in, refresh and GET /user never read from the replica', async () => {
   await pair.endReaders()
   const before = await pair.countScans('sessions')

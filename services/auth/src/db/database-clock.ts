@@ -1,5 +1,7 @@
 import type { Logger } from '@services/common/logger'
+import { type Kysely, sql } from 'kysely'
 import type pg from 'pg'
+import type { DB } from './tables.ts'
 
 /** Interval of readings; unless it is set, a machine's clock drifts by milliseconds meanwhile. */
 const EVERY_MS = 60_000
@@ -35,6 +37,11 @@ export async function followDatabaseClock(pool: pg.Pool, log: Logger, machineNow
   }, EVERY_MS)
   timer.unref()
   return { now: () => new Date(machineNow().getTime() + correctionMs), stop: () => clearInterval(timer) }
+}
+
+export async function readDatabaseTime(db: Kysely<DB>): Promise<Date> {
+  const { rows } = await sql<{ now: Date }>`select now()`.execute(db)
+  return (rows[0] as { now: Date }).now
 }
 
 /** Difference in ms; undefined if all round trips were too long, because the error is half of one. */

@@ -1,4 +1,4 @@
-import { countedPage, type PageOf, scannedPage, type Total, totalOf } from '@services/common/counted-page'
+import { countedPage, MAX_COUNTED, type PageOf, scannedPage, type Total, totalOf } from '@services/common/counted-page'
 import { prepared } from '@services/common/prepared'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Position } from '../../db/position.ts'
@@ -18,12 +18,12 @@ export async function listAuditEntries(
   search: AuditSearch | undefined,
   page: PageOf,
 ): Promise<{ rows: ListedEntry[]; total: Total }> {
-  const matching = search ? await found(db, search, page.limit) : all()
-  const rows = search
-    ? (await entriesOn(scannedPage(matching, NEWEST_FIRST, page)).execute(db)).rows
+  const matching = search && (await found(db, search, MAX_COUNTED + page.limit))
+  const rows = matching
+    ? (await entriesOn(scannedPage(matching.newest, NEWEST_FIRST, page)).execute(db)).rows
     : await selectPage(db, page)
   const entries = rows.flatMap(({ total: _, ...entry }) => (entry.id === null ? [] : [entry]))
-  return { rows: entries, total: await totalOf(db, matching, page, rows, entries.length) }
+  return { rows: entries, total: await totalOf(db, matching?.all ?? all(), page, rows, entries.length) }
 }
 
 /** Lists entries after a position, newest first, at a cost that does not grow with it; `next` is the last one's, if more follow. */
@@ -32,7 +32,7 @@ export async function listAuditEntriesAfter(
   search: AuditSearch | undefined,
   { limit, after }: { limit: number; after: Position | undefined },
 ): Promise<{ entries: ListedEntry[]; next: Position | undefined }> {
-  const matching = search ? await found(db, search, limit, after) : all(after)
+  const matching = search ? (await found(db, search, limit + 1, after)).newest : all(after)
   const { rows } = await sql<ListedEntry & { place: string }>`
     with page as (${matching} order by ${NEWEST_FIRST} limit ${limit + 1})
     select to_json(page.created_at) #>> '{}' as place, entry.id, entry.payload, entry.created_at, entry.ip_address

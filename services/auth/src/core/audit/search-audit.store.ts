@@ -20,18 +20,36 @@ export interface AuditSearch {
 /** Users of one search in a large log: each costs a look into the index. */
 const MAX_AUTHORS = 100
 
-/** Builds the select of id and time of matching entries, of at least MAX_COUNTED + `limit` if there are as many. */
+/** Selects of id and time of the entries that match. */
+export interface Found {
+  /** Those that follow a position, for the first `limit` of them, newest first. */
+  newest: RawBuilder<unknown>
+  /** All of them, for the planner's estimate: reading them would take too long. */
+  all: RawBuilder<unknown>
+}
+
 export async function found(
   db: Kysely<DB>,
   { scope, text }: AuditSearch,
   limit: number,
   after?: Position,
-): Promise<RawBuilder<unknown>> {
+): Promise<Found> {
   const isLater = after ? sql`and ${isOlder(after)}` : sql``
-  if (scope !== 'author') return ofActions(actionsNamed(scope, text), isLater, limit)
+  if (scope !== 'author') {
+    const actions = actionsNamed(scope, text)
+    return { newest: newestOf({ action: actions }, isLater, limit), all: entriesOf('action', actions) }
+  }
   const { isLarge } = await searchReach(db, 'audit_log_entries')
   if (!isLarge) return ofAnyAuthor(text, isLater)
-  return ofActors({ ids: await userIds(db, text), usernames: [text, text.toLowerCase()] }, isLater, limit)
+  const ids = await userIds(db, text)
+  /** Names of deleted users, of roles and in refused sign-ins. */
+  const usernames = [...new Set([text, text.toLowerCase()])]
+  return {
+    newest: newestOf({ actor_id: ids, actor_username: usernames }, isLater, limit),
+    // Most entries of a whole address are also its user's. The planner expects a full join to have the rows of its larger side.
+    all: sql`select id from (${entriesOf('actor_id', ids)}) of_ids
+      full join (${entriesOf('actor_username', usernames)}) of_usernames using (id)`,
+  }
 }
 
 /** Condition for entries that follow a position in a list with the newest first. */
@@ -40,21 +58,33 @@ export const isOlder = ({ created_at: time, id }: Position): RawBuilder<unknown>
 
 const ENTRIES = sql.table('audit_log_entries')
 
-/** Merges the newest entries of each action: of a list of actions the planner would read all entries before it sorts. */
-function ofActions(actions: readonly string[], isLater: RawBuilder<unknown>, limit: number) {
-  const none = sql`select id, created_at from ${ENTRIES} where false`
-  const parts = actions.map(
-    (action) => sql`(select id, created_at from ${ENTRIES} where payload ->> 'action' = ${action} ${isLater}
-      order by created_at desc, id limit ${sql.lit(MAX_COUNTED)} + ${limit}::integer)`,
+type Key = 'action' | 'actor_id' | 'actor_username'
+
+const entriesOf = (key: Key, values: readonly string[]) =>
+  sql`select id, created_at from ${ENTRIES} where payload ->> ${sql.lit(key)} = any (${values}::text[])`
+
+/**
+ * Merges the newest entries of each value along the indexes, so that `limit` rows are read of all together: of a list of values
+ * the planner would read all entries before it sorts.
+ */
+function newestOf(values: Partial<Record<Key, readonly string[]>>, isLater: RawBuilder<unknown>, limit: number) {
+  const parts = Object.entries(values).flatMap(([key, ofKey]) =>
+    ofKey.map(
+      (value) => sql`(select id, created_at from ${ENTRIES} where payload ->> ${sql.lit(key)} = ${value} ${isLater}
+        order by created_at desc, id limit ${limit}::integer)`,
+    ),
   )
-  // A plan for any action would walk the whole log for a rare one.
-  return sql`${sql.raw(PLANNED_EACH_TIME)} select id, created_at from (${parts.length === 0 ? none : sql.join(parts, sql` union all `)}) of_actions`
+  const none = sql`select id, created_at from ${ENTRIES} where false`
+  // A plan for any value would walk the whole log for a rare one.
+  return sql`${sql.raw(PLANNED_EACH_TIME)} select distinct on (created_at, id) id, created_at
+    from (${parts.length === 0 ? none : sql.join(parts, sql` union all `)}) of_values`
 }
 
-function ofAnyAuthor(text: string, isLater: RawBuilder<unknown>) {
+function ofAnyAuthor(text: string, isLater: RawBuilder<unknown>): Found {
   const pattern = containing(text)
-  return sql`select id, created_at from ${ENTRIES}
+  const all = sql`select id, created_at from ${ENTRIES}
     where (payload ->> 'actor_username' ilike ${pattern} or payload ->> 'actor_name' ilike ${pattern}) ${isLater}`
+  return { newest: all, all }
 }
 
 /** Users whose present address or name contains the text. */
@@ -70,18 +100,4 @@ async function userIds(db: Kysely<DB>, text: string): Promise<string[]> {
     throw apiError('validation_failed', { message })
   }
   return rows.map(({ id }) => id)
-}
-
-/** Entries of users, under whatever name, and of exact names: of deleted users and of roles. */
-function ofActors(
-  { ids, usernames }: { ids: string[]; usernames: string[] },
-  isLater: RawBuilder<unknown>,
-  limit: number,
-) {
-  const newest = (key: string, values: string[]) => sql`
-    select entry.id, entry.created_at from unnest(${values}::text[]) actor cross join lateral (
-      select id, created_at from ${ENTRIES} where payload ->> ${sql.lit(key)} = actor ${isLater}
-      order by created_at desc limit ${sql.lit(MAX_COUNTED)} + ${limit}::integer) entry`
-  return sql`select id, created_at from (
-    ${newest('actor_id', ids)} union ${newest('actor_username', usernames)}) of_actors`
 }

@@ -82,7 +82,7 @@ export const deleteEndedSessions = (db: Kysely<DB>, column: 'not_after' | 'creat
 
 /**
  * Deletes sessions without a refresh since `idleSince`, in order of age: every refresh would have to write an index on its time.
- * Where only the newest session is valid, one that has older ones stays until these are gone: its deletion would revive them.
+ * Where only the newest session is valid, one stays if an older one of its user does, which its deletion would revive.
  */
 export async function* deleteIdleSessions(
   db: Kysely<DB>,
@@ -90,10 +90,10 @@ export async function* deleteIdleSessions(
   { singlePerUser }: Limits,
 ): AsyncGenerator<void, void> {
   const sessions = sql.table('sessions')
-  const isOldest = singlePerUser
-    ? sql`and not exists (
-        select from ${sessions} older where older.user_id = session.user_id
-          and (older.created_at, older.id) < (session.created_at, session.id))`
+  const revivesNone = singlePerUser
+    ? sql`where not exists (
+        select from ${sessions} older where older.user_id = idle.user_id
+          and (older.created_at, older.id) < (idle.created_at, idle.id) and older.id not in (select id from idle))`
     : sql``
   for (let after: Position | undefined; ; ) {
     const isNext = after ? sql`and (created_at, id) > (${after.created_at}::timestamptz, ${after.id}::uuid)` : sql``
@@ -102,11 +102,12 @@ export async function* deleteIdleSessions(
         select id, created_at, refreshed_at from ${sessions}
         where created_at < ${idleSince} ${isNext}
         order by created_at, id limit ${BATCH}
+      ), idle as (
+        select id, user_id, created_at from ${sessions}
+        where id = any (array(select id from scanned where refreshed_at < ${idleSince})) and refreshed_at < ${idleSince}
+        for update skip locked
       ), gone as (
-        delete from ${sessions} where id = any (array(
-          select id from ${sessions} session
-          where id = any (array(select id from scanned where refreshed_at < ${idleSince}))
-            and refreshed_at < ${idleSince} ${isOldest} for update skip locked))
+        delete from ${sessions} where id = any (array(select id from idle ${revivesNone}))
       )
       select id, created_at::text, (select count(*)::integer from scanned) as seen
       from scanned order by scanned.created_at desc, id desc limit 1`.execute(db)

@@ -30,14 +30,16 @@ export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       operationId: 'listAuditEntries',
       tags: ['admin'],
       summary: 'The audit log, newest first',
-      description: 'By cursor, when only `limit` or `cursor` is given, the `Link` to the next answer has its cursor.',
+      description:
+        'By cursor, when only `limit` or `cursor` is given, the `Link` to the next answer has its cursor. A page that begins past the first 1,000,000 entries, or 10,000 that a query finds, is 400.',
       security: [{ admin: [] }],
       querystring: Type.Object({
         ...PageQuery,
         ...CursorQuery,
         query: Type.Optional(
           Type.String({
-            description: 'Part of an author, action or type: `author:…`, `action:…` or `type:…`, in any case.',
+            description:
+              'Part of an author, action or type: `author:…`, `action:…` or `type:…`, in any case. Among more than 50,000 entries an author is up to 100 users whose present address or name contains the text, and exactly that address or role; more users are 400.',
           }),
         ),
       }),

@@ -4,6 +4,7 @@ import { type Admin, asAdmin } from '../../../test/admin.ts'
 import { authHere } from '../../../test/command-line.ts'
 import { createDatabase, startTestService, type TestService } from '../../../test/service.ts'
 import { MAX_SCANNED } from '../../db/search-reach.store.ts'
+import { NIL_UUID } from '../../db/uuid.ts'
 
 // Above MAX_SCANNED rows a search may only use indexes.
 let service: TestService
@@ -115,6 +116,34 @@ describe('a search in a long audit log', () => {
       url = /^<([^>]+)>; rel="next"$/.exec(String(headers.link ?? ''))?.[1]
     }
     expect(seen.size).toBe(12_000)
+  })
+})
+
+describe('the total of a search with tens of thousands of matches', () => {
+  beforeAll(async () => {
+    const { pool } = service.deps
+    const { rows } = await pool.query(`select id from users where email = 'ada@example.com'`)
+    await pool.query(
+      `insert into audit_log_entries (id, payload, created_at)
+        select gen_random_uuid(), jsonb_build_object('action', 'logout', 'log_type', 'account', 'actor_id', actor.id,
+          'actor_username', actor.name), timestamptz '2021-01-01' + n * interval '1 second'
+        from (values ($1::uuid, 'ada@example.com', 40000), ('${NIL_UUID}', 'service_role', 20000)) actor (id, name, entries),
+          generate_series(1, entries) n`,
+      [rows[0].id],
+    )
+    await pool.query('analyze audit_log_entries')
+  })
+
+  test.for<[string, number]>([
+    ['action:logout', 60_000],
+    ['type:account', 60_000],
+    ['author:ada@example.com', 40_000],
+    ['author:example.com', 40_000],
+    ['author:service_role', 20_000],
+  ])('is an estimate of all of them, and says so: %s', async ([query, matches]) => {
+    const { headers } = await admin.get(`/admin/audit?query=${query}`)
+    expect(headers['x-total-count-estimated']).toBe('true')
+    expect(Number(headers['x-total-count']) / matches).toBeCloseTo(1, 1)
   })
 })
 

@@ -17,7 +17,12 @@ import { type NewUser, NewUserFields, parseFilter } from './user-input.ts'
 const ListQuery = Type.Object({
   ...PageQuery,
   sort: Type.Optional(choiceOf(['created_at', 'created_at asc', 'created_at desc'])),
-  filter: Type.Optional(Type.String({ description: 'Part of an e-mail address or of `user_metadata.full_name`.' })),
+  filter: Type.Optional(
+    Type.String({
+      description:
+        'Part of an e-mail address, or of `user_metadata.full_name` in any case. Among more than 50,000 users the beginning of one, if there are no three letters or digits in a row or the database lacks trigrams.',
+    }),
+  ),
   ...CursorQuery,
 })
 
@@ -44,7 +49,8 @@ export const listUsersRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
       operationId: 'adminListUsers',
       tags: ['admin'],
       summary: 'Users of the audience, newest first; by cursor oldest first',
-      description: 'Pages carry `X-Total-Count` and `Link` (next, last); a cursor carries only `Link` (next).',
+      description:
+        'Pages carry `X-Total-Count` and `Link` (next, last); a cursor carries only `Link` (next). A page that begins past the first 1,000,000 users, or 10,000 that a filter finds, is 400.',
       security: [{ admin: [] }],
       querystring: ListQuery,
       requestHeaders: ['X-JWT-AUD'],

@@ -1,9 +1,10 @@
 import { once } from 'node:events'
 import { CommandFailure, command, UsageError } from '@services/common/cli'
 import { findAuditPosition, listOldestAuditEntries } from '../../core/audit/list-audit.store.ts'
+import { readDatabaseTime } from '../../db/database-clock.ts'
 import type { Position } from '../../db/position.ts'
 import { UUID } from '../../db/uuid.ts'
-import { onDatabase } from '../../on-database.ts'
+import { onReads } from '../../on-database.ts'
 
 const PAGE = 500
 
@@ -12,7 +13,7 @@ const SETTLED_AFTER_MS = 60_000
 
 const DETAILS = `One entry a line: id, created_at, ip_address and payload, as in GET /admin/audit. TIME is a date, or a time with its
 zone, as in 2026-11-23T09:00:00Z. Entries of the last minute are left out: not all of them may be written.
---after continues an interrupted export behind the id of its last line, or a regular one where the last one ended.`
+--after continues an interrupted export behind the id of its last whole line, or a regular one where the last one ended.`
 
 /** `audit export`. Reads a page at a time: memory does not grow with the number of entries. */
 export const auditExport = command({
@@ -26,19 +27,19 @@ export const auditExport = command({
   details: DETAILS,
   run: async ({ options }) => {
     const from = parseTime('from', options.from)
-    const settled = new Date(Date.now() - SETTLED_AFTER_MS)
-    const before = parseTime('before', options.before) ?? settled
-    if (options.after !== undefined && !UUID.test(options.after))
-      throw new UsageError('--after must be the id of an entry')
-    await onDatabase(async ({ db }) => {
+    const before = parseTime('before', options.before)
+    const { after: id } = options
+    if (id !== undefined && !UUID.test(id)) throw new UsageError('--after must be the id of an entry')
+    await onReads(async (reads, primary) => {
       let after: Position | undefined
-      if (options.after !== undefined) {
-        after = await findAuditPosition(db, options.after)
+      if (id !== undefined) {
+        after = await reads.current((db) => findAuditPosition(db, id))
         if (!after) throw new CommandFailure('there is no entry with this id: name the time of its line with --from')
       }
-      const range = { from, before: before < settled ? before : settled, limit: PAGE }
+      const settled = new Date((await readDatabaseTime(primary)).getTime() - SETTLED_AFTER_MS)
+      const range = { from, before: before && before < settled ? before : settled, limit: PAGE }
       for (;;) {
-        const page = await listOldestAuditEntries(db, { ...range, after })
+        const page = await reads.current((db) => listOldestAuditEntries(db, { ...range, after }))
         for (const { id, created_at, ip_address, payload } of page) {
           const line = JSON.stringify({ id, created_at: created_at.toISOString(), ip_address, payload })
           if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain')
