@@ -38,7 +38,7 @@ function open(options: Pick<DatabaseOptions, 'url' | 'pooler'>) {
   return database.pool
 }
 
-async function check(options: Pick<DatabaseOptions, 'url' | 'pooler'>) {
+async function check(options: Pick<DatabaseOptions, 'url' | 'directUrl' | 'pooler'>) {
   const pool = open(options)
   return checkPooler(pool, options)
 }
@@ -65,6 +65,25 @@ describe('PgBouncer in transaction mode', { tags: 'pgbouncer' }, () => {
     const { text, code } = await failureOf(check({ url, pooler }))
     expect(text).toContain('set max_prepared_statements of PgBouncer (1.21 or later) to 200')
     expect(code).toBe(78)
+  })
+
+  test('is refused in statement mode, for its setting', async () => {
+    const { url } = await startPooled({ pool_mode: 'statement' })
+    const { text, code } = await failureOf(check({ url, pooler }))
+    expect(text).toContain('needs pool_mode = transaction of PgBouncer')
+    expect(code).toBe(78)
+  })
+
+  test('is refused with a direct address of another database, as is no pooler', async () => {
+    const { url, directUrl } = await startPooled()
+    const other = new URL(directUrl)
+    other.pathname = '/postgres'
+    for (const address of [{ url, pooler }, { url: directUrl }]) {
+      const { text, code } = await failureOf(check({ ...address, directUrl: other.href }))
+      expect(text).toContain('DATABASE_DIRECT_URL leads to another database')
+      expect(code).toBe(78)
+    }
+    await expect(check({ url, directUrl, pooler })).resolves.toBeUndefined()
   })
 
   test('is refused by migrations that have no other address', async () => {

@@ -96,6 +96,15 @@ test('a late replica shows no old state to current reads, and answers recent one
   await expect.poll(() => read(reads, current)).toEqual({ server: 'replica', texts: ['new'] })
 })
 
+test('a standby is not used for another database than its own', async () => {
+  const other = new URL(pair.url)
+  other.pathname = '/postgres'
+  const { reads, write, lines } = await open({ replicaUrl: other.href })
+  await write('here')
+  for (const how of [current, recent]) expect(await read(reads, how)).toEqual({ server: 'primary', texts: ['here'] })
+  expect(lines).toEqual(['replica not in use: late or away'])
+})
+
 test('a replica is not used while its lag exceeds the bound', async () => {
   const { reads, write, lines } = await open({ maxLagSeconds: 1 })
   await expect.poll(() => readServer(reads, recent)).toBe('replica')

@@ -2,10 +2,11 @@
 // unknown lag; the primary answers instead. Reads that run on one as it falls silent wait for their limit, once. Tests:
 // replica.slow.test.ts.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Kysely, sql } from 'kysely'
+import { CompiledQuery, type Kysely, sql } from 'kysely'
 import type pg from 'pg'
 import { type DatabaseOptions, openDatabase } from './database.ts'
 import { isDatabaseUnavailable, isInterrupted } from './database-errors.ts'
+import { isSameDatabase } from './database-identity.ts'
 import { isPastDeadline } from './deadline.ts'
 import { waitAtMost } from './wait-at-most.ts'
 
@@ -60,6 +61,8 @@ export async function openReads<DB>(
   const marks: { position: bigint; at: number }[] = []
   /** Time of the newest mark that the replica has replayed. */
   let replayedAt = Number.NEGATIVE_INFINITY
+  /** Unknown at the start and after each failure. */
+  let isOfPrimary = false
   let failure: unknown
   let wasUsable: boolean | undefined
   let timer: NodeJS.Timeout | undefined
@@ -76,9 +79,10 @@ export async function openReads<DB>(
   }
   const lagSeconds = () => (failure === undefined && Number.isFinite(replayedAt) ? lagMs() / 1000 : Number.NaN)
 
+  const ask = (text: string) => replica.pool.query({ text, query_timeout: answerWithinMs } as pg.QueryConfig)
+
   const hasReplayed = async (position: string): Promise<boolean> => {
-    const text = 'select pg_last_wal_replay_lsn()::text as replayed, pg_is_in_recovery() as "isStandby"'
-    const { rows } = await replica.pool.query({ text, query_timeout: answerWithinMs } as pg.QueryConfig)
+    const { rows } = await ask('select pg_last_wal_replay_lsn()::text as replayed, pg_is_in_recovery() as "isStandby"')
     const [{ replayed, isStandby }] = rows
     if (!isStandby || replayed === null) throw new Error('not a streaming standby, so its lag cannot be measured')
     const reached = toNumber(replayed)
@@ -91,6 +95,8 @@ export async function openReads<DB>(
   const follow = async (position: string): Promise<boolean> => {
     const deadline = performance.now() + CATCH_UP_WITHIN_MS
     try {
+      isOfPrimary ||= await isSameDatabase(ask, (text) => primary.executeQuery(CompiledQuery.raw(text)))
+      if (!isOfPrimary) throw new Error('of another cluster or database than the primary')
       while (!(await hasReplayed(position))) {
         if (performance.now() > deadline) return false
         await sleep(CHECK_AGAIN_AFTER_MS)
@@ -108,6 +114,7 @@ export async function openReads<DB>(
     // A statement may be cancelled for its own length, or because it holds up the replica.
     if (isInterrupted(error) || isPastDeadline()) return
     failure = error
+    isOfPrimary = false
     logChange()
   }
 

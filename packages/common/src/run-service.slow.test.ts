@@ -34,7 +34,7 @@ async function run(plan: string, count: number) {
       setInterval(() => {}, 1000)
       process.once('SIGTERM', () => { note('stopped'); process.exit(0) })
       return true
-    })
+    }, 300)
     // Recorded once the primary process knows it too.
     if (${count} === 1 || cluster.isWorker) note('serving')`,
   )
@@ -61,6 +61,16 @@ test('a signal to the primary process stops all, and it exits last with 0', asyn
   child.kill('SIGTERM')
   expect(await ended).toBe(0)
   expect((await pidsIn('stopped')).toSorted()).toEqual((await pidsIn('serving')).toSorted())
+})
+
+test('a suspended process does not keep the others from ending', async () => {
+  const { child, ended } = await run('serve', 2)
+  await expectPids('serving', 2)
+  const [suspended] = (await pidsIn('serving')) as [number, number]
+  process.kill(suspended, 'SIGSTOP')
+  child.kill('SIGTERM')
+  expect(await ended).toBe(0)
+  expect(() => process.kill(suspended, 0)).toThrow('ESRCH')
 })
 
 test('a service that cannot start exits with its code instead of retrying forever', async () => {

@@ -1,7 +1,7 @@
 import cluster, { type Worker } from 'node:cluster'
 import type { Logger } from 'pino'
 import { boundMemory } from './bound-memory.ts'
-import { stopOnSignal } from './shutdown.ts'
+import { STOP_WITHIN_MS, stopOnSignal } from './shutdown.ts'
 import { explainStartFailure, failureCode } from './start-failure.ts'
 
 /** The body of every main.ts: serves from the configured number of processes until a signal, or logs why it cannot start. */
@@ -32,9 +32,15 @@ const RESTART_AFTER_AT_MOST_MS = 30_000
 /**
  * Runs `start` here, or in `count` processes that share the port. The first process passes signals on and exits after all others.
  * A process that dies before any has served would die again, so all exit with its code. Later a dead process is replaced, because
- * an unavailable database must not end the healthy ones. `start` resolves to whether it serves.
+ * an unavailable database must not end the healthy ones. `start` resolves to whether it serves. A process that does not even
+ * end itself in time, such as a suspended one, is killed.
  */
-export async function runProcesses(count: number, log: Logger, start: () => Promise<boolean>): Promise<void> {
+export async function runProcesses(
+  count: number,
+  log: Logger,
+  start: () => Promise<boolean>,
+  stopWithinMs = STOP_WITHIN_MS + 1_000,
+): Promise<void> {
   if (count <= 1 || cluster.isWorker) {
     if (await start()) process.send?.(SERVING)
     return
@@ -43,9 +49,13 @@ export async function runProcesses(count: number, log: Logger, start: () => Prom
   let hasServed = false
   let failedInARow = 0
   let stopping = false
+  const signalAll = (signal: NodeJS.Signals) => {
+    for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill(signal)
+  }
   const stopAll = () => {
     stopping = true
-    for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill('SIGTERM')
+    signalAll('SIGTERM')
+    setTimeout(signalAll, stopWithinMs, 'SIGKILL').unref()
   }
   for (let i = 0; i < count; i++) cluster.fork()
   boundMemory() // 5 MiB less

@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import { waitAtMost } from './wait-at-most.ts'
 
 /** Time limit of a stop: shorter than Kubernetes' default of 30 s. */
-const STOP_WITHIN_MS = 25_000
+export const STOP_WITHIN_MS = 25_000
 
 /** Runs `stop` once on SIGTERM, SIGINT or an uncaught error, then exits with 0 or 1. A second signal exits at once. */
 export function stopOnSignal(log: Logger, stop: () => Promise<void>): void {

@@ -96,6 +96,7 @@ describe('a start is refused', () => {
       { AUTH_SMTP_ADMIN_EMAIL: 'Auth <auth@site.example>' },
       'AUTH_SMTP_ADMIN_EMAIL',
     ],
+    ['that deletes audit entries of a day', { AUTH_AUDIT_KEEP: '23h' }, 'AUTH_AUDIT_KEEP must be at least 24h'],
     ['with a secret of 15 bytes', { AUTH_JWT_SECRET: 'x'.repeat(15) }, 'AUTH_JWT_SECRET must be at least 16'],
     ['with a key of 15 bytes', { AUTH_ENCRYPTION_KEY: 'x'.repeat(15) }, 'AUTH_ENCRYPTION_KEY must be at least 16'],
     ['with a captcha but no secret', { AUTH_SECURITY_CAPTCHA_ENABLED: 'true' }, 'AUTH_SECURITY_CAPTCHA_SECRET'],

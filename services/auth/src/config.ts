@@ -20,6 +20,7 @@ import { limitSettings, limitVariables } from './config/limits.ts'
 import { mailSettings, mailVariables } from './config/mail.ts'
 import { mfaProblems, mfaSettings, mfaVariables } from './config/mfa.ts'
 import {
+  auditProblems,
   databaseVariables,
   inheritedVariables,
   inheritedWarnings,
@@ -82,6 +83,7 @@ export function readConfig(environment: Environment, file: Environment = {}): { 
     ...smsGatewayProblems(values),
     ...mfaProblems(values),
     ...sessionProblems(values),
+    ...auditProblems(values),
   ]
   if (problems.length > 0) throw new ConfigError([...problems, ...warnings])
   const toNote = [...inheritedWarnings(values), ...smsWarnings(values), ...neverMatching(values.URI_ALLOW_LIST)]

@@ -16,11 +16,18 @@ export const logVariables = {
   LOG_LEVEL: oneOf(LOG_LEVELS, 'Least severe level to log.', { default: 'info' }),
   LOG_FILE: text('File to append log lines to; standard output when unset.'),
   AUDIT_LOG_DISABLE_POSTGRES: boolean('Write audit events to the log only, not to the database.', { default: 'false' }),
-  AUDIT_KEEP: duration('Retention of audit entries in the database; unset: forever, but refused sign-ins 90 days.', {
-    positive: true,
-    aliases: ['AUTH_AUDIT_LOG_KEEP'],
-  }),
+  AUDIT_KEEP: duration(
+    'Retention of audit entries in the database, a day at least; unset: forever, but refused sign-ins 90 days.',
+    {
+      positive: true,
+      aliases: ['AUTH_AUDIT_LOG_KEEP'],
+    },
+  ),
 } satisfies Variables
+
+/** A mistyped unit would delete the log of years. */
+export const auditProblems = ({ AUDIT_KEEP: keep }: Values<typeof logVariables>): string[] =>
+  keep !== undefined && keep < 86_400 ? ['AUTH_AUDIT_KEEP must be at least 24h'] : []
 
 export const telemetryVariables = {
   TRACING_ENABLED: boolean('Export traces.', { default: 'false' }),
