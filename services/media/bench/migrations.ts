@@ -13,7 +13,7 @@ const STATEMENTS = {
     order by created_at desc, id desc limit 50`,
   edit: `with made as (select array['edited', (random() * 10)::int::text] as tags)
     update clips set title = 'Edited', tags = made.tags, tag_keys = made.tags from made where id = $1`,
-  upload: `with of_known as (select token_id, info, gen_random_uuid() as new_id from clips join sources on sources.id = source_id
+  upload: `with of_known as (select clips.token_id, info, gen_random_uuid() as new_id from clips join sources on sources.id = source_id
       where clips.id = $1),
     source as (insert into sources (id, sha256, pipeline_version, state, bytes, info, has_audio, clip_count, token_id, created_at)
       select new_id, sha256(new_id::text::bytea), 1, 'processing', 1200000, info, true, 1, token_id, now() from of_known)
