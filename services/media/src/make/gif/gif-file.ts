@@ -1,0 +1,71 @@
+import type { Size } from '../../core/clips/geometry.ts'
+
+/** Parts of a GIF89a file (W3C, 31 July 1990). */
+
+/** An image with a table of its own; the index after its colors is transparent. */
+export interface GifImage extends Size {
+  left: number
+  top: number
+  colors: number
+  /** RGB, 3 bytes a color. */
+  table: Uint8Array
+  /** Bits of the first codes, less one. */
+  bits: number
+  /** LZW codes. */
+  data: Uint8Array
+}
+
+/** Area of an image after its delay. */
+export const DISPOSAL = { keep: 1, clear: 2 } as const
+
+const LONGEST_DELAY = 0xffff
+const LONGEST_BLOCK = 255
+
+/** `loopCount` 0 means forever, null plays once. */
+export function gifHeader({ width, height }: Size, loopCount: number | null): Buffer {
+  const screen = Buffer.alloc(7)
+  screen.writeUInt16LE(width, 0)
+  screen.writeUInt16LE(height, 2)
+  screen[4] = 0x70 // 8 bits a channel, no global table
+  const loop = [0x21, 0xff, 11, ...Buffer.from('NETSCAPE2.0'), 3, 1, (loopCount ?? 0) & 0xff, (loopCount ?? 0) >> 8, 0]
+  return Buffer.concat([Buffer.from('GIF89a'), screen, Buffer.from(loopCount === null ? [] : loop)])
+}
+
+/** An image that is shown for a delay in centiseconds; images that change nothing follow for more than a delay can be. */
+export function gifFrame(image: GifImage, disposal: number, delay: number): Buffer {
+  const first = Math.min(delay, LONGEST_DELAY)
+  const written = Buffer.concat([control(image, disposal, first), descriptor(image), ...blocks(image)])
+  return delay === first ? written : Buffer.concat([written, gifFrame(NOTHING, DISPOSAL.keep, delay - first)])
+}
+
+export const GIF_TRAILER = Buffer.from([0x3b])
+
+/** One transparent pixel: clear, index 0, end. */
+const NOTHING: GifImage = {
+  ...{ left: 0, top: 0, width: 1, height: 1, colors: 0, table: new Uint8Array(0), bits: 2 },
+  data: Uint8Array.of(0x44, 0x01),
+}
+
+function control({ colors }: GifImage, disposal: number, delay: number): Buffer {
+  const bytes = Buffer.from([0x21, 0xf9, 4, (disposal << 2) | 1, 0, 0, colors, 0])
+  bytes.writeUInt16LE(delay, 4)
+  return bytes
+}
+
+function descriptor({ left, top, width, height, bits, table }: GifImage): Buffer {
+  const bytes = Buffer.alloc(10 + 3 * 2 ** bits)
+  bytes[0] = 0x2c
+  for (const [at, value] of [left, top, width, height].entries()) bytes.writeUInt16LE(value, 1 + 2 * at)
+  bytes[9] = 0x80 | (bits - 1)
+  bytes.set(table, 10)
+  return bytes
+}
+
+function blocks({ bits, data }: GifImage): Uint8Array[] {
+  const parts: Uint8Array[] = [Uint8Array.of(bits)]
+  for (let at = 0; at < data.length; at += LONGEST_BLOCK) {
+    const block = data.subarray(at, at + LONGEST_BLOCK)
+    parts.push(Uint8Array.of(block.length), block)
+  }
+  return [...parts, Uint8Array.of(0)]
+}

@@ -1,0 +1,127 @@
+import sharp from 'sharp'
+import { describe, expect, test } from 'vitest'
+import { createGifWriter, type GifFormat } from './gif-writer.ts'
+
+const SIZE = { width: 61, height: 43 }
+const PIXELS = SIZE.width * SIZE.height
+
+type Color = readonly number[]
+
+/** Frames of this size, RGB or RGBA by the number of channels. */
+function framesOf(count: number, colorAt: (x: number, y: number, frame: number) => Color): Uint8Array[] {
+  return Array.from({ length: count }, (_, frame) => {
+    const bytes: number[] = []
+    for (let y = 0; y < SIZE.height; y++) {
+      for (let x = 0; x < SIZE.width; x++) bytes.push(...colorAt(x, y, frame))
+    }
+    return Uint8Array.from(bytes)
+  })
+}
+
+/** Moves and has both texture and gradients. */
+const busy = (x: number, y: number, frame: number): Color => {
+  const texture = y > 20 ? ((x * 37 + y * 101 + frame * 53) * 2_654_435_761) >>> 26 : 0
+  return [(x * 4 + frame * 9) & 0xff, (y * 5 + texture) & 0xff, (texture * 3 + frame) & 0xff]
+}
+
+function write(frames: Uint8Array[], format: Partial<GifFormat> = {}): Buffer {
+  const parts: Buffer[] = []
+  const usual = { ...SIZE, delayCentiseconds: 6, loopCount: 0, hasAlpha: false }
+  const writer = createGifWriter({ ...usual, ...format }, (bytes) => parts.push(bytes))
+  const reused = new Uint8Array(frames[0]?.length ?? 0)
+  for (const frame of frames) {
+    reused.set(frame)
+    writer.write(reused)
+  }
+  writer.end()
+  return Buffer.concat(parts)
+}
+
+/** Decodes with libvips; RGBA of each image as viewers show it. */
+async function show(gif: Buffer) {
+  const { pages = 1, delay = [], loop } = await sharp(gif, { animated: true }).metadata()
+  const bytes = await sharp(gif, { animated: true }).ensureAlpha().raw().toBuffer()
+  const images = Array.from({ length: pages }, (_, at) => bytes.subarray(4 * PIXELS * at, 4 * PIXELS * (at + 1)))
+  return { images, delay, loop }
+}
+
+/** Largest error of a channel, of pixels that `isChosen`. */
+function largestError(image: Buffer, frame: Uint8Array, isChosen = (_y: number) => true): number {
+  let largest = 0
+  for (let pixel = 0; pixel < PIXELS; pixel++) {
+    if (!isChosen(Math.floor(pixel / SIZE.width))) continue
+    for (let channel = 0; channel < 3; channel++) {
+      largest = Math.max(largest, Math.abs((image[4 * pixel + channel] ?? 0) - (frame[3 * pixel + channel] ?? 0)))
+    }
+  }
+  return largest
+}
+
+describe('a GIF', () => {
+  test('shows each frame at its time, and few colors exactly', async () => {
+    const frames = framesOf(7, (x, y, frame) => ((x + frame) % 8 < 4 ? [200, 30, y < 9 ? 0 : 90] : [0, 0, 0]))
+    const { images, delay, loop } = await show(write(frames))
+    expect([images.length, delay, loop]).toEqual([7, Array(7).fill(60), 0])
+    for (const [at, frame] of frames.entries()) expect(largestError(images[at] as Buffer, frame)).toBe(0)
+  })
+
+  test('hides larger errors in texture than in gradients, and none adds up', async () => {
+    const frames = framesOf(40, busy)
+    const { images } = await show(write(frames))
+    const [gradient, all] = [(y: number) => y < 16, () => true].map((isChosen) =>
+      Math.max(...frames.map((frame, at) => largestError(images[at] as Buffer, frame, isChosen))),
+    )
+    expect(gradient).toBeLessThanOrEqual(40)
+    expect(all).toBeGreaterThan(gradient as number)
+  })
+
+  test('has the same bytes for the same frames', () => {
+    expect(write(framesOf(5, busy))).toEqual(write(framesOf(5, busy)))
+  })
+
+  test('shows frames that change nothing as a longer one', async () => {
+    const frames = framesOf(9, (x, y, frame) => busy(x, y, frame < 3 ? 0 : 1))
+    const { delay } = await show(write(frames))
+    expect(delay).toEqual([180, 360])
+  })
+
+  test('splits a delay that no frame can have', async () => {
+    const { images, delay } = await show(
+      write(
+        framesOf(2, (x) => [x, 0, 0]),
+        { delayCentiseconds: 50_000 },
+      ),
+    )
+    expect(delay).toEqual([655_350, 344_650])
+    expect(images[1]).toEqual(images[0])
+  })
+
+  test.each([0, 3, 65_535])('repeats %i times', async (loopCount) => {
+    const bytes = write(framesOf(2, busy), { loopCount })
+    expect(bytes.readUInt16LE(29)).toBe(loopCount)
+  })
+
+  test('plays once without a loop block', () => {
+    expect(write(framesOf(2, busy), { loopCount: null }).includes('NETSCAPE2.0')).toBe(false)
+  })
+
+  test('of a transparent clip is transparent where the frame is, and where it has become so', async () => {
+    const isThere = (x: number, frame: number) => frame !== 3 && x > 5 * frame && x < 5 * frame + 20
+    const frames = framesOf(6, (x, y, frame) => [...busy(x, y, frame), isThere(x, frame) ? 128 : 127])
+    const { images, delay } = await show(write(frames, { hasAlpha: true }))
+    expect(delay).toEqual(Array(6).fill(60))
+    for (const [at, image] of images.entries()) {
+      const wrong = Array.from({ length: PIXELS }).filter(
+        (_, pixel) => image[4 * pixel + 3] !== (isThere(pixel % SIZE.width, at) ? 255 : 0),
+      )
+      expect(wrong).toEqual([])
+    }
+  })
+
+  test('of one pixel, and of more colors than a table has, is valid', async () => {
+    const one = write([Uint8Array.of(1, 2, 3)], { width: 1, height: 1 })
+    expect((await sharp(one).removeAlpha().raw().toBuffer()).toJSON().data).toEqual([1, 2, 3])
+    const noise = framesOf(3, (x, y, frame) => [x * 97, y * 61, x * y * 31 + frame * 7].map((value) => value & 0xff))
+    expect((await show(write(noise))).images).toHaveLength(3)
+  })
+})

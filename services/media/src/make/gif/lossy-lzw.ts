@@ -1,0 +1,132 @@
+import { colorError } from './color-error.ts'
+import type { ChangedPixels, FramePalette } from './frame-palette.ts'
+
+/** Codes have 12 bits at most (GIF89a, appendix F). */
+const MOST_CODES = 4096
+const MOST_BITS = 12
+
+/** A kept pixel is cheaper than its error: the next one is likely kept too. */
+const KEPT_PART = 0.3
+
+/** A picture to write, and the limits of its errors; rows of the whole picture. */
+export interface LossyPicture {
+  /** RGB, 3 bytes a pixel. */
+  frame: Uint8Array
+  /** RGB that viewers show; the encoder adds its own. */
+  shown: Uint8Array
+  /** Error of each pixel if it keeps its shown color. */
+  keptErrors: Int32Array
+  /** Largest error of each pixel if it is kept. */
+  mostKept: Int32Array
+  /** Largest error of each pixel in another color than its nearest; negative where the pixel must be kept. */
+  mostChanged: Int32Array
+}
+
+/**
+ * Returns an encoder that lengthens a match by any entry of the dictionary within the limits, the one with the least error
+ * first. Looking further ahead for longer matches costs more quality than it saves bytes (measured on six clips: 10 %).
+ */
+export function createLossyLzw(pixels: number, width: number) {
+  // The dictionary is a tree: the first child of each code, the next sibling of each, and its last index.
+  const firstChild = new Int16Array(MOST_CODES + 1)
+  const sibling = new Int16Array(MOST_CODES + 1)
+  const index = new Uint8Array(MOST_CODES + 1)
+  const output = new Uint8Array(2 * pixels + 4096)
+
+  return (picture: LossyPicture, { left, top, right, bottom }: ChangedPixels, palette: FramePalette, bits: number) => {
+    const { frame, shown, keptErrors, mostKept, mostChanged } = picture
+    const { bytes, colors: transparent } = palette
+    const clear = 1 << bits
+    let length = 0
+    let pending = 0
+    let pendingBits = 0
+    let codeBits = bits + 1
+    let next = clear + 2
+    let code = -1
+
+    const put = (value: number) => {
+      pending |= value << pendingBits
+      for (pendingBits += codeBits; pendingBits >= 8; pendingBits -= 8) {
+        output[length++] = pending & 0xff
+        pending >>>= 8
+      }
+    }
+    const restart = () => {
+      put(clear)
+      firstChild.fill(0, 0, clear)
+      codeBits = bits + 1
+      next = clear + 2
+    }
+    const add = (parent: number, color: number) => {
+      if (next >= MOST_CODES) return restart()
+      index[next] = color
+      sibling[next] = firstChild[parent]!
+      firstChild[parent] = next
+      firstChild[next] = 0
+      if (next === 1 << codeBits && codeBits < MOST_BITS) codeBits++
+      next++
+    }
+    const childOf = (parent: number, color: number) => {
+      let child = firstChild[parent]!
+      while (child !== 0 && index[child] !== color) child = sibling[child]!
+      return child
+    }
+
+    restart()
+    for (let y = top; y < bottom; y++) {
+      for (let x = left; x < right; x++) {
+        const pixel = y * width + x
+        const at = 3 * pixel
+        const red = frame[at]!
+        const green = frame[at + 1]!
+        const blue = frame[at + 2]!
+        const keptError = keptErrors[pixel]!
+        const canKeep = keptError <= mostKept[pixel]!
+        const limit = mostChanged[pixel]!
+        let color = -1
+        if (code >= 0) {
+          let least = canKeep ? Math.max(limit, keptError) : limit
+          let best = 0
+          for (let child = firstChild[code]!; child !== 0; child = sibling[child]!) {
+            const candidate = index[child]!
+            if (candidate === transparent) {
+              if (!canKeep || keptError * KEPT_PART > least) continue
+              least = keptError * KEPT_PART
+              best = child
+              continue
+            }
+            const from = 3 * candidate
+            const error = colorError(bytes[from]! - red, bytes[from + 1]! - green, bytes[from + 2]! - blue)
+            if (error > least || error > limit) continue
+            least = error
+            best = child
+          }
+          if (best !== 0) {
+            code = best
+            color = index[best]!
+          }
+        }
+        if (color < 0) {
+          color = canKeep ? transparent : palette.nearest(red, green, blue)
+          const child = code < 0 ? 0 : childOf(code, color)
+          if (child !== 0) code = child
+          else {
+            if (code >= 0) {
+              put(code)
+              add(code, color)
+            }
+            code = color
+          }
+        }
+        if (color === transparent) continue
+        shown[at] = bytes[3 * color]!
+        shown[at + 1] = bytes[3 * color + 1]!
+        shown[at + 2] = bytes[3 * color + 2]!
+      }
+    }
+    put(code)
+    put(clear + 1)
+    if (pendingBits > 0) output[length++] = pending
+    return output.subarray(0, length)
+  }
+}

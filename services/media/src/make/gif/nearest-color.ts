@@ -1,0 +1,70 @@
+import { colorError } from './color-error.ts'
+
+/** One index more is transparent. */
+export const MOST_COLORS = 255
+
+/** Bits of each channel for which a nearest color is remembered. */
+const KNOWN_BITS = 7
+const KNOWN_SHIFT = 8 - KNOWN_BITS
+
+/** Side of the cubes of colors that share candidates, in steps. */
+const CUBE = 16
+const CUBES = (256 / CUBE) ** 3
+const REACH = Math.sqrt(colorError(CUBE / 2, CUBE / 2, CUBE / 2))
+
+/** Finds the nearest colors of a palette that changes. Both tables are filled on demand. */
+export function createNearest(bytes: Uint8Array) {
+  const known = new Int16Array(1 << (3 * KNOWN_BITS))
+  const begins = new Int32Array(CUBES)
+  const lengths = new Int32Array(CUBES)
+  const candidates = new Uint8Array(CUBES * MOST_COLORS)
+  const errors = new Float64Array(MOST_COLORS)
+  let filled = 0
+  let count = 0
+
+  const errorOf = (color: number, red: number, green: number, blue: number) =>
+    colorError(bytes[3 * color]! - red, bytes[3 * color + 1]! - green, bytes[3 * color + 2]! - blue)
+
+  /** Lists the colors that may be nearest to some color of the cube. */
+  function fill(cube: number, red: number, green: number, blue: number) {
+    const middle = (value: number) => value - (value % CUBE) + CUBE / 2
+    let least = Number.POSITIVE_INFINITY
+    for (let color = 0; color < count; color++) {
+      errors[color] = errorOf(color, middle(red), middle(green), middle(blue))
+      least = Math.min(least, errors[color]!)
+    }
+    const most = (Math.sqrt(least) + 2 * REACH) ** 2
+    begins[cube] = filled
+    for (let color = 0; color < count; color++) if (errors[color]! <= most) candidates[filled++] = color
+    lengths[cube] = filled - begins[cube]!
+  }
+
+  function search(red: number, green: number, blue: number): number {
+    const cube = ((red >> 4) << 8) | ((green >> 4) << 4) | (blue >> 4)
+    if (lengths[cube] === 0) fill(cube, red, green, blue)
+    let least = Number.POSITIVE_INFINITY
+    let nearest = 0
+    for (let at = begins[cube]!; at < begins[cube]! + lengths[cube]!; at++) {
+      const error = errorOf(candidates[at]!, red, green, blue)
+      if (error >= least) continue
+      least = error
+      nearest = candidates[at]!
+    }
+    return nearest
+  }
+
+  return {
+    forget(colors: number) {
+      known.fill(-1)
+      lengths.fill(0)
+      filled = 0
+      count = colors
+    },
+    nearest(red: number, green: number, blue: number): number {
+      const key =
+        ((red >> KNOWN_SHIFT) << (2 * KNOWN_BITS)) | ((green >> KNOWN_SHIFT) << KNOWN_BITS) | (blue >> KNOWN_SHIFT)
+      if (known[key]! < 0) known[key] = search(red, green, blue)
+      return known[key]!
+    },
+  }
+}
