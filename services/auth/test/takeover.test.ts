@@ -323,6 +323,8 @@ describe('a mailbox that has had its share of mails with codes', () => {
     await useUp('box+first@example.com')
     const ask = async (email: string) => (await service.post('/otp', { email })).status
     expect(await ask('box@example.com')).toBe(200)
+    // The worker may begin with either of two at once.
+    await service.settled()
     // Answered alike, and no second mail leaves.
     expect(await ask('box+shop@example.com')).toBe(200)
     await service.settled()
