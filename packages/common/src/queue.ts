@@ -1,13 +1,10 @@
 // The job queue of a service, on pg-boss: retries, back-off, dead-letter queues, turns between tenants. The one rule: a job is
 // written in the transaction of the rows it belongs to, so that a crash loses nothing. Settings of a queue: declare-queue.ts.
-// SQL that pg-boss does not offer: pg-boss-tables.ts. Tests: queue.test.ts.
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { Span } from '@opentelemetry/api'
+// SQL that pg-boss does not offer: pg-boss-tables.ts. One job's run: run-job.ts. Tests: queue.test.ts.
 import type pg from 'pg'
-import { fromKysely, type Job, type JobResult, PgBoss } from 'pg-boss'
+import { fromKysely, type Job, PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'
 import { openDatabase } from './database.ts'
-import { isDatabaseUnavailable, isInterrupted, sqlStateOf } from './database-errors.ts'
 import { declareQueue, type QueueDefinition } from './declare-queue.ts'
 import { keepListening } from './keep-listening.ts'
 import { createNotifications, type NotifyMode } from './notifications.ts'
@@ -29,17 +26,9 @@ import {
 } from './pg-boss-tables.ts'
 import { type DatabaseAddress, pastPooler } from './pooler.ts'
 import { makeIndexes } from './queue-indexes.ts'
-import { errorType, noteFailure, tracedJob, withoutTrace, withTrace } from './tracing.ts'
+import { type QueueJob, runJob } from './run-job.ts'
+import { tracedJob, withTrace } from './tracing.ts'
 import { waitAtMost } from './wait-at-most.ts'
-
-export interface QueueJob<Data> {
-  id: string
-  data: Data
-  /** 0 at the first attempt. */
-  retryCount: number
-  /** Aborted when the claim is lost, the job expires or the worker stops. */
-  signal: AbortSignal
-}
 
 export interface WorkOptions {
   concurrency: number
@@ -125,11 +114,6 @@ const POLL_SECONDS = { batched: 5, each: 5, none: 0.5 }
 /** Interval of supervision; with heartbeats of 10 s a killed worker's job restarts within 20 s. */
 const SUPERVISE_EVERY_SECONDS = 3
 
-/** Interval of checks for a writable server: shorter than the supervisor's, which takes away jobs without heartbeats. */
-const CHECK_SERVER_EVERY_MS = 250
-/** Losses of the database that a job survives in one attempt; after more it fails as any other. */
-const MOST_LOSSES = 3
-
 export async function openQueue(options: QueueOptions): Promise<Queue> {
   const { log, migrate, schema, notify = 'batched' } = options
   const applicationName = `${options.applicationName} queue`
@@ -181,24 +165,6 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
   const notifications = createNotifications({ channel: channelOf(schema), mode: notify, execute: executeSql, log })
   const worked = new Set<string>()
   const stopping = new AbortController()
-  /** Waits until a job that failed with `err` can run again on a writable server. False for other failures, or when the job was lost. */
-  const regain = async (job: Job, err: unknown): Promise<boolean> => {
-    const signal = AbortSignal.any([job.signal, stopping.signal])
-    // A broken connection may be one to an upstream; an SQLSTATE is certainly the database's.
-    let hasLostDatabase = sqlStateOf(err) !== undefined
-    while (!signal.aborted) {
-      try {
-        // Renews the heartbeat, so that the supervisor does not give the job to another worker.
-        const { affected }: { affected?: number } = await boss.touch(job.name, job)
-        return hasLostDatabase && affected === 1
-      } catch (error) {
-        if (!isDatabaseUnavailable(error)) return false
-        hasLostDatabase = true
-      }
-      await sleep(CHECK_SERVER_EVERY_MS, undefined, { signal }).catch(() => {})
-    }
-    return false
-  }
   return {
     send: async (trx, name, data, { afterSeconds = 0, tenant, inPlaceOf } = {}) => {
       const taken = inPlaceOf === undefined ? undefined : await turnOf(trx, { schema, name }, inPlaceOf)
@@ -233,8 +199,9 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       await boss.work(name, workOptions, async (jobs: Job<Data>[]) => {
         const run = (job: Job<Data>) => {
           const jobLog = log.child({ queue: name, jobId: job.id })
-          const regainJob = (err: unknown) => regain(job, err)
-          return tracedJob(name, job, (span) => settle(job, handle, { span, log: jobLog, regain: regainJob }))
+          return tracedJob(name, job, (span) =>
+            runJob(boss, job, handle, { span, log: jobLog, stopping: stopping.signal }),
+          )
         }
         const results = await Promise.all(jobs.map(run))
         // A free slot would sleep until the next notification, even with jobs waiting. All are woken, because a handler does not
@@ -269,39 +236,3 @@ function indexesOf(queues: readonly QueueDefinition[]) {
 
 /** Adds up to a half: polling in step, the same process would come first each time, even to jobs that it cannot do. */
 const spread = (seconds: number) => seconds * (1 + Math.random() / 2)
-
-/** Failure that no retry can fix: the job goes to the dead-letter queue at once. */
-export class PermanentFailure extends Error {
-  override readonly name = 'PermanentFailure'
-}
-
-async function settle<Data extends object>(
-  job: QueueJob<Data>,
-  handle: (job: QueueJob<Data>) => Promise<void>,
-  {
-    span,
-    log,
-    regain,
-    losses = 0,
-  }: { span: Span; log: Logger; regain: (err: unknown) => Promise<boolean>; losses?: number },
-): Promise<JobResult> {
-  const { id, data, retryCount, signal } = job
-  try {
-    await handle({ id, data: withoutTrace(data), retryCount, signal })
-    return { id, status: 'completed' }
-  } catch (err) {
-    // The failure could not be stored either: the job would wait until its heartbeat expires.
-    const isLoss = isDatabaseUnavailable(err) && !isInterrupted(err)
-    if (isLoss && losses < MOST_LOSSES && (await regain(err))) {
-      log.warn({ err }, 'job lost its database, runs again')
-      return settle(job, handle, { span, log, regain, losses: losses + 1 })
-    }
-    noteFailure(span, errorType(err))
-    if (err instanceof PermanentFailure) {
-      log.error({ err }, 'job failed for good')
-      return { id, status: 'deadletter', output: { message: err.message } }
-    }
-    log.warn({ err, retryCount }, 'job failed, will be retried unless attempts are exhausted')
-    return { id, status: 'failed', output: { message: (err as Error).message } }
-  }
-}

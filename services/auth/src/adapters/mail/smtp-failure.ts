@@ -1,4 +1,4 @@
-import { PermanentFailure } from '@services/common/queue'
+import { PermanentFailure } from '@services/common/run-job'
 import { TemporaryFailure } from '../delivery-failures.ts'
 
 /** Members of nodemailer's errors. */

@@ -1,5 +1,5 @@
 import type { Logger } from '@services/common/logger'
-import { PermanentFailure } from '@services/common/queue'
+import { PermanentFailure } from '@services/common/run-job'
 import type { Config } from '../../config.ts'
 import { TemporaryFailure } from '../delivery-failures.ts'
 import { GatewayRefusal, type SmsChannel, type SmsGateway, type SmsMessage } from './gateway.ts'

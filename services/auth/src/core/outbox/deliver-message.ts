@@ -3,7 +3,7 @@
 import type { KeyObject } from 'node:crypto'
 import { counted } from '@services/common/instruments'
 import type { Logger } from '@services/common/logger'
-import { PermanentFailure, type QueueJob } from '@services/common/queue'
+import { PermanentFailure, type QueueJob } from '@services/common/run-job'
 import { unseal } from '@services/common/sealed'
 import type { Kysely } from 'kysely'
 import { safeWords, TemporaryFailure } from '../../adapters/delivery-failures.ts'

@@ -11,7 +11,7 @@ import type { DisposableTempDir } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { ApiError } from '@services/common/errors'
-import type { QueueJob } from '@services/common/queue'
+import type { QueueJob } from '@services/common/run-job'
 import { insertRenditions } from '../../core/clips/renditions.store.ts'
 import {
   deleteAbandonedSource,
