@@ -1,4 +1,5 @@
 import type { Size } from '../../core/clips/geometry.ts'
+import { DISPOSAL, loopBlock } from '../probe/gif-blocks.ts'
 
 /** Parts of a GIF89a file (W3C, 31 July 1990). */
 
@@ -15,9 +16,6 @@ export interface GifImage extends Size {
   data: Uint8Array
 }
 
-/** Area of an image after its delay. */
-export const DISPOSAL = { keep: 1, clear: 2 } as const
-
 const LONGEST_DELAY = 0xffff
 const LONGEST_BLOCK = 255
 
@@ -27,18 +25,15 @@ export function gifHeader({ width, height }: Size, loopCount: number | null): Bu
   screen.writeUInt16LE(width, 0)
   screen.writeUInt16LE(height, 2)
   screen[4] = 0x70 // 8 bits a channel, no global table
-  const loop = [0x21, 0xff, 11, ...Buffer.from('NETSCAPE2.0'), 3, 1, (loopCount ?? 0) & 0xff, (loopCount ?? 0) >> 8, 0]
-  return Buffer.concat([Buffer.from('GIF89a'), screen, Buffer.from(loopCount === null ? [] : loop)])
+  return Buffer.concat([Buffer.from('GIF89a'), screen, ...(loopCount === null ? [] : [loopBlock(loopCount)])])
 }
 
 /** An image that is shown for a delay in centiseconds; images that change nothing follow for more than a delay can be. */
 export function gifFrame(image: GifImage, disposal: number, delay: number): Buffer {
   const first = Math.min(delay, LONGEST_DELAY)
   const written = Buffer.concat([control(image, disposal, first), descriptor(image), ...blocks(image)])
-  return delay === first ? written : Buffer.concat([written, gifFrame(NOTHING, DISPOSAL.keep, delay - first)])
+  return delay === first ? written : Buffer.concat([written, gifFrame(NOTHING, DISPOSAL.none, delay - first)])
 }
-
-export const GIF_TRAILER = Buffer.from([0x3b])
 
 /** One transparent pixel: clear, index 0, end. */
 const NOTHING: GifImage = {

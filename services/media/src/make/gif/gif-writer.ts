@@ -2,9 +2,10 @@
 // and LZW takes any entry that is good enough. The one rule: errors are measured against the frame itself, so they never add up,
 // and tolerance.ts says how large they may be. Next: frame-palette.ts, lossy-lzw.ts. Tests: gif-writer.test.ts.
 import type { Size } from '../../core/clips/geometry.ts'
+import { DISPOSAL, trailerBlock } from '../probe/gif-blocks.ts'
 import { colorError } from './color-error.ts'
 import { type ChangedPixels, createPaletteMaker } from './frame-palette.ts'
-import { DISPOSAL, GIF_TRAILER, type GifImage, gifFrame, gifHeader } from './gif-file.ts'
+import { type GifImage, gifFrame, gifHeader } from './gif-file.ts'
 import { createLossyLzw } from './lossy-lzw.ts'
 import { createTolerance } from './tolerance.ts'
 
@@ -74,8 +75,8 @@ export function createGifWriter(format: GifFormat, emit: (bytes: Buffer) => void
     return colorError(shown[at]! - frame[at]!, shown[at + 1]! - frame[at + 1]!, shown[at + 2]! - frame[at + 2]!)
   }
 
-  /** Finds pixels that cannot keep the shown color. */
-  function findChanges(frame: Uint8Array): ChangedPixels {
+  /** Compares a frame with the shown picture: which pixels cannot keep their color, and which errors each may have. */
+  function compare(frame: Uint8Array): ChangedPixels {
     const part = image || hasAlpha ? 1 : PART_OF_FIRST
     for (let pixel = 0; pixel < pixels; pixel++) {
       keptErrors[pixel] = errorOfKept(frame, pixel)
@@ -117,29 +118,37 @@ export function createGifWriter(format: GifFormat, emit: (bytes: Buffer) => void
     return boundsOf(isOpaque)
   }
 
+  /** Undefined if viewers need to see no other picture. */
+  function nextImage(given: Uint8Array): GifImage | undefined {
+    if (image && Buffer.compare(given, last) === 0) return undefined
+    last.set(given)
+    const frame = opaquePart ? takeOpaque(given, opaquePart) : given
+    measureTolerance(frame, mostKept)
+    const changed = compare(frame)
+    if (image && changed.count === 0) return undefined
+    isShown.set(isOpaque)
+    return imageOf(frame, hasAlpha ? clear() : changed)
+  }
+
   const emitImage = () => {
-    if (image) emit(gifFrame(image, hasAlpha ? DISPOSAL.clear : DISPOSAL.keep, delay))
+    if (image) emit(gifFrame(image, hasAlpha ? DISPOSAL.toBackground : DISPOSAL.none, delay))
   }
 
   emit(gifHeader(format, format.loopCount))
   return {
     write(given) {
-      delay += delayCentiseconds
-      if (image && Buffer.compare(given, last) === 0) return
-      last.set(given)
-      const frame = opaquePart ? takeOpaque(given, opaquePart) : given
-      measureTolerance(frame, mostKept)
-      const changed = findChanges(frame)
-      if (image && changed.count === 0) return
-      delay -= delayCentiseconds
+      const next = nextImage(given)
+      if (!next) {
+        delay += delayCentiseconds
+        return
+      }
       emitImage()
-      image = imageOf(frame, hasAlpha ? clear() : changed)
-      isShown.set(isOpaque)
+      image = next
       delay = delayCentiseconds
     },
     end() {
       emitImage()
-      emit(GIF_TRAILER)
+      emit(trailerBlock)
     },
   }
 }

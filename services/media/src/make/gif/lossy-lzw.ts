@@ -35,7 +35,7 @@ export function createLossyLzw(pixels: number, width: number) {
 
   return (picture: LossyPicture, { left, top, right, bottom }: ChangedPixels, palette: FramePalette, bits: number) => {
     const { frame, shown, keptErrors, mostKept, mostChanged } = picture
-    const { bytes, colors: transparent } = palette
+    const { bytes, nearest, colors: transparent } = palette
     const clear = 1 << bits
     let length = 0
     let pending = 0
@@ -72,52 +72,54 @@ export function createLossyLzw(pixels: number, width: number) {
       return child
     }
 
+    /** Finds the child within the limits that has the least error; 0 if none is. */
+    const bestChild = (parent: number, pixel: number, canKeep: boolean) => {
+      const red = frame[3 * pixel]!
+      const green = frame[3 * pixel + 1]!
+      const blue = frame[3 * pixel + 2]!
+      const limit = mostChanged[pixel]!
+      const keptError = keptErrors[pixel]! * KEPT_PART
+      let least = canKeep ? Math.max(limit, keptError) : limit
+      let best = 0
+      for (let child = firstChild[parent]!; child !== 0; child = sibling[child]!) {
+        const color = index[child]!
+        if (color === transparent && !canKeep) continue
+        const from = 3 * color
+        const error =
+          color === transparent
+            ? keptError
+            : colorError(bytes[from]! - red, bytes[from + 1]! - green, bytes[from + 2]! - blue)
+        if (error > least || (error > limit && color !== transparent)) continue
+        least = error
+        best = child
+      }
+      return best
+    }
+    /** Ends the match with a pixel of this color. */
+    const beginMatch = (color: number) => {
+      const child = code < 0 ? 0 : childOf(code, color)
+      if (child !== 0) {
+        code = child
+        return
+      }
+      if (code >= 0) {
+        put(code)
+        add(code, color)
+      }
+      code = color
+    }
+
     restart()
     for (let y = top; y < bottom; y++) {
       for (let x = left; x < right; x++) {
         const pixel = y * width + x
         const at = 3 * pixel
-        const red = frame[at]!
-        const green = frame[at + 1]!
-        const blue = frame[at + 2]!
-        const keptError = keptErrors[pixel]!
-        const canKeep = keptError <= mostKept[pixel]!
-        const limit = mostChanged[pixel]!
-        let color = -1
-        if (code >= 0) {
-          let least = canKeep ? Math.max(limit, keptError) : limit
-          let best = 0
-          for (let child = firstChild[code]!; child !== 0; child = sibling[child]!) {
-            const candidate = index[child]!
-            if (candidate === transparent) {
-              if (!canKeep || keptError * KEPT_PART > least) continue
-              least = keptError * KEPT_PART
-              best = child
-              continue
-            }
-            const from = 3 * candidate
-            const error = colorError(bytes[from]! - red, bytes[from + 1]! - green, bytes[from + 2]! - blue)
-            if (error > least || error > limit) continue
-            least = error
-            best = child
-          }
-          if (best !== 0) {
-            code = best
-            color = index[best]!
-          }
-        }
-        if (color < 0) {
-          color = canKeep ? transparent : palette.nearest(red, green, blue)
-          const child = code < 0 ? 0 : childOf(code, color)
-          if (child !== 0) code = child
-          else {
-            if (code >= 0) {
-              put(code)
-              add(code, color)
-            }
-            code = color
-          }
-        }
+        const canKeep = keptErrors[pixel]! <= mostKept[pixel]!
+        const child = code < 0 ? 0 : bestChild(code, pixel, canKeep)
+        const color =
+          child !== 0 ? index[child]! : canKeep ? transparent : nearest(frame[at]!, frame[at + 1]!, frame[at + 2]!)
+        if (child !== 0) code = child
+        else beginMatch(color)
         if (color === transparent) continue
         shown[at] = bytes[3 * color]!
         shown[at + 1] = bytes[3 * color + 1]!

@@ -24,8 +24,14 @@ const TRAILER = 0x3b
 const PLAIN_TEXT = 0x01
 const GRAPHIC_CONTROL = 0xf9
 const APPLICATION = 0xff
-/** The area of a frame after it was shown: transparent, or restored. */
-export const DISPOSAL = { toBackground: 2, toPrevious: 3 }
+/** The area of a frame after it was shown: left, transparent, or restored. */
+export const DISPOSAL = { none: 1, toBackground: 2, toPrevious: 3 }
+
+/** A block that repeats the frames; 0 means forever. */
+export const loopBlock = (loopCount: number): Buffer =>
+  Buffer.from([EXTENSION, APPLICATION, 11, ...Buffer.from('NETSCAPE2.0'), 3, 1, loopCount & 0xff, loopCount >> 8, 0])
+
+export const trailerBlock = Buffer.from([TRAILER])
 
 /**
  * Walks the blocks in file order up to the trailer; bytes behind it are never read. A missing trailer is accepted, as in

@@ -1,11 +1,9 @@
 import { type FileHandle, open } from 'node:fs/promises'
-import { DISPOSAL, type GifBlock, readGifBlocks } from './gif-blocks.ts'
+import { DISPOSAL, type GifBlock, loopBlock, readGifBlocks, trailerBlock } from './gif-blocks.ts'
 
 type Piece = Buffer | { start: number; end: number }
 
 const COPY_BYTES = 1024 * 1024
-/** Also added to a file without one. */
-const TRAILER = Buffer.from([0x3b])
 
 /**
  * Copies a GIF without comments, text, application data (XMP, scripts, appended payloads) and anything after the
@@ -53,7 +51,8 @@ async function piecesToKeep(path: string): Promise<Piece[]> {
     keepRange(pieces, block)
     control = undefined
   }
-  return [...pieces, TRAILER]
+  // A file without a trailer gets one.
+  return [...pieces, trailerBlock]
 }
 
 /** Joins adjacent ranges, so that most files are copied in a few reads. */
@@ -61,10 +60,6 @@ function keepRange(pieces: Piece[], { start, end }: GifBlock): void {
   const last = pieces.at(-1)
   if (last && !Buffer.isBuffer(last) && last.end === start) last.end = end
   else pieces.push({ start, end })
-}
-
-function loopBlock(loopCount: number): Buffer {
-  return Buffer.from([0x21, 0xff, 0x0b, ...Buffer.from('NETSCAPE2.0'), 3, 1, loopCount & 0xff, loopCount >> 8, 0])
 }
 
 async function copyRange(source: FileHandle, target: FileHandle, start: number, end: number): Promise<void> {
