@@ -5,6 +5,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { rateOf } from '@services/common/bench/rate-of'
 import { startReport } from '@services/common/bench/report'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
 import { createLogger } from '@services/common/logger'
@@ -39,10 +40,10 @@ export async function measureAdmissions(report: ReturnType<typeof startReport>, 
     report.figure('admissions-few', {
       what: 'clips accepted with few waiting, without the probe',
       unit: 'a second',
-      value: await rateOf(admit),
+      value: await rateOf(TOKENS, MEASURED_MS, admit),
     })
     await fill(deps.pool)
-    const admitted = await rateOf(admit)
+    const admitted = await rateOf(TOKENS, MEASURED_MS, admit)
     report.row({
       ...{ id: 'admissions-many', what: `clips accepted with ${WAITING} waiting, without the probe`, unit: '/s' },
       ...{ against: 'the bound', ours: admitted, theirs: 200, compared: 'ratio', goal: { atLeast: 1 } },
@@ -61,17 +62,6 @@ async function accept(deps: Deps, tokenId: string): Promise<void> {
   const file = { path, bytes: content.length, sha256: createHash('sha256').update(content).digest('hex') }
   const fields = { title: null, tags: ['Funny'], nsfw: false, attribution: null }
   await acceptClip(deps, { file, fields, tokenId, origin: { kind: 'upload' } })
-}
-
-/** Calls a second, each token's one after the other. */
-async function rateOf(work: (token: number) => Promise<void>): Promise<number> {
-  const startedAt = performance.now()
-  let done = 0
-  const client = async (_: unknown, token: number) => {
-    for (; performance.now() - startedAt < MEASURED_MS; done++) await work(token)
-  }
-  await Promise.all(Array.from({ length: TOKENS }, client))
-  return (done * 1000) / (performance.now() - startedAt)
 }
 
 const TOKEN_ID = `('00000000-0000-4000-8000-' || lpad(token::text, 12, '0'))::uuid`

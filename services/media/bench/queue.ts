@@ -5,6 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { median } from '@services/common/bench/median'
+import { rateOf } from '@services/common/bench/rate-of'
 import { startReport } from '@services/common/bench/report'
 import { type Database, openDatabase } from '@services/common/database'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
@@ -53,13 +54,13 @@ async function admissions(report: ReturnType<typeof startReport>, database: Data
   report.figure('admissions', {
     what: `jobs the queue lets in, ${TOKENS} tokens at once, about ${FEW_WAITING} waiting`,
     unit: 'a second',
-    value: await rateOf(TOKENS, admit),
+    value: await rateOf(TOKENS, ROUND_MS, admit),
   })
   await fill(database)
   report.figure('admissions-many-jobs', {
     what: `jobs the queue lets in, ${TOKENS} tokens at once, ${MANY_WAITING} waiting`,
     unit: 'a second',
-    value: await rateOf(TOKENS, admit),
+    value: await rateOf(TOKENS, ROUND_MS, admit),
   })
   await database.pool.query('truncate bench_queue.job')
 }
@@ -74,7 +75,8 @@ async function modes(
   for (const atOnce of [8, MOST_AT_ONCE]) {
     const rates = NOTIFY_MODES.map(() => [] as number[])
     for (let round = 0; round < ROUNDS; round++) {
-      for (const [i, queue] of queues.entries()) rates[i]?.push(await rateOf(atOnce, () => send(database, queue)))
+      for (const [i, queue] of queues.entries())
+        rates[i]?.push(await rateOf(atOnce, ROUND_MS, () => send(database, queue)))
     }
     const [batched = 0, each = 0, none = 0] = rates.map(median)
     report.row({
@@ -115,16 +117,6 @@ async function loneJobs(report: ReturnType<typeof startReport>, database: Databa
 
 const send = ({ db }: Database<unknown>, queue: Queue, how?: { tenant: string }) =>
   db.transaction().execute((trx) => queue.send(trx, name, { sourceId: randomUUID() }, how))
-
-async function rateOf(atOnce: number, work: () => Promise<unknown>): Promise<number> {
-  const startedAt = performance.now()
-  let done = 0
-  const client = async () => {
-    for (; performance.now() - startedAt < ROUND_MS; done++) await work()
-  }
-  await Promise.all(Array.from({ length: atOnce }, client))
-  return (done * 1000) / (performance.now() - startedAt)
-}
 
 async function fill({ pool }: Database<unknown>): Promise<void> {
   await pool.query(

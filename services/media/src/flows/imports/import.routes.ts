@@ -60,7 +60,7 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       const gone = clientGone(reply)
       const keyed = keyedRequest(request, 'import', { content: url, fields: input.fields })
       const accept = async (alongside: NewClipInput['alongside']) => {
-        await refuseWhenBusy(deps, input.tokenId)
+        await refuseWhenBusy(deps, input.tokenId, tokenOf(request).limits)
         await checkAllowance(deps, request, reply, { atLeastBytes: 1 })
         return importClip(deps, { ...input, startedAt, clientGone: gone, alongside })
       }

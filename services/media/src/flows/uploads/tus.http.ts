@@ -47,7 +47,7 @@ export async function begin(deps: Flow, request: FastifyRequest, reply: FastifyR
     const message = 'Too many unfinished uploads; finish or delete some.'
     throw apiError('queue_full', { message, retryAfterSeconds: 60 })
   }
-  await refuseWhenBusy(deps, tokenId)
+  await refuseWhenBusy(deps, tokenId, request.apiToken?.limits)
   const bytes = Math.min(Number(headers['upload-length']) || 0, deps.config.source.maxBytes)
   await checkAllowance(deps, request, reply, { atLeastBytes: Math.max(1, bytes) })
   return receive(deps, request, reply, { id: randomBase62(32, randomInt), bytes })

@@ -81,7 +81,7 @@ async function refuseUnreadable({ headers }: FastifyRequest, maxBytes: number): 
 /** Refuses early, to spare the transfer; the binding checks come later. A key passes: its clip may exist already. */
 async function refuseUnread(deps: Deps, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   if (readKey(request) !== undefined) return
-  await refuseWhenBusy(deps, request.apiToken?.id ?? null)
+  await refuseWhenBusy(deps, request.apiToken?.id ?? null, request.apiToken?.limits)
   // The form adds FORM_OVERHEAD_BYTES at most.
   const atLeastBytes = Math.max(1, Number(request.headers['content-length'] ?? 0) - FORM_OVERHEAD_BYTES)
   await checkAllowance(deps, request, reply, { atLeastBytes })

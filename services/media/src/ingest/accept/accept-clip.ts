@@ -19,7 +19,7 @@ import { makeDeleteToken } from '../../core/tokens/api-token.ts'
 import { findTokenLimits } from '../../core/tokens/tokens.store.ts'
 import { emitEvent } from '../../core/webhooks/emit-event.ts'
 import type { MediaInfo } from '../../db/media-info.ts'
-import type { DB } from '../../db/tables.ts'
+import type { DB, TokenLimits } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { TRANSCODE_QUEUE, type TranscodeJob, tenantOf } from '../../make/jobs/queues.ts'
@@ -67,10 +67,11 @@ const BUSY_RETRY_SECONDS = 10
 export async function refuseWhenBusy(
   { db, config, waiting }: Pick<Deps, 'db' | 'config' | 'waiting'>,
   tokenId: string | null,
+  ownLimits?: TokenLimits,
 ): Promise<void> {
   const { queueLimit, queueLimitPerToken } = config.worker
-  const own = tokenId === null ? undefined : (await findTokenLimits(db, tokenId)).queued
-  const limits = { all: queueLimit, ofToken: own ?? queueLimitPerToken }
+  const own = ownLimits ?? (tokenId === null ? {} : await findTokenLimits(db, tokenId))
+  const limits = { all: queueLimit, ofToken: own.queued ?? queueLimitPerToken }
   const { all, ofToken } = await waiting.count(db, tokenId, limits)
   const most = ofToken === 0 ? 2 * queueLimit : queueLimit
   if (all >= most) throw apiError('busy', { retryAfterSeconds: BUSY_RETRY_SECONDS })
