@@ -168,7 +168,7 @@ test.for([
     // The copy of the source, and the files made from it.
     await eventually(async () => (await stage.temporary()).length > 1, true, 10_000)
     await disk.fill()
-    await eventually(() => worker.output().includes('no room to make a clip'), true, 20_000)
+    await eventually(() => worker.output().includes('transcode postponed'), true, 20_000)
     await eventually(stage.temporary, [])
     expect(await stage.isStill()).toEqual({ sources: 1, jobs: 1 })
     expect(await tell(tally, () => uploadTo(api.url, newClip()))).toBe(503)
