@@ -20,10 +20,18 @@ export async function listAuditEntries(
 ): Promise<{ rows: ListedEntry[]; total: Total }> {
   const matching = search && (await found(db, search, MAX_COUNTED + page.limit))
   const rows = matching
-    ? (await entriesOn(scannedPage(matching.newest, NEWEST_FIRST, page)).execute(db)).rows
+    ? await alongIndexes(db, entriesOn(scannedPage(matching.newest, NEWEST_FIRST, page)))
     : await selectPage(db, page)
   const entries = rows.flatMap(({ total: _, ...entry }) => (entry.id === null ? [] : [entry]))
   return { rows: entries, total: await totalOf(db, matching?.all ?? all(), page, rows, entries.length) }
+}
+
+/** Where a user has some 10,000 entries, the planner would read them all and sort them: for twenty such users in 1 s, not 20 ms. */
+async function alongIndexes<T>(db: Kysely<DB>, select: RawBuilder<T>): Promise<T[]> {
+  return db.transaction().execute(async (trx) => {
+    await sql`set local enable_bitmapscan = off`.execute(trx)
+    return (await select.execute(trx)).rows
+  })
 }
 
 /** Lists entries after a position, newest first, at a cost that does not grow with it; `next` is the last one's, if more follow. */
