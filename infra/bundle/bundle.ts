@@ -28,6 +28,7 @@ const PARTS: Record<string, Parts> = {
   media: {
     entries: {
       ...{ main: 'main.ts', cli: 'cli.ts', serve: 'serve.ts' },
+      'gif-program': 'make/transcode/gif-program.ts',
       'manifest-reader': 'ingest/manifests/manifest-reader.ts',
       'proxy-bridge': 'ingest/ytdlp/proxy-bridge.ts',
     },

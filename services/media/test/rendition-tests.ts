@@ -22,7 +22,11 @@ export const workDirectory = () => mkdtemp(join(tmpdir(), 'renditions-'))
 
 export async function make(anyTools: MediaTools, path: string, options: Partial<TranscodeOptions> = {}) {
   const info = await probe(anyTools, path)
-  return makeRenditions(anyTools, { path, info }, { workDirectory: await workDirectory(), threads: 2, ...options })
+  return makeRenditions(
+    anyTools,
+    { path, info },
+    { workDirectory: await workDirectory(), threads: 2, gifEncoder: 'own', ...options },
+  )
 }
 
 /** Checks what holds for every clip, whatever it was made of, and returns what is in the two videos. */
@@ -50,7 +54,7 @@ const stillTests = (anyTools: MediaTools, names: ClipName[]) =>
     const made = await make(anyTools, await clip(name))
     expect(made.warnings).toEqual([])
     expect(await expectSound(made)).toMatchObject({ seconds: 0.1, frames: '3' })
-    expect((await inspect(made.gif.path)).streams).toMatchObject([{ nb_read_frames: '2' }])
+    expect((await sharp(made.gif.path, { animated: true }).metadata()).delay).toEqual([100])
   })
 
 /** Makes gif, jpg, mp4 and webm: times, colours and containers, which ffmpeg has changed its mind about since 2018. */
@@ -149,7 +153,11 @@ export function furtherRenditionTests(anyTools: MediaTools): void {
   test('of a gif as large as an operator may allow, which is kept as it is', async () => {
     const path = await written('wide.gif', gif(LARGEST_SIDE, 8, [{ delay: 10 }, { delay: 10, color: 1 }]))
     const info = await probe(anyTools, path, { limits: { ...defaultProbeLimits, side: LARGEST_SIDE } })
-    const made = await makeRenditions(anyTools, { path, info }, { workDirectory: await workDirectory(), threads: 2 })
+    const made = await makeRenditions(
+      anyTools,
+      { path, info },
+      { workDirectory: await workDirectory(), threads: 2, gifEncoder: 'own' },
+    )
     expect(made.gif).toMatchObject({ width: LARGEST_SIDE, height: 8 })
   })
 
@@ -178,7 +186,11 @@ export function furtherRenditionTests(anyTools: MediaTools): void {
     const path = await clip('plain.mp4')
     const info = (await probe(anyTools, path)) as VideoInfo
     const longer = { ...info, durationSeconds: info.durationSeconds + 0.4, longestFrameSeconds: 0.44 }
-    const made = makeRenditions(anyTools, { path, info: longer }, { workDirectory: await workDirectory(), threads: 1 })
+    const made = makeRenditions(
+      anyTools,
+      { path, info: longer },
+      { workDirectory: await workDirectory(), threads: 1, gifEncoder: 'own' },
+    )
     expect(await expectSound(await made)).toMatchObject({ frames: '60', seconds: 2.4 })
   })
 

@@ -1,5 +1,5 @@
 import { availableParallelism, totalmem } from 'node:os'
-import { boolean, integer, text, type Values, type Variables } from '@services/common/config'
+import { boolean, integer, oneOf, text, type Values, type Variables } from '@services/common/config'
 import { memoryBound } from '../ffmpeg/memory-bound.ts'
 import type { serverVariables } from './server.ts'
 import type { sourceVariables } from './sources.ts'
@@ -23,6 +23,11 @@ export const workerVariables = {
   EXTRAS: boolean('Also make an AV1 copy and a WebP poster of each clip, in the background while no clip waits.', {
     default: 'false',
   }),
+  GIF_ENCODER: oneOf(
+    ['own', 'ffmpeg'],
+    'Encoder of GIFs: `own` halves their bytes; `ffmpeg` takes less CPU and has one palette for all frames.',
+    { default: 'own' },
+  ),
   FFMPEG_PATH: text('Path of ffmpeg; if unset, that of the system, or an old bundled one.'),
   FFPROBE_PATH: text('Path of ffprobe; if unset, the one beside ffmpeg.'),
 } satisfies Variables
@@ -40,6 +45,7 @@ export const workerSettings = (
     processes: values.WEB_CONCURRENCY,
     queueLimit: values.QUEUE_LIMIT,
     extras: values.EXTRAS,
+    gifEncoder: values.GIF_ENCODER,
     queueLimitPerToken: values.QUEUE_PER_TOKEN ?? Math.ceil(values.QUEUE_LIMIT / 2),
   },
   ffmpeg: {

@@ -1,6 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { basename } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
 import { SpanKind } from '@opentelemetry/api'
 import { noteFailure, traced } from '@services/common/tracing'
 import { type Sandbox, sandboxArgs } from './sandbox.ts'
@@ -40,6 +41,10 @@ export interface RunOptions {
   outputCharacters?: number
   /** Receives stdout line by line; if absent, stdout is kept and returned. */
   onLine?: (line: string) => void
+  /** Receives the pipe to the program's standard input as soon as it runs; without it, that is empty. */
+  onInput?: (input: Writable) => void
+  /** Becomes file 0 of this program, and belongs to it alone: the input of another program, which this one writes. */
+  outputTo?: Writable
 }
 
 export type RunOutcome =
@@ -74,15 +79,23 @@ export function runConfined(path: string, args: readonly string[], options: RunO
 }
 
 function run(path: string, args: readonly string[], options: RunOptions): Promise<RunOutcome> {
-  const { signal, onLine, limiters, limits } = options
+  const { signal, onLine, onInput, outputTo, limiters, limits } = options
   signal?.throwIfAborted()
   const [command, ...commandArgs] = [...limiterArgs(options), path, ...args] as [string]
   const child = spawn(command, commandArgs, {
     cwd: options.cwd,
     env: { ...isolatedEnvironment, ...options.environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    // A pipe blocks as file 0 only; as another one it would make the program poll.
+    stdio: [outputTo ?? (onInput ? 'pipe' : 'ignore'), 'pipe', 'pipe'],
     detached: true,
-  })
+  }) as ChildProcessByStdio<Writable | null, Readable, Readable>
+  // The last copy here: the other program sees the end when this one ends.
+  outputTo?.destroy()
+  if (child.stdin) {
+    // A program may end before its input does, and then its outcome has the reason.
+    child.stdin.on('error', () => {})
+    onInput?.(child.stdin)
+  }
 
   return new Promise((resolve, reject) => {
     let stdout = ''

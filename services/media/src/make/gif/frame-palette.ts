@@ -79,8 +79,8 @@ export function createPaletteMaker(width: number): (frame: Uint8Array, changed: 
       const bin = used[at]!
       const weight = counts[bin]!
       pixels += weight
-      for (const channel of CHANNELS) {
-        const sum = sums[channel][bin]!
+      for (let channel = 0; channel < 3; channel++) {
+        const sum = sums[channel]![bin]!
         total[channel]! += sum
         squares[channel]! += (sum * sum) / weight
       }
@@ -123,19 +123,26 @@ export function createPaletteMaker(width: number): (frame: Uint8Array, changed: 
 
   /** Moves each color to the mean of the bins that are nearest to it. */
   function refine(bins: number, count: number) {
+    const [reds, greens, blues] = sums
     const totals = new Float64Array(4 * count)
     for (let at = 0; at < bins; at++) {
       const bin = used[at]!
       const weight = counts[bin]!
-      const [red, green, blue] = CHANNELS.map((channel) => Math.round(sums[channel][bin]! / weight)) as Rgb
-      const color = 4 * colors.nearest(red, green, blue)
-      for (const channel of CHANNELS) totals[color + channel]! += sums[channel][bin]!
+      const red = reds[bin]!
+      const green = greens[bin]!
+      const blue = blues[bin]!
+      const mean = (sum: number) => Math.round(sum / weight)
+      const color = 4 * colors.nearest(mean(red), mean(green), mean(blue))
+      totals[color]! += red
+      totals[color + 1]! += green
+      totals[color + 2]! += blue
       totals[color + 3]! += weight
     }
     for (let color = 0; color < count; color++) {
       const weight = totals[4 * color + 3]!
-      if (weight > 0)
-        for (const channel of CHANNELS) bytes[3 * color + channel] = Math.round(totals[4 * color + channel]! / weight)
+      if (weight === 0) continue
+      for (let channel = 0; channel < 3; channel++)
+        bytes[3 * color + channel] = Math.round(totals[4 * color + channel]! / weight)
     }
   }
 
@@ -157,5 +164,3 @@ export function createPaletteMaker(width: number): (frame: Uint8Array, changed: 
     return { colors: boxes.length, bytes, nearest: colors.nearest }
   }
 }
-
-type Rgb = [red: number, green: number, blue: number]

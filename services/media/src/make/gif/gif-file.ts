@@ -1,7 +1,20 @@
 import type { Size } from '../../core/clips/geometry.ts'
-import { DISPOSAL, loopBlock } from '../probe/gif-blocks.ts'
 
 /** Parts of a GIF89a file (W3C, 31 July 1990). */
+
+export const EXTENSION = 0x21
+export const IMAGE = 0x2c
+export const TRAILER = 0x3b
+export const GRAPHIC_CONTROL = 0xf9
+export const APPLICATION = 0xff
+/** The area of a frame after it was shown: left, transparent, or restored. */
+export const DISPOSAL = { none: 1, toBackground: 2, toPrevious: 3 }
+
+/** A block that repeats the frames; 0 means forever. */
+export const loopBlock = (loopCount: number): Buffer =>
+  Buffer.from([EXTENSION, APPLICATION, 11, ...Buffer.from('NETSCAPE2.0'), 3, 1, loopCount & 0xff, loopCount >> 8, 0])
+
+export const trailerBlock = Buffer.from([TRAILER])
 
 /** An image with a table of its own; the index after its colors is transparent. */
 export interface GifImage extends Size {
@@ -42,14 +55,14 @@ const NOTHING: GifImage = {
 }
 
 function control({ colors }: GifImage, disposal: number, delay: number): Buffer {
-  const bytes = Buffer.from([0x21, 0xf9, 4, (disposal << 2) | 1, 0, 0, colors, 0])
+  const bytes = Buffer.from([EXTENSION, GRAPHIC_CONTROL, 4, (disposal << 2) | 1, 0, 0, colors, 0])
   bytes.writeUInt16LE(delay, 4)
   return bytes
 }
 
 function descriptor({ left, top, width, height, bits, table }: GifImage): Buffer {
   const bytes = Buffer.alloc(10 + 3 * 2 ** bits)
-  bytes[0] = 0x2c
+  bytes[0] = IMAGE
   for (const [at, value] of [left, top, width, height].entries()) bytes.writeUInt16LE(value, 1 + 2 * at)
   bytes[9] = 0x80 | (bits - 1)
   bytes.set(table, 10)

@@ -24,16 +24,25 @@ const busy = (x: number, y: number, frame: number): Color => {
   return [(x * 4 + frame * 9) & 0xff, (y * 5 + texture) & 0xff, (texture * 3 + frame) & 0xff]
 }
 
-function write(frames: Uint8Array[], format: Partial<GifFormat> = {}): Buffer {
+/** Moves, with the grain of film. */
+const grainy = (x: number, y: number, frame: number): Color => {
+  const grain = (((x * 37 + y * 101 + frame * 53) * 2_654_435_761) >>> 28) - 8
+  return [100 + 60 * Math.sin((x + frame) / 9), 90 + 50 * Math.sin(y / 7), 120].map(
+    (value) => Math.round(value) + grain,
+  )
+}
+
+function write(frames: Uint8Array[], format: Partial<GifFormat> = {}, totalCentiseconds?: number): Buffer {
   const parts: Buffer[] = []
-  const usual = { ...SIZE, delayCentiseconds: 6, loopCount: 0, hasAlpha: false }
+  const budget = { bytes: Number.POSITIVE_INFINITY, frames: frames.length }
+  const usual = { ...SIZE, delayCentiseconds: 6, loopCount: 0, hasAlpha: false, budget }
   const writer = createGifWriter({ ...usual, ...format }, (bytes) => parts.push(bytes))
   const reused = new Uint8Array(frames[0]?.length ?? 0)
   for (const frame of frames) {
     reused.set(frame)
     writer.write(reused)
   }
-  writer.end()
+  writer.end(totalCentiseconds ?? frames.length * (format.delayCentiseconds ?? 6))
   return Buffer.concat(parts)
 }
 
@@ -83,6 +92,25 @@ describe('a GIF', () => {
     const frames = framesOf(9, (x, y, frame) => busy(x, y, frame < 3 ? 0 : 1))
     const { delay } = await show(write(frames))
     expect(delay).toEqual([180, 360])
+  })
+
+  test.each([
+    ['shorter', 39, 30],
+    ['longer', 44, 80],
+    ['not, if frames are missing', 48, 60],
+  ])('lasts as long as its clip: the last frame is %s', async (_, total, last) => {
+    const { delay } = await show(write(framesOf(7, busy), {}, total))
+    expect(delay).toEqual([60, 60, 60, 60, 60, 60, last])
+  })
+
+  test('that would become too large gets coarser after its first fifth', async () => {
+    const frames = framesOf(60, grainy)
+    const free = write(frames)
+    const bound = write(frames, { budget: { bytes: 0.9 * free.length, frames: 60 } })
+    expect(bound.length).toBeLessThan(0.9 * free.length)
+    const [freely, tightly] = [await show(free), await show(bound)]
+    for (const at of [0, 8, 15]) expect(tightly.images[at]).toEqual(freely.images[at])
+    expect(write(frames, { budget: { bytes: 1.1 * free.length, frames: 60 } })).toEqual(free)
   })
 
   test('splits a delay that no frame can have', async () => {

@@ -2,21 +2,32 @@
 // and LZW takes any entry that is good enough. The one rule: errors are measured against the frame itself, so they never add up,
 // and tolerance.ts says how large they may be. Next: frame-palette.ts, lossy-lzw.ts. Tests: gif-writer.test.ts.
 import type { Size } from '../../core/clips/geometry.ts'
-import { DISPOSAL, trailerBlock } from '../probe/gif-blocks.ts'
 import { colorError } from './color-error.ts'
 import { type ChangedPixels, createPaletteMaker } from './frame-palette.ts'
-import { type GifImage, gifFrame, gifHeader } from './gif-file.ts'
+import { DISPOSAL, type GifImage, gifFrame, gifHeader, trailerBlock } from './gif-file.ts'
 import { createLossyLzw } from './lossy-lzw.ts'
 import { createTolerance } from './tolerance.ts'
 
 /** Halves the bytes of ffmpeg's default palette at 1.3 dB of SSIM above it (thirteen real clips; none is 1 dB below). */
 const TOLERANCE = 0.29
 
+/** A GIF that will be too large gets coarser step by step, which shows less than a smaller picture; no further than this. */
+const COARSEST = 2.5 * TOLERANCE
+const COARSER = 1.25
+const FRAMES_PER_STEP = 8
+/** The first frames say little: the very first is large, and many clips begin with a still. */
+const PART_UNTIL_FIRST_STEP = 0.2
+/** Part of the budget to aim at, because later frames may be larger. */
+const PART_OF_BUDGET = 0.97
+
 /** Errors of the first frame stay where nothing moves. */
 const PART_OF_FIRST = 0.25
 
 /** Error of a pixel that no color is shown for: more than any other. */
 const NOT_SHOWN = 2 ** 30
+
+/** Centiseconds; browsers slow down frames that are shorter. */
+const SHORTEST_DELAY = 2
 
 /** Alpha from which a pixel is opaque. */
 const OPAQUE = 128
@@ -28,16 +39,19 @@ export interface GifFormat extends Size {
   loopCount: number | null
   /** Frames have 4 bytes a pixel instead of 3. */
   hasAlpha: boolean
+  /** Bytes that this many frames should not exceed. */
+  budget: { bytes: number; frames: number }
 }
 
 export interface GifWriter {
   /** Takes a frame, row by row; its bytes may be overwritten afterwards. */
   write(frame: Uint8Array): void
-  end(): void
+  /** Gives the last image the time up to the end of the clip, if that is less than a frame away. */
+  end(totalCentiseconds: number): void
 }
 
-/** Writes to `emit`. A frame that repeats the one before, or changes nothing visible, makes that last longer. */
-export function createGifWriter(format: GifFormat, emit: (bytes: Buffer) => void): GifWriter {
+/** Writes to `emitBytes`. A frame that repeats the one before, or changes nothing visible, makes that last longer. */
+export function createGifWriter(format: GifFormat, emitBytes: (bytes: Buffer) => void): GifWriter {
   const { width, height, delayCentiseconds, hasAlpha } = format
   const pixels = width * height
   const shown = new Uint8Array(3 * pixels)
@@ -46,7 +60,7 @@ export function createGifWriter(format: GifFormat, emit: (bytes: Buffer) => void
   const isOpaque = new Uint8Array(pixels).fill(1)
   const keptErrors = new Int32Array(pixels)
   const flags = new Uint8Array(pixels)
-  const measureTolerance = createTolerance(format, TOLERANCE)
+  const measureTolerance = createTolerance(format)
   const mostKept = new Int32Array(pixels)
   const mostChanged = new Int32Array(pixels)
   const makePalette = createPaletteMaker(width)
@@ -56,6 +70,24 @@ export function createGifWriter(format: GifFormat, emit: (bytes: Buffer) => void
   /** The last image, whose delay is not known yet. */
   let image: GifImage | undefined
   let delay = 0
+  let frames = 0
+  let share = TOLERANCE
+  let written = 0
+  let writtenAtStep = 0
+
+  const emit = (bytes: Buffer) => {
+    written += bytes.length
+    emitBytes(bytes)
+  }
+
+  /** Expects the other frames to be as large as the last few. */
+  function keepToBudget({ bytes, frames: expected }: GifFormat['budget']) {
+    if (frames % FRAMES_PER_STEP !== 0) return
+    const atEnd = written + ((written - writtenAtStep) / FRAMES_PER_STEP) * (expected - frames)
+    writtenAtStep = written
+    const isTooLarge = atEnd > PART_OF_BUDGET * bytes
+    if (isTooLarge && frames >= PART_UNTIL_FIRST_STEP * expected) share = Math.min(COARSEST, share * COARSER)
+  }
 
   /** Black where the frame is transparent. */
   function takeOpaque(frame: Uint8Array, part: Uint8Array): Uint8Array {
@@ -123,7 +155,7 @@ export function createGifWriter(format: GifFormat, emit: (bytes: Buffer) => void
     if (image && Buffer.compare(given, last) === 0) return undefined
     last.set(given)
     const frame = opaquePart ? takeOpaque(given, opaquePart) : given
-    measureTolerance(frame, mostKept)
+    measureTolerance(frame, share, mostKept)
     const changed = compare(frame)
     if (image && changed.count === 0) return undefined
     isShown.set(isOpaque)
@@ -137,6 +169,8 @@ export function createGifWriter(format: GifFormat, emit: (bytes: Buffer) => void
   emit(gifHeader(format, format.loopCount))
   return {
     write(given) {
+      keepToBudget(format.budget)
+      frames++
       const next = nextImage(given)
       if (!next) {
         delay += delayCentiseconds
@@ -146,7 +180,9 @@ export function createGifWriter(format: GifFormat, emit: (bytes: Buffer) => void
       image = next
       delay = delayCentiseconds
     },
-    end() {
+    end(totalCentiseconds) {
+      const missing = totalCentiseconds - frames * delayCentiseconds
+      if (Math.abs(missing) < delayCentiseconds) delay = Math.max(SHORTEST_DELAY, delay + missing)
       emitImage()
       emit(trailerBlock)
     },

@@ -5,6 +5,11 @@ import type { ChangedPixels, FramePalette } from './frame-palette.ts'
 const MOST_CODES = 4096
 const MOST_BITS = 12
 
+const CHILD = 0xfff
+const COLOR_SHIFT = 12
+const SIBLING_SHIFT = 20
+const colorOf = (node: number): number => (node >>> COLOR_SHIFT) & 0xff
+
 /** A kept pixel is cheaper than its error: the next one is likely kept too. */
 const KEPT_PART = 0.3
 
@@ -27,10 +32,9 @@ export interface LossyPicture {
  * first. Looking further ahead for longer matches costs more quality than it saves bytes (measured on six clips: 10 %).
  */
 export function createLossyLzw(pixels: number, width: number) {
-  // The dictionary is a tree: the first child of each code, the next sibling of each, and its last index.
-  const firstChild = new Int16Array(MOST_CODES + 1)
-  const sibling = new Int16Array(MOST_CODES + 1)
-  const index = new Uint8Array(MOST_CODES + 1)
+  // The dictionary is a tree. A code's node has its next sibling (12 bits), its last color (8 bits) and its first child (12 bits).
+  const nodes = new Int32Array(MOST_CODES)
+  const packedColors = new Int32Array(256)
   const output = new Uint8Array(2 * pixels + 4096)
 
   return (picture: LossyPicture, { left, top, right, bottom }: ChangedPixels, palette: FramePalette, bits: number) => {
@@ -43,6 +47,9 @@ export function createLossyLzw(pixels: number, width: number) {
     let codeBits = bits + 1
     let next = clear + 2
     let code = -1
+    for (let color = 0; color < transparent; color++) {
+      packedColors[color] = (bytes[3 * color]! << 16) | (bytes[3 * color + 1]! << 8) | bytes[3 * color + 2]!
+    }
 
     const put = (value: number) => {
       pending |= value << pendingBits
@@ -53,22 +60,21 @@ export function createLossyLzw(pixels: number, width: number) {
     }
     const restart = () => {
       put(clear)
-      firstChild.fill(0, 0, clear)
+      nodes.fill(0, 0, clear)
       codeBits = bits + 1
       next = clear + 2
     }
     const add = (parent: number, color: number) => {
       if (next >= MOST_CODES) return restart()
-      index[next] = color
-      sibling[next] = firstChild[parent]!
-      firstChild[parent] = next
-      firstChild[next] = 0
+      const first = nodes[parent]! & CHILD
+      nodes[next] = (first << SIBLING_SHIFT) | (color << COLOR_SHIFT)
+      nodes[parent] = (nodes[parent]! & ~CHILD) | next
       if (next === 1 << codeBits && codeBits < MOST_BITS) codeBits++
       next++
     }
     const childOf = (parent: number, color: number) => {
-      let child = firstChild[parent]!
-      while (child !== 0 && index[child] !== color) child = sibling[child]!
+      let child = nodes[parent]! & CHILD
+      while (child !== 0 && colorOf(nodes[child]!) !== color) child = nodes[child]! >>> SIBLING_SHIFT
       return child
     }
 
@@ -79,21 +85,24 @@ export function createLossyLzw(pixels: number, width: number) {
       const blue = frame[3 * pixel + 2]!
       const limit = mostChanged[pixel]!
       const keptError = keptErrors[pixel]! * KEPT_PART
-      let least = canKeep ? Math.max(limit, keptError) : limit
+      let least = limit
       let best = 0
-      for (let child = firstChild[parent]!; child !== 0; child = sibling[child]!) {
-        const color = index[child]!
-        if (color === transparent && !canKeep) continue
-        const from = 3 * color
-        const error =
-          color === transparent
-            ? keptError
-            : colorError(bytes[from]! - red, bytes[from + 1]! - green, bytes[from + 2]! - blue)
-        if (error > least || (error > limit && color !== transparent)) continue
-        least = error
-        best = child
+      let kept = 0
+      for (let child = nodes[parent]! & CHILD; child !== 0; ) {
+        const node = nodes[child]!
+        const color = colorOf(node)
+        if (color === transparent) kept = child
+        else {
+          const packed = packedColors[color]!
+          const error = colorError((packed >> 16) - red, ((packed >> 8) & 0xff) - green, (packed & 0xff) - blue)
+          if (error <= least) {
+            least = error
+            best = child
+          }
+        }
+        child = node >>> SIBLING_SHIFT
       }
-      return best
+      return kept !== 0 && canKeep && (best === 0 || keptError <= least) ? kept : best
     }
     /** Ends the match with a pixel of this color. */
     const beginMatch = (color: number) => {
@@ -117,7 +126,11 @@ export function createLossyLzw(pixels: number, width: number) {
         const canKeep = keptErrors[pixel]! <= mostKept[pixel]!
         const child = code < 0 ? 0 : bestChild(code, pixel, canKeep)
         const color =
-          child !== 0 ? index[child]! : canKeep ? transparent : nearest(frame[at]!, frame[at + 1]!, frame[at + 2]!)
+          child !== 0
+            ? colorOf(nodes[child]!)
+            : canKeep
+              ? transparent
+              : nearest(frame[at]!, frame[at + 1]!, frame[at + 2]!)
         if (child !== 0) code = child
         else beginMatch(color)
         if (color === transparent) continue

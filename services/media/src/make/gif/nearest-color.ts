@@ -6,6 +6,8 @@ export const MOST_COLORS = 255
 /** Bits of each channel for which a nearest color is remembered. */
 const KNOWN_BITS = 7
 const KNOWN_SHIFT = 8 - KNOWN_BITS
+/** No color: tables have fewer. */
+const UNKNOWN = MOST_COLORS
 
 /** Side of the cubes of colors that share candidates, in steps. */
 const CUBE = 16
@@ -14,7 +16,7 @@ const REACH = Math.sqrt(colorError(CUBE / 2, CUBE / 2, CUBE / 2))
 
 /** Finds the nearest colors of a palette that changes. Both tables are filled on demand. */
 export function createNearest(bytes: Uint8Array) {
-  const known = new Int16Array(1 << (3 * KNOWN_BITS))
+  const known = new Uint8Array(1 << (3 * KNOWN_BITS))
   const begins = new Int32Array(CUBES)
   const lengths = new Int32Array(CUBES)
   const candidates = new Uint8Array(CUBES * MOST_COLORS)
@@ -55,7 +57,7 @@ export function createNearest(bytes: Uint8Array) {
 
   return {
     forget(colors: number) {
-      known.fill(-1)
+      known.fill(UNKNOWN)
       lengths.fill(0)
       filled = 0
       count = colors
@@ -63,7 +65,7 @@ export function createNearest(bytes: Uint8Array) {
     nearest(red: number, green: number, blue: number): number {
       const key =
         ((red >> KNOWN_SHIFT) << (2 * KNOWN_BITS)) | ((green >> KNOWN_SHIFT) << KNOWN_BITS) | (blue >> KNOWN_SHIFT)
-      if (known[key]! < 0) known[key] = search(red, green, blue)
+      if (known[key] === UNKNOWN) known[key] = search(red, green, blue)
       return known[key]!
     },
   }

@@ -16,7 +16,7 @@ const MOST_STEPS = 20
  * divides an error by the variance of the windows around it, so equal losses of SSIM are large errors in texture and small ones in
  * gradients. The loss is about `share` squared.
  */
-export function createTolerance({ width, height }: Size, share: number) {
+export function createTolerance({ width, height }: Size) {
   const across = Math.ceil(width / CELL)
   const cells = across * Math.ceil(height / CELL)
   const sums = new Float64Array(cells)
@@ -55,17 +55,17 @@ export function createTolerance({ width, height }: Size, share: number) {
     return 1 / (2 * Math.max(0, square / count - (sum / count) ** 2) + FLAT)
   }
 
-  function mostOf(cell: number): number {
+  function mostOf(cell: number, share: number): number {
     const left = cell % across === 0 ? 0 : 1
     const above = cell < across ? 0 : across
     const weight = weights[cell]! + weights[cell - left]! + weights[cell - above]! + weights[cell - above - left]!
     return ERROR_OF_ONE_STEP * Math.min(MOST_STEPS ** 2, (4 * share ** 2) / weight)
   }
 
-  return (frame: Uint8Array, most: Int32Array): void => {
+  return (frame: Uint8Array, share: number, most: Int32Array): void => {
     sumUpLuma(frame)
     for (let cell = 0; cell < cells; cell++) weights[cell] = weightOf(cell)
-    for (let cell = 0; cell < cells; cell++) mostOfCells[cell] = mostOf(cell)
+    for (let cell = 0; cell < cells; cell++) mostOfCells[cell] = mostOf(cell, share)
     for (let y = 0, pixel = 0; y < height; y++) {
       for (let x = 0; x < width; x++, pixel++) most[pixel] = mostOfCells[cellOf(x, y)]!
     }

@@ -146,7 +146,9 @@ async function transcode(
     const threads = chooseThreads(await readLoad(deps))
     const either = AbortSignal.any([signal, tooLong.signal])
     const onProgress = reportProgress(deps, id)
-    return await makeRenditions(deps.tools, source, { workDirectory, threads, signal: either, onProgress })
+    const { gifEncoder } = deps.config.worker
+    const options = { workDirectory, threads, gifEncoder, signal: either, onProgress }
+    return await makeRenditions(deps.tools, source, options)
   } finally {
     clearTimeout(timer)
     endClip()

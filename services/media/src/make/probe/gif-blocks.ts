@@ -1,5 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { apiError } from '../../errors.ts'
+import { APPLICATION, EXTENSION, GRAPHIC_CONTROL, IMAGE, TRAILER } from '../gif/gif-file.ts'
 
 /**
  * The blocks of a GIF89a file (W3C, 31 July 1990) with their byte ranges, `end` exclusive. Pixels are never decoded.
@@ -18,21 +19,7 @@ const CHUNK_BYTES = 256 * 1024
 /** A real file has two blocks per frame; 150 MB could hold 50 million empty comments. */
 const MAX_BLOCKS = 100_000
 
-const EXTENSION = 0x21
-const IMAGE = 0x2c
-const TRAILER = 0x3b
 const PLAIN_TEXT = 0x01
-const GRAPHIC_CONTROL = 0xf9
-const APPLICATION = 0xff
-/** The area of a frame after it was shown: left, transparent, or restored. */
-export const DISPOSAL = { none: 1, toBackground: 2, toPrevious: 3 }
-
-/** A block that repeats the frames; 0 means forever. */
-export const loopBlock = (loopCount: number): Buffer =>
-  Buffer.from([EXTENSION, APPLICATION, 11, ...Buffer.from('NETSCAPE2.0'), 3, 1, loopCount & 0xff, loopCount >> 8, 0])
-
-export const trailerBlock = Buffer.from([TRAILER])
-
 /**
  * Walks the blocks in file order up to the trailer; bytes behind it are never read. A missing trailer is accepted, as in
  * every browser. Throws corrupt_media when the file ends inside a block or has none where one must start.

@@ -1,5 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises'
-import { DISPOSAL, type GifBlock, loopBlock, readGifBlocks, trailerBlock } from './gif-blocks.ts'
+import { DISPOSAL, loopBlock, trailerBlock } from '../gif/gif-file.ts'
+import { type GifBlock, readGifBlocks } from './gif-blocks.ts'
 
 type Piece = Buffer | { start: number; end: number }
 

@@ -1,3 +1,4 @@
+import type { Writable } from 'node:stream'
 import { ApiError } from '@services/common/errors'
 import type { MediaInfo } from '../../db/media-info.ts'
 import { apiError } from '../../errors.ts'
@@ -11,6 +12,8 @@ export interface TranscodeOptions {
   workDirectory: string
   /** 1 under load, all cores on an idle machine (contract/media.md 5.7). */
   threads: number
+  /** `own` writes half the bytes (gif/gif-writer.ts); `ffmpeg` takes less CPU. */
+  gifEncoder: 'own' | 'ffmpeg'
   signal?: AbortSignal | undefined
   /** Receives a rising fraction of 0 to 1. */
   onProgress?: ((fraction: number) => void) | undefined
@@ -25,16 +28,21 @@ export interface TranscodeWork extends TranscodeOptions {
 export const ENCODING = { from: 0.05, to: 0.95 }
 
 /**
- * Runs ffmpeg and returns its log; `progress` is its part of the whole. Throws processing_timeout, or an Error whose cause
- * is the failed `RunOutcome`.
+ * Runs ffmpeg and returns its log; `progress` is its part of the whole, `frames` the pipe that it writes frames to. Throws
+ * processing_timeout, or an Error whose cause is the failed `RunOutcome`.
  */
-export async function encode(work: TranscodeWork, args: string[], progress = ENCODING): Promise<string> {
+export async function encode(
+  work: TranscodeWork,
+  args: string[],
+  { progress = ENCODING, frames }: { progress?: typeof ENCODING; frames?: Writable | undefined } = {},
+): Promise<string> {
   const { tools, info, threads, signal, onProgress } = work
   const outcome = await runConfined(tools.ffmpeg.path, args, {
     limits: runLimits(info, threads),
     limiters: tools.limiters,
     cwd: work.workDirectory,
     signal,
+    ...(frames && { outputTo: frames }),
     onLine: (line) => {
       // `-progress` prints `out_time_ms` in microseconds too; both builds have the correctly named field.
       const microseconds = /^out_time_us=(\d+)/.exec(line)?.[1]

@@ -107,14 +107,16 @@ test.each([
 })
 
 describe('the one command', () => {
-  test('makes mp4, webm and gif from one decode', () => {
-    const command = renditionsCommand(ffmpeg, bt709, { threads: 2, videos, gif: 'palette-file', poster: false })
+  test('makes mp4, webm and the frames of the gif from one decode', () => {
+    const command = renditionsCommand(ffmpeg, bt709, { threads: 2, videos, gif: 'frames', poster: false })
     expect(value(command, '-filter_complex')?.split(';').slice(1)).toEqual([
-      '[frames]fps=100/6,scale=480:270:flags=lanczos,hqdn3d=1:1:6:6[small]',
-      '[small][1:v]paletteuse=dither=bayer:bayer_scale=5:diff_mode=rectangle[gif]',
+      '[frames]fps=100/6,scale=480:270:flags=lanczos,format=rgb24[gif]',
     ])
-    expect(inputs(command)).toEqual([workFiles.input, workFiles.palette])
-    expect(outputs(command)).toEqual([workFiles.mp4, workFiles.webm, workFiles.gif])
+    expect(inputs(command)).toEqual([workFiles.input])
+    expect(outputs(command)).toEqual([workFiles.mp4, workFiles.webm, FRAMES])
+    expect(section(command, FRAMES)).toEqual([
+      ...['-map', '[gif]', '-fps_mode', 'vfr', '-t', '5.001', '-f', 'rawvideo', FRAMES],
+    ])
     expect(section(command, workFiles.mp4)).toEqual([
       ...['-map', '[mp4]', '-map', '0:1', '-fps_mode', 'vfr', '-c:v', 'libx264', '-preset', 'veryfast', '-crf', '23'],
       ...['-maxrate', '6M', '-bufsize', '12M', '-profile:v', 'high', '-g', '60', '-threads', '2'],
@@ -126,6 +128,21 @@ describe('the one command', () => {
       ...['-t', '5.001', '-f', 'mp4', workFiles.mp4],
     ])
     expect(section(command, workFiles.webm)).toContain('libvpx-vp9')
+  })
+
+  test('keeps transparency in the frames of the gif', () => {
+    const command = renditionsCommand(ffmpeg, clear, { threads: 2, videos, gif: 'frames', poster: false })
+    expect(value(command, '-filter_complex')).toMatch(/;\[frames\]fps=[^;]*:flags=lanczos,format=rgba\[gif\]$/)
+  })
+
+  test('makes a gif of a palette in a file', () => {
+    const command = renditionsCommand(ffmpeg, bt709, { threads: 2, videos, gif: 'palette-file', poster: false })
+    expect(value(command, '-filter_complex')?.split(';').slice(1)).toEqual([
+      '[frames]fps=100/6,scale=480:270:flags=lanczos,hqdn3d=1:1:6:6[small]',
+      '[small][1:v]paletteuse=dither=bayer:bayer_scale=5:diff_mode=rectangle[gif]',
+    ])
+    expect(inputs(command)).toEqual([workFiles.input, workFiles.palette])
+    expect(outputs(command)).toEqual([workFiles.mp4, workFiles.webm, workFiles.gif])
   })
 
   test.each([
@@ -171,15 +188,17 @@ describe('the one command', () => {
 
 describe('the overview', () => {
   test('decodes keyframes only and listens', () => {
-    const command = overviewCommand(sdr, 2)
+    const command = overviewCommand(sdr, { threads: 2, palette: false })
     expect(value(command, '-skip_frame:v')).toBe('nokey')
     expect(value(command, '-af')).toBe('volumedetect')
     expect(value(command, '-loglevel')).toBe('info')
-    expect(outputs(command)).toEqual([workFiles.palette, workFiles.poster, '-'])
+    expect(outputs(command)).toEqual([workFiles.poster, '-'])
+    const withPalette = overviewCommand(sdr, { threads: 2, palette: true })
+    expect(outputs(withPalette)).toEqual([workFiles.palette, workFiles.poster, '-'])
   })
 
   test('samples where keyframes are not enough, and measures no sound where there is none', () => {
-    const command = overviewCommand({ ...sdr, overview: 'sampled', audioStream: null }, 2)
+    const command = overviewCommand({ ...sdr, overview: 'sampled', audioStream: null }, { threads: 2, palette: false })
     expect(command).not.toContain('-skip_frame:v')
     expect(command).not.toContain('-af')
     expect(value(command, '-filter_complex')).toMatch(/^\[0:0\]fps=2:round=up,scale=640:360/)
@@ -191,12 +210,14 @@ describe.each(Object.entries({ sdr, bt709, hdr, alpha, clear, interlaced, gif, s
   'safety of every command for %s',
   (_, plan) => {
     test.each([
-      ['overview', overviewCommand(plan, 1)],
-      ['usual', renditionsCommand(ffmpeg, plan, { threads: 1, videos, gif: 'palette-file', poster: true })],
+      ['overview', overviewCommand(plan, { threads: 1, palette: true })],
+      ['usual', renditionsCommand(ffmpeg, plan, { threads: 1, videos, gif: 'frames', poster: true })],
+      ['palette', renditionsCommand(ffmpeg, plan, { threads: 1, videos, gif: 'palette-file', poster: true })],
       ['webm', renditionsCommand(ffmpeg, plan, { threads: 1, videos: ['webm'], gif: 'none', poster: false })],
       ['plain', renditionsCommand(ffmpeg, plan, { threads: 1, videos, gif: 'palette-inside', poster: true })],
       ['poster', posterCommand(plan, 1)],
-      ['smaller gif', smallerGifCommand(ffmpeg, plan, 1)],
+      ['smaller gif', smallerGifCommand(ffmpeg, plan, { threads: 1, gif: 'frames' })],
+      ['smaller gif of a palette', smallerGifCommand(ffmpeg, plan, { threads: 1, gif: 'palette-file' })],
       ['AV1', av1Command(ffmpeg)],
       ['transparency', transparencyCommand(plan)],
       ['clear poster', clearPosterCommand(ffmpeg, workFiles.webm, 1)],
@@ -210,11 +231,14 @@ describe.each(Object.entries({ sdr, bt709, hdr, alpha, clear, interlaced, gif, s
         expect(value(options, '-f')).toMatch(/^(gif|mov|matroska|png_pipe)$/)
       }
       for (const file of [...inputs(command), ...outputs(command)]) {
-        expect([...Object.values(workFiles), '-']).toContain(file)
+        expect(FILES).toContain(file)
       }
     })
   },
 )
+
+const FRAMES = 'pipe:0'
+const FILES: string[] = [...Object.values(workFiles), '-', FRAMES]
 
 function value(command: string[], option: string): string | undefined {
   const at = command.indexOf(option)
@@ -227,8 +251,7 @@ function inputs(command: string[]): string[] {
 
 /** Arguments in the place of an option, which ffmpeg takes as outputs. */
 function outputs(command: string[]): string[] {
-  const files = new Set<string>([...Object.values(workFiles), '-'])
-  return command.filter((argument, at) => files.has(argument) && command[at - 1] !== '-i')
+  return command.filter((argument, at) => FILES.includes(argument) && command[at - 1] !== '-i')
 }
 
 /** The options of each input, between the previous input and its `-i`. */

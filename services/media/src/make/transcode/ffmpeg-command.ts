@@ -38,23 +38,31 @@ export const workFiles = {
   clearPoster: 'poster.rgba',
 } as const
 
-/** One cheap pass over the keyframes: palette of the GIF, poster as raw RGB, and peak volume. */
-export function overviewCommand(plan: RenditionPlan, threads: number): string[] {
+/** One cheap pass over the keyframes: poster as raw RGB, peak volume, and on request the palette of a GIF by ffmpeg. */
+export function overviewCommand(
+  plan: RenditionPlan,
+  { threads, palette }: { threads: number; palette: boolean },
+): string[] {
   const gifSize = plan.gif.from === 'frames' ? plan.gif.size : plan.video
   const sampled = plan.overview === 'sampled' ? 'fps=2:round=up,' : ''
   const untilCut = ['-t', seconds(plan.startSeconds + plan.cutSeconds)]
   const volume = [...audioMap(plan), ...untilCut, '-af', 'volumedetect', '-f', 'null', '-']
-  const graph = [
-    `[0:${plan.videoStream}]${wholeFrames(plan)}${sampled}${pictureFilters(inItsOwnTime(plan))},split[a][b]`,
-    `[a]scale=${size(gifSize)}:flags=lanczos,${denoise},${palettegen}[palette]`,
-    `[b]${posterFilters(plan)},thumbnail=${posterCandidates}[poster]`,
-  ]
+  const pictures = `[0:${plan.videoStream}]${wholeFrames(plan)}${sampled}${pictureFilters(inItsOwnTime(plan))}`
+  const poster = `${posterFilters(plan)},thumbnail=${posterCandidates}[poster]`
+  const graph = palette
+    ? [
+        `${pictures},split[a][b]`,
+        `[a]scale=${size(gifSize)}:flags=lanczos,${denoise},${palettegen}[palette]`,
+        `[b]${poster}`,
+      ]
+    : [`${pictures},${poster}`]
+  const paletteOutput = ['-map', '[palette]', '-frames:v', '1', '-f', 'image2', '-update', '1', workFiles.palette]
   return [
     ...start(plan.audioStream === null ? 'error' : 'info'),
     ...(plan.overview === 'keyframes' ? ['-skip_frame:v', 'nokey'] : []),
     ...input(plan, threads),
     ...filterGraph(graph, threads),
-    ...['-map', '[palette]', '-frames:v', '1', '-f', 'image2', '-update', '1', workFiles.palette],
+    ...(palette ? paletteOutput : []),
     ...posterOutput(),
     ...(plan.audioStream === null ? [] : volume),
   ]
@@ -67,7 +75,7 @@ export interface RenditionsOfRun {
   poster: boolean
 }
 
-/** One decode for all files of a run: videos, and on request the GIF (by which palette) and the poster. */
+/** One decode for all files of a run: videos, and on request the GIF (or its frames) and the poster. */
 export function renditionsCommand(ffmpeg: Ffmpeg, plan: RenditionPlan, run: RenditionsOfRun): string[] {
   const { threads, videos, gif, poster } = run
   const graph = [
@@ -87,7 +95,7 @@ export function renditionsCommand(ffmpeg: Ffmpeg, plan: RenditionPlan, run: Rend
     ...filterGraph(graph, threads),
     ...(videos.includes('mp4') ? mp4Output(ffmpeg, plan, threads) : []),
     ...(videos.includes('webm') ? webmOutput(ffmpeg, plan, threads) : []),
-    ...(gif === 'none' ? [] : gifOutput(plan)),
+    ...gifOutput(ffmpeg, plan, gif),
     ...(poster ? posterOutput() : []),
     ...['-progress', 'pipe:1', '-nostats'],
   ]
@@ -102,18 +110,22 @@ export function posterCommand(plan: RenditionPlan, atSeconds: number): string[] 
   return [...start('error'), ...input(plan, 1), ...filterGraph(graph, 1), ...posterOutput()]
 }
 
-/** A smaller GIF from the finished mp4, or from the webm that keeps alpha, with the existing palette. */
-export function smallerGifCommand(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number): string[] {
+/** A smaller GIF from the finished mp4, or from the webm that keeps alpha. */
+export function smallerGifCommand(
+  ffmpeg: Ffmpeg,
+  plan: RenditionPlan,
+  { threads, gif }: Pick<RenditionsOfRun, 'threads' | 'gif'>,
+): string[] {
   const made = plan.keepsAlpha
     ? { demuxer: 'matroska' as const, decoder: ffmpeg.webmVideoEncoder, file: workFiles.webm }
     : { demuxer: 'mov' as const, decoder: null, file: workFiles.mp4 }
-  const graph = ['[0:0]null[frames]', ...gifFilters(plan, 'palette-file')]
+  const graph = ['[0:0]null[frames]', ...gifFilters(plan, gif)]
   return [
     ...start('error'),
     ...input({ ...plan, ...made }, threads, made.file),
-    ...paletteInput(),
+    ...(gif === 'palette-file' ? paletteInput() : []),
     ...filterGraph(graph, threads),
-    ...gifOutput(plan),
+    ...gifOutput(ffmpeg, plan, gif),
   ]
 }
 
@@ -213,12 +225,16 @@ function webmOutput(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number): strin
 /** Alternate reference frames take no alpha. */
 const alphaPlane = ['-pix_fmt', 'yuva420p', '-auto-alt-ref', '0', '-metadata:s:v:0', 'alpha_mode=1']
 
-function gifOutput(plan: RenditionPlan): string[] {
+/** Frames for our writer go to its pipe, which is file 0 (run-confined.ts). */
+function gifOutput(ffmpeg: Ffmpeg, plan: RenditionPlan, gif: GifSource): string[] {
+  if (gif === 'none') return []
+  const until = ['-t', seconds(plan.cutSeconds)]
+  if (gif === 'frames') return ['-map', '[gif]', ...variableRate(ffmpeg), ...until, '-f', 'rawvideo', 'pipe:0']
   // -1 writes no loop block.
   const loop = plan.gif.from === 'frames' ? (plan.gif.loopCount ?? -1) : 0
   // Writes whole frames, as `clearAfterEachFrame` needs them.
   const whole = plan.keepsAlpha ? ['-gifflags', '0'] : []
-  return ['-map', '[gif]', ...whole, '-loop', String(loop), '-t', seconds(plan.cutSeconds), '-f', 'gif', workFiles.gif]
+  return ['-map', '[gif]', ...whole, '-loop', String(loop), ...until, '-f', 'gif', workFiles.gif]
 }
 
 /** Drops titles, locations, chapters and the encoder's name; the same input gives the same bytes. */

@@ -1,8 +1,11 @@
 import type { Size } from '../../core/clips/geometry.ts'
 import type { RenditionPlan } from './rendition-plan.ts'
 
-/** Origin of the GIF's palette; a file needs another pass but saves keeping all frames in memory. */
-export type GifSource = 'none' | 'palette-file' | 'palette-inside'
+/**
+ * A run makes raw frames for our writer (write-gif.ts), or the GIF itself with one palette. A palette in a file needs
+ * another pass but saves keeping all frames in memory.
+ */
+export type GifSource = 'none' | 'frames' | 'palette-file' | 'palette-inside'
 
 /** Noise costs bytes in every frame of a GIF; denoised it is twice as fast and 30 % smaller (contract/media.md 5.5). */
 export const denoise = 'hqdn3d=1:1:6:6'
@@ -139,6 +142,7 @@ export function gifFilters(plan: RenditionPlan, source: GifSource): string[] {
   if (source === 'none' || plan.gif.from !== 'frames') return []
   const { size: gifSize, delayCentiseconds } = plan.gif
   const frames = `[frames]fps=100/${delayCentiseconds},scale=${size(gifSize)}:flags=lanczos`
+  if (source === 'frames') return [`${frames},format=${plan.keepsAlpha ? 'rgba' : 'rgb24'}[gif]`]
   // The denoiser knows no alpha.
   const calm = plan.keepsAlpha ? '' : `,${denoise}`
   if (source === 'palette-file') return [`${frames}${calm}[small]`, `[small][1:v]${dither}[gif]`]

@@ -1,8 +1,9 @@
 import { copyFile, readFile, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import sharp from 'sharp'
 import { describe, expect, test } from 'vitest'
-import { clip, embeddedTools, tools } from '../../../test/clips.ts'
-import { furtherRenditionTests, renditionTests, workDirectory } from '../../../test/rendition-tests.ts'
+import { clip, clipOf, embeddedTools, tools } from '../../../test/clips.ts'
+import { furtherRenditionTests, make, renditionTests, workDirectory } from '../../../test/rendition-tests.ts'
 import type { MediaInfo, VideoInfo } from '../../db/media-info.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { runConfined } from '../../ffmpeg/run-confined.ts'
@@ -13,6 +14,23 @@ import { makeRenditions } from './make-renditions.ts'
 describe(`with ffmpeg ${tools.ffmpeg.version} makes gif, jpg, mp4 and webm`, { tags: 'ffmpeg' }, () => {
   renditionTests(tools)
   furtherRenditionTests(tools)
+})
+
+test('a gif of noise, which no tolerance brings under 8 MB, is made again smaller by our writer', async () => {
+  const noise = [
+    '-f',
+    'lavfi',
+    '-i',
+    'testsrc2=s=480x480:r=25:d=5,noise=alls=90:allf=t',
+    '-c:v',
+    'libx264',
+    '-crf',
+    '18',
+  ]
+  const { gif, warnings } = await make(tools, await clipOf('noise-480.mp4', [...noise, '-preset', 'ultrafast']))
+  expect(warnings).toEqual([])
+  expect(gif).toMatchObject({ width: 320, height: 320 })
+  expect((await sharp(gif.path, { animated: true }).metadata()).delay?.[0]).toBe(100)
 })
 
 /**
@@ -47,7 +65,7 @@ describe('a playlist that got past the sniffing never leads to another file', ()
 
     for (const anyTools of [tools, embeddedTools].map(withoutSandbox)) {
       const input = { path: join(directory, 'in.bin'), info }
-      const made = () => makeRenditions(anyTools, input, { workDirectory: directory, threads: 1 })
+      const made = () => makeRenditions(anyTools, input, { workDirectory: directory, threads: 1, gifEncoder: 'own' })
       const probed = () => runFfprobe(anyTools, input.path, { demuxer: 'mov', packets: true })
       expect(await wasRead(made)).toBe(false)
       expect(await wasRead(probed)).toBe(false)

@@ -22,13 +22,9 @@ test('progress rises to 1', async () => {
   expect(seen).toEqual(seen.toSorted((a, b) => a - b))
 })
 
-test('the same file gives the same bytes', async () => {
-  const [first, second] = [
-    await make(embeddedTools, await clip('plain.gif')),
-    await make(embeddedTools, await clip('plain.gif')),
-  ]
-  expect(first.mp4.sha256).toBe(second.mp4.sha256)
-  expect(first.webm.sha256).toBe(second.webm.sha256)
+test.each(['plain.gif', 'plain.mp4'] as const)('the same file gives the same bytes (%s)', async (name) => {
+  const [first, second] = [await make(embeddedTools, await clip(name)), await make(embeddedTools, await clip(name))]
+  for (const kind of ['gif', 'jpg', 'mp4', 'webm'] as const) expect(first[kind].sha256).toBe(second[kind].sha256)
 })
 
 describe('a damaged file', () => {
@@ -74,7 +70,11 @@ describe('a damaged file', () => {
     bytes.fill(0, bytes.indexOf('mdat') + 4)
     const path = await written('all-zero.mp4', bytes)
     const info = await probe(embeddedTools, await clip('faststart.mp4'))
-    const made = makeRenditions(embeddedTools, { path, info }, { workDirectory: await workDirectory(), threads: 1 })
+    const made = makeRenditions(
+      embeddedTools,
+      { path, info },
+      { workDirectory: await workDirectory(), threads: 1, gifEncoder: 'own' },
+    )
     await expect(made).rejects.toMatchObject({ code: 'corrupt_media' })
   })
 })
@@ -89,10 +89,7 @@ describe('when ffmpeg fails', () => {
   }
 
   test('when the usual command crashes the simple one runs', async () => {
-    const made = await make(
-      await faulty('paletteuse*out.mp4*progress', 'case "$*" in *hqdn3d*) kill -SEGV $$;; esac'),
-      await clip('sound.mp4'),
-    )
+    const made = await make(await faulty('pipe:0', 'kill -SEGV $$'), await clip('sound.mp4'))
     expect(made).toMatchObject({ hasAudio: true, warnings: ['ffmpeg ended with SIGSEGV'] })
     await expectSound(made)
   })
@@ -100,14 +97,15 @@ describe('when ffmpeg fails', () => {
   test('a gif over its budget is made again, smaller and not faster', async () => {
     const { path } = embeddedTools.ffmpeg
     const large = await faulty('out.webm*out.gif', `'${path}' "$@" && head -c 9000000 /dev/zero >>out.gif; exit $?`)
-    const made = await make(large, await clip('just-30.mp4'))
+    const made = await make(large, await clip('just-30.mp4'), { gifEncoder: 'ffmpeg' })
     expect(made.gif.bytes).toBeLessThan(8_000_000)
     // Ten a second, as of every clip of more than 20 s.
     expect((await inspect(made.gif.path)).streams).toMatchObject([{ nb_read_frames: '300' }])
   })
 
   test('a success that wrote nothing is no success', async () => {
-    const made = await make(await faulty('hqdn3d', 'exit 0'), await clip('plain.mp4'))
+    const overview = 'case "$*" in *out.mp4*) ;; *) exit 0;; esac'
+    const made = await make(await faulty('poster.rgb', overview), await clip('plain.mp4'))
     expect(made.warnings).toEqual(['the overview failed'])
     await expectSound(made)
   })
@@ -124,10 +122,10 @@ describe('when ffmpeg fails', () => {
   })
 
   /** Cuts one of the files, which are made at once, to its first second. */
-  function halving(file: 'mp4' | 'webm' | 'gif', when = ''): Promise<MediaTools> {
+  function halving(file: 'mp4' | 'webm' | 'gif', after = ''): Promise<MediaTools> {
     const { path } = embeddedTools.ffmpeg
     const cut = `'${path}' -y -v error -i out.${file} -t 1 ${file === 'gif' ? '' : '-c copy'} -f ${file} cut && mv cut out.${file}`
-    return faulty(`${when}*out.mp4*out.webm`, `'${path}' "$@" && ${cut}; exit $?`)
+    return faulty(`out.mp4*out.webm*${after}`, `'${path}' "$@" && ${cut}; exit $?`)
   }
 
   test.each([
@@ -142,7 +140,7 @@ describe('when ffmpeg fails', () => {
   })
 
   test.each(['mp4', 'webm'] as const)('a %s that is too short is made again the simple way', async (file) => {
-    const made = await make(await halving(file, 'hqdn3d'), await clip('plain.mp4'))
+    const made = await make(await halving(file, 'pipe:0'), await clip('plain.mp4'))
     expect(made.warnings).toEqual([expect.stringMatching(/^mp4 lasts .* s, webm/)])
     expect(await expectSound(made)).toMatchObject({ seconds: 2, frames: '50' })
   })
@@ -161,6 +159,39 @@ describe('when ffmpeg fails', () => {
     await expect(killed).rejects.toSatisfy((error) => !('code' in error) && /SIGKILL/.test(error.message))
     const full = make(await faulty('', 'echo No space left on device >&2; exit 1'), path)
     await expect(full).rejects.toSatisfy((error) => !('code' in error) && isDiskFull(error))
+  })
+})
+
+describe('the GIF', () => {
+  /** Tools whose GIF writer does something else; `nice` starts all programs. */
+  async function withWriter(instead: string): Promise<MediaTools> {
+    const path = join(await workDirectory(), 'nice')
+    const body = `#!/bin/sh\ncase "$*" in *gif-program*) ${instead};; esac\nshift 2\nexec "$@"\n`
+    await writeFile(path, body, { mode: 0o755 })
+    return { ...embeddedTools, limiters: { ...embeddedTools.limiters, nice: path } }
+  }
+
+  /** Only ffmpeg writes one table of colors for all frames, right behind the screen. */
+  const hasOneTable = async (path: string) => ((await readFile(path))[10] ?? 0) >= 0x80
+
+  test.each([
+    ['own', false],
+    ['ffmpeg', true],
+  ] as const)('by %s', async (gifEncoder, oneTable) => {
+    const made = await make(embeddedTools, await clip('plain.mp4'), { gifEncoder })
+    expect(made.warnings).toEqual([])
+    expect(await hasOneTable(made.gif.path)).toBe(oneTable)
+    await expectSound(made)
+  })
+
+  test.each([
+    ['does not start', 'exit 1'],
+    ['is killed', 'head -c 100000 >/dev/null; kill -KILL $$'],
+  ])('is by ffmpeg if our writer %s', async (_, instead) => {
+    const made = await make(await withWriter(instead), await clip('sound.mp4'))
+    expect(made).toMatchObject({ hasAudio: true, warnings: ['the GIF writer failed'] })
+    expect(await hasOneTable(made.gif.path)).toBe(true)
+    expect(await expectSound(made)).toMatchObject({ seconds: 2, frames: '50' })
   })
 })
 

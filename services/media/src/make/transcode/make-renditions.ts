@@ -25,9 +25,11 @@ import {
   transparencyCommand,
   workFiles,
 } from './ffmpeg-command.ts'
+import type { GifSource } from './filter-graph.ts'
 import { type ClearPoster, isWholePoster, makePlaceholder, makePoster, posterTime } from './poster.ts'
 import { GIF_BUDGET_BYTES, planRenditions, type RenditionPlan, simplerPlan, smallerGifs } from './rendition-plan.ts'
 import { type Rendition, requireDecoded, requireWholeLength, verifyGif, verifyVideos } from './verify-renditions.ts'
+import { GifWriterFailed, writeGif } from './write-gif.ts'
 
 export interface Renditions extends Record<MainKind, Rendition> {
   placeholder: Buffer
@@ -61,7 +63,9 @@ export async function makeRenditions(
     return await encodeUsually(work, heard)
   } catch (error) {
     if (!mayRetry(work, error)) throw error
-    return encodeSimply(work, heard, [error.message])
+    if (!(error instanceof GifWriterFailed)) return encodeSimply(work, heard, [error.message])
+    const made = await makeRenditions(tools, source, { ...work, gifEncoder: 'ffmpeg' })
+    return { ...made, warnings: [error.message, ...made.warnings] }
   }
 }
 
@@ -80,11 +84,12 @@ async function keepAlphaInUse(work: TranscodeWork, plan: RenditionPlan): Promise
 /** Null when ffmpeg failed: then the simple way, which needs no overview, decides. */
 async function takeOverview(work: TranscodeWork, plan: RenditionPlan): Promise<{ audible: boolean } | null> {
   try {
-    const log = await encode(work, overviewCommand(plan, work.threads))
+    const palette = work.gifEncoder === 'ffmpeg'
+    const log = await encode(work, overviewCommand(plan, { threads: work.threads, palette }))
     work.onProgress?.(0.05)
     const found = await Promise.all([
       isWholePoster(inWork(work, 'poster'), plan.video),
-      exists(inWork(work, 'palette')),
+      !palette || exists(inWork(work, 'palette')),
     ])
     return found.every(Boolean) ? { audible: isAudible(log) } : null
   } catch (error) {
@@ -95,8 +100,9 @@ async function takeOverview(work: TranscodeWork, plan: RenditionPlan): Promise<{
 
 async function encodeUsually(work: TranscodeWork, plan: RenditionPlan): Promise<Renditions> {
   const keepsGif = plan.gif.from === 'rewrite'
-  await encodeAll(work, plan, keepsGif ? { gif: 'none', poster: true } : { gif: 'palette-file', poster: false })
-  await shrinkGif(work, plan)
+  const gif = work.gifEncoder === 'own' ? 'frames' : 'palette-file'
+  await encodeAll(work, plan, keepsGif ? { gif: 'none', poster: true } : { gif, poster: false })
+  await shrinkGif(work, plan, gif)
   // After the encoders, because the frame for a second poster takes up to 100 MB.
   return collect(work, plan, [], choosePoster(work, plan))
 }
@@ -133,8 +139,19 @@ async function encodeRun(
   progress = ENCODING,
 ) {
   const command = renditionsCommand(work.tools.ffmpeg, plan, { ...run, threads: work.threads })
-  const log = await encode(work, command, progress)
+  const log = await encodeWithGif(work, plan, { command, gif: run.gif, progress })
   requireDecoded(log, plan, work.info)
+}
+
+async function encodeWithGif(
+  work: TranscodeWork,
+  plan: RenditionPlan,
+  { command, gif, progress = ENCODING }: { command: string[]; gif: GifSource; progress?: typeof ENCODING },
+): Promise<string> {
+  if (gif === 'frames') return writeGif(work, plan, (frames) => encode(work, command, { progress, frames }))
+  const log = await encode(work, command, { progress })
+  if (gif !== 'none' && plan.keepsAlpha) await clearAfterEachFrame(inWork(work, 'gif'))
+  return log
 }
 
 /** Verifies and hashes all files; `poster` is still in progress. */
@@ -171,7 +188,6 @@ async function collect(
 async function collectGif(work: TranscodeWork, plan: RenditionPlan): Promise<Rendition & { seconds: number }> {
   const path = inWork(work, 'gif')
   if (plan.gif.from === 'rewrite') await rewriteGif(inWork(work, 'input'), path)
-  else if (plan.keepsAlpha) await clearAfterEachFrame(path)
   return { ...(await verifyGif(path)), ...(await hashFile(path)) }
 }
 
@@ -201,12 +217,14 @@ async function choosePoster(work: TranscodeWork, plan: RenditionPlan): Promise<v
   if (second.luma > first.luma || (first.isEmpty && !second.isEmpty)) await rename(inWork(work, 'brighterJpg'), jpg)
 }
 
-async function shrinkGif(work: TranscodeWork, plan: RenditionPlan): Promise<void> {
+async function shrinkGif(work: TranscodeWork, plan: RenditionPlan, gif: GifSource): Promise<void> {
   if (plan.gif.from === 'rewrite') return
-  for (const gif of smallerGifs(work.info, plan.gif)) {
+  for (const smaller of smallerGifs(work.info, plan.gif)) {
     const { size } = await stat(inWork(work, 'gif'))
     if (size <= GIF_BUDGET_BYTES) return
-    await encode(work, smallerGifCommand(work.tools.ffmpeg, { ...plan, gif }, work.threads))
+    const shrunk = { ...plan, gif: smaller }
+    const command = smallerGifCommand(work.tools.ffmpeg, shrunk, { threads: work.threads, gif })
+    await encodeWithGif(work, shrunk, { command, gif })
   }
 }
 

@@ -20,7 +20,11 @@ async function make(sandbox: Sandbox | null) {
   const path = await clip('sound.mp4')
   const workDirectory = await mkdtemp(join(directory, 'clip-'))
   const info = await probe(used, path)
-  const { gif, jpg, mp4, webm, warnings } = await makeRenditions(used, { path, info }, { workDirectory, threads: 1 })
+  const { gif, jpg, mp4, webm, warnings } = await makeRenditions(
+    used,
+    { path, info },
+    { workDirectory, threads: 1, gifEncoder: 'own' },
+  )
   return { info, warnings, hashes: [gif, jpg, mp4, webm].map(({ sha256 }) => sha256) }
 }
 

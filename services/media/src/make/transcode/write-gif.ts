@@ -1,0 +1,71 @@
+import type { Writable } from 'node:stream'
+import { moduleBeside } from '@services/common/module-beside'
+import { type RunLimits, runConfined } from '../../ffmpeg/run-confined.ts'
+import type { GifFormat } from '../gif/gif-writer.ts'
+import type { TranscodeWork } from './encode.ts'
+import { workFiles } from './ffmpeg-command.ts'
+import { GIF_BUDGET_BYTES, LARGEST_FILE_BYTES, type RenditionPlan } from './rendition-plan.ts'
+
+/** The command line of `gif-program.ts`. */
+export interface GifProgramInput {
+  file: string
+  format: GifFormat
+  totalCentiseconds: number
+}
+
+const PROGRAM = moduleBeside(import.meta, 'gif-program')
+
+/**
+ * Without threads of V8 and with a small young generation Node takes 10 MB less, in the same time. Frames are outside of the
+ * heap, which holds little more than the program.
+ */
+const NODE_OPTIONS = ['--max-old-space-size=48', '--max-semi-space-size=1', '--v8-pool-size=0']
+
+/** Noise takes 0.1 s a frame, most clips 0.02. A clip has 300 frames at most; Node reserves far more memory than it uses. */
+const LIMITS: RunLimits = {
+  wallSeconds: 3600,
+  cpuSeconds: 300,
+  memoryBytes: 8 * 1024 ** 3,
+  fileBytes: LARGEST_FILE_BYTES,
+}
+
+/** Our writer failed and not the file: ffmpeg's GIF is the remedy. */
+export class GifWriterFailed extends Error {
+  override readonly name = 'GifWriterFailed'
+}
+
+/**
+ * Runs our GIF writer beside an ffmpeg that writes frames to its pipe, until both have ended; returns what `encodeFrames`
+ * does. Throws its error, or GifWriterFailed, of which ffmpeg's broken pipe is a consequence.
+ */
+export async function writeGif(
+  { tools, workDirectory, signal }: TranscodeWork,
+  plan: RenditionPlan,
+  encodeFrames: (frames: Writable) => Promise<string>,
+): Promise<string> {
+  const args = [...NODE_OPTIONS, '--disable-warning=ExperimentalWarning', PROGRAM, inputOf(plan)]
+  const started = Promise.withResolvers<Writable>()
+  const failed = (cause: unknown) => {
+    signal?.throwIfAborted()
+    return new GifWriterFailed('the GIF writer failed', { cause })
+  }
+  const writing = runConfined(process.execPath, args, {
+    ...{ limits: LIMITS, limiters: tools.limiters, cwd: workDirectory, signal, onInput: started.resolve },
+  })
+  writing.catch(started.reject)
+  const frames = await started.promise.catch((cause) => Promise.reject(failed(cause)))
+  const [encoded, written] = await Promise.allSettled([encodeFrames(frames).finally(() => frames.destroy()), writing])
+  if (written.status === 'rejected') throw failed(written.reason)
+  if (written.value.state !== 'done') throw failed(written.value)
+  if (encoded.status === 'rejected') throw encoded.reason
+  return encoded.value
+}
+
+function inputOf({ gif, keepsAlpha, durationSeconds }: RenditionPlan): string {
+  if (gif.from !== 'frames') throw new Error('this plan has no frames for a GIF')
+  const { size, delayCentiseconds, loopCount } = gif
+  const totalCentiseconds = Math.round(durationSeconds * 100)
+  const budget = { bytes: GIF_BUDGET_BYTES, frames: Math.ceil(totalCentiseconds / delayCentiseconds) }
+  const format = { ...size, delayCentiseconds, loopCount, hasAlpha: keepsAlpha, budget }
+  return JSON.stringify({ file: workFiles.gif, format, totalCentiseconds } satisfies GifProgramInput)
+}

@@ -1,0 +1,119 @@
+// GIFs of our writer, read by three programs that are not ours: all pixels and times are compared.
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { promisify } from 'node:util'
+import { type Browser, launchBrowser } from '@services/common/testing/browser'
+import sharp from 'sharp'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { clip, clipOf, tools } from './clips.ts'
+import { make } from './rendition-tests.ts'
+
+const run = promisify(execFile)
+
+/** Stripes that move over nothing. */
+const stripes = [
+  ...['-f', 'lavfi', '-i', 'testsrc2=s=160x120:r=25:d=1,format=yuva444p'],
+  ...['-vf', "geq=lum='lum(X,Y)':cb='cb(X,Y)':cr='cr(X,Y)':a='255*lt(mod(X+4*N,80),40)',format=yuva420p"],
+  ...['-c:v', 'libvpx-vp9', '-deadline', 'realtime', '-cpu-used', '8', '-auto-alt-ref', '0'],
+]
+
+/** Pictures as RGBA, and how long each is shown. */
+interface Shown {
+  centiseconds: number[]
+  digests: string[]
+}
+
+describe('every reader shows the same frames at the same times', { tags: ['chromium', 'ffmpeg'] }, () => {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await launchBrowser()
+  })
+  afterAll(() => browser?.close())
+
+  test.each([
+    ['an opaque', () => clip('plain.mp4'), 200],
+    ['a transparent', () => clipOf('stripes.webm', stripes), 100],
+  ] as const)('of %s clip', async (_, path, centiseconds) => {
+    const { gif, warnings } = await make(tools, await path())
+    expect(warnings).toEqual([])
+    const byLibvips = await readByLibvips(gif.path)
+    expect(byLibvips.digests.length).toBeGreaterThan(5)
+    expect(byLibvips.centiseconds.reduce((sum, each) => sum + each)).toBe(centiseconds)
+    expect(await readByChromium(browser, gif.path)).toEqual(byLibvips)
+    expect((await readByFfmpeg(gif.path, gif)).digests).toEqual(byLibvips.digests)
+  })
+})
+
+async function readByLibvips(path: string): Promise<Shown> {
+  const image = sharp(path, { animated: true })
+  const { pages = 1, delay = [] } = await image.metadata()
+  const bytes = await image.ensureAlpha().raw().toBuffer()
+  const size = bytes.length / pages
+  const digests = delay.map((_, at) => digestOf(bytes.subarray(size * at, size * (at + 1))))
+  return { centiseconds: delay.map((each) => each / 10), digests }
+}
+
+async function readByFfmpeg(path: string, { width, height }: { width: number; height: number }) {
+  const args = [
+    '-v',
+    'error',
+    '-i',
+    path,
+    tools.ffmpeg.frameRateModeFlag,
+    'passthrough',
+    '-pix_fmt',
+    'rgba',
+    '-f',
+    'rawvideo',
+    '-',
+  ]
+  const { stdout } = await run(tools.ffmpeg.path, args, { encoding: 'buffer', maxBuffer: 1024 ** 3 })
+  const size = 4 * width * height
+  return {
+    digests: Array.from({ length: stdout.length / size }, (_, at) =>
+      digestOf(stdout.subarray(size * at, size * (at + 1))),
+    ),
+  }
+}
+
+async function readByChromium(browser: Browser, path: string): Promise<Shown> {
+  const server = createServer((_, response) =>
+    response.setHeader('content-type', 'text/html').end('<p>A secure context'),
+  )
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  const page = await (await browser.newContext()).newPage()
+  try {
+    await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+    const base64 = (await readFile(path)).toString('base64')
+    const frames = (await page.evaluate(`(async () => {
+      const data = Uint8Array.from(atob('${base64}'), (character) => character.charCodeAt(0))
+      const decoder = new ImageDecoder({ data, type: 'image/gif' })
+      await decoder.tracks.ready
+      const frames = []
+      for (let frameIndex = 0; frameIndex < decoder.tracks.selectedTrack.frameCount; frameIndex++) {
+        const { image } = await decoder.decode({ frameIndex })
+        const bytes = new Uint8Array(image.allocationSize({ format: 'RGBA' }))
+        await image.copyTo(bytes, { format: 'RGBA' })
+        frames.push([image.duration / 10_000, bytes.toBase64()])
+      }
+      return frames
+    })()`)) as [number, string][]
+    return {
+      centiseconds: frames.map(([duration]) => duration),
+      digests: frames.map(([, bytes]) => digestOf(Buffer.from(bytes, 'base64'))),
+    }
+  } finally {
+    await page.close()
+    server.close()
+  }
+}
+
+/** Colors of transparent pixels do not count. */
+function digestOf(rgba: Buffer): string {
+  const seen = Buffer.from(rgba)
+  for (let at = 0; at < seen.length; at += 4) if (seen[at + 3] === 0) seen.fill(0, at, at + 3)
+  return createHash('sha256').update(seen).digest('hex')
+}
