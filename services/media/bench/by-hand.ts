@@ -7,6 +7,7 @@ import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { cpuSeconds } from '@services/common/bench/cpu'
 import { resolveTools } from '../src/ffmpeg/binaries.ts'
+import type { GifProgramInput } from '../src/make/transcode/write-gif.ts'
 
 const run = promisify(execFile)
 export const tools = await resolveTools({ searchPath: process.env.PATH ?? '' })
@@ -33,20 +34,21 @@ interface Probed {
 
 /**
  * The commands of contract/media.md 5.9 as typed in a shell: probe, keyframe pass, one command for three files (for a gif two
- * and the poster: the gif itself is kept). The poster's last step, checks of the results and all else are left out.
+ * and the poster: the gif itself is kept). The GIF has ffmpeg's palette, as by hand there is no other. The poster's last step,
+ * checks of the results and all else are left out.
  */
 export async function runByHand(source: string, directory: string, threads = 0): Promise<void> {
   await mkdir(directory, { recursive: true })
   const clip = await probe(source, directory)
   if (clip.demuxer === 'gif') await runGifByHand(clip, threads)
   else {
-    await makePalette(clip)
+    await makeOverview(clip, { palette: true })
     await makeOutputs(clip, ['mp4', 'webm', 'gif'], threads)
   }
   await rm(directory, { recursive: true })
 }
 
-/** Measures the CPU seconds of one decode, and of each encoder beyond it. */
+/** Measures the CPU seconds of one decode, and of each encoder beyond it; the GIF's is our writer. */
 export async function leastCpuByHand(source: string, directory: string): Promise<number> {
   await mkdir(directory, { recursive: true })
   const clip = await probe(source, directory)
@@ -55,16 +57,21 @@ export async function leastCpuByHand(source: string, directory: string): Promise
     await work()
     return cpuSeconds('self') - before
   }
-  const palette = clip.demuxer === 'gif' ? 0 : await measured(() => makePalette(clip))
+  const isGif = clip.demuxer === 'gif'
+  const overview = isGif ? 0 : await measured(() => makeOverview(clip, { palette: false }))
   const decode = await measured(() => ffmpeg(clip, words(`${HARD} -f ${clip.demuxer} -i ${source} -f null -`)))
-  let total = palette + decode
-  const outputs: Output[] = clip.demuxer === 'gif' ? ['mp4', 'webm'] : ['mp4', 'webm', 'gif']
-  for (const output of outputs) total += (await measured(() => makeOutputs(clip, [output], 0))) - decode
+  let total = overview + decode
+  for (const output of ['mp4', 'webm'] as const)
+    total += (await measured(() => makeOutputs(clip, [output], 0))) - decode
+  if (!isGif) total += (await measured(() => writeGifByHand(clip))) - decode
   await rm(directory, { recursive: true })
   return total
 }
 
-/** Measures bytes and SSIM in dB of a GIF of the source at our size and rate: with ffmpeg's palette, and of `ours`. */
+/**
+ * Measures a GIF of the source at our size and rate, with ffmpeg's palette, and `ours`: bytes, SSIM in dB, and flicker, which
+ * is the mean error of the differences between neighbouring frames in steps of brightness.
+ */
 export async function compareGifs(source: string, directory: string, ours: string) {
   await mkdir(directory, { recursive: true })
   const clip = await probe(source, directory)
@@ -75,20 +82,51 @@ export async function compareGifs(source: string, directory: string, ours: strin
     `[0:v:0]${frames},split[a][b];[a]palettegen[p];[b][p]paletteuse`,
     usual,
   ])
-  const inOrder = 'format=yuv420p,settb=1/30,setpts=N'
+  // Both by way of RGB, where the colors of YUV depend on no guess.
+  const inOrder = 'format=rgb24,format=yuv420p,settb=1/30,setpts=N'
   const ssim = async (gif: string) => {
     const graph = `[0:v]fps=${clip.gifRate},${inOrder}[a];[1:v:0]${frames},${inOrder}[b];[a][b]ssim=stats_file=-:shortest=1`
     const args = words(`-hide_banner -nostdin -loglevel info -i ${gif} -i ${source} -an -lavfi`)
     const { stderr } = await ffmpeg(clip, [...args, graph, ...words('-f null -')])
-    return Number(/All:[\d.]+ \(([\d.]+)\)/.exec(stderr)?.[1])
+    const decibels = /All:[\d.]+ \(([\d.]+|inf)\)/.exec(stderr)?.[1]
+    return Math.min(INDISTINGUISHABLE, decibels === 'inf' ? INDISTINGUISHABLE : Number(decibels))
   }
+  const brightness = async (file: string, filters: string) => {
+    const args = [...words(`${HARD} -i ${file} -an -vf ${filters},format=gray -f rawvideo -`)]
+    const { stdout } = await run(tools.ffmpeg.path, args, { cwd: directory, encoding: 'buffer', maxBuffer: 1024 ** 3 })
+    return stdout
+  }
+  const [width = 0, height = 0] = clip.gifSize.split(':').map(Number)
+  const original = await brightness(source, frames)
+  const flicker = async (gif: string) =>
+    flickerOf(await brightness(gif, `fps=${clip.gifRate}`), original, width * height)
   const bytes = async (gif: string) => (await stat(resolve(directory, gif))).size
-  const result = {
-    usual: { bytes: await bytes(usual), ssim: await ssim(usual) },
-    ours: { bytes: await bytes(ours), ssim: await ssim(ours) },
-  }
+  const sides = [usual, ours].map(async (gif) => ({
+    ...{ bytes: await bytes(gif), ssim: await ssim(gif), flicker: await flicker(gif) },
+  }))
+  const [ofUsual, ofOurs] = (await Promise.all(sides)) as [GifQuality, GifQuality]
+  const result = { usual: ofUsual, ours: ofOurs }
   await rm(directory, { recursive: true })
   return result
+}
+
+/** SSIM in dB from which viewers see no difference; more counts as this. */
+const INDISTINGUISHABLE = 25
+
+interface GifQuality {
+  bytes: number
+  ssim: number
+  flicker: number
+}
+
+function flickerOf(shown: Buffer, original: Buffer, pixels: number): number {
+  const end = Math.min(shown.length, original.length)
+  let sum = 0
+  for (let at = pixels; at < end; at++) {
+    const change = (frames: Buffer) => (frames[at] as number) - (frames[at - pixels] as number)
+    sum += Math.abs(change(shown) - change(original))
+  }
+  return sum / (end - pixels)
 }
 
 async function probe(source: string, directory: string): Promise<Probed> {
@@ -97,25 +135,43 @@ async function probe(source: string, directory: string): Promise<Probed> {
   const { streams, format } = JSON.parse((await run(tools.ffprobe.path, shown)).stdout)
   const video = streams.find((stream: { codec_type: string }) => stream.codec_type === 'video')
   const seconds = Number(format.duration)
+  const [frames, ofSeconds] = video.avg_frame_rate.split('/').map(Number)
+  const delay = Math.max(seconds <= 10 ? 6 : seconds <= 20 ? 8 : 10, Math.ceil((100 * ofSeconds) / frames - 0.1))
   const gifScale = Math.min(1, 480 / Math.max(video.width, video.height))
   const scale = Math.min(1, 1920 / video.width, 1080 / video.height)
   return {
     ...{ source, directory, demuxer, width: video.width * scale, height: video.height * scale },
     gifSize: `${Math.round(video.width * gifScale)}:${Math.round(video.height * gifScale)}`,
-    gifRate: seconds <= 10 ? '100/6' : seconds <= 20 ? '100/8' : '100/10',
+    gifRate: `100/${delay}`,
   }
 }
 
 const ffmpeg = ({ directory }: Probed, args: string[]) => run(tools.ffmpeg.path, args, { cwd: directory })
 
-function makePalette(clip: Probed) {
+function makeOverview(clip: Probed, { palette }: { palette: boolean }) {
   const { demuxer, source, gifSize, width, height } = clip
+  const poster = `thumbnail=8,scale=${width}:${height},format=yuvj420p[j]`
+  const both = `[0:v:0]split[a][b];[a]scale=${gifSize}:flags=lanczos,hqdn3d=1:1:6:6,palettegen=stats_mode=full[p];[b]`
   return ffmpeg(clip, [
     ...words(`${HARD} -skip_frame nokey -f ${demuxer} -i ${source} -filter_complex`),
-    `[0:v:0]split[a][b];[a]scale=${gifSize}:flags=lanczos,hqdn3d=1:1:6:6,palettegen=stats_mode=full[p];` +
-      `[b]thumbnail=8,scale=${width}:${height},format=yuvj420p[j]`,
-    ...words('-map [p] -frames:v 1 -update 1 pal.png -map [j] -frames:v 1 -update 1 -q:v 2 poster0.jpg'),
+    palette ? both + poster : `[0:v:0]${poster}`,
+    ...(palette ? words('-map [p] -frames:v 1 -update 1 pal.png') : []),
+    ...words('-map [j] -frames:v 1 -update 1 -q:v 2 poster0.jpg'),
   ])
+}
+
+/** Our writer behind a pipe of the shell. */
+function writeGifByHand(clip: Probed) {
+  const { demuxer, source, gifSize, gifRate, directory } = clip
+  const [width = 0, height = 0] = gifSize.split(':').map(Number)
+  const delayCentiseconds = Number(gifRate.split('/')[1])
+  const budget = { bytes: 8_000_000, frames: 1 }
+  const format = { width, height, delayCentiseconds, loopCount: 0, hasAlpha: false, budget }
+  const input: GifProgramInput = { file: 'o.gif', format, totalCentiseconds: 0 }
+  const filters = `fps=${gifRate},scale=${gifSize}:flags=lanczos,format=rgb24`
+  const read = `${tools.ffmpeg.path} ${HARD} -f ${demuxer} -i ${source} -an -vf ${filters} -f rawvideo -`
+  const program = resolve(import.meta.dirname, '../src/make/transcode/gif-program.ts')
+  return run('sh', ['-c', `${read} | ${process.execPath} ${program} '${JSON.stringify(input)}'`], { cwd: directory })
 }
 
 function makeOutputs(clip: Probed, outputs: Output[], threads: number) {
