@@ -23,6 +23,8 @@ export const countBytesIn = (source: Way, bytes: number) => bytesIn({ source }, 
 /** Duration of an attempt, including waits for the storage. */
 export const measureTranscode = (input: MediaInfo['type'], result: 'ready' | 'failed', seconds: number) =>
   transcodes(seconds, { input, result })
+/** Videos of a type that could be copied. `reason`: `fits`, or why the file was encoded (make/transcode/copy-plan.ts). */
+export const countCopy = (file: 'mp4' | 'webm', reason: string) => copies({ file, reason })
 export const countProbeRefusal = (code: string) => probeRefusals({ code })
 /** `site`: the adapter of the page; `other` for direct files and all other pages. `result`: `ok` or the error code. */
 export const countImport = (site: string, result: string) => imports({ site, result })
@@ -97,6 +99,10 @@ const transcodes = histogram('media.transcode.duration', {
   description: 'Time to make the files of a clip',
   unit: 's',
   boundaries: TRANSCODE_SECONDS,
+})
+const copies = counter('media.copied', {
+  description: 'Videos by whether they were copied, and why not',
+  unit: '{file}',
 })
 const probeRefusals = counter('media.probe_refusals', { description: 'Files refused by the probe', unit: '{file}' })
 const imports = counter('media.imports', { description: 'Imports by site and result', unit: '{import}' })

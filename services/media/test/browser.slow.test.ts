@@ -77,6 +77,15 @@ describe('in a browser', { tags: 'chromium' }, () => {
     expect(complaints()).toEqual([])
   })
 
+  test.each(['mp4', 'webm'] as const)('an %s that was copied plays to its end', async (kind) => {
+    const copied = idIn(await service.upload(await clip(`fits.${kind}`)))
+    const { page } = await openPage({ javaScriptEnabled: true })
+    await page.goto(`${service.url}/f/${copied}.${kind}`)
+    await playing(page, { video: 'video' })
+    const duration = () => page.$eval('video', (each) => (each as unknown as { duration: number }).duration)
+    expect(await duration()).toBeCloseTo(2, 1)
+  })
+
   test.each(['gif', 'jpg'])('the address of the %s itself shows the picture', async (kind) => {
     const { page, complaints } = await openPage({ javaScriptEnabled: true })
     await page.goto(`${service.url}/f/${id}.${kind}`)

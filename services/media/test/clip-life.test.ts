@@ -23,6 +23,12 @@ test('a clip reports the checksum of its source and of each of its files', async
   expect(items.find((item: { id: string }) => item.id === id).sizes).toEqual(sizes)
 })
 
+test.for(['mp4', 'webm'] as const)('details say which file of an %s has its own streams', async (kind, { service }) => {
+  const id = idIn(await service.upload(await clip(`fits.${kind}`)))
+  const { sizes } = (await service.get(`/media/${id}`, { token: service.token })).body.success
+  for (const each of ['gif', 'jpg', 'mp4', 'webm']) expect(sizes[each].copied).toBe(each === kind ? true : undefined)
+})
+
 test('page, player and oEmbed show a change at once, even through caches that hold the old ones', async ({
   service,
 }) => {

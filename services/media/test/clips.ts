@@ -44,6 +44,15 @@ const recipes = {
   'plain.mp4': [...picture(2), ...x264],
   'faststart.mp4': [...picture(2), ...x264, '-movflags', '+faststart'],
   'sound.mp4': [...picture(2), ...tone(2), ...x264, ...aac, '-metadata', 'title=Secret title'],
+  // Copied, because they are like our own files.
+  'fits.mp4': [
+    ...[...lavfi('testsrc2=s=320x240:r=25:d=2'), ...tone(2), '-c:v', 'libx264', '-preset', 'fast', '-crf', '36'],
+    ...['-pix_fmt', 'yuv420p', '-g', '25', ...aac, '-metadata', 'title=Secret title'],
+  ],
+  'fits.webm': [
+    ...[...lavfi('testsrc2=s=320x240:r=25:d=2'), '-c:v', 'libvpx-vp9', '-deadline', 'realtime', '-cpu-used', '8'],
+    ...['-crf', '50', '-b:v', '0', '-pix_fmt', 'yuv420p', '-metadata', 'title=Secret title'],
+  ],
   'small.mp4': [...lavfi('testsrc2=s=64x48:r=10:d=1'), ...x264],
   'small-sound.mp4': [...lavfi('testsrc2=s=48x64:r=10:d=1'), ...tone(1), ...x264, ...aac],
   'silence.mp4': [...picture(1), ...lavfi('anullsrc=r=48000'), ...x264, ...aac, '-t', '1'],

@@ -25,7 +25,7 @@ export async function make(anyTools: MediaTools, path: string, options: Partial<
   return makeRenditions(
     anyTools,
     { path, info },
-    { workDirectory: await workDirectory(), threads: 2, gifEncoder: 'own', ...options },
+    { workDirectory: await workDirectory(), threads: 2, gifEncoder: 'own', copy: 'auto', ...options },
   )
 }
 
@@ -156,7 +156,7 @@ export function furtherRenditionTests(anyTools: MediaTools): void {
     const made = await makeRenditions(
       anyTools,
       { path, info },
-      { workDirectory: await workDirectory(), threads: 2, gifEncoder: 'own' },
+      { workDirectory: await workDirectory(), threads: 2, gifEncoder: 'own', copy: 'auto' },
     )
     expect(made.gif).toMatchObject({ width: LARGEST_SIDE, height: 8 })
   })
@@ -189,7 +189,7 @@ export function furtherRenditionTests(anyTools: MediaTools): void {
     const made = makeRenditions(
       anyTools,
       { path, info: longer },
-      { workDirectory: await workDirectory(), threads: 1, gifEncoder: 'own' },
+      { workDirectory: await workDirectory(), threads: 1, gifEncoder: 'own', copy: 'auto' },
     )
     expect(await expectSound(await made)).toMatchObject({ frames: '60', seconds: 2.4 })
   })

@@ -110,6 +110,7 @@ test('Prometheus scrapes every documented metric, no other, and nothing that a c
     ['media_clips_total{source="upload",result="shared"', 1],
     ['media_clips_total{source="import",result="ready"', 1],
     ['media_clips_total{source="tus",result="ready"', 1],
+    ['media_copied_total{file="mp4",reason="bit_rate"', 1],
     ['media_probe_refusals_total{code="unsupported_media_type"', 1],
     ['media_probe_refusals_total{code="duration_exceeded"', 1],
     ['media_imports_total{site="other",result="ok"', 1],

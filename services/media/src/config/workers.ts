@@ -28,6 +28,11 @@ export const workerVariables = {
     'Encoder of GIFs: `own` halves their bytes; `ffmpeg` takes less CPU and has one palette for all frames.',
     { default: 'own' },
   ),
+  COPY: oneOf(
+    ['auto', 'never'],
+    '`auto` keeps the streams of an mp4 or webm that is as our own files are; `never` encodes every file.',
+    { default: 'auto' },
+  ),
   FFMPEG_PATH: text('Path of ffmpeg; if unset, that of the system, or an old bundled one.'),
   FFPROBE_PATH: text('Path of ffprobe; if unset, the one beside ffmpeg.'),
 } satisfies Variables
@@ -46,6 +51,7 @@ export const workerSettings = (
     queueLimit: values.QUEUE_LIMIT,
     extras: values.EXTRAS,
     gifEncoder: values.GIF_ENCODER,
+    copy: values.COPY,
     queueLimitPerToken: values.QUEUE_PER_TOKEN ?? Math.ceil(values.QUEUE_LIMIT / 2),
   },
   ffmpeg: {

@@ -46,6 +46,36 @@ export interface VideoInfo extends Picture {
   alpha: boolean
   /** True if frames may consist of two fields. Absent in old rows. */
   isInterlaced?: boolean
+  /** Facts that decide whether a stream may be copied. Absent in old rows. */
+  stored?: StoredStreams
   /** Colour matrix: `rgb` for files without YUV, `unknown` if the file does not name it. */
   colorSpace: 'rgb' | 'bt709' | 'unknown' | 'other'
+}
+
+/** Streams as the file stores them. */
+export interface StoredStreams {
+  /** ffprobe's name: `High`, `Constrained Baseline`, `Profile 0`. */
+  profile: string
+  /** 42 means 4.2; negative if unknown. */
+  level: number
+  pixelFormat: string
+  /** Pixels are square and not turned, and the stream has no side data such as a view around the camera. */
+  isPlain: boolean
+  /** The first picture is a keyframe, and none is hidden by an edit list. */
+  isWhole: boolean
+  /** Time from one keyframe to the next, or to the end. */
+  longestKeyframeGapSeconds: number
+  /** Mean bits per second of the picture. */
+  bitRate: number
+  soundTracks: number
+  /** The sound that is used. */
+  sound: StoredSound | null
+}
+
+export interface StoredSound {
+  codec: string
+  profile: string
+  channels: number
+  sampleRate: number
+  bitRate: number
 }

@@ -138,6 +138,8 @@ export interface DB {
     bytes: number
     width: number
     height: number
+    /** The source's own streams, not encoded again. */
+    copied: Generated<boolean>
   }
   rate_limits: {
     key: string

@@ -12,6 +12,9 @@ const FileShape = Type.Object({
   width: Type.Integer(),
   height: Type.Integer(),
   sha256: Type.String(),
+  copied: Type.Optional(
+    Type.Boolean({ description: 'True for a file that has the streams of the source, not encoded again.' }),
+  ),
 })
 
 /** Members for the owner of a clip, beside the specification's Result. */
@@ -63,7 +66,7 @@ export function toDetails(clip: Clip, files: readonly ClipFile[], site: Config['
     created_at: clip.createdAt,
     expires_at: clip.expiresAt,
     source: { kind: clip.sourceKind, url: clip.sourceUrl, type: clip.info.type, bytes, sha256 },
-    sizes: Object.fromEntries(files.map(({ kind, ...file }) => [kind, file])),
+    sizes: Object.fromEntries(files.map(({ kind, copied, ...file }) => [kind, copied ? { ...file, copied } : file])),
     ...(code && { failure: { code, message: errorCatalogue[code].message } }),
   }
 }

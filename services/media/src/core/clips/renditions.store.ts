@@ -4,7 +4,7 @@ import type { BlobName } from '../../store/blobs/blob-storage.ts'
 
 const HASH_IN_HEX = sql<string>`encode(sha256, 'hex')`.as('sha256')
 
-export const FILE_COLUMNS = ['kind', 'bytes', 'width', 'height', HASH_IN_HEX] as const
+export const FILE_COLUMNS = ['kind', 'bytes', 'width', 'height', 'copied', HASH_IN_HEX] as const
 
 /** A file of a clip; the hash in hex. */
 export interface ClipFile {
@@ -13,12 +13,13 @@ export interface ClipFile {
   width: number
   height: number
   sha256: string
+  copied: boolean
 }
 
 export async function insertRenditions(
   trx: Transaction<DB>,
   sourceId: string,
-  renditions: readonly ClipFile[],
+  renditions: readonly (Omit<ClipFile, 'copied'> & { copied?: boolean | undefined })[],
 ): Promise<void> {
   const rows = renditions.map((rendition) => ({
     ...rendition,

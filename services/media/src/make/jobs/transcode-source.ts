@@ -27,7 +27,7 @@ import { MAIN_KINDS } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError, type ErrorCode } from '../../errors.ts'
 import { isDiskFull } from '../../ffmpeg/machine-faults.ts'
-import { countClip, measureTranscode } from '../../metrics.ts'
+import { countClip, countCopy, measureTranscode } from '../../metrics.ts'
 import { StorageUnavailable } from '../../store/blobs/blob-storage.ts'
 import { dropReference } from '../../store/blobs/blobs.store.ts'
 import { deleteIfUnreferenced, keepFiles } from '../../store/blobs/keep-files.ts'
@@ -60,8 +60,9 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
     directory = await deps.work.newDirectory()
     const renditions = await transcode(deps, source, directory.path, job.signal)
     const isMade = await storeRenditions(deps, source, renditions)
-    const { warnings } = renditions
+    const { warnings, misfit } = renditions
     log.info({ sourceId: source.id, seconds: seconds(), warnings }, 'clip transcoded')
+    if (source.info.type !== 'gif') countCopy(source.info.type, misfit ?? 'fits')
     measureTranscode(source.info.type, 'ready', seconds())
     if (isMade) countClip(job.data.way ?? 'unknown', 'ready')
   } catch (err) {
@@ -146,8 +147,8 @@ async function transcode(
     const threads = chooseThreads(await readLoad(deps))
     const either = AbortSignal.any([signal, tooLong.signal])
     const onProgress = reportProgress(deps, id)
-    const { gifEncoder } = deps.config.worker
-    const options = { workDirectory, threads, gifEncoder, signal: either, onProgress }
+    const { gifEncoder, copy } = deps.config.worker
+    const options = { workDirectory, threads, gifEncoder, copy, signal: either, onProgress }
     return await makeRenditions(deps.tools, source, options)
   } finally {
     clearTimeout(timer)
@@ -176,7 +177,7 @@ async function storeRenditions(deps: Deps, source: SourceRow, renditions: Rendit
     const { hasAudio, placeholder } = renditions
     const isMarked = await markReady(trx, { id: source.id, hasAudio, placeholder, now })
     if (!isMarked) return { references: [], result: false }
-    const rows = files.map(({ kind, sha256, bytes, width, height }) => ({ kind, sha256, bytes, width, height }))
+    const rows = files.map(({ path: _, ...file }) => file)
     await insertRenditions(trx, source.id, rows)
     await deps.announcements.send(trx, source.id)
     await emitEvent(deps, trx, 'media.ready', { sourceId: source.id })

@@ -25,6 +25,8 @@ export interface FfprobePacket {
   stream_index: number
   pts_time?: string
   duration_time?: string
+  /** Bytes. */
+  size?: string
   /** `K` keyframe, `D` decoded but not shown (outside an edit list). */
   flags: string
 }
@@ -33,6 +35,10 @@ export interface FfprobeStream {
   index: number
   codec_type?: string
   codec_name?: string
+  profile?: string
+  level?: number
+  channels?: number
+  sample_rate?: string
   pix_fmt?: string
   width?: number
   height?: number
@@ -48,18 +54,18 @@ export interface FfprobeStream {
   field_order?: string
   disposition?: { attached_pic?: number }
   tags?: Record<string, string>
-  side_data_list?: { rotation?: number }[]
+  side_data_list?: { side_data_type?: string; rotation?: number }[]
 }
 
 const streamEntries = [
   'format=start_time,duration',
   'stream=index,codec_type,codec_name,pix_fmt,width,height,sample_aspect_ratio,r_frame_rate,start_time,duration,nb_frames',
-  'stream=color_space,color_transfer,field_order',
+  'stream=color_space,color_transfer,field_order,profile,level,channels,sample_rate',
   'stream_tags=rotate,alpha_mode,DURATION',
   'stream_disposition=attached_pic',
-  'stream_side_data=rotation',
+  'stream_side_data=side_data_type,rotation',
 ]
-const packetEntries = ['packet=stream_index,pts_time,duration_time,flags']
+const packetEntries = ['packet=stream_index,pts_time,duration_time,size,flags']
 
 /** The packet list ends here, so that a film costs no more than a clip. Must exceed the longest clip. */
 export const READ_SECONDS = 40

@@ -1,4 +1,4 @@
-import type { VideoInfo } from '../../db/media-info.ts'
+import type { StoredStreams, VideoInfo } from '../../db/media-info.ts'
 import { apiError } from '../../errors.ts'
 import { type FfprobePacket, type FfprobeReport, type FfprobeStream, READ_SECONDS } from './ffprobe.ts'
 import { type ProbeLimits, refuseLargePicture, refuseLongDuration, refuseManyFrames } from './limits.ts'
@@ -57,9 +57,61 @@ export function readVideoInfo(report: FfprobeReport, type: VideoInfo['type'], li
     alpha: readTag(video, 'alpha_mode') === '1',
     // MPEG-4 part 2 marks it only in its frames.
     isInterlaced: /^[tb]{2}$/.test(video.field_order ?? '') || video.codec_name === 'mpeg4',
+    stored: readStored({ streams, video, packets, shown, audio: heard.length > 0 ? audio : undefined }, timing),
     colorSpace: readColorSpace(video),
   }
 }
+
+interface Read {
+  streams: FfprobeStream[]
+  video: FfprobeStream
+  packets: FfprobePacket[]
+  /** Packets of the picture in the order of their times. */
+  shown: FfprobePacket[]
+  audio: FfprobeStream | undefined
+}
+
+function readStored(
+  { streams, video, packets, shown, audio }: Read,
+  { durationSeconds, endSeconds }: Timing,
+): StoredStreams {
+  const ofVideo = packets.filter(({ stream_index }) => stream_index === video.index)
+  const keyframes = shown.filter(({ flags }) => flags.includes('K')).map(({ pts_time }) => seconds(pts_time, 0))
+  const gaps = keyframes.map((start, at) => (keyframes[at + 1] ?? endSeconds) - start)
+  const bitRateOf = (stream: FfprobeStream) => {
+    const bytes = packets.reduce(
+      (sum, packet) => sum + (packet.stream_index === stream.index ? Number(packet.size) : 0),
+      0,
+    )
+    return Math.round((8 * bytes) / durationSeconds)
+  }
+  return {
+    profile: video.profile ?? '',
+    level: video.level ?? -1,
+    pixelFormat: video.pix_fmt ?? '',
+    isPlain:
+      (readRatio(video.sample_aspect_ratio) || 1) === 1 &&
+      !hasSideData(video) &&
+      readTag(video, 'rotate') === undefined,
+    isWhole: ofVideo.length === shown.length && shown[0] === ofVideo[0] && Boolean(shown[0]?.flags.includes('K')),
+    longestKeyframeGapSeconds: toMicroseconds(Math.max(0, ...gaps)),
+    bitRate: bitRateOf(video),
+    soundTracks: streams.filter(({ codec_type }) => codec_type === 'audio').length,
+    sound: audio
+      ? {
+          codec: audio.codec_name ?? '',
+          profile: audio.profile ?? '',
+          channels: audio.channels ?? 0,
+          sampleRate: Number(audio.sample_rate) || 0,
+          bitRate: bitRateOf(audio),
+        }
+      : null,
+  }
+}
+
+/** Sizes of the decoder's buffer, which mp4 files often have, say nothing about the picture. */
+const hasSideData = ({ side_data_list: data = [] }: FfprobeStream) =>
+  data.some(({ side_data_type }) => side_data_type !== 'CPB properties')
 
 /** The first acceptable stream, else the first, which is refused by its name. Covers are skipped. */
 function chooseVideo(streams: FfprobeStream[]): FfprobeStream | undefined {

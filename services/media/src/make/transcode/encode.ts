@@ -14,6 +14,8 @@ export interface TranscodeOptions {
   threads: number
   /** `own` writes half the bytes (gif/gif-writer.ts); `ffmpeg` takes less CPU. */
   gifEncoder: 'own' | 'ffmpeg'
+  /** `auto` keeps the source's streams as mp4 or webm where they fit (copy-plan.ts). */
+  copy: 'auto' | 'never'
   signal?: AbortSignal | undefined
   /** Receives a rising fraction of 0 to 1. */
   onProgress?: ((fraction: number) => void) | undefined

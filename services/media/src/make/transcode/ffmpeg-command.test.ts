@@ -40,7 +40,7 @@ const sdr: RenditionPlan = {
   },
   ...{ h264Crf: 23, webmCrf: 32, webmBitRate: 3_456_000, overview: 'keyframes' },
   gif: { from: 'frames', size: { width: 480, height: 270 }, delayCentiseconds: 6, loopCount: 0 },
-  ...{ encodesInTurn: false, mostThreads: 8 },
+  ...{ copies: null, encodesInTurn: false, mostThreads: 8 },
 }
 const bt709: RenditionPlan = { ...sdr, color: 'bt709' }
 const hdr: RenditionPlan = { ...sdr, color: 'hlg' }
@@ -130,6 +130,20 @@ describe('the one command', () => {
     expect(section(command, workFiles.webm)).toContain('libvpx-vp9')
   })
 
+  test.each(['mp4', 'webm'] as const)('copies the streams of an %s that fits, without data of others', (file) => {
+    const plan = { ...sdr, copies: file }
+    const command = renditionsCommand(ffmpeg, plan, { threads: 2, videos, gif: 'frames', poster: false })
+    expect(outputs(command).toSorted()).toEqual([workFiles.mp4, workFiles.webm, FRAMES].toSorted())
+    expect(section(command, workFiles[file])).toEqual([
+      ...['-map', '0:0', '-map', '0:1', '-c', 'copy'],
+      ...(file === 'mp4' ? ['-bsf:v', 'filter_units=remove_types=6', '-movflags', '+faststart'] : []),
+      ...['-sn', '-dn', '-map_metadata', '-1', '-map_chapters', '-1', '-fflags', '+bitexact'],
+      ...['-flags:v', '+bitexact', '-flags:a', '+bitexact', '-max_muxing_queue_size', '4096'],
+      ...['-t', '5.001', '-f', file, workFiles[file]],
+    ])
+    expect(value(command, '-filter_complex')).not.toContain(`[${file}]`)
+  })
+
   test('keeps transparency in the frames of the gif', () => {
     const command = renditionsCommand(ffmpeg, clear, { threads: 2, videos, gif: 'frames', poster: false })
     expect(value(command, '-filter_complex')).toMatch(/;\[frames\]fps=[^;]*:flags=lanczos,format=rgba\[gif\]$/)
@@ -212,6 +226,10 @@ describe.each(Object.entries({ sdr, bt709, hdr, alpha, clear, interlaced, gif, s
     test.each([
       ['overview', overviewCommand(plan, { threads: 1, palette: true })],
       ['usual', renditionsCommand(ffmpeg, plan, { threads: 1, videos, gif: 'frames', poster: true })],
+      [
+        'copy',
+        renditionsCommand(ffmpeg, { ...plan, copies: 'mp4' }, { threads: 1, videos, gif: 'frames', poster: true }),
+      ],
       ['palette', renditionsCommand(ffmpeg, plan, { threads: 1, videos, gif: 'palette-file', poster: true })],
       ['webm', renditionsCommand(ffmpeg, plan, { threads: 1, videos: ['webm'], gif: 'none', poster: false })],
       ['plain', renditionsCommand(ffmpeg, plan, { threads: 1, videos, gif: 'palette-inside', poster: true })],
@@ -264,6 +282,6 @@ function inputSections(command: string[]): string[][] {
 function section(command: string[], file: string): string[] {
   const end = command.indexOf(file)
   const before = command.slice(0, end)
-  const start = before.findLastIndex((argument, at) => argument === '-map' && command[at + 1]?.startsWith('['))
+  const start = before.findLastIndex((argument, at) => argument === '-map' && /^\[|^0:0$/.test(command[at + 1] ?? ''))
   return command.slice(start, end + 1)
 }

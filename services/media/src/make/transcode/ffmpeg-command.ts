@@ -77,7 +77,8 @@ export interface RenditionsOfRun {
 
 /** One decode for all files of a run: videos, and on request the GIF (or its frames) and the poster. */
 export function renditionsCommand(ffmpeg: Ffmpeg, plan: RenditionPlan, run: RenditionsOfRun): string[] {
-  const { threads, videos, gif, poster } = run
+  const { threads, gif, poster } = run
+  const videos = run.videos.filter((video) => video !== plan.copies)
   const graph = [
     ...sharedFrames(plan, [
       ...videos,
@@ -95,6 +96,7 @@ export function renditionsCommand(ffmpeg: Ffmpeg, plan: RenditionPlan, run: Rend
     ...filterGraph(graph, threads),
     ...(videos.includes('mp4') ? mp4Output(ffmpeg, plan, threads) : []),
     ...(videos.includes('webm') ? webmOutput(ffmpeg, plan, threads) : []),
+    ...(plan.copies ? copyOutput(plan, plan.copies) : []),
     ...gifOutput(ffmpeg, plan, gif),
     ...(poster ? posterOutput() : []),
     ...['-progress', 'pipe:1', '-nostats'],
@@ -188,6 +190,15 @@ function filterGraph(chains: string[], threads: number): string[] {
 
 function posterOutput(): string[] {
   return ['-map', '[poster]', '-frames:v', '1', '-f', 'rawvideo', workFiles.poster]
+}
+
+/** The source's own streams, without SEI that carries data of its encoder or others (ITU-T H.264, 7.4.1: NAL unit type 6). */
+function copyOutput(plan: RenditionPlan, file: 'mp4' | 'webm'): string[] {
+  const ofMp4 = ['-bsf:v', 'filter_units=remove_types=6', '-movflags', '+faststart']
+  return [
+    ...['-map', `0:${plan.videoStream}`, ...audioMap(plan), '-c', 'copy', ...(file === 'mp4' ? ofMp4 : [])],
+    ...[...withoutMetadata, '-t', seconds(plan.cutSeconds), '-f', file, workFiles[file]],
+  ]
 }
 
 function mp4Output(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number): string[] {

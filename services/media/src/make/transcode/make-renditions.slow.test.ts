@@ -65,7 +65,8 @@ describe('a playlist that got past the sniffing never leads to another file', ()
 
     for (const anyTools of [tools, embeddedTools].map(withoutSandbox)) {
       const input = { path: join(directory, 'in.bin'), info }
-      const made = () => makeRenditions(anyTools, input, { workDirectory: directory, threads: 1, gifEncoder: 'own' })
+      const made = () =>
+        makeRenditions(anyTools, input, { workDirectory: directory, threads: 1, gifEncoder: 'own', copy: 'auto' })
       const probed = () => runFfprobe(anyTools, input.path, { demuxer: 'mov', packets: true })
       expect(await wasRead(made)).toBe(false)
       expect(await wasRead(probed)).toBe(false)

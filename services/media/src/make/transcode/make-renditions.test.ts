@@ -73,7 +73,7 @@ describe('a damaged file', () => {
     const made = makeRenditions(
       embeddedTools,
       { path, info },
-      { workDirectory: await workDirectory(), threads: 1, gifEncoder: 'own' },
+      { workDirectory: await workDirectory(), threads: 1, gifEncoder: 'own', copy: 'auto' },
     )
     await expect(made).rejects.toMatchObject({ code: 'corrupt_media' })
   })
@@ -159,6 +159,47 @@ describe('when ffmpeg fails', () => {
     await expect(killed).rejects.toSatisfy((error) => !('code' in error) && /SIGKILL/.test(error.message))
     const full = make(await faulty('', 'echo No space left on device >&2; exit 1'), path)
     await expect(full).rejects.toSatisfy((error) => !('code' in error) && isDiskFull(error))
+  })
+})
+
+describe('a copy', () => {
+  const framesOf = async (path: string) => {
+    const args = ['-v', 'error', '-i', path, '-map', '0:v:0', '-vsync', 'passthrough', '-f', 'framehash', '-']
+    const { stdout } = spawnSync(embeddedTools.ffmpeg.path, args, { encoding: 'utf8' })
+    // Hashes alone: times may have another scale.
+    return stdout.split('\n').flatMap((line) => (line.startsWith('#') || !line ? [] : [line.split(',').at(-1)]))
+  }
+  test.each(['mp4', 'webm'] as const)(
+    'of an %s shows the same frames, and has nothing of the source but them',
+    async (kind) => {
+      const source = await clip(`fits.${kind}`)
+      const made = await make(embeddedTools, source)
+      expect(made).toMatchObject({ misfit: null, warnings: [], [kind]: { copied: true } })
+      await expectSound(made)
+      const [ofSource, ofCopy] = [await framesOf(source), await framesOf(made[kind].path)]
+      expect(ofSource).toHaveLength(50)
+      expect(ofCopy).toEqual(ofSource)
+      const bytes = (await readFile(made[kind].path)).toString('latin1')
+      expect((await readFile(source)).toString('latin1')).toMatch(/Secret/)
+      // The first frame of AAC names its encoder too, where nothing can be left out.
+      expect(bytes).not.toMatch(/Secret|x264|libvpx/)
+    },
+  )
+
+  test('is not made where it is switched off', async () => {
+    const made = await make(embeddedTools, await clip('fits.mp4'), { copy: 'never' })
+    expect(made).toMatchObject({ misfit: 'off', mp4: { copied: false } })
+  })
+
+  test('is thrown away if the decoder complains', async () => {
+    const source = await clip('fits.mp4')
+    const bytes = Buffer.from(await readFile(source))
+    const { pos, size } = (await packetsOf(source))[30] as { pos: number; size: number }
+    bytes.fill(0xff, pos + 8, pos + size)
+    const made = await make(embeddedTools, await written('complains.mp4', bytes))
+    expect(made).toMatchObject({ misfit: 'damaged', mp4: { copied: false } })
+    expect(made.warnings[0]).toMatch(/^not copied: /)
+    await expectSound(made)
   })
 })
 

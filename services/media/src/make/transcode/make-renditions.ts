@@ -6,6 +6,7 @@ import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { refuseFullDisk } from '../../ffmpeg/machine-faults.ts'
 import { hashFile } from '../../store/blobs/measure.ts'
 import { clearAfterEachFrame, rewriteGif } from '../probe/gif-rewrite.ts'
+import { type Misfit, misfitOf } from './copy-plan.ts'
 import {
   ENCODING,
   encode,
@@ -28,13 +29,22 @@ import {
 import type { GifSource } from './filter-graph.ts'
 import { type ClearPoster, isWholePoster, makePlaceholder, makePoster, posterTime } from './poster.ts'
 import { GIF_BUDGET_BYTES, planRenditions, type RenditionPlan, simplerPlan, smallerGifs } from './rendition-plan.ts'
-import { type Rendition, requireDecoded, requireWholeLength, verifyGif, verifyVideos } from './verify-renditions.ts'
+import {
+  type Rendition,
+  requireAllFrames,
+  requireDecoded,
+  requireWholeLength,
+  verifyGif,
+  verifyVideos,
+} from './verify-renditions.ts'
 import { GifWriterFailed, writeGif } from './write-gif.ts'
 
 export interface Renditions extends Record<MainKind, Rendition> {
   placeholder: Buffer
   /** False also for a silent sound track, which is dropped. */
   hasAudio: boolean
+  /** Null where the source's own streams are its mp4 or webm, else why not; undefined for GIFs, which have neither. */
+  misfit: Misfit | 'off' | 'damaged' | null | undefined
   /** Problems that did not prevent the renditions, for the log. */
   warnings: string[]
 }
@@ -55,7 +65,8 @@ export async function makeRenditions(
   await linkInput(work, source.path)
   const plan = await keepAlphaInUse(work, planned)
   const overview = plan.gif.from === 'rewrite' ? { audible: false } : await takeOverview(work, plan)
-  const heard = { ...plan, audioStream: overview?.audible ? plan.audioStream : null }
+  const silenced = { ...plan, audioStream: overview?.audible ? plan.audioStream : null }
+  const heard = { ...silenced, copies: copiedFile(work, silenced) }
   const soundLost = !overview && plan.audioStream !== null ? ['the sound could not be read'] : []
   if (!overview) return encodeSimply(work, heard, ['the overview failed', ...soundLost])
 
@@ -63,10 +74,23 @@ export async function makeRenditions(
     return await encodeUsually(work, heard)
   } catch (error) {
     if (!mayRetry(work, error)) throw error
-    if (!(error instanceof GifWriterFailed)) return encodeSimply(work, heard, [error.message])
-    const made = await makeRenditions(tools, source, { ...work, gifEncoder: 'ffmpeg' })
-    return { ...made, warnings: [error.message, ...made.warnings] }
+    const change = otherWay(error, heard)
+    if (!change) return encodeSimply(work, heard, [error.message])
+    const made = await makeRenditions(tools, source, { ...work, ...change })
+    const misfit = change.copy ? 'damaged' : made.misfit
+    return { ...made, misfit, warnings: [error.message, ...made.warnings] }
   }
+}
+
+function copiedFile(work: TranscodeWork, plan: RenditionPlan): RenditionPlan['copies'] {
+  const { info, copy } = work
+  return copy === 'auto' && info.type !== 'gif' && misfitOf(info, plan) === null ? info.type : null
+}
+
+/** Options with which the usual way is tried again: without what may be at fault. */
+function otherWay(error: Error, plan: RenditionPlan): Partial<TranscodeOptions> | undefined {
+  if (error instanceof GifWriterFailed) return { gifEncoder: 'ffmpeg' }
+  return plan.copies ? { copy: 'never' } : undefined
 }
 
 /** Most GIFs only seem transparent, as their frames omit unchanged pixels; a needless alpha plane doubles the webm's cost. */
@@ -126,7 +150,8 @@ async function encodeAll(
   plan: RenditionPlan,
   { gif, poster }: Pick<RenditionsOfRun, 'gif' | 'poster'>,
 ) {
-  if (!plan.encodesInTurn) return encodeRun(work, plan, { videos: ['mp4', 'webm'], gif, poster })
+  // A copy takes no memory.
+  if (!plan.encodesInTurn || plan.copies) return encodeRun(work, plan, { videos: ['mp4', 'webm'], gif, poster })
   const half = (ENCODING.from + ENCODING.to) / 2
   await encodeRun(work, plan, { videos: ['mp4'], gif, poster }, { ...ENCODING, to: half })
   await encodeRun(work, plan, { videos: ['webm'], gif: 'none', poster: false }, { ...ENCODING, from: half })
@@ -141,6 +166,7 @@ async function encodeRun(
   const command = renditionsCommand(work.tools.ffmpeg, plan, { ...run, threads: work.threads })
   const log = await encodeWithGif(work, plan, { command, gif: run.gif, progress })
   requireDecoded(log, plan, work.info)
+  if (plan.copies && log.trim()) throw new UnusableOutput(`not copied: ${log.trim().split('\n')[0]}`)
 }
 
 async function encodeWithGif(
@@ -170,6 +196,7 @@ async function collect(
     hashFile(inWork(work, 'webm')),
   )
   requireWholeLength(plan, info, { ...seconds, gif: gifSeconds })
+  if (plan.copies) await requireAllFrames(tools, { directory, plan, info, signal })
   const missing = info.durationSeconds - seconds.mp4
   work.onProgress?.(1)
   const shorter = missing > 0.1 + 1 / info.fps ? [`${missing.toFixed(3)} s could not be decoded`] : []
@@ -177,10 +204,11 @@ async function collect(
   return {
     gif,
     jpg: { ...jpg, ...video },
-    mp4: { ...mp4, ...video },
-    webm: { ...webm, ...video },
+    mp4: { ...mp4, ...video, copied: plan.copies === 'mp4' },
+    webm: { ...webm, ...video, copied: plan.copies === 'webm' },
     placeholder,
     hasAudio: plan.audioStream !== null,
+    misfit: info.type === 'gif' ? undefined : work.copy === 'never' ? 'off' : misfitOf(info, plan),
     warnings: [...warnings, ...shorter],
   }
 }

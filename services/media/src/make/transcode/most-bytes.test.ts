@@ -31,7 +31,7 @@ test.each([
   const { gif, jpg, mp4, webm } = await makeRenditions(
     unboxedTools,
     { path, info },
-    { workDirectory, threads: 1, gifEncoder: 'own' },
+    { workDirectory, threads: 1, gifEncoder: 'own', copy: 'auto' },
   )
   const made = [gif, jpg, mp4, webm].reduce((sum, { bytes }) => sum + bytes, 0)
   const { size } = await stat(path)

@@ -36,6 +36,8 @@ export interface RenditionPlan {
   /** Bits per second that crf should stay below; film stays far below, only noise reaches it. */
   webmBitRate: number
   gif: GifPlan
+  /** File that has the source's own streams; null if all are encoded. */
+  copies: 'mp4' | 'webm' | null
   /** Frames for palette and poster: the keyframes if there are enough, else two frames a second. */
   overview: 'keyframes' | 'sampled'
   /** Encodes the webm in a run of its own: another decode, but only one encoder's memory at a time. */
@@ -102,6 +104,7 @@ function planFromVideo(info: VideoInfo, { canToneMap, deinterlacer }: Abilities)
     webmCrf: 32,
     webmBitRate: webmBitRate(video, frameRate ? toNumber(frameRate.rate) : info.fps),
     gif: planGif(info, GIF_LONG_SIDE, slowestGifDelay(info.durationSeconds)),
+    copies: null,
     overview: info.keyframes < 2 && info.durationSeconds > 4 ? 'sampled' : overviewOf(info),
     ...withinMemory(info, video),
   }
@@ -131,6 +134,7 @@ function planFromGif(info: GifInfo): RenditionPlan {
     webmCrf: 30,
     webmBitRate: webmBitRate(video, toNumber(frameRate.rate)),
     gif: info.rewritable ? { from: 'rewrite' } : planGif(info, GIF_LONG_SIDE, slowestGifDelay(info.durationSeconds)),
+    copies: null,
     overview: 'sampled',
     ...withinMemory(info, video),
   }

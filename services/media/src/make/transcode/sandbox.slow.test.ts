@@ -23,7 +23,7 @@ async function make(sandbox: Sandbox | null) {
   const { gif, jpg, mp4, webm, warnings } = await makeRenditions(
     used,
     { path, info },
-    { workDirectory, threads: 1, gifEncoder: 'own' },
+    { workDirectory, threads: 1, gifEncoder: 'own', copy: 'auto' },
   )
   return { info, warnings, hashes: [gif, jpg, mp4, webm].map(({ sha256 }) => sha256) }
 }

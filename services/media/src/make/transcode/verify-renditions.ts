@@ -18,6 +18,8 @@ export interface Rendition extends Size {
   path: string
   bytes: number
   sha256: string
+  /** True for the source's own streams. */
+  copied?: boolean
 }
 
 /** Rounding may cost a clip the duration of its last frame; 0.1 s is invisible. */
@@ -67,6 +69,24 @@ export function requireWholeLength(
   }
   if (mp4 >= info.durationSeconds * SMALLEST_WHOLE_PART - DURATION_TOLERANCE_SECONDS) return
   throw apiError('corrupt_media', { details: { declared: info.durationSeconds, actual: mp4 } })
+}
+
+/** Throws UnusableOutput for a copy of which not every frame was decoded, as the encoded video shows: decoders may skip damage. */
+export async function requireAllFrames(
+  tools: MediaTools,
+  work: { directory: string; plan: RenditionPlan; info: MediaInfo; signal?: AbortSignal | undefined },
+): Promise<void> {
+  const { directory, plan, info, signal } = work
+  const [file, demuxer] = plan.copies === 'mp4' ? (['webm', 'matroska'] as const) : (['mp4', 'mov'] as const)
+  const verifying = { ...tools, ffprobe: tools.verifier }
+  const { packets = [], streams } = await runFfprobe(verifying, join(directory, workFiles[file]), {
+    demuxer,
+    packets: true,
+    signal,
+  })
+  const video = streams?.find(({ codec_type }) => codec_type === 'video')
+  const frames = packets.filter(({ stream_index }) => stream_index === video?.index).length
+  if (frames !== info.frames) throw new UnusableOutput(`not copied: ${frames} of ${info.frames} frames were decoded`)
 }
 
 /** Returns the seconds of the picture. Throws UnusableOutput for another codec or size. */
