@@ -191,6 +191,15 @@ describe('a copy', () => {
     expect(made).toMatchObject({ misfit: 'off', mp4: { copied: false } })
   })
 
+  test('is not made in the simple way', async () => {
+    const path = join(await workDirectory(), 'ffmpeg')
+    const overview = 'case "$*" in *out.mp4*) ;; *poster.rgb*) exit 1;; esac'
+    await writeFile(path, `#!/bin/sh\n${overview}\nexec '${embeddedTools.ffmpeg.path}' "$@"\n`, { mode: 0o755 })
+    const tools = { ...embeddedTools, ffmpeg: { ...embeddedTools.ffmpeg, path } }
+    const made = await make(tools, await clip('fits.mp4'))
+    expect(made).toMatchObject({ misfit: 'damaged', mp4: { copied: false } })
+  })
+
   test('is thrown away if the decoder complains', async () => {
     const source = await clip('fits.mp4')
     const bytes = Buffer.from(await readFile(source))

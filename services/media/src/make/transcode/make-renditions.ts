@@ -39,12 +39,15 @@ import {
 } from './verify-renditions.ts'
 import { GifWriterFailed, writeGif } from './write-gif.ts'
 
-export interface Renditions extends Record<MainKind, Rendition> {
+export interface Renditions extends EncodedFiles {
+  /** Null where the source's own streams are its mp4 or webm, else why not; undefined for GIFs, which have neither. */
+  misfit: Misfit | 'off' | 'damaged' | null | undefined
+}
+
+interface EncodedFiles extends Record<MainKind, Rendition> {
   placeholder: Buffer
   /** False also for a silent sound track, which is dropped. */
   hasAudio: boolean
-  /** Null where the source's own streams are its mp4 or webm, else why not; undefined for GIFs, which have neither. */
-  misfit: Misfit | 'off' | 'damaged' | null | undefined
   /** Problems that did not prevent the renditions, for the log. */
   warnings: string[]
 }
@@ -65,32 +68,34 @@ export async function makeRenditions(
   await linkInput(work, source.path)
   const plan = await keepAlphaInUse(work, planned)
   const overview = plan.gif.from === 'rewrite' ? { audible: false } : await takeOverview(work, plan)
-  const silenced = { ...plan, audioStream: overview?.audible ? plan.audioStream : null }
-  const heard = { ...silenced, copies: copiedFile(work, silenced) }
+  const heard = { ...plan, audioStream: overview?.audible ? plan.audioStream : null }
   const soundLost = !overview && plan.audioStream !== null ? ['the sound could not be read'] : []
-  if (!overview) return encodeSimply(work, heard, ['the overview failed', ...soundLost])
+  const misfit = whyEncoded(work, heard)
+  const simply = async (warnings: string[]): Promise<Renditions> => {
+    return { ...(await encodeSimply(work, heard, warnings)), misfit: misfit === null ? 'damaged' : misfit }
+  }
+  if (!overview) return simply(['the overview failed', ...soundLost])
 
   try {
-    return await encodeUsually(work, heard)
+    const { type } = source.info
+    return {
+      ...(await encodeUsually(work, misfit === null && type !== 'gif' ? { ...heard, copies: type } : heard)),
+      misfit,
+    }
   } catch (error) {
     if (!mayRetry(work, error)) throw error
-    const change = otherWay(error, heard)
-    if (!change) return encodeSimply(work, heard, [error.message])
-    const made = await makeRenditions(tools, source, { ...work, ...change })
-    const misfit = change.copy ? 'damaged' : made.misfit
-    return { ...made, misfit, warnings: [error.message, ...made.warnings] }
+    const again = async (change: Partial<TranscodeOptions>) => {
+      const made = await makeRenditions(tools, source, { ...work, ...change })
+      return { ...made, warnings: [error.message, ...made.warnings] }
+    }
+    if (error instanceof GifWriterFailed) return again({ gifEncoder: 'ffmpeg' })
+    return misfit === null ? { ...(await again({ copy: 'never' })), misfit: 'damaged' } : simply([error.message])
   }
 }
 
-function copiedFile(work: TranscodeWork, plan: RenditionPlan): RenditionPlan['copies'] {
-  const { info, copy } = work
-  return copy === 'auto' && info.type !== 'gif' && misfitOf(info, plan) === null ? info.type : null
-}
-
-/** Options with which the usual way is tried again: without what may be at fault. */
-function otherWay(error: Error, plan: RenditionPlan): Partial<TranscodeOptions> | undefined {
-  if (error instanceof GifWriterFailed) return { gifEncoder: 'ffmpeg' }
-  return plan.copies ? { copy: 'never' } : undefined
+function whyEncoded({ info, copy }: TranscodeWork, plan: RenditionPlan): Misfit | 'off' | null | undefined {
+  if (info.type === 'gif') return undefined
+  return copy === 'never' ? 'off' : misfitOf(info, plan)
 }
 
 /** Most GIFs only seem transparent, as their frames omit unchanged pixels; a needless alpha plane doubles the webm's cost. */
@@ -122,7 +127,7 @@ async function takeOverview(work: TranscodeWork, plan: RenditionPlan): Promise<{
   }
 }
 
-async function encodeUsually(work: TranscodeWork, plan: RenditionPlan): Promise<Renditions> {
+async function encodeUsually(work: TranscodeWork, plan: RenditionPlan): Promise<EncodedFiles> {
   const keepsGif = plan.gif.from === 'rewrite'
   const gif = work.gifEncoder === 'own' ? 'frames' : 'palette-file'
   await encodeAll(work, plan, keepsGif ? { gif: 'none', poster: true } : { gif, poster: false })
@@ -132,7 +137,7 @@ async function encodeUsually(work: TranscodeWork, plan: RenditionPlan): Promise<
 }
 
 /** One thread, no denoiser, palette and poster in one pass (contract/media.md 5.10). A failure here is the file's fault. */
-async function encodeSimply(work: TranscodeWork, usual: RenditionPlan, warnings: string[]): Promise<Renditions> {
+async function encodeSimply(work: TranscodeWork, usual: RenditionPlan, warnings: string[]): Promise<EncodedFiles> {
   const simple = { ...work, threads: 1 }
   const plan = simplerPlan(usual, work.info)
   const gif = plan.gif.from === 'rewrite' ? 'none' : 'palette-inside'
@@ -186,7 +191,7 @@ async function collect(
   plan: RenditionPlan,
   warnings: string[],
   poster: Promise<void>,
-): Promise<Renditions> {
+): Promise<EncodedFiles> {
   const { tools, info, signal, workDirectory: directory } = work
   const [seconds, { seconds: gifSeconds, ...gif }, { jpg, placeholder }, mp4, webm] = await allToTheirEnd(
     verifyVideos(tools, { directory, plan, signal }),
@@ -208,7 +213,6 @@ async function collect(
     webm: { ...webm, ...video, copied: plan.copies === 'webm' },
     placeholder,
     hasAudio: plan.audioStream !== null,
-    misfit: info.type === 'gif' ? undefined : work.copy === 'never' ? 'off' : misfitOf(info, plan),
     warnings: [...warnings, ...shorter],
   }
 }
