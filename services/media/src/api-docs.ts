@@ -94,6 +94,7 @@ export const apiDocs = ({ baseUrl, name }: Config['site']): ApiDocs => ({
     'X-Expires-At': text('Time at which a clip that was added without a token is deleted.'),
     'X-Media': text('Result as JSON in ASCII.'),
     'X-Media-Id': text('Id of the clip.'),
+    'X-Media-Ready': text('Files that are stored while the others are being made, as in `jpg, mp4`.'),
     'X-Media-State': text('`processing`, `ready` or `failed`.'),
     'X-Quota-Limit': count('Bytes that the token may store.'),
     'X-Quota-Remaining': count('Bytes of the quota that were left before this request.'),

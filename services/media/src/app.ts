@@ -176,6 +176,7 @@ const CORS_RESPONSE_HEADERS = [
   'X-Daily-Bytes-Remaining',
   'X-Delete-Token',
   'X-Expires-At',
+  'X-Media-Ready',
   'X-Media-State',
   'X-Quota-Limit',
   'X-Quota-Remaining',

@@ -16,9 +16,9 @@ export interface HeldFfmpeg {
 
 /**
  * Installs an ffmpeg that starts and then waits for the test, so that requests arrive during a transcode on any machine.
- * Holds only clips that contain the word `marked`, if one is given.
+ * Holds only clips that contain the word `marked`, or only runs that make the file `making`, if one is given.
  */
-export async function heldFfmpeg(marked?: string): Promise<HeldFfmpeg> {
+export async function heldFfmpeg(marked?: string, { making }: { making?: string } = {}): Promise<HeldFfmpeg> {
   const directory = await mkdtemp(join(tmpdir(), 'held-ffmpeg-'))
   onTestFinished(() => rm(directory, { recursive: true, force: true }))
   const [path, begun, released] = ['ffmpeg', 'begun', 'released'].map((name) => join(directory, name)) as [
@@ -27,7 +27,9 @@ export async function heldFfmpeg(marked?: string): Promise<HeldFfmpeg> {
     string,
   ]
   const wait = `: >'${begun}'; until [ -e '${released}' ]; do sleep 0.05; done`
-  const hold = marked === undefined ? wait : `if grep -q '${marked}' ${workFiles.input}; then ${wait}; fi`
+  const isMarked = marked !== undefined && `grep -q '${marked}' ${workFiles.input}`
+  const isMaking = making !== undefined && `echo "$*" | grep -qF '${making}'`
+  const hold = [isMarked, isMaking].reduce<string>((held, only) => (only ? `if ${only}; then ${held}; fi` : held), wait)
   await writeFile(path, `#!/bin/sh\n${hold}\nexec '${embeddedTools.ffmpeg.path}' "$@"\n`, { mode: 0o755 })
   return {
     // A sandbox would not let it say that it has begun.

@@ -25,6 +25,8 @@ export type Scope = 'write' | 'read' | 'delete' | 'admin'
 /** The four files that every ready clip has. */
 export const MAIN_KINDS = ['gif', 'jpg', 'mp4', 'webm'] as const
 export type MainKind = (typeof MAIN_KINDS)[number]
+/** Files that are stored before the others for a caller who waits for them alone, if the mp4 is a copy. */
+export const FIRST_KINDS = ['jpg', 'mp4'] as const satisfies MainKind[]
 /** Files that are made later in the background; a clip is complete without them. */
 export const EXTRA_KINDS = ['av1', 'webp'] as const
 export type ExtraKind = (typeof EXTRA_KINDS)[number]
@@ -93,6 +95,8 @@ export interface DB {
     has_audio: boolean
     /** Thumbhash of the poster. */
     placeholder: ColumnType<Buffer | null, Buffer | null | undefined, Buffer | null>
+    /** Poster and mp4 were stored before the rest. */
+    has_first_files: Generated<boolean>
     extras: Generated<ExtraKind[]>
     clip_count: number
     requeue_count: Generated<number>

@@ -11,5 +11,15 @@ test.each([
   ['wait=x', false, undefined],
   ['x-respond-async', false, undefined],
 ])('Prefer: %s', (header, respondAsync, waitSeconds) => {
-  expect(parsePreference(header)).toEqual({ respondAsync, waitSeconds })
+  expect(parsePreference(header)).toEqual({ respondAsync, waitSeconds, mp4First: false })
+})
+
+test.each([
+  ['wait-for=mp4', true],
+  ['wait=9, Wait-For="mp4"', true],
+  ['wait-for=webm', false],
+  ['wait-for', false],
+  ['no-wait-for=mp4', false],
+])('Prefer: %s', (header, mp4First) => {
+  expect(parsePreference(header)).toMatchObject({ mp4First, respondAsync: false })
 })

@@ -2,15 +2,20 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Clip, findClip } from '../core/clips/clips.store.ts'
 import { listFiles } from '../core/clips/renditions.store.ts'
 import { type Result, toResult } from '../core/clips/result.ts'
+import { FIRST_KINDS } from '../db/tables.ts'
 import { hardDeleteClip } from '../delete-clip.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import type { AcceptedClip } from '../ingest/accept/accept-clip.ts'
 import { toDetails } from './clip-details.ts'
 
-/** Reads the `Prefer` header (RFC 7240). Without `waitSeconds` the wait is as long as SYNC_WAIT. */
+/**
+ * Reads the `Prefer` header (RFC 7240). Without `waitSeconds` the wait is as long as SYNC_WAIT. `mp4First` is `wait-for=mp4`,
+ * a preference of ours: the caller waits for poster and mp4 alone.
+ */
 export function parsePreference(header: string | string[] | undefined): {
   respondAsync: boolean
+  mp4First: boolean
   waitSeconds?: number
 } {
   const texts = [header ?? ''].flat().join(',').toLowerCase().split(/[,;]/)
@@ -18,6 +23,7 @@ export function parsePreference(header: string | string[] | undefined): {
   const [wait] = preferences.flatMap((preference) => /^wait\s*=\s*"?(\d{1,6})"?$/.exec(preference)?.[1] ?? [])
   return {
     respondAsync: preferences.includes('respond-async'),
+    mp4First: preferences.some((preference) => /^wait-for\s*=\s*"?mp4"?$/.test(preference)),
     ...(wait !== undefined && { waitSeconds: Number(wait) }),
   }
 }
@@ -33,8 +39,12 @@ export async function answerClip(
   { clip, startedAt, clientGone }: { clip: AcceptedClip; startedAt: number; clientGone: AbortSignal },
 ): Promise<{ success: Result }> {
   const preference = parsePreference(request.headers.prefer)
-  const state = clip.state === 'ready' ? 'ready' : await waitForFiles(deps, { clip, startedAt, clientGone }, preference)
+  const found = clip.state === 'ready' ? 'ready' : await waitForFiles(deps, { clip, startedAt, clientGone }, preference)
+  const state = found === 'showable' ? 'processing' : found
   if (preference.respondAsync && state === 'processing') reply.header('preference-applied', 'respond-async')
+  else if (found === 'showable') {
+    reply.headers({ 'preference-applied': 'wait-for=mp4', 'x-media-ready': FIRST_KINDS.join(', ') })
+  }
   reply.code(201).headers({ location: `${deps.config.site.baseUrl}/media/${clip.id}`, 'x-media-state': state })
   if (clip.deleteToken) reply.header('x-delete-token', clip.deleteToken)
   if (clip.expiresAt) reply.header('x-expires-at', clip.expiresAt.toISOString())
@@ -46,14 +56,14 @@ export async function answerClip(
 async function describe({ db, config }: Deps, accepted: Clip) {
   const found = await findClip(db, accepted.id)
   const clip = found && found.state !== 'deleted' ? found : accepted
-  return toDetails(clip, clip.state === 'ready' ? await listFiles(db, clip.sourceId) : [], config.site)
+  return toDetails(clip, clip.isShowable ? await listFiles(db, clip.sourceId) : [], config.site)
 }
 
 async function waitForFiles(
   deps: Deps,
   { clip, startedAt, clientGone }: { clip: Clip; startedAt: number; clientGone: AbortSignal },
-  { respondAsync, waitSeconds = Number.POSITIVE_INFINITY }: ReturnType<typeof parsePreference>,
-): Promise<'ready' | 'processing'> {
+  { respondAsync, mp4First, waitSeconds = Number.POSITIVE_INFINITY }: ReturnType<typeof parsePreference>,
+): Promise<'ready' | 'showable' | 'processing'> {
   if (respondAsync && !Number.isFinite(waitSeconds)) return 'processing'
   const seconds = Math.min(deps.config.syncWaitSeconds, waitSeconds)
   const leftMs = startedAt + seconds * 1000 - Date.now()
@@ -61,8 +71,9 @@ async function waitForFiles(
 
   // A stopping service answers at once, because the result is complete in either state.
   const timeout = AbortSignal.any([AbortSignal.timeout(Math.ceil(leftMs)), deps.stopping, clientGone])
-  const decision = await deps.results.wait(clip.sourceId, timeout)
+  const decision = await deps.results.wait(clip.sourceId, timeout, mp4First ? 'showable' : 'decided')
   if (!decision) return 'processing'
+  if (decision.state === 'processing') return 'showable'
   if (decision.state === 'ready') return 'ready'
   if (decision.state === 'gone') throw apiError('gone')
   await hardDeleteClip(deps, clip.id)

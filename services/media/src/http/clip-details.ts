@@ -36,7 +36,7 @@ const ownerMembers = {
     bytes: Type.Integer(),
     sha256: Type.String(),
   }),
-  sizes: Type.Record(Type.String(), FileShape, { description: 'Files by kind; empty until they are ready.' }),
+  sizes: Type.Record(Type.String(), FileShape, { description: 'Files by kind; absent until they are stored.' }),
   failure: Type.Optional(
     Type.Object(
       { code: Type.String(), message: Type.String() },

@@ -59,7 +59,12 @@ export const ResultShape = Type.Object(
 )
 
 export const AddHeaders = Type.Object({
-  prefer: Type.Optional(Type.String({ description: '`respond-async` does not wait.' })),
+  prefer: Type.Optional(
+    Type.String({
+      description:
+        '`respond-async` does not wait; `wait=n` waits n seconds; `wait-for=mp4` waits for poster and mp4 alone.',
+    }),
+  ),
   'idempotency-key': Type.Optional(
     Type.String({ description: 'For 24 hours the same request with the same key gets the same clip.' }),
   ),
@@ -122,7 +127,7 @@ export const RATE_HEADERS = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimi
 
 /** Headers of an answer that adds a clip; some are absent without a value. */
 export const ADDED_HEADERS = [
-  ...['Location', 'X-Media-State', 'Preference-Applied', 'X-Delete-Token', 'X-Expires-At'],
+  ...['Location', 'X-Media-State', 'X-Media-Ready', 'Preference-Applied', 'X-Delete-Token', 'X-Expires-At'],
   ...['X-Quota-Limit', 'X-Quota-Remaining', 'X-Daily-Bytes-Limit', 'X-Daily-Bytes-Remaining'],
 ]
 

@@ -10,14 +10,14 @@ export type ClipView = ReturnType<typeof toView>
 
 /** All URLs follow from the id, so they are known before the files exist. */
 export function toView(clip: Clip, { name, baseUrl, filesBaseUrl, filesRedirectUrl }: Config['site']) {
-  const { id, state, tags, nsfw, hasAudio, createdAt, errorCode: code } = clip
+  const { id, state, isShowable, tags, nsfw, hasAudio, createdAt, errorCode: code } = clip
   const file = (ending: string) => `${filesBaseUrl}/f/${id}.${ending}`
   const has = (extra: ExtraKind) => state === 'ready' && clip.extras.includes(extra)
   const failure: Record<'code' | 'message' | 'reference', string> | undefined = code
     ? { code, message: errorCatalogue[code].message, reference: `${baseUrl}${ERRORS_PATH}#${code}` }
     : undefined
   return {
-    ...{ id, state, tags, nsfw, hasAudio, createdAt, failure },
+    ...{ id, state, isShowable, tags, nsfw, hasAudio, createdAt, failure },
     title: clip.title ?? undefined,
     attribution: clip.attribution ?? undefined,
     /** Pixels of the poster and the videos; the result's `meta` has those of the source, which may be larger. */

@@ -3,14 +3,16 @@
 // sources.store.ts (the states), ingest/accept/accept-clip.ts (a clip begins), delete-clip.ts (it ends).
 //
 // source.state | meaning                                         | next
-// processing   | transcode queued or running                     | ready, failed, or no row when its last clip is deleted
+// processing   | transcode queued or running; a caller that waits for the mp4 alone may have it and the poster stored already
+//              |                                                 | ready, failed, or no row when its last clip is deleted
 // ready        | four files stored; clips of the same bytes join | failed if `blobs check` finds a file lost
 // failed       | `error_code` is the reason; shown for a week    | no row, nor its clips
 import { jsonb } from '@services/common/database'
 import { type InferResult, type Kysely, type NotNull, sql, type Transaction } from 'kysely'
-import type { DB, SourceState } from '../../db/tables.ts'
+import type { DB, RenditionKind, SourceState } from '../../db/tables.ts'
 import type { ErrorCode } from '../../errors.ts'
 import { type ClipFields, tagKey } from './clip-fields.ts'
+import { isShowable } from './sources.store.ts'
 
 type NewClip = ClipFields &
   Pick<Clip, 'id' | 'tokenId' | 'sourceId' | 'sourceKind' | 'sourceUrl' | 'expiresAt'> & {
@@ -64,6 +66,7 @@ const CLIP_COLUMNS = [
   'sources.has_audio as hasAudio',
   'sources.placeholder',
   'sources.extras',
+  isShowable,
 ] as const
 
 /** Selects clips that are not deleted, with the state of their sources. */
@@ -158,20 +161,26 @@ export interface ClipState {
   state: SourceState | 'deleted'
   progress: number
   errorCode: ErrorCode | null
+  /** Files that are stored while the clip is processing. */
+  files?: readonly { kind: RenditionKind; bytes: number }[]
 }
+
+const firstFiles = sql<NonNullable<ClipState['files']>>`coalesce((
+  select jsonb_agg(jsonb_build_object('kind', kind, 'bytes', bytes) order by kind) from ${sql.table('renditions')}
+  where ${sql.ref('sources.state')} = 'processing' and source_id = ${sql.ref('sources.id')}), '[]')`.as('files')
 
 /** States of the clips `ids` that exist. */
 export async function findStates(db: Kysely<DB>, ids: readonly string[]): Promise<Map<string, ClipState>> {
   const rows = await db
     .selectFrom('clips')
     .leftJoin('sources', 'sources.id', 'clips.source_id')
-    .select(['clips.id', 'sources.state', 'sources.progress', 'sources.error_code as errorCode'])
+    .select(['clips.id', 'sources.state', 'sources.progress', 'sources.error_code as errorCode', firstFiles])
     .where('clips.id', '=', sql<string>`any(${ids}::text[])`)
     .execute()
   return new Map(
-    rows.map(({ id, state, progress, errorCode }) => [
+    rows.map(({ id, state, progress, errorCode, files }) => [
       id,
-      { state: state ?? 'deleted', progress: progress ?? 0, errorCode },
+      { state: state ?? 'deleted', progress: progress ?? 0, errorCode, files },
     ]),
   )
 }

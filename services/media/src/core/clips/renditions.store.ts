@@ -74,7 +74,8 @@ export async function deleteExtras(trx: Transaction<DB>, sourceId: string): Prom
 }
 
 export type FoundFile =
-  | { state: 'ready'; sha256: string; bytes: number; readyAt: Date; title: string | null }
+  /** `addedAt`: when its source was added; a time that is the same before and after the rest is ready. */
+  | { state: 'ready'; sha256: string; bytes: number; addedAt: Date; title: string | null }
   | { state: 'processing'; progress: number }
   | { state: 'failed' }
   | { state: 'deleted' }
@@ -87,7 +88,7 @@ export async function findFile(db: Kysely<DB>, id: string, kind: RenditionKind):
     .leftJoin('renditions', (join) =>
       join.onRef('renditions.source_id', '=', 'clips.source_id').on('renditions.kind', '=', kind),
     )
-    .select(['clips.title', 'sources.state', 'sources.progress', 'sources.finished_at'])
+    .select(['clips.title', 'sources.state', 'sources.progress', 'sources.created_at'])
     .select(['renditions.sha256', 'renditions.bytes'])
     .where('clips.id', '=', id)
     .executeTakeFirst()
@@ -95,10 +96,10 @@ export async function findFile(db: Kysely<DB>, id: string, kind: RenditionKind):
   if (row.state === null) return { state: 'deleted' }
   if (!row.sha256 && isExtra(kind)) return undefined
   if (row.state === 'failed') return { state: 'failed' }
-  if (row.state === 'processing') return { state: 'processing', progress: row.progress ?? 0 }
-  if (!row.sha256 || row.bytes === null || !row.finished_at) throw new Error(`clip ${id} is ready without its ${kind}`)
-  const { title, bytes, finished_at: readyAt } = row
-  return { state: 'ready', sha256: row.sha256.toString('hex'), bytes, readyAt, title }
+  if (row.state === 'processing' && !row.sha256) return { state: 'processing', progress: row.progress ?? 0 }
+  if (!row.sha256 || row.bytes === null || !row.created_at) throw new Error(`clip ${id} is ready without its ${kind}`)
+  const { title, bytes, created_at: addedAt } = row
+  return { state: 'ready', sha256: row.sha256.toString('hex'), bytes, addedAt, title }
 }
 
 export const isExtra = (kind: string): boolean => EXTRA_KINDS.some((extra) => extra === kind)

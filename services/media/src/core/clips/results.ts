@@ -7,14 +7,18 @@ import { findOutcomes } from './sources.store.ts'
 
 export type Decision =
   | { state: 'ready' }
+  /** Poster and mp4 can be shown, the rest is being encoded; only for waits `until` showable. */
+  | { state: 'processing' }
   | { state: 'failed'; code: ErrorCode; details: Record<string, unknown> | null }
   /** The last clip was deleted before the source was ready. */
   | { state: 'gone' }
 
-/** Wakes requests that wait for a source: workers NOTIFY when it is decided, every process LISTENs. */
+type Until = 'decided' | 'showable'
+
+/** Wakes requests that wait for a source: workers NOTIFY when it changes, every process LISTENs. */
 export interface Results {
   /** Returns undefined when the signal aborts first. */
-  wait(sourceId: string, signal: AbortSignal): Promise<Decision | undefined>
+  wait(sourceId: string, signal: AbortSignal, until?: Until): Promise<Decision | undefined>
   close(): Promise<void>
 }
 
@@ -29,15 +33,17 @@ interface ResultsOptions extends Pick<ListenOptions, 'channel' | 'log' | 'execut
 
 export function openResults(options: ResultsOptions): Results {
   const { db, log, mode, channel, execute } = options
-  const waiting = new Map<string, Set<(decision: Decision) => void>>()
+  const waiting = new Map<string, Set<Waiter>>()
   let isReading = false
 
   const read = async (ids: string[]) => {
     if (ids.length === 0) return
     const outcomes = new Map((await findOutcomes(db, ids)).map((outcome) => [outcome.id, outcome]))
     for (const id of ids) {
-      const decision = toDecision(outcomes.get(id))
-      if (decision) for (const resolve of waiting.get(id) ?? []) resolve(decision)
+      for (const { until, resolve } of waiting.get(id) ?? []) {
+        const decision = toDecision(outcomes.get(id), until)
+        if (decision) resolve(decision)
+      }
     }
   }
   const readQuietly = (ids: string[]) => read(ids).catch((err) => log.debug({ err }, 'results not read, will retry'))
@@ -62,11 +68,12 @@ export function openResults(options: ResultsOptions): Results {
         })
 
   return {
-    wait: async (sourceId, signal) => {
+    wait: async (sourceId, signal, until = 'decided') => {
       const { promise, resolve } = Promise.withResolvers<Decision | undefined>()
       const giveUp = () => resolve(undefined)
       const others = waiting.get(sourceId) ?? new Set()
-      waiting.set(sourceId, others.add(resolve))
+      const waiter: Waiter = { until, resolve }
+      waiting.set(sourceId, others.add(waiter))
       signal.addEventListener('abort', giveUp, { once: true })
       try {
         if (signal.aborted) return undefined
@@ -75,7 +82,7 @@ export function openResults(options: ResultsOptions): Results {
         return await promise
       } finally {
         signal.removeEventListener('abort', giveUp)
-        others.delete(resolve)
+        others.delete(waiter)
         if (others.size === 0) waiting.delete(sourceId)
       }
     },
@@ -86,9 +93,16 @@ export function openResults(options: ResultsOptions): Results {
   }
 }
 
-function toDecision(outcome: Awaited<ReturnType<typeof findOutcomes>>[number] | undefined): Decision | undefined {
+interface Waiter {
+  until: Until
+  resolve: (decision: Decision) => void
+}
+
+type Outcome = Awaited<ReturnType<typeof findOutcomes>>[number]
+
+function toDecision(outcome: Outcome | undefined, until: Until): Decision | undefined {
   if (!outcome) return { state: 'gone' }
   const { state, error_code, error_details } = outcome
-  if (state === 'processing') return undefined
+  if (state === 'processing') return until === 'showable' && outcome.isShowable ? { state } : undefined
   return state === 'failed' ? { state, code: error_code ?? 'internal', details: error_details } : { state }
 }

@@ -11,6 +11,10 @@ const PIPELINE_VERSION = 3
 const notFailed = sql<boolean>`state <> 'failed'`
 const processing = sql<boolean>`state = 'processing'`
 
+/** True when page and player can show the clip: it is ready, or its first files are stored. */
+export const isShowable = sql<boolean>`${sql.ref('sources.state')} = 'ready'
+  or (${sql.ref('sources.state')} = 'processing' and ${sql.ref('sources.has_first_files')})`.as('isShowable')
+
 export type SourceRow = Selectable<DB['sources']>
 
 /** Blob of the bytes until they are transcoded. No URL has its extension, so it is never served. */
@@ -100,6 +104,21 @@ export async function markReady(
   return marked !== undefined
 }
 
+/** Notes facts of a source whose first files are stored before it is ready. False when it was decided already. */
+export async function markShowable(
+  trx: Transaction<DB>,
+  { id, hasAudio, placeholder }: { id: string; hasAudio: boolean; placeholder: Buffer },
+): Promise<boolean> {
+  const marked = await trx
+    .updateTable('sources')
+    .set({ has_audio: hasAudio, placeholder, has_first_files: true })
+    .where('id', '=', id)
+    .where('state', '=', 'processing')
+    .returning('id')
+    .executeTakeFirst()
+  return marked !== undefined
+}
+
 /** Returns the hash of the source; undefined when it was decided already. */
 export async function markFailed(
   trx: Transaction<DB>,
@@ -132,10 +151,10 @@ export async function markLost(trx: Transaction<DB>, id: string, now: Date): Pro
 export async function lockProcessing(
   trx: Transaction<DB>,
   id: string,
-): Promise<Pick<SourceRow, 'token_id' | 'requeue_count'> | undefined> {
+): Promise<Pick<SourceRow, 'token_id' | 'requeue_count' | 'clip_count'> | undefined> {
   return trx
     .selectFrom('sources')
-    .select(['token_id', 'requeue_count'])
+    .select(['token_id', 'requeue_count', 'clip_count'])
     .where('id', '=', id)
     .where('state', '=', 'processing')
     .forUpdate()
@@ -196,26 +215,19 @@ export async function deleteFailedSource(trx: Transaction<DB>, id: string): Prom
     .execute()
 }
 
-/** Deletes a processing source without clips. False when it has one again. */
-export async function deleteAbandonedSource(trx: Transaction<DB>, id: string): Promise<boolean> {
-  const deleted = await trx
-    .deleteFrom('sources')
-    .where('id', '=', id)
-    .where('state', '=', 'processing')
-    .where('clip_count', '=', 0)
-    .returning('id')
-    .executeTakeFirst()
-  return deleted !== undefined
+/** Deletes a processing source; the caller has locked it, and knows that it has no clip. */
+export async function deleteAbandonedSource(trx: Transaction<DB>, id: string): Promise<void> {
+  await trx.deleteFrom('sources').where('id', '=', id).execute()
 }
 
 /** States and failures of the sources `ids` that exist. */
 export async function findOutcomes(
   db: Kysely<DB>,
   ids: readonly string[],
-): Promise<Pick<SourceRow, 'id' | 'state' | 'error_code' | 'error_details'>[]> {
+): Promise<(Pick<SourceRow, 'id' | 'state' | 'error_code' | 'error_details'> & { isShowable: boolean })[]> {
   return db
     .selectFrom('sources')
-    .select(['id', 'state', 'error_code', 'error_details'])
+    .select(['id', 'state', 'error_code', 'error_details', isShowable])
     .where('id', '=', sql<string>`any(${ids}::uuid[])`)
     .execute()
 }

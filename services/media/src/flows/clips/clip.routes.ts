@@ -43,7 +43,7 @@ const PatchBody = Type.Object({
 export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { site } = deps.config
   const describe = async (clip: Clip) => {
-    const files = clip.state === 'ready' ? await listFiles(deps.db, clip.sourceId) : []
+    const files = clip.isShowable ? await listFiles(deps.db, clip.sourceId) : []
     return { success: toDetails(clip, files, site) }
   }
 

@@ -19,7 +19,9 @@ const STREAMS = { atOnce: 500, waiting: 0, waitMs: 0, perKey: { atOnce: 16, wait
 const LONGEST_MS = 3_600_000
 
 const EventStream = Type.Unsafe<Readable>({
-  description: 'Events `processing`, `ready`, `failed`, `deleted`; data is JSON: state, progress, failure.',
+  description:
+    'Events `processing`, `ready`, `failed`, `deleted`; data is JSON: state, progress, failure. `file` says that one is ' +
+    'stored before the rest: file, bytes.',
   content: { 'text/event-stream': { schema: Type.String() } },
 })
 
@@ -63,8 +65,13 @@ export const eventRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       const signal = AbortSignal.any([clientGone(reply), deps.stopping, closing.signal, ended.signal])
       const subscribe = (onState: (state: ClipState) => void) => {
         const unsubscribe = watch.watch(clip.id, onState)
-        // A decision is sent at once, not with the next read.
-        void deps.results.wait(clip.sourceId, signal).then((decision) => decision && watch.refresh(clip.id))
+        // First files and the decision are sent at once, not with the next read.
+        void (async () => {
+          const change = await deps.results.wait(clip.sourceId, signal, 'showable')
+          if (change) await watch.refresh(clip.id)
+          if (change?.state === 'processing' && (await deps.results.wait(clip.sourceId, signal)))
+            await watch.refresh(clip.id)
+        })()
         return unsubscribe
       }
       const { heartbeatMs } = deps.patience
@@ -105,10 +112,15 @@ async function* streamStates(
   })
   try {
     yield `retry: ${RETRY_MS}\n\n`
+    const sentFiles = new Set<string>()
     for (let sent: ClipState | undefined; !signal.aborted; ) {
       if (newest !== sent) {
         wake = new AbortController()
         sent = newest
+        for (const file of sent.files ?? []) {
+          if (!sentFiles.has(file.kind)) yield toFileEvent(file)
+          sentFiles.add(file.kind)
+        }
         yield toEvent(sent)
         if (isFinal(sent)) return
       } else if (!(await isWoken(heartbeatMs, wake.signal, signal))) yield ': still here\n\n'
@@ -118,7 +130,11 @@ async function* streamStates(
   }
 }
 
-const isSame = (a: ClipState, b: ClipState) => a.state === b.state && a.progress === b.progress
+const isSame = (a: ClipState, b: ClipState) =>
+  a.state === b.state && a.progress === b.progress && (a.files?.length ?? 0) === (b.files?.length ?? 0)
+
+const toFileEvent = ({ kind, bytes }: { kind: string; bytes: number }) =>
+  `event: file\ndata: ${JSON.stringify({ file: kind, bytes })}\n\n`
 
 /** Returns false when the time ended first. */
 async function isWoken(ms: number, ...signals: AbortSignal[]): Promise<boolean> {

@@ -118,7 +118,7 @@ async function sendFile(deps: Deps, { headers, method }: FastifyRequest, reply: 
       .header('cross-origin-resource-policy', 'cross-origin')
       .redirect(`${site.filesRedirectUrl}/${blobKey(nameOf(wanted))}`, 302)
   }
-  const validators = { etag: `"${file.sha256}"`, lastModified: file.readyAt }
+  const validators = { etag: `"${file.sha256}"`, lastModified: file.addedAt }
   if (!mayProceed(headers, validators)) throw apiError('precondition_failed')
   if (isNotModified(headers, validators)) return describeFile(reply, wanted).code(304).send()
   const asked = method === 'GET' && mayContinue(headers, validators) ? headers.range : undefined
@@ -184,7 +184,7 @@ function describeFile(reply: FastifyReply, { id, ending, type, file, download }:
     'content-type': type,
     'cache-control': 'public, max-age=31536000, immutable',
     etag: `"${file.sha256}"`,
-    'last-modified': file.readyAt.toUTCString(),
+    'last-modified': file.addedAt.toUTCString(),
     'accept-ranges': 'bytes',
     'content-disposition': `inline; filename="${id}.${ending}"`,
     // The bytes never change, but the title does.

@@ -18,6 +18,7 @@ export interface ImportInput {
   /** Aborts the import when the client disconnects before the clip is accepted. */
   clientGone: AbortSignal
   alongside?: NewClipInput['alongside']
+  mp4First?: boolean
 }
 
 /** Least time to fetch a source, however short SYNC_WAIT is. */
@@ -36,7 +37,7 @@ export async function importClip(deps: Deps, input: ImportInput): Promise<Accept
 }
 
 async function receiveAndAccept(deps: Deps, input: ImportInput): Promise<AcceptedClip> {
-  const { url, fields, given, tokenId, startedAt, clientGone, alongside } = input
+  const { url, fields, given, tokenId, startedAt, clientGone, alongside, mp4First } = input
   const { maxBytes } = deps.config.source
   const signal = AbortSignal.any([deps.hurry, clientGone])
   const path = deps.work.newPath()
@@ -57,6 +58,7 @@ async function receiveAndAccept(deps: Deps, input: ImportInput): Promise<Accepte
       origin: { kind: 'import', url },
       signal,
       alongside,
+      mp4First,
     })
   } finally {
     await rm(path, { force: true })

@@ -7,7 +7,7 @@ import { Type } from 'typebox'
 import { cleanFields, cleanUrl, MAX_TAG_TEXTS } from '../../core/clips/clip-fields.ts'
 import type { Deps } from '../../deps.ts'
 import { checkAllowance } from '../../http/allowance-headers.ts'
-import { answerClip } from '../../http/answer-clip.ts'
+import { answerClip, parsePreference } from '../../http/answer-clip.ts'
 import { requireToken, tokenOf } from '../../http/authenticate.ts'
 import { clientGone } from '../../http/client-gone.ts'
 import { addedAnswers } from '../../http/clip-details.ts'
@@ -62,7 +62,8 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       const accept = async (alongside: NewClipInput['alongside']) => {
         await refuseWhenBusy(deps, input.tokenId, tokenOf(request).limits)
         await checkAllowance(deps, request, reply, { atLeastBytes: 1 })
-        return importClip(deps, { ...input, startedAt, clientGone: gone, alongside })
+        const { mp4First } = parsePreference(request.headers.prefer)
+        return importClip(deps, { ...input, startedAt, clientGone: gone, alongside, mp4First })
       }
       const { clip, isReplay } = await acceptOnce(deps, keyed, accept, gone)
       if (isReplay) reply.header('idempotency-replayed', 'true')

@@ -261,7 +261,7 @@ describe('policy', () => {
     expect(page(clip).policy).toContain(
       `style-src ${hashes.join(' ')}; img-src https://clips.example/favicon.svg https://files.example data:; media-src`,
     )
-    expect(page({ ...clip, state: 'processing' }).html).not.toContain('data:image')
+    expect(page({ ...clip, state: 'processing', isShowable: false }).html).not.toContain('data:image')
   })
 
   test('a transparent clip is shown on chequered squares, dark in dark mode, not on the colours of its placeholder', () => {

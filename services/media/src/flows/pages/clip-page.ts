@@ -5,6 +5,7 @@ import { type Html, html } from '@services/common/html'
 import { type ClipView, formatSeconds, titleOf } from '../../core/clips/clip-view.ts'
 import { creditOf } from '../../core/clips/credit.ts'
 import { embedSize, embedSnippet } from '../../core/clips/embed-snippet.ts'
+import { FIRST_KINDS } from '../../db/tables.ts'
 import { htmlDocument, type Page, readScript, styleOf } from './document.ts'
 import { headTags } from './head-tags.ts'
 import { player, playerSources, refreshTag } from './player.ts'
@@ -19,7 +20,7 @@ export const clipPage = (clip: ClipView): Page =>
   htmlDocument({
     title: `${titleOf(clip)} · ${clip.siteName}`,
     siteUrl: clip.siteUrl,
-    head: html`${refreshTag(clip)}${headTags(clip)}${clip.state === 'ready' && script(clip)}`,
+    head: html`${refreshTag(clip)}${headTags(clip)}${clip.isShowable && script(clip)}`,
     style,
     ...playerSources(clip),
     script: `${clip.siteUrl}clip.js`,
@@ -32,7 +33,7 @@ ${player(clip, embedSize(clip))}
 <div class="about">
 <h1 dir="auto">${titleOf(clip)}</h1>
 <p class="facts">${facts(clip)}</p>
-${tagList(clip)}${clip.state === 'ready' && share(clip)}${clip.state === 'failed' && onward(clip)}
+${tagList(clip)}${clip.isShowable && share(clip)}${clip.state === 'failed' && onward(clip)}
 </div>
 </article>
 </main>`,
@@ -91,11 +92,13 @@ const FILES = [
 
 /** `?download=1` names the file after the clip; the `download` attribute has no effect on another host. */
 function share(clip: ClipView): Html {
-  const files = FILES.map(
+  const isReady = clip.state === 'ready'
+  const stored = FILES.filter(([kind]) => isReady || FIRST_KINDS.some((first) => first === kind))
+  const files = stored.map(
     ([kind, name]) => html`<a href="${clip.urls[kind]}?download=1" aria-label="Save as ${name}">${name}</a>`,
   )
   return html`<nav class="formats" aria-label="Files"><span>Save as</span>${files}</nav>
-<div class="copies"><button type="button" data-copy="${clip.urls.page}" hidden>Copy link</button><button type="button" data-copy="${embedSnippet(clip)}" hidden>Copy embed code</button></div>
+${!isReady && html`<p class="facts">GIF and WebM are still being made. <a href="${clip.urls.page}">Reload</a></p>\n`}<div class="copies"><button type="button" data-copy="${clip.urls.page}" hidden>Copy link</button><button type="button" data-copy="${embedSnippet(clip)}" hidden>Copy embed code</button></div>
 <p class="unseen" role="status"></p>
 <details class="embed">
 <summary>Embed</summary>

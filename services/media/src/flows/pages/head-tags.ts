@@ -7,15 +7,15 @@ import { embedSize } from '../../core/clips/embed-snippet.ts'
  * links to them: a chat would keep a broken preview for days. A sensitive clip has text only.
  */
 export function headTags(clip: ClipView): Html {
-  const isHidden = clip.nsfw || clip.state !== 'ready'
+  const isHidden = clip.nsfw || !clip.isShowable
   return html`<link rel="canonical" href="${clip.urls.page}">
 <meta name="description" content="${describe(clip)}">
 ${isHidden && html`<meta name="robots" content="noindex">\n`}${clip.nsfw && html`<meta name="rating" content="adult">\n`}${oembedLinks(clip)}
 ${openGraph(clip)}
-${clip.state === 'ready' && twitterCard(clip)}${isPreviewed(clip) && html`\n${videoObject(clip)}\n`}`
+${clip.isShowable && twitterCard(clip)}${isPreviewed(clip) && html`\n${videoObject(clip)}\n`}`
 }
 
-const isPreviewed = ({ state, nsfw }: ClipView) => state === 'ready' && !nsfw
+const isPreviewed = ({ isShowable, nsfw }: ClipView) => isShowable && !nsfw
 
 /** The URL holds only page and format, as oembed.com section 4 requires. */
 function oembedLinks(clip: ClipView): Html {
@@ -41,7 +41,7 @@ function openGraph(clip: ClipView): Html {
       ...media('og:image', urls.jpg, { type: 'image/jpeg', ...size, alt: titleOf(clip) }),
       // The file, not the player: chats do not play a page.
       ...media('og:video', urls.mp4, { type: 'video/mp4', ...size }),
-      ...media('og:video', urls.webm, { type: 'video/webm', ...size }),
+      ...(clip.state === 'ready' ? media('og:video', urls.webm, { type: 'video/webm', ...size }) : []),
       ['video:duration', Math.max(1, Math.round(clip.durationSeconds))],
       ['video:release_date', clip.createdAt.toISOString()],
       ...clip.tags.map((tag): [string, string] => ['video:tag', tag]),

@@ -54,9 +54,9 @@ export function oembedXml(answer: ReturnType<typeof oembed>): string {
 /**
  * The poster if it fits the limits (oembed.com 2.3.4); none for a sensitive clip, which consumers would show unasked.
  */
-function thumbnail({ state, nsfw, width, height, urls }: ClipView, limits: MostSize) {
+function thumbnail({ isShowable, nsfw, width, height, urls }: ClipView, limits: MostSize) {
   const { maxwidth = Infinity, maxheight = Infinity } = limits
-  if (state !== 'ready' || nsfw || width > maxwidth || height > maxheight) return {}
+  if (!isShowable || nsfw || width > maxwidth || height > maxheight) return {}
   return { thumbnail_url: urls.jpg, thumbnail_width: width, thumbnail_height: height }
 }
 

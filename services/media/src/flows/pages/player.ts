@@ -6,14 +6,15 @@ import type { Size } from '../../core/clips/geometry.ts'
 /** Seconds until a page reloads whose clip is processing. */
 const REFRESH_SECONDS = 3
 
-export function refreshTag({ state }: ClipView): Html | false {
-  return state === 'processing' && html`<meta http-equiv="refresh" content="${REFRESH_SECONDS}">\n`
+/** A clip that can be shown is not interrupted. */
+export function refreshTag({ state, isShowable }: ClipView): Html | false {
+  return state === 'processing' && !isShowable && html`<meta http-equiv="refresh" content="${REFRESH_SECONDS}">\n`
 }
 
 /** Members of a page with a player: the files that its policy allows, and the clip's own stylesheet. */
 export const playerSources = ({ urls, filesRedirectUrl, ...clip }: ClipView) => ({
   files: [urls.gif, urls.jpg, urls.mp4, urls.webm, filesRedirectUrl],
-  placeholder: clip.state === 'ready' && clip.placeholder ? placeholderCss(clip.placeholder) : undefined,
+  placeholder: clip.isShowable && clip.placeholder ? placeholderCss(clip.placeholder) : undefined,
 })
 
 /** CSS that shows the clip's colours until its poster loads, from a thumbhash. */
@@ -29,7 +30,7 @@ function placeholderCss(hash: Uint8Array): string {
 
 /** Shows the clip, its progress, its failure, or a gate that takes a click. Works without JavaScript. */
 export function player(clip: ClipView, size: Size): Html {
-  if (clip.state === 'processing') return placeholder(size, 'Getting the clip ready', progressBar)
+  if (clip.state === 'processing' && !clip.isShowable) return placeholder(size, 'Getting the clip ready', progressBar)
   if (clip.state === 'failed') return placeholder(size, 'This clip could not be processed.', reason(clip))
   return clip.nsfw ? gate(videos(clip, size), size) : videos(clip, size)
 }
@@ -49,12 +50,12 @@ function video(
   { attributes, media }: Record<string, Html>,
 ): Html {
   const title = titleOf({ ...clip, urls })
+  const isReady = clip.state === 'ready'
   // Without a picture in the head, previews take one of the page: a sensitive clip must have none.
   const picture = html`<img src="${urls.jpg}" width="${width}" height="${height}" loading="lazy" alt="${title}">`
   return html`<video ${attributes} width="${width}" height="${height}" poster="${urls.webp ?? urls.jpg}" loop muted playsinline controls aria-label="${title}">
-${urls.av1 && html`<source src="${urls.av1}" type="${av1Type(clip.hasAudio)}"${media}>\n`}<source src="${urls.webm}" type="video/webm"${media}>
-<source src="${urls.mp4}" type="video/mp4"${media}>
-<a href="${urls.gif}">${clip.nsfw ? title : picture}</a>
+${urls.av1 && html`<source src="${urls.av1}" type="${av1Type(clip.hasAudio)}"${media}>\n`}${isReady && html`<source src="${urls.webm}" type="video/webm"${media}>\n`}<source src="${urls.mp4}" type="video/mp4"${media}>
+<a href="${isReady ? urls.gif : urls.mp4}">${clip.nsfw ? title : picture}</a>
 </video>`
 }
 

@@ -61,7 +61,7 @@ const isFinal = (error: unknown) =>
 export async function finishUpload(
   deps: Deps,
   id: string,
-  fieldsOf: (metadata: string) => Promise<ClipFields>,
+  { fieldsOf, mp4First }: { fieldsOf: (metadata: string) => Promise<ClipFields>; mp4First: boolean },
 ): Promise<Clip> {
   return deps.mutex.run(`upload ${id}`, async () => {
     const upload = await findUpload(deps.db, id)
@@ -71,7 +71,7 @@ export async function finishUpload(
     try {
       const file = await deps.work.withSpace(upload.bytes ?? 0, () => copyHashed(partialPath(deps, id), path))
       if (file.bytes === 0) throw emptyFile()
-      return await accept(deps, upload, { file, fields: await fieldsOf(upload.metadata) })
+      return await accept(deps, upload, { file, fields: await fieldsOf(upload.metadata), mp4First })
     } catch (error) {
       if (isFinal(error)) await hardDeleteUpload(deps, id)
       throw error
@@ -88,7 +88,7 @@ export const moreThanAnnounced = () =>
 async function accept(
   deps: Deps,
   { id, token_id: tokenId }: ResumableUpload,
-  input: { file: ReceivedFile; fields: ClipFields },
+  input: { file: ReceivedFile; fields: ClipFields; mp4First: boolean },
 ): Promise<Clip> {
   const alongside = async (trx: Transaction<DB>, clip: Clip) => {
     if (await setUploadClip(trx, id, clip.id)) return

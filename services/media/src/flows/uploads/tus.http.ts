@@ -11,7 +11,7 @@ import { randomBase62 } from '../../core/tokens/api-token.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { checkAllowance } from '../../http/allowance-headers.ts'
-import { answerClip } from '../../http/answer-clip.ts'
+import { answerClip, parsePreference } from '../../http/answer-clip.ts'
 import { clientGone } from '../../http/client-gone.ts'
 import { refuseWhenBusy } from '../../ingest/accept/accept-clip.ts'
 import { readFormFields } from './form-fields.ts'
@@ -197,7 +197,8 @@ async function answerFinished(
   const location = reply.getHeader('location')
   // Set below, once the upload is a clip.
   reply.removeHeader('upload-offset')
-  const clip = await finishUpload(deps, id, readMetadata)
+  const { mp4First } = parsePreference(request.headers.prefer)
+  const clip = await finishUpload(deps, id, { fieldsOf: readMetadata, mp4First })
   const answer = await answerClip(deps, request, reply, { clip, startedAt: Date.now(), clientGone: gone }).catch(
     async (error) => {
       // The clip failed and was deleted; so is the upload.

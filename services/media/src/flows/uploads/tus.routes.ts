@@ -9,7 +9,7 @@ import { Type } from 'typebox'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { requireToken } from '../../http/authenticate.ts'
-import { ADDED_HEADERS, counted, errorResponses, ResultShape, uploadRoute } from '../../http/shapes.ts'
+import { ADDED_HEADERS, AddHeaders, counted, errorResponses, ResultShape, uploadRoute } from '../../http/shapes.ts'
 import { begin, end, PIECE, reportOffset, resume, type WithId } from './tus.http.ts'
 import { TUS_VERSION } from './tus-headers.http.ts'
 import { createUploadLocks } from './upload-locks.ts'
@@ -94,7 +94,7 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
           }),
         ),
         accept: Type.Optional(Type.String({ description: 'With `application/json` the result is a 200 with a body.' })),
-        prefer: Type.Optional(Type.String({ description: '`respond-async` does not wait.' })),
+        prefer: AddHeaders.properties.prefer,
       }),
       response: {
         200: counted(Type.Object({ success: ResultShape }), 'Upload-Offset', ...TUS_HEADERS, ...RESULT_HEADERS),

@@ -10,7 +10,7 @@ import type { Result } from '../../core/clips/result.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { checkAllowance } from '../../http/allowance-headers.ts'
-import { answerClip } from '../../http/answer-clip.ts'
+import { answerClip, parsePreference } from '../../http/answer-clip.ts'
 import { requireToken } from '../../http/authenticate.ts'
 import { clientGone } from '../../http/client-gone.ts'
 import { addedAnswers } from '../../http/clip-details.ts'
@@ -95,7 +95,9 @@ async function addUpload(deps: Deps, request: FastifyRequest, reply: FastifyRepl
     const { file, fields: texts } = await receiveForm(deps, request, { path, clientGone: gone })
     countBytesIn('upload', file.bytes)
     const fields = readFormFields(texts)
-    const input: NewClipInput = { file, fields, tokenId: request.apiToken?.id ?? null, origin: { kind: 'upload' } }
+    const { mp4First } = parsePreference(request.headers.prefer)
+    const tokenId = request.apiToken?.id ?? null
+    const input: NewClipInput = { file, fields, tokenId, origin: { kind: 'upload' }, mp4First }
     const keyed = keyedRequest(request, 'upload', { content: file.sha256, fields })
     const accept = (alongside: NewClipInput['alongside']) => acceptClip(deps, { ...input, alongside })
     const { clip, isReplay } = await acceptOnce(deps, keyed, accept, gone)

@@ -43,6 +43,8 @@ export interface NewClipInput {
   tokenId: string | null
   /** `pieces`: sent by the tus protocol. */
   origin: { kind: 'upload'; pieces?: boolean } | { kind: 'import'; url: string }
+  /** The caller waits for the mp4 alone (`Prefer: wait-for=mp4`). */
+  mp4First?: boolean | undefined
   /** Aborts with its reason until the clip is accepted. */
   signal?: AbortSignal
   /** Runs in the clip's transaction; its error refuses the clip. */
@@ -143,8 +145,9 @@ async function queueSource(deps: Deps, info: MediaInfo, input: NewClipInput): Pr
     const newSource = { id: deps.newId(), sha256, tokenId, bytes, reservedBytes, info, now: deps.now() }
     const inserted = await insertSource(trx, newSource)
     if (inserted) {
-      const job: TranscodeJob = { sourceId: inserted.id, way: wayOf(input) }
-      const last = () => deps.queue.send(trx, TRANSCODE_QUEUE.name, job, { tenant: tenantOf(tokenId) })
+      const job = { sourceId: inserted.id, way: wayOf(input), ...(input.mp4First && { mp4First: true }) }
+      const last = () =>
+        deps.queue.send(trx, TRANSCODE_QUEUE.name, job satisfies TranscodeJob, { tenant: tenantOf(tokenId) })
       return { references: [original], last, result: await addClip(deps, trx, inserted, input) }
     }
     const winner = await findSourceByContent(trx, sha256)
@@ -185,7 +188,7 @@ async function addClip(deps: Deps, trx: Transaction<DB>, source: SourceRow, inpu
   const { sha256 } = input.file
   const accepted: Clip = {
     ...{ ...clip, id, createdAt: now, expiresAt, state, progress, errorCode: null, sha256 },
-    ...{ bytes, info, hasAudio, placeholder, extras },
+    ...{ bytes, info, hasAudio, placeholder, extras, isShowable: state === 'ready' },
   }
   await input.alongside?.(trx, accepted)
   // The worker emitted this event for the first clip of these bytes only.

@@ -1,12 +1,13 @@
+import { deleteRenditions } from '../../core/clips/renditions.store.ts'
 import { markFailed, originalOf } from '../../core/clips/sources.store.ts'
 import { type EmitDeps, emitEvent } from '../../core/webhooks/emit-event.ts'
 import type { Deps } from '../../deps.ts'
 import type { ErrorCode } from '../../errors.ts'
 import { countClip, type Way } from '../../metrics.ts'
-import { dropReference } from '../../store/blobs/blobs.store.ts'
+import { dropReferences } from '../../store/blobs/blobs.store.ts'
 import { deleteIfUnreferenced } from '../../store/blobs/keep-files.ts'
 
-/** Fails a source in `processing`: stores the reason, wakes waiting requests, and deletes the original. */
+/** Fails a source in `processing`: stores the reason, wakes waiting requests, and deletes the original and its first files. */
 export async function failSource(
   deps: Pick<Deps, 'db' | 'blobs' | 'announcements'> & EmitDeps,
   id: string,
@@ -16,7 +17,8 @@ export async function failSource(
   const sha256 = await deps.db.transaction().execute(async (trx) => {
     const failed = await markFailed(trx, { id, code, details, now })
     if (!failed) return undefined
-    await dropReference(trx, originalOf(failed), now)
+    const first = await deleteRenditions(trx, id)
+    await dropReferences(trx, [...first, originalOf(failed)], now)
     await deps.announcements.send(trx, id)
     await emitEvent(deps, trx, 'media.failed', { sourceId: id })
     return failed

@@ -5,6 +5,8 @@ export interface TranscodeJob {
   sourceId: string
   /** Label of its first clip in the metrics; absent when housekeeping queues the source again. */
   way?: Way
+  /** A caller waits for the mp4 alone: if it is a copy, it is stored before the rest is encoded. */
+  mp4First?: boolean
 }
 
 /** Tenant of a clip in the fair queue: its token; all callers without one are one tenant. */

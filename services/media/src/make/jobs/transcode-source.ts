@@ -1,6 +1,7 @@
 // This folder holds the queue's jobs; this file makes the four renditions of one source. The one rule: a worker's disk
 // holds nothing that matters, so a worker may die at any line and another one repeats the job.
 //
+//   processing -> processing  storeFirstFiles, with poster and mp4 that can be shown before the rest is encoded;
 //   processing -> ready       storeRenditions, in one transaction with the references of the files;
 //   processing -> failed      failSource, for a refused file, used-up attempts or lost jobs (rescue-source.ts);
 //   processing -> processing  postponeTranscode, with a new job, for a full disk or unavailable storage;
@@ -12,31 +13,28 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { ApiError } from '@services/common/errors'
 import type { QueueJob } from '@services/common/run-job'
-import { insertRenditions } from '../../core/clips/renditions.store.ts'
+import { deleteRenditions } from '../../core/clips/renditions.store.ts'
 import {
   deleteAbandonedSource,
   findSource,
   lockProcessing,
-  markReady,
   originalOf,
   type SourceRow,
   setProgress,
 } from '../../core/clips/sources.store.ts'
-import { emitEvent } from '../../core/webhooks/emit-event.ts'
-import { MAIN_KINDS } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError, type ErrorCode } from '../../errors.ts'
 import { isDiskFull } from '../../ffmpeg/machine-faults.ts'
 import { countClip, countCopy, measureTranscode } from '../../metrics.ts'
 import { StorageUnavailable } from '../../store/blobs/blob-storage.ts'
-import { dropReference } from '../../store/blobs/blobs.store.ts'
-import { deleteIfUnreferenced, keepFiles } from '../../store/blobs/keep-files.ts'
+import { dropReferences } from '../../store/blobs/blobs.store.ts'
+import { deleteIfUnreferenced } from '../../store/blobs/keep-files.ts'
 import { workFiles } from '../transcode/ffmpeg-command.ts'
 import type { Renditions } from '../transcode/make-renditions.ts'
-import { mayQueueExtras, queueExtras } from './add-extras.ts'
 import { chooseThreads, type Load } from './choose-threads.ts'
 import { failSource } from './fail-source.ts'
 import { TRANSCODE_QUEUE, type TranscodeJob, tenantOf } from './queues.ts'
+import { firstFilesOf, storeRenditions } from './store-renditions.ts'
 
 /** Often enough for a progress bar, without a write per frame. */
 const PROGRESS_EVERY_MS = 1_000
@@ -58,7 +56,7 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
     // A second attempt means that a worker died, perhaps on this machine.
     if (job.retryCount > 0) await deps.work.sweep().catch((err) => log.warn({ err }, 'leftovers not removed'))
     directory = await deps.work.newDirectory()
-    const renditions = await transcode(deps, source, directory.path, job.signal)
+    const renditions = await transcode(deps, source, directory.path, job)
     const isMade = await storeRenditions(deps, source, renditions)
     const { warnings, misfit } = renditions
     log.info({ sourceId: source.id, seconds: seconds(), warnings }, 'clip transcoded')
@@ -112,9 +110,12 @@ async function postponeTranscode(
 async function dropAbandoned(deps: Deps, { id, sha256 }: SourceRow): Promise<boolean> {
   const original = originalOf(sha256.toString('hex'))
   const isDropped = await deps.db.transaction().execute(async (trx) => {
-    const isDeleted = await deleteAbandonedSource(trx, id)
-    if (isDeleted) await dropReference(trx, original, deps.now())
-    return isDeleted
+    const isAbandoned = (await lockProcessing(trx, id))?.clip_count === 0
+    if (!isAbandoned) return false
+    const first = await deleteRenditions(trx, id)
+    await deleteAbandonedSource(trx, id)
+    await dropReferences(trx, [...first, original], deps.now())
+    return true
   })
   if (!isDropped) return false
   await deleteIfUnreferenced(deps, original)
@@ -130,11 +131,12 @@ export async function failDeadSource(deps: Deps, job: QueueJob<TranscodeJob>): P
 
 async function transcode(
   deps: Deps,
-  { id, info, sha256 }: SourceRow,
+  source: SourceRow,
   workDirectory: string,
-  signal: AbortSignal,
+  { signal, data }: QueueJob<TranscodeJob>,
 ): Promise<Renditions> {
   const path = join(workDirectory, workFiles.input)
+  const { id, info, sha256 } = source
   const tooLong = new AbortController()
   const timer = setTimeout(() => tooLong.abort(apiError('processing_timeout')), deps.patience.transcodeMs)
   const endClip = deps.atWork.beginClip()
@@ -143,13 +145,13 @@ async function transcode(
     if (!isCopied) throw new Error(`the original of source ${id} is not in the store`)
     // Loaded with the first clip: its image library takes a tenth of an idle service's memory.
     const { makeRenditions } = await import('../transcode/make-renditions.ts')
-    const source = { path, info }
     const threads = chooseThreads(await readLoad(deps))
     const either = AbortSignal.any([signal, tooLong.signal])
     const onProgress = reportProgress(deps, id)
     const { gifEncoder, copy } = deps.config.worker
-    const options = { workDirectory, threads, gifEncoder, copy, signal: either, onProgress }
-    return await makeRenditions(deps.tools, source, options)
+    const onFirstFiles = data.mp4First ? await firstFilesOf(deps, source) : undefined
+    const options = { workDirectory, threads, gifEncoder, copy, signal: either, onFirstFiles, onProgress }
+    return await makeRenditions(deps.tools, { path, info }, options)
   } finally {
     clearTimeout(timer)
     endClip()
@@ -162,28 +164,6 @@ async function readLoad({ queue, config, atWork }: Deps): Promise<Load> {
   const slots = concurrency * processes
   const [waiting, claimed] = await Promise.all([queue.waiting(name, slots), queue.running(name, slots)])
   return { cores: availableParallelism(), processes, concurrency, running: atWork.clips(), waiting, claimed }
-}
-
-/** Returns false when another worker was first or the source failed meanwhile. */
-async function storeRenditions(deps: Deps, source: SourceRow, renditions: Renditions): Promise<boolean> {
-  const files = MAIN_KINDS.map((kind) => ({ kind, ...renditions[kind] }))
-  const toName = ({ kind, sha256 }: { kind: string; sha256: string }) => ({ sha256, extension: kind })
-  const original = originalOf(source.sha256.toString('hex'))
-  const kept = files.map((file) => ({ name: toName(file), path: file.path, bytes: file.bytes }))
-  const withExtras = await mayQueueExtras(deps, source.id)
-  // Housekeeping deletes the original later: a database that loses this commit in a failover needs it again.
-  return keepFiles(deps, kept, async (trx) => {
-    const now = deps.now()
-    const { hasAudio, placeholder } = renditions
-    const isMarked = await markReady(trx, { id: source.id, hasAudio, placeholder, now })
-    if (!isMarked) return { references: [], result: false }
-    const rows = files.map(({ path: _, ...file }) => file)
-    await insertRenditions(trx, source.id, rows)
-    await deps.announcements.send(trx, source.id)
-    await emitEvent(deps, trx, 'media.ready', { sourceId: source.id })
-    if (withExtras) await queueExtras(deps, trx, source.id)
-    return { references: files.map(toName), dropped: [original], result: true }
-  })
 }
 
 function reportProgress({ db, log }: Deps, sourceId: string): (fraction: number) => void {

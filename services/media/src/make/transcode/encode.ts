@@ -1,11 +1,21 @@
+import { resolve } from 'node:path'
 import type { Writable } from 'node:stream'
 import { ApiError } from '@services/common/errors'
 import type { MediaInfo } from '../../db/media-info.ts'
+import type { FIRST_KINDS } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { isDiskFull, MACHINE_FAULT } from '../../ffmpeg/machine-faults.ts'
 import { type RunOutcome, runConfined } from '../../ffmpeg/run-confined.ts'
+import { workFiles } from './ffmpeg-command.ts'
 import { runLimits } from './rendition-plan.ts'
+import type { Rendition } from './verify-renditions.ts'
+
+/** The files of a clip that is worth showing. */
+export interface FirstFiles extends Record<(typeof FIRST_KINDS)[number], Rendition> {
+  placeholder: Buffer
+  hasAudio: boolean
+}
 
 export interface TranscodeOptions {
   /** An empty directory for this clip and its renditions, which the caller removes. */
@@ -17,6 +27,8 @@ export interface TranscodeOptions {
   /** `auto` keeps the source's streams as mp4 or webm where they fit (copy-plan.ts). */
   copy: 'auto' | 'never'
   signal?: AbortSignal | undefined
+  /** Receives poster and mp4 of a copied source first; the other files are begun when it resolves. It never rejects. */
+  onFirstFiles?: ((files: FirstFiles) => Promise<void>) | undefined
   /** Receives a rising fraction of 0 to 1. */
   onProgress?: ((fraction: number) => void) | undefined
 }
@@ -29,14 +41,21 @@ export interface TranscodeWork extends TranscodeOptions {
 /** Progress of the whole when encoding starts and ends; the rest is overview and verification. */
 export const ENCODING = { from: 0.05, to: 0.95 }
 
+interface EncodeRun {
+  progress?: typeof ENCODING
+  frames?: Writable | undefined
+  onFrames?: (count: number) => void
+}
+
 /**
- * Runs ffmpeg and returns its log; `progress` is its part of the whole, `frames` the pipe that it writes frames to. Throws
- * processing_timeout, or an Error whose cause is the failed `RunOutcome`.
+ * Runs ffmpeg and returns its log; `progress` is its part of the whole, `frames` the pipe that it writes frames to,
+ * `onFrames` receives the number of frames that its first output has. Throws processing_timeout, or an Error whose cause is
+ * the failed `RunOutcome`.
  */
 export async function encode(
   work: TranscodeWork,
   args: string[],
-  { progress = ENCODING, frames }: { progress?: typeof ENCODING; frames?: Writable | undefined } = {},
+  { progress = ENCODING, frames, onFrames }: EncodeRun = {},
 ): Promise<string> {
   const { tools, info, threads, signal, onProgress } = work
   const outcome = await runConfined(tools.ffmpeg.path, args, {
@@ -46,6 +65,8 @@ export async function encode(
     signal,
     ...(frames && { outputTo: frames }),
     onLine: (line) => {
+      const count = /^frame=\s*(\d+)/.exec(line)?.[1]
+      if (count) onFrames?.(Number(count))
       // `-progress` prints `out_time_ms` in microseconds too; both builds have the correctly named field.
       const microseconds = /^out_time_us=(\d+)/.exec(line)?.[1]
       if (!microseconds) return
@@ -86,3 +107,12 @@ export function refuseAsCorrupt(error: unknown): unknown {
   if (run.signal) return CRASHES.has(run.signal) ? apiError('corrupt_media', { cause: error }) : error
   return MACHINE_FAULT.test(run.stderr) ? error : apiError('corrupt_media', { cause: error })
 }
+
+/** Waits for all even when one fails, because none may still run during the next attempt. Throws the first failure. */
+export async function allToTheirEnd<T extends unknown[]>(...work: { [K in keyof T]: Promise<T[K]> }): Promise<T> {
+  await Promise.allSettled(work)
+  return Promise.all(work) as Promise<T>
+}
+
+export const inWork = ({ workDirectory }: TranscodeWork, file: keyof typeof workFiles): string =>
+  resolve(workDirectory, workFiles[file])

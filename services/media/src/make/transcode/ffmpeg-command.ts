@@ -79,6 +79,7 @@ export interface RenditionsOfRun {
 export function renditionsCommand(ffmpeg: Ffmpeg, plan: RenditionPlan, run: RenditionsOfRun): string[] {
   const { threads, gif, poster } = run
   const videos = run.videos.filter((video) => video !== plan.copies)
+  const copied = run.videos.find((video) => video === plan.copies)
   const graph = [
     ...sharedFrames(plan, [
       ...videos,
@@ -96,9 +97,18 @@ export function renditionsCommand(ffmpeg: Ffmpeg, plan: RenditionPlan, run: Rend
     ...filterGraph(graph, threads),
     ...(videos.includes('mp4') ? mp4Output(ffmpeg, plan, threads) : []),
     ...(videos.includes('webm') ? webmOutput(ffmpeg, plan, threads) : []),
-    ...(plan.copies ? copyOutput(plan, plan.copies) : []),
+    ...(copied ? copyOutput(plan, copied) : []),
     ...gifOutput(ffmpeg, plan, gif),
     ...(poster ? posterOutput() : []),
+    ...['-progress', 'pipe:1', '-nostats'],
+  ]
+}
+
+/** Copies the source's streams into the mp4 and decodes every frame, which is the first output of its progress. */
+export function copyCommand(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number): string[] {
+  return [
+    ...[...start('error'), ...input(plan, threads), '-map', `0:${plan.videoStream}`],
+    ...[ffmpeg.frameRateModeFlag, 'passthrough', '-f', 'null', '-', ...copyOutput(plan, 'mp4')],
     ...['-progress', 'pipe:1', '-nostats'],
   ]
 }

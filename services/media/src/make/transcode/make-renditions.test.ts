@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { randomInt } from 'node:crypto'
-import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { clip, clipOf, embeddedTools, written } from '../../../test/clips.ts'
 import { inspect, packetsOf } from '../../../test/inspect.ts'
@@ -9,6 +9,7 @@ import { expectSound, make, renditionTests, workDirectory } from '../../../test/
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { isDiskFull } from '../../ffmpeg/machine-faults.ts'
 import { probe } from '../probe/probe.ts'
+import type { FirstFiles } from './encode.ts'
 import { makeRenditions } from './make-renditions.ts'
 
 describe('with the embedded ffmpeg of 2018 makes gif, jpg, mp4 and webm', () => renditionTests(embeddedTools))
@@ -200,16 +201,50 @@ describe('a copy', () => {
     expect(made).toMatchObject({ misfit: 'damaged', mp4: { copied: false } })
   })
 
-  test('is thrown away if the decoder complains', async () => {
+  test('comes first where a caller waits for it: the same files, before any is encoded', async () => {
+    const source = await clip('fits.mp4')
+    const [usual, first] = [await make(embeddedTools, source), [] as FirstFiles[]]
+    const made = await make(embeddedTools, source, {
+      onFirstFiles: async (files) => {
+        first.push(files)
+        const directory = dirname(files.mp4.path)
+        expect((await readdir(directory)).filter((name) => /webm|gif/.test(name))).toEqual([])
+      },
+    })
+    expect(made).toMatchObject({ misfit: null, warnings: [] })
+    for (const kind of ['gif', 'jpg', 'webm'] as const) expect(made[kind].sha256).toBe(usual[kind].sha256)
+    expect(await framesOf(made.mp4.path)).toEqual(await framesOf(source))
+    const { jpg, mp4, placeholder } = made
+    expect(first).toEqual([{ jpg, mp4, placeholder, hasAudio: true }])
+  })
+
+  test.each([
+    ['complains', 'last', 8],
+    ['complains', 'first', 8],
+    ['complains, though it gives every frame', 'first', 40],
+  ] as const)('is thrown away if the decoder %s; made %s', async (_, when, whole) => {
     const source = await clip('fits.mp4')
     const bytes = Buffer.from(await readFile(source))
     const { pos, size } = (await packetsOf(source))[30] as { pos: number; size: number }
-    bytes.fill(0xff, pos + 8, pos + size)
-    const made = await make(embeddedTools, await written('complains.mp4', bytes))
+    bytes.fill(0xff, pos + whole, pos + size)
+    const onFirstFiles = async () => expect.unreachable()
+    const path = await written(`complains-${when}-${whole}.mp4`, bytes)
+    const made = await make(embeddedTools, path, when === 'first' ? { onFirstFiles } : {})
     expect(made).toMatchObject({ misfit: 'damaged', mp4: { copied: false } })
     expect(made.warnings[0]).toMatch(/^not copied: /)
     await expectSound(made)
   })
+})
+
+test('a copy of which fewer frames were decoded than its source has is thrown away', async () => {
+  const path = join(await workDirectory(), 'ffmpeg')
+  const ffmpeg = embeddedTools.ffmpeg.path
+  const losing = `case "$*" in *"-f null"*out.mp4*) '${ffmpeg}' "$@" | sed s/^frame=50/frame=49/; exit;; esac`
+  await writeFile(path, `#!/bin/sh\n${losing}\nexec '${ffmpeg}' "$@"\n`, { mode: 0o755 })
+  const tools = { ...embeddedTools, ffmpeg: { ...embeddedTools.ffmpeg, path } }
+  const made = await make(tools, await clip('fits.mp4'), { onFirstFiles: async () => expect.unreachable() })
+  expect(made.warnings[0]).toBe('not copied: 49 of 50 frames were decoded')
+  expect(made).toMatchObject({ misfit: 'damaged', mp4: { copied: false } })
 })
 
 describe('the GIF', () => {

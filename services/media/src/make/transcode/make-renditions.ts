@@ -1,4 +1,4 @@
-import { rename, rm, stat, symlink } from 'node:fs/promises'
+import { rm, stat, symlink } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { MediaInfo } from '../../db/media-info.ts'
 import type { MainKind } from '../../db/tables.ts'
@@ -8,8 +8,10 @@ import { hashFile } from '../../store/blobs/measure.ts'
 import { clearAfterEachFrame, rewriteGif } from '../probe/gif-rewrite.ts'
 import { type Misfit, misfitOf } from './copy-plan.ts'
 import {
+  allToTheirEnd,
   ENCODING,
   encode,
+  inWork,
   mayRetry,
   refuseAsCorrupt,
   type TranscodeOptions,
@@ -17,18 +19,17 @@ import {
   UnusableOutput,
 } from './encode.ts'
 import {
-  clearPosterCommand,
   overviewCommand,
-  posterCommand,
   type RenditionsOfRun,
   renditionsCommand,
   smallerGifCommand,
   transparencyCommand,
-  workFiles,
 } from './ffmpeg-command.ts'
 import type { GifSource } from './filter-graph.ts'
-import { type ClearPoster, isWholePoster, makePlaceholder, makePoster, posterTime } from './poster.ts'
+import { makeFirstFiles } from './first-files.ts'
+import { isWholePoster } from './poster.ts'
 import { GIF_BUDGET_BYTES, planRenditions, type RenditionPlan, simplerPlan, smallerGifs } from './rendition-plan.ts'
+import { choosePoster, collectPoster } from './take-poster.ts'
 import {
   type Rendition,
   requireAllFrames,
@@ -85,7 +86,7 @@ export async function makeRenditions(
   } catch (error) {
     if (!mayRetry(work, error)) throw error
     const again = async (change: Partial<TranscodeOptions>) => {
-      const made = await makeRenditions(tools, source, { ...work, ...change })
+      const made = await makeRenditions(tools, source, { ...work, onFirstFiles: undefined, ...change })
       return { ...made, warnings: [error.message, ...made.warnings] }
     }
     if (error instanceof GifWriterFailed) return again({ gifEncoder: 'ffmpeg' })
@@ -130,6 +131,12 @@ async function takeOverview(work: TranscodeWork, plan: RenditionPlan): Promise<{
 async function encodeUsually(work: TranscodeWork, plan: RenditionPlan): Promise<EncodedFiles> {
   const keepsGif = plan.gif.from === 'rewrite'
   const gif = work.gifEncoder === 'own' ? 'frames' : 'palette-file'
+  if (plan.copies === 'mp4' && work.onFirstFiles) {
+    await work.onFirstFiles(await makeFirstFiles(work, plan))
+    await encodeRun(work, plan, { videos: ['webm'], gif, poster: false })
+    await shrinkGif(work, plan, gif)
+    return collect(work, plan, [], Promise.resolve())
+  }
   await encodeAll(work, plan, keepsGif ? { gif: 'none', poster: true } : { gif, poster: false })
   await shrinkGif(work, plan, gif)
   // After the encoders, because the frame for a second poster takes up to 100 MB.
@@ -193,7 +200,7 @@ async function collect(
   poster: Promise<void>,
 ): Promise<EncodedFiles> {
   const { tools, info, signal, workDirectory: directory } = work
-  const [seconds, { seconds: gifSeconds, ...gif }, { jpg, placeholder }, mp4, webm] = await allToTheirEnd(
+  const [seconds, { seconds: gifSeconds, ...gif }, pictures, mp4, webm] = await allToTheirEnd(
     verifyVideos(tools, { directory, plan, signal }),
     collectGif(work, plan),
     poster.then(() => collectPoster(work, plan)),
@@ -208,10 +215,9 @@ async function collect(
   const { video } = plan
   return {
     gif,
-    jpg: { ...jpg, ...video },
     mp4: { ...mp4, ...video, copied: plan.copies === 'mp4' },
     webm: { ...webm, ...video, copied: plan.copies === 'webm' },
-    placeholder,
+    ...pictures,
     hasAudio: plan.audioStream !== null,
     warnings: [...warnings, ...shorter],
   }
@@ -221,32 +227,6 @@ async function collectGif(work: TranscodeWork, plan: RenditionPlan): Promise<Ren
   const path = inWork(work, 'gif')
   if (plan.gif.from === 'rewrite') await rewriteGif(inWork(work, 'input'), path)
   return { ...(await verifyGif(path)), ...(await hashFile(path)) }
-}
-
-async function collectPoster(work: TranscodeWork, plan: RenditionPlan) {
-  const path = inWork(work, 'jpg')
-  const picture = plan.keepsAlpha ? takeClearPoster(work, plan) : path
-  const [placeholder, jpg] = await allToTheirEnd(Promise.resolve(picture).then(makePlaceholder), hashFile(path))
-  return { jpg, placeholder }
-}
-
-async function takeClearPoster(work: TranscodeWork, { video, durationSeconds }: RenditionPlan): Promise<ClearPoster> {
-  await encode(work, clearPosterCommand(work.tools.ffmpeg, workFiles.webm, posterTime(durationSeconds)))
-  return { path: inWork(work, 'clearPoster'), ...video }
-}
-
-/** A clip that begins black or empty gets the frame at a third of its duration, unless that one is darker. */
-async function choosePoster(work: TranscodeWork, plan: RenditionPlan): Promise<void> {
-  const [raw, jpg] = [inWork(work, 'poster'), inWork(work, 'jpg')]
-  if (!(await isWholePoster(raw, plan.video))) throw new UnusableOutput('ffmpeg made no poster')
-  const first = await makePoster(raw, jpg, plan.video)
-  if (!(first.dark || first.isEmpty) || plan.isStill) return
-
-  await rm(raw)
-  await encode(work, posterCommand(plan, plan.startSeconds + plan.durationSeconds / 3))
-  if (!(await isWholePoster(raw, plan.video))) return
-  const second = await makePoster(raw, inWork(work, 'brighterJpg'), plan.video)
-  if (second.luma > first.luma || (first.isEmpty && !second.isEmpty)) await rename(inWork(work, 'brighterJpg'), jpg)
 }
 
 async function shrinkGif(work: TranscodeWork, plan: RenditionPlan, gif: GifSource): Promise<void> {
@@ -283,14 +263,5 @@ async function linkInput(work: TranscodeWork, path: string): Promise<void> {
   await rm(link, { force: true })
   await symlink(resolve(path), link)
 }
-
-/** Waits for all even when one fails, because none may still run during the next attempt. Throws the first failure. */
-async function allToTheirEnd<T extends unknown[]>(...work: { [K in keyof T]: Promise<T[K]> }): Promise<T> {
-  await Promise.allSettled(work)
-  return Promise.all(work) as Promise<T>
-}
-
-const inWork = ({ workDirectory }: TranscodeWork, file: keyof typeof workFiles): string =>
-  resolve(workDirectory, workFiles[file])
 
 const exists = async (path: string): Promise<boolean> => ((await stat(path).catch(() => undefined))?.size ?? 0) > 0

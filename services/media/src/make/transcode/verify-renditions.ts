@@ -46,11 +46,18 @@ export async function verifyVideos(
   const { video: size } = plan
   const codec = tools.ffmpeg.webmVideoEncoder === 'libvpx' ? 'vp8' : 'vp9'
   const [mp4, webm] = await Promise.all([
-    verifyVideo(tools, join(directory, workFiles.mp4), { demuxer: 'mov', codec: 'h264', size, signal }),
+    verifyMp4(tools, { directory, plan, signal }),
     verifyVideo(tools, join(directory, workFiles.webm), { demuxer: 'matroska', codec, size, signal }),
   ])
   return { mp4, webm }
 }
+
+/** Returns the seconds of the mp4. Throws UnusableOutput when it is not as planned. */
+export const verifyMp4 = (
+  tools: MediaTools,
+  { directory, plan, signal }: { directory: string; plan: RenditionPlan; signal?: AbortSignal | undefined },
+): Promise<number> =>
+  verifyVideo(tools, join(directory, workFiles.mp4), { demuxer: 'mov', codec: 'h264', size: plan.video, signal })
 
 /**
  * Throws corrupt_media when all files end early, because much of the source was not decoded. Throws an Error when one file

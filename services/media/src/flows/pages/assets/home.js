@@ -279,6 +279,8 @@ async function followEvents(body, what) {
       const [, data] = /^data: (.*)$/m.exec(event) ?? []
       if (!data) continue
       const { state, progress, failure } = JSON.parse(data)
+      // A file that is stored before the others.
+      if (!state) continue
       if (state === 'ready') return true
       if (state === 'failed') throw new Problem(failure?.message ?? 'The clip could not be made.', what)
       if (state === 'deleted') throw new Problem('The clip was deleted meanwhile.')
@@ -287,10 +289,10 @@ async function followEvents(body, what) {
   }
 }
 
-/** Checks the files, for a token without the scope `read`. */
+/** Checks the GIF, which is never stored before the others, for a token without the scope `read`. */
 async function isThere(id, signal) {
   const asked = { method: 'HEAD', cache: 'no-store', redirect: 'manual', signal }
-  const { status, type } = await fetch(`f/${id}.jpg`, asked)
+  const { status, type } = await fetch(`f/${id}.gif`, asked)
   if (status >= 400 && status !== 429 && status < 500) throw new Problem('The clip could not be made.')
   // Only existing files are redirected to a CDN, which this page may not call.
   return status === 200 || type === 'opaqueredirect'

@@ -5,6 +5,7 @@ export function clipWith(changes: Partial<ClipView> = {}): ClipView {
   return {
     id: 'aB3dE9xK',
     state: 'ready',
+    isShowable: (changes.state ?? 'ready') === 'ready',
     failure: undefined,
     title: 'A cat jumps',
     tags: ['cat', 'jump'],

@@ -1,0 +1,36 @@
+import { rename, rm } from 'node:fs/promises'
+import { hashFile } from '../../store/blobs/measure.ts'
+import { allToTheirEnd, encode, inWork, type TranscodeWork, UnusableOutput } from './encode.ts'
+import { clearPosterCommand, posterCommand, workFiles } from './ffmpeg-command.ts'
+import { type ClearPoster, isWholePoster, makePlaceholder, makePoster, posterTime } from './poster.ts'
+import type { RenditionPlan } from './rendition-plan.ts'
+
+/**
+ * Makes the jpg of the raw picture in `workFiles.poster`. A clip that begins black or empty gets the frame at a third of its
+ * duration, unless that one is darker. Throws UnusableOutput when ffmpeg made no picture.
+ */
+export async function choosePoster(work: TranscodeWork, plan: RenditionPlan): Promise<void> {
+  const [raw, jpg] = [inWork(work, 'poster'), inWork(work, 'jpg')]
+  if (!(await isWholePoster(raw, plan.video))) throw new UnusableOutput('ffmpeg made no poster')
+  const first = await makePoster(raw, jpg, plan.video)
+  if (!(first.dark || first.isEmpty) || plan.isStill) return
+
+  await rm(raw)
+  await encode(work, posterCommand(plan, plan.startSeconds + plan.durationSeconds / 3))
+  if (!(await isWholePoster(raw, plan.video))) return
+  const second = await makePoster(raw, inWork(work, 'brighterJpg'), plan.video)
+  if (second.luma > first.luma || (first.isEmpty && !second.isEmpty)) await rename(inWork(work, 'brighterJpg'), jpg)
+}
+
+/** Hashes the jpg and makes its thumbhash, for a transparent clip of a picture in the finished webm. */
+export async function collectPoster(work: TranscodeWork, plan: RenditionPlan) {
+  const path = inWork(work, 'jpg')
+  const picture = plan.keepsAlpha ? takeClearPoster(work, plan) : path
+  const [placeholder, jpg] = await allToTheirEnd(Promise.resolve(picture).then(makePlaceholder), hashFile(path))
+  return { jpg: { ...jpg, ...plan.video }, placeholder }
+}
+
+async function takeClearPoster(work: TranscodeWork, { video, durationSeconds }: RenditionPlan): Promise<ClearPoster> {
+  await encode(work, clearPosterCommand(work.tools.ffmpeg, workFiles.webm, posterTime(durationSeconds)))
+  return { path: inWork(work, 'clearPoster'), ...video }
+}
