@@ -186,7 +186,7 @@ function makeOutputs(clip: Probed, outputs: Output[], threads: number) {
         ]
       : []),
   ]
-  const crf = demuxer === 'gif' ? { mp4: 20, webm: 30 } : { mp4: 23, webm: 32 }
+  const crf = demuxer === 'gif' ? { mp4: 20, webm: 30 } : { mp4: 23, webm: 36 }
   const ends = {
     mp4:
       `-map [mp4] ${SOUND} -c:v libx264 -preset veryfast -crf ${crf.mp4} -maxrate 6M -bufsize 12M -profile:v high -g 60 ` +

@@ -5,7 +5,7 @@ import type { ErrorCode } from '../../errors.ts'
 import type { BlobName } from '../../store/blobs/blob-storage.ts'
 
 /** Raise it when the same bytes would give other files: a clip that is uploaded again is then transcoded again. */
-const PIPELINE_VERSION = 3
+const PIPELINE_VERSION = 4
 
 // Literals: the planner matches a partial index with constants only, never with a parameter.
 const notFailed = sql<boolean>`state <> 'failed'`

@@ -101,7 +101,7 @@ function planFromVideo(info: VideoInfo, { canToneMap, deinterlacer }: Abilities)
     cutSeconds: info.durationSeconds + CUT_MARGIN_SECONDS,
     durationSeconds: info.durationSeconds,
     h264Crf: 23,
-    webmCrf: 32,
+    webmCrf: 36,
     webmBitRate: webmBitRate(video, frameRate ? toNumber(frameRate.rate) : info.fps),
     gif: planGif(info, GIF_LONG_SIDE, slowestGifDelay(info.durationSeconds)),
     copies: null,
