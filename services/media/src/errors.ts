@@ -24,6 +24,7 @@ export const errorCatalogue = {
   unsupported_media_type: { status: 415, message: 'Only image/gif, video/mp4 and video/webm are accepted.' },
   range_not_satisfiable: { status: 416, message: 'The file has no bytes in that range.' },
   invalid_field: { status: 422, message: 'A field has an invalid value.' },
+  edit_out_of_range: { status: 422, message: 'The edit does not fit the source.' },
   duration_exceeded: { status: 422, message: 'The clip is longer than the limit.' },
   no_video_stream: { status: 422, message: 'The file has no video stream.' },
   corrupt_media: { status: 422, message: 'The file is damaged or incomplete.' },

@@ -53,6 +53,10 @@ const recipes = {
     ...[...lavfi('testsrc2=s=320x240:r=25:d=2'), '-c:v', 'libvpx-vp9', '-deadline', 'realtime', '-cpu-used', '8'],
     ...['-crf', '50', '-b:v', '0', '-pix_fmt', 'yuv420p', '-metadata', 'title=Secret title'],
   ],
+  'fits-vp8.webm': [
+    ...[...lavfi('testsrc2=s=320x240:r=25:d=2'), '-c:v', 'libvpx', '-deadline', 'realtime', '-cpu-used', '8'],
+    ...['-crf', '50', '-b:v', '100k', '-pix_fmt', 'yuv420p', '-metadata', 'title=Secret title'],
+  ],
   'small.mp4': [...lavfi('testsrc2=s=64x48:r=10:d=1'), ...x264],
   'small-sound.mp4': [...lavfi('testsrc2=s=48x64:r=10:d=1'), ...tone(1), ...x264, ...aac],
   'silence.mp4': [...picture(1), ...lavfi('anullsrc=r=48000'), ...x264, ...aac, '-t', '1'],

@@ -89,12 +89,18 @@ describe('refused, with nothing left behind', () => {
     ['zero bytes', async () => new Uint8Array(), 400, 'missing_file'],
     ['a Matroska file', () => clip('plain.mkv'), 415, 'unsupported_media_type'],
     ['sound alone', () => clip('audio-only.mp4'), 422, 'no_video_stream'],
-    ['31 seconds', () => clip('long.mp4'), 422, 'duration_exceeded', { limit: 30, actual: 31 }],
-    ['61 seconds', () => clip('minute.mp4'), 422, 'duration_exceeded', { limit: 30, actual: 61 }],
+    ['31 seconds', () => clip('long.mp4'), 422, 'duration_exceeded', { limit: 30, actual: 31, hint: 'start,duration' }],
+    [
+      '61 seconds',
+      () => clip('minute.mp4'),
+      422,
+      'duration_exceeded',
+      { limit: 30, actual: 61, hint: 'start,duration' },
+    ],
     [
       '60 seconds that no header tells',
       () => clip('minute-piped.webm'),
-      ...([422, 'duration_exceeded', { limit: 30 }] as const),
+      ...([422, 'duration_exceeded', { limit: 30, hint: 'start,duration' }] as const),
     ],
     ['a huge canvas', async () => gif(9000, 9000, [{ delay: 10, width: 1, height: 1 }]), 422, 'dimensions_exceeded'],
     [

@@ -19,6 +19,12 @@ export const sourceVariables = {
   ),
   MAX_FILE_BYTES: integer('Largest source file in bytes.', { default: '157286400', min: 1 }),
   MAX_DURATION: parsed('duration', 'Longest source, up to 39 s.', { default: '30s' }, parseMaxDuration),
+  MAX_SOURCE_DURATION: parsed(
+    'duration',
+    'Longest source of which `start` and `duration` choose a part, up to 60m.',
+    { default: '10m' },
+    parseMaxSourceDuration,
+  ),
   MAX_SIDE: integer(
     `Largest width and height of a source in pixels, up to ${LARGEST_SIDE}; larger ones are refused before they are decoded.`,
     { default: '4096', min: 1, max: LARGEST_SIDE },
@@ -39,7 +45,12 @@ export const sourceSettings = (values: Values<typeof sourceVariables>) => ({
   uploadNeedsToken: values.UPLOAD_AUTH === 'required',
   bootstrapToken: values.BOOTSTRAP_TOKEN,
   encryptionKey: values.ENCRYPTION_KEY,
-  source: { maxBytes: values.MAX_FILE_BYTES, maxSeconds: values.MAX_DURATION, maxSide: values.MAX_SIDE },
+  source: {
+    maxBytes: values.MAX_FILE_BYTES,
+    maxSeconds: values.MAX_DURATION,
+    maxSourceSeconds: values.MAX_SOURCE_DURATION,
+    maxSide: values.MAX_SIDE,
+  },
   resumeWithinSeconds: values.RESUME_WITHIN,
   syncWaitSeconds: values.SYNC_WAIT,
 })
@@ -58,6 +69,15 @@ function parseEncryptionKey(value: string): string {
 function parseMaxDuration(value: string): number {
   const seconds = duration('').parse(value) as number
   if (seconds <= 0 || seconds > 39) throw new Error('must be more than 0 and at most 39 seconds')
+  return seconds
+}
+
+/** Headers of longer files take more memory, and a part of one is no short clip's source. */
+const LONGEST_SOURCE_SECONDS = 3_600
+
+function parseMaxSourceDuration(value: string): number {
+  const seconds = duration('').parse(value) as number
+  if (seconds <= 0 || seconds > LONGEST_SOURCE_SECONDS) throw new Error('must be more than 0 and at most 60 minutes')
   return seconds
 }
 

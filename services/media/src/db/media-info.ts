@@ -6,6 +6,8 @@ export type MediaInfo = GifInfo | VideoInfo
 interface Picture {
   width: number
   height: number
+  /** Set where a caller asked for changes: all other members then describe the result. */
+  edited?: Edited
   /** Length of the picture; a single picture lasts as long as its sound, and a GIF of one frame 1 s. */
   durationSeconds: number
   frames: number
@@ -78,4 +80,43 @@ export interface StoredSound {
   channels: number
   sampleRate: number
   bitRate: number
+}
+
+/** An edit as the source allows it, without members that change nothing. Seconds are those of the picture. */
+export interface ResolvedEdit {
+  start?: number
+  duration?: number
+  crop?: Crop
+  speed?: number
+  mute?: true
+  /** Seconds into the result. */
+  posterAt?: number
+}
+
+/** Pixels of the upright picture. */
+export interface Crop {
+  x: number
+  y: number
+  width: number
+  height: number
+}
+
+export interface Edited {
+  edit: ResolvedEdit
+  /** The source as it is; its duration as declared, where the probe read only a part, or null. */
+  source: { width: number; height: number; durationSeconds: number | null }
+  cut: Cut
+}
+
+/** Frames of the source that the result consists of. Times are the file's, in seconds from its beginning. */
+export interface Cut {
+  /** Keyframe from which a long source is decoded; null: from its beginning. */
+  seekSeconds: number | null
+  /** Time of the first frame. */
+  startSeconds: number
+  /** Times between the part and its neighbours; null where it has none. */
+  afterSeconds: number | null
+  beforeSeconds: number | null
+  /** Frames that are decoded and dropped. */
+  skippedFrames: number
 }

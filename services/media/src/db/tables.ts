@@ -79,7 +79,10 @@ export interface DB {
   }
   sources: {
     id: string
+    /** Hash of the file, or of file and edit (core/edits/edit.ts). */
     sha256: Buffer
+    /** Hash of the file if it is edited. */
+    file_sha256: ColumnType<Buffer | null, Buffer | null | undefined, Buffer | null>
     /** Token that added it first. */
     token_id: string | null
     pipeline_version: number

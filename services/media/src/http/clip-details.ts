@@ -4,6 +4,7 @@ import type { Config } from '../config.ts'
 import type { Clip } from '../core/clips/clips.store.ts'
 import type { ClipFile } from '../core/clips/renditions.store.ts'
 import { toResult } from '../core/clips/result.ts'
+import { describeEdit } from '../core/edits/edit.ts'
 import { errorCatalogue } from '../errors.ts'
 import { ADDED_HEADERS, AttributionShape, answers, orNull, ResultShape, Time } from './shapes.ts'
 
@@ -35,7 +36,25 @@ const ownerMembers = {
     type: Type.String(),
     bytes: Type.Integer(),
     sha256: Type.String(),
+    duration: orNull(Type.Number(), {
+      description: 'Seconds of the whole source; null if the file does not declare them.',
+    }),
+    width: Type.Integer(),
+    height: Type.Integer(),
   }),
+  edit: Type.Optional(
+    Type.Object(
+      {
+        start: Type.Optional(Type.Number()),
+        duration: Type.Optional(Type.Number()),
+        crop: Type.Optional(Type.String()),
+        speed: Type.Optional(Type.Number()),
+        mute: Type.Optional(Type.Boolean()),
+        poster_at: Type.Optional(Type.Number()),
+      },
+      { description: 'Changes to the source that had an effect; absent without one.' },
+    ),
+  ),
   sizes: Type.Record(Type.String(), FileShape, { description: 'Files by kind; absent until they are stored.' }),
   failure: Type.Optional(
     Type.Object(
@@ -57,6 +76,11 @@ const ResultOrDetailsShape = Type.Object(
 export const addedAnswers = (...refusals: number[]) =>
   answers(201, ResultOrDetailsShape, refusals, 'Idempotency-Replayed', ...ADDED_HEADERS)
 
+function wholeSource({ info }: Clip) {
+  const { durationSeconds: duration, width, height } = info.edited?.source ?? info
+  return { duration, width, height }
+}
+
 export function toDetails(clip: Clip, files: readonly ClipFile[], site: Config['site']) {
   const { id, state, progress, title, tags, nsfw, attribution, bytes, sha256, errorCode: code } = clip
   return {
@@ -65,7 +89,8 @@ export function toDetails(clip: Clip, files: readonly ClipFile[], site: Config['
     token_id: clip.tokenId,
     created_at: clip.createdAt,
     expires_at: clip.expiresAt,
-    source: { kind: clip.sourceKind, url: clip.sourceUrl, type: clip.info.type, bytes, sha256 },
+    source: { kind: clip.sourceKind, url: clip.sourceUrl, type: clip.info.type, bytes, sha256, ...wholeSource(clip) },
+    ...(clip.info.edited && { edit: describeEdit(clip.info.edited.edit) }),
     sizes: Object.fromEntries(files.map(({ kind, copied, ...file }) => [kind, copied ? { ...file, copied } : file])),
     ...(code && { failure: { code, message: errorCatalogue[code].message } }),
   }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { ClipFields } from '../core/clips/clip-fields.ts'
+import type { Edit } from '../core/edits/edit.ts'
 import { apiError } from '../errors.ts'
 import type { KeyedRequest } from '../ingest/accept/idempotency.store.ts'
 
@@ -19,12 +20,12 @@ export function readKey({ headers, apiToken }: FastifyRequest): string | undefin
 export function keyedRequest(
   request: FastifyRequest,
   route: KeyedRequest['route'],
-  { content, fields }: { content: string; fields: ClipFields },
+  { content, fields, edit }: { content: string; fields: ClipFields; edit: Edit | undefined },
 ): KeyedRequest | undefined {
   const key = readKey(request)
   if (key === undefined || !request.apiToken) return undefined
   const fingerprint = createHash('sha256')
-    .update(JSON.stringify([content, fields]))
+    .update(JSON.stringify([content, fields, ...(edit ? [edit] : [])]))
     .digest()
   return { tokenId: request.apiToken.id, route, key, fingerprint }
 }

@@ -98,6 +98,13 @@ export function cleanUrl(param: string, text: string): string {
   return url.href
 }
 
+/** Reads the spellings that forms and scripts send (contract/media.md 2.4); an empty text is false. */
+export function readFlag(param: string, text: string): boolean {
+  if (/^(true|1|on|yes)$/i.test(text.trim())) return true
+  if (/^(false|0|off|no|)$/i.test(text.trim())) return false
+  throw invalidField(param, 'must be true or false')
+}
+
 function cleanTitle(text: string): string | null {
   const title = oneLine(text)
   if (lengthOf(title) > MAX_TITLE) throw invalidField('title', `must be at most ${MAX_TITLE} characters`)

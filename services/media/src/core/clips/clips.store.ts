@@ -60,7 +60,7 @@ const CLIP_COLUMNS = [
   'sources.state',
   'sources.progress',
   'sources.error_code as errorCode',
-  sql<string>`encode(${sql.ref('sources.sha256')}, 'hex')`.as('sha256'),
+  sql<string>`encode(coalesce(${sql.ref('sources.file_sha256')}, ${sql.ref('sources.sha256')}), 'hex')`.as('sha256'),
   'sources.bytes',
   'sources.info',
   'sources.has_audio as hasAudio',

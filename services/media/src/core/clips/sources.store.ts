@@ -18,11 +18,14 @@ export const isShowable = sql<boolean>`${sql.ref('sources.state')} = 'ready'
 export type SourceRow = Selectable<DB['sources']>
 
 /** Blob of the bytes until they are transcoded. No URL has its extension, so it is never served. */
-export const originalOf = (sha256: string): BlobName => ({ sha256, extension: 'source' })
+export const originalOf = ({ sha256, file_sha256: file }: Pick<SourceRow, 'sha256' | 'file_sha256'>): BlobName =>
+  originalNamed((file ?? sha256).toString('hex'))
+
+export const originalNamed = (sha256: string): BlobName => ({ sha256, extension: 'source' })
 
 export const isOriginal = ({ extension }: BlobName): boolean => extension === 'source'
 
-/** The source of these bytes, unless it failed. */
+/** The source of this key (`sourceKey`), unless it failed. */
 export async function findSourceByContent(db: Kysely<DB>, sha256: string): Promise<SourceRow | undefined> {
   return db
     .selectFrom('sources')
@@ -38,7 +41,10 @@ export async function findSource(db: Kysely<DB>, id: string): Promise<SourceRow 
 }
 
 type NewSource = Pick<SourceRow, 'id' | 'bytes' | 'info'> & {
+  /** Key of the source. */
   sha256: string
+  /** Hash of its file. */
+  fileSha256: string
   tokenId: string | null
   reservedBytes: number
   now: Date
@@ -51,6 +57,7 @@ export async function insertSource(trx: Transaction<DB>, source: NewSource): Pro
     .values({
       id: source.id,
       sha256: Buffer.from(source.sha256, 'hex'),
+      file_sha256: source.fileSha256 === source.sha256 ? null : Buffer.from(source.fileSha256, 'hex'),
       token_id: source.tokenId,
       pipeline_version: PIPELINE_VERSION,
       state: 'processing',
@@ -119,20 +126,20 @@ export async function markShowable(
   return marked !== undefined
 }
 
-/** Returns the hash of the source; undefined when it was decided already. */
+/** Returns the name of the original; undefined when it was decided already. */
 export async function markFailed(
   trx: Transaction<DB>,
   source: { id: string; code: ErrorCode; details: Record<string, unknown> | undefined; now: Date },
-): Promise<string | undefined> {
+): Promise<BlobName | undefined> {
   const { id, code, details, now } = source
   const marked = await trx
     .updateTable('sources')
     .set({ state: 'failed', error_code: code, error_details: details ? jsonb(details) : null, finished_at: now })
     .where('id', '=', id)
     .where('state', '=', 'processing')
-    .returning('sha256')
+    .returning(['sha256', 'file_sha256'])
     .executeTakeFirst()
-  return marked?.sha256.toString('hex')
+  return marked && originalOf(marked)
 }
 
 /** Fails a ready source that lost a file. False when it was not ready. */

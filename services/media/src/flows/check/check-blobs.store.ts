@@ -5,6 +5,9 @@ import type { BlobName } from '../../store/blobs/blob-storage.ts'
 
 export type BlobRow = ReturnType<typeof toRow>
 
+/** Hash of the file, also of an edited source. */
+const fileHash = sql<Buffer>`coalesce(${sql.ref('sources.file_sha256')}, ${sql.ref('sources.sha256')})`
+
 // A literal, so that the planner matches the partial index of sources.
 const processing = sql<boolean>`state = 'processing'`
 
@@ -51,7 +54,7 @@ export async function correctSize(trx: Transaction<DB>, name: BlobName, bytes: n
 export async function listSourcesOf(db: Kysely<DB>, name: BlobName, limit: number): Promise<string[]> {
   const { sha256, extension } = keyOf(name)
   const sources = isOriginal(name)
-    ? db.selectFrom('sources').select('id').where('sha256', '=', sha256).where(processing).limit(limit)
+    ? db.selectFrom('sources').select('id').where(fileHash, '=', sha256).where(processing).limit(limit)
     : db
         .selectFrom('renditions')
         .select('source_id as id')
@@ -76,7 +79,7 @@ const selectRows = (db: Kysely<DB>) =>
     column
       .selectFrom('sources')
       .select((inner) => inner.fn.countAll<number>().as('count'))
-      .whereRef('sources.sha256', '=', 'blobs.sha256')
+      .where(fileHash, '=', sql.ref<Buffer>('blobs.sha256'))
       .where(processing)
       .as('processing'),
   ])

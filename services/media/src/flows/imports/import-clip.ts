@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { counted } from '@services/common/instruments'
 import { type ClipFields, fillFields } from '../../core/clips/clip-fields.ts'
+import type { Edit } from '../../core/edits/edit.ts'
 import type { Deps } from '../../deps.ts'
 import { type AcceptedClip, acceptClip, type NewClipInput } from '../../ingest/accept/accept-clip.ts'
 import { siteOf } from '../../ingest/sites/sites.ts'
@@ -10,6 +11,7 @@ import { receiveSource } from './receive-source.ts'
 export interface ImportInput {
   url: string
   fields: ClipFields
+  edit?: Edit | undefined
   /** True for fields that the caller set. */
   given: { nsfw: boolean }
   tokenId: string
@@ -37,7 +39,7 @@ export async function importClip(deps: Deps, input: ImportInput): Promise<Accept
 }
 
 async function receiveAndAccept(deps: Deps, input: ImportInput): Promise<AcceptedClip> {
-  const { url, fields, given, tokenId, startedAt, clientGone, alongside, mp4First } = input
+  const { url, fields, edit, given, tokenId, startedAt, clientGone, alongside, mp4First } = input
   const { maxBytes } = deps.config.source
   const signal = AbortSignal.any([deps.hurry, clientGone])
   const path = deps.work.newPath()
@@ -45,7 +47,7 @@ async function receiveAndAccept(deps: Deps, input: ImportInput): Promise<Accepte
     const leftMs = startedAt + deps.config.syncWaitSeconds * 1000 - Date.now()
     const endsAt = performance.now() + Math.max(FETCH_AT_LEAST_MS, leftMs)
     return deps.work.withSpace(maxBytes, () =>
-      receiveSource(deps, url, { path, maxBytes, signal, endsAt, key: tokenId }),
+      receiveSource(deps, url, { path, maxBytes, signal, endsAt, key: tokenId, edit }),
     )
   }
   try {
@@ -54,6 +56,7 @@ async function receiveAndAccept(deps: Deps, input: ImportInput): Promise<Accepte
     return await acceptClip(deps, {
       file: { ...file, path },
       fields: about ? fillFields(fields, given, about) : fields,
+      edit,
       tokenId,
       origin: { kind: 'import', url },
       signal,

@@ -5,6 +5,7 @@ import { inDocument } from '@services/common/documented'
 import { withoutNulls } from '@services/common/json-body'
 import { Type } from 'typebox'
 import { cleanFields, cleanUrl, MAX_TAG_TEXTS } from '../../core/clips/clip-fields.ts'
+import { cleanEdit } from '../../core/edits/edit.ts'
 import type { Deps } from '../../deps.ts'
 import { checkAllowance } from '../../http/allowance-headers.ts'
 import { answerClip, parsePreference } from '../../http/answer-clip.ts'
@@ -12,7 +13,7 @@ import { requireToken, tokenOf } from '../../http/authenticate.ts'
 import { clientGone } from '../../http/client-gone.ts'
 import { addedAnswers } from '../../http/clip-details.ts'
 import { keyedRequest } from '../../http/idempotency-key.ts'
-import { AddHeaders, AddQuery, AttributionInput, tokenRoute } from '../../http/shapes.ts'
+import { AddHeaders, AddQuery, AttributionInput, EditFields, tokenRoute } from '../../http/shapes.ts'
 import { type NewClipInput, refuseWhenBusy } from '../../ingest/accept/accept-clip.ts'
 import { acceptOnce, failAfterwards } from '../../ingest/accept/accept-once.ts'
 import { importClip } from './import-clip.ts'
@@ -26,6 +27,7 @@ const ImportBody = Type.Object({
   tags: Type.Optional(Type.Array(Type.String(), { maxItems: MAX_TAG_TEXTS, ...documentNull('array') })),
   nsfw: Type.Optional(Type.Boolean(documentNull('boolean'))),
   attribution: Type.Optional(Type.Object(AttributionInput.properties, documentNull('object'))),
+  ...EditFields,
 })
 
 export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
@@ -53,12 +55,14 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     },
     handler: async (request, reply) => {
       const startedAt = Date.now()
-      const { source, ...fields } = request.body
+      const { source, title, tags, nsfw, attribution, ...raw } = request.body
       const url = cleanUrl('source', source)
-      const given = { nsfw: fields.nsfw !== undefined }
-      const input = { url, fields: cleanFields(fields, 'attribution.'), given, tokenId: tokenOf(request).id }
+      const given = { nsfw: nsfw !== undefined }
+      const fields = cleanFields({ title, tags, nsfw, attribution }, 'attribution.')
+      const edit = cleanEdit(raw)
+      const input = { url, fields, edit, given, tokenId: tokenOf(request).id }
       const gone = clientGone(reply)
-      const keyed = keyedRequest(request, 'import', { content: url, fields: input.fields })
+      const keyed = keyedRequest(request, 'import', { content: url, fields, edit })
       const accept = async (alongside: NewClipInput['alongside']) => {
         await refuseWhenBusy(deps, input.tokenId, tokenOf(request).limits)
         await checkAllowance(deps, request, reply, { atLeastBytes: 1 })

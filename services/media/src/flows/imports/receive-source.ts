@@ -1,6 +1,7 @@
 // Fetches the file behind an address: a direct file with one request, a page by its site's adapter or generic
 // discovery. The one rule: whatever a page promises, only the bytes decide. Next: open-source.ts, ingest/sites/.
 import { ApiError } from '@services/common/errors'
+import { choosesPart, type Edit } from '../../core/edits/edit.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import type { FetchedFile } from '../../ingest/remote/save-body.ts'
@@ -20,6 +21,8 @@ export interface Destination {
   endsAt: number
   /** Key of the probe and yt-dlp slots. */
   key: string
+  /** A chosen part permits a longer source. */
+  edit?: Edit | undefined
 }
 
 export interface ReceivedSource {
@@ -86,11 +89,17 @@ async function receive(deps: Needs, url: string, to: Destination, depth: number)
 /** A redirect to a known site is not followed: the site's adapter takes over. */
 const isUnknown = (url: URL) => siteOf(url) === undefined
 
-const bounds = ({ config }: Needs, { maxBytes, signal, endsAt }: Destination) => ({
+/** Longest source in seconds: of a chosen part, or at a higher speed, it may be longer than a clip. */
+function longestSource({ config }: Pick<Needs, 'config'>, edit: Edit | undefined): number {
+  const { maxSeconds, maxSourceSeconds } = config.source
+  return choosesPart(edit) ? Math.max(maxSeconds, maxSourceSeconds) : maxSeconds * Math.max(1, edit?.speed ?? 1)
+}
+
+const bounds = (deps: Needs, { maxBytes, signal, endsAt, edit }: Destination) => ({
   maxBytes,
   signal,
   totalMs: Math.max(1, endsAt - performance.now()),
-  limits: { durationSeconds: config.source.maxSeconds },
+  limits: { durationSeconds: longestSource(deps, edit) },
 })
 
 interface Finding {
@@ -102,7 +111,7 @@ interface Finding {
 /** Takes the best source: after one that is missing, too large or no clip, the next is attempted. */
 async function take(deps: Needs, found: Found, to: Destination, finding: Finding): Promise<ReceivedSource> {
   const { sources, durationSeconds, ...about } = found
-  if (durationSeconds !== undefined) refuseSaidDuration(deps, durationSeconds)
+  if (durationSeconds !== undefined) refuseSaidDuration(longestSource(deps, to.edit), durationSeconds)
   const refusals: ApiError[] = []
   for (const source of sources.slice(0, MOST_ATTEMPTS)) {
     try {
@@ -151,9 +160,9 @@ const isOfOneSource = ({ code }: ApiError) =>
   ].includes(code)
 
 /** Whole seconds may be rounded up by less than one, so they get that tolerance; the probe measures exactly. */
-function refuseSaidDuration({ config }: Needs, seconds: number): void {
+function refuseSaidDuration(longest: number, seconds: number): void {
   const tolerance = Number.isInteger(seconds) ? 1 : undefined
-  refuseDeclaredDuration({ durationSeconds: config.source.maxSeconds }, seconds, tolerance)
+  refuseDeclaredDuration({ durationSeconds: longest }, seconds, tolerance)
 }
 
 /** Author and title come from the outer page; the clip is unsafe if either says so. */

@@ -1,25 +1,28 @@
-import { type ClipFields, cleanFields, invalidField, MAX_TAG_TEXTS } from '../../core/clips/clip-fields.ts'
+import { type ClipFields, cleanFields, MAX_TAG_TEXTS, readFlag } from '../../core/clips/clip-fields.ts'
+import { cleanEdit, EDIT_FIELDS, type Edit } from '../../core/edits/edit.ts'
 import type { FormField } from './receive-form.http.ts'
 
 /**
  * Reads the fields of an upload, including the spellings of arrays and objects: `tags[]`, `tags[0]`, `attribution[site]`.
  * Ignores unknown fields, and a user without a site and URL. Throws invalid_field.
  */
-export function readFormFields(fields: readonly FormField[]): ClipFields {
+export function readFormFields(fields: readonly FormField[]): { fields: ClipFields; edit: Edit | undefined } {
   const allOf = (pattern: RegExp) => fields.filter(({ name }) => pattern.test(name)).map(({ value }) => value)
   const lastOf = (name: string) => allOf(new RegExp(`^${name}$`)).at(-1) ?? ''
   const ofAttribution = (member: string) => lastOf(`attribution(_${member}|\\[${member}\\]|\\.${member})`)
   const attribution = { site: ofAttribution('site'), user: ofAttribution('user'), url: ofAttribution('url') }
   const hasAttribution = attribution.site.trim() !== '' || attribution.url.trim() !== ''
-  return cleanFields(
+  const cleaned = cleanFields(
     {
       title: lastOf('title'),
       tags: readTags(allOf(/^tags(\[\d*\])?$/)),
-      nsfw: parseBoolean('nsfw', lastOf('nsfw')),
+      nsfw: readFlag('nsfw', lastOf('nsfw')),
       ...(hasAttribution ? { attribution } : {}),
     },
     'attribution_',
   )
+  const edit = cleanEdit(Object.fromEntries(EDIT_FIELDS.map((name) => [name, lastOf(name)])))
+  return { fields: cleaned, edit }
 }
 
 /** Stops at one more than `cleanFields` accepts, which it then refuses. */
@@ -43,11 +46,4 @@ function splitTags(value: string): string[] {
     }
   }
   return value.split(',', MAX_TAG_TEXTS + 1)
-}
-
-/** Accepts the spellings that forms and scripts send (contract/media.md 2.4). */
-function parseBoolean(param: string, value: string): boolean {
-  if (/^(true|1|on|yes)$/i.test(value.trim())) return true
-  if (/^(false|0|off|no|)$/i.test(value.trim())) return false
-  throw invalidField(param, 'must be true or false')
 }

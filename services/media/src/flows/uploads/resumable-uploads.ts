@@ -7,12 +7,11 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { ApiError } from '@services/common/errors'
 import type { Transaction } from 'kysely'
-import type { ClipFields } from '../../core/clips/clip-fields.ts'
 import { type Clip, findClip } from '../../core/clips/clips.store.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { acceptClip, type ReceivedFile } from '../../ingest/accept/accept-clip.ts'
+import { acceptClip, type NewClipInput, type ReceivedFile } from '../../ingest/accept/accept-clip.ts'
 import { countBytesIn } from '../../metrics.ts'
 import { createMeasure } from '../../store/blobs/measure.ts'
 import { emptyFile } from './receive-form.http.ts'
@@ -61,7 +60,10 @@ const isFinal = (error: unknown) =>
 export async function finishUpload(
   deps: Deps,
   id: string,
-  { fieldsOf, mp4First }: { fieldsOf: (metadata: string) => Promise<ClipFields>; mp4First: boolean },
+  {
+    fieldsOf,
+    mp4First,
+  }: { fieldsOf: (metadata: string) => Promise<Pick<NewClipInput, 'fields' | 'edit'>>; mp4First: boolean },
 ): Promise<Clip> {
   return deps.mutex.run(`upload ${id}`, async () => {
     const upload = await findUpload(deps.db, id)
@@ -71,7 +73,7 @@ export async function finishUpload(
     try {
       const file = await deps.work.withSpace(upload.bytes ?? 0, () => copyHashed(partialPath(deps, id), path))
       if (file.bytes === 0) throw emptyFile()
-      return await accept(deps, upload, { file, fields: await fieldsOf(upload.metadata), mp4First })
+      return await accept(deps, upload, { file, ...(await fieldsOf(upload.metadata)), mp4First })
     } catch (error) {
       if (isFinal(error)) await hardDeleteUpload(deps, id)
       throw error
@@ -88,7 +90,7 @@ export const moreThanAnnounced = () =>
 async function accept(
   deps: Deps,
   { id, token_id: tokenId }: ResumableUpload,
-  input: { file: ReceivedFile; fields: ClipFields; mp4First: boolean },
+  input: Pick<NewClipInput, 'file' | 'fields' | 'edit' | 'mp4First'>,
 ): Promise<Clip> {
   const alongside = async (trx: Transaction<DB>, clip: Clip) => {
     if (await setUploadClip(trx, id, clip.id)) return

@@ -4,7 +4,6 @@ import { PassThrough, type Readable } from 'node:stream'
 import { ApiError } from '@services/common/errors'
 import type { Locker } from '@tus/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { ClipFields } from '../../core/clips/clip-fields.ts'
 import { type Clip, findClip } from '../../core/clips/clips.store.ts'
 import { type Result, toResult } from '../../core/clips/result.ts'
 import { randomBase62 } from '../../core/tokens/api-token.ts'
@@ -231,11 +230,11 @@ const toAscii = (json: string) =>
   json.replace(/[\u007f-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 /** Reads the fields of a form upload under the same names. Throws invalid_request and invalid_field. */
-async function readMetadata(header: string): Promise<ClipFields> {
+async function readMetadata(header: string): Promise<ReturnType<typeof readFormFields>> {
   const { parseMetadata } = await import('./tus-protocol.ts')
   const metadata = parseMetadata(header)
   if (!metadata) throw apiError('invalid_request', { message: 'Upload-Metadata is malformed.' })
   // A name without a value is a flag that is set.
-  const flagOf = (name: string) => (name === 'nsfw' ? 'true' : '')
+  const flagOf = (name: string) => (name === 'nsfw' || name === 'mute' ? 'true' : '')
   return readFormFields(Object.entries(metadata).map(([name, value]) => ({ name, value: value ?? flagOf(name) })))
 }

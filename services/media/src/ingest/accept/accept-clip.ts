@@ -11,9 +11,11 @@ import {
   attachToSource,
   findSourceByContent,
   insertSource,
-  originalOf,
+  originalNamed,
   type SourceRow,
 } from '../../core/clips/sources.store.ts'
+import { decodedSize } from '../../core/edits/decoded-size.ts'
+import { type Edit, sourceKey } from '../../core/edits/edit.ts'
 import { takeAllowance } from '../../core/tokens/allowance.ts'
 import { makeDeleteToken } from '../../core/tokens/api-token.ts'
 import { findTokenLimits } from '../../core/tokens/tokens.store.ts'
@@ -40,6 +42,7 @@ export type ReceivedFile = Measured & { path: string }
 export interface NewClipInput {
   file: ReceivedFile
   fields: ClipFields
+  edit?: Edit | undefined
   tokenId: string | null
   /** `pieces`: sent by the tus protocol. */
   origin: { kind: 'upload'; pieces?: boolean } | { kind: 'import'; url: string }
@@ -87,23 +90,30 @@ export async function refuseWhenBusy(
 
 async function acceptInTurn(deps: Deps, input: NewClipInput): Promise<AcceptedClip> {
   input.signal?.throwIfAborted()
-  const known = await findSourceByContent(deps.db, input.file.sha256)
-  const shared = known && (await shareSource(deps, known, input))
-  if (shared) {
-    countClip(wayOf(input), 'shared')
-    return shared
-  }
+  const { edit, signal, file } = input
+  // The probe decides what an edit changes, and so its key.
+  const shared = edit ? undefined : await shareKnown(deps, file.sha256, input)
+  if (shared) return shared
 
-  const { signal } = input
   const slot = { key: tenantOf(input.tokenId), signal }
-  const info = await deps.probes.run(() => probeCounted(deps, input.file.path), slot)
+  const info = await deps.probes.run(() => probeCounted(deps, file.path, edit), slot)
   signal?.throwIfAborted()
+  const key = sourceKey(file.sha256, info.edited?.edit)
+  const sharedEdit = edit && (await shareKnown(deps, key, input))
+  if (sharedEdit) return sharedEdit
   await refuseWhenBusy(deps, input.tokenId)
-  return queueSource(deps, info, input)
+  return queueSource(deps, { info, key }, input)
 }
 
-const probeCounted = (deps: Deps, path: string): Promise<MediaInfo> =>
-  probe(deps.tools, path, { limits: limitsOf(deps) }).catch((error) => {
+async function shareKnown(deps: Deps, key: string, input: NewClipInput): Promise<AcceptedClip | undefined> {
+  const known = await findSourceByContent(deps.db, key)
+  const shared = known && (await shareSource(deps, known, input))
+  if (shared) countClip(wayOf(input), 'shared')
+  return shared
+}
+
+const probeCounted = (deps: Deps, path: string, edit: Edit | undefined): Promise<MediaInfo> =>
+  probe(deps.tools, path, { limits: limitsOf(deps), edit }).catch((error) => {
     countProbeRefusal(resultOf(error))
     throw error
   })
@@ -114,13 +124,15 @@ const wayOf = ({ origin }: NewClipInput): Way =>
 const limitsOf = ({ config: { source } }: Deps): ProbeLimits => ({
   ...defaultProbeLimits,
   durationSeconds: source.maxSeconds,
+  sourceSeconds: source.maxSourceSeconds,
   side: source.maxSide,
 })
 
 async function shareSource(deps: Deps, known: SourceRow, input: NewClipInput): Promise<AcceptedClip | undefined> {
   // The source may have been measured under other limits.
   const limits = limitsOf(deps)
-  refuseLargePicture(limits, known.info.width, known.info.height)
+  const { width, height } = decodedSize(known.info)
+  refuseLargePicture(limits, width, height)
   refuseLongDuration(limits, known.info.durationSeconds)
   return deps.db.transaction().execute(async (trx) => {
     await takeBytes(deps, trx, input, known.rendition_bytes)
@@ -132,17 +144,22 @@ async function shareSource(deps: Deps, known: SourceRow, input: NewClipInput): P
   })
 }
 
-async function queueSource(deps: Deps, info: MediaInfo, input: NewClipInput): Promise<AcceptedClip> {
+async function queueSource(
+  deps: Deps,
+  { info, key }: { info: MediaInfo; key: string },
+  input: NewClipInput,
+): Promise<AcceptedClip> {
   const { tokenId } = input
   const { sha256, bytes, path } = input.file
-  const original = originalOf(sha256)
+  const original = originalNamed(sha256)
   let isShared = false
   const accepted = await keepFiles(deps, [{ name: original, path, bytes }], async (trx) => {
     await takeBytes(deps, trx, input, 0)
     // Repeated, because takeBytes makes the token's other clips wait for this transaction.
     await refuseWhenBusy({ ...deps, db: trx }, tokenId)
     const reservedBytes = mostRenditionBytes(info, bytes)
-    const newSource = { id: deps.newId(), sha256, tokenId, bytes, reservedBytes, info, now: deps.now() }
+    const hashes = { sha256: key, fileSha256: sha256 }
+    const newSource = { id: deps.newId(), ...hashes, tokenId, bytes, reservedBytes, info, now: deps.now() }
     const inserted = await insertSource(trx, newSource)
     if (inserted) {
       const job = { sourceId: inserted.id, way: wayOf(input), ...(input.mp4First && { mp4First: true }) }
@@ -150,7 +167,7 @@ async function queueSource(deps: Deps, info: MediaInfo, input: NewClipInput): Pr
         deps.queue.send(trx, TRANSCODE_QUEUE.name, job satisfies TranscodeJob, { tenant: tenantOf(tokenId) })
       return { references: [original], last, result: await addClip(deps, trx, inserted, input) }
     }
-    const winner = await findSourceByContent(trx, sha256)
+    const winner = await findSourceByContent(trx, key)
     const source = winner && (await attachToSource(trx, winner.id))
     if (!source) throw apiError('busy', { retryAfterSeconds: 1 })
     isShared = true

@@ -75,7 +75,7 @@ describe('a playlist of segments', () => {
     [
       '31 seconds',
       playlist(...times(31, () => second('p'))),
-      { code: 'duration_exceeded', details: { limit: 30, actual: 31 } },
+      { code: 'duration_exceeded', details: { limit: 30, actual: 31, hint: 'start,duration' } },
     ],
     ['one segment of an hour', playlist('#EXTINF:3600,', 'p'), { code: 'duration_exceeded' }],
     ['201 segments', playlist(...times(201, () => ['#EXTINF:0.1,', 'p'])), unsupported('too_many_segments')],

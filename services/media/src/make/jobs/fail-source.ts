@@ -1,5 +1,5 @@
 import { deleteRenditions } from '../../core/clips/renditions.store.ts'
-import { markFailed, originalOf } from '../../core/clips/sources.store.ts'
+import { markFailed } from '../../core/clips/sources.store.ts'
 import { type EmitDeps, emitEvent } from '../../core/webhooks/emit-event.ts'
 import type { Deps } from '../../deps.ts'
 import type { ErrorCode } from '../../errors.ts'
@@ -14,16 +14,16 @@ export async function failSource(
   { code, details, way }: { code: ErrorCode; details: Record<string, unknown> | undefined; way?: Way | undefined },
 ): Promise<void> {
   const now = deps.now()
-  const sha256 = await deps.db.transaction().execute(async (trx) => {
+  const original = await deps.db.transaction().execute(async (trx) => {
     const failed = await markFailed(trx, { id, code, details, now })
     if (!failed) return undefined
     const first = await deleteRenditions(trx, id)
-    await dropReferences(trx, [...first, originalOf(failed)], now)
+    await dropReferences(trx, [...first, failed], now)
     await deps.announcements.send(trx, id)
     await emitEvent(deps, trx, 'media.failed', { sourceId: id })
     return failed
   })
-  if (!sha256) return
+  if (!original) return
   countClip(way ?? 'unknown', code)
-  await deleteIfUnreferenced(deps, originalOf(sha256))
+  await deleteIfUnreferenced(deps, original)
 }

@@ -16,7 +16,7 @@ import { mayQueueExtras, queueExtras } from './add-extras.ts'
 export async function storeRenditions(deps: Deps, source: SourceRow, renditions: Renditions): Promise<boolean> {
   const stored = await findRenditions(deps.db, source.id)
   const files = MAIN_KINDS.filter((kind) => !stored[kind]).map((kind) => ({ kind, ...renditions[kind] }))
-  const original = originalOf(source.sha256.toString('hex'))
+  const original = originalOf(source)
   const withExtras = await mayQueueExtras(deps, source.id)
   // Housekeeping deletes the original later: a database that loses this commit in a failover needs it again.
   return keepFiles(deps, files.map(toKept), async (trx) => {

@@ -107,8 +107,9 @@ async function postponeTranscode(
 }
 
 /** Deletes a source without a clip. False when a new clip has attached to it first; a later one waits for this transaction. */
-async function dropAbandoned(deps: Deps, { id, sha256 }: SourceRow): Promise<boolean> {
-  const original = originalOf(sha256.toString('hex'))
+async function dropAbandoned(deps: Deps, source: SourceRow): Promise<boolean> {
+  const { id } = source
+  const original = originalOf(source)
   const isDropped = await deps.db.transaction().execute(async (trx) => {
     const isAbandoned = (await lockProcessing(trx, id))?.clip_count === 0
     if (!isAbandoned) return false
@@ -136,12 +137,12 @@ async function transcode(
   { signal, data }: QueueJob<TranscodeJob>,
 ): Promise<Renditions> {
   const path = join(workDirectory, workFiles.input)
-  const { id, info, sha256 } = source
+  const { id, info } = source
   const tooLong = new AbortController()
   const timer = setTimeout(() => tooLong.abort(apiError('processing_timeout')), deps.patience.transcodeMs)
   const endClip = deps.atWork.beginClip()
   try {
-    const isCopied = await deps.blobs.copyTo(originalOf(sha256.toString('hex')), path, signal)
+    const isCopied = await deps.blobs.copyTo(originalOf(source), path, signal)
     if (!isCopied) throw new Error(`the original of source ${id} is not in the store`)
     // Loaded with the first clip: its image library takes a tenth of an idle service's memory.
     const { makeRenditions } = await import('../transcode/make-renditions.ts')

@@ -70,11 +70,17 @@ const packetEntries = ['packet=stream_index,pts_time,duration_time,size,flags']
 /** The packet list ends here, so that a film costs no more than a clip. Must exceed the longest clip. */
 export const READ_SECONDS = 40
 
+/** The packets that are read: from the keyframe before a time of the file. */
+export interface ReadWindow {
+  fromSeconds: number
+  toSeconds: number
+}
+
 /** contract/media.md 5.9 step 0: five seconds. Reading 150 MB takes a tenth of one. */
 const runLimits: RunLimits = { wallSeconds: 5, cpuSeconds: 5, memoryBytes: 2 * 1024 ** 3, fileBytes: 0 }
 
 /**
- * Reads a file's headers, and with `packets` also the first 40 s of its packets, which headers cannot lie about.
+ * Reads a file's headers, and with `packets` also those of its first 40 s or of a window, which headers cannot lie about.
  * Throws corrupt_media when the forced demuxer cannot open it; unsupported_media_type for a codec off the list;
  * dimensions_exceeded for a picture above the decoders' limit; too_many_frames when the packet list is too long;
  * processing_timeout; busy when ffprobe was killed twice.
@@ -82,12 +88,12 @@ const runLimits: RunLimits = { wallSeconds: 5, cpuSeconds: 5, memoryBytes: 2 * 1
 export async function runFfprobe(
   tools: MediaTools,
   path: string,
-  options: { demuxer: Demuxer; packets: boolean; limits?: ProbeLimits; signal?: AbortSignal | undefined },
+  options: { demuxer: Demuxer; packets: boolean | ReadWindow; limits?: ProbeLimits; signal?: AbortSignal | undefined },
 ): Promise<FfprobeReport> {
   const absolutePath = resolve(path)
   const args = [
     ...['-v', 'warning', ...hardenedGlobals, ...hardenedInput(options.demuxer)],
-    ...(options.packets ? ['-read_intervals', `%+${READ_SECONDS}`] : []),
+    ...(options.packets ? ['-read_intervals', intervalOf(options.packets)] : []),
     ...['-show_entries', [...streamEntries, ...(options.packets ? packetEntries : [])].join(':')],
     ...['-of', 'json=compact=1', '-i', absolutePath],
   ]
@@ -109,6 +115,12 @@ export async function runFfprobe(
   // Some demuxers continue without it. A cover picture may have any size, because it is never decoded.
   if (report.streams?.some(isUnreadableVideo)) refuseHugePicture(limits, outcome.stderr)
   return report
+}
+
+const intervalOf = (packets: true | ReadWindow): string => {
+  if (packets === true) return `%+${READ_SECONDS}`
+  const { fromSeconds, toSeconds } = packets
+  return `${fromSeconds > 0 ? fromSeconds.toFixed(3) : ''}%${toSeconds.toFixed(3)}`
 }
 
 const isUnreadableVideo = ({ codec_type, width, disposition }: FfprobeStream) =>

@@ -3,6 +3,8 @@ import { apiError } from '../../errors.ts'
 /** Limits of a source (MEDIA_MAX_DURATION, MEDIA_MAX_SIDE and fixed ones), all checked before any picture is decoded. */
 export interface ProbeLimits {
   durationSeconds: number
+  /** Longest source of which a part is chosen (MEDIA_MAX_SOURCE_DURATION). */
+  sourceSeconds: number
   /** Longest side, as stored and as displayed. At most LARGEST_SIDE, the decoders' limit. */
   side: number
   frames: number
@@ -20,6 +22,7 @@ export interface ProbeLimits {
  */
 export const defaultProbeLimits: ProbeLimits = {
   durationSeconds: 30,
+  sourceSeconds: 600,
   side: 4096,
   frames: 3700,
   pixelFrames: 8e9,
@@ -30,6 +33,9 @@ export const defaultProbeLimits: ProbeLimits = {
 /** A clip cut at 30 s often measures 30.03 s, because its last video or audio frame is longer. */
 const DURATION_TOLERANCE_SECONDS = 0.05
 
+/** Fields with which a caller chooses a part that is short enough. */
+const PART_HINT = { hint: 'start,duration' }
+
 /** `whole` is the reported duration: null if reading stopped before the end and no header has it. */
 export function refuseLongDuration(
   limits: Pick<ProbeLimits, 'durationSeconds'>,
@@ -38,7 +44,7 @@ export function refuseLongDuration(
 ): void {
   if (seconds <= limits.durationSeconds + DURATION_TOLERANCE_SECONDS) return
   const actual = whole === null ? {} : { actual: Math.round(whole * 1000) / 1000 }
-  throw apiError('duration_exceeded', { details: { limit: limits.durationSeconds, ...actual } })
+  throw apiError('duration_exceeded', { details: { limit: limits.durationSeconds, ...actual, ...PART_HINT } })
 }
 
 /** Tolerance of declared durations, rounded and of longer sound; the probe decides (contract/media.md 3.5, 3.6). */

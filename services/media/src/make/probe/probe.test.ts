@@ -198,7 +198,7 @@ test('however many packets the sound has, or the picture, they are measured or r
     readVideoInfo(
       { streams, packets: [...Array(pictures).fill(packet(0)), ...Array(sounds).fill(packet(1))] },
       'webm',
-      defaultProbeLimits,
+      { limits: defaultProbeLimits },
     )
   expect(read(1, 500_000)).toMatchObject({ frames: 1, hasAudio: true })
   expect(() => read(500_000, 1)).toThrow(expect.objectContaining({ code: 'too_many_frames' }))

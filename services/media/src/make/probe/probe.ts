@@ -1,11 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
 import { copyFile, rm, stat } from 'node:fs/promises'
+import type { Edit } from '../../core/edits/edit.ts'
 import type { GifInfo, MediaInfo, MediaType } from '../../db/media-info.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { demuxerOf } from '../../ffmpeg/hardening.ts'
-import { type FfprobeReport, refusedStreamIn, runFfprobe } from './ffprobe.ts'
+import { firstSecondOf } from './choose-part.ts'
+import { editGif } from './edited-info.ts'
+import { type FfprobeReport, READ_SECONDS, type ReadWindow, refusedStreamIn, runFfprobe } from './ffprobe.ts'
 import { measureGif } from './gif-info.ts'
+import { partOfGif } from './gif-part.ts'
 import { findCodecToHide, writeChange } from './hide-track.ts'
 import { defaultProbeLimits, type ProbeLimits, refuseLongDuration } from './limits.ts'
 import { sniffFile } from './sniff.ts'
@@ -19,28 +23,53 @@ import { readVideoInfo } from './video-info.ts'
 export async function probe(
   tools: MediaTools,
   path: string,
-  options: { limits?: ProbeLimits; signal?: AbortSignal | undefined } = {},
+  options: { limits?: ProbeLimits; edit?: Edit | undefined; signal?: AbortSignal | undefined } = {},
 ): Promise<MediaInfo> {
-  const { limits = defaultProbeLimits, signal } = options
+  const { limits = defaultProbeLimits, edit, signal } = options
   const type = await sniffFile(path)
-  if (type === 'gif') return probeGif(path, limits)
-  const look = (copy: string) => runFfprobe(tools, copy, { demuxer: demuxerOf[type], packets: true, limits, signal })
-  const report = await look(path).catch((error) => lookWithoutSound(path, { type, error, look, most: limits.streams }))
-  return readVideoInfo(report, type, limits)
+  if (type === 'gif') return probeGif(path, limits, edit)
+  const demuxer = demuxerOf[type]
+  const look = (packets: boolean | ReadWindow) =>
+    withoutRefusedSound(path, { type, most: limits.streams }, (copy) =>
+      runFfprobe(tools, copy, { demuxer, packets, limits, signal }),
+    )
+  const window = edit && (await windowOf(edit, limits, () => look(false)))
+  return readVideoInfo(await look(window ?? true), type, { limits, edit, window })
+}
+
+/** More than the longest gap between two frames of a moving picture. */
+const MARGIN_SECONDS = 2
+
+/** The packets to read for an edit; undefined for the first ones, as without an edit. */
+async function windowOf(
+  { start = 0, duration = Number.POSITIVE_INFINITY, speed = 1 }: Edit,
+  limits: ProbeLimits,
+  readHeaders: () => Promise<FfprobeReport>,
+): Promise<ReadWindow | undefined> {
+  const seconds = Math.min(duration, limits.durationSeconds * speed) + MARGIN_SECONDS
+  const fromSeconds = firstSecondOf(start)
+  if (fromSeconds === 0) return start + seconds > READ_SECONDS ? { fromSeconds, toSeconds: start + seconds } : undefined
+  // Times of packets count from 0, even if the file begins later.
+  const begins = Math.max(0, Number.parseFloat((await readHeaders()).format?.start_time ?? '') || 0)
+  return { fromSeconds: begins + fromSeconds, toSeconds: begins + start + seconds }
 }
 
 /**
  * ffprobe refuses a whole file for one codec off its list. Hides sound in such a codec in a copy, track by track, so that
  * no needless decoder is opened. Throws the refusal for anything but sound.
  */
-async function lookWithoutSound(
+async function withoutRefusedSound(
   path: string,
-  work: { type: MediaType; error: unknown; look: (path: string) => Promise<FfprobeReport>; most: number },
+  { type, most }: { type: MediaType; most: number },
+  look: (path: string) => Promise<FfprobeReport>,
 ): Promise<FfprobeReport> {
-  const { type, look, most } = work
   const copy = `${path}.${randomUUID()}`
-  let { error } = work
+  let error: unknown
   try {
+    const report = await look(path).catch((first) => {
+      error = first
+    })
+    if (report) return report
     for (let hidden = 0; hidden < most; hidden++) {
       const index = refusedStreamIn(error)
       const change = index === undefined ? undefined : await findCodecToHide(path, { type, index })
@@ -61,24 +90,31 @@ async function lookWithoutSound(
 /** Larger GIFs are encoded again at 480 px: a copy of 100 MB is useless (contract/media.md 5.9). */
 const LARGEST_REWRITTEN_GIF_BYTES = 25_000_000
 
-async function probeGif(path: string, limits: ProbeLimits): Promise<GifInfo> {
+async function probeGif(path: string, limits: ProbeLimits, edit: Edit | undefined): Promise<GifInfo> {
   const { delaysCentiseconds, framesInsideCanvas, ...gif } = await measureGif(path, limits)
   const { size } = await stat(path)
   const frames = delaysCentiseconds.length
   // One frame is a still, shown for a second whatever its delay.
   const delays = frames === 1 ? [100] : delaysCentiseconds
-  const durationSeconds = delays.reduce((total, delay) => total + delay, 0) / 100
-  refuseLongDuration(limits, durationSeconds)
-  return {
-    type: 'gif',
-    ...gif,
-    durationSeconds,
-    frames,
-    fps: frames / durationSeconds,
-    hasAudio: false,
-    tickCentiseconds: commonTick(delays),
+  const describe = (shown: number[]): GifInfo => ({
+    ...{ type: 'gif', ...gif, ...timesOf(shown), hasAudio: false, tickCentiseconds: commonTick(shown) },
     rewritable: size <= LARGEST_REWRITTEN_GIF_BYTES && framesInsideCanvas,
-  }
+  })
+  const whole = describe(delays)
+  const { speed = 1 } = edit ?? {}
+  const part = edit && partOfGif(delays, edit)
+  refuseLongDuration(limits, (part ? total(part.delays) / 100 : whole.durationSeconds) / speed)
+  if (!edit || !part) return whole
+  const tickCentiseconds = commonTick(part.delays.map((delay) => Math.round(delay / speed)))
+  const chosen = { ...describe(part.delays), tickCentiseconds }
+  return editGif(chosen, edit, { cut: part.cut, sourceSeconds: whole.durationSeconds })
+}
+
+const total = (delays: readonly number[]) => delays.reduce((sum, delay) => sum + delay, 0)
+
+function timesOf(delays: readonly number[]) {
+  const durationSeconds = total(delays) / 100
+  return { durationSeconds, frames: delays.length, fps: delays.length / durationSeconds }
 }
 
 /**

@@ -1,6 +1,9 @@
-import type { StoredStreams, VideoInfo } from '../../db/media-info.ts'
+import { choosesPart, type Edit, outOfRange } from '../../core/edits/edit.ts'
+import type { Cut, StoredStreams, VideoInfo } from '../../db/media-info.ts'
 import { apiError } from '../../errors.ts'
-import { type FfprobePacket, type FfprobeReport, type FfprobeStream, READ_SECONDS } from './ffprobe.ts'
+import { between, choosePart, findEntry } from './choose-part.ts'
+import { editVideo } from './edited-info.ts'
+import { type FfprobePacket, type FfprobeReport, type FfprobeStream, READ_SECONDS, type ReadWindow } from './ffprobe.ts'
 import { type ProbeLimits, refuseLargePicture, refuseLongDuration, refuseManyFrames } from './limits.ts'
 
 /** Codecs of the eight sites and every phone. Players do not expect others in an mp4. */
@@ -15,11 +18,23 @@ export const SMALLEST_WHOLE_PART = 0.9
 const SHORTEST_MOVING_SECONDS = 0.05
 const STILL_SECONDS = 0.1
 
+export interface Reading {
+  limits: ProbeLimits
+  edit?: Edit | undefined
+  /** Packets that were read, if not the first ones. */
+  window?: ReadWindow | undefined
+}
+
 /**
- * Turns ffprobe's report into a `VideoInfo`, or refuses the file: no_video_stream, unsupported_media_type (codec or
- * number of streams), dimensions_exceeded, duration_exceeded, too_many_frames, corrupt_media.
+ * Turns ffprobe's report into a `VideoInfo`, of the result if there is an edit. Refuses the file: no_video_stream,
+ * unsupported_media_type (codec or number of streams), dimensions_exceeded, duration_exceeded, too_many_frames, corrupt_media;
+ * and an edit: edit_out_of_range.
  */
-export function readVideoInfo(report: FfprobeReport, type: VideoInfo['type'], limits: ProbeLimits): VideoInfo {
+export function readVideoInfo(
+  report: FfprobeReport,
+  type: VideoInfo['type'],
+  { limits, edit, window }: Reading,
+): VideoInfo {
   const streams = report.streams ?? []
   const video = chooseVideo(streams)
   if (!video) throw apiError('no_video_stream')
@@ -31,18 +46,31 @@ export function readVideoInfo(report: FfprobeReport, type: VideoInfo['type'], li
   refuseLargePicture(limits, displayed.width, displayed.height)
 
   const packets = report.packets ?? []
-  const shown = shownPackets(packets, video)
+  const all = shownPackets(packets, video, window)
   const audio = streams.find((stream) => stream.codec_type === 'audio' && audioCodecs.test(stream.codec_name ?? ''))
   const heard = packets.filter((packet) => packet.stream_index === audio?.index)
-  const timing = holdToSound(measureTiming(shown, video, report), heard)
-  refuseLongDuration(limits, timing.durationSeconds, wholeDuration(timing, video, report))
+  const whole = holdToSound(measureTiming(all, video, report), heard)
+  if (choosesPart(edit)) refuseLongDuration({ durationSeconds: limits.sourceSeconds }, declaredDuration(video, report))
+  const fileStart = seconds(report.format?.start_time, 0)
+  const part = edit && partOf(all, whole, { edit, fileStart, pictureStart: pictureStartOf(video, whole, window) })
+  const shown = part?.shown ?? all
+  const timing = part ? { ...whole, ...timesOf(shown, part.endSeconds) } : whole
+  const { speed = 1 } = edit ?? {}
+  refuseLongDuration(limits, timing.durationSeconds / speed, part ? undefined : wholeDuration(timing, video, report))
   refuseManyFrames(limits, timing.frames, coded.width, coded.height)
-  refuseTruncated(packets, timing, video, report)
+  if (part)
+    refuseManyFrames(
+      { ...limits, frames: Number.POSITIVE_INFINITY },
+      timing.frames + part.cut.skippedFrames,
+      coded.width,
+      coded.height,
+    )
+  refuseTruncated(packets, whole, { video, report, window })
 
   const { frames, longestFrameSeconds, shortestFrameSeconds, isHeld } = timing
   const isTooShort = timing.durationSeconds < SHORTEST_MOVING_SECONDS
   const durationSeconds = isTooShort ? STILL_SECONDS : timing.durationSeconds
-  return {
+  const info: VideoInfo = {
     ...{ type, ...displayed, durationSeconds, frames, fps: frames / durationSeconds },
     isStill: isTooShort || isHeld,
     hasAudio: heard.length > 0,
@@ -60,7 +88,42 @@ export function readVideoInfo(report: FfprobeReport, type: VideoInfo['type'], li
     stored: readStored({ streams, video, packets, shown, audio: heard.length > 0 ? audio : undefined }, timing),
     colorSpace: readColorSpace(video),
   }
+  if (!edit || !part) return info
+  const sourceSeconds = window ? declaredDuration(video, report) || null : whole.durationSeconds
+  return editVideo(info, edit, { cut: part.cut, sourceSeconds })
 }
+
+/** Packets of the part that an edit chooses, and where it is in the file. */
+function partOf(
+  all: FfprobePacket[],
+  whole: ReturnType<typeof holdToSound>,
+  { edit, fileStart, pictureStart }: { edit: Edit; fileStart: number; pictureStart: number },
+): { shown: FfprobePacket[]; endSeconds: number; cut: Cut } {
+  const frames = all.map(({ pts_time, flags }) => ({
+    at: toMicroseconds(seconds(pts_time, 0) - pictureStart),
+    isKeyframe: flags.includes('K'),
+  }))
+  const endOfWhole = whole.startSeconds + whole.durationSeconds - pictureStart
+  const { from, end, startSeconds, durationSeconds } = choosePart(frames, edit, endOfWhole)
+  const entry = findEntry(frames, startSeconds)
+  const inFile = (at: number | null) =>
+    at === null ? null : toMicroseconds(Math.max(0, at + pictureStart - fileStart))
+  return {
+    shown: all.slice(from, end),
+    endSeconds: pictureStart + startSeconds + durationSeconds,
+    cut: {
+      seekSeconds: entry ? inFile(entry.at) : null,
+      startSeconds: inFile(startSeconds) ?? 0,
+      afterSeconds: inFile(between(frames, from)),
+      beforeSeconds: inFile(between(frames, end)),
+      skippedFrames: from - (entry ? frames.indexOf(entry) : 0),
+    },
+  }
+}
+
+/** Time of the first picture, which is not among the packets of a window. */
+const pictureStartOf = (video: FfprobeStream, { startSeconds }: Timing, window: ReadWindow | undefined) =>
+  window && window.fromSeconds > 0 ? seconds(video.start_time, 0) : startSeconds
 
 interface Read {
   streams: FfprobeStream[]
@@ -150,8 +213,9 @@ function displaySize(video: FfprobeStream): { width: number; height: number } {
   return isQuarter ? { width: height, height: width } : { width, height }
 }
 
-function shownPackets(packets: FfprobePacket[], video: FfprobeStream): FfprobePacket[] {
+function shownPackets(packets: FfprobePacket[], video: FfprobeStream, window: ReadWindow | undefined): FfprobePacket[] {
   const ofVideo = packets.filter((packet) => packet.stream_index === video.index && !packet.flags.includes('D'))
+  if (ofVideo.length === 0 && window && window.fromSeconds > 0) throw outOfRange('start')
   if (ofVideo.length === 0) throw apiError('corrupt_media', { cause: 'no frame' })
   return ofVideo.toSorted((a, b) => seconds(a.pts_time, 0) - seconds(b.pts_time, 0))
 }
@@ -160,10 +224,12 @@ function shownPackets(packets: FfprobePacket[], video: FfprobeStream): FfprobePa
 function wholeDuration(timing: ReturnType<typeof holdToSound>, video: FfprobeStream, report: FfprobeReport) {
   const { durationSeconds, isHeld } = timing
   if (durationSeconds < READ_SECONDS - 1) return durationSeconds
-  const ofFile = seconds(report.format?.duration, 0)
-  const declared = isHeld ? ofFile : seconds(video.duration, ofFile)
+  const declared = isHeld ? seconds(report.format?.duration, 0) : declaredDuration(video, report)
   return declared > durationSeconds ? declared : null
 }
+
+const declaredDuration = (video: FfprobeStream, report: FfprobeReport): number =>
+  seconds(video.duration, seconds(report.format?.duration, 0))
 
 type Timing = ReturnType<typeof measureTiming>
 
@@ -185,7 +251,11 @@ function measureTiming(shown: FfprobePacket[], video: FfprobeStream, report: Ffp
   const meanGap = shown.length > 1 ? (lastStart - startSeconds) / (shown.length - 1) : 0
   const declared = seconds(video.duration, seconds(report.format?.duration, 0))
   const lastFrameSeconds = seconds(shown.at(-1)?.duration_time, 0) || meanGap || declared || 1
-  const endSeconds = lastStart + lastFrameSeconds
+  return timesOf(shown, lastStart + lastFrameSeconds)
+}
+
+function timesOf(shown: FfprobePacket[], endSeconds: number) {
+  const startSeconds = seconds(shown[0]?.pts_time, 0)
   const starts = [...shown.map((packet) => seconds(packet.pts_time, 0)), endSeconds]
   const lengths = starts.slice(1).map((start, n) => toMicroseconds(start - (starts[n] ?? start)))
   return {
@@ -203,16 +273,22 @@ function measureTiming(shown: FfprobePacket[], video: FfprobeStream, report: Ffp
  * its duration is wrong in many files with dropped frames. Matroska without durations per stream declares the longest one,
  * so the longest is compared.
  */
-function refuseTruncated(packets: FfprobePacket[], timing: Timing, video: FfprobeStream, report: FfprobeReport): void {
+function refuseTruncated(
+  packets: FfprobePacket[],
+  timing: Timing,
+  { video, report, window }: Pick<Reading, 'window'> & { video: FfprobeStream; report: FfprobeReport },
+): void {
   const ofVideo = seconds(video.duration, 0) || readClock(readTag(video, 'DURATION'))
-  const declared = Math.min(READ_SECONDS, ofVideo || seconds(report.format?.duration, 0))
+  const declared = Math.min(window?.toSeconds ?? READ_SECONDS, ofVideo || seconds(report.format?.duration, 0))
   const end = ofVideo
     ? timing.endSeconds
     : packets.map(endOf).reduce((latest, next) => Math.max(latest, next), timing.endSeconds)
   const actual = end - Math.min(0, timing.startSeconds)
   const indexed = Number(video.nb_frames) || 0
   const found = packets.filter((packet) => packet.stream_index === video.index).length
-  const isWhole = indexed > 0 ? found >= indexed * SMALLEST_WHOLE_PART : actual >= declared * SMALLEST_WHOLE_PART
+  const isAllRead = !window && declared < READ_SECONDS
+  const isWhole =
+    indexed > 0 && isAllRead ? found >= indexed * SMALLEST_WHOLE_PART : actual >= declared * SMALLEST_WHOLE_PART
   if (isWhole) return
   throw apiError('corrupt_media', { details: { declared, actual: Math.round(actual * 1000) / 1000 } })
 }

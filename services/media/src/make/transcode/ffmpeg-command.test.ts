@@ -38,7 +38,7 @@ const sdr: RenditionPlan = {
     cutSeconds: 5.001,
     durationSeconds: 5,
   },
-  ...{ h264Crf: 23, webmCrf: 32, webmBitRate: 3_456_000, overview: 'keyframes' },
+  ...{ cut: null, posterSeconds: null, h264Crf: 23, webmCrf: 32, webmBitRate: 3_456_000, overview: 'keyframes' },
   gif: { from: 'frames', size: { width: 480, height: 270 }, delayCentiseconds: 6, loopCount: 0 },
   ...{ copies: null, encodesInTurn: false, mostThreads: 8 },
 }

@@ -46,7 +46,8 @@ export function overviewCommand(
   const gifSize = plan.gif.from === 'frames' ? plan.gif.size : plan.video
   const sampled = plan.overview === 'sampled' ? 'fps=2:round=up,' : ''
   const untilCut = ['-t', seconds(plan.startSeconds + plan.cutSeconds)]
-  const volume = [...audioMap(plan), ...untilCut, '-af', 'volumedetect', '-f', 'null', '-']
+  const heard = [...(plan.cut ? soundFilters(plan) : []), 'volumedetect'].join(',')
+  const volume = [...audioMap(plan), ...untilCut, '-af', heard, '-f', 'null', '-']
   const pictures = `[0:${plan.videoStream}]${wholeFrames(plan)}${sampled}${pictureFilters(inItsOwnTime(plan))}`
   const poster = `${posterFilters(plan)},thumbnail=${posterCandidates}[poster]`
   const graph = palette
@@ -90,8 +91,9 @@ export function renditionsCommand(ffmpeg: Ffmpeg, plan: RenditionPlan, run: Rend
     ...(poster ? [`[still]${typicalFrame(plan)}${posterFilters(plan)}[poster]`] : []),
   ]
   return [
-    // A held last frame hides lost ones, so the log must have the number of decoded frames.
-    ...start(plan.holdsLastFrame ? 'verbose' : 'error'),
+    // A held last frame hides lost ones, so the log must have the number of decoded frames; a decoder that joins in must
+    // not complain at all (make-renditions.ts).
+    ...start(plan.holdsLastFrame && !seeks(plan) ? 'verbose' : 'error'),
     ...input(plan, threads),
     ...(gif === 'palette-file' ? paletteInput() : []),
     ...filterGraph(graph, threads),
@@ -117,7 +119,9 @@ export function copyCommand(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number
 export function posterCommand(plan: RenditionPlan, atSeconds: number): string[] {
   const filters = pictureFilters(inItsOwnTime(plan))
   const graph = [
-    `[0:${plan.videoStream}]trim=start=${seconds(atSeconds)},${wholeFrames(plan)}${filters},${posterFilters(plan)}[poster]`,
+    plan.cut
+      ? `[0:${plan.videoStream}]${wholeFrames(plan)}trim=start=${seconds(atSeconds)},${filters},${posterFilters(plan)}[poster]`
+      : `[0:${plan.videoStream}]trim=start=${seconds(atSeconds)},${wholeFrames(plan)}${filters},${posterFilters(plan)}[poster]`,
   ]
   return [...start('error'), ...input(plan, 1), ...filterGraph(graph, 1), ...posterOutput()]
 }
@@ -129,8 +133,8 @@ export function smallerGifCommand(
   { threads, gif }: Pick<RenditionsOfRun, 'threads' | 'gif'>,
 ): string[] {
   const made = plan.keepsAlpha
-    ? { demuxer: 'matroska' as const, decoder: ffmpeg.webmVideoEncoder, file: workFiles.webm }
-    : { demuxer: 'mov' as const, decoder: null, file: workFiles.mp4 }
+    ? { demuxer: 'matroska' as const, decoder: ffmpeg.webmVideoEncoder, file: workFiles.webm, cut: null }
+    : { demuxer: 'mov' as const, decoder: null, file: workFiles.mp4, cut: null }
   const graph = ['[0:0]null[frames]', ...gifFilters(plan, gif)]
   return [
     ...start('error'),
@@ -153,7 +157,7 @@ export function transparencyCommand(plan: RenditionPlan): string[] {
 }
 
 export function clearPosterCommand(ffmpeg: Ffmpeg, file: string, atSeconds: number): string[] {
-  const webm = { demuxer: 'matroska', decoder: ffmpeg.webmVideoEncoder, deinterlacer: null } as const
+  const webm = { demuxer: 'matroska', decoder: ffmpeg.webmVideoEncoder, deinterlacer: null, cut: null } as const
   return [
     ...[...start('error'), ...input(webm, 1, file), '-map', '0:v:0', '-ss', seconds(atSeconds), '-frames:v', '1'],
     ...['-vf', 'format=rgba', '-f', 'rawvideo', workFiles.clearPoster],
@@ -173,12 +177,15 @@ export function av1Command(ffmpeg: Ffmpeg): string[] {
   ]
 }
 
+/** True if decoding starts in the middle of the file. */
+export const seeks = ({ cut }: Pick<RenditionPlan, 'cut'>): boolean => cut !== null && cut.seekSeconds > 0
+
 function start(logLevel: 'error' | 'info' | 'verbose'): string[] {
   return ['-nostdin', ...hardenedGlobals, '-loglevel', logLevel, '-nostats', '-y']
 }
 
 function input(
-  plan: Pick<RenditionPlan, 'decoder' | 'demuxer' | 'deinterlacer'>,
+  plan: Pick<RenditionPlan, 'decoder' | 'demuxer' | 'deinterlacer' | 'cut'>,
   threads: number,
   file: string = workFiles.input,
 ): string[] {
@@ -186,7 +193,8 @@ function input(
   // When the size of the picture changes, as in calls, ffmpeg would start new filters and lose the frames in the old ones.
   // Ours scale first, which takes any size; deinterlacers take one.
   const filters = plan.deinterlacer ? [] : ['-reinit_filter:v', '0']
-  return ['-threads', String(threads), ...decoder, ...filters, ...hardenedInput(plan.demuxer), '-i', file]
+  const seek = plan.cut && seeks(plan) ? ['-ss', plan.cut.seekSeconds.toFixed(6)] : []
+  return ['-threads', String(threads), ...decoder, ...filters, ...seek, ...hardenedInput(plan.demuxer), '-i', file]
 }
 
 function paletteInput(): string[] {
@@ -270,7 +278,18 @@ function audioMap(plan: RenditionPlan): string[] {
 
 function audioCodec(plan: RenditionPlan, codec: string, bitrate: string): string[] {
   if (plan.audioStream === null) return ['-an']
-  return [...soundFilters(plan), '-c:a', codec, '-b:a', bitrate, '-ac', '2', '-ar', '48000']
+  const filters = soundFilters(plan)
+  return [
+    ...(filters.length > 0 ? ['-af', filters.join(',')] : []),
+    '-c:a',
+    codec,
+    '-b:a',
+    bitrate,
+    '-ac',
+    '2',
+    '-ar',
+    '48000',
+  ]
 }
 
 /** Frames keep their times; none is added. */

@@ -1,4 +1,5 @@
 import type { Size } from '../../core/clips/geometry.ts'
+import { cutPicture, cutSound } from './cut-filters.ts'
 import type { RenditionPlan } from './rendition-plan.ts'
 
 /**
@@ -44,9 +45,11 @@ export function sharedFrames(plan: RenditionPlan, labels: Output[]): string[] {
   ]
 }
 
-/** Deinterlaces the frames that are marked as two fields, before scaling and dropping frames. */
-export const wholeFrames = ({ deinterlacer }: RenditionPlan): string =>
-  deinterlacer ? `${deinterlacer}=mode=send_frame:deint=interlaced,` : ''
+/** Deinterlaces the frames that are marked as two fields, before scaling and dropping frames; then the caller's edit. */
+export function wholeFrames(plan: RenditionPlan): string {
+  const deinterlaced = plan.deinterlacer ? [`${plan.deinterlacer}=mode=send_frame:deint=interlaced`] : []
+  return [...deinterlaced, ...cutPicture(plan)].map((filter) => `${filter},`).join('')
+}
 
 /** Repeats frames after the conversion of their pixels, which is then done once, and drops frames before it. */
 function framesAround(plan: RenditionPlan): { first: string[]; last: string[] } {
@@ -77,8 +80,11 @@ const fromStart = ({ startSeconds }: RenditionPlan): string[] =>
   startSeconds > 0 ? [`setpts=PTS-${startSeconds.toFixed(6)}/TB`] : []
 
 /** Cuts the sound before the start of the picture and keeps a later start, so that both stay in sync. */
-export const soundFilters = ({ startSeconds }: RenditionPlan): string[] =>
-  startSeconds > 0 ? ['-af', `atrim=start=${startSeconds.toFixed(6)},asetpts=PTS-${startSeconds.toFixed(6)}/TB`] : []
+export function soundFilters({ startSeconds, cut }: RenditionPlan): string[] {
+  if (cut) return cutSound(cut)
+  const start = startSeconds.toFixed(6)
+  return startSeconds > 0 ? [`atrim=start=${start}`, `asetpts=PTS-${start}/TB`] : []
+}
 
 const tagged = 'setparams=color_primaries=bt709:color_trc=bt709:colorspace=bt709'
 
@@ -159,7 +165,7 @@ export const posterFilters = ({ video }: RenditionPlan): string => `scale=${size
 
 /** The plan for a single picture: not repeated, dropped or held, and deinterlaced already. */
 export function inItsOwnTime(plan: RenditionPlan): RenditionPlan {
-  return { ...plan, frameRate: null, holdsLastFrame: false, startSeconds: 0, deinterlacer: null }
+  return { ...plan, frameRate: null, holdsLastFrame: false, startSeconds: 0, deinterlacer: null, cut: null }
 }
 
 export const size = ({ width, height }: Size): string => `${width}:${height}`

@@ -170,22 +170,23 @@ describe('a copy', () => {
     // Hashes alone: times may have another scale.
     return stdout.split('\n').flatMap((line) => (line.startsWith('#') || !line ? [] : [line.split(',').at(-1)]))
   }
-  test.each(['mp4', 'webm'] as const)(
-    'of an %s shows the same frames, and has nothing of the source but them',
-    async (kind) => {
-      const source = await clip(`fits.${kind}`)
-      const made = await make(embeddedTools, source)
-      expect(made).toMatchObject({ misfit: null, warnings: [], [kind]: { copied: true } })
-      await expectSound(made)
-      const [ofSource, ofCopy] = [await framesOf(source), await framesOf(made[kind].path)]
-      expect(ofSource).toHaveLength(50)
-      expect(ofCopy).toEqual(ofSource)
-      const bytes = (await readFile(made[kind].path)).toString('latin1')
-      expect((await readFile(source)).toString('latin1')).toMatch(/Secret/)
-      // The first frame of AAC names its encoder too, where nothing can be left out.
-      expect(bytes).not.toMatch(/Secret|x264|libvpx/)
-    },
-  )
+  test.each([
+    ['mp4', 'fits.mp4'],
+    ['webm', 'fits.webm'],
+    ['webm', 'fits-vp8.webm'],
+  ] as const)('of an %s (%s) shows the same frames, and has nothing of the source but them', async (kind, name) => {
+    const source = await clip(name)
+    const made = await make(embeddedTools, source)
+    expect(made).toMatchObject({ misfit: null, warnings: [], [kind]: { copied: true } })
+    if (name !== 'fits-vp8.webm') await expectSound(made)
+    const [ofSource, ofCopy] = [await framesOf(source), await framesOf(made[kind].path)]
+    expect(ofSource).toHaveLength(50)
+    expect(ofCopy).toEqual(ofSource)
+    const bytes = (await readFile(made[kind].path)).toString('latin1')
+    expect((await readFile(source)).toString('latin1')).toMatch(/Secret/)
+    // The first frame of AAC names its encoder too, where nothing can be left out.
+    expect(bytes).not.toMatch(/Secret|x264|libvpx/)
+  })
 
   test('is not made where it is switched off', async () => {
     const made = await make(embeddedTools, await clip('fits.mp4'), { copy: 'never' })

@@ -7,6 +7,7 @@ import { refuseFullDisk } from '../../ffmpeg/machine-faults.ts'
 import { hashFile } from '../../store/blobs/measure.ts'
 import { clearAfterEachFrame, rewriteGif } from '../probe/gif-rewrite.ts'
 import { type Misfit, misfitOf } from './copy-plan.ts'
+import { fromBeginning } from './cut-filters.ts'
 import {
   allToTheirEnd,
   ENCODING,
@@ -22,6 +23,7 @@ import {
   overviewCommand,
   type RenditionsOfRun,
   renditionsCommand,
+  seeks,
   smallerGifCommand,
   transparencyCommand,
 } from './ffmpeg-command.ts'
@@ -85,10 +87,11 @@ export async function makeRenditions(
     }
   } catch (error) {
     if (!mayRetry(work, error)) throw error
-    const again = async (change: Partial<TranscodeOptions>) => {
-      const made = await makeRenditions(tools, source, { ...work, onFirstFiles: undefined, ...change })
+    const again = async (change: Partial<TranscodeOptions>, info = source.info) => {
+      const made = await makeRenditions(tools, { ...source, info }, { ...work, onFirstFiles: undefined, ...change })
       return { ...made, warnings: [error.message, ...made.warnings] }
     }
+    if (seeks(planned)) return again({}, fromBeginning(source.info))
     if (error instanceof GifWriterFailed) return again({ gifEncoder: 'ffmpeg' })
     return misfit === null ? { ...(await again({ copy: 'never' })), misfit: 'damaged' } : simply([error.message])
   }
@@ -179,6 +182,8 @@ async function encodeRun(
   const log = await encodeWithGif(work, plan, { command, gif: run.gif, progress })
   requireDecoded(log, plan, work.info)
   if (plan.copies && log.trim()) throw new UnusableOutput(`not copied: ${log.trim().split('\n')[0]}`)
+  // Frames before the part may have been missing: from the beginning they are not.
+  if (seeks(plan) && log.trim()) throw new UnusableOutput(`not from a keyframe: ${log.trim().split('\n')[0]}`)
 }
 
 async function encodeWithGif(
@@ -201,7 +206,7 @@ async function collect(
 ): Promise<EncodedFiles> {
   const { tools, info, signal, workDirectory: directory } = work
   const [seconds, { seconds: gifSeconds, ...gif }, pictures, mp4, webm] = await allToTheirEnd(
-    verifyVideos(tools, { directory, plan, signal }),
+    verifyVideos(tools, { directory, plan, info, signal }),
     collectGif(work, plan),
     poster.then(() => collectPoster(work, plan)),
     hashFile(inWork(work, 'mp4')),

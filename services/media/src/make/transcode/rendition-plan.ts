@@ -1,11 +1,13 @@
 // Size, delay, frame rate and byte budget of each file. Palette and dither: filter-graph.ts; fitting:
 // core/clips/geometry.ts; measurements behind the numbers: contract/media.md 5.
 import { fitGif, fitVideo, type Size } from '../../core/clips/geometry.ts'
+import { decodedSize } from '../../core/edits/decoded-size.ts'
 import type { GifInfo, MediaInfo, VideoInfo } from '../../db/media-info.ts'
 import type { Ffmpeg } from '../../ffmpeg/binaries.ts'
 import { type Demuxer, demuxerOf } from '../../ffmpeg/hardening.ts'
 import { isAboveFullHd, memoryBound } from '../../ffmpeg/memory-bound.ts'
 import type { RunLimits } from '../../ffmpeg/run-confined.ts'
+import { type CutPlan, planCut } from './cut-filters.ts'
 
 /** Every decision about one clip, made once from its `MediaInfo`; `ffmpeg-command.ts` only translates it. */
 export interface RenditionPlan {
@@ -31,6 +33,10 @@ export interface RenditionPlan {
   holdsLastFrame: boolean
   cutSeconds: number
   durationSeconds: number
+  /** Part, speed and crop that a caller asked for; `startSeconds` is then 0. */
+  cut: CutPlan | null
+  /** Time of the poster in the result that a caller chose; null chooses a typical frame. */
+  posterSeconds: number | null
   h264Crf: number
   webmCrf: number
   /** Bits per second that crf should stay below; film stays far below, only noise reaches it. */
@@ -96,7 +102,8 @@ function planFromVideo(info: VideoInfo, { canToneMap, deinterlacer }: Abilities)
     color: info.alpha ? 'rgb' : (canToneMap && info.hdr) || sdrColor(info),
     frameRate,
     isStill: Boolean(info.isStill),
-    startSeconds: info.startSeconds,
+    startSeconds: info.edited ? 0 : info.startSeconds,
+    ...editOf(info),
     holdsLastFrame: frameRate !== null,
     cutSeconds: info.durationSeconds + CUT_MARGIN_SECONDS,
     durationSeconds: info.durationSeconds,
@@ -106,9 +113,11 @@ function planFromVideo(info: VideoInfo, { canToneMap, deinterlacer }: Abilities)
     gif: planGif(info, GIF_LONG_SIDE, slowestGifDelay(info.durationSeconds)),
     copies: null,
     overview: info.keyframes < 2 && info.durationSeconds > 4 ? 'sampled' : overviewOf(info),
-    ...withinMemory(info, video),
+    ...withinMemory(decodedSize(info), video),
   }
 }
+
+const editOf = (info: MediaInfo) => ({ cut: planCut(info), posterSeconds: info.edited?.edit.posterAt ?? null })
 
 /** Flat art shows artefacts sooner than film, hence the lower crf values. */
 function planFromGif(info: GifInfo): RenditionPlan {
@@ -126,6 +135,7 @@ function planFromGif(info: GifInfo): RenditionPlan {
     color: 'rgb',
     isStill: false,
     startSeconds: 0,
+    ...editOf(info),
     frameRate,
     holdsLastFrame: true,
     cutSeconds: info.durationSeconds,
@@ -136,7 +146,7 @@ function planFromGif(info: GifInfo): RenditionPlan {
     gif: info.rewritable ? { from: 'rewrite' } : planGif(info, GIF_LONG_SIDE, slowestGifDelay(info.durationSeconds)),
     copies: null,
     overview: 'sampled',
-    ...withinMemory(info, video),
+    ...withinMemory(decodedSize(info), video),
   }
 }
 
@@ -169,16 +179,19 @@ function alphaDecoder(codec: string): RenditionPlan['decoder'] {
 
 /**
  * Most decoders skip to keyframes cheaply; those of AV1 and libvpx decode everything first, so they get fewer pictures. A
- * clip cut without encoding may begin after its only keyframe; interlaced frames need their neighbours.
+ * clip cut without encoding may begin after its only keyframe; interlaced frames need their neighbours. Of a part, the only
+ * keyframe may be lost between `trim` and `thumbnail`.
  */
 function overviewOf(info: VideoInfo): RenditionPlan['overview'] {
-  return info.alpha || info.isInterlaced || info.codec === 'av1' || info.keyframes === 0 ? 'sampled' : 'keyframes'
+  const needsAll = info.alpha || info.isInterlaced || info.edited
+  return needsAll || info.codec === 'av1' || info.keyframes === 0 ? 'sampled' : 'keyframes'
 }
 
 /** An undeclared color is read as players do: BT.709 from 720 lines on; smaller pictures stay untagged. */
 function sdrColor(info: VideoInfo): RenditionPlan['color'] {
   if (info.colorSpace === 'rgb' || info.colorSpace === 'bt709') return info.colorSpace
-  const isHighDefinition = Math.min(info.width, info.height) >= 720
+  const { width, height } = decodedSize(info)
+  const isHighDefinition = Math.min(width, height) >= 720
   return info.colorSpace === 'unknown' && isHighDefinition ? 'bt709' : 'as-is'
 }
 
@@ -192,7 +205,9 @@ function videoFrameRate(info: VideoInfo, size: Size): RenditionPlan['frameRate']
   const isEven =
     shortestFrameSeconds >= KEPT_FRAME.leastSteps / baseFps &&
     longestFrameSeconds <= Math.min(KEPT_FRAME.mostSteps / baseFps, KEPT_FRAME.mostSeconds)
-  return isEven && baseFps <= highestFps(size) * FPS_TOLERANCE ? null : regularRate(info, size)
+  // ffmpeg takes another speed for frames that come too fast.
+  const keepsSpeed = (info.edited?.edit.speed ?? 1) === 1
+  return isEven && keepsSpeed && baseFps <= highestFps(size) * FPS_TOLERANCE ? null : regularRate(info, size)
 }
 
 /** The GIF's own grid, so that no frame moves, limited so that a large GIF costs no more than a large video. */
@@ -253,15 +268,22 @@ export const LARGEST_FILE_BYTES = 512 * 1024 ** 2
 /** Address space beyond the used memory: libraries, and a heap and a stack that every thread reserves. */
 const ADDRESS_SPACE = { bytes: 1024 ** 3, bytesPerThread: 256 * 1024 ** 2 }
 
+/** Frames that a run without `-ss` decodes and drops. */
+function skippedFrames({ edited, fps }: MediaInfo): number {
+  if (!edited) return 0
+  return (edited.cut.startSeconds * fps) / (edited.edit.speed ?? 1)
+}
+
 /** Limits of one run: ten times the prediction plus the time to start, which only a file made to be slow reaches. */
 export function runLimits(info: MediaInfo, threads: number): RunLimits {
-  const frames = Math.max(info.frames, info.durationSeconds * 10)
-  const predicted = CPU_SECONDS_PER_PIXEL * info.width * info.height * frames
+  const { width, height } = decodedSize(info)
+  const frames = Math.max(info.frames + skippedFrames(info), info.durationSeconds * 10)
+  const predicted = CPU_SECONDS_PER_PIXEL * width * height * frames
   const wallSeconds = Math.min(240, 15 + 10 * predicted)
   return {
     wallSeconds,
     cpuSeconds: 2 * wallSeconds * threads,
-    memoryBytes: memoryBound(info) + ADDRESS_SPACE.bytes + threads * ADDRESS_SPACE.bytesPerThread,
+    memoryBytes: memoryBound(decodedSize(info)) + ADDRESS_SPACE.bytes + threads * ADDRESS_SPACE.bytesPerThread,
     fileBytes: LARGEST_FILE_BYTES,
   }
 }

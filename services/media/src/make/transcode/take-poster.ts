@@ -6,14 +6,18 @@ import { type ClearPoster, isWholePoster, makePlaceholder, makePoster, posterTim
 import type { RenditionPlan } from './rendition-plan.ts'
 
 /**
- * Makes the jpg of the raw picture in `workFiles.poster`. A clip that begins black or empty gets the frame at a third of its
- * duration, unless that one is darker. Throws UnusableOutput when ffmpeg made no picture.
+ * Makes the jpg of the raw picture in `workFiles.poster`, or of the frame that the caller chose. A clip that begins black or
+ * empty gets the frame at a third of its duration, unless that one is darker. Throws UnusableOutput when ffmpeg made none.
  */
 export async function choosePoster(work: TranscodeWork, plan: RenditionPlan): Promise<void> {
   const [raw, jpg] = [inWork(work, 'poster'), inWork(work, 'jpg')]
+  if (plan.posterSeconds !== null) {
+    await rm(raw, { force: true })
+    await encode(work, posterCommand(plan, plan.posterSeconds))
+  }
   if (!(await isWholePoster(raw, plan.video))) throw new UnusableOutput('ffmpeg made no poster')
   const first = await makePoster(raw, jpg, plan.video)
-  if (!(first.dark || first.isEmpty) || plan.isStill) return
+  if (!(first.dark || first.isEmpty) || plan.isStill || plan.posterSeconds !== null) return
 
   await rm(raw)
   await encode(work, posterCommand(plan, plan.startSeconds + plan.durationSeconds / 3))

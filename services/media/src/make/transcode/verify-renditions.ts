@@ -41,10 +41,16 @@ export function requireDecoded(log: string, { videoStream, holdsLastFrame, isSti
 /** Returns the seconds of both files. Throws UnusableOutput when one is not as planned. */
 export async function verifyVideos(
   tools: MediaTools,
-  { directory, plan, signal }: { directory: string; plan: RenditionPlan; signal?: AbortSignal | undefined },
+  {
+    directory,
+    plan,
+    info,
+    signal,
+  }: { directory: string; plan: RenditionPlan; info: MediaInfo; signal?: AbortSignal | undefined },
 ): Promise<{ mp4: number; webm: number }> {
   const { video: size } = plan
-  const codec = tools.ffmpeg.webmVideoEncoder === 'libvpx' ? 'vp8' : 'vp9'
+  const encoded = tools.ffmpeg.webmVideoEncoder === 'libvpx' ? 'vp8' : 'vp9'
+  const codec = plan.copies === 'webm' && info.type !== 'gif' ? info.codec : encoded
   const [mp4, webm] = await Promise.all([
     verifyMp4(tools, { directory, plan, signal }),
     verifyVideo(tools, join(directory, workFiles.webm), { demuxer: 'matroska', codec, size, signal }),

@@ -1,0 +1,67 @@
+import { type Edit, outOfRange, resolveCrop } from '../../core/edits/edit.ts'
+import type { Cut, Edited, GifInfo, MediaInfo, ResolvedEdit, VideoInfo } from '../../db/media-info.ts'
+
+interface Found {
+  cut: Cut
+  /** Length of the whole source; null if unknown. */
+  sourceSeconds: number | null
+}
+
+/**
+ * The facts of the result, from those of the chosen part at its own speed and size; unchanged if the edit changes nothing.
+ * Throws edit_out_of_range.
+ */
+export function editVideo(info: VideoInfo, edit: Edit, found: Found): VideoInfo {
+  const { speed = 1, mute } = edit
+  const edited = resolve(info, edit, found)
+  if (!edited) return info
+  // Only its pictures as they are can be a copy.
+  const { start, duration, crop } = edited.edit
+  const isWhole = start === undefined && duration === undefined && !crop && speed === 1
+  const { stored, ...rest } = info
+  return {
+    ...rest,
+    ...pictureOf(info, edited),
+    baseFps: info.baseFps * speed,
+    longestFrameSeconds: info.longestFrameSeconds / speed,
+    shortestFrameSeconds: info.shortestFrameSeconds / speed,
+    ...(mute && { hasAudio: false, audioStream: null }),
+    ...(isWhole && stored && { stored }),
+  }
+}
+
+export function editGif(info: GifInfo, edit: Edit, found: Found): GifInfo {
+  const edited = resolve(info, edit, found)
+  return edited ? { ...info, ...pictureOf(info, edited), rewritable: false } : info
+}
+
+function pictureOf({ durationSeconds, fps, ...picture }: MediaInfo, edited: Edited) {
+  const { speed = 1, crop } = edited.edit
+  const { width, height } = crop ?? picture
+  return { width, height, durationSeconds: durationSeconds / speed, fps: fps * speed, edited }
+}
+
+function resolve(info: MediaInfo, edit: Edit, { cut, sourceSeconds }: Found): Edited | undefined {
+  const { posterAt, speed = 1, mute } = edit
+  if (posterAt !== undefined && posterAt >= info.durationSeconds / speed) {
+    throw outOfRange('poster_at', { duration: info.durationSeconds / speed })
+  }
+  const crop = edit.crop && resolveCrop(edit.crop, info)
+  const changesSize = crop && (crop.width < info.width || crop.height < info.height)
+  const isFromStart = cut.afterSeconds === null && cut.skippedFrames === 0
+  const isWholeRest = sourceSeconds === null || info.durationSeconds >= sourceSeconds - cut.startSeconds - 0.001
+  const isToEnd = cut.beforeSeconds === null && isWholeRest
+  const resolved: ResolvedEdit = {
+    ...(!isFromStart && edit.start !== undefined && { start: edit.start }),
+    ...(!isToEnd && { duration: round(info.durationSeconds) }),
+    ...(changesSize && { crop }),
+    ...(speed !== 1 && { speed }),
+    ...(mute && info.hasAudio && { mute }),
+    ...(posterAt !== undefined && { posterAt }),
+  }
+  if (Object.keys(resolved).length === 0) return undefined
+  const { width, height } = info
+  return { edit: resolved, source: { width, height, durationSeconds: sourceSeconds && round(sourceSeconds) }, cut }
+}
+
+const round = (value: number) => Math.round(value * 1000) / 1000
