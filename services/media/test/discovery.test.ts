@@ -27,7 +27,7 @@ beforeAll(async () => {
       assembleManifest: async (source, { path, maxBytes, hosts }) => {
         handed.push({ ...source, maxBytes, hosts })
         await writeFile(path, content.mp4, { flag: 'wx' })
-        return { bytes: content.mp4.length, sha256, contentType: undefined }
+        return { file: { bytes: content.mp4.length, sha256, contentType: undefined } }
       },
       extractPage: async (url) => {
         handed.push(url)

@@ -16,6 +16,8 @@ export interface Edit {
   mute?: true
   /** Seconds into the result. */
   posterAt?: number
+  /** Set where only the part was fetched: the seconds that the file lacks at its beginning. */
+  missingSeconds?: number
 }
 
 /** The largest part from the middle with these proportions. */
@@ -62,6 +64,25 @@ export function cleanEdit(raw: RawEdit): Edit | undefined {
 /** True if the edit chooses a part, so that the source may be longer than a clip. */
 export const choosesPart = (edit: Edit | undefined): boolean =>
   edit?.start !== undefined || edit?.duration !== undefined
+
+/** Second of the file at which the part starts. */
+export const startInFile = ({ start = 0, missingSeconds = 0 }: Edit): number => Math.max(0, start - missingSeconds)
+
+/** Longest source in seconds of a clip with this edit. */
+export function longestSource(
+  { maxSeconds, maxSourceSeconds }: { maxSeconds: number; maxSourceSeconds: number },
+  edit: Edit | undefined,
+): number {
+  return choosesPart(edit) ? Math.max(maxSeconds, maxSourceSeconds) : maxSeconds * Math.max(1, edit?.speed ?? 1)
+}
+
+/** Seconds of the source between which an edit needs frames; undefined: all. */
+export function neededSpan(edit: Edit | undefined, maxSeconds: number): { from: number; to: number } | undefined {
+  if (!edit || !choosesPart(edit)) return undefined
+  const { start = 0, duration = Number.POSITIVE_INFINITY, speed = 1 } = edit
+  // One second more, so that a part that is too long is noticed.
+  return { from: start, to: start + Math.min(duration, maxSeconds * speed + 1) }
+}
 
 /** The fields of an edit as an API shows them. */
 export function describeEdit({ posterAt, crop, ...edit }: ResolvedEdit) {

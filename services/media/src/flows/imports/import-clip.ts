@@ -51,12 +51,12 @@ async function receiveAndAccept(deps: Deps, input: ImportInput): Promise<Accepte
     )
   }
   try {
-    const { file, about } = await deps.downloads.run(receive, { key: tokenId, signal })
+    const { file, about, missingSeconds } = await deps.downloads.run(receive, { key: tokenId, signal })
     countBytesIn('import', file.bytes)
     return await acceptClip(deps, {
       file: { ...file, path },
       fields: about ? fillFields(fields, given, about) : fields,
-      edit,
+      edit: edit && missingSeconds !== undefined ? { ...edit, missingSeconds } : edit,
       tokenId,
       origin: { kind: 'import', url },
       signal,

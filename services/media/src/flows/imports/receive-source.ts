@@ -1,7 +1,7 @@
 // Fetches the file behind an address: a direct file with one request, a page by its site's adapter or generic
 // discovery. The one rule: whatever a page promises, only the bytes decide. Next: open-source.ts, ingest/sites/.
 import { ApiError } from '@services/common/errors'
-import { choosesPart, type Edit } from '../../core/edits/edit.ts'
+import { type Edit, longestSource } from '../../core/edits/edit.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import type { FetchedFile } from '../../ingest/remote/save-body.ts'
@@ -27,6 +27,8 @@ export interface Destination {
 
 export interface ReceivedSource {
   file: FetchedFile
+  /** Seconds of the source before the file, of which only the edit's part was fetched. */
+  missingSeconds?: number
   /** Fields from the page; undefined for a direct file. */
   about?: About
 }
@@ -89,17 +91,11 @@ async function receive(deps: Needs, url: string, to: Destination, depth: number)
 /** A redirect to a known site is not followed: the site's adapter takes over. */
 const isUnknown = (url: URL) => siteOf(url) === undefined
 
-/** Longest source in seconds: of a chosen part, or at a higher speed, it may be longer than a clip. */
-function longestSource({ config }: Pick<Needs, 'config'>, edit: Edit | undefined): number {
-  const { maxSeconds, maxSourceSeconds } = config.source
-  return choosesPart(edit) ? Math.max(maxSeconds, maxSourceSeconds) : maxSeconds * Math.max(1, edit?.speed ?? 1)
-}
-
 const bounds = (deps: Needs, { maxBytes, signal, endsAt, edit }: Destination) => ({
   maxBytes,
   signal,
   totalMs: Math.max(1, endsAt - performance.now()),
-  limits: { durationSeconds: longestSource(deps, edit) },
+  limits: { durationSeconds: longestSource(deps.config.source, edit) },
 })
 
 interface Finding {
@@ -111,12 +107,12 @@ interface Finding {
 /** Takes the best source: after one that is missing, too large or no clip, the next is attempted. */
 async function take(deps: Needs, found: Found, to: Destination, finding: Finding): Promise<ReceivedSource> {
   const { sources, durationSeconds, ...about } = found
-  if (durationSeconds !== undefined) refuseSaidDuration(longestSource(deps, to.edit), durationSeconds)
+  if (durationSeconds !== undefined) refuseSaidDuration(longestSource(deps.config.source, to.edit), durationSeconds)
   const refusals: ApiError[] = []
   for (const source of sources.slice(0, MOST_ATTEMPTS)) {
     try {
       const received = await takeOne(deps, source, to, finding)
-      return { file: received.file, about: join(about, received.about) }
+      return { ...received, about: join(about, received.about) }
     } catch (error) {
       if (!(error instanceof ApiError && isOfOneSource(error))) throw error
       refusals.push(error)
@@ -138,7 +134,7 @@ async function takeOne(deps: Needs, source: MediaSource, to: Destination, findin
   const mayVisit = (url: URL) => hosts === undefined || isHostOf(hosts, url)
   const addresses = source.kind === 'separate' ? [source.picture, source.sound] : [source.url]
   if (!addresses.every((url) => URL.canParse(url) && mayVisit(new URL(url)))) throw nothingFound(finding)
-  if (source.kind !== 'file') return { file: await deps.assembleManifest(source, { ...to, hosts }) }
+  if (source.kind !== 'file') return deps.assembleManifest(source, { ...to, hosts })
   if ((source.bytes ?? 0) > to.maxBytes) throw apiError('file_too_large', { details: { limit: to.maxBytes } })
   const options = { ...bounds(deps, to), mayVisit, ownHeaders: source.headers }
   const opened = await openSource(deps.remote, source.url, to.path, options)

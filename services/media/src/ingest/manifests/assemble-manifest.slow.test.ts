@@ -34,7 +34,7 @@ beforeEach(async () => {
     work: await openWorkDirectory(root),
     tools: embeddedTools,
     probes: createSlots({ atOnce: 4, waiting: 10, waitMs: 600_000 }, busy),
-    config: { source: { maxSeconds: 30, maxBytes: 0, maxSide: 0 } } as Config,
+    config: { source: { maxSeconds: 30, maxSourceSeconds: 600, maxBytes: 0, maxSide: 0 } } as Config,
   }
   remotes.push(deps.remote)
 })
@@ -51,7 +51,7 @@ const say = (path: string, text: string) => {
 }
 const never = new AbortController().signal
 type Asked = Parameters<AssembleManifest>
-const assemble = (
+const assembled = (
   source: Asked[0],
   { totalMs = 600_000, ...options }: Partial<Asked[1]> & { totalMs?: number } = {},
 ) => {
@@ -65,6 +65,7 @@ const assemble = (
     ...options,
   })
 }
+const assemble = async (...given: Parameters<typeof assembled>) => (await assembled(...given)).file
 const hls = (url: string): Asked[0] => ({ kind: 'manifest', format: 'hls', url })
 const dash = (url: string): Asked[0] => ({ kind: 'manifest', format: 'dash', url })
 const playlist = (...lines: string[]) =>
@@ -98,6 +99,37 @@ describe('a good stream becomes one file with its picture and its sound', () => 
     expect(info.durationSeconds).toBeGreaterThanOrEqual(1.9)
     expect(info.durationSeconds).toBeLessThan(2.1)
     expect(await files()).toEqual(['clip'])
+  })
+
+  test.each([
+    ['segments of MPEG-TS', 'hls', '/ts.m3u8/ts.m3u8', 4],
+    ['a master with the sound apart', 'hls', '/master.m3u8', 8],
+    ['DASH with a timeline', 'dash', '/timeline.mpd/timeline.mpd', 7],
+    ['DASH with a template', 'dash', '/template.mpd/template.mpd', 7],
+  ] as const)('and of a part only the segments that overlap it are fetched: %s', async (_, kind, path, most) => {
+    master('sound.m3u8/sound.m3u8')
+    const edit = { start: 1.6, duration: 0.2 }
+    const { missingSeconds } = await assembled({ kind: 'manifest', format: kind, url: site.url + path }, { edit })
+    expect(missingSeconds).toBe(1)
+    expect(site.hits.length).toBeLessThanOrEqual(most)
+    const info = await probe(embeddedTools, join(root, 'clip'), { edit: { ...edit, missingSeconds: 1 } })
+    expect(info).toMatchObject({ durationSeconds: 0.2, frames: 2, hasAudio: true })
+    expect(info.edited).toMatchObject({ edit: { start: 1.6, duration: 0.2 }, cut: { skippedFrames: 6 } })
+  })
+
+  test('a part of a film costs three segments; one behind its end costs none', async () => {
+    const lines = Array.from({ length: 50 }, (_, at) => [`#EXTINF:6,`, `/film-${at}`]).flat()
+    const url = say('/film.m3u8', playlist(...lines))
+    await expect(assemble(hls(url), { edit: { start: 200, duration: 6 } })).rejects.toMatchObject({
+      code: 'source_fetch_failed',
+    })
+    expect(new Set(site.hits)).toEqual(new Set(['/film.m3u8', '/film-33', '/film-34']))
+    site.hits.length = 0
+    await expect(assemble(hls(url), { edit: { start: 300, duration: 6 } })).rejects.toMatchObject({
+      code: 'edit_out_of_range',
+    })
+    await expect(assemble(hls(url))).rejects.toMatchObject({ code: 'duration_exceeded' })
+    expect(site.hits).toEqual(['/film.m3u8', '/film.m3u8'])
   })
 
   test('the same stream twice is the same file', async () => {

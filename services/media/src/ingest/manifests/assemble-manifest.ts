@@ -8,6 +8,7 @@ import { rename } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import type { Slots } from '@services/common/slots'
 import type { Config } from '../../config.ts'
+import { type Edit, longestSource, neededSpan } from '../../core/edits/edit.ts'
 import { apiError } from '../../errors.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import type { WorkDirectory } from '../../make/jobs/work-directory.ts'
@@ -43,8 +44,8 @@ const MAX_PIECES = 200
  */
 export async function assembleManifest(
   deps: Needs,
-  ...[source, { path, hosts, maxBytes, key, signal: callerSignal, endsAt }]: Parameters<AssembleManifest>
-): Promise<FetchedFile> {
+  ...[source, { path, hosts, maxBytes, key, signal: callerSignal, endsAt, edit }]: Parameters<AssembleManifest>
+): ReturnType<AssembleManifest> {
   callerSignal.throwIfAborted()
   const totalMs = Math.max(1, endsAt - performance.now())
   const late = new AbortController()
@@ -52,13 +53,15 @@ export async function assembleManifest(
   const signal = AbortSignal.any([callerSignal, late.signal])
   await using work = await deps.work.newDirectory()
   try {
-    const job = { directory: work.path, signal, totalMs, hosts, headers: source.headers }
+    const job = { directory: work.path, signal, totalMs, hosts, headers: source.headers, edit }
     const { tracks, mayVisit } = await findTracks(deps, source, job)
     const files = await downloadTracks(deps, tracks, { ...job, maxBytes, mayVisit })
-    const made = await remux(deps, files, { directory: work.path, maxBytes, key, signal })
+    const missing = tracks.map(({ missingSeconds = 0 }) => missingSeconds)
+    const made = await remux(deps, files, { directory: work.path, maxBytes, key, signal, missing })
     const file = await describe(made, maxBytes, signal)
     await rename(made, path)
-    return file
+    const [{ missingSeconds } = {}] = tracks
+    return missingSeconds === undefined ? { file } : { file, missingSeconds }
   } finally {
     clearTimeout(timer)
     // One of two manifests may still be in transfer.
@@ -72,6 +75,7 @@ interface Job {
   totalMs: number
   hosts: readonly string[] | undefined
   headers: Record<string, string> | undefined
+  edit: Edit | undefined
 }
 
 async function findTracks(
@@ -84,7 +88,9 @@ async function findTracks(
     // No manifest names the files, so only the guard decides.
     return { tracks, mayVisit: job.hosts ? hostRule([], job.hosts) : () => true }
   }
-  const limits = { seconds: deps.config.source.maxSeconds, pieces: MAX_PIECES }
+  const { source: limit } = deps.config
+  const span = neededSpan(job.edit, limit.maxSeconds)
+  const limits = { seconds: longestSource(limit, job.edit), pieces: MAX_PIECES, span }
   const asked = URL.parse(source.url)
   const own = asked ? [asked] : []
   // The resolver's hosts apply to the manifest too.

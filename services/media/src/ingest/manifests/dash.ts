@@ -50,14 +50,17 @@ function preferContainer(container: string | undefined, all: DashRepresentation[
 function trackOfRepresentation(representation: DashRepresentation, limits: ManifestLimits): Track {
   const [playlist] = toPlaylists([representation])
   // A file with an index is complete and short, so it is fetched whole.
-  if (playlist?.sidx) return trackOf(limits, undefined, [{ url: playlist.sidx.resolvedUri }])
+  if (playlist?.sidx) return trackOf(limits, undefined, [wholeFile(playlist.sidx.resolvedUri)])
   const segments = playlist?.segments
-  if (!segments) return trackOf(limits, undefined, [{ url: representation.attributes.baseUrl }])
+  if (!segments) return trackOf(limits, undefined, [wholeFile(representation.attributes.baseUrl)])
   refuseLongTrack(limits, secondsOf(segments))
   const map = segments[0]?.map
   const isInFront = map && (map.byterange || map.resolvedUri !== segments[0]?.resolvedUri)
-  return trackOf(limits, isInFront ? pieceOf(map) : undefined, segments.map(pieceOf))
+  const pieces = segments.map((segment) => ({ piece: pieceOf(segment), seconds: segment.duration ?? 0 }))
+  return trackOf(limits, isInFront ? pieceOf(map) : undefined, pieces)
 }
+
+const wholeFile = (url: string) => ({ piece: { url }, seconds: Number.POSITIVE_INFINITY })
 
 const pieceOf = ({ resolvedUri, byterange }: DashSegment): Piece => ({
   url: resolvedUri,

@@ -51,7 +51,7 @@ function readMediaPlaylist({ segments, endList }: HlsManifest, base: string, lim
     throw refuseManifest('discontinuous')
   }
   const map = JSON.parse(start ?? 'null') as HlsSegment['map'] | null
-  const pieces = segments.map((segment) => pieceOf(segment, base))
+  const pieces = segments.map((segment) => ({ piece: pieceOf(segment, base), seconds: segment.duration ?? 0 }))
   return trackOf(limits, map ? pieceOf(map, base) : undefined, pieces)
 }
 

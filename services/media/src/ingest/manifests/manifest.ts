@@ -1,3 +1,4 @@
+import { outOfRange } from '../../core/edits/edit.ts'
 import { apiError } from '../../errors.ts'
 import { refuseDeclaredDuration } from '../../make/probe/limits.ts'
 
@@ -8,6 +9,8 @@ export type PictureAndSound<T> = [picture: T, sound?: T]
 
 export interface Track {
   pieces: Piece[]
+  /** Set where an edit needs only some segments: the seconds of those before the first. */
+  missingSeconds?: number
 }
 
 export interface Piece {
@@ -19,7 +22,17 @@ export interface Piece {
 export interface ManifestLimits {
   seconds: number
   pieces: number
+  /** Seconds that an edit needs; absent if all. */
+  span?: { from: number; to: number } | undefined
 }
+
+export interface Segment {
+  piece: Piece
+  seconds: number
+}
+
+/** Durations of segments are rounded, and pictures may begin a little before theirs. */
+const SPAN_MARGIN_SECONDS = 0.5
 
 /** Public reason (`details.reason`) why a readable manifest is refused. */
 type Reason =
@@ -42,9 +55,10 @@ export const refuseLongTrack = ({ seconds: durationSeconds }: ManifestLimits, se
 export const secondsOf = (segments: readonly { duration?: number }[]): number =>
   segments.reduce((total, { duration = 0 }) => total + duration, 0)
 
-/** The pieces behind their shared beginning. Adjacent ranges of one file become one request. */
-export function trackOf(limits: ManifestLimits, start: Piece | undefined, segments: Piece[]): Track {
-  if (segments.length === 0) throw refuseManifest('empty')
+/** The needed pieces behind their shared beginning. Adjacent ranges of one file become one request. */
+export function trackOf(limits: ManifestLimits, start: Piece | undefined, all: Segment[]): Track {
+  if (all.length === 0) throw refuseManifest('empty')
+  const { missingSeconds, segments } = within(limits.span, all)
   if (segments.length > limits.pieces) throw refuseManifest('too_many_segments')
   const pieces: Piece[] = []
   for (const piece of start ? [start, ...segments] : segments) {
@@ -53,7 +67,23 @@ export function trackOf(limits: ManifestLimits, start: Piece | undefined, segmen
     if (last?.range && piece.range && isNext && piece.url === last.url) last.range.length += piece.range.length
     else pieces.push(structuredClone(piece))
   }
-  return { pieces }
+  return segments.length < all.length ? { pieces, missingSeconds } : { pieces }
+}
+
+/** Throws edit_out_of_range for a span behind the last segment. */
+function within(span: ManifestLimits['span'], all: Segment[]): { missingSeconds: number; segments: Piece[] } {
+  if (!span) return { missingSeconds: 0, segments: all.map(({ piece }) => piece) }
+  let at = 0
+  let missingSeconds = 0
+  const segments: Piece[] = []
+  for (const { piece, seconds } of all) {
+    const [begin, end] = [at, at + seconds]
+    at = end
+    if (end <= span.from - SPAN_MARGIN_SECONDS) missingSeconds = end
+    else if (begin < span.to + SPAN_MARGIN_SECONDS) segments.push(piece)
+  }
+  if (segments.length === 0 || span.from >= at) throw outOfRange('start', { duration: Math.round(at * 1000) / 1000 })
+  return { missingSeconds, segments }
 }
 
 export interface Offer {

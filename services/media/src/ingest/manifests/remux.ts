@@ -22,7 +22,7 @@ const CONTAINER_BYTES = 1024 ** 2
 export async function remux(
   { tools, probes }: { tools: MediaTools; probes: Slots },
   tracks: readonly string[],
-  { directory, maxBytes, key, signal }: { directory: string; maxBytes: number; key: string; signal: AbortSignal },
+  { directory, maxBytes, key, signal, missing }: RemuxOptions,
 ): Promise<string> {
   const inputs = await Promise.all(tracks.map(async (track) => ({ path: track, demuxer: await demuxerFor(track) })))
   const output = inputs.every(({ demuxer }) => demuxer === 'matroska') ? 'webm' : 'mp4'
@@ -31,12 +31,21 @@ export async function remux(
   const ffmpeg = (args: string[]) =>
     runConfined(tools.ffmpeg.path, args, { limits, limiters: tools.limiters, cwd: directory, signal })
   const run = async () => {
-    const delays = inputs.length > 1 ? delaysIn(await ffmpeg(describeCommand(inputs)), inputs) : [0]
+    const delays = inputs.length > 1 ? delaysIn(await ffmpeg(describeCommand(inputs)), inputs, missing) : [0]
     return ffmpeg(remuxCommand(inputs, delays, output, path))
   }
   const outcome = await probes.run(run, { key, signal })
   if (outcome.state !== 'done') throw failureOf(outcome)
   return path
+}
+
+interface RemuxOptions {
+  directory: string
+  maxBytes: number
+  key: string
+  signal: AbortSignal
+  /** Seconds that each track lacks at its beginning. */
+  missing: readonly number[]
 }
 
 interface RemuxInput {
@@ -76,9 +85,9 @@ const LARGEST_DELAY_SECONDS = 10
 /**
  * Delay of each input behind the first, in seconds. ffmpeg starts each file at 0; without the delay the sound is ahead.
  * Times below 0 are an encoder's initial silence of some 20 ms, not worth an edit list that programs disagree about. Bare
- * AAC has no clock.
+ * AAC has no clock, so that of the playlist counts.
  */
-function delaysIn(outcome: RunOutcome, inputs: readonly RemuxInput[]): number[] {
+function delaysIn(outcome: RunOutcome, inputs: readonly RemuxInput[], missing: readonly number[]): number[] {
   const described = 'stderr' in outcome ? outcome.stderr : ''
   const starts = [...described.matchAll(/^ {2}Duration: .*, start: (-?[\d.]+)/gm)].map(([, start]) =>
     Math.max(0, Number(start)),
@@ -86,7 +95,8 @@ function delaysIn(outcome: RunOutcome, inputs: readonly RemuxInput[]): number[] 
   const zero = Math.min(...starts)
   const isKnown = starts.length === inputs.length && inputs.every(({ demuxer }) => demuxer !== 'aac')
   const isTogether = isKnown && starts.every((start) => start - zero < LARGEST_DELAY_SECONDS)
-  return inputs.map((_, index) => (isTogether ? (starts[index] ?? zero) - zero : 0))
+  const [clocks, first] = isTogether ? [starts, zero] : [missing, Math.min(...missing)]
+  return inputs.map((_, index) => (clocks[index] ?? first) - first)
 }
 
 /** The demuxer by the first bytes, never by the manifest; any other file is not opened at all. */

@@ -1,6 +1,7 @@
 // This folder finds the best file behind the address of a page. The one rule: a site sends requests through its `visit`
 // alone, so it cannot reach a host that is not its own. Tests: sites.test.ts, visit.test.ts, test/sites.test.ts. Next:
 // sites.ts lists the sites, discover.ts reads any other page, ../../flows/imports/receive-source.ts fetches the result.
+import type { Edit } from '../../core/edits/edit.ts'
 import type { FetchedFile } from '../remote/save-body.ts'
 import type { Visit } from './visit.ts'
 
@@ -39,13 +40,15 @@ interface Bounds {
   maxBytes: number
   /** Tenant whose slots it takes. */
   key: string
+  /** A chosen part permits a longer source, of which a manifest's other segments are not fetched. */
+  edit?: Edit | undefined
 }
 
 /** Writes the clip to the new `path`. Addresses in a manifest must be on its site or `hosts`, and pass the guard. */
 export type AssembleManifest = (
   source: Extract<MediaSource, { kind: 'manifest' | 'separate' }>,
   options: Bounds & { path: string; hosts?: readonly string[] | undefined },
-) => Promise<FetchedFile>
+) => Promise<{ file: FetchedFile; missingSeconds?: number }>
 
 /** Throws like a site: site_login_required, unsupported_site_content, source_fetch_failed with `details.site`. */
 export type ExtractPage = (url: string, options: Bounds) => Promise<Found>

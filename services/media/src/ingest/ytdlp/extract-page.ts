@@ -6,6 +6,7 @@
 import type { ApiError } from '@services/common/errors'
 import { createSlots } from '@services/common/slots'
 import type { Config } from '../../config.ts'
+import { longestSource } from '../../core/edits/edit.ts'
 import { apiError, busy } from '../../errors.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import type { WorkDirectory } from '../../make/jobs/work-directory.ts'
@@ -24,13 +25,13 @@ export function createExtractPage(
   program: { path: string; cookies: string | undefined },
 ): ExtractPage {
   const slots = createSlots(AT_ONCE, busy)
-  const { maxSeconds } = config.source
   const guard = createGuard(config.egress)
-  return (address, { key, signal, endsAt, maxBytes }) =>
+  return (address, { key, signal, endsAt, maxBytes, edit }) =>
     slots.run(
       async () => {
         const url = guard.parseUrl(address)
         await using directory = await work.newDirectory()
+        const maxSeconds = longestSource(config.source, edit)
         const options = { ...program, guard, limiters: tools.limiters, maxSeconds, maxBytes }
         const wallSeconds = Math.max(0.001, (endsAt - performance.now()) / 1000)
         const ended = await runYtdlp(options, url.href, { directory: directory.path, signal, wallSeconds })

@@ -20,7 +20,7 @@ export interface Part {
  */
 export function choosePart(
   frames: readonly TimedFrame[],
-  { start = 0, duration = Number.POSITIVE_INFINITY }: { start?: number; duration?: number },
+  { start = 0, duration = Number.POSITIVE_INFINITY }: { start?: number | undefined; duration?: number | undefined },
   endSeconds: number,
 ): Part {
   const whole = round(Math.min(duration, endSeconds - start))

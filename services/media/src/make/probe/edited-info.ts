@@ -48,7 +48,7 @@ function resolve(info: MediaInfo, edit: Edit, { cut, sourceSeconds }: Found): Ed
   }
   const crop = edit.crop && resolveCrop(edit.crop, info)
   const changesSize = crop && (crop.width < info.width || crop.height < info.height)
-  const isFromStart = cut.afterSeconds === null && cut.skippedFrames === 0
+  const isFromStart = cut.afterSeconds === null && cut.skippedFrames === 0 && !edit.missingSeconds
   const isWholeRest = sourceSeconds === null || info.durationSeconds >= sourceSeconds - cut.startSeconds - 0.001
   const isToEnd = cut.beforeSeconds === null && isWholeRest
   const resolved: ResolvedEdit = {

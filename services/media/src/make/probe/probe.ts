@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
 import { copyFile, rm, stat } from 'node:fs/promises'
-import type { Edit } from '../../core/edits/edit.ts'
+import { type Edit, startInFile } from '../../core/edits/edit.ts'
 import type { GifInfo, MediaInfo, MediaType } from '../../db/media-info.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { demuxerOf } from '../../ffmpeg/hardening.ts'
@@ -42,10 +42,12 @@ const MARGIN_SECONDS = 2
 
 /** The packets to read for an edit; undefined for the first ones, as without an edit. */
 async function windowOf(
-  { start = 0, duration = Number.POSITIVE_INFINITY, speed = 1 }: Edit,
+  edit: Edit,
   limits: ProbeLimits,
   readHeaders: () => Promise<FfprobeReport>,
 ): Promise<ReadWindow | undefined> {
+  const { duration = Number.POSITIVE_INFINITY, speed = 1 } = edit
+  const start = startInFile(edit)
   const seconds = Math.min(duration, limits.durationSeconds * speed) + MARGIN_SECONDS
   const fromSeconds = firstSecondOf(start)
   if (fromSeconds === 0) return start + seconds > READ_SECONDS ? { fromSeconds, toSeconds: start + seconds } : undefined

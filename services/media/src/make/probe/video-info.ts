@@ -1,4 +1,4 @@
-import { choosesPart, type Edit, outOfRange } from '../../core/edits/edit.ts'
+import { choosesPart, type Edit, outOfRange, startInFile } from '../../core/edits/edit.ts'
 import type { Cut, StoredStreams, VideoInfo } from '../../db/media-info.ts'
 import { apiError } from '../../errors.ts'
 import { between, choosePart, findEntry } from './choose-part.ts'
@@ -89,7 +89,8 @@ export function readVideoInfo(
     colorSpace: readColorSpace(video),
   }
   if (!edit || !part) return info
-  const sourceSeconds = window ? declaredDuration(video, report) || null : whole.durationSeconds
+  const declared = window ? declaredDuration(video, report) || null : whole.durationSeconds
+  const sourceSeconds = edit.missingSeconds === undefined ? declared : null
   return editVideo(info, edit, { cut: part.cut, sourceSeconds })
 }
 
@@ -104,7 +105,11 @@ function partOf(
     isKeyframe: flags.includes('K'),
   }))
   const endOfWhole = whole.startSeconds + whole.durationSeconds - pictureStart
-  const { from, end, startSeconds, durationSeconds } = choosePart(frames, edit, endOfWhole)
+  const { from, end, startSeconds, durationSeconds } = choosePart(
+    frames,
+    { start: startInFile(edit), duration: edit.duration },
+    endOfWhole,
+  )
   const entry = findEntry(frames, startSeconds)
   const inFile = (at: number | null) =>
     at === null ? null : toMicroseconds(Math.max(0, at + pictureStart - fileStart))
