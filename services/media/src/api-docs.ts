@@ -12,6 +12,13 @@ const EXAMPLES = {
     attribution_site: '',
     attribution_user: '',
     attribution_url: '',
+    start: '',
+    duration: '',
+    end: '',
+    crop: '',
+    speed: 1,
+    mute: false,
+    poster_at: '',
   },
   'POST /media/import': {
     source: 'https://upload.wikimedia.org/wikipedia/commons/2/2c/Rotating_earth_%28large%29.gif',

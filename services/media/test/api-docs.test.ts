@@ -32,6 +32,7 @@ test('/docs has our name and icon, fits phones, and loads nothing inline and not
 const UNDOCUMENTED = [
   // Pages and what they consist of.
   ...['GET /', 'GET /clip.js', 'GET /embed.js', 'GET /favicon.ico', 'GET /favicon.svg', 'GET /home.js'],
+  'GET /trim.js',
   'GET /openapi.json',
   'GET /robots.txt',
   // Preflights of browsers, which send them by themselves.

@@ -6,8 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findFreePort } from '@services/common/dev/dev-ports'
 import { type Browser, launchBrowser, type Page } from '@services/common/testing/browser'
+import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { clip, tools } from './clips.ts'
+import { clip, clipOf, tools } from './clips.ts'
 import { gif } from './gif-bytes.ts'
 import { idIn, startTestService, type TestService } from './service.ts'
 
@@ -165,6 +166,60 @@ describe('in a browser', { tags: 'chromium' }, () => {
     expect(complaints()).toEqual([])
   })
 
+  test('a part of a file is chosen in its preview, by keyboard alone, and is what the clip shows', async () => {
+    const { page, complaints } = await openPage({ javaScriptEnabled: true })
+    await page.goto(`${service.url}/`)
+    await page.fill('#token', service.token)
+    // Black for 20 s, then white for 16.
+    const long = await clipOf('black-then-white.mp4', [
+      ...['-f', 'lavfi', '-i', "nullsrc=s=64x48:r=10:d=36,geq=lum='if(lt(N,200),20,230)':cb=128:cr=128"],
+      ...['-c:v', 'libx264', '-g', '10', '-pix_fmt', 'yuv420p', '-movflags', '+faststart'],
+    ])
+    await page.setInputFiles('#file', long)
+    await page.waitForSelector('#trim[open] #trim-preview:not([hidden])')
+    expect([await page.inputValue('#start'), await page.inputValue('#end')]).toEqual(['', '30'])
+    expect(await page.textContent('#part')).toBe('30 seconds')
+    await page.fill('#start', '0:19')
+    await page.fill('#end', '23.5')
+    await page.locator('#end').press('Tab')
+    expect(await page.textContent('#part')).toBe('4.5 seconds')
+    const seconds = (id: string) => page.$eval(id, (input) => Number((input as unknown as { value: string }).value))
+    expect([await seconds('#from'), await seconds('#to')]).toEqual([19, 23.5])
+    // The shown frame is that of the slider.
+    await page.locator('#from').press('ArrowRight')
+    const shown = () =>
+      page.$eval('#source-video', (video) => (video as unknown as { currentTime: number }).currentTime)
+    await expect.poll(shown).toBeCloseTo(19.01, 2)
+    expect(await page.inputValue('#start')).toBe('19.01')
+    await page.fill('#start', '21')
+    await page.locator('#start').press('Tab')
+    await expect.poll(shown).toBeCloseTo(21, 2)
+    // The part plays in a loop: it comes back to its beginning, and never shows the black before it.
+    await page.$eval('#source-video', (video) => (video as unknown as { play(): Promise<void> }).play())
+    const times: number[] = []
+    const isLooping = async () => {
+      times.push(await shown())
+      return times.some((time, at) => time < (times[at - 1] ?? 0))
+    }
+    await expect.poll(isLooping, { interval: 50, timeout: 20_000 }).toBe(true)
+    expect(Math.min(...times)).toBeGreaterThan(20.9)
+    expect(Math.max(...times)).toBeLessThan(23.8)
+
+    await page.selectOption('#crop', '1:1')
+    await page.selectOption('#speed', '2')
+    expect(await page.textContent('#part')).toBe('1.25 seconds')
+    await page.locator('#mute').press('Space')
+    await page.locator('#send').press('Enter')
+    await page.waitForSelector('#done-title:focus')
+    expect(await page.textContent('#facts')).toBe('48 × 481.25 s')
+    const link = (await page.getAttribute('#links a', 'href')) as string
+    const details = await service.get(link.replace('/gif/', '/media/'), { token: service.token })
+    expect(details.body.success.edit).toEqual({ start: 21, duration: 2.5, crop: '8,0,48,48', speed: 2 })
+    const poster = await service.get(`${link.replace('/gif/', '/f/')}.jpg`)
+    expect((await sharp(poster.bytes).stats()).channels[0]?.mean).toBeGreaterThan(240)
+    expect(complaints()).toEqual([])
+  })
+
   test('an unticked box sends nothing, so the site decides whether an import is safe for work', async () => {
     const { page } = await openPage({ javaScriptEnabled: true })
     const bytes = gif(31, 20, [{ delay: 10 }, { delay: 10, color: 1 }])
@@ -195,9 +250,9 @@ describe('in a browser', { tags: 'chromium' }, () => {
     await page.fill('#token', service.token)
     await page.fill('#source', 'https://example.com/watch')
     for (const [told, text] of [
-      [{ limit: 30, actual: 41.2 }, 'The clip is 41.2 seconds long; 30 are allowed.'],
+      [{ limit: 30, actual: 41.2 }, 'The clip is 41.2 seconds long; 30 are allowed. Choose a part'],
       // The refusal of yt-dlp.
-      [{ limit: 30 }, 'The clip is longer than 30 seconds.'],
+      [{ limit: 30 }, 'The clip is longer than 30 seconds. Choose a part'],
     ] as const) {
       details = told
       await page.locator('#send').press('Enter')
@@ -207,10 +262,10 @@ describe('in a browser', { tags: 'chromium' }, () => {
 
   test('a token that may not read waits for its clip even if files are redirected to a CDN', async () => {
     const { page } = await openPage({ javaScriptEnabled: true })
-    await page.route(/\/f\/\w+\.jpg$/, async (route) => {
+    await page.route(/\/f\/\w+\.gif$/, async (route) => {
       const response = await route.fetch()
       if (response.status() !== 200) return route.fulfill({ response })
-      await route.fulfill({ status: 302, headers: { location: 'http://localhost:1/a.jpg' } })
+      await route.fulfill({ status: 302, headers: { location: 'http://localhost:1/a.gif' } })
     })
     await page.goto(`${service.url}/`)
     await page.fill('#token', (await service.newToken({ scopes: ['write'] })).token)

@@ -79,29 +79,37 @@ export const AddQuery = Type.Object({
   ),
 })
 
-/** Seconds as a number, or as text with minutes. */
-const timeField = (description: string) =>
-  Type.Optional(
-    Type.Union([Type.Number(), Type.String()], {
-      description,
-      ...inDocument({ anyOf: undefined, type: ['number', 'string'] }),
-    }),
-  )
+const TIMES = {
+  start: 'Begins the clip at this second of the source, or at `m:ss.mmm`; the source may then be longer.',
+  duration: 'Seconds of the source that the clip has.',
+  end: 'The end of the clip in the source, instead of `duration`.',
+  poster_at: 'Second of the clip that its poster shows.',
+}
 
-/** Changes to a clip at upload and import. */
-export const EditFields = {
-  start: timeField('Begins the clip at this second of the source, or at `m:ss.mmm`; the source may then be longer.'),
-  duration: timeField('Seconds of the source that the clip has.'),
-  end: timeField('The end of the clip in the source, instead of `duration`.'),
+const editFields = <Time extends TSchema>(time: (description: string) => Time) => ({
+  start: Type.Optional(time(TIMES.start)),
+  duration: Type.Optional(time(TIMES.duration)),
+  end: Type.Optional(time(TIMES.end)),
   crop: Type.Optional(
     Type.String({
       description: '`x,y,width,height` in pixels of the upright picture, or proportions such as `1:1` from its middle.',
     }),
   ),
-  speed: timeField('0.25 to 4; the clip is shorter or longer accordingly.'),
+  speed: Type.Optional(Type.Number({ description: '0.25 to 4; the clip is shorter or longer accordingly.' })),
   mute: Type.Optional(Type.Boolean({ description: 'Leaves the sound out.' })),
-  poster_at: timeField('Second of the clip that its poster shows.'),
-}
+  poster_at: Type.Optional(time(TIMES.poster_at)),
+})
+
+/** Changes to a clip as fields of a form. */
+export const EditFormFields = editFields((description) => Type.String({ description }))
+
+/** The same in JSON: seconds as a number, or as text with minutes. */
+export const EditFields = editFields((description) =>
+  Type.Union([Type.Number(), Type.String()], {
+    description,
+    ...inDocument({ anyOf: undefined, type: ['number', 'string'] }),
+  }),
+)
 
 const attributionMembers = {
   site: Type.String({ description: 'twitter, reddit, instagram, or a custom URL.' }),

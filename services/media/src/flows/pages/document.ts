@@ -31,8 +31,12 @@ interface Document {
   files?: readonly (string | undefined)[]
   /** URL of a script without its query, which a policy cannot have. */
   script?: string | undefined
+  /** A second one. */
+  module?: string
   /** Allows scripts to call this service. */
   connects?: boolean
+  /** Allows scripts to show a file of the user. */
+  showsLocal?: boolean
 }
 
 export function htmlDocument(document: Document): Page {
@@ -62,14 +66,15 @@ ${body}
  * restyle anything. A framed page has no `frame-ancestors`: `*` would allow less, because it excludes the file:, app: and
  * capacitor: pages of desktop and mobile applications (CSP 3, 6.7.2.8).
  */
-function policyOf({ siteUrl, isFramed, placeholder, files = [], script, connects }: Document, styles: Style[]): string {
+function policyOf(document: Document, styles: Style[]): string {
+  const { siteUrl, isFramed, placeholder, files = [], script, module, connects, showsLocal } = document
   const origins = [...new Set(files.filter((url) => url !== undefined).map((url) => new URL(url).origin))]
   return [
     "default-src 'none'",
     ['style-src', ...styles.map(({ source }) => source)].join(' '),
     ['img-src', iconUrl(siteUrl), ...origins, ...(placeholder ? ['data:'] : [])].join(' '),
-    ...(origins.length > 0 ? [['media-src', ...origins].join(' ')] : []),
-    ...(script ? [`script-src ${script}`] : []),
+    ...(origins.length > 0 ? [['media-src', ...origins, ...(showsLocal ? ['blob:'] : [])].join(' ')] : []),
+    ...(script ? [['script-src', script, ...(module ? [module] : [])].join(' ')] : []),
     ...(connects ? ["connect-src 'self'"] : []),
     "base-uri 'none'",
     "form-action 'none'",

@@ -4,6 +4,7 @@ import { htmlDocument, type Page, readScript, siteHeader, styleOf } from './docu
 import { homePageCss } from './styles.ts'
 
 export const HOME_SCRIPT = readScript('home.js')
+export const TRIM_SCRIPT = readScript('trim.js')
 
 const style = styleOf(homePageCss)
 
@@ -19,10 +20,13 @@ export function homePage(
     title: `Add a clip · ${site.name}`,
     siteUrl: `${site.baseUrl}/`,
     noindex: true,
-    head: html`<script src="${site.baseUrl}${HOME_SCRIPT.path}" defer></script>\n`,
+    head: html`<script src="${site.baseUrl}${HOME_SCRIPT.path}" defer></script>
+<script src="${site.baseUrl}${TRIM_SCRIPT.path}" type="module"></script>\n`,
     style,
     files: [site.filesBaseUrl, site.filesRedirectUrl],
     script: `${site.baseUrl}/home.js`,
+    module: `${site.baseUrl}/trim.js`,
+    showsLocal: true,
     connects: true,
     body: html`${siteHeader(site)}
 <main>
@@ -34,7 +38,7 @@ curl --json '{"source":"https://example.com/clip.mp4"}' -H 'Token: mh_&hellip;' 
 <article id="add" class="about" hidden>
 <h1>Add a clip</h1>
 <p class="hint">${limits}. It becomes a page with an embed and four files.</p>
-<form id="form" novalidate data-max-bytes="${maxBytes}" data-needs-token="${String(needsToken)}">
+<form id="form" novalidate data-max-bytes="${maxBytes}" data-max-seconds="${maxSeconds}" data-needs-token="${String(needsToken)}">
 <div class="field">
 <label for="token">Token${!needsToken && html` <span class="optional">optional</span>`}</label>
 <input id="token" type="password" autocomplete="off" spellcheck="false" autocapitalize="off" placeholder="mh_&hellip;"${needsToken && raw(' required')} aria-describedby="token-hint token-error">
@@ -55,7 +59,25 @@ curl --json '{"source":"https://example.com/clip.mp4"}' -H 'Token: mh_&hellip;' 
 <input id="source" type="url" inputmode="url" autocomplete="off" placeholder="https://" aria-describedby="source-error">
 <p class="error" id="source-error" hidden></p>
 </div>
-<details id="more">
+<details id="trim" class="more">
+<summary>Trim, shape and speed</summary>
+<div id="trim-preview" hidden>
+<video id="source-video" muted playsinline controls aria-label="The chosen file"></video>
+<label for="from">From</label><input id="from" type="range" min="0" step="0.01">
+<label for="to">To</label><input id="to" type="range" min="0" step="0.01">
+</div>
+<div class="pair">
+<div class="field"><label for="start">Start</label><input id="start" inputmode="decimal" autocomplete="off" placeholder="0:00" aria-describedby="start-error"><button id="start-here" type="button" class="quiet" hidden>Start here</button><p class="error" id="start-error" hidden></p></div>
+<div class="field"><label for="end">End</label><input id="end" inputmode="decimal" autocomplete="off" placeholder="0:06.5" aria-describedby="end-error"><button id="end-here" type="button" class="quiet" hidden>End here</button><p class="error" id="end-error" hidden></p></div>
+</div>
+<p class="hint" id="part" role="status"></p>
+<div class="pair">
+<div class="field"><label for="crop">Shape</label><select id="crop" aria-describedby="crop-error"><option value="">As it is</option><option value="1:1">Square</option><option value="9:16">Upright, 9:16</option><option value="16:9">Wide, 16:9</option></select><p class="error" id="crop-error" hidden></p></div>
+<div class="field"><label for="speed">Speed</label><select id="speed" aria-describedby="speed-error"><option value="0.5">Half</option><option value="" selected>Normal</option><option value="1.5">1.5 times</option><option value="2">Twice</option><option value="4">Four times</option></select><p class="error" id="speed-error" hidden></p></div>
+</div>
+<label class="check"><input id="mute" type="checkbox"> Without sound</label>
+</details>
+<details id="more" class="more">
 <summary>Title, tags and more</summary>
 <div class="field"><label for="title">Title</label><input id="title" autocomplete="off" aria-describedby="title-error"><p class="error" id="title-error" hidden></p></div>
 <div class="field"><label for="tags">Tags <span class="optional">comma-separated</span></label><input id="tags" autocomplete="off" autocapitalize="off" aria-describedby="tags-error"><p class="error" id="tags-error" hidden></p></div>

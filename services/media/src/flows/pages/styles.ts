@@ -113,7 +113,7 @@ form { margin-top: 1.25rem }
 .field { margin-top: 1.125rem }
 .field > label:not(.check), legend { display: block; margin-bottom: .375rem; font-size: .875rem; font-weight: 600 }
 .optional { color: var(--quiet); font-weight: 400 }
-input:not([type=checkbox], [type=file]), textarea { display: block; width: 100%; min-height: 2.75rem; padding: .5625rem .8125rem; border: 1px solid #868d9a; border-radius: 10px; background: var(--card); color: var(--text); font: inherit }
+input:not([type=checkbox], [type=file], [type=range]), select, textarea { display: block; width: 100%; min-height: 2.75rem; padding: .5625rem .8125rem; border: 1px solid #868d9a; border-radius: 10px; background: var(--card); color: var(--text); font: inherit }
 input::placeholder { color: var(--quiet); opacity: 1 }
 input:focus-visible, button:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px }
 input[aria-invalid=true] { border-color: var(--bad); box-shadow: 0 0 0 1px var(--bad) }
@@ -129,8 +129,15 @@ input[aria-invalid=true] { border-color: var(--bad); box-shadow: 0 0 0 1px var(-
 .drop label strong { overflow-wrap: anywhere; color: var(--accent) }
 .drop label span { color: var(--quiet); font-size: .875rem }
 .drop .quiet { position: relative; z-index: 1; margin-top: .5rem }
-#more { margin-top: 1.25rem; padding-top: 1rem; border-top: 1px solid var(--line) }
-#more summary { width: fit-content; padding: .25rem 0; color: var(--quiet); font-size: .875rem; font-weight: 600; cursor: pointer }
+.more { margin-top: 1.25rem; padding-top: 1rem; border-top: 1px solid var(--line) }
+.more summary { width: fit-content; padding: .25rem 0; color: var(--quiet); font-size: .875rem; font-weight: 600; cursor: pointer }
+.pair { display: grid; grid-template-columns: 1fr 1fr; gap: 0 1rem }
+.pair .quiet { width: 100%; min-height: 2.25rem; margin-top: .5rem; padding: .25rem .75rem }
+#trim-preview { display: grid; grid-template-columns: auto 1fr; align-items: center; gap: .5rem .75rem; margin-top: .75rem; font-size: .875rem; font-weight: 600 }
+#trim-preview[hidden] { display: none }
+#trim-preview video { grid-column: 1 / -1; width: 100%; max-height: 50vh; border-radius: 10px; background: #000 }
+#trim-preview input { width: 100%; accent-color: var(--accent) }
+select:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px }
 fieldset { min-width: 0; margin: 1rem 0 0; padding: 0; border: 0 }
 legend { padding: 0; font-size: .9375rem }
 fieldset .field { margin-top: .75rem }

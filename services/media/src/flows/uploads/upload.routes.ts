@@ -15,7 +15,7 @@ import { requireToken } from '../../http/authenticate.ts'
 import { clientGone } from '../../http/client-gone.ts'
 import { addedAnswers } from '../../http/clip-details.ts'
 import { keyedRequest, readKey } from '../../http/idempotency-key.ts'
-import { AddHeaders, AddQuery, EditFields, uploadRoute } from '../../http/shapes.ts'
+import { AddHeaders, AddQuery, EditFormFields, uploadRoute } from '../../http/shapes.ts'
 import { acceptClip, type NewClipInput, refuseWhenBusy } from '../../ingest/accept/accept-clip.ts'
 import { acceptOnce, failAfterwards } from '../../ingest/accept/accept-once.ts'
 import { countBytesIn } from '../../metrics.ts'
@@ -38,7 +38,7 @@ const UploadForm = Type.Object({
   ),
   attribution_user: Type.Optional(Type.String({ description: 'Ignored without a site and a URL.' })),
   attribution_url: Type.Optional(Type.String()),
-  ...EditFields,
+  ...EditFormFields,
 })
 
 export const uploadRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {

@@ -1,5 +1,4 @@
 import type { MediaInfo } from '../../db/media-info.ts'
-import type { RenditionPlan } from './rendition-plan.ts'
 
 /** Part, speed and crop of an edit; the result then begins at 0 in its own time. */
 export interface CutPlan {
@@ -38,7 +37,7 @@ export const fromBeginning = (info: MediaInfo): MediaInfo =>
  * Frames of the part at the result's times, cropped. Decoders may give frames before the sought one, so the frames are chosen by
  * their times, at points halfway between two. The size comes first, because it may change from frame to frame.
  */
-export function cutPicture({ cut }: Pick<RenditionPlan, 'cut'>): string[] {
+export function cutPicture(cut: CutPlan | null): string[] {
   if (!cut) return []
   const at = (time: number) => (time - cut.seekSeconds).toFixed(6)
   const after = cut.afterSeconds === null ? [] : [`start=${at(cut.afterSeconds)}`]

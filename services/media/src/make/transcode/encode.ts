@@ -1,12 +1,11 @@
 import { resolve } from 'node:path'
 import type { Writable } from 'node:stream'
-import { ApiError } from '@services/common/errors'
 import type { MediaInfo } from '../../db/media-info.ts'
 import type { FIRST_KINDS } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
-import { isDiskFull, MACHINE_FAULT } from '../../ffmpeg/machine-faults.ts'
-import { type RunOutcome, runConfined } from '../../ffmpeg/run-confined.ts'
+import { isDiskFull } from '../../ffmpeg/machine-faults.ts'
+import { runConfined } from '../../ffmpeg/run-confined.ts'
 import { workFiles } from './ffmpeg-command.ts'
 import { runLimits } from './rendition-plan.ts'
 import type { Rendition } from './verify-renditions.ts'
@@ -80,32 +79,6 @@ export async function encode(
   if (outcome.state === 'timed-out') throw apiError('processing_timeout', { cause: outcome.stderr })
   if (outcome.state === 'too-much-output') throw new Error('ffmpeg wrote too much')
   throw new Error(`ffmpeg ended with ${outcome.signal ?? outcome.exitCode}`, { cause: outcome })
-}
-
-/** A refusal and an abort are final; after a crash or an unusable output the simple way is tried. */
-export function mayRetry(work: TranscodeWork, error: unknown): error is Error {
-  return error instanceof Error && !(error instanceof ApiError) && !work.signal?.aborted
-}
-
-/**
- * Signals of a program that a file made crash, or write endlessly. The file does so on every machine, so after crashes
- * in both ways the queue's other attempts are spared.
- */
-const CRASHES = new Set<NodeJS.Signals>(['SIGSEGV', 'SIGABRT', 'SIGILL', 'SIGFPE', 'SIGBUS', 'SIGXFSZ'])
-
-/** An output that is missing or not as planned: the file's fault if the simple way gives one too. */
-export class UnusableOutput extends Error {
-  override readonly name = 'UnusableOutput'
-}
-
-/** The last error: corrupt_media if ffmpeg refused the file, crashed over it or made no usable output, else itself. */
-export function refuseAsCorrupt(error: unknown): unknown {
-  if (isDiskFull(error)) return error
-  if (error instanceof UnusableOutput) return apiError('corrupt_media', { cause: error })
-  const run = error instanceof Error ? (error.cause as RunOutcome | undefined) : undefined
-  if (run?.state !== 'failed') return error
-  if (run.signal) return CRASHES.has(run.signal) ? apiError('corrupt_media', { cause: error }) : error
-  return MACHINE_FAULT.test(run.stderr) ? error : apiError('corrupt_media', { cause: error })
 }
 
 /** Waits for all even when one fails, because none may still run during the next attempt. Throws the first failure. */

@@ -48,7 +48,7 @@ export function sharedFrames(plan: RenditionPlan, labels: Output[]): string[] {
 /** Deinterlaces the frames that are marked as two fields, before scaling and dropping frames; then the caller's edit. */
 export function wholeFrames(plan: RenditionPlan): string {
   const deinterlaced = plan.deinterlacer ? [`${plan.deinterlacer}=mode=send_frame:deint=interlaced`] : []
-  return [...deinterlaced, ...cutPicture(plan)].map((filter) => `${filter},`).join('')
+  return [...deinterlaced, ...cutPicture(plan.cut)].map((filter) => `${filter},`).join('')
 }
 
 /** Repeats frames after the conversion of their pixels, which is then done once, and drops frames before it. */

@@ -1,5 +1,6 @@
 import { hashFile } from '../../store/blobs/measure.ts'
-import { encode, type FirstFiles, inWork, type TranscodeWork, UnusableOutput } from './encode.ts'
+import { encode, type FirstFiles, inWork, type TranscodeWork } from './encode.ts'
+import { UnusableOutput } from './failures.ts'
 import { copyCommand } from './ffmpeg-command.ts'
 import type { RenditionPlan } from './rendition-plan.ts'
 import { choosePoster, collectPoster } from './take-poster.ts'

@@ -8,17 +8,8 @@ import { hashFile } from '../../store/blobs/measure.ts'
 import { clearAfterEachFrame, rewriteGif } from '../probe/gif-rewrite.ts'
 import { type Misfit, misfitOf } from './copy-plan.ts'
 import { fromBeginning } from './cut-filters.ts'
-import {
-  allToTheirEnd,
-  ENCODING,
-  encode,
-  inWork,
-  mayRetry,
-  refuseAsCorrupt,
-  type TranscodeOptions,
-  type TranscodeWork,
-  UnusableOutput,
-} from './encode.ts'
+import { allToTheirEnd, ENCODING, encode, inWork, type TranscodeOptions, type TranscodeWork } from './encode.ts'
+import { mayRetry, refuseAsCorrupt, UnusableOutput } from './failures.ts'
 import {
   overviewCommand,
   type RenditionsOfRun,

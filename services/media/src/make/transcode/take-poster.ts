@@ -1,6 +1,7 @@
 import { rename, rm } from 'node:fs/promises'
 import { hashFile } from '../../store/blobs/measure.ts'
-import { allToTheirEnd, encode, inWork, type TranscodeWork, UnusableOutput } from './encode.ts'
+import { allToTheirEnd, encode, inWork, type TranscodeWork } from './encode.ts'
+import { UnusableOutput } from './failures.ts'
 import { clearPosterCommand, posterCommand, workFiles } from './ffmpeg-command.ts'
 import { type ClearPoster, isWholePoster, makePlaceholder, makePoster, posterTime } from './poster.ts'
 import type { RenditionPlan } from './rendition-plan.ts'

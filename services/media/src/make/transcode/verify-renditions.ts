@@ -10,7 +10,7 @@ import { runFfprobe } from '../probe/ffprobe.ts'
 import { measureGif } from '../probe/gif-info.ts'
 import { defaultProbeLimits } from '../probe/limits.ts'
 import { readClock, readTag, SMALLEST_WHOLE_PART } from '../probe/video-info.ts'
-import { UnusableOutput } from './encode.ts'
+import { UnusableOutput } from './failures.ts'
 import { workFiles } from './ffmpeg-command.ts'
 import type { RenditionPlan } from './rendition-plan.ts'
 

@@ -31,6 +31,7 @@ function showFile() {
   $('file-hint').textContent = file ? sizeOf(file.size) : 'or drop it here'
   $('clear').hidden = !file
   complain('file', '')
+  form.dispatchEvent(new CustomEvent('chosen', { detail: file }))
 }
 $('file').addEventListener('change', () => {
   dropped = undefined
@@ -58,7 +59,9 @@ for (const type of ['dragenter', 'dragover', 'dragleave', 'drop']) {
 
 // Problems, shown at their field.
 
-const FIELDS = ['token', 'file', 'source', 'title', 'tags', 'attribution_site', 'attribution_user', 'attribution_url']
+const EDITS = ['start', 'end', 'crop', 'speed']
+const TEXTS = ['title', 'tags', 'attribution_site', 'attribution_user', 'attribution_url']
+const FIELDS = ['token', 'file', 'source', ...EDITS, ...TEXTS]
 
 function complain(field, text) {
   $(`${field}-error`).textContent = text
@@ -95,7 +98,7 @@ function toProblem(status, text, what) {
     const { actual, limit } = details
     const isKnown = actual !== undefined
     const sentence = isKnown ? `is ${actual} seconds long; ${limit} are allowed` : `is longer than ${limit} seconds`
-    return new Problem(`The clip ${sentence}.`, what)
+    return new Problem(`The clip ${sentence}. Choose a part of it under “Trim”.`, what)
   }
   if (status === 415) return new Problem('Only GIF, MP4 and WebM are accepted.', what)
   const field = String(param ?? '').replace('.', '_')
@@ -110,7 +113,7 @@ function toProblem(status, text, what) {
 function show(problem) {
   const { field, message } = problem instanceof Problem ? problem : new Problem('The service cannot be reached.')
   if (field) {
-    if ($('more').contains($(field))) $('more').open = true
+    for (const part of [$('trim'), $('more')]) if (part.contains($(field))) part.open = true
     complain(field, message)
     $(field).focus()
     return
@@ -236,14 +239,23 @@ function sendPiece(path, file, offset, { headers, wait, signal }) {
 
 async function importFrom(source, { headers, fields, wait, signal }) {
   report('Fetching the clip', undefined)
-  const { title, tags, nsfw, attribution_site: site, attribution_user: user, attribution_url: url } = fields
+  const { title, tags, nsfw, mute, attribution_site: site, attribution_user: user, attribution_url: url } = fields
+  const edit = Object.fromEntries(EDITS.map((name) => [name, fields[name]]))
   const attribution = site || user || url ? { site, user, url } : undefined
   const list = tags?.split(',')
   const answer = await fetch('media/import', {
     method: 'POST',
     headers: { ...headers, ...wait, 'Content-Type': 'application/json' },
     // An unticked box is not sent: otherwise it would override the site's own rating.
-    body: JSON.stringify({ source, title, tags: list, ...(nsfw && { nsfw: true }), attribution }),
+    body: JSON.stringify({
+      source,
+      title,
+      tags: list,
+      ...edit,
+      ...(mute && { mute: true }),
+      ...(nsfw && { nsfw: true }),
+      attribution,
+    }),
     signal,
   })
   if (answer.status !== 201) throw toProblem(answer.status, await answer.text(), 'source')
@@ -368,9 +380,10 @@ $('cancel').addEventListener('click', () => {
 })
 
 function readFields() {
-  const names = ['title', 'tags', 'attribution_site', 'attribution_user', 'attribution_url']
+  const names = [...TEXTS, ...EDITS]
   const fields = Object.fromEntries(names.map((name) => [name, $(name).value.trim()]).filter(([, value]) => value))
-  return { ...fields, ...($('nsfw').checked && { nsfw: 'true' }) }
+  const flags = ['nsfw', 'mute'].filter((name) => $(name).checked)
+  return { ...fields, ...Object.fromEntries(flags.map((name) => [name, 'true'])) }
 }
 
 /** Throws a Problem for input that can be refused before sending. */
