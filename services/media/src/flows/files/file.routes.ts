@@ -5,13 +5,13 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inDocument, withHeaders } from '@services/common/documented'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { isClipId } from '../../core/clips/clip-id.ts'
 import type { FoundFile } from '../../core/clips/renditions.store.ts'
 import type { RenditionKind } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { errorResponses } from '../../http/shapes.ts'
 import { type BlobName, type ByteRange, blobKey } from '../../store/blobs/blob-storage.ts'
+import { findPublicFile } from './find-public-file.ts'
 import { isNotModified, mayContinue, mayProceed } from './preconditions.ts'
 import { openRange, openRanges, parseRanges } from './ranges.ts'
 import { saveAs } from './save-as.ts'
@@ -84,10 +84,8 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       // The router splits at the last dot, this at the first: `av1.mp4` is one extension.
       const [, id = '', ending = ''] = /^([^.]*)\.(.*)$/.exec(`${request.params.id}.${request.params.kind}`) ?? []
       const found = Object.hasOwn(FILES, ending) ? FILES[ending] : undefined
-      if (!isClipId(id) || !found) throw apiError('not_found')
-      const file = await deps.knownFiles.find(id, found.kind)
-      if (!file || file.state === 'failed') throw apiError('not_found')
-      if (file.state === 'deleted') throw apiError('gone')
+      if (!found) throw apiError('not_found')
+      const file = await findPublicFile(deps, id, found.kind)
       if (file.state === 'processing') {
         return reply
           .code(202)
