@@ -26,6 +26,7 @@ const EXAMPLES = {
     tags: ['earth', 'space'],
   },
   'PATCH /media/{id}': { title: 'The earth turns', tags: ['earth'] },
+  'POST /media/{id}/links': { expires_in: '1h' },
   'POST /webhooks': { url: 'https://example.com/hooks/media', events: ['media.ready', 'media.failed'] },
   'POST /tokens': { name: 'ci', scopes: ['write', 'read'], expires_in: 2_592_000 },
 }

@@ -27,6 +27,7 @@ import type { Deps } from './deps.ts'
 import { apiError, ERRORS_PATH } from './errors.ts'
 import { clipRoutes } from './flows/clips/clip.routes.ts'
 import { eventRoutes } from './flows/clips/events.routes.ts'
+import { linkRoutes } from './flows/clips/link.routes.ts'
 import { listRoutes } from './flows/clips/list.routes.ts'
 import { fileRoutes } from './flows/files/file.routes.ts'
 import { importRoutes } from './flows/imports/import.routes.ts'
@@ -127,6 +128,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(importRoutes, { deps })
   await app.register(listRoutes, { deps })
   await app.register(clipRoutes, { deps })
+  await app.register(linkRoutes, { deps })
   await app.register(eventRoutes, { deps })
   await app.register(webhookRoutes, { deps })
 

@@ -1,16 +1,25 @@
 // The two ways to delete a clip: softly leaves a tombstone, hard leaves no row. The one rule: files outlive both, until
 // their last clip is deleted and housekeeping runs. Tests: test/clip-life.test.ts. Next: housekeeping.ts.
+import { isExpired } from './core/clips/access.ts'
 import { hardDeleteClipRow, lockClip, softDeleteClipRow } from './core/clips/clips.store.ts'
 import { deleteFailedSource, detachFromSource } from './core/clips/sources.store.ts'
 import { type EmitDeps, emitEvent } from './core/webhooks/emit-event.ts'
 import type { Deps } from './deps.ts'
 
-/** Makes the clip's URLs answer 410 from now on. False when it was deleted before. */
-export async function softDeleteClip(deps: Pick<Deps, 'db'> & EmitDeps, id: string): Promise<boolean> {
+/**
+ * Makes the clip's URLs answer 410 from now on. False when it was deleted before. With the reason `expired` it stays if a visit
+ * or its owner has extended its lifetime.
+ */
+export async function softDeleteClip(
+  deps: Pick<Deps, 'db'> & EmitDeps,
+  id: string,
+  reason?: 'expired',
+): Promise<boolean> {
   const { db, now } = deps
   return db.transaction().execute(async (trx) => {
-    if (!(await lockClip(trx, id))) return false
-    await emitEvent(deps, trx, 'media.deleted', { clipId: id })
+    const clip = await lockClip(trx, id)
+    if (!clip || (reason && !isExpired({ expiresAt: clip.expires_at }, now()))) return false
+    await emitEvent(deps, trx, 'media.deleted', { clipId: id, reason })
     const sourceId = await softDeleteClipRow(trx, id, now())
     if (sourceId) await detachFromSource(trx, sourceId, now())
     return sourceId !== undefined

@@ -14,6 +14,7 @@ import type { Kysely } from 'kysely'
 import type pg from 'pg'
 import type { Config } from './config.ts'
 import { openResults, type Results } from './core/clips/results.ts'
+import { createVisits, type Visits } from './core/clips/visits.ts'
 import { createWaitingClips, type WaitingClips } from './core/clips/waiting-clips.ts'
 import { createRequestCounts, type RequestCounts } from './core/tokens/request-counts.ts'
 import { createReceivers, type Receivers } from './core/webhooks/receivers.ts'
@@ -56,6 +57,7 @@ export interface Deps {
   requests: RequestCounts
   results: Results
   knownFiles: KnownFiles
+  visits: Visits
   /** Reports decided sources to the waiting requests of all processes. */
   announcements: Notifications
   /** Slots of this process for work beside transcoding. */
@@ -182,6 +184,7 @@ export async function openDeps(
       requests,
       results,
       knownFiles: createKnownFiles(db),
+      visits: createVisits({ db, log, now: base.now }),
       announcements,
       mutex: createKeyedMutex(),
       atWork: createAtWork(),

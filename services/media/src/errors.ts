@@ -39,6 +39,7 @@ export const errorCatalogue = {
   daily_bytes_exceeded: { status: 429, message: 'This token has reached its daily upload limit.' },
   rate_limited: { status: 429, message: 'Too many requests.' },
   headers_too_large: { status: 431, message: 'The headers of the request are too large.' },
+  hidden: { status: 451, message: 'This media item was hidden by the operator of this service.' },
   internal: { status: 500, message: 'Something went wrong on our side.' },
   format_not_supported: { status: 501, message: 'This format is not supported.' },
   busy: { status: 503, message: 'The service is busy; try again shortly.' },

@@ -22,13 +22,15 @@ export const listFailedClips = (db: Kysely<DB>, before: Date) =>
       where state = 'failed'`,
   })
 
-/** Only clips without a token expire. */
-export const listExpiredClips = (db: Kysely<DB>, before: Date) =>
+const listExpired = (owner: RawBuilder<unknown>) => (db: Kysely<DB>, before: Date) =>
   pages(db, before, {
     at: sql`expires_at`,
     id: sql`id`,
-    rows: sql`${sql.table('clips')} where expires_at is not null and deleted_at is null and token_id is null`,
+    rows: sql`${sql.table('clips')} where expires_at is not null and deleted_at is null and ${owner}`,
   })
+
+export const listExpiredClips = listExpired(sql`token_id is not null`)
+export const listExpiredAnonymousClips = listExpired(sql`token_id is null`)
 
 /** Sources without clips since `before`. */
 export const listUnreferencedSources = (db: Kysely<DB>, before: Date) =>
@@ -66,7 +68,7 @@ async function* pages(
   }
 }
 
-/** Leaves tombstones of clips without a token, which have neither webhooks nor a quota. Returns the source of each. */
+/** Leaves tombstones of expired clips without a token, which have neither webhooks nor a quota. Returns the source of each. */
 export async function softDeleteClipRows(trx: Transaction<DB>, ids: readonly string[], now: Date): Promise<string[]> {
   const clips = await trx
     .selectFrom('clips')
@@ -74,6 +76,7 @@ export async function softDeleteClipRows(trx: Transaction<DB>, ids: readonly str
     .where(sql<boolean>`id = any (${ids}::text[])`)
     .where('deleted_at', 'is', null)
     .where('token_id', 'is', null)
+    .where('expires_at', '<=', now)
     .orderBy('id')
     .forUpdate()
     .skipLocked()

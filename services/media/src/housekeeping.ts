@@ -7,7 +7,7 @@ import { dayOf, deleteDaysBefore } from './core/tokens/usage.store.ts'
 import { rescueDeliveries } from './core/webhooks/deliver-webhook.ts'
 import { deleteDeliveriesBefore } from './core/webhooks/deliveries.store.ts'
 import type { EmitDeps } from './core/webhooks/emit-event.ts'
-import { hardDeleteClip } from './delete-clip.ts'
+import { hardDeleteClip, softDeleteClip } from './delete-clip.ts'
 import type { Deps } from './deps.ts'
 import { sweepUploads } from './flows/uploads/resumable-uploads.ts'
 import {
@@ -15,6 +15,7 @@ import {
   deleteSources,
   deleteTombstones,
   detachFromSources,
+  listExpiredAnonymousClips,
   listExpiredClips,
   listFailedClips,
   listProcessing,
@@ -91,7 +92,12 @@ function kindsOf(deps: HousekeepingDeps): Kinds {
     'failed clips': {
       begin: () => inTurn(listFailedClips(db, ago(KEEP_FAILED_MS)), ([id = '']) => hardDeleteClip(deps, id), 1),
     },
-    'expired clips': { begin: () => inTurn(listExpiredClips(db, now()), (ids) => softDeleteExpired(deps, ids)) },
+    'expired clips': {
+      begin: () => inTurn(listExpiredClips(db, now()), ([id = '']) => softDeleteClip(deps, id, 'expired'), 1),
+    },
+    'expired clips without a token': {
+      begin: () => inTurn(listExpiredAnonymousClips(db, now()), (ids) => softDeleteExpired(deps, ids)),
+    },
     tombstones: { begin: () => deleteTombstones(db, ago(config.tombstonesKeepSeconds * 1000)) },
     sources: {
       begin: () =>

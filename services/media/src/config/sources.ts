@@ -13,7 +13,7 @@ export const sourceVariables = {
   ),
   ENCRYPTION_KEY: parsed(
     'string',
-    'Key of at least 16 bytes that encrypts the secrets of webhooks; without it they are stored in plain text.',
+    'Key of at least 16 bytes that encrypts the secrets of webhooks and signs links to private clips. Without it, a reader of the database has both.',
     {},
     parseEncryptionKey,
   ),

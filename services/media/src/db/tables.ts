@@ -33,6 +33,8 @@ export type ExtraKind = (typeof EXTRA_KINDS)[number]
 export const RENDITION_KINDS = [...MAIN_KINDS, ...EXTRA_KINDS] as const
 export type RenditionKind = MainKind | ExtraKind
 export type SourceState = 'processing' | 'ready' | 'failed'
+/** `unlisted`: for anyone with the address, but not for search engines. `private`: only with a link (core/clips/links.ts). */
+export type Visibility = 'public' | 'unlisted' | 'private'
 
 export const TOKEN_LIMITS = ['upload', 'import', 'read', 'queued', 'quota_bytes', 'daily_bytes'] as const
 
@@ -119,7 +121,14 @@ export interface DB {
     source_kind: 'upload' | 'import'
     source_url: string | null
     delete_token_hash: ColumnType<Buffer | null, Buffer | null | undefined, Buffer | null>
+    visibility: Generated<Visibility>
     expires_at: MaybeTime
+    /** Seconds by which a visit extends the lifetime. */
+    sliding_seconds: ColumnType<number | null, number | null | undefined, number | null>
+    /** Key of links to a private clip. */
+    link_salt: ColumnType<Buffer | null, Buffer | null | undefined, Buffer | null>
+    hidden_at: MaybeTime
+    hidden_reason: ColumnType<string | null, string | null | undefined, string | null>
     created_at: Date
     deleted_at: MaybeTime
   }

@@ -53,8 +53,8 @@ export async function answerClip(
 }
 
 /** Current details, or those at acceptance if the clip was deleted meanwhile. */
-async function describe({ db, config }: Deps, accepted: Clip) {
-  const found = await findClip(db, accepted.id)
+async function describe({ db, config, now }: Deps, accepted: Clip) {
+  const found = await findClip(db, accepted.id, now())
   const clip = found && found.state !== 'deleted' ? found : accepted
   return toDetails(clip, clip.isShowable ? await listFiles(db, clip.sourceId) : [], config.site)
 }

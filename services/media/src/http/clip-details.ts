@@ -21,7 +21,10 @@ const FileShape = Type.Object({
 /** Members for the owner of a clip, beside the specification's Result. */
 const ownerMembers = {
   id: Type.String(),
-  state: Type.Union([Type.Literal('processing'), Type.Literal('ready'), Type.Literal('failed')]),
+  state: Type.Union(
+    [Type.Literal('processing'), Type.Literal('ready'), Type.Literal('failed'), Type.Literal('hidden')],
+    { description: '`hidden`: taken down by the operator; only its owner sees these details.' },
+  ),
   progress: Type.Number({ description: 'Progress from 0 to 1.' }),
   title: orNull(Type.String()),
   tags: Type.Array(Type.String()),
@@ -29,7 +32,10 @@ const ownerMembers = {
   attribution: orNull(AttributionShape),
   token_id: orNull(Type.String(), { description: 'Token that added the clip.' }),
   created_at: Time,
-  expires_at: orNull(Time, { description: 'Time at which the clip is deleted; null for clips of a token.' }),
+  expires_at: orNull(Time, { description: 'Time at which the clip is deleted; null for one that stays.' }),
+  sliding: Type.Boolean({ description: 'A visit extends the lifetime.' }),
+  visibility: Type.Union([Type.Literal('public'), Type.Literal('unlisted'), Type.Literal('private')]),
+  hidden_reason: Type.Optional(Type.String({ description: 'Why the operator hid the clip.' })),
   source: Type.Object({
     kind: Type.Union([Type.Literal('upload'), Type.Literal('import')]),
     url: orNull(Type.String()),
@@ -82,13 +88,16 @@ function wholeSource({ info }: Clip) {
 }
 
 export function toDetails(clip: Clip, files: readonly ClipFile[], site: Config['site']) {
-  const { id, state, progress, title, tags, nsfw, attribution, bytes, sha256, errorCode: code } = clip
+  const { id, progress, title, tags, nsfw, attribution, bytes, sha256, errorCode: code } = clip
   return {
     ...toResult(clip, site),
-    ...{ id, state, progress, title, tags, nsfw, attribution },
+    ...{ id, state: clip.hiddenAt ? ('hidden' as const) : clip.state, progress, title, tags, nsfw, attribution },
     token_id: clip.tokenId,
     created_at: clip.createdAt,
     expires_at: clip.expiresAt,
+    sliding: clip.slidingSeconds !== null,
+    visibility: clip.visibility,
+    ...(clip.hiddenReason && { hidden_reason: clip.hiddenReason }),
     source: { kind: clip.sourceKind, url: clip.sourceUrl, type: clip.info.type, bytes, sha256, ...wholeSource(clip) },
     ...(clip.info.edited && { edit: describeEdit(clip.info.edited.edit) }),
     sizes: Object.fromEntries(files.map(({ kind, copied, ...file }) => [kind, copied ? { ...file, copied } : file])),

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
+import type { AccessChanges } from '../core/clips/access.ts'
 import type { ClipFields } from '../core/clips/clip-fields.ts'
 import type { Edit } from '../core/edits/edit.ts'
 import { apiError } from '../errors.ts'
@@ -20,12 +21,19 @@ export function readKey({ headers, apiToken }: FastifyRequest): string | undefin
 export function keyedRequest(
   request: FastifyRequest,
   route: KeyedRequest['route'],
-  { content, fields, edit }: { content: string; fields: ClipFields; edit: Edit | undefined },
+  {
+    content,
+    fields,
+    access,
+    edit,
+  }: { content: string; fields: ClipFields; access: AccessChanges; edit: Edit | undefined },
 ): KeyedRequest | undefined {
   const key = readKey(request)
   if (key === undefined || !request.apiToken) return undefined
   const fingerprint = createHash('sha256')
-    .update(JSON.stringify([content, fields, ...(edit ? [edit] : [])]))
+    .update(JSON.stringify([content, fields, ...(edit ? [edit] : []), ...(hasAny(access) ? [{ access }] : [])]))
     .digest()
   return { tokenId: request.apiToken.id, route, key, fingerprint }
 }
+
+const hasAny = (members: object) => Object.keys(members).length > 0

@@ -79,6 +79,14 @@ export const AddQuery = Type.Object({
   ),
 })
 
+/** Query of an address of a private clip; the handler reads it. */
+export const linkQuery = {
+  e: Type.Optional(
+    Type.Unknown({ description: 'Expiry of a link to a private clip.', ...inDocument({ type: 'integer' }) }),
+  ),
+  s: Type.Optional(Type.Unknown({ description: 'Its signature.', ...inDocument({ type: 'string' }) })),
+}
+
 const TIMES = {
   start: 'Begins the clip at this second of the source, or at `m:ss.mmm`; the source may then be longer.',
   duration: 'Seconds of the source that the clip has.',
@@ -105,6 +113,36 @@ export const EditFormFields = editFields((description) => Type.String({ descript
 
 /** The same in JSON: seconds as a number, or as text with minutes. */
 export const EditFields = editFields((description) =>
+  Type.Union([Type.Number(), Type.String()], {
+    description,
+    ...inDocument({ anyOf: undefined, type: ['number', 'string'] }),
+  }),
+)
+
+const accessFields = <Value extends TSchema>(value: (description: string) => Value) => ({
+  visibility: Type.Optional(
+    Type.String({
+      description: '`public`; `unlisted` for those with the address; `private` for those with a link.',
+      ...inDocument({ enum: ['public', 'unlisted', 'private'], default: 'public' }),
+    }),
+  ),
+  expires_in: Type.Optional(value('Lifetime from now, as in `90m`, `7d` or seconds, up to five years; `never`.')),
+  expires_at: Type.Optional(
+    Type.String({
+      description: 'End of the lifetime, instead of `expires_in`.',
+      ...inDocument({ format: 'date-time' }),
+    }),
+  ),
+  sliding: Type.Optional(
+    Type.Boolean({ description: 'A visit of page or file extends the lifetime, once a day at most.' }),
+  ),
+})
+
+/** Visibility and lifetime of a clip as fields of a form. */
+export const AccessFormFields = accessFields((description) => Type.String({ description }))
+
+/** The same in JSON. */
+export const AccessFields = accessFields((description) =>
   Type.Union([Type.Number(), Type.String()], {
     description,
     ...inDocument({ anyOf: undefined, type: ['number', 'string'] }),

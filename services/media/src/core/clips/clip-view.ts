@@ -1,23 +1,27 @@
 import type { Config } from '../../config.ts'
-import type { ExtraKind } from '../../db/tables.ts'
+import type { ExtraKind, RenditionKind } from '../../db/tables.ts'
 import { ERRORS_PATH, errorCatalogue } from '../../errors.ts'
 import type { Clip } from './clips.store.ts'
 import { creditOf } from './credit.ts'
 import { fitVideo } from './geometry.ts'
+import type { Link, LinkTarget } from './links.ts'
 
 /** A clip as pages show it: plain values, all URLs absolute, nothing that needs a look-up. */
 export type ClipView = ReturnType<typeof toView>
 
-/** All URLs follow from the id, so they are known before the files exist. */
-export function toView(clip: Clip, { name, baseUrl, filesBaseUrl, filesRedirectUrl }: Config['site']) {
+/** All URLs follow from the id, so they are known before the files exist. Those of a private clip are signed by its link. */
+export function toView(clip: Clip, { name, baseUrl, filesBaseUrl, filesRedirectUrl }: Config['site'], link?: Link) {
   const { id, state, isShowable, tags, nsfw, hasAudio, createdAt, errorCode: code } = clip
-  const file = (ending: string) => `${filesBaseUrl}/f/${id}.${ending}`
+  const query = (target: LinkTarget) => link?.queryOf(target) ?? ''
+  const file = (kind: RenditionKind, ending: string = kind) => `${filesBaseUrl}/f/${id}.${ending}${query(kind)}`
   const has = (extra: ExtraKind) => state === 'ready' && clip.extras.includes(extra)
   const failure: Record<'code' | 'message' | 'reference', string> | undefined = code
     ? { code, message: errorCatalogue[code].message, reference: `${baseUrl}${ERRORS_PATH}#${code}` }
     : undefined
   return {
     ...{ id, state, isShowable, tags, nsfw, hasAudio, createdAt, failure },
+    /** Search engines may list it, and pages announce its oEmbed. */
+    isListed: clip.visibility === 'public',
     title: clip.title ?? undefined,
     attribution: clip.attribution ?? undefined,
     /** Pixels of the poster and the videos; the result's `meta` has those of the source, which may be larger. */
@@ -26,16 +30,18 @@ export function toView(clip: Clip, { name, baseUrl, filesBaseUrl, filesRedirectU
     /** Thumbhash of the poster, shown until the poster has loaded. */
     placeholder: clip.placeholder ?? undefined,
     urls: {
-      page: `${baseUrl}/gif/${id}`,
-      embed: `${baseUrl}/embed/${id}`,
-      oembed: `${baseUrl}/oembed/${id}`,
+      page: `${baseUrl}/gif/${id}${query('page')}`,
+      embed: `${baseUrl}/embed/${id}${query('embed')}`,
+      oembed: `${baseUrl}/oembed/${id}${query('oembed')}`,
       gif: file('gif'),
       jpg: file('jpg'),
       mp4: file('mp4'),
       webm: file('webm'),
-      av1: has('av1') ? file('av1.mp4') : undefined,
+      av1: has('av1') ? file('av1', 'av1.mp4') : undefined,
       webp: has('webp') ? file('webp') : undefined,
     },
+    /** The clip is private: its pages are for their viewer alone. */
+    isLinked: link !== undefined,
     /** Target to which requests for files are redirected. */
     filesRedirectUrl,
     siteName: name,

@@ -11,11 +11,13 @@ import { jsonb } from '@services/common/database'
 import { type InferResult, type Kysely, type NotNull, sql, type Transaction } from 'kysely'
 import type { DB, RenditionKind, SourceState } from '../../db/tables.ts'
 import type { ErrorCode } from '../../errors.ts'
+import { type Access, isExpired } from './access.ts'
 import { type ClipFields, tagKey } from './clip-fields.ts'
 import { isShowable } from './sources.store.ts'
 
 type NewClip = ClipFields &
-  Pick<Clip, 'id' | 'tokenId' | 'sourceId' | 'sourceKind' | 'sourceUrl' | 'expiresAt'> & {
+  Access &
+  Pick<Clip, 'id' | 'tokenId' | 'sourceId' | 'sourceKind' | 'sourceUrl'> & {
     deleteTokenHash: Buffer | null
     now: Date
   }
@@ -36,7 +38,9 @@ export async function insertClip(trx: Transaction<DB>, clip: NewClip): Promise<b
       source_kind: clip.sourceKind,
       source_url: clip.sourceUrl,
       delete_token_hash: clip.deleteTokenHash,
+      visibility: clip.visibility,
       expires_at: clip.expiresAt,
+      sliding_seconds: clip.slidingSeconds,
       created_at: clip.now,
     })
     .onConflict((conflict) => conflict.column('id').doNothing())
@@ -44,6 +48,16 @@ export async function insertClip(trx: Transaction<DB>, clip: NewClip): Promise<b
     .executeTakeFirst()
   return inserted !== undefined
 }
+
+/** Columns that decide who may see a clip; a tombstone keeps them. */
+export const ACCESS_COLUMNS = [
+  'clips.visibility',
+  'clips.expires_at as expiresAt',
+  'clips.sliding_seconds as slidingSeconds',
+  'clips.link_salt as linkSalt',
+  'clips.hidden_at as hiddenAt',
+  'clips.hidden_reason as hiddenReason',
+] as const
 
 const CLIP_COLUMNS = [
   'clips.id',
@@ -56,7 +70,7 @@ const CLIP_COLUMNS = [
   'clips.source_kind as sourceKind',
   'clips.source_url as sourceUrl',
   'clips.created_at as createdAt',
-  'clips.expires_at as expiresAt',
+  ...ACCESS_COLUMNS,
   'sources.state',
   'sources.progress',
   'sources.error_code as errorCode',
@@ -77,12 +91,18 @@ export const selectClips = (db: Kysely<DB>) =>
     .select(CLIP_COLUMNS)
     .$narrowType<{ sourceId: NotNull }>()
 
-/** A clip with the state of its source; the hash in hex, `placeholder` a thumbhash. A clip of a token does not expire. */
+/** A clip with the state of its source; the hash in hex, `placeholder` a thumbhash. */
 export type Clip = InferResult<ReturnType<typeof selectClips>>[number]
 
-export type FoundClip = Clip | { id: string; tokenId: string | null; state: 'deleted' }
+export type ClipAccess = Pick<
+  Clip,
+  'visibility' | 'expiresAt' | 'slidingSeconds' | 'linkSalt' | 'hiddenAt' | 'hiddenReason'
+>
 
-export async function findClip(db: Kysely<DB>, id: string): Promise<FoundClip | undefined> {
+export type FoundClip = Clip | (ClipAccess & { id: string; tokenId: string | null; state: 'deleted' })
+
+/** An expired clip is `deleted`: housekeeping follows minutes later. */
+export async function findClip(db: Kysely<DB>, id: string, now: Date): Promise<FoundClip | undefined> {
   const row = await db
     .selectFrom('clips')
     .leftJoin('sources', 'sources.id', 'clips.source_id')
@@ -90,20 +110,28 @@ export async function findClip(db: Kysely<DB>, id: string): Promise<FoundClip | 
     .where('clips.id', '=', id)
     .executeTakeFirst()
   if (!row) return undefined
-  if (row.sourceId === null) return { id: row.id, tokenId: row.tokenId, state: 'deleted' }
   // The foreign key guarantees the columns of the source.
-  return row as Clip
+  return row.sourceId === null || isExpired(row, now) ? { ...row, state: 'deleted' } : (row as Clip)
 }
 
 /** Changes the given fields. False when the clip was deleted. */
-export async function updateClip(db: Kysely<DB>, id: string, changes: Partial<ClipFields>): Promise<boolean> {
-  const { attribution, tags, ...plain } = changes
+export async function updateClip(
+  db: Kysely<DB>,
+  id: string,
+  changes: Partial<ClipFields> & { access?: Access },
+): Promise<boolean> {
+  const { attribution, tags, access, ...plain } = changes
   const updated = await db
     .updateTable('clips')
     .set({
       ...plain,
       ...(tags && { tags, tag_keys: tags.map(tagKey) }),
       ...(attribution !== undefined && { attribution: attribution && jsonb(attribution) }),
+      ...(access && {
+        visibility: access.visibility,
+        expires_at: access.expiresAt,
+        sliding_seconds: access.slidingSeconds,
+      }),
     })
     .where('id', '=', id)
     .where('deleted_at', 'is', null)
@@ -112,11 +140,44 @@ export async function updateClip(db: Kysely<DB>, id: string, changes: Partial<Cl
   return updated !== undefined
 }
 
+/** Moves the end of a lifetime, unless it has changed meanwhile. */
+export async function extendLifetime(
+  db: Kysely<DB>,
+  { id, expiresAt, later }: { id: string; expiresAt: Date; later: Date },
+): Promise<void> {
+  await db
+    .updateTable('clips')
+    .set({ expires_at: later })
+    .where('id', '=', id)
+    .where('expires_at', '=', expiresAt)
+    .where('deleted_at', 'is', null)
+    .execute()
+}
+
+/** Returns the clip's salt; stores `fresh` if it has none, or if `replace` ends the links there are. */
+export async function setLinkSalt(
+  db: Kysely<DB>,
+  id: string,
+  { fresh, replace = false }: { fresh: Buffer; replace?: boolean },
+): Promise<Buffer | undefined> {
+  const updated = await db
+    .updateTable('clips')
+    .set({ link_salt: replace ? fresh : sql<Buffer>`coalesce(link_salt, ${fresh})` })
+    .where('id', '=', id)
+    .where('deleted_at', 'is', null)
+    .returning('link_salt')
+    .executeTakeFirst()
+  return updated?.link_salt ?? undefined
+}
+
 /** Locks the clip. Undefined when it is deleted. */
-export async function lockClip(trx: Transaction<DB>, id: string): Promise<{ source_id: string | null } | undefined> {
+export async function lockClip(
+  trx: Transaction<DB>,
+  id: string,
+): Promise<{ source_id: string | null; expires_at: Date | null } | undefined> {
   return trx
     .selectFrom('clips')
-    .select('source_id')
+    .select(['source_id', 'expires_at'])
     .where('id', '=', id)
     .where('deleted_at', 'is', null)
     .forUpdate()

@@ -1,6 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { type DB, EXTRA_KINDS, RENDITION_KINDS, type RenditionKind } from '../../db/tables.ts'
 import type { BlobName } from '../../store/blobs/blob-storage.ts'
+import { ACCESS_COLUMNS, type ClipAccess } from './clips.store.ts'
 
 const HASH_IN_HEX = sql<string>`encode(sha256, 'hex')`.as('sha256')
 
@@ -73,7 +74,9 @@ export async function deleteExtras(trx: Transaction<DB>, sourceId: string): Prom
   return deleteRenditions(trx, sourceId, EXTRA_KINDS)
 }
 
-export type FoundFile =
+export type FoundFile = ClipAccess & FileState
+
+type FileState =
   /** `addedAt`: when its source was added; a time that is the same before and after the rest is ready. */
   | { state: 'ready'; sha256: string; bytes: number; addedAt: Date; title: string | null }
   | { state: 'processing'; progress: number }
@@ -88,18 +91,19 @@ export async function findFile(db: Kysely<DB>, id: string, kind: RenditionKind):
     .leftJoin('renditions', (join) =>
       join.onRef('renditions.source_id', '=', 'clips.source_id').on('renditions.kind', '=', kind),
     )
+    .select(ACCESS_COLUMNS)
     .select(['clips.title', 'sources.state', 'sources.progress', 'sources.created_at'])
     .select(['renditions.sha256', 'renditions.bytes'])
     .where('clips.id', '=', id)
     .executeTakeFirst()
   if (!row) return undefined
-  if (row.state === null) return { state: 'deleted' }
-  if (!row.sha256 && isExtra(kind)) return undefined
-  if (row.state === 'failed') return { state: 'failed' }
-  if (row.state === 'processing' && !row.sha256) return { state: 'processing', progress: row.progress ?? 0 }
-  if (!row.sha256 || row.bytes === null || !row.created_at) throw new Error(`clip ${id} is ready without its ${kind}`)
-  const { title, bytes, created_at: addedAt } = row
-  return { state: 'ready', sha256: row.sha256.toString('hex'), bytes, addedAt, title }
+  const { state, sha256, progress, bytes, created_at: addedAt, title, ...access } = row
+  if (state === null) return { ...access, state: 'deleted' }
+  if (!sha256 && isExtra(kind)) return undefined
+  if (state === 'failed') return { ...access, state }
+  if (state === 'processing' && !sha256) return { ...access, state, progress: progress ?? 0 }
+  if (!sha256 || bytes === null || !addedAt) throw new Error(`clip ${id} is ready without its ${kind}`)
+  return { ...access, state: 'ready', sha256: sha256.toString('hex'), bytes, addedAt, title }
 }
 
 export const isExtra = (kind: string): boolean => EXTRA_KINDS.some((extra) => extra === kind)

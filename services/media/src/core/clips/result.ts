@@ -2,12 +2,13 @@ import type { Config } from '../../config.ts'
 import { toView } from './clip-view.ts'
 import type { Clip } from './clips.store.ts'
 import { embedSnippet } from './embed-snippet.ts'
+import type { Link } from './links.ts'
 
 export type Result = ReturnType<typeof toResult>
 
 /** The specification's Result object: these members and no others. */
-export function toResult(clip: Clip, site: Config['site']) {
-  const view = toView(clip, site)
+export function toResult(clip: Clip, site: Config['site'], link?: Link) {
+  const view = toView(clip, site, link)
   const { page, gif, jpg, mp4, webm, oembed } = view.urls
   const { durationSeconds, frames, height, width } = clip.info
   return {

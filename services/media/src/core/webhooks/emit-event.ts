@@ -18,7 +18,7 @@ export async function emitEvent(
   deps: EmitDeps,
   trx: Transaction<DB>,
   event: WebhookEvent,
-  clips: { sourceId: string } | { clipId: string },
+  clips: { sourceId: string } | { clipId: string; reason?: 'expired' | undefined },
 ): Promise<void> {
   const now = deps.now()
   const listeners = await findListeners(trx, clips, event, now)
@@ -27,7 +27,11 @@ export async function emitEvent(
     id: deps.newId(),
     webhook_id: webhookId,
     type: event,
-    payload: jsonb({ type: event, timestamp: now.toISOString(), data: describe(deps, event, clip) }),
+    payload: jsonb({
+      type: event,
+      timestamp: now.toISOString(),
+      data: { ...describe(deps, event, clip), ...('reason' in clips && { reason: clips.reason }) },
+    }),
     state: 'pending' as const,
     next_attempt_at: now,
     give_up_at: new Date(now.getTime() + TRY_FOR_MS),

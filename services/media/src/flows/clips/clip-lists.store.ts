@@ -14,11 +14,11 @@ export interface ClipFilter {
   nsfw: boolean | undefined
 }
 
-/** Lists clips that are not deleted, with their files, newest first; `after` is the last clip of the previous page. */
+/** Lists clips that are neither deleted nor expired, with their files, newest first; `after` is the last clip of the previous page. */
 export async function listClips(
   db: Kysely<DB>,
   { tokenId, tagKey, state, nsfw }: ClipFilter,
-  { after, limit }: { after: Pick<Clip, 'createdAt' | 'id'> | undefined; limit: number },
+  { after, limit, now }: { now: Date; after: Pick<Clip, 'createdAt' | 'id'> | undefined; limit: number },
 ): Promise<(Clip & { files: ClipFile[] })[]> {
   // Both have an index for each list, which holds all that the conditions name but the state.
   const listed =
@@ -40,6 +40,7 @@ export async function listClips(
           .orderBy('kind'),
       ).as('files'),
     )
+    .where((where) => where.or([where('clips.expires_at', 'is', null), where('clips.expires_at', '>', now)]))
     .orderBy('listed.created_at', 'desc')
     .orderBy('listed.id', 'desc')
     .limit(limit)

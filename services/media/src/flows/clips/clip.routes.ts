@@ -6,7 +6,15 @@ import { withoutNulls } from '@services/common/json-body'
 import type { FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
 import { type TSchema, Type } from 'typebox'
-import { type ClipFields, cleanFields, MAX_TAG_TEXTS } from '../../core/clips/clip-fields.ts'
+import {
+  type Access,
+  type AccessChanges,
+  accessRulesOf,
+  applyAccess,
+  cleanAccess,
+  type RawAccess,
+} from '../../core/clips/access.ts'
+import { type ClipFields, cleanFields, invalidField, MAX_TAG_TEXTS } from '../../core/clips/clip-fields.ts'
 import { isClipId } from '../../core/clips/clip-id.ts'
 import { type Clip, findClip, findDeleteTokenHash, updateClip } from '../../core/clips/clips.store.ts'
 import { listFiles } from '../../core/clips/renditions.store.ts'
@@ -19,6 +27,7 @@ import { apiError } from '../../errors.ts'
 import { addTokenRoutes, allows, tokenOf } from '../../http/authenticate.ts'
 import { DetailsShape, toDetails } from '../../http/clip-details.ts'
 import {
+  AccessFields,
   AttributionInput,
   answers,
   counted,
@@ -38,6 +47,10 @@ const PatchBody = Type.Object({
   tags: maybe(Type.Array(Type.String(), { maxItems: MAX_TAG_TEXTS })),
   nsfw: maybe(Type.Boolean()),
   attribution: maybe(AttributionInput),
+  visibility: maybe(AccessFields.visibility),
+  expires_in: maybe(AccessFields.expires_in),
+  expires_at: maybe(AccessFields.expires_at),
+  sliding: maybe(AccessFields.sliding),
 })
 
 export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
@@ -57,7 +70,7 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
           response: answers(200, DetailsShape, [401, 403, 404, 410, 429]),
         },
       },
-      async (request) => describe(await findOwnClip(deps.db, tokenOf(request), request.params.id)),
+      async (request) => describe(await findOwnClip(deps, tokenOf(request), request.params.id)),
     )
   })
 
@@ -66,7 +79,7 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       '/media/:id',
       {
         schema: {
-          ...tokenRoute('media', 'updateMedia', 'Changes title, tags, nsfw or attribution'),
+          ...tokenRoute('media', 'updateMedia', 'Changes texts, nsfw, attribution, visibility or lifetime'),
           params: Params,
           body: PatchBody,
           response: answers(200, DetailsShape, [400, 401, 403, 404, 408, 410, 413, 415, 422, 429]),
@@ -77,10 +90,12 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         },
       },
       async (request) => {
-        const { id } = await findOwnClip(deps.db, tokenOf(request), request.params.id)
-        const changes = readChanges(request.body)
+        const clip = await findOwnClip(deps, tokenOf(request), request.params.id)
+        const { id } = clip
+        const changes = { ...readChanges(request.body), ...readAccess(deps, clip, request.body) }
         if (Object.keys(changes).length > 0 && !(await updateClip(deps.db, id, changes))) throw apiError('gone')
-        return describe(await findOwnClip(deps.db, tokenOf(request), id))
+        if ('access' in changes) deps.knownFiles.evict(id)
+        return describe(await findOwnClip(deps, tokenOf(request), id))
       },
     )
   })
@@ -106,7 +121,7 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       },
       async (request, reply) => {
         const { id } = request.params
-        if (request.apiToken) await findOwnClip(deps.db, request.apiToken, id)
+        if (request.apiToken) await findOwnClip(deps, request.apiToken, id)
         else await requireDeleteToken(deps.db, id, request.headers['x-delete-token'] ?? '')
         const isDeleted = await softDeleteClip(deps, id)
         deps.knownFiles.evict(id)
@@ -118,8 +133,8 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
 }
 
 /** Throws not_found for a clip of another token, too. */
-export async function findOwnClip(db: Kysely<DB>, token: ApiToken, id: string): Promise<Clip> {
-  const clip = isClipId(id) ? await findClip(db, id) : undefined
+export async function findOwnClip({ db, now }: Pick<Deps, 'db' | 'now'>, token: ApiToken, id: string): Promise<Clip> {
+  const clip = isClipId(id) ? await findClip(db, id, now()) : undefined
   if (!clip || !(clip.tokenId === token.id || allows(token, 'admin'))) throw apiError('not_found')
   if (clip.state === 'deleted') throw apiError('gone')
   return clip
@@ -129,6 +144,22 @@ export async function findOwnClip(db: Kysely<DB>, token: ApiToken, id: string): 
 async function requireDeleteToken(db: Kysely<DB>, id: string, presented: string): Promise<void> {
   const hash = isClipId(id) ? await findDeleteTokenHash(db, id) : undefined
   if (!hash || !timingSafeEqual(hash, hashToken(presented))) throw apiError('not_found')
+}
+
+/** Null makes a clip public, and keeps it for ever. */
+function readAccess(deps: Deps, clip: Clip, body: Type.Static<typeof PatchBody>): { access?: Access } {
+  const { visibility, expires_in: span, expires_at: end, sliding } = body
+  const given = [visibility, span, end, sliding].some((value) => value !== undefined)
+  if (!given) return {}
+  const rules = accessRulesOf(deps, clip.tokenId)
+  const changes: AccessChanges = {
+    ...(visibility === null && { visibility: 'public' }),
+    ...((span === null || end === null) && { lifetime: null }),
+    ...(sliding === null && { sliding: false }),
+    ...cleanAccess(withoutNulls({ visibility, expires_in: span, expires_at: end, sliding }) as RawAccess, rules),
+  }
+  if (changes.lifetime === null && !rules.hasToken) throw invalidField('expires_in', 'can only be never with a token')
+  return { access: applyAccess(clip, changes, rules.now) }
 }
 
 function readChanges(body: Type.Static<typeof PatchBody>): Partial<ClipFields> {

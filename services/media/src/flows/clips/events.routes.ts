@@ -57,7 +57,7 @@ export const eventRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     },
     async (request, reply) => {
       const token = tokenOf(request)
-      const clip = await findOwnClip(deps.db, token, request.params.id)
+      const clip = await findOwnClip(deps, token, request.params.id)
       // EventSource reconnects after every end, except after a 204.
       if (clip.state !== 'processing' && request.headers['last-event-id'] === clip.state) return reply.code(204).send()
       streams.refuseWhenFull(token.id)

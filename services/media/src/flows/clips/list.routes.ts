@@ -48,7 +48,7 @@ export const listRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         state,
         nsfw: nsfw === undefined ? undefined : nsfw === 'true',
       }
-      const rows = await deps.reads.current((db) => listClips(db, filter, { after, limit: limit + 1 }))
+      const rows = await deps.reads.current((db) => listClips(db, filter, { after, limit: limit + 1, now: deps.now() }))
       const { items, nextCursor } = cutPage(rows, limit)
       const { site } = deps.config
       if (nextCursor) {

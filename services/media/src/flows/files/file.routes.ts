@@ -5,13 +5,13 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inDocument, withHeaders } from '@services/common/documented'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { FoundFile } from '../../core/clips/renditions.store.ts'
 import type { RenditionKind } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { errorResponses } from '../../http/shapes.ts'
+import { secondsUntil } from '../../http/lifetime.ts'
+import { errorResponses, linkQuery } from '../../http/shapes.ts'
 import { type BlobName, type ByteRange, blobKey } from '../../store/blobs/blob-storage.ts'
-import { findPublicFile } from './find-public-file.ts'
+import { findPublicFile, type PublicFile } from './find-public-file.ts'
 import { isNotModified, mayContinue, mayProceed } from './preconditions.ts'
 import { openRange, openRanges, parseRanges } from './ranges.ts'
 import { saveAs } from './save-as.ts'
@@ -37,6 +37,9 @@ const ProcessingShape = Type.Object(
   { title: 'Processing' },
 )
 const FILE_HEADERS = ['ETag', 'Last-Modified', 'Accept-Ranges', 'Content-Disposition']
+
+/** Longest that a cache keeps a file. */
+const YEAR_SECONDS = 31_536_000
 
 /** A short clip is transcoded in about that time. */
 const PROCESSING_RETRY_SECONDS = 2
@@ -69,6 +72,7 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
             ...inDocument({ enum: ['1'] }),
           }),
         ),
+        ...linkQuery,
       }),
       requestHeaders: ['Range', 'If-Range', 'If-Match', 'If-None-Match', 'If-Modified-Since', 'If-Unmodified-Since'],
       response: {
@@ -77,7 +81,7 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         206: withHeaders(FilePart, 'Content-Range', ...FILE_HEADERS),
         302: withHeaders(Type.Null(), 'Location'),
         304: withHeaders(Type.Null(), ...FILE_HEADERS),
-        ...errorResponses(404, 410, 412, 416, 429),
+        ...errorResponses(404, 410, 412, 416, 429, 451),
       },
     },
     handler: async (request, reply) => {
@@ -85,14 +89,22 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       const [, id = '', ending = ''] = /^([^.]*)\.(.*)$/.exec(`${request.params.id}.${request.params.kind}`) ?? []
       const found = Object.hasOwn(FILES, ending) ? FILES[ending] : undefined
       if (!found) throw apiError('not_found')
-      const file = await findPublicFile(deps, id, found.kind)
+      const file = await findPublicFile(deps, { id, kind: found.kind, query: request.query })
       if (file.state === 'processing') {
         return reply
           .code(202)
           .header('retry-after', PROCESSING_RETRY_SECONDS)
           .send({ state: 'processing', progress: file.progress })
       }
-      return sendFile(deps, request, reply, { id, ending, ...found, file, download: request.query.download === '1' })
+      deps.visits.note({ id, ...file })
+      return sendFile(deps, request, reply, {
+        id,
+        ending,
+        ...found,
+        file,
+        download: request.query.download === '1',
+        now: deps.now(),
+      })
     },
   })
 }
@@ -102,16 +114,17 @@ interface Wanted {
   ending: string
   kind: RenditionKind
   type: string
-  file: FoundFile & { state: 'ready' }
+  file: PublicFile & { state: 'ready' }
   download: boolean
+  now: Date
 }
 
 async function sendFile(deps: Deps, { headers, method }: FastifyRequest, reply: FastifyReply, wanted: Wanted) {
   const { file } = wanted
   const { accelPrefix, site } = deps.config
   if (accelPrefix) return letServerSend(reply, wanted, `${accelPrefix}/${blobKey(nameOf(wanted))}`)
-  // Only this service can name a download. The redirect is temporary, because the clip may be deleted.
-  if (site.filesRedirectUrl && !wanted.download) {
+  // Only this service can name a download, and end a link. The redirect is temporary, because the clip may be deleted.
+  if (site.filesRedirectUrl && !wanted.download && file.visibility !== 'private') {
     return reply
       .header('cross-origin-resource-policy', 'cross-origin')
       .redirect(`${site.filesRedirectUrl}/${blobKey(nameOf(wanted))}`, 302)
@@ -177,17 +190,20 @@ const nameOf = ({ kind, file }: Wanted): BlobName => ({ sha256: file.sha256, ext
 
 const notInStore = ({ id, kind }: Wanted) => new Error(`the ${kind} of clip ${id} is not in the store`)
 
-function describeFile(reply: FastifyReply, { id, ending, type, file, download }: Wanted): FastifyReply {
+function describeFile(reply: FastifyReply, { id, ending, type, file, download, now }: Wanted): FastifyReply {
+  const audience = file.visibility === 'private' ? 'private' : 'public'
+  const seconds = Math.min(YEAR_SECONDS, secondsUntil(file.endsAt, now))
+  if (file.visibility !== 'public') reply.header('x-robots-tag', 'noindex')
   return reply.headers({
     'content-type': type,
-    'cache-control': 'public, max-age=31536000, immutable',
+    'cache-control': `${audience}, max-age=${seconds}, immutable`,
     etag: `"${file.sha256}"`,
     'last-modified': file.addedAt.toUTCString(),
     'accept-ranges': 'bytes',
     'content-disposition': `inline; filename="${id}.${ending}"`,
     // The bytes never change, but the title does.
     ...(download && {
-      'cache-control': 'public, no-cache',
+      'cache-control': `${audience}, no-cache`,
       'content-disposition': saveAs(file.title ?? id, { id, ending }),
     }),
     'content-security-policy': FILE_POLICY,

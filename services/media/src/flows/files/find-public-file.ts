@@ -1,17 +1,26 @@
 import { isClipId } from '../../core/clips/clip-id.ts'
+import type { LinkQuery } from '../../core/clips/links.ts'
 import type { FoundFile } from '../../core/clips/renditions.store.ts'
+import { requireVisible } from '../../core/clips/require-visible.ts'
 import type { RenditionKind } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 
-/** Finds a file by a public address. Throws not_found, and gone for a deleted clip. */
+/** `endsAt`: end of the clip's lifetime or of its link; undefined for one that lasts. */
+export type PublicFile = FoundFile & { state: 'ready' | 'processing'; endsAt: Date | undefined }
+
+/**
+ * Finds a file by a public address. Throws not_found, gone and hidden. A variant that is made of one file alone is shown by
+ * the link of that file.
+ */
 export async function findPublicFile(
-  { knownFiles }: Pick<Deps, 'knownFiles'>,
-  id: string,
-  kind: RenditionKind,
-): Promise<FoundFile & { state: 'ready' | 'processing' }> {
-  const file = isClipId(id) ? await knownFiles.find(id, kind) : undefined
-  if (!file || file.state === 'failed') throw apiError('not_found')
-  if (file.state === 'deleted') throw apiError('gone')
-  return file
+  deps: Pick<Deps, 'knownFiles' | 'config' | 'now'>,
+  { id, kind, query }: { id: string; kind: RenditionKind; query: LinkQuery },
+): Promise<PublicFile> {
+  const file = isClipId(id) ? await deps.knownFiles.find(id, kind) : undefined
+  if (!file) throw apiError('not_found')
+  const link = requireVisible(deps, { ...file, id, isDeleted: file.state === 'deleted' }, { target: kind, query })
+  if (file.state !== 'ready' && file.state !== 'processing') throw apiError('not_found')
+  const ends = [file.expiresAt, link?.expiresAt].filter((end) => end instanceof Date)
+  return { ...file, endsAt: ends.sort((a, b) => a.getTime() - b.getTime())[0] }
 }

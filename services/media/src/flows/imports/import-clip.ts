@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises'
 import { counted } from '@services/common/instruments'
+import type { AccessChanges } from '../../core/clips/access.ts'
 import { type ClipFields, fillFields } from '../../core/clips/clip-fields.ts'
 import type { Edit } from '../../core/edits/edit.ts'
 import type { Deps } from '../../deps.ts'
@@ -11,6 +12,7 @@ import { receiveSource } from './receive-source.ts'
 export interface ImportInput {
   url: string
   fields: ClipFields
+  access?: AccessChanges
   edit?: Edit | undefined
   /** True for fields that the caller set. */
   given: { nsfw: boolean }
@@ -39,7 +41,7 @@ export async function importClip(deps: Deps, input: ImportInput): Promise<Accept
 }
 
 async function receiveAndAccept(deps: Deps, input: ImportInput): Promise<AcceptedClip> {
-  const { url, fields, edit, given, tokenId, startedAt, clientGone, alongside, mp4First } = input
+  const { url, fields, access, edit, given, tokenId, startedAt, clientGone, alongside, mp4First } = input
   const { maxBytes } = deps.config.source
   const signal = AbortSignal.any([deps.hurry, clientGone])
   const path = deps.work.newPath()
@@ -57,6 +59,7 @@ async function receiveAndAccept(deps: Deps, input: ImportInput): Promise<Accepte
       file: { ...file, path },
       fields: about ? fillFields(fields, given, about) : fields,
       edit: edit && missingSeconds !== undefined ? { ...edit, missingSeconds } : edit,
+      ...(access && { access }),
       tokenId,
       origin: { kind: 'import', url },
       signal,

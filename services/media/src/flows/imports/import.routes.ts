@@ -4,6 +4,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inDocument } from '@services/common/documented'
 import { withoutNulls } from '@services/common/json-body'
 import { Type } from 'typebox'
+import { accessRulesOf, cleanNewAccess } from '../../core/clips/access.ts'
 import { cleanFields, cleanUrl, MAX_TAG_TEXTS } from '../../core/clips/clip-fields.ts'
 import { cleanEdit } from '../../core/edits/edit.ts'
 import type { Deps } from '../../deps.ts'
@@ -13,7 +14,7 @@ import { requireToken, tokenOf } from '../../http/authenticate.ts'
 import { clientGone } from '../../http/client-gone.ts'
 import { addedAnswers } from '../../http/clip-details.ts'
 import { keyedRequest } from '../../http/idempotency-key.ts'
-import { AddHeaders, AddQuery, AttributionInput, EditFields, tokenRoute } from '../../http/shapes.ts'
+import { AccessFields, AddHeaders, AddQuery, AttributionInput, EditFields, tokenRoute } from '../../http/shapes.ts'
 import { type NewClipInput, refuseWhenBusy } from '../../ingest/accept/accept-clip.ts'
 import { acceptOnce, failAfterwards } from '../../ingest/accept/accept-once.ts'
 import { importClip } from './import-clip.ts'
@@ -27,6 +28,7 @@ const ImportBody = Type.Object({
   tags: Type.Optional(Type.Array(Type.String(), { maxItems: MAX_TAG_TEXTS, ...documentNull('array') })),
   nsfw: Type.Optional(Type.Boolean(documentNull('boolean'))),
   attribution: Type.Optional(Type.Object(AttributionInput.properties, documentNull('object'))),
+  ...AccessFields,
   ...EditFields,
 })
 
@@ -60,9 +62,11 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       const given = { nsfw: nsfw !== undefined }
       const fields = cleanFields({ title, tags, nsfw, attribution }, 'attribution.')
       const edit = cleanEdit(raw)
-      const input = { url, fields, edit, given, tokenId: tokenOf(request).id }
+      const tokenId = tokenOf(request).id
+      const access = cleanNewAccess(raw, accessRulesOf(deps, tokenId))
+      const input = { url, fields, access, edit, given, tokenId }
       const gone = clientGone(reply)
-      const keyed = keyedRequest(request, 'import', { content: url, fields, edit })
+      const keyed = keyedRequest(request, 'import', { content: url, fields, access, edit })
       const accept = async (alongside: NewClipInput['alongside']) => {
         await refuseWhenBusy(deps, input.tokenId, tokenOf(request).limits)
         await checkAllowance(deps, request, reply, { atLeastBytes: 1 })

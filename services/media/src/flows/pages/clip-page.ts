@@ -90,12 +90,14 @@ const FILES = [
   ['jpg', 'JPG'],
 ] as const
 
+const toDownload = (url: string) => `${url}${url.includes('?') ? '&' : '?'}download=1`
+
 /** `?download=1` names the file after the clip; the `download` attribute has no effect on another host. */
 function share(clip: ClipView): Html {
   const isReady = clip.state === 'ready'
   const stored = FILES.filter(([kind]) => isReady || FIRST_KINDS.some((first) => first === kind))
   const files = stored.map(
-    ([kind, name]) => html`<a href="${clip.urls[kind]}?download=1" aria-label="Save as ${name}">${name}</a>`,
+    ([kind, name]) => html`<a href="${toDownload(clip.urls[kind])}" aria-label="Save as ${name}">${name}</a>`,
   )
   return html`<nav class="formats" aria-label="Files"><span>Save as</span>${files}</nav>
 ${!isReady && html`<p class="facts">GIF and WebM are still being made. <a href="${clip.urls.page}">Reload</a></p>\n`}<div class="copies"><button type="button" data-copy="${clip.urls.page}" hidden>Copy link</button><button type="button" data-copy="${embedSnippet(clip)}" hidden>Copy embed code</button></div>

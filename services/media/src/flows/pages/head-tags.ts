@@ -10,12 +10,13 @@ export function headTags(clip: ClipView): Html {
   const isHidden = clip.nsfw || !clip.isShowable
   return html`<link rel="canonical" href="${clip.urls.page}">
 <meta name="description" content="${describe(clip)}">
-${isHidden && html`<meta name="robots" content="noindex">\n`}${clip.nsfw && html`<meta name="rating" content="adult">\n`}${oembedLinks(clip)}
+${(isHidden || !clip.isListed) && html`<meta name="robots" content="noindex">\n`}${clip.nsfw && html`<meta name="rating" content="adult">\n`}${clip.isListed && oembedLinks(clip)}
 ${openGraph(clip)}
-${clip.isShowable && twitterCard(clip)}${isPreviewed(clip) && html`\n${videoObject(clip)}\n`}`
+${clip.isShowable && twitterCard(clip)}${clip.isListed && isPreviewed(clip) && html`\n${videoObject(clip)}\n`}`
 }
 
-const isPreviewed = ({ isShowable, nsfw }: ClipView) => isShowable && !nsfw
+/** A chat that previews a private clip would keep its picture after the link has ended. */
+const isPreviewed = ({ isShowable, nsfw, isLinked }: ClipView) => isShowable && !nsfw && !isLinked
 
 /** The URL holds only page and format, as oembed.com section 4 requires. */
 function oembedLinks(clip: ClipView): Html {

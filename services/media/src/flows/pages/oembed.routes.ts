@@ -5,10 +5,13 @@ import { Type } from 'typebox'
 import type { Config } from '../../config.ts'
 import { toView } from '../../core/clips/clip-view.ts'
 import { findShownClip } from '../../core/clips/find-public-clip.ts'
+import type { LinkQuery } from '../../core/clips/links.ts'
+import type { PublicAddress } from '../../core/clips/require-visible.ts'
+import { RENDITION_KINDS } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { isKnown } from '../../http/etag.ts'
-import { errorResponses } from '../../http/shapes.ts'
+import { errorResponses, linkQuery } from '../../http/shapes.ts'
 import { OEMBED_CONTENT_TYPE, oembed, oembedXml, parseOembedQuery } from './oembed.ts'
 
 const optional = (description: string, members: Parameters<typeof inDocument>[0]) =>
@@ -59,11 +62,14 @@ export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       schema: {
         ...described('getOembed', 'oEmbed of a clip'),
         params: Type.Object({ id: Type.String() }),
-        querystring: Query,
-        response: { ...answers, ...errorResponses(404, 410, 429, 501) },
+        querystring: Type.Object({ ...Query.properties, ...linkQuery }),
+        response: { ...answers, ...errorResponses(404, 410, 429, 451, 501) },
       },
     },
-    async (request, reply) => answer(request, reply, request.params.id),
+    async (request, reply) => {
+      const query = request.query as LinkQuery
+      return answer(request, reply, request.params.id, { target: 'oembed', query })
+    },
   )
 
   app.get(
@@ -72,7 +78,7 @@ export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       schema: {
         ...described('findOembed', 'oEmbed of an address'),
         querystring: AddressQuery,
-        response: { ...answers, ...errorResponses(400, 404, 410, 429, 501) },
+        response: { ...answers, ...errorResponses(400, 404, 410, 429, 451, 501) },
       },
     },
     async (request, reply) => {
@@ -80,27 +86,33 @@ export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       if (typeof url !== 'string' || url === '') {
         throw apiError('invalid_request', { message: 'expecting value "url"', details: { param: 'url' } })
       }
-      const id = clipIdIn(url, site)
-      if (!id) throw apiError('not_found')
-      return answer(request, reply, id)
+      const found = clipIn(url, site)
+      if (!found) throw apiError('not_found')
+      return answer(request, reply, found.id, found)
     },
   )
 
-  async function answer(request: FastifyRequest, reply: FastifyReply, id: string) {
+  async function answer(request: FastifyRequest, reply: FastifyReply, id: string, address: PublicAddress) {
     const { format, ...limits } = parseOembedQuery(request.query as Record<string, unknown>)
-    const clip = await findShownClip(deps, id)
+    const { clip, link } = await findShownClip(deps, id, address)
     if (clip.state === 'failed') throw apiError('not_found')
-    const body = oembed(toView(clip, site), limits)
+    const body = oembed(toView(clip, site, link), limits)
     const text = format === 'json' ? JSON.stringify(body) : oembedXml(body)
     // Title and nsfw may change at any time, and embedding sites must not show old values for long.
-    reply.header('cache-control', clip.state === 'ready' ? 'public, no-cache' : 'no-store')
+    reply.header('cache-control', clip.state !== 'ready' ? 'no-store' : link ? 'private, no-cache' : 'public, no-cache')
     if (clip.state === 'ready' && isKnown(request, reply, text)) return reply.code(304).send()
     return reply.type(OEMBED_CONTENT_TYPE[format]).send(text)
   }
 }
 
-/** Finds the clip id in a URL of a page, player or file, with either scheme: old or typed URLs may have the other. */
-function clipIdIn(address: string, { baseUrl, filesBaseUrl }: Config['site']): string | undefined {
+/**
+ * Finds the clip in a URL of a page, player or file, with either scheme: old or typed URLs may have the other. The address of a
+ * private clip has a link.
+ */
+function clipIn(
+  address: string,
+  { baseUrl, filesBaseUrl }: Config['site'],
+): ({ id: string } & PublicAddress) | undefined {
   const url = URL.parse(address)
   if (!url || !/^https?:$/.test(url.protocol)) return undefined
   const pathUnder = (base: string) => {
@@ -108,6 +120,9 @@ function clipIdIn(address: string, { baseUrl, filesBaseUrl }: Config['site']): s
     const start = pathname.replace(/\/$/, '')
     return url.host === host && url.pathname.startsWith(`${start}/`) ? url.pathname.slice(start.length) : undefined
   }
-  const onPages = /^\/(?:gif|embed)\/([0-9A-Za-z]+)\/?$/.exec(pathUnder(baseUrl) ?? '')?.[1]
-  return onPages ?? /^\/f\/([0-9A-Za-z]+)\.[\w.]+$/.exec(pathUnder(filesBaseUrl) ?? '')?.[1]
+  const query = Object.fromEntries(url.searchParams)
+  const [, page, ofPage] = /^\/(gif|embed)\/([0-9A-Za-z]+)\/?$/.exec(pathUnder(baseUrl) ?? '') ?? []
+  if (ofPage) return { id: ofPage, target: page === 'gif' ? 'page' : 'embed', query }
+  const [, ofFile, ending = ''] = /^\/f\/([0-9A-Za-z]+)\.([\w.]+)$/.exec(pathUnder(filesBaseUrl) ?? '') ?? []
+  return ofFile ? { id: ofFile, target: RENDITION_KINDS.find((kind) => kind === ending) ?? 'page', query } : undefined
 }

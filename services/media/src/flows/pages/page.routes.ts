@@ -5,10 +5,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { type ClipView, toView } from '../../core/clips/clip-view.ts'
 import { findShownClip } from '../../core/clips/find-public-clip.ts'
+import type { LinkQuery } from '../../core/clips/links.ts'
 import type { Deps } from '../../deps.ts'
 import { ERRORS_PATH, errorCatalogue } from '../../errors.ts'
 import { isKnown } from '../../http/etag.ts'
-import { errorResponses, HtmlPage, PageOrError } from '../../http/shapes.ts'
+import { errorResponses, HtmlPage, linkQuery, PageOrError } from '../../http/shapes.ts'
 import { CLIP_SCRIPT, clipPage, type Missing, missingPage } from './clip-page.ts'
 import { ICON, ICON_PATHS, type Page } from './document.ts'
 import { EMBED_SCRIPT, embedPage, missingEmbed } from './embed-page.ts'
@@ -31,6 +32,7 @@ const pageResponses = {
   304: withHeaders(Type.Null(), 'ETag'),
   404: PageOrError,
   410: PageOrError,
+  451: PageOrError,
 }
 
 /** Pages for people: no token, no cookies, and only the scripts of assets/ and of the embed. */
@@ -46,9 +48,19 @@ export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     sendPage(reply, errorsPage(site, errorCatalogue), 'public, max-age=3600'),
   )
 
-  addClipPage('/gif/:id', { operationId: 'getPage', summary: 'The page of a clip' }, clipPage, missingPage)
+  addClipPage(
+    '/gif/:id',
+    { operationId: 'getPage', summary: 'The page of a clip', target: 'page' },
+    clipPage,
+    missingPage,
+  )
   const embed = (view: ClipView) => embedPage(view, { scriptUrl })
-  addClipPage('/embed/:id', { operationId: 'getEmbed', summary: 'The player, for frames' }, embed, missingEmbed)
+  addClipPage(
+    '/embed/:id',
+    { operationId: 'getEmbed', summary: 'The player, for frames', target: 'embed' },
+    embed,
+    missingEmbed,
+  )
 
   for (const { path, type, text } of STATIC) {
     app.get(path, { schema: { hide: true } }, async (_request, reply) =>
@@ -64,7 +76,7 @@ export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
 
   function addClipPage(
     url: string,
-    described: { operationId: string; summary: string },
+    { target, ...described }: { operationId: string; summary: string; target: 'page' | 'embed' },
     show: (view: ClipView) => Page,
     missing: (about: Missing) => Page,
   ): void {
@@ -72,21 +84,27 @@ export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       ...described,
       tags: ['pages'],
       params: Type.Object({ id: Type.String() }),
+      querystring: Type.Object(linkQuery),
       requestHeaders: ['If-None-Match'],
       response: { ...pageResponses, ...errorResponses(429) },
     }
     app.get<WithId>(url, { schema }, async (request, reply) => {
       reply.header('vary', 'Accept')
-      const view = await findView(request)
-      if (!(view instanceof ApiError)) return sendUnlessKnown(request, reply, show(view), view.state)
+      const view = await findView(request, target)
+      if (!(view instanceof ApiError)) return sendUnlessKnown(request, reply, show(view), view)
       return sendPage(reply.code(view.status), missing({ ...about, message: view.message }), 'no-store')
     })
   }
 
   /** Throws failures for programs, and returns them for browsers, which get a page. */
-  async function findView({ params, headers }: FastifyRequest<WithId>): Promise<ClipView | ApiError> {
+  async function findView(
+    { params, headers, query }: FastifyRequest<WithId>,
+    target: 'page' | 'embed',
+  ): Promise<ClipView | ApiError> {
     try {
-      return toView(await findShownClip(deps, params.id), site)
+      const { clip, link } = await findShownClip(deps, params.id, { target, query })
+      deps.visits.note(clip)
+      return toView(clip, site, link)
     } catch (error) {
       if (error instanceof ApiError && ACCEPTS_HTML.test(headers.accept ?? '')) return error
       throw error
@@ -94,7 +112,7 @@ export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
   }
 }
 
-type WithId = { Params: { id: string } }
+type WithId = { Params: { id: string }; Querystring: LinkQuery }
 
 /** Accept header of browsers, and hardly any other client. */
 const ACCEPTS_HTML = /\btext\/html\b/i
@@ -103,9 +121,17 @@ const ACCEPTS_HTML = /\btext\/html\b/i
  * The page of a failed clip is a 404: it has no content. Unlike files, pages change and are deleted: caches keep them,
  * and revalidate each time. A 304 has the page's headers, too: caches update their copy with them (RFC 9111 4.3.4).
  */
-function sendUnlessKnown(request: FastifyRequest, reply: FastifyReply, page: Page, state: ClipView['state']) {
+function sendUnlessKnown(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  page: Page,
+  { state, isListed, isLinked }: ClipView,
+) {
+  if (!isListed) reply.header('x-robots-tag', 'noindex')
   if (state !== 'ready') return sendPage(reply.code(state === 'failed' ? 404 : 200), page, 'no-store')
-  describePage(reply, page, 'public, no-cache')
+  describePage(reply, page, isLinked ? 'private, no-cache' : 'public, no-cache')
+  // The address is the key: a site that the page leads to must not see it.
+  if (isLinked) reply.header('referrer-policy', 'no-referrer')
   return isKnown(request, reply, page.html) ? reply.code(304).send() : reply.send(page.html)
 }
 

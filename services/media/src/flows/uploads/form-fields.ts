@@ -1,12 +1,19 @@
+import { ACCESS_FIELDS, type AccessChanges, type AccessRules, cleanNewAccess } from '../../core/clips/access.ts'
 import { type ClipFields, cleanFields, MAX_TAG_TEXTS, readFlag } from '../../core/clips/clip-fields.ts'
 import { cleanEdit, EDIT_FIELDS, type Edit } from '../../core/edits/edit.ts'
 import type { FormField } from './receive-form.http.ts'
+
+export interface AddedFields {
+  fields: ClipFields
+  access: AccessChanges
+  edit: Edit | undefined
+}
 
 /**
  * Reads the fields of an upload, including the spellings of arrays and objects: `tags[]`, `tags[0]`, `attribution[site]`.
  * Ignores unknown fields, and a user without a site and URL. Throws invalid_field.
  */
-export function readFormFields(fields: readonly FormField[]): { fields: ClipFields; edit: Edit | undefined } {
+export function readFormFields(fields: readonly FormField[], rules: AccessRules): AddedFields {
   const allOf = (pattern: RegExp) => fields.filter(({ name }) => pattern.test(name)).map(({ value }) => value)
   const lastOf = (name: string) => allOf(new RegExp(`^${name}$`)).at(-1) ?? ''
   const ofAttribution = (member: string) => lastOf(`attribution(_${member}|\\[${member}\\]|\\.${member})`)
@@ -22,7 +29,8 @@ export function readFormFields(fields: readonly FormField[]): { fields: ClipFiel
     'attribution_',
   )
   const edit = cleanEdit(Object.fromEntries(EDIT_FIELDS.map((name) => [name, lastOf(name)])))
-  return { fields: cleaned, edit }
+  const access = cleanNewAccess(Object.fromEntries(ACCESS_FIELDS.map((name) => [name, lastOf(name)])), rules)
+  return { fields: cleaned, access, edit }
 }
 
 /** Stops at one more than `cleanFields` accepts, which it then refuses. */

@@ -63,7 +63,7 @@ export async function finishUpload(
   {
     fieldsOf,
     mp4First,
-  }: { fieldsOf: (metadata: string) => Promise<Pick<NewClipInput, 'fields' | 'edit'>>; mp4First: boolean },
+  }: { fieldsOf: (metadata: string) => Promise<Pick<NewClipInput, 'fields' | 'access' | 'edit'>>; mp4First: boolean },
 ): Promise<Clip> {
   return deps.mutex.run(`upload ${id}`, async () => {
     const upload = await findUpload(deps.db, id)
@@ -90,7 +90,7 @@ export const moreThanAnnounced = () =>
 async function accept(
   deps: Deps,
   { id, token_id: tokenId }: ResumableUpload,
-  input: Pick<NewClipInput, 'file' | 'fields' | 'edit' | 'mp4First'>,
+  input: Pick<NewClipInput, 'file' | 'fields' | 'access' | 'edit' | 'mp4First'>,
 ): Promise<Clip> {
   const alongside = async (trx: Transaction<DB>, clip: Clip) => {
     if (await setUploadClip(trx, id, clip.id)) return
@@ -120,7 +120,7 @@ class FinishedElsewhere extends Error {
 }
 
 async function findFinished(deps: Deps, clipId: string): Promise<Clip> {
-  const clip = await findClip(deps.db, clipId)
+  const clip = await findClip(deps.db, clipId, deps.now())
   if (!clip || clip.state === 'deleted') throw apiError('gone')
   return clip
 }

@@ -4,6 +4,7 @@ import { PassThrough, type Readable } from 'node:stream'
 import { ApiError } from '@services/common/errors'
 import type { Locker } from '@tus/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type AccessRules, accessRulesOf } from '../../core/clips/access.ts'
 import { type Clip, findClip } from '../../core/clips/clips.store.ts'
 import { type Result, toResult } from '../../core/clips/result.ts'
 import { randomBase62 } from '../../core/tokens/api-token.ts'
@@ -13,7 +14,7 @@ import { checkAllowance } from '../../http/allowance-headers.ts'
 import { answerClip, parsePreference } from '../../http/answer-clip.ts'
 import { clientGone } from '../../http/client-gone.ts'
 import { refuseWhenBusy } from '../../ingest/accept/accept-clip.ts'
-import { readFormFields } from './form-fields.ts'
+import { type AddedFields, readFormFields } from './form-fields.ts'
 import { emptyFile } from './receive-form.http.ts'
 import { countUnfinished, findUpload, type ResumableUpload } from './resumable-uploads.store.ts'
 import { finishUpload, hardDeleteUpload, isUploadId, moreThanAnnounced, partialBytes } from './resumable-uploads.ts'
@@ -40,7 +41,7 @@ export async function begin(deps: Flow, request: FastifyRequest, reply: FastifyR
     throw apiError('invalid_request', { message: 'Concatenation is not supported; send one upload at a time.' })
   }
   if (headers['upload-length'] === '0') throw emptyFile()
-  await readMetadata(String(headers['upload-metadata'] ?? ''))
+  await readMetadata(String(headers['upload-metadata'] ?? ''), accessRulesOf(deps, tokenId))
   const unfinished = await countUnfinished(deps.db, deps.limits.keyOf(request), deps.now())
   if (unfinished >= deps.config.limits.parallel * UNFINISHED_PER_PARALLEL) {
     const message = 'Too many unfinished uploads; finish or delete some.'
@@ -64,7 +65,7 @@ export async function resume(deps: Flow, request: FastifyRequest<WithId>, reply:
 
 export async function reportOffset(deps: Flow, request: FastifyRequest<WithId>, reply: FastifyReply) {
   const upload = await findOwnUpload(deps, request)
-  const clip = upload.clip_id === null ? undefined : await findClip(deps.db, upload.clip_id)
+  const clip = upload.clip_id === null ? undefined : await findClip(deps.db, upload.clip_id, deps.now())
   if (clip?.state === 'deleted' || (upload.clip_id !== null && !clip)) throw apiError('gone')
   await speak(deps, request, reply, { method: 'HEAD', id: upload.id })
   if (clip) setResult(reply, clip, toResult(clip, deps.config.site), deps.config).header('x-media-state', clip.state)
@@ -197,7 +198,9 @@ async function answerFinished(
   // Set below, once the upload is a clip.
   reply.removeHeader('upload-offset')
   const { mp4First } = parsePreference(request.headers.prefer)
-  const clip = await finishUpload(deps, id, { fieldsOf: readMetadata, mp4First })
+  const rules = accessRulesOf(deps, ownerOf(request))
+  const fieldsOf = (metadata: string) => readMetadata(metadata, rules)
+  const clip = await finishUpload(deps, id, { fieldsOf, mp4First })
   const answer = await answerClip(deps, request, reply, { clip, startedAt: Date.now(), clientGone: gone }).catch(
     async (error) => {
       // The clip failed and was deleted; so is the upload.
@@ -229,12 +232,15 @@ const setExpiry = (reply: FastifyReply, { expires_at }: ResumableUpload) =>
 const toAscii = (json: string) =>
   json.replace(/[\u007f-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
+const FLAGS = ['nsfw', 'mute', 'sliding']
+
 /** Reads the fields of a form upload under the same names. Throws invalid_request and invalid_field. */
-async function readMetadata(header: string): Promise<ReturnType<typeof readFormFields>> {
+async function readMetadata(header: string, rules: AccessRules): Promise<AddedFields> {
   const { parseMetadata } = await import('./tus-protocol.ts')
   const metadata = parseMetadata(header)
   if (!metadata) throw apiError('invalid_request', { message: 'Upload-Metadata is malformed.' })
   // A name without a value is a flag that is set.
-  const flagOf = (name: string) => (name === 'nsfw' || name === 'mute' ? 'true' : '')
-  return readFormFields(Object.entries(metadata).map(([name, value]) => ({ name, value: value ?? flagOf(name) })))
+  const flagOf = (name: string) => (FLAGS.includes(name) ? 'true' : '')
+  const fields = Object.entries(metadata).map(([name, value]) => ({ name, value: value ?? flagOf(name) }))
+  return readFormFields(fields, rules)
 }

@@ -6,6 +6,7 @@ import multipart from '@fastify/multipart'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { accessRulesOf } from '../../core/clips/access.ts'
 import type { Result } from '../../core/clips/result.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
@@ -15,7 +16,7 @@ import { requireToken } from '../../http/authenticate.ts'
 import { clientGone } from '../../http/client-gone.ts'
 import { addedAnswers } from '../../http/clip-details.ts'
 import { keyedRequest, readKey } from '../../http/idempotency-key.ts'
-import { AddHeaders, AddQuery, EditFormFields, uploadRoute } from '../../http/shapes.ts'
+import { AccessFormFields, AddHeaders, AddQuery, EditFormFields, uploadRoute } from '../../http/shapes.ts'
 import { acceptClip, type NewClipInput, refuseWhenBusy } from '../../ingest/accept/accept-clip.ts'
 import { acceptOnce, failAfterwards } from '../../ingest/accept/accept-once.ts'
 import { countBytesIn } from '../../metrics.ts'
@@ -38,6 +39,7 @@ const UploadForm = Type.Object({
   ),
   attribution_user: Type.Optional(Type.String({ description: 'Ignored without a site and a URL.' })),
   attribution_url: Type.Optional(Type.String()),
+  ...AccessFormFields,
   ...EditFormFields,
 })
 
@@ -95,11 +97,11 @@ async function addUpload(deps: Deps, request: FastifyRequest, reply: FastifyRepl
   try {
     const { file, fields: texts } = await receiveForm(deps, request, { path, clientGone: gone })
     countBytesIn('upload', file.bytes)
-    const { fields, edit } = readFormFields(texts)
-    const { mp4First } = parsePreference(request.headers.prefer)
     const tokenId = request.apiToken?.id ?? null
-    const input: NewClipInput = { file, fields, edit, tokenId, origin: { kind: 'upload' }, mp4First }
-    const keyed = keyedRequest(request, 'upload', { content: file.sha256, fields, edit })
+    const asked = readFormFields(texts, accessRulesOf(deps, tokenId))
+    const { mp4First } = parsePreference(request.headers.prefer)
+    const input: NewClipInput = { file, ...asked, tokenId, origin: { kind: 'upload' }, mp4First }
+    const keyed = keyedRequest(request, 'upload', { content: file.sha256, ...asked })
     const accept = (alongside: NewClipInput['alongside']) => acceptClip(deps, { ...input, alongside })
     const { clip, isReplay } = await acceptOnce(deps, keyed, accept, gone)
     await rm(path, { force: true })

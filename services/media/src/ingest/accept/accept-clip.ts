@@ -4,6 +4,7 @@
 import { randomInt } from 'node:crypto'
 import { resultOf } from '@services/common/instruments'
 import type { Transaction } from 'kysely'
+import { type Access, type AccessChanges, applyAccess } from '../../core/clips/access.ts'
 import type { ClipFields } from '../../core/clips/clip-fields.ts'
 import { makeClipId } from '../../core/clips/clip-id.ts'
 import { type Clip, insertClip } from '../../core/clips/clips.store.ts'
@@ -42,6 +43,7 @@ export type ReceivedFile = Measured & { path: string }
 export interface NewClipInput {
   file: ReceivedFile
   fields: ClipFields
+  access?: AccessChanges
   edit?: Edit | undefined
   tokenId: string | null
   /** `pieces`: sent by the tus protocol. */
@@ -197,14 +199,18 @@ async function addClip(deps: Deps, trx: Transaction<DB>, source: SourceRow, inpu
   const clip = { tokenId, sourceId: source.id, ...fields, sourceKind: origin.kind, sourceUrl }
   const now = deps.now()
   const ownerless = tokenId === null ? makeDeleteToken(randomInt) : undefined
-  const expiresAt = ownerless ? new Date(now.getTime() + deps.config.anonymousLifetimeSeconds * 1000) : null
-  const row = { ...clip, now, expiresAt, deleteTokenHash: ownerless?.hash ?? null }
+  const lifetimeMs = deps.config.anonymousLifetimeSeconds * 1000
+  const expiresAt = ownerless ? new Date(now.getTime() + lifetimeMs) : null
+  const usual: Access = { visibility: 'public', expiresAt, slidingSeconds: null }
+  const access = applyAccess(usual, input.access ?? {}, now)
+  const row = { ...clip, ...access, now, deleteTokenHash: ownerless?.hash ?? null }
   let id = makeClipId(randomInt)
   while (!(await insertClip(trx, { ...row, id }))) id = makeClipId(randomInt)
   const { state, progress, bytes, info, has_audio: hasAudio, placeholder, extras } = source
   const { sha256 } = input.file
   const accepted: Clip = {
-    ...{ ...clip, id, createdAt: now, expiresAt, state, progress, errorCode: null, sha256 },
+    ...{ ...clip, ...access, linkSalt: null, hiddenAt: null, hiddenReason: null },
+    ...{ id, createdAt: now, state, progress, errorCode: null, sha256 },
     ...{ bytes, info, hasAudio, placeholder, extras, isShowable: state === 'ready' },
   }
   await input.alongside?.(trx, accepted)

@@ -69,7 +69,7 @@ async function recall(deps: Deps, keyed: KeyedRequest): Promise<Clip | undefined
   if (!known) return undefined
   if (!known.fingerprint.equals(keyed.fingerprint)) throw apiError('idempotency_conflict')
   if ('refusal' in known.outcome) throw apiError(known.outcome.refusal.code, known.outcome.refusal)
-  const clip = await findClip(deps.db, known.outcome.clipId)
+  const clip = await findClip(deps.db, known.outcome.clipId, deps.now())
   if (clip?.state === 'deleted') throw apiError('gone')
   if (clip && clip.state !== 'failed') return clip
   const failure = apiError(clip?.errorCode ?? 'internal')

@@ -10,6 +10,8 @@ export function clipWith(changes: Partial<ClipView> = {}): ClipView {
     title: 'A cat jumps',
     tags: ['cat', 'jump'],
     nsfw: false,
+    isListed: true,
+    isLinked: false,
     attribution: undefined,
     width: 640,
     height: 360,

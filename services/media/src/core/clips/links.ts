@@ -1,0 +1,69 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { RenditionKind } from '../../db/tables.ts'
+
+/** A signed address: one of a file is good for that file alone. */
+export type LinkTarget = 'page' | 'embed' | 'oembed' | RenditionKind
+
+/** Query members of a link, as a router gives them. */
+export interface LinkQuery {
+  /** Expiry in seconds since 1970. */
+  e?: unknown
+  /** Signature. */
+  s?: unknown
+}
+
+/** A valid link to a private clip: signs further addresses of the clip until the same moment. */
+export interface Link {
+  expiresAt: Date
+  /** Query of an address, with its question mark. */
+  queryOf(target: LinkTarget): string
+}
+
+export interface LinkKey {
+  id: string
+  linkSalt: Buffer | null
+}
+
+const SALT_BYTES = 32
+/** 132 bits of base64url. */
+const SIGNATURE_CHARACTERS = 22
+
+export const makeLinkSalt = (): Buffer => randomBytes(SALT_BYTES)
+
+/**
+ * The salt is in the database; without `encryptionKey`, if one is set, its reader can make no link. `expiresAt` is in whole
+ * seconds.
+ */
+export function createLink(encryptionKey: string | undefined, clip: LinkKey, expiresAt: Date): Link {
+  const expires = String(Math.floor(expiresAt.getTime() / 1000))
+  return {
+    expiresAt,
+    queryOf: (target) => `?e=${expires}&s=${sign(encryptionKey, clip, target, expires)}`,
+  }
+}
+
+/** The link in a query if it is signed for this address and has not expired. Takes the same time for every clip. */
+export function readLink(
+  encryptionKey: string | undefined,
+  clip: LinkKey,
+  { target, query, now }: { target: LinkTarget; query: LinkQuery; now: Date },
+): Link | undefined {
+  const { e: expires, s: presented } = query
+  if (typeof expires !== 'string' || typeof presented !== 'string' || !/^\d{1,12}$/.test(expires)) return undefined
+  const expected = Buffer.from(sign(encryptionKey, clip, target, expires))
+  const given = Buffer.from(presented)
+  const isValid = given.length === expected.length && timingSafeEqual(given, expected) && clip.linkSalt !== null
+  const expiresAt = new Date(Number(expires) * 1000)
+  return isValid && expiresAt > now ? createLink(encryptionKey, clip, expiresAt) : undefined
+}
+
+/** Signs for an unknown salt as well, so that the time does not reveal whether links exist. */
+const NO_SALT = Buffer.alloc(SALT_BYTES)
+
+function sign(encryptionKey = '', { id, linkSalt }: LinkKey, target: LinkTarget, expires: string): string {
+  const key = createHmac('sha256', encryptionKey)
+    .update(linkSalt ?? NO_SALT)
+    .digest()
+  const signature = createHmac('sha256', key).update(`${id}/${target}/${expires}`).digest('base64url')
+  return signature.slice(0, SIGNATURE_CHARACTERS)
+}

@@ -1,0 +1,84 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { readSpan } from '../../core/clips/access.ts'
+import { invalidField } from '../../core/clips/clip-fields.ts'
+import { setLinkSalt } from '../../core/clips/clips.store.ts'
+import { createLink, makeLinkSalt } from '../../core/clips/links.ts'
+import { toResult } from '../../core/clips/result.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { addTokenRoutes, tokenOf } from '../../http/authenticate.ts'
+import { AccessFields, answers, counted, errorResponses, ResultShape, Time, tokenRoute } from '../../http/shapes.ts'
+import { findOwnClip } from './clip.routes.ts'
+
+const USUAL_SECONDS = 3600
+const SHORTEST_SECONDS = 60
+const LONGEST_SECONDS = 30 * 86_400
+
+const { files, embed, oembed } = ResultShape.properties
+const LinksShape = Type.Object(
+  { url: Type.String({ description: 'Page of the media.' }), embed, files, oembed, expires_at: Time },
+  { title: 'Links' },
+)
+
+const withId = { params: Type.Object({ id: Type.String() }) }
+type WithId = { Params: { id: string } }
+
+/** Links to a private clip, which end by themselves or all at once. */
+export const linkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const { encryptionKey, site } = deps.config
+
+  await addTokenRoutes(app, deps, { scope: 'read' }, async (part) => {
+    part.post<WithId & { Body: { expires_in?: string | number } | null }>(
+      '/media/:id/links',
+      {
+        schema: {
+          ...tokenRoute('media', 'createLinks', 'Makes addresses that show a private clip for some time'),
+          ...withId,
+          body: Type.Union([Type.Null(), Type.Object({ expires_in: AccessFields.expires_in })]),
+          response: answers(200, LinksShape, [400, 401, 403, 404, 408, 410, 413, 415, 422, 429]),
+        },
+      },
+      async (request) => {
+        const clip = await findOwnClip(deps, tokenOf(request), request.params.id)
+        const seconds = readSeconds(request.body?.expires_in)
+        const linkSalt = await setLinkSalt(deps.db, clip.id, { fresh: makeLinkSalt() })
+        if (!linkSalt) throw apiError('gone')
+        const end = Math.min(
+          deps.now().getTime() + seconds * 1000,
+          clip.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY,
+        )
+        const link = createLink(encryptionKey, { id: clip.id, linkSalt }, new Date(Math.floor(end / 1000) * 1000))
+        deps.knownFiles.evict(clip.id)
+        const { page: url, ...addresses } = toResult(clip, site, link)
+        return { success: { url, ...addresses, expires_at: link.expiresAt } }
+      },
+    )
+  })
+
+  await addTokenRoutes(app, deps, { scope: 'write' }, async (part) => {
+    part.delete<WithId>(
+      '/media/:id/links',
+      {
+        schema: {
+          ...tokenRoute('media', 'endLinks', 'Ends all links to a clip'),
+          ...withId,
+          response: { 204: counted(Type.Null()), ...errorResponses(400, 401, 403, 404, 408, 410, 413, 415, 429) },
+        },
+      },
+      async (request, reply) => {
+        const { id } = await findOwnClip(deps, tokenOf(request), request.params.id)
+        await setLinkSalt(deps.db, id, { fresh: makeLinkSalt(), replace: true })
+        deps.knownFiles.evict(id)
+        return reply.code(204).send()
+      },
+    )
+  })
+}
+
+function readSeconds(span: string | number | undefined): number {
+  if (span === undefined) return USUAL_SECONDS
+  const seconds = readSpan(String(span).trim()) ?? 0
+  if (seconds >= SHORTEST_SECONDS && seconds <= LONGEST_SECONDS) return seconds
+  throw invalidField('expires_in', 'must be a duration such as 90m or 7d, from 60 seconds to 30 days')
+}
