@@ -135,6 +135,8 @@ describe('in a browser', { tags: 'chromium' }, () => {
     await page.fill('#title', 'Grüße 🎈')
     await page.fill('#tags', 'one, two')
     await page.locator('#nsfw').press('Space')
+    await page.selectOption('#visibility', 'private')
+    await page.selectOption('#expires_in', '7d')
     await page.locator('#send').press('Enter')
     await page.waitForSelector('#done-title:focus')
     const link = (await page.getAttribute('#links a', 'href')) as string
@@ -142,8 +144,12 @@ describe('in a browser', { tags: 'chromium' }, () => {
     await expect
       .poll(() => page.$eval('#preview', (video) => (video as unknown as { currentTime: number }).currentTime))
       .toBeGreaterThan(0.2)
+    expect(await page.isVisible('#ends')).toBe(true)
     const details = await service.get(link.replace('/gif/', '/media/'), { token: service.token })
-    expect(details.body.success).toMatchObject({ title: 'Grüße 🎈', tags: ['one', 'two'], nsfw: true })
+    const texts = { title: 'Grüße 🎈', tags: ['one', 'two'], nsfw: true }
+    expect(details.body.success).toMatchObject({ ...texts, visibility: 'private' })
+    const { created_at: created, expires_at: ends } = details.body.success
+    expect(Date.parse(ends) - Date.parse(created)).toBe(7 * 86_400_000)
     expect(await page.evaluate('[sessionStorage.length, localStorage.length, location.href]')).toEqual([
       0,
       0,
@@ -151,6 +157,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     ])
 
     await page.locator('#another').press('Enter')
+    await page.selectOption('#visibility', '')
     expect(await focused()).toBe('file')
     await page.fill('#source', `${service.url}/f/${id}.gif`)
     await page.locator('#send').press('Enter')

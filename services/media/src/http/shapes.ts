@@ -122,8 +122,8 @@ export const EditFields = editFields((description) =>
 const accessFields = <Value extends TSchema>(value: (description: string) => Value) => ({
   visibility: Type.Optional(
     Type.String({
-      description: '`public`; `unlisted` for those with the address; `private` for those with a link.',
-      ...inDocument({ enum: ['public', 'unlisted', 'private'], default: 'public' }),
+      description: '`public` (the default); `unlisted` for those with the address; `private` for those with a link.',
+      ...inDocument({ enum: ['public', 'unlisted', 'private'] }),
     }),
   ),
   expires_in: Type.Optional(value('Lifetime from now, as in `90m`, `7d` or seconds, up to five years; `never`.')),

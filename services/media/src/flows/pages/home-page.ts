@@ -82,6 +82,10 @@ curl --json '{"source":"https://example.com/clip.mp4"}' -H 'Token: mh_&hellip;' 
 <div class="field"><label for="title">Title</label><input id="title" autocomplete="off" aria-describedby="title-error"><p class="error" id="title-error" hidden></p></div>
 <div class="field"><label for="tags">Tags <span class="optional">comma-separated</span></label><input id="tags" autocomplete="off" autocapitalize="off" aria-describedby="tags-error"><p class="error" id="tags-error" hidden></p></div>
 <label class="check"><input id="nsfw" type="checkbox"> Not safe for work</label>
+<div class="pair">
+<div class="field"><label for="visibility">Who can see it</label><select id="visibility" aria-describedby="visibility-error"><option value="">Everyone</option><option value="unlisted">Everyone with the address</option><option value="private">Only with a link that ends</option></select><p class="error" id="visibility-error" hidden></p></div>
+<div class="field"><label for="expires_in">Delete it</label><select id="expires_in" aria-describedby="expires_in-error"><option value="">${needsToken ? 'Never' : 'As usual here'}</option><option value="1h">After an hour</option><option value="1d">After a day</option><option value="7d">After a week</option><option value="30d">After 30 days</option></select><p class="error" id="expires_in-error" hidden></p></div>
+</div>
 <fieldset>
 <legend>Attribution</legend>
 <div class="field"><label for="attribution_site">Site <span class="optional">twitter, reddit, instagram or an address</span></label><input id="attribution_site" list="sites" autocomplete="off" autocapitalize="off" aria-describedby="attribution_site-error"><datalist id="sites"><option value="twitter"><option value="reddit"><option value="instagram"></datalist><p class="error" id="attribution_site-error" hidden></p></div>
@@ -103,6 +107,7 @@ curl --json '{"source":"https://example.com/clip.mp4"}' -H 'Token: mh_&hellip;' 
 <div class="about">
 <h1 id="done-title" tabindex="-1">The clip is ready</h1>
 <p class="facts" id="facts"></p>
+<p class="hint" id="ends" hidden>The clip is private: these addresses work for one hour.</p>
 <ul id="links" class="links"></ul>
 <div class="field"><label for="embed">Embed code</label><textarea id="embed" readonly rows="4" spellcheck="false"></textarea><button type="button" class="quiet" data-copy="embed">Copy the embed code</button></div>
 <button id="another" type="button" class="primary">Add another</button>

@@ -61,7 +61,8 @@ for (const type of ['dragenter', 'dragover', 'dragleave', 'drop']) {
 
 const EDITS = ['start', 'end', 'crop', 'speed']
 const TEXTS = ['title', 'tags', 'attribution_site', 'attribution_user', 'attribution_url']
-const FIELDS = ['token', 'file', 'source', ...EDITS, ...TEXTS]
+const ACCESS = ['visibility', 'expires_in']
+const FIELDS = ['token', 'file', 'source', ...EDITS, ...TEXTS, ...ACCESS]
 
 function complain(field, text) {
   $(`${field}-error`).textContent = text
@@ -240,7 +241,7 @@ function sendPiece(path, file, offset, { headers, wait, signal }) {
 async function importFrom(source, { headers, fields, wait, signal }) {
   report('Fetching the clip', undefined)
   const { title, tags, nsfw, mute, attribution_site: site, attribution_user: user, attribution_url: url } = fields
-  const edit = Object.fromEntries(EDITS.map((name) => [name, fields[name]]))
+  const others = Object.fromEntries([...EDITS, ...ACCESS].map((name) => [name, fields[name]]))
   const attribution = site || user || url ? { site, user, url } : undefined
   const list = tags?.split(',')
   const answer = await fetch('media/import', {
@@ -251,7 +252,7 @@ async function importFrom(source, { headers, fields, wait, signal }) {
       source,
       title,
       tags: list,
-      ...edit,
+      ...others,
       ...(mute && { mute: true }),
       ...(nsfw && { nsfw: true }),
       attribution,
@@ -299,6 +300,15 @@ async function followEvents(body, what) {
       report(MAKING, progress || undefined, progress ? `${Math.round(progress * 100)} %` : '')
     }
   }
+}
+
+/** Addresses of a private clip; its own show nothing. */
+async function linkTo(result, { headers, signal }) {
+  const id = result.page.split('/').at(-1)
+  const answer = await fetch(`media/${id}/links`, { method: 'POST', headers, signal })
+  if (answer.status !== 200) throw toProblem(answer.status, await answer.text())
+  const { url, files, embed } = (await answer.json()).success
+  return { ...result, page: url, files, embed }
 }
 
 /** Checks the GIF, which is never stored before the others, for a token without the scope `read`. */
@@ -380,7 +390,7 @@ $('cancel').addEventListener('click', () => {
 })
 
 function readFields() {
-  const names = [...TEXTS, ...EDITS]
+  const names = [...TEXTS, ...EDITS, ...ACCESS]
   const fields = Object.fromEntries(names.map((name) => [name, $(name).value.trim()]).filter(([, value]) => value))
   const flags = ['nsfw', 'mute'].filter((name) => $(name).checked)
   return { ...fields, ...Object.fromEntries(flags.map((name) => [name, 'true'])) }
@@ -420,7 +430,9 @@ form.addEventListener('submit', async (event) => {
     const call = { headers, wait, fields: readFields(), signal }
     const { result, state } = await (file ? upload(file, call) : importFrom(source, call))
     if (state !== 'ready') await waitUntilReady(result, call, file ? 'file' : 'source')
-    showResult(result)
+    const isPrivate = call.fields.visibility === 'private'
+    $('ends').hidden = !isPrivate
+    showResult(isPrivate ? await linkTo(result, call) : result)
     say('The clip is ready')
   } catch (error) {
     $('work').hidden = true
