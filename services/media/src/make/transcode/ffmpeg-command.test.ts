@@ -115,6 +115,26 @@ test.each([
   expect(value(command, '-filter_complex')).toBe(`${chain},split=2[mp4][webm]`)
 })
 
+test('a caption is drawn once for all files, line by line, and its text is in no command', () => {
+  const caption: RenditionPlan['caption'] = {
+    lines: ["':fontfile=/etc/passwd", '%{pts}'],
+    fontSize: 30,
+    position: 'bottom',
+  }
+  const plan: RenditionPlan = { ...gif, caption, gif: sdr.gif }
+  const line = (at: number, y: number) =>
+    `drawtext=fontfile=caption.ttf:textfile=caption-${at}.txt:expansion=none:fontsize=30:fontcolor=white:borderw=3:bordercolor=black:x=(w-text_w)/2:y=${y}-max_glyph_a`
+  const run = { threads: 1, videos, gif: 'frames', poster: true } as const
+  for (const kind of [plan, { ...plan, keepsAlpha: true }]) {
+    const command = renditionsCommand(ffmpeg, kind, run)
+    expect(value(command, '-filter_complex')?.split(`setsar=1,${line(0, 302)},${line(1, 338)},`)).toHaveLength(2)
+    expect(value(command, '-filter_complex')?.split('drawtext')).toHaveLength(3)
+    expect(command.join(' ')).not.toMatch(/passwd|pts}/)
+  }
+  const poster = posterCommand({ ...plan, caption: { ...caption, position: 'top' } }, 1)
+  expect(value(poster, '-filter_complex')).toContain(`${line(0, 43)},${line(1, 79)}`)
+})
+
 describe('the one command', () => {
   test('makes mp4, webm and the frames of the gif from one decode', () => {
     const command = renditionsCommand(ffmpeg, bt709, { threads: 2, videos, gif: 'frames', poster: false })
