@@ -97,7 +97,7 @@ test('auth runs from its bundle alone: passwords by both libraries, the page of 
   expect(failed.output()).toMatch(/packages\/common\/src\/\w[\w-]*\.ts:\d+/)
 }, 120_000)
 
-test('media runs from its bundle alone: a clip is made, and the programs of sandboxes start', async () => {
+test('media runs from its bundle alone: a clip with a caption is made, and the programs of sandboxes start', async () => {
   await bundle('media', join(folder, 'media'))
   const base = await serve('media', {
     MEDIA_DATABASE_URL: postgres.url,
@@ -111,6 +111,7 @@ test('media runs from its bundle alone: a clip is made, and the programs of sand
   })
   const form = new FormData()
   form.set('file', new Blob([new Uint8Array(clip)]), 'clip.gif')
+  form.set('caption', 'Hi')
   const made = await fetch(`${base}/media/upload`, { method: 'POST', headers: { Token: SECRET }, body: form })
   expect([made.status, await made.json()]).toMatchObject([201, {}])
   expect((await fetch(base)).status).toBe(200)

@@ -16,14 +16,18 @@ interface Parts {
   files: string[]
   /** Packages with native code, which stay outside; those that are not installed are left out. */
   packages: string[]
+  /** Files of packages that are read from their own folder, which is found by the package's name. */
+  packageFiles: Record<string, string[]>
 }
 
 const common = join(root, 'packages/common/src')
+const docsPage = { '@fastify/swagger-ui': ['static'] }
 const PARTS: Record<string, Parts> = {
   auth: {
     entries: { main: 'main.ts', cli: 'cli.ts', serve: 'serve.ts' },
     files: [join(root, 'services/auth/src/core/passwords/common-passwords.txt'), join(common, 'api-docs')],
     packages: ['argon2', 'bcrypt'],
+    packageFiles: docsPage,
   },
   media: {
     entries: {
@@ -34,6 +38,7 @@ const PARTS: Record<string, Parts> = {
     },
     files: [join(root, 'services/media/src/flows/pages/assets'), join(common, 'api-docs')],
     packages: ['@ffmpeg-installer/ffmpeg', '@ffprobe-installer/ffprobe', 'sharp'],
+    packageFiles: { ...docsPage, 'dejavu-fonts-ttf': ['ttf/DejaVuSansCondensed-Bold.ttf'] },
   },
 }
 
@@ -48,8 +53,10 @@ export async function bundle(service: string, out: string): Promise<void> {
   for (const name of ['migrations', 'package.json']) await cp(join(folder, name), join(out, name), { recursive: true })
   const modules = join(out, 'node_modules')
   const copied = await copyPackages(parts.packages, folder, modules)
-  await copyStaticFiles('@fastify/swagger-ui', common, modules)
-  await writeFile(join(out, 'LICENSES'), await licensesOf([...bundled, ...copied]))
+  for (const [name, files] of Object.entries(parts.packageFiles)) {
+    copied.push(await copyPackageFiles(name, files, { importers: [folder, common], into: modules }))
+  }
+  await writeFile(join(out, 'LICENSES'), await licensesOf([...new Set([...bundled, ...copied])]))
 }
 
 /** Removes an earlier bundle; throws for any other folder with files, which a mistyped path may name. */
@@ -118,13 +125,19 @@ async function copyPackages(names: string[], importer: string, into: string): Pr
   return [...copied.values()]
 }
 
-/** Copies what a bundled package serves from its own folder, which it finds by its name. */
-async function copyStaticFiles(name: string, importer: string, into: string): Promise<void> {
-  const from = await locate(name, importer)
+/** Copies some files of a package and returns the folder it came from. */
+async function copyPackageFiles(
+  name: string,
+  files: string[],
+  { importers, into }: { importers: string[]; into: string },
+): Promise<string> {
+  const found = await Promise.all(importers.map((importer) => locate(name, importer)))
+  const from = found.find((folder) => folder !== undefined)
   if (!from) throw new Error(`${name} is not installed`)
-  await mkdir(join(into, name), { recursive: true })
-  for (const part of ['package.json', 'static'])
-    await cp(join(from, part), join(into, name, part), { recursive: true, filter: isRun })
+  for (const file of ['package.json', ...files]) {
+    await cp(join(from, file), join(into, name, file), { recursive: true, filter: isRun })
+  }
+  return from
 }
 
 /** The folder of a package as Node finds it from a module of `importer`, without links. */

@@ -10,8 +10,9 @@ import { pipeline } from 'node:stream/promises'
 import { openFaultReport } from '@services/common/testing/fault-report'
 import { afterEach, expect, type TestContext, test } from 'vitest'
 import { clip } from '../test/clips.ts'
-import { send } from '../test/service.ts'
+import { idIn, send } from '../test/service.ts'
 import { eventually } from '../test/service-process.ts'
+import { firstFiles, newFittingClip } from './fitting-clip.ts'
 import { slowFfmpeg } from './slow-ffmpeg.ts'
 import { openSmallDisk, type SmallDisk } from './small-disk.ts'
 import {
@@ -177,3 +178,23 @@ test.for([
     report(`disk full ${what}`, await expectNothingLost(stage, api.url, tally))
   },
 )
+
+test('a disk that fills between the first files and the rest delays the rest, and changes nothing published', async (context) => {
+  const { disk, stage } = await openOnSmallDisk(context)
+  const api = await stage.serve({ MEDIA_WORKERS_ENABLED: 'false' })
+  const worker = stage.startWorker({ MEDIA_FFMPEG_PATH: await slowFfmpeg() })
+  await isWorking(worker)
+  const tally = newTally()
+  const added = await uploadTo(api.url, await newFittingClip(5), { prefer: 'wait-for=mp4' })
+  expect(await tell(tally, async () => added)).toBe(201)
+  expect(added.headers.get('x-media-ready')).toBe('jpg, mp4')
+  const before = await firstFiles(api.url, idIn(added))
+  expect(before.map(({ status }) => status)).toEqual([200, 200])
+  await disk.fill()
+  await eventually(() => worker.output().includes('transcode postponed'), true)
+  expect(await firstFiles(api.url, idIn(added))).toEqual(before)
+  await eventually(stage.temporary, [])
+  await disk.makeRoom()
+  report('disk full between the first files and the rest', await expectNothingLost(stage, api.url, tally))
+  expect(await firstFiles(api.url, idIn(added))).toEqual(before)
+}, 180_000)

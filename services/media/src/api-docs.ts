@@ -23,6 +23,8 @@ const EXAMPLES = {
     speed: 1,
     mute: false,
     poster_at: '',
+    caption: '',
+    caption_position: '',
   },
   'POST /media/import': {
     source: 'https://upload.wikimedia.org/wikipedia/commons/2/2c/Rotating_earth_%28large%29.gif',

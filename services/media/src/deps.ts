@@ -293,6 +293,9 @@ function reportTools({ ffmpeg, ffprobe, limiters }: MediaTools, { egress, worker
   if (!limiters.sandbox) {
     log.warn('no sandbox for ffmpeg works here (bwrap, unshare): it has the network and rights of this process')
   }
+  if (!ffmpeg.canDrawText) {
+    log.warn({ ffmpeg: ffmpeg.path }, 'this ffmpeg has no drawtext: captions are refused')
+  }
   if (worker.extras && !ffmpeg.av1Encoder) {
     log.warn({ ffmpeg: ffmpeg.path }, 'this ffmpeg has no libsvtav1: clips get a WebP poster and no AV1 copy')
   }

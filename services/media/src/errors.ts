@@ -25,6 +25,7 @@ export const errorCatalogue = {
   range_not_satisfiable: { status: 416, message: 'The file has no bytes in that range.' },
   invalid_field: { status: 422, message: 'A field has an invalid value.' },
   edit_out_of_range: { status: 422, message: 'The edit does not fit the source.' },
+  edit_not_supported: { status: 422, message: 'This service cannot make that edit.' },
   duration_exceeded: { status: 422, message: 'The clip is longer than the limit.' },
   no_video_stream: { status: 422, message: 'The file has no video stream.' },
   corrupt_media: { status: 422, message: 'The file is damaged or incomplete.' },

@@ -185,11 +185,11 @@ describe('in a browser', { tags: 'chromium' }, () => {
     await page.setInputFiles('#file', long)
     await page.waitForSelector('#trim[open] #trim-preview:not([hidden])')
     expect([await page.inputValue('#start'), await page.inputValue('#end')]).toEqual(['', '30'])
-    expect(await page.textContent('#part')).toBe('30 seconds')
+    expect(await page.textContent('#part')).toBe('The clip lasts 30 seconds.')
     await page.fill('#start', '0:19')
     await page.fill('#end', '23.5')
     await page.locator('#end').press('Tab')
-    expect(await page.textContent('#part')).toBe('4.5 seconds')
+    expect(await page.textContent('#part')).toBe('The clip lasts 4.5 seconds.')
     const seconds = (id: string) => page.$eval(id, (input) => Number((input as unknown as { value: string }).value))
     expect([await seconds('#from'), await seconds('#to')]).toEqual([19, 23.5])
     // The shown frame is that of the slider.
@@ -212,18 +212,34 @@ describe('in a browser', { tags: 'chromium' }, () => {
     expect(Math.min(...times)).toBeGreaterThan(20.9)
     expect(Math.max(...times)).toBeLessThan(23.8)
 
+    const box = async () => (await page.locator('#source-video').boundingBox()) ?? { width: 0, height: 1 }
+    const shape = async () => (await box()).width / (await box()).height
+    expect(await shape()).toBeCloseTo(4 / 3, 1)
     await page.selectOption('#crop', '1:1')
+    expect(await shape()).toBeCloseTo(1, 1)
     await page.selectOption('#speed', '2')
-    expect(await page.textContent('#part')).toBe('1.25 seconds')
+    expect(
+      await page.$eval('#source-video', (video) => (video as unknown as { playbackRate: number }).playbackRate),
+    ).toBe(2)
+    expect(await page.textContent('#part')).toBe('The clip lasts 1.25 seconds.')
     await page.locator('#mute').press('Space')
+    await page.fill('#caption', 'Hi 🎉')
+    await page.selectOption('#caption_position', 'top')
+    await page.locator('#send').press('Enter')
+    await page.waitForSelector('#caption:focus[aria-invalid=true]')
+    expect(await page.textContent('#caption-error')).toContain('U+1F389')
+    await page.fill('#caption', 'Hi')
     await page.locator('#send').press('Enter')
     await page.waitForSelector('#done-title:focus')
     expect(await page.textContent('#facts')).toBe('48 × 481.25 s')
     const link = (await page.getAttribute('#links a', 'href')) as string
     const details = await service.get(link.replace('/gif/', '/media/'), { token: service.token })
-    expect(details.body.success.edit).toEqual({ start: 21, duration: 2.5, crop: '8,0,48,48', speed: 2 })
+    expect(details.body.success.edit).toEqual({
+      ...{ start: 21, duration: 2.5, crop: '8,0,48,48', speed: 2 },
+      ...{ caption: 'Hi', caption_position: 'top' },
+    })
     const poster = await service.get(`${link.replace('/gif/', '/f/')}.jpg`)
-    expect((await sharp(poster.bytes).stats()).channels[0]?.mean).toBeGreaterThan(240)
+    expect((await sharp(poster.bytes).stats()).channels[0]?.mean).toBeGreaterThan(190)
     expect(complaints()).toEqual([])
   })
 

@@ -91,6 +91,18 @@ export interface ResolvedEdit {
   mute?: true
   /** Seconds into the result. */
   posterAt?: number
+  caption?: Caption
+}
+
+export interface Caption {
+  text: string
+  position: 'top' | 'bottom'
+}
+
+/** Lines of a caption, and the size of its letters in pixels of the mp4. */
+export interface CaptionLayout {
+  lines: string[]
+  fontSize: number
 }
 
 /** Pixels of the upright picture. */
@@ -106,6 +118,8 @@ export interface Edited {
   /** The source as it is; its duration as declared, where the probe read only a part, or null. */
   source: { width: number; height: number; durationSeconds: number | null }
   cut: Cut
+  /** Set for an edit with a caption. */
+  caption?: CaptionLayout
 }
 
 /** Frames of the source that the result consists of. Times are the file's, in seconds from its beginning. */

@@ -23,6 +23,8 @@ export interface Ffmpeg extends Ffprobe {
   av1Encoder: 'libsvtav1' | null
   /** Whether zscale and tonemap exist; without them HDR comes out pale. */
   canToneMap: boolean
+  /** Whether drawtext exists; without it there are no captions. */
+  canDrawText: boolean
   deinterlacer: 'bwdif' | 'yadif'
 }
 
@@ -113,6 +115,7 @@ async function describeFfmpeg(path: string, origin: Origin): Promise<Ffmpeg> {
     webmAudioEncoder: firstOf('libopus', 'libvorbis'),
     av1Encoder: encoders.has('libsvtav1') ? 'libsvtav1' : null,
     canToneMap: filters.has('zscale') && filters.has('tonemap'),
+    canDrawText: filters.has('drawtext'),
     deinterlacer: filters.has('bwdif') ? 'bwdif' : 'yadif',
   }
 }

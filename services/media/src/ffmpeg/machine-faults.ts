@@ -3,7 +3,8 @@ import { statfs } from 'node:fs/promises'
 import { apiError } from '../errors.ts'
 import type { RunOutcome } from './run-confined.ts'
 
-const DISK_FULL = /No space left on device|Disk quota exceeded/
+/** Messages of ffmpeg and of Node. */
+const DISK_FULL = /no space left on device|disk quota exceeded/i
 
 /** stderr of a program that lacked memory or a right; a file cannot cause it. */
 export const MACHINE_FAULT = /Cannot allocate memory|Permission denied|Read-only file system/

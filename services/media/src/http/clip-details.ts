@@ -57,6 +57,8 @@ const ownerMembers = {
         speed: Type.Optional(Type.Number()),
         mute: Type.Optional(Type.Boolean()),
         poster_at: Type.Optional(Type.Number()),
+        caption: Type.Optional(Type.String()),
+        caption_position: Type.Optional(Type.Union([Type.Literal('top'), Type.Literal('bottom')])),
       },
       { description: 'Changes to the source that had an effect; absent without one.' },
     ),

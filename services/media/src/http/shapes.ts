@@ -106,6 +106,13 @@ const editFields = <Time extends TSchema>(time: (description: string) => Time) =
   speed: Type.Optional(Type.Number({ description: '0.25 to 4; the clip is shorter or longer accordingly.' })),
   mute: Type.Optional(Type.Boolean({ description: 'Leaves the sound out.' })),
   poster_at: Type.Optional(time(TIMES.poster_at)),
+  caption: Type.Optional(
+    Type.String({
+      description:
+        'Text in the picture, at most 120 characters, in 3 lines at most: Latin, Greek, Cyrillic, Armenian or Georgian.',
+    }),
+  ),
+  caption_position: Type.Optional(Type.String({ description: '`top` or `bottom`, which is the default.' })),
 })
 
 /** Changes to a clip as fields of a form. */

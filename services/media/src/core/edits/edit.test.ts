@@ -24,6 +24,9 @@ test.each<[RawEdit, object | undefined]>([
     { mute: 'on', poster_at: '1.5' },
     { mute: true, posterAt: 1.5 },
   ],
+  [{ caption: ' Hi  you ' }, { caption: { text: 'Hi you', position: 'bottom' } }],
+  [{ caption: 'Hi', caption_position: 'Top' }, { caption: { text: 'Hi', position: 'top' } }],
+  [{ caption: '\ufe0f', caption_position: 'top' }, undefined],
 ])('%o is read', (raw, edit) => {
   expect(cleanEdit(raw)).toEqual(edit)
 })
@@ -55,6 +58,8 @@ test.each<[RawEdit, string]>([
   [{ speed: 'fast' }, 'speed'],
   [{ mute: 'perhaps' }, 'mute'],
   [{ poster_at: 'end' }, 'poster_at'],
+  [{ caption: 'a\nb' }, 'caption'],
+  [{ caption_position: 'middle' }, 'caption_position'],
 ])('%o is refused', (raw, param) => {
   expect(() => cleanEdit(raw)).toThrow(expect.objectContaining({ code: 'invalid_field', details: { param } }))
 })
@@ -110,6 +115,9 @@ describe('the key of a source', () => {
       { mute: true as const },
       { posterAt: 1 },
       { start: 1.001 },
+      { caption: { text: 'Hi', position: 'top' as const } },
+      { caption: { text: 'Hi', position: 'bottom' as const } },
+      { caption: { text: 'Ho', position: 'top' as const } },
     ]
     const keys = edits.map((edit) => sourceKey(file, edit))
     expect(new Set([...keys, file]).size).toBe(edits.length + 1)

@@ -1,9 +1,10 @@
 // Changes to a clip that its caller asks for at upload or import: a part of it, a crop, another speed, no sound, another
-// poster. The one rule: equal edits have one canonical form, by which clips share a source. Tests: edit.test.ts,
+// poster, a caption. The one rule: equal edits have one canonical form, by which clips share a source. Tests: edit.test.ts,
 // test/edits.test.ts. Next: ../../make/probe/choose-part.ts (the part), ../../make/transcode/cut-filters.ts.
 import { createHash } from 'node:crypto'
-import type { Crop, ResolvedEdit } from '../../db/media-info.ts'
+import type { Caption, Crop, ResolvedEdit } from '../../db/media-info.ts'
 import { apiError } from '../../errors.ts'
+import { CAPTION_POSITIONS, cleanCaption } from '../captions/caption.ts'
 import { invalidField, readFlag } from '../clips/clip-fields.ts'
 import type { Size } from '../clips/geometry.ts'
 
@@ -16,6 +17,7 @@ export interface Edit {
   mute?: true
   /** Seconds into the result. */
   posterAt?: number
+  caption?: Caption
   /** Set where only the part was fetched: the seconds that the file lacks at its beginning. */
   missingSeconds?: number
 }
@@ -26,7 +28,17 @@ interface Ratio {
 }
 
 /** Names of the fields, as callers send them. */
-export const EDIT_FIELDS = ['start', 'duration', 'end', 'crop', 'speed', 'mute', 'poster_at'] as const
+export const EDIT_FIELDS = [
+  'start',
+  'duration',
+  'end',
+  'crop',
+  'speed',
+  'mute',
+  'poster_at',
+  'caption',
+  'caption_position',
+] as const
 
 export type RawEdit = Partial<Record<(typeof EDIT_FIELDS)[number], string | number | boolean>>
 
@@ -50,6 +62,8 @@ export function cleanEdit(raw: RawEdit): Edit | undefined {
   const duration = given('duration') ? readTime('duration', raw.duration) : undefined
   if (duration === 0) throw invalidField('duration', 'must be more than 0')
   const length = end === undefined ? duration : toMilliseconds(end - (start ?? 0))
+  const position = given('caption_position') ? readPosition(String(raw.caption_position).trim()) : 'bottom'
+  const caption = given('caption') ? cleanCaption(String(raw.caption)) : ''
   const edit: Edit = {
     ...(start !== undefined && { start }),
     ...(length !== undefined && { duration: length }),
@@ -57,6 +71,7 @@ export function cleanEdit(raw: RawEdit): Edit | undefined {
     ...(given('speed') && { speed: readSpeed(String(raw.speed)) }),
     ...(readFlag('mute', String(raw.mute ?? '')) && { mute: true as const }),
     ...(given('poster_at') && { posterAt: readTime('poster_at', raw.poster_at) }),
+    ...(caption && { caption: { text: caption, position } }),
   }
   return Object.keys(edit).length > 0 ? edit : undefined
 }
@@ -85,11 +100,12 @@ export function neededSpan(edit: Edit | undefined, maxSeconds: number): { from: 
 }
 
 /** The fields of an edit as an API shows them. */
-export function describeEdit({ posterAt, crop, ...edit }: ResolvedEdit) {
+export function describeEdit({ posterAt, crop, caption, ...edit }: ResolvedEdit) {
   return {
     ...edit,
     ...(crop && { crop: [crop.x, crop.y, crop.width, crop.height].join(',') }),
     ...(posterAt !== undefined && { poster_at: posterAt }),
+    ...(caption && { caption: caption.text, caption_position: caption.position }),
   }
 }
 
@@ -137,6 +153,12 @@ function readTime(param: string, value: unknown): number {
     throw invalidField(param, 'must be seconds, as in 12.5, or minutes and seconds, as in 1:02.5')
   }
   return toMilliseconds(time)
+}
+
+function readPosition(text: string): Caption['position'] {
+  const position = CAPTION_POSITIONS.find((known) => known === text.toLowerCase())
+  if (!position) throw invalidField('caption_position', `must be ${CAPTION_POSITIONS.join(' or ')}`)
+  return position
 }
 
 function readSpeed(text: string): number {

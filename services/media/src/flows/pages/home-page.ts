@@ -60,20 +60,25 @@ curl --json '{"source":"https://example.com/clip.mp4"}' -H 'Token: mh_&hellip;' 
 <p class="error" id="source-error" hidden></p>
 </div>
 <details id="trim" class="more">
-<summary>Trim, shape and speed</summary>
+<summary>Trim, shape, speed and caption</summary>
 <div id="trim-preview" hidden>
 <video id="source-video" muted playsinline controls aria-label="The chosen file"></video>
-<label for="from">From</label><input id="from" type="range" min="0" step="0.01">
-<label for="to">To</label><input id="to" type="range" min="0" step="0.01">
+<div id="chosen" aria-hidden="true"><div></div></div>
+<label for="from">Start</label><input id="from" type="range" min="0" step="0.01">
+<label for="to">End</label><input id="to" type="range" min="0" step="0.01">
 </div>
 <div class="pair">
-<div class="field"><label for="start">Start</label><input id="start" inputmode="decimal" autocomplete="off" placeholder="0:00" aria-describedby="start-error"><button id="start-here" type="button" class="quiet" hidden>Start here</button><p class="error" id="start-error" hidden></p></div>
-<div class="field"><label for="end">End</label><input id="end" inputmode="decimal" autocomplete="off" placeholder="0:06.5" aria-describedby="end-error"><button id="end-here" type="button" class="quiet" hidden>End here</button><p class="error" id="end-error" hidden></p></div>
+<div class="field"><label for="start">Start time</label><input id="start" inputmode="decimal" autocomplete="off" placeholder="0:00" aria-describedby="start-error"><button id="start-here" type="button" class="quiet" hidden>Start here</button><p class="error" id="start-error" hidden></p></div>
+<div class="field"><label for="end">End time</label><input id="end" inputmode="decimal" autocomplete="off" placeholder="0:06.5" aria-describedby="end-error"><button id="end-here" type="button" class="quiet" hidden>End here</button><p class="error" id="end-error" hidden></p></div>
 </div>
 <p class="hint" id="part" role="status"></p>
 <div class="pair">
 <div class="field"><label for="crop">Shape</label><select id="crop" aria-describedby="crop-error"><option value="">As it is</option><option value="1:1">Square</option><option value="9:16">Upright, 9:16</option><option value="16:9">Wide, 16:9</option></select><p class="error" id="crop-error" hidden></p></div>
 <div class="field"><label for="speed">Speed</label><select id="speed" aria-describedby="speed-error"><option value="0.5">Half</option><option value="" selected>Normal</option><option value="1.5">1.5 times</option><option value="2">Twice</option><option value="4">Four times</option></select><p class="error" id="speed-error" hidden></p></div>
+</div>
+<div class="pair caption">
+<div class="field"><label for="caption">Caption</label><input id="caption" maxlength="120" autocomplete="off" aria-describedby="caption-error"><p class="error" id="caption-error" hidden></p></div>
+<div class="field"><label for="caption_position">Place</label><select id="caption_position" aria-describedby="caption_position-error"><option value="" selected>Bottom</option><option value="top">Top</option></select><p class="error" id="caption_position-error" hidden></p></div>
 </div>
 <label class="check"><input id="mute" type="checkbox"> Without sound</label>
 </details>

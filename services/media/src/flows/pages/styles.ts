@@ -133,10 +133,15 @@ input[aria-invalid=true] { border-color: var(--bad); box-shadow: 0 0 0 1px var(-
 .more summary { width: fit-content; padding: .25rem 0; color: var(--quiet); font-size: .875rem; font-weight: 600; cursor: pointer }
 .pair { display: grid; grid-template-columns: 1fr 1fr; gap: 0 1rem }
 .pair .quiet { width: 100%; min-height: 2.25rem; margin-top: .5rem; padding: .25rem .75rem }
+.pair.caption { grid-template-columns: 1fr auto }
 #trim-preview { display: grid; grid-template-columns: auto 1fr; align-items: center; gap: .5rem .75rem; margin-top: .75rem; font-size: .875rem; font-weight: 600 }
 #trim-preview[hidden] { display: none }
-#trim-preview video { grid-column: 1 / -1; width: 100%; max-height: 50vh; border-radius: 10px; background: #000 }
-#trim-preview input { width: 100%; accent-color: var(--accent) }
+#trim-preview video { --shape: 1; grid-column: 1 / -1; justify-self: center; width: min(100%, 50vh * var(--shape)); aspect-ratio: var(--shape); object-fit: cover; border-radius: 10px; background: #000 }
+#chosen { grid-column: 2; overflow: hidden; height: .5rem; margin: 0 .625rem; border-radius: 99px; background: var(--fill) }
+#chosen div { height: 100%; background: var(--accent) }
+#trim-preview input { width: 100%; height: 1.5rem; margin: 0; appearance: none; background: linear-gradient(var(--line) 0 0) center / 100% .25rem no-repeat; cursor: pointer }
+#trim-preview input::-webkit-slider-thumb { width: 1.25rem; height: 1.25rem; border: 0; border-radius: 50%; appearance: none; background: var(--accent) }
+#trim-preview input::-moz-range-thumb { width: 1.25rem; height: 1.25rem; border: 0; border-radius: 50%; background: var(--accent) }
 select:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px }
 fieldset { min-width: 0; margin: 1rem 0 0; padding: 0; border: 0 }
 legend { padding: 0; font-size: .9375rem }

@@ -93,6 +93,9 @@ export async function refuseWhenBusy(
 async function acceptInTurn(deps: Deps, input: NewClipInput): Promise<AcceptedClip> {
   input.signal?.throwIfAborted()
   const { edit, signal, file } = input
+  if (edit?.caption && !deps.tools.ffmpeg.canDrawText) {
+    throw apiError('edit_not_supported', { message: 'This service draws no captions.', details: { param: 'caption' } })
+  }
   // The probe decides what an edit changes, and so its key.
   const shared = edit ? undefined : await shareKnown(deps, file.sha256, input)
   if (shared) return shared

@@ -1,3 +1,5 @@
+import { layOutCaption } from '../../core/captions/caption.ts'
+import type { Size } from '../../core/clips/geometry.ts'
 import { type Edit, outOfRange, resolveCrop } from '../../core/edits/edit.ts'
 import type { Cut, Edited, GifInfo, MediaInfo, ResolvedEdit, VideoInfo } from '../../db/media-info.ts'
 
@@ -16,8 +18,8 @@ export function editVideo(info: VideoInfo, edit: Edit, found: Found): VideoInfo 
   const edited = resolve(info, edit, found)
   if (!edited) return info
   // Only its pictures as they are can be a copy.
-  const { start, duration, crop } = edited.edit
-  const isWhole = start === undefined && duration === undefined && !crop && speed === 1
+  const { start, duration, crop, caption } = edited.edit
+  const isWhole = start === undefined && duration === undefined && !crop && !caption && speed === 1
   const { stored, ...rest } = info
   return {
     ...rest,
@@ -42,12 +44,14 @@ function pictureOf({ durationSeconds, fps, ...picture }: MediaInfo, edited: Edit
 }
 
 function resolve(info: MediaInfo, edit: Edit, { cut, sourceSeconds }: Found): Edited | undefined {
-  const { posterAt, speed = 1, mute } = edit
+  const { posterAt, speed = 1, mute, caption } = edit
   if (posterAt !== undefined && posterAt >= info.durationSeconds / speed) {
     throw outOfRange('poster_at', { duration: info.durationSeconds / speed })
   }
   const crop = edit.crop && resolveCrop(edit.crop, info)
   const changesSize = crop && (crop.width < info.width || crop.height < info.height)
+  const layout = caption && layOutCaption(caption.text, crop ?? info)
+  if (caption && !layout) throw outOfRange('caption', { picture: sizeOf(crop ?? info) })
   const isFromStart = cut.afterSeconds === null && cut.skippedFrames === 0 && !edit.missingSeconds
   const isWholeRest = sourceSeconds === null || info.durationSeconds >= sourceSeconds - cut.startSeconds - 0.001
   const isToEnd = cut.beforeSeconds === null && isWholeRest
@@ -58,10 +62,14 @@ function resolve(info: MediaInfo, edit: Edit, { cut, sourceSeconds }: Found): Ed
     ...(speed !== 1 && { speed }),
     ...(mute && info.hasAudio && { mute }),
     ...(posterAt !== undefined && { posterAt }),
+    ...(caption && { caption }),
   }
   if (Object.keys(resolved).length === 0) return undefined
   const { width, height } = info
-  return { edit: resolved, source: { width, height, durationSeconds: sourceSeconds && round(sourceSeconds) }, cut }
+  const source = { width, height, durationSeconds: sourceSeconds && round(sourceSeconds) }
+  return { edit: resolved, source, cut, ...(layout && { caption: layout }) }
 }
+
+const sizeOf = ({ width, height }: Size) => `${width}x${height}`
 
 const round = (value: number) => Math.round(value * 1000) / 1000

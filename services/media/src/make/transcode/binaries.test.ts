@@ -21,7 +21,7 @@ const encoders = ' V..... libx264 x\n V..... libvpx-vp9 x\n A..... aac x\n A....
 test('without a system ffmpeg the embedded one is used, with the old options', () => {
   expect(embeddedTools.ffmpeg).toMatchObject({
     ...{ origin: 'embedded', frameRateModeFlag: '-vsync', webmVideoEncoder: 'libvpx-vp9', webmAudioEncoder: 'libopus' },
-    canToneMap: true,
+    ...{ canToneMap: true, canDrawText: true },
   })
   expect(embeddedTools.ffprobe).toMatchObject({ origin: 'embedded' })
 })
@@ -48,7 +48,8 @@ test('webm falls back to VP8 and Vorbis', async () => {
   const fewer = encoders.replace('libvpx-vp9', 'libvpx').replace('libopus', 'libvorbis')
   const searchPath = await folderWithFfmpeg(version('6.0', '60.  3.100'), fewer)
   const { ffmpeg } = await resolveTools({ searchPath })
-  expect(ffmpeg).toMatchObject({ webmVideoEncoder: 'libvpx', webmAudioEncoder: 'libvorbis', canToneMap: false })
+  expect(ffmpeg).toMatchObject({ webmVideoEncoder: 'libvpx', webmAudioEncoder: 'libvorbis' })
+  expect(ffmpeg).toMatchObject({ canToneMap: false, canDrawText: false })
 })
 
 test('a configured binary that lost its permission gets it back', async () => {

@@ -19,6 +19,7 @@ const ffmpeg: Ffmpeg = {
     webmVideoEncoder: 'libvpx-vp9',
     webmAudioEncoder: 'libopus',
     canToneMap: true,
+    canDrawText: true,
     av1Encoder: null,
     deinterlacer: 'bwdif',
   },
@@ -38,7 +39,15 @@ const sdr: RenditionPlan = {
     cutSeconds: 5.001,
     durationSeconds: 5,
   },
-  ...{ cut: null, posterSeconds: null, h264Crf: 23, webmCrf: 32, webmBitRate: 3_456_000, overview: 'keyframes' },
+  ...{
+    cut: null,
+    caption: null,
+    posterSeconds: null,
+    h264Crf: 23,
+    webmCrf: 32,
+    webmBitRate: 3_456_000,
+    overview: 'keyframes',
+  },
   gif: { from: 'frames', size: { width: 480, height: 270 }, delayCentiseconds: 6, loopCount: 0 },
   ...{ copies: null, encodesInTurn: false, mostThreads: 8 },
 }
@@ -104,6 +113,26 @@ test.each([
 ])('pixels and times of %s', (_, plan, chain) => {
   const command = renditionsCommand(ffmpeg, plan, { threads: 1, videos, gif: 'none', poster: false })
   expect(value(command, '-filter_complex')).toBe(`${chain},split=2[mp4][webm]`)
+})
+
+test('a caption is drawn once for all files, line by line, and its text is in no command', () => {
+  const caption: RenditionPlan['caption'] = {
+    lines: ["':fontfile=/etc/passwd", '%{pts}'],
+    fontSize: 30,
+    position: 'bottom',
+  }
+  const plan: RenditionPlan = { ...gif, caption, gif: sdr.gif }
+  const line = (at: number, y: number) =>
+    `drawtext=fontfile=caption.ttf:textfile=caption-${at}.txt:expansion=none:fontsize=30:fontcolor=white:borderw=3:bordercolor=black:x=(w-text_w)/2:y=${y}-max_glyph_a`
+  const run = { threads: 1, videos, gif: 'frames', poster: true } as const
+  for (const kind of [plan, { ...plan, keepsAlpha: true }]) {
+    const command = renditionsCommand(ffmpeg, kind, run)
+    expect(value(command, '-filter_complex')?.split(`setsar=1,${line(0, 302)},${line(1, 338)},`)).toHaveLength(2)
+    expect(value(command, '-filter_complex')?.split('drawtext')).toHaveLength(3)
+    expect(command.join(' ')).not.toMatch(/passwd|pts}/)
+  }
+  const poster = posterCommand({ ...plan, caption: { ...caption, position: 'top' } }, 1)
+  expect(value(poster, '-filter_complex')).toContain(`${line(0, 43)},${line(1, 79)}`)
 })
 
 describe('the one command', () => {

@@ -1,5 +1,6 @@
 import type { Size } from '../../core/clips/geometry.ts'
 import { cutPicture, cutSound } from './cut-filters.ts'
+import { captionFilters } from './draw-caption.ts'
 import type { RenditionPlan } from './rendition-plan.ts'
 
 /**
@@ -19,7 +20,7 @@ export const posterCandidates = 8
 /** Filters from decoded frames to upright, opaque, square-pixel yuv420p at the right times, for every output. */
 export function pictureFilters(plan: RenditionPlan): string {
   const { first, last } = framesAround(plan)
-  return wholeFrames(plan) + [...first, ...sizeAndColor(plan), 'setsar=1', ...last].join(',')
+  return wholeFrames(plan) + [...first, ...sizeAndColor(plan), 'setsar=1', ...captionFilters(plan), ...last].join(',')
 }
 
 type Output = 'mp4' | 'webm' | 'frames' | 'still'
@@ -33,7 +34,7 @@ export function sharedFrames(plan: RenditionPlan, labels: Output[]): string[] {
   const clear = labels.filter((label) => label === 'webm' || label === 'frames')
   const { first, last } = framesAround(plan)
   const chain = (filters: string[]) => filters.join(',')
-  const sized = wholeFrames(plan) + chain([...first, scaled(plan), 'format=rgba', 'setsar=1'])
+  const sized = wholeFrames(plan) + chain([...first, scaled(plan), 'format=rgba', 'setsar=1', ...captionFilters(plan)])
   const onlyClear = opaque.length === 0
   return [
     `${source}${sized},${split([...(onlyClear ? [] : ['opaque']), ...clear.map((label) => `${label}-rgba`)])}`,

@@ -151,6 +151,17 @@ describe('when ffmpeg fails', () => {
     await expect(full).rejects.toSatisfy(isDiskFull)
   })
 
+  test.each(['fits.mp4', 'sound.mp4', 'plain.gif'] as const)(
+    'a full disk ends the first attempt, and %s is not made in another way',
+    async (name) => {
+      const directory = await workDirectory()
+      const full = await faulty('out.webm', 'echo run >>runs; echo No space left on device >&2; exit 1')
+      const made = make(full, await clip(name), { workDirectory: directory })
+      await expect(made).rejects.toSatisfy(isDiskFull)
+      expect(await readFile(join(directory, 'runs'), 'utf8')).toBe('run\n')
+    },
+  )
+
   test('twice for the file: corrupt; twice by a crash too; killed or on a full disk: not the fault of the file', async () => {
     const path = await clip('plain.mp4')
     await expect(make(await faulty('', 'exit 1'), path)).rejects.toMatchObject({ code: 'corrupt_media' })
@@ -278,6 +289,14 @@ describe('the GIF', () => {
     expect(made).toMatchObject({ hasAudio: true, warnings: ['the GIF writer failed'] })
     expect(await hasOneTable(made.gif.path)).toBe(true)
     expect(await expectSound(made)).toMatchObject({ seconds: 2, frames: '50' })
+  })
+
+  test('is not by ffmpeg if the disk is full', async () => {
+    const full = make(
+      await withWriter("echo 'Error: ENOSPC: no space left on device, write' >&2; exit 1"),
+      await clip('sound.mp4'),
+    )
+    await expect(full).rejects.toSatisfy(isDiskFull)
   })
 })
 

@@ -8,6 +8,7 @@ import { hashFile } from '../../store/blobs/measure.ts'
 import { clearAfterEachFrame, rewriteGif } from '../probe/gif-rewrite.ts'
 import { type Misfit, misfitOf } from './copy-plan.ts'
 import { fromBeginning } from './cut-filters.ts'
+import { writeCaption } from './draw-caption.ts'
 import { allToTheirEnd, ENCODING, encode, inWork, type TranscodeOptions, type TranscodeWork } from './encode.ts'
 import { mayRetry, refuseAsCorrupt, UnusableOutput } from './failures.ts'
 import {
@@ -60,6 +61,7 @@ export async function makeRenditions(
   const threads = Math.min(options.threads, planned.mostThreads)
   const work: TranscodeWork = { tools, info: source.info, ...options, threads, onProgress: rising(options.onProgress) }
   await linkInput(work, source.path)
+  await writeCaption(work, planned)
   const plan = await keepAlphaInUse(work, planned)
   const overview = plan.gif.from === 'rewrite' ? { audible: false } : await takeOverview(work, plan)
   const heard = { ...plan, audioStream: overview?.audible ? plan.audioStream : null }

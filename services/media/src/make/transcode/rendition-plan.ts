@@ -2,7 +2,7 @@
 // core/clips/geometry.ts; measurements behind the numbers: contract/media.md 5.
 import { fitGif, fitVideo, type Size } from '../../core/clips/geometry.ts'
 import { decodedSize } from '../../core/edits/decoded-size.ts'
-import type { GifInfo, MediaInfo, VideoInfo } from '../../db/media-info.ts'
+import type { Caption, CaptionLayout, GifInfo, MediaInfo, VideoInfo } from '../../db/media-info.ts'
 import type { Ffmpeg } from '../../ffmpeg/binaries.ts'
 import { type Demuxer, demuxerOf } from '../../ffmpeg/hardening.ts'
 import { isAboveFullHd, memoryBound } from '../../ffmpeg/memory-bound.ts'
@@ -35,6 +35,8 @@ export interface RenditionPlan {
   durationSeconds: number
   /** Part, speed and crop that a caller asked for; `startSeconds` is then 0. */
   cut: CutPlan | null
+  /** Text in every picture; null without one. */
+  caption: (CaptionLayout & Pick<Caption, 'position'>) | null
   /** Time of the poster in the result that a caller chose; null chooses a typical frame. */
   posterSeconds: number | null
   h264Crf: number
@@ -117,7 +119,16 @@ function planFromVideo(info: VideoInfo, { canToneMap, deinterlacer }: Abilities)
   }
 }
 
-const editOf = (info: MediaInfo) => ({ cut: planCut(info), posterSeconds: info.edited?.edit.posterAt ?? null })
+const editOf = (info: MediaInfo) => ({
+  cut: planCut(info),
+  caption: captionOf(info),
+  posterSeconds: info.edited?.edit.posterAt ?? null,
+})
+
+function captionOf({ edited }: MediaInfo): RenditionPlan['caption'] {
+  const position = edited?.edit.caption?.position
+  return edited?.caption && position ? { ...edited.caption, position } : null
+}
 
 /** Flat art shows artefacts sooner than film, hence the lower crf values. */
 function planFromGif(info: GifInfo): RenditionPlan {

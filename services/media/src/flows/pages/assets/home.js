@@ -59,7 +59,7 @@ for (const type of ['dragenter', 'dragover', 'dragleave', 'drop']) {
 
 // Problems, shown at their field.
 
-const EDITS = ['start', 'end', 'crop', 'speed']
+const EDITS = ['start', 'end', 'crop', 'speed', 'caption', 'caption_position']
 const TEXTS = ['title', 'tags', 'attribution_site', 'attribution_user', 'attribution_url']
 const ACCESS = ['visibility', 'expires_in']
 const FIELDS = ['token', 'file', 'source', ...EDITS, ...TEXTS, ...ACCESS]
@@ -382,6 +382,7 @@ $('another').addEventListener('click', () => {
   forgetFile()
   $('source').value = ''
   $('title').value = ''
+  $('caption').value = ''
   $('file').focus()
 })
 $('cancel').addEventListener('click', () => {

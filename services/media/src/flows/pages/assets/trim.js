@@ -37,6 +37,7 @@ video.addEventListener('loadedmetadata', () => {
   to.value = Math.min(video.duration, MOST_SECONDS)
   const isTooLong = video.duration > MOST_SECONDS + LEAST_SECONDS
   if (isTooLong) $('trim').open = true
+  playAsChosen()
   write()
 })
 
@@ -64,14 +65,32 @@ function write() {
 function describe() {
   const seconds = (Number(to.value) - Number(from.value)) / Number($('speed').value || 1)
   const isTooLong = seconds > MOST_SECONDS + 0.05
-  const text = `${format(Math.floor(seconds * 100) / 100)} seconds`
-  $('part').textContent = isTooLong ? `${text}; ${MOST_SECONDS} are allowed` : text
+  const length = `${format(Math.floor(seconds * 100) / 100)} seconds`
+  $('part').textContent = isTooLong
+    ? `This part lasts ${length}; ${MOST_SECONDS} are allowed.`
+    : `The clip lasts ${length}.`
+  $('part').className = isTooLong ? 'error' : 'hint'
+  const percent = (time) => `${(100 * Number(time)) / video.duration}%`
+  Object.assign($('chosen').firstElementChild.style, {
+    marginLeft: percent(from.value),
+    width: percent(Number(to.value) - Number(from.value)),
+  })
   from.setAttribute('aria-valuetext', format(Number(from.value)))
   to.setAttribute('aria-valuetext', format(Number(to.value)))
 }
 $('speed').addEventListener('change', () => {
-  if (address) describe()
+  if (!address) return
+  playAsChosen()
+  describe()
 })
+$('crop').addEventListener('change', playAsChosen)
+
+/** Shows the shape, from the middle of the picture as in the clip, and the speed. */
+function playAsChosen() {
+  const shape = $('crop').value.replace(':', ' / ') || `${video.videoWidth} / ${video.videoHeight}`
+  video.style.setProperty('--shape', shape)
+  video.playbackRate = Number($('speed').value || 1)
+}
 
 function show(time) {
   video.pause()
