@@ -248,8 +248,18 @@ describe('a page of a list is read along an index that has its order, and reads 
     ['a tag that only others use', { isOfToken: true, tagKey: 'strange' }, 0, 'clip_tags_of_token_idx'],
     ['an unused tag', { tagKey: 'unused' }, 0, 'clip_tags_newest_idx'],
   ])('by %s', async ([, { isOfToken, ...chosen }, found, index]) => {
-    const filter = { tokenId: isOfToken && tokenId, tagKey: undefined, state: undefined, nsfw: undefined, ...chosen }
-    const { rows, plan } = await explained((db) => listClips(db, filter, { after: undefined, limit: 50 }))
+    const filter = {
+      tokenId: isOfToken && tokenId,
+      tagKey: undefined,
+      state: undefined,
+      nsfw: undefined,
+      from: undefined,
+      to: undefined,
+      ...chosen,
+    }
+    const { rows, plan } = await explained((db) =>
+      listClips(db, filter, { after: undefined, order: 'desc', limit: 50 }),
+    )
     expect(rows).toHaveLength(found)
     const scans = nodesOf(plan).filter((node) => node['Relation Name']?.startsWith('clip'))
     expect(scans.map((node) => node['Index Name'])).toContain(index)
