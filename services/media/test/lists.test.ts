@@ -241,6 +241,12 @@ describe('a page of a list is read along an index that has its order, and reads 
     ['all clips', {}, 50, 'clips_newest_idx'],
     ['all clips of nsfw', { nsfw: true }, 50, 'clips_newest_idx'],
     ['a token', { isOfToken: true }, 50, 'clips_of_token_idx'],
+    [
+      'a time',
+      { from: new Date('2020-01-01T00:10:00Z'), to: new Date('2020-01-01T00:10:30Z') },
+      30,
+      'clips_newest_idx',
+    ],
     ['a token and nsfw', { isOfToken: true, nsfw: true }, 50, 'clips_of_token_idx'],
     ['a tag of old clips', { tagKey: 'old' }, 50, 'clip_tags_newest_idx'],
     ['a tag and nsfw', { tagKey: 'old', nsfw: true }, 30, 'clip_tags_newest_idx'],
