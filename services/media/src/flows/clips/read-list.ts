@@ -4,8 +4,9 @@ import { isClipId } from '../../core/clips/clip-id.ts'
 import type { DB } from '../../db/tables.ts'
 import { cutPage, readLimit, readPage } from '../../http/cursor.ts'
 import { type ClipFilter, type Direction, type ListedClip, listClips, listClipsById } from './clip-lists.store.ts'
+import type { Search } from './search/lists.store.ts'
 import { listName, type Position, readPosition, type Sort, writePosition } from './search/position.ts'
-import { type Search, splitWords } from './search/search.store.ts'
+import { splitWords } from './search/search.store.ts'
 import { searchClips } from './search/search-clips.ts'
 
 /** Longest search; each word costs a look into its list. */

@@ -1,21 +1,12 @@
-// Search and sort. The one rule: no page reads more than a bounded number of rows, whatever is asked among however many clips.
+// Search and sort (contract/media.md 2.15a). The one rule: no page reads more than a bounded number of rows, whatever is asked among however many clips.
 // A list that is short enough is read whole; of a long one a page walks along an index, and ends after a number of clips even if
 // it has found fewer than were asked for. Tests: test/search.test.ts. Next: search.store.ts (the walks), position.ts (cursors).
 import type { Kysely } from 'kysely'
 import type { DB } from '../../../db/tables.ts'
 import type { Direction } from '../clip-lists.store.ts'
+import type { ClipList, Search } from './lists.store.ts'
 import type { Position, Sort } from './position.ts'
-import {
-  type ClipList,
-  countPrefix,
-  type Found,
-  listCompletions,
-  measureList,
-  type Search,
-  sortList,
-  walkList,
-  walkSort,
-} from './search.store.ts'
+import { countPrefix, type Found, listCompletions, measureList, sortList, walkList, walkSort } from './search.store.ts'
 
 /** Clips of a list that is read whole. */
 const SHORT = 4_000
@@ -88,7 +79,7 @@ async function candidates(db: Kysely<DB>, { tokenId, words, tagKey }: Search): P
   if (prefix !== undefined) {
     if ((await countPrefix(db, tokenId, { prefix, most: SHORT + 1 })) <= SHORT) return [{ of: 'prefix', prefix }]
     const completions = await listCompletions(db, tokenId, { prefix, most: MERGED + 1 })
-    if (completions.length <= MERGED) lists.push({ of: 'words', words: completions })
+    if (completions.length > 0 && completions.length <= MERGED) lists.push({ of: 'words', words: completions })
   }
   return lists.length > 0 ? lists : [{ of: 'all' }]
 }

@@ -1,29 +1,22 @@
 import { PLANNED_EACH_TIME } from '@services/common/database-connection'
-import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../../db/tables.ts'
-import type { ClipFilter, Direction } from '../clip-lists.store.ts'
-import type { Position, Sort, SortKey } from './position.ts'
-
-/** Clips of an owner by their words, and by the filters of all lists. */
-export interface Search extends ClipFilter {
-  /** Words that `splitWords` returned; the last is the beginning of a word. Empty: any clip. */
-  words: readonly string[]
-}
-
-/** Clips of an owner, newest first or oldest first: a walk along an index. */
-export type ClipList =
-  | { of: 'all' }
-  | { of: 'tag'; tagKey: string }
-  | { of: 'words'; words: readonly string[] }
-  /** Read whole and sorted. */
-  | { of: 'prefix'; prefix: string }
-
-/** Part of a list; `most` bounds what is read. */
-interface Part extends Pick<Search, 'tokenId' | 'from' | 'to'> {
-  order: Direction
-  after: Position | undefined
-  most: number
-}
+import {
+  all,
+  type ClipList,
+  clipWords,
+  direction,
+  type Fragment,
+  isOwned,
+  isPast,
+  ownerFirst,
+  type Part,
+  pastPrefix,
+  type Search,
+  selectList,
+  selectPrefix,
+} from './lists.store.ts'
+import type { Sort, SortKey } from './position.ts'
 
 interface Page extends Omit<Part, keyof Search> {
   search: Search
@@ -41,11 +34,8 @@ const SORT_COLUMNS = { title: 'title_key', bytes: 'bytes', duration: 'duration_m
 
 export type OtherSort = Exclude<Sort, 'created'>
 
-type Fragment = RawBuilder<unknown>
-
 const plannedEachTime = sql.raw(PLANNED_EACH_TIME)
 const clipSearch = sql.table('clip_search')
-const clipWords = sql.table('clip_words')
 
 /** Words of a text as the triggers list them. */
 export async function splitWords(db: Kysely<DB>, text: string): Promise<string[]> {
@@ -108,7 +98,7 @@ export async function walkSort(db: Kysely<DB>, sort: OtherSort, page: Page): Pro
   const { search, order, after, most } = page
   const [key, id] = [sql.ref(SORT_COLUMNS[sort]), sql.ref('clip_id')]
   const walked = sql`(select * from ${clipSearch} where ${isOwned(search.tokenId)} and ${isPast(key, id, order, after)}
-    order by ${ownerFirst(search.tokenId, order)} ${key} ${to(order)}, ${id} ${to(order)} limit ${most})`
+    order by ${ownerFirst(search.tokenId, order)} ${key} ${direction(order)}, ${id} ${direction(order)} limit ${most})`
   const walkedKey = sql.ref(`walked.${SORT_COLUMNS[sort]}`)
   return walk(db, page, { walked, key: walkedKey, from: sql`${walked} walked`, search: 'walked' })
 }
@@ -121,7 +111,7 @@ export async function sortList(db: Kysely<DB>, list: ClipList, sort: OtherSort, 
   const { rows } = await sql<Found>`${plannedEachTime}
     select ${id} as id, ${key} as key, false as "isEnd" from ${listed} listed ${withSearch(id)}
     where ${matches(search, 'search')} and ${isPast(key, id, order, after)}
-    order by ${key} ${to(order)}, ${id} ${to(order)} limit ${limit}`.execute(db)
+    order by ${key} ${direction(order)}, ${id} ${direction(order)} limit ${limit}`.execute(db)
   return rows
 }
 
@@ -134,55 +124,14 @@ async function walk(
   const { rows } = await sql<Found>`${plannedEachTime}
     with found as materialized (
       select walked.clip_id as id, ${key} as key from ${from} where ${matches(search, alias)}
-      order by ${key} ${to(order)}, walked.clip_id ${to(order)} limit ${limit}
+      order by ${key} ${direction(order)}, walked.clip_id ${direction(order)} limit ${limit}
     )
     select id, key, false as "isEnd" from found
     union all (select walked.clip_id, ${key}, true from ${walked} walked
       where (select count(*) from found) < ${limit} offset ${most - 1} limit 1)
-    order by 3, 2 ${to(order)}, 1 ${to(order)}`.execute(db)
+    order by 3, 2 ${direction(order)}, 1 ${direction(order)}`.execute(db)
   return rows
 }
-
-function selectList(list: ClipList, part: Part): Fragment {
-  switch (list.of) {
-    case 'all':
-      return selectPart('clips', sql`deleted_at is null`, part)
-    case 'tag':
-      return selectPart('clip_tags', sql`tag_key = ${list.tagKey}`, part)
-    case 'words':
-      return merge(
-        list.words.map((word) => selectPart('clip_words', sql`word = ${word}`, part)),
-        part,
-      )
-    case 'prefix': {
-      const whole = sql`(${selectPrefix(part.tokenId, list.prefix)} limit ${part.most}) whole`
-      return merge([sql`select * from ${whole} where ${isInPart(sql.ref('clip_id'), part)}`], part)
-    }
-  }
-}
-
-function selectPart(table: 'clips' | 'clip_tags' | 'clip_words', condition: Fragment, part: Part): Fragment {
-  const id = sql.ref(table === 'clips' ? 'id' : 'clip_id')
-  return sql`(select ${ownerOf(part)} created_at, ${id} as clip_id from ${sql.table(table)}
-    where ${isOwned(part.tokenId)} and ${condition} and ${isInPart(id, part)} ${inOrder(part)})`
-}
-
-/** Merges lists in their order. A clip may have several words that begin alike. */
-const merge = (lists: readonly Fragment[], part: Part) => sql`(
-  select distinct on (${ownerOf(part)} created_at, clip_id) created_at, clip_id
-  from (${sql.join(lists, sql` union all `)}) listed ${inOrder(part)})`
-
-const ownerOf = ({ tokenId }: Part) => (tokenId === null ? sql`token_id,` : sql``)
-
-const inOrder = ({ tokenId, order, most }: Part) => sql`
-  order by ${ownerFirst(tokenId, order === 'desc' ? 'asc' : 'desc')} created_at ${to(order)}, clip_id ${to(order)} limit ${most}`
-
-const selectPrefix = (tokenId: Search['tokenId'], prefix: string) => sql`select * from ${clipWords}
-  where ${isOwned(tokenId)} and word >= ${prefix} and word < ${pastPrefix(prefix)}
-  order by ${ownerFirst(tokenId, 'asc')} word`
-
-/** The first text behind all that begin with the prefix, in the order of code points. */
-const pastPrefix = (prefix: string) => `${prefix}\u{10ffff}`
 
 /** Not a join: a plan could read the whole table for it. */
 const withSearch = (id: Fragment) =>
@@ -206,31 +155,3 @@ function matches({ words, tagKey, state, nsfw, from, to }: Search, alias: string
 
 /** A word has neither quotes nor backslashes. */
 const toTsquery = (words: readonly string[]) => `${words.map((word) => `'${word}'`).join(' & ')}:*`
-
-const isInPart = (id: Fragment, { order, after, from, to }: Part) =>
-  all([
-    isPast(sql.ref('created_at'), id, order, after),
-    from && sql`created_at >= ${from}`,
-    to && sql`created_at < ${to}`,
-  ])
-
-function isPast(key: Fragment, id: Fragment, order: Direction, after: Position | undefined): Fragment {
-  if (!after) return sql`true`
-  return sql`(${key}, ${id}) ${sql.raw(order === 'desc' ? '<' : '>')} (${after.key}, ${after.id})`
-}
-
-function isOwned(tokenId: Search['tokenId']): Fragment {
-  if (tokenId === undefined) return sql`true`
-  return tokenId === null ? sql`token_id is null` : sql`token_id = ${tokenId}`
-}
-
-/** Makes the planner see that an index that begins with the owner has the order, which it does of `=` but not of `is null`. */
-const ownerFirst = (tokenId: Search['tokenId'], order: Direction) =>
-  tokenId === null ? sql`token_id ${to(order)}, ` : sql``
-
-const to = (order: Direction) => sql.raw(order)
-
-const all = (conditions: readonly (Fragment | false | undefined)[]) => {
-  const given = conditions.filter((condition) => condition !== false && condition !== undefined)
-  return given.length > 0 ? sql.join(given, sql` and `) : sql`true`
-}
