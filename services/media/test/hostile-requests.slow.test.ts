@@ -136,8 +136,20 @@ const known: Record<string, readonly unknown[]> = {
   nsfw: [true, 'true', 'yes', null],
   attribution: [{ site: 'reddit', user: 'ada' }, { site: 'https://example.com/' }, null],
   attribution_site: ['twitter'],
+  start: ['', '0'],
+  duration: [''],
+  end: [''],
+  crop: ['', '16:9'],
+  speed: ['', '1'],
+  mute: ['', 'true'],
+  poster_at: ['', '0'],
   state: ['ready', 'failed'],
   limit: ['1', '100'],
+  q: ['hello', 'a & !b | (c'],
+  sort: ['created', 'title', 'bytes', 'duration'],
+  order: ['asc', 'desc'],
+  from: ['2020-01-01', '2020-01-01T00:00:00+01:00'],
+  to: ['2120-01-01', '2120-01-01T00:00:00Z'],
   tag: ['a'],
   token: ['none', '11111111-1111-4111-8111-111111111111'],
   cursor: [Buffer.from('1.00000000').toString('base64url'), Buffer.from('99999999999999.a').toString('base64url')],
@@ -177,7 +189,9 @@ function requestTo({ method, path, parameters = [], requestBody }: Endpoint, ran
     const chance = NEEDED.includes(name) ? 0.95 : ABOUT_FILES.includes(name) ? 0.25 : 0.08
     if (random.chance(chance)) headers[name] = toHeader(text(name))
   }
-  const caller = random.chance(0.75) ? random.pick(['owner', 'admin', 'admin']) : random.pick(Object.keys(callers))
+  // Only the token that began an upload continues it.
+  const usual = path === '/tus/{id}' ? ['owner'] : ['owner', 'admin', 'admin']
+  const caller = random.chance(0.75) ? random.pick(usual) : random.pick(Object.keys(callers))
   if (random.chance(0.95)) headers.token = callers[caller] as string
   const [type, content] = Object.entries(requestBody?.content ?? {})[0] ?? []
   const body = content && bodyOf(type as string, Object.keys(content.schema.properties ?? {}), random)

@@ -1,6 +1,7 @@
-// Search and sort (contract/media.md 2.15a). The one rule: no page reads more than a bounded number of rows, whatever is asked among however many clips.
-// A list that is short enough is read whole; of a long one a page walks along an index, and ends after a number of clips even if
-// it has found fewer than were asked for. Tests: test/search.test.ts. Next: search.store.ts (the walks), position.ts (cursors).
+// Search and sort (contract/media.md 2.15a). The one rule: no page reads more than a bounded number of rows, whatever is asked
+// among however many clips. A list that is short enough is read whole; of a long one a page walks along an index, and ends after
+// a number of clips even if it has found fewer than were asked for. Tests: test/search.test.ts, test/search-at-size.test.ts.
+// Next: search.store.ts (the walks), lists.store.ts (their lists), position.ts (cursors).
 import type { Kysely } from 'kysely'
 import type { DB } from '../../../db/tables.ts'
 import type { Direction } from '../clip-lists.store.ts'
