@@ -14,6 +14,7 @@ import { deleteDeliveriesBefore } from '../src/core/webhooks/deliveries.store.ts
 import type { DB } from '../src/db/tables.ts'
 import { deleteTombstones } from '../src/housekeeping.store.ts'
 import { createdAt, idOfClip, idOfToken, type Loaded, loadClips, OWNER_ID, OWNER_TOKEN } from './load-clips.ts'
+import { searchLists } from './search-lists.ts'
 import { startService, TOKEN } from './service.ts'
 
 const ROWS = Number(process.env.BENCH_ROWS || 1_000_000)
@@ -130,6 +131,7 @@ function listsOf(loaded: Loaded): MeasuredList[] {
     clips('nsfw', 'GET /media?nsfw=true', nsfw),
     clips('owner-nsfw', 'GET /media?nsfw=true of the largest token', ['nsfw=true', `${owner[1]} and nsfw`], asOwner),
     clips('sfw', 'GET /media?nsfw=false', ['nsfw=false', 'not nsfw']),
+    ...searchLists(loaded, TOKEN, idsOfItems),
     one('clip', 'GET /media/{id}', (id) => `/media/${id}`, /"id":"(\w{8})"/, asAdmin),
     one('page', 'GET /gif/{id}', (id) => `/gif/${id}`, /\/(?:gif|f)\/(\w{8})/),
     one('embed', 'GET /embed/{id}', (id) => `/embed/${id}`, /\/f\/(\w{8})\./),

@@ -36,20 +36,30 @@ export const INFO: MediaInfo = {
   ...{ longestFrameSeconds: 0.034, shortestFrameSeconds: 0.033, hdr: null, alpha: false, colorSpace: 'bt709' },
 }
 
-const TAG_LISTS = `insert into clip_tags (clip_id, tag_key, token_id, created_at, nsfw)
-  select id, tag_key, token_id, created_at, nsfw from clips, unnest(tag_keys) tag_key`
+/** Rows that triggers would have written. */
+const LISTS = [
+  `insert into clip_tags (clip_id, tag_key, token_id, created_at, nsfw)
+   select id, tag_key, token_id, created_at, nsfw from clips, unnest(tag_keys) tag_key`,
+  `insert into clip_search (clip_id, token_id, created_at, bytes, duration_ms, nsfw, title_key, words)
+   select clips.id, clips.token_id, clips.created_at, bytes, round((info ->> 'durationSeconds')::numeric * 1000), nsfw,
+     left(search_key(coalesce(title, '')), 60),
+     array_to_tsvector(search_words(concat_ws(' ', title, array_to_string(tags, ' '), attribution ->> 'user')))
+   from clips join sources on sources.id = source_id`,
+  `insert into clip_words (created_at, token_id, clip_id, word)
+   select created_at, token_id, clip_id, unnest(tsvector_to_array(words)) from clip_search`,
+]
 
 /**
  * Loads `rows` clips of one year, each with a source, four renditions and four blobs, as the service would have stored them.
  * A token for each thousand clips, of which one has a third of all; each tenth clip has none. Tags are common, rare, only on old
  * clips, or never on clips of the large token. The large token's webhooks have as many deliveries. A schema before migration
- * 0011 has no lists of tags.
+ * 0011 has no tables for lists.
  */
 export async function loadClips(
   url: string,
   rows: number,
   newest: Date,
-  { withTagLists = true }: { withTagLists?: boolean } = {},
+  { withListTables = true }: { withListTables?: boolean } = {},
 ): Promise<Loaded> {
   const tokens = Math.max(10, Math.floor(rows / 1_000))
   const loaded = { rows, tokens, newest }
@@ -75,7 +85,7 @@ export async function loadClips(
     [
       ...['api_tokens', 'sources', 'clips', 'renditions', 'blobs', 'token_days', 'token_storage'],
       ...['webhooks', 'webhook_deliveries'],
-      ...(withTagLists ? ['clip_tags'] : []),
+      ...(withListTables ? ['clip_tags', 'clip_search', 'clip_words'] : []),
     ],
     [
       `insert into api_tokens (id, name, prefix, hash, scopes, created_at)
@@ -87,8 +97,10 @@ export async function loadClips(
          '\\x${hashToken(OWNER_TOKEN).toString('hex')}', '{write,read,delete}', '${newest.toISOString()}')`,
       `insert into sources (id, sha256, pipeline_version, state, error_code, bytes, rendition_bytes, info, has_audio, clip_count,
          created_at, finished_at, placeholder, token_id)
-       select ${sourceId}, ${digest("'source '")}, 1, state, case when state = 'failed' then 'corrupt_media' end, 1200000,
-         case when state = 'ready' then 3120000 else 0 end, '${JSON.stringify(INFO)}', true, 1, ${at('i')},
+       select ${sourceId}, ${digest("'source '")}, 1, state, case when state = 'failed' then 'corrupt_media' end,
+         100000 + (i::bigint * 7919) % 4999999,
+         case when state = 'ready' then 3120000 else 0 end,
+         jsonb_set('${JSON.stringify(INFO)}', '{durationSeconds}', to_jsonb((1 + i % 290) / 10.0)), true, 1, ${at('i')},
          case when state <> 'processing' then ${at('i')} + interval '4 s' end,
          case when state = 'ready' then substr(${digest("'placeholder '")}, 1, 25) end, ${tokenId(owner)}
        from (select i, ${state} as state from ${live}) made`,
@@ -102,7 +114,7 @@ export async function loadClips(
          case when is_deleted then ${at('i')} + interval '1 day' end,
          case when i % 10 = 9 then ${at('i')} + interval '30 days' end
        from (select i, ${isDeleted} as is_deleted, ${tags} as tags from ${all}) made`,
-      ...(withTagLists ? [TAG_LISTS] : []),
+      ...(withListTables ? LISTS : []),
       `insert into renditions (source_id, kind, sha256, bytes, width, height)
        select ${sourceId}, kind, ${digest('kind')}, bytes, width, 480 from ${ready}`,
       `insert into blobs (sha256, extension, bytes, reference_count) select ${digest('kind')}, kind, bytes, 1 from ${ready}`,
@@ -110,7 +122,8 @@ export async function loadClips(
        select ${tokenId('token')}, date '${dayOf(newest)}' - day, 1000, 3, 3600000
        from generate_series(0, ${tokens - 1}) token, generate_series(0, 395) day`,
       `insert into token_storage (token_id, clips, bytes)
-       select token_id, count(*), count(*) * 4320000 from clips where source_id is not null and token_id is not null group by 1`,
+       select clips.token_id, count(*), sum(bytes + rendition_bytes) from clips join sources on sources.id = source_id
+       where clips.token_id is not null group by 1`,
       `insert into webhooks (id, token_id, url, events, secret, created_at)
        select ${tokenId('i')}, ${tokenId('0')}, 'https://example.com/hook/' || i, '{media.ready}', 'secret',
          '${newest.toISOString()}'

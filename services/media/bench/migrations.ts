@@ -24,7 +24,7 @@ const STATEMENTS = {
 await measureMigrations({
   folder: fileURLToPath(new URL('../migrations', import.meta.url)),
   loadedAt: '0009-reserved-bytes',
-  load: async (url) => void (await loadClips(url, ROWS, new Date(), { withTagLists: false })),
+  load: async (url) => void (await loadClips(url, ROWS, new Date(), { withListTables: false })),
   statements: STATEMENTS,
   ids: 'select id from clips where deleted_at is null limit 1000',
 })

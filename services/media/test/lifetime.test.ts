@@ -23,7 +23,11 @@ const lifetimeOf = async (service: TestService, id: string) =>
 test('an expired clip is gone at the second, for its owner and in lists too, long before housekeeping', async ({
   service,
 }) => {
-  const answer = await service.upload(await clip('plain.gif'), [['expires_in', '90m']])
+  const fields: FormFields = [
+    ['expires_in', '90m'],
+    ['title', 'Fleeting'],
+  ]
+  const answer = await service.upload(await clip('plain.gif'), fields)
   const id = idIn(answer)
   const end = Date.parse(answer.headers.get('x-expires-at') ?? '')
   service.clock.advance({ seconds: (end - service.clock.now().getTime()) / 1000 - 1 })
@@ -35,8 +39,10 @@ test('an expired clip is gone at the second, for its owner and in lists too, lon
   expect((await service.get(`/media/${id}`, { token: service.token })).status).toBe(410)
   expect((await service.get(`/media/${id}/events`, { token: service.token })).status).toBe(410)
   expect((await change(service, id, { expires_in: 'never' })).status).toBe(410)
-  const { items } = (await service.get('/media', { token: service.token })).body.success
-  expect(items.map((item: { id: string }) => item.id)).not.toContain(id)
+  for (const list of ['/media', '/media?q=fleeting', '/media?sort=bytes', '/media?order=asc']) {
+    const { items } = (await service.get(list, { token: service.token })).body.success
+    expect(items.map((item: { id: string }) => item.id)).not.toContain(id)
+  }
 })
 
 test('a cache keeps a file no longer than its clip lives', async ({ service }) => {

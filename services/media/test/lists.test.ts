@@ -241,6 +241,12 @@ describe('a page of a list is read along an index that has its order, and reads 
     ['all clips', {}, 50, 'clips_newest_idx'],
     ['all clips of nsfw', { nsfw: true }, 50, 'clips_newest_idx'],
     ['a token', { isOfToken: true }, 50, 'clips_of_token_idx'],
+    [
+      'a time',
+      { from: new Date('2020-01-01T00:10:00Z'), to: new Date('2020-01-01T00:10:30Z') },
+      30,
+      'clips_newest_idx',
+    ],
     ['a token and nsfw', { isOfToken: true, nsfw: true }, 50, 'clips_of_token_idx'],
     ['a tag of old clips', { tagKey: 'old' }, 50, 'clip_tags_newest_idx'],
     ['a tag and nsfw', { tagKey: 'old', nsfw: true }, 30, 'clip_tags_newest_idx'],
@@ -248,9 +254,18 @@ describe('a page of a list is read along an index that has its order, and reads 
     ['a tag that only others use', { isOfToken: true, tagKey: 'strange' }, 0, 'clip_tags_of_token_idx'],
     ['an unused tag', { tagKey: 'unused' }, 0, 'clip_tags_newest_idx'],
   ])('by %s', async ([, { isOfToken, ...chosen }, found, index]) => {
-    const filter = { tokenId: isOfToken && tokenId, tagKey: undefined, state: undefined, nsfw: undefined, ...chosen }
+    const filter = {
+      tokenId: isOfToken && tokenId,
+      tagKey: undefined,
+      state: undefined,
+      nsfw: undefined,
+      from: undefined,
+      to: undefined,
+      now: new Date(),
+      ...chosen,
+    }
     const { rows, plan } = await explained((db) =>
-      listClips(db, filter, { after: undefined, limit: 50, now: new Date() }),
+      listClips(db, filter, { after: undefined, order: 'desc', limit: 50 }),
     )
     expect(rows).toHaveLength(found)
     const scans = nodesOf(plan).filter((node) => node['Relation Name']?.startsWith('clip'))

@@ -10,6 +10,10 @@ export const TABLES = [
   'sources',
   'clips',
   'clip_tags',
+  'clip_search',
+  'clip_words',
+  // A function, with the prefix of the tables.
+  'search_words',
   'blobs',
   'renditions',
   'rate_limits',
@@ -19,7 +23,7 @@ export const TABLES = [
   'idempotency_keys',
   'webhooks',
   'webhook_deliveries',
-] as const satisfies readonly (keyof DB)[]
+] as const satisfies readonly (keyof DB | 'search_words')[]
 
 export type Scope = 'write' | 'read' | 'delete' | 'admin'
 /** The four files that every ready clip has. */
@@ -139,6 +143,27 @@ export interface DB {
     token_id: string | null
     created_at: Date
     nsfw: boolean
+  }
+  /** Sort keys and words of clips that triggers keep (migration 0025); none of deleted clips. */
+  clip_search: {
+    clip_id: string
+    token_id: string | null
+    created_at: Date
+    /** Bytes of the source. */
+    bytes: number
+    duration_ms: number
+    nsfw: boolean
+    /** Beginning of the folded title; empty without one. */
+    title_key: string
+    /** A tsvector. */
+    words: string
+  }
+  /** A row for each of these words. */
+  clip_words: {
+    created_at: Date
+    token_id: string | null
+    clip_id: string
+    word: string
   }
   blobs: {
     sha256: Buffer

@@ -31,11 +31,11 @@ export function readPage(
   { limit, cursor }: { limit?: string | undefined; cursor?: string | undefined },
   isId: (text: string) => boolean,
 ): { after: Position | undefined; limit: number } {
-  return {
-    after: cursor === undefined ? undefined : decode(cursor, isId),
-    limit: limit === undefined ? USUAL_PER_PAGE : Number(limit),
-  }
+  return { after: cursor === undefined ? undefined : decode(cursor, isId), limit: readLimit({ limit }) }
 }
+
+export const readLimit = ({ limit }: { limit?: string | undefined }): number =>
+  limit === undefined ? USUAL_PER_PAGE : Number(limit)
 
 /** Takes `limit + 1` rows; returns the page, and the cursor of the next one if there is one. */
 export function cutPage<Item extends Position>(

@@ -12,14 +12,24 @@ export interface ClipFilter {
   tagKey: string | undefined
   state: SourceState | undefined
   nsfw: boolean | undefined
+  /** Earliest time of the creation. */
+  from: Date | undefined
+  /** Time before which the clip was created. */
+  to: Date | undefined
+  /** Clips that have expired by then are left out. */
+  now: Date
 }
 
-/** Lists clips that are neither deleted nor expired, with their files, newest first; `after` is the last clip of the previous page. */
+export type Direction = 'asc' | 'desc'
+
+export type ListedClip = Clip & { files: ClipFile[] }
+
+/** Lists clips that are neither deleted nor expired, with their files, by creation; `after` is the last clip of the previous page. */
 export async function listClips(
   db: Kysely<DB>,
-  { tokenId, tagKey, state, nsfw }: ClipFilter,
-  { after, limit, now }: { now: Date; after: Pick<Clip, 'createdAt' | 'id'> | undefined; limit: number },
-): Promise<(Clip & { files: ClipFile[] })[]> {
+  { tokenId, tagKey, state, nsfw, from, to, now }: ClipFilter,
+  { after, order, limit }: { after: Pick<Clip, 'createdAt' | 'id'> | undefined; order: Direction; limit: number },
+): Promise<ListedClip[]> {
   // Both have an index for each list, which holds all that the conditions name but the state.
   const listed =
     tagKey === undefined
@@ -28,9 +38,37 @@ export async function listClips(
           .selectFrom('clip_tags')
           .select(['clip_id as id', 'token_id', 'created_at', 'nsfw'])
           .where('tag_key', '=', tagKey)
-  let query = selectClips(db)
+  let query = selectWithFiles(db, now)
     .modifyFront(sql.raw(PLANNED_EACH_TIME))
     .innerJoin(listed.as('listed'), 'listed.id', 'clips.id')
+    .orderBy('listed.created_at', order)
+    .orderBy('listed.id', order)
+    .limit(limit)
+  if (tokenId === null) query = query.where('listed.token_id', 'is', null)
+  else if (tokenId !== undefined) query = query.where('listed.token_id', '=', tokenId)
+  if (nsfw !== undefined) query = query.where('listed.nsfw', '=', nsfw)
+  if (from) query = query.where('listed.created_at', '>=', from)
+  if (to) query = query.where('listed.created_at', '<', to)
+  // A literal, so that a rare state is found by its partial index.
+  if (state !== undefined) query = query.where('sources.state', '=', sql.lit(state))
+  if (after) {
+    const past = order === 'desc' ? '<' : '>'
+    query = query.where((column) =>
+      column(column.refTuple('listed.created_at', 'listed.id'), past, column.tuple(after.createdAt, after.id)),
+    )
+  }
+  return query.execute()
+}
+
+/** Clips `ids` in their order, with their files, without those that are deleted meanwhile or expired. */
+export async function listClipsById(db: Kysely<DB>, ids: readonly string[], now: Date): Promise<ListedClip[]> {
+  const rows = await selectWithFiles(db, now).where('clips.id', '=', sql<string>`any(${ids}::text[])`).execute()
+  const byId = new Map(rows.map((row) => [row.id, row]))
+  return ids.flatMap((id) => byId.get(id) ?? [])
+}
+
+const selectWithFiles = (db: Kysely<DB>, now: Date) =>
+  selectClips(db)
     .select((column) =>
       jsonArrayFrom(
         column
@@ -41,18 +79,3 @@ export async function listClips(
       ).as('files'),
     )
     .where((where) => where.or([where('clips.expires_at', 'is', null), where('clips.expires_at', '>', now)]))
-    .orderBy('listed.created_at', 'desc')
-    .orderBy('listed.id', 'desc')
-    .limit(limit)
-  if (tokenId === null) query = query.where('listed.token_id', 'is', null)
-  else if (tokenId !== undefined) query = query.where('listed.token_id', '=', tokenId)
-  if (nsfw !== undefined) query = query.where('listed.nsfw', '=', nsfw)
-  // A literal, so that a rare state is found by its partial index.
-  if (state !== undefined) query = query.where('sources.state', '=', sql.lit(state))
-  if (after) {
-    query = query.where((column) =>
-      column(column.refTuple('listed.created_at', 'listed.id'), '<', column.tuple(after.createdAt, after.id)),
-    )
-  }
-  return query.execute()
-}

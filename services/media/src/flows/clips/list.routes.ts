@@ -1,20 +1,42 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inDocument } from '@services/common/documented'
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { invalidField, oneLine, tagKey } from '../../core/clips/clip-fields.ts'
-import { isClipId } from '../../core/clips/clip-id.ts'
 import type { ApiToken } from '../../core/tokens/tokens.store.ts'
 import { isUuid } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { allows, requireToken, tokenOf } from '../../http/authenticate.ts'
 import { DetailsShape, toDetails } from '../../http/clip-details.ts'
-import { cutPage, linkToNext, pageOf, pageQuery, readPage } from '../../http/cursor.ts'
+import { linkToNext, pageOf, pageQuery } from '../../http/cursor.ts'
 import { answers, tokenRoute } from '../../http/shapes.ts'
-import { listClips } from './clip-lists.store.ts'
+import type { ClipFilter } from './clip-lists.store.ts'
+import { readList } from './read-list.ts'
+import { SORTS } from './search/position.ts'
 
 const Query = Type.Object({
   ...pageQuery,
+  q: Type.Optional(
+    Type.String({
+      description:
+        'Words of title, tags or author: all of them, the last one by its beginning. Case and accents are ignored.',
+    }),
+  ),
+  sort: Type.Optional(
+    Type.Union(
+      SORTS.map((sort) => Type.Literal(sort)),
+      { description: '`bytes` are those of the source.', ...inDocument({ default: 'created' }) },
+    ),
+  ),
+  order: Type.Optional(
+    Type.Union([Type.Literal('asc'), Type.Literal('desc')], {
+      description: 'Descending if absent; `sort=title` ascending.',
+    }),
+  ),
+  from: Type.Optional(
+    Type.String({ description: 'Earliest time of the upload or import: a day in UTC, or a time (RFC 3339).' }),
+  ),
+  to: Type.Optional(Type.String({ description: 'Time before which the clip was added.' })),
   tag: Type.Optional(Type.String({ description: 'Case is ignored.' })),
   state: Type.Optional(Type.Union([Type.Literal('processing'), Type.Literal('ready'), Type.Literal('failed')])),
   nsfw: Type.Optional(
@@ -34,32 +56,58 @@ export const listRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     {
       schema: {
         ...tokenRoute('media', 'listMedia', 'Your clips, newest first'),
-        description: 'The header `Link` with `rel="next"` leads to the next page.',
+        description:
+          'The header `Link` with `rel="next"` leads to the next page. A page of a search or of a sorted list may have fewer ' +
+          'entries than `limit`, or none, and yet a next page.',
         querystring: Query,
         response: answers(200, pageOf(DetailsShape), [401, 403, 422, 429], 'Link'),
       },
     },
     async (request, reply) => {
-      const { tag, state, nsfw, token } = request.query
-      const { after, limit } = readPage(request.query, isClipId)
-      const filter = {
-        tokenId: ownerOf(tokenOf(request), token),
-        tagKey: tag === undefined ? undefined : tagKey(oneLine(tag)),
-        state,
-        nsfw: nsfw === undefined ? undefined : nsfw === 'true',
-      }
-      const rows = await deps.reads.current((db) => listClips(db, filter, { after, limit: limit + 1, now: deps.now() }))
-      const { items, nextCursor } = cutPage(rows, limit)
+      const { query } = request
+      const filter = readFilter(query, tokenOf(request), deps.now())
+      const { clips, nextCursor } = await deps.reads.current((db) => readList(db, { ...query, filter }))
       const { site } = deps.config
       if (nextCursor) {
-        const query = { limit: request.query.limit, tag, state, nsfw, token, cursor: nextCursor }
-        reply.header('link', linkToNext(site.baseUrl, '/media', query))
+        const { limit, q, sort, order, from, to, tag, state, nsfw, token } = query
+        const next = { limit, q, sort, order, from, to, tag, state, nsfw, token, cursor: nextCursor }
+        reply.header('link', linkToNext(site.baseUrl, '/media', next))
       }
       return {
-        success: { items: items.map(({ files, ...clip }) => toDetails(clip, files, site)), next_cursor: nextCursor },
+        success: { items: clips.map(({ files, ...clip }) => toDetails(clip, files, site)), next_cursor: nextCursor },
       }
     },
   )
+}
+
+type ListQuery = Static<typeof Query>
+
+function readFilter({ tag, state, nsfw, token, from, to }: ListQuery, caller: ApiToken, now: Date): ClipFilter {
+  const filter = {
+    tokenId: ownerOf(caller, token),
+    tagKey: tag === undefined ? undefined : tagKey(oneLine(tag)),
+    state,
+    nsfw: nsfw === undefined ? undefined : nsfw === 'true',
+    from: readTime('from', from),
+    to: readTime('to', to),
+    now,
+  }
+  if (filter.from && filter.to && filter.from >= filter.to) throw invalidField('to', 'must be later than from')
+  return filter
+}
+
+/** A day of UTC, or a time of RFC 3339; a `+` that is not encoded arrives as a blank. */
+const TIME = /^([12]\d{3}-\d\d-\d\d)(T\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+ -]\d\d:\d\d))?$/i
+
+function readTime(param: string, text: string | undefined): Date | undefined {
+  if (text === undefined) return undefined
+  const [, day] = TIME.exec(text) ?? []
+  const isDay = day !== undefined && new Date(`${day}T00:00Z`).toJSON()?.startsWith(day) === true
+  const time = new Date(text.replace(' ', '+'))
+  if (!isDay || Number.isNaN(time.getTime())) {
+    throw invalidField(param, 'must be a day, as in 2026-11-30, or a time, as in 2026-11-30T09:00:00Z')
+  }
+  return time
 }
 
 function ownerOf(caller: ApiToken, asked: string | undefined): string | null | undefined {

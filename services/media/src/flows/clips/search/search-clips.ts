@@ -1,0 +1,86 @@
+// Search and sort (contract/media.md 2.15a). The one rule: no page reads more than a bounded number of rows, whatever is asked
+// among however many clips. A list that is short enough is read whole; of a long one a page walks along an index, and ends after
+// a number of clips even if it has found fewer than were asked for. Tests: test/search.test.ts, test/search-at-size.test.ts.
+// Next: search.store.ts (the walks), lists.store.ts (their lists), position.ts (cursors).
+import type { Kysely } from 'kysely'
+import type { DB } from '../../../db/tables.ts'
+import type { Direction } from '../clip-lists.store.ts'
+import type { ClipList, Search } from './lists.store.ts'
+import type { Position, Sort } from './position.ts'
+import { countPrefix, type Found, listCompletions, measureList, sortList, walkList, walkSort } from './search.store.ts'
+
+/** Clips of a list that is read whole. */
+const SHORT = 4_000
+/** Clips that a page reads at most along a list, where each costs a descent of an index (4 to 7 us), and along a sort. */
+const LISTED = 5_000
+const SORTED = 10_000
+/** Words with a common beginning whose lists are merged. */
+const MERGED = 50
+
+interface Asked {
+  search: Search
+  sort: Sort
+  order: Direction
+  after: Position | undefined
+  limit: number
+}
+
+/** Ids of a page. It may have fewer than `limit` and yet a next one. */
+export async function searchClips(
+  db: Kysely<DB>,
+  asked: Asked,
+): Promise<{ ids: string[]; next: Position | undefined }> {
+  const { limit } = asked
+  const found = await findClips(db, { ...asked, limit: limit + 1 })
+  const matches = found.filter(({ isEnd }) => !isEnd)
+  const page = matches.slice(0, limit)
+  const end = found.find(({ isEnd }) => isEnd)
+  return { ids: page.map(({ id }) => id), next: matches.length > limit ? page.at(-1) : end }
+}
+
+async function findClips(db: Kysely<DB>, { sort, ...asked }: Asked): Promise<Found[]> {
+  const page = { ...asked, most: LISTED }
+  const wide = { ...asked, most: SORTED }
+  if (sort !== 'created' && !isNarrowed(asked.search)) return walkSort(db, sort, wide)
+  const { list, isShort } = await chooseList(
+    db,
+    sort === 'created' ? asked : { ...asked, order: 'desc', after: undefined },
+  )
+  if (sort === 'created') return walkList(db, list, page)
+  return isShort ? sortList(db, list, sort, page) : walkSort(db, sort, wide)
+}
+
+const isNarrowed = ({ tokenId, ...filters }: Search) =>
+  Object.values(filters).some((filter) => (Array.isArray(filter) ? filter.length > 0 : filter !== undefined))
+
+/** Chooses a short list that has all matches, or else the one with the fewest clips in the direction of the walk. */
+async function chooseList(
+  db: Kysely<DB>,
+  { search, order, after }: Pick<Asked, 'search' | 'order' | 'after'>,
+): Promise<{ list: ClipList; isShort: boolean }> {
+  const sign = order === 'desc' ? -1 : 1
+  let sparsest: { list: ClipList; reach: number } | undefined
+  for (const list of await candidates(db, search)) {
+    if (list.of === 'prefix') return { list, isShort: true }
+    const { count, reach } = await measureList(db, list, { ...search, order, after, most: SHORT + 1 })
+    if (count <= SHORT || !reach) return { list, isShort: true }
+    if (!sparsest || sign * (reach.getTime() - sparsest.reach) > 0) sparsest = { list, reach: reach.getTime() }
+  }
+  return { list: sparsest?.list ?? { of: 'all' }, isShort: false }
+}
+
+/** Lists that have all matches, those first that are likely to be short. */
+async function candidates(db: Kysely<DB>, { tokenId, words, tagKey }: Search): Promise<ClipList[]> {
+  const lists: ClipList[] = words
+    .slice(0, -1)
+    .toSorted((one, other) => other.length - one.length)
+    .map((word) => ({ of: 'words', words: [word] }))
+  if (tagKey !== undefined) lists.push({ of: 'tag', tagKey })
+  const prefix = words.at(-1)
+  if (prefix !== undefined) {
+    if ((await countPrefix(db, tokenId, { prefix, most: SHORT + 1 })) <= SHORT) return [{ of: 'prefix', prefix }]
+    const completions = await listCompletions(db, tokenId, { prefix, most: MERGED + 1 })
+    if (completions.length > 0 && completions.length <= MERGED) lists.push({ of: 'words', words: completions })
+  }
+  return lists.length > 0 ? lists : [{ of: 'all' }]
+}
