@@ -30,6 +30,7 @@ import { eventRoutes } from './flows/clips/events.routes.ts'
 import { listRoutes } from './flows/clips/list.routes.ts'
 import { fileRoutes } from './flows/files/file.routes.ts'
 import { importRoutes } from './flows/imports/import.routes.ts'
+import { elementRoutes } from './flows/pages/element.routes.ts'
 import { oembedRoutes } from './flows/pages/oembed.routes.ts'
 import { pageRoutes } from './flows/pages/page.routes.ts'
 import { tokenRoutes } from './flows/tokens/token.routes.ts'
@@ -119,6 +120,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     limitCalls(part, deps)
     await part.register(pageRoutes, { deps })
     await part.register(oembedRoutes, { deps })
+    await part.register(elementRoutes, { deps })
   })
 
   // API token (uploads: see UPLOAD_AUTH)

@@ -22,7 +22,7 @@ const STATIC = [
   { path: '/home.js', type: JAVASCRIPT, text: HOME_SCRIPT.text },
   { path: '/trim.js', type: JAVASCRIPT, text: TRIM_SCRIPT.text },
   { path: '/clip.js', type: JAVASCRIPT, text: CLIP_SCRIPT.text },
-  { path: '/embed.js', type: JAVASCRIPT, text: EMBED_SCRIPT },
+  { path: '/embed.js', type: JAVASCRIPT, text: EMBED_SCRIPT.text },
   ...ICON_PATHS.map((path) => ({ path, type: 'image/svg+xml', text: ICON })),
 ]
 
