@@ -96,6 +96,8 @@ export interface Added extends Result {
   isReplay: boolean
   /** Deletes a clip that was added without a token. */
   deleteToken?: string
+  /** Page that asks, and then deletes the clip. */
+  deleteUrl?: string
   expiresAt?: Date
 }
 

@@ -130,6 +130,7 @@ const inBase64 = (text: string) => btoa(String.fromCharCode(...new TextEncoder()
 
 export function toAdded({ headers }: Answer, result: Result): Added {
   const deleteToken = headers.get('x-delete-token')
+  const deleteUrl = headers.get('x-delete-url')
   const expiresAt = headers.get('x-expires-at')
   return {
     ...result,
@@ -137,6 +138,7 @@ export function toAdded({ headers }: Answer, result: Result): Added {
     state: headers.get('x-media-state') === 'ready' ? 'ready' : 'processing',
     isReplay: headers.get('idempotency-replayed') === 'true',
     ...(deleteToken && { deleteToken }),
+    ...(deleteUrl && { deleteUrl }),
     ...(expiresAt && { expiresAt: new Date(expiresAt) }),
   }
 }

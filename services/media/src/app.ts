@@ -34,6 +34,7 @@ import { elementRoutes } from './flows/pages/element.routes.ts'
 import { oembedRoutes } from './flows/pages/oembed.routes.ts'
 import { pageRoutes } from './flows/pages/page.routes.ts'
 import { tokenRoutes } from './flows/tokens/token.routes.ts'
+import { sharexRoutes } from './flows/uploads/sharex.routes.ts'
 import { tusRoutes } from './flows/uploads/tus.routes.ts'
 import { announceTus, TUS_REQUEST_HEADERS, TUS_RESPONSE_HEADERS } from './flows/uploads/tus-headers.http.ts'
 import { uploadRoutes } from './flows/uploads/upload.routes.ts'
@@ -127,6 +128,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(uploadRoutes, { deps })
   await app.register(tusRoutes, { deps })
   await app.register(importRoutes, { deps })
+  await app.register(sharexRoutes, { deps })
   await app.register(listRoutes, { deps })
   await app.register(clipRoutes, { deps })
   await app.register(eventRoutes, { deps })
@@ -177,6 +179,7 @@ const CORS_RESPONSE_HEADERS = [
   'X-Daily-Bytes-Limit',
   'X-Daily-Bytes-Remaining',
   'X-Delete-Token',
+  'X-Delete-URL',
   'X-Expires-At',
   'X-Media-Ready',
   'X-Media-State',

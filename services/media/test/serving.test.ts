@@ -523,6 +523,7 @@ describe('every address', () => {
       '/media/{id}/events',
       '/oembed',
       '/oembed/{id}',
+      '/sharex.sxcu',
       '/tokens',
       '/tokens/{id}',
       '/tus',

@@ -11,7 +11,7 @@ import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { checkAllowance } from '../../http/allowance-headers.ts'
 import { answerClip, parsePreference } from '../../http/answer-clip.ts'
-import { requireToken } from '../../http/authenticate.ts'
+import { allows, requireToken } from '../../http/authenticate.ts'
 import { clientGone } from '../../http/client-gone.ts'
 import { addedAnswers } from '../../http/clip-details.ts'
 import { keyedRequest, readKey } from '../../http/idempotency-key.ts'
@@ -96,9 +96,11 @@ async function addUpload(deps: Deps, request: FastifyRequest, reply: FastifyRepl
     const { file, fields: texts } = await receiveForm(deps, request, { path, clientGone: gone })
     countBytesIn('upload', file.bytes)
     const { fields, edit } = readFormFields(texts)
-    const { mp4First } = parsePreference(request.headers.prefer)
+    const { mp4First, ...preference } = parsePreference(request.headers.prefer)
+    // Not for a token that may not delete: its clips stay its operator's.
+    const deleteLink = preference.deleteLink && (!request.apiToken || allows(request.apiToken, 'delete'))
     const tokenId = request.apiToken?.id ?? null
-    const input: NewClipInput = { file, fields, edit, tokenId, origin: { kind: 'upload' }, mp4First }
+    const input: NewClipInput = { file, fields, edit, tokenId, origin: { kind: 'upload' }, mp4First, deleteLink }
     const keyed = keyedRequest(request, 'upload', { content: file.sha256, fields, edit })
     const accept = (alongside: NewClipInput['alongside']) => acceptClip(deps, { ...input, alongside })
     const { clip, isReplay } = await acceptOnce(deps, keyed, accept, gone)
