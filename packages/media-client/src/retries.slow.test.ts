@@ -131,6 +131,16 @@ test('an abort ends a call while it waits for its next attempt, and throws its r
   expect(await call).toBe(reason)
 })
 
+test('an upload in pieces that does not get further, or loses its headers on the way, ends', async () => {
+  const begun: Step = (_request, response) => response.writeHead(201, { location: '/tus/a' }).end()
+  for (const headers of [{ 'upload-offset': '0' }, {}]) {
+    const { url, seen } = await serve(begun, (_request, response) => response.writeHead(204, headers).end())
+    const upload = createMediaClient({ baseUrl: url, token: 'mh_1' }).upload(file, { resumable: true })
+    expect(await failureOf(upload)).toMatchObject({ code: 'unexpected_answer' })
+    expect(seen.map(({ method }) => method)).toEqual(['POST', 'PATCH'])
+  }
+})
+
 test('the token does not follow a redirect to another host', async () => {
   const other = await serve(added)
   const { url } = await serve((_request, response) => response.writeHead(307, { location: other.url }).end())

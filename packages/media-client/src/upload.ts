@@ -1,6 +1,6 @@
 import { attempt, backoff, call, pause, RETRIES, successOf, waitBefore } from './call.ts'
 import type { Answer, Connection } from './exchange.ts'
-import { MediaError } from './media-error.ts'
+import { MediaError, toMediaError } from './media-error.ts'
 import type { Added, Result } from './shapes.ts'
 
 /** Bytes of a piece. Many proxies refuse bodies of more than 100 MB. */
@@ -101,6 +101,8 @@ async function sendPieces(connection: Connection, file: Blob, path: string, uplo
       return toAdded(answer, result)
     }
     offset = Number(answer.headers.get('upload-offset'))
+    // Also for a proxy that drops the header: the loop would never end.
+    if (from !== undefined && !(offset > from)) throw toMediaError(answer.status, answer.headers, '')
     onProgress?.({ loaded: offset, total })
     if (offset > furthest) failures = 0
     furthest = Math.max(furthest, offset)
