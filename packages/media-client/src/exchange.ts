@@ -35,7 +35,9 @@ export async function exchange(connection: Connection, request: Request): Promis
   // Only this interface reports progress in browsers: streams of fetch need HTTP/2, and not all browsers have them.
   const { XMLHttpRequest } = globalThis as { XMLHttpRequest?: new () => Xhr }
   if (XMLHttpRequest && connection.isDefaultFetch) return sendXhr(new XMLHttpRequest(), connection, request, body)
-  return XMLHttpRequest ? fetchAnswer(connection, request, body) : fetchCounted(connection, request, body)
+  // A service worker has neither that interface nor streams.
+  const isServer = !XMLHttpRequest && 'process' in globalThis
+  return isServer ? fetchCounted(connection, request, body) : fetchAnswer(connection, request, body)
 }
 
 export const open = ({ baseUrl, token, fetch }: Connection, request: Request, init: RequestInit = {}) =>
