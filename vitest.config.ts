@@ -7,6 +7,7 @@ const PACKAGES = [
   { name: 'common', root: 'packages/common', folders: 'src' },
   { name: 'infra', root: 'infra', folders: '.' },
   { name: 'media', root: 'services/media', folders: '{src,test}' },
+  { name: 'media-client', root: 'packages/media-client', folders: 'src' },
 ]
 
 const SLOW = '**/*.slow.test.ts'
@@ -16,7 +17,7 @@ const NOT_OURS = '**/node_modules/**'
 const WORKERS = 5
 
 /**
- * Two tiers. `test`, projects `auth`, `common`, `infra` and `media`: tests that every change must pass. `test:slow`, projects
+ * Two tiers. `test`, projects `auth`, `common`, `infra`, `media` and `media-client`: tests that every change must pass. `test:slow`, projects
  * `*:slow` and `docs`: tests that spawn processes, open browsers, send hostile input, export telemetry or wait in real time.
  */
 export default defineConfig({

@@ -128,3 +128,21 @@ describe.each(['auth', 'media'] as const)('in %s', (service) => {
     expect(sideways).toEqual([])
   })
 })
+
+describe('in packages', () => {
+  const importsIn = (folder: string) => readImports(join(repository, folder), sourcesOf(folder))
+
+  test('the client of media is published alone: it imports its own files only', () => {
+    const imports = importsIn('packages/media-client/src')
+    expect(imports.size).toBeGreaterThan(5)
+    expect([...imports.values()].flat().filter((target) => !imports.has(target))).toEqual([])
+    expect(circles(imports)).toEqual([])
+  })
+
+  test('common and the services know nothing of the client', () => {
+    const all = ['packages/common/src', 'services/auth/src', 'services/media/src'].flatMap((folder) => [
+      ...importsIn(folder).values(),
+    ])
+    expect(all.flat().filter((target) => target.includes('media-client'))).toEqual([])
+  })
+})

@@ -31,9 +31,11 @@ import { linkRoutes } from './flows/clips/link.routes.ts'
 import { listRoutes } from './flows/clips/list.routes.ts'
 import { fileRoutes } from './flows/files/file.routes.ts'
 import { importRoutes } from './flows/imports/import.routes.ts'
+import { elementRoutes } from './flows/pages/element.routes.ts'
 import { oembedRoutes } from './flows/pages/oembed.routes.ts'
 import { pageRoutes } from './flows/pages/page.routes.ts'
 import { tokenRoutes } from './flows/tokens/token.routes.ts'
+import { sharexRoutes } from './flows/uploads/sharex.routes.ts'
 import { tusRoutes } from './flows/uploads/tus.routes.ts'
 import { announceTus, TUS_REQUEST_HEADERS, TUS_RESPONSE_HEADERS } from './flows/uploads/tus-headers.http.ts'
 import { uploadRoutes } from './flows/uploads/upload.routes.ts'
@@ -120,12 +122,14 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     limitCalls(part, deps)
     await part.register(pageRoutes, { deps })
     await part.register(oembedRoutes, { deps })
+    await part.register(elementRoutes, { deps })
   })
 
   // API token (uploads: see UPLOAD_AUTH)
   await app.register(uploadRoutes, { deps })
   await app.register(tusRoutes, { deps })
   await app.register(importRoutes, { deps })
+  await app.register(sharexRoutes, { deps })
   await app.register(listRoutes, { deps })
   await app.register(clipRoutes, { deps })
   await app.register(linkRoutes, { deps })
@@ -177,6 +181,7 @@ const CORS_RESPONSE_HEADERS = [
   'X-Daily-Bytes-Limit',
   'X-Daily-Bytes-Remaining',
   'X-Delete-Token',
+  'X-Delete-URL',
   'X-Expires-At',
   'X-Media-Ready',
   'X-Media-State',

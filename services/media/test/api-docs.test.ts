@@ -31,8 +31,16 @@ test('/docs has our name and icon, fits phones, and loads nothing inline and not
 /** Operations that the document leaves out, besides the pages of /docs and their files. */
 const UNDOCUMENTED = [
   // Pages and what they consist of.
-  ...['GET /', 'GET /clip.js', 'GET /embed.js', 'GET /favicon.ico', 'GET /favicon.svg', 'GET /home.js'],
-  'GET /trim.js',
+  ...[
+    'GET /',
+    'GET /clip.js',
+    'GET /delete.js',
+    'GET /embed.js',
+    'GET /favicon.ico',
+    'GET /favicon.svg',
+    'GET /home.js',
+  ],
+  ...['GET /gif/:id/delete', 'GET /trim.js'],
   'GET /openapi.json',
   'GET /robots.txt',
   // Preflights of browsers, which send them by themselves.

@@ -87,8 +87,9 @@ async function makeReady({ path }: Endpoint): Promise<void> {
   const { pool } = service.deps
   const { rows } = await pool.query('select from clips where id = $1 and deleted_at is null', [clip])
   if (rows.length === 0) clip = idIn(await service.upload(picture))
-  const find = 'select id, webhook_id from webhook_deliveries limit 1'
-  let [delivery] = (await pool.query(find)).rows
+  const find = `select webhook_deliveries.id, webhook_id from webhook_deliveries join webhooks on webhooks.id = webhook_id
+    join clips on clips.token_id = webhooks.token_id where clips.id = $1 limit 1`
+  let [delivery] = (await pool.query(find, [clip])).rows
   if (!delivery) {
     await pool.query(
       `with hook as (
@@ -99,7 +100,7 @@ async function makeReady({ path }: Endpoint): Promise<void> {
        select gen_random_uuid(), id, 'media.ready', '{}', 'delivered', now(), now() from hook`,
       [clip],
     )
-    delivery = (await pool.query(find)).rows[0]
+    delivery = (await pool.query(find, [clip])).rows[0]
   }
   const victim =
     path === '/tokens/{id}' ? (await service.newToken()).id : path === '/tus/{id}' ? await beginUpload() : ''
@@ -195,8 +196,8 @@ function requestTo({ method, path, parameters = [], requestBody }: Endpoint, ran
     const chance = NEEDED.includes(name) ? 0.95 : ABOUT_FILES.includes(name) ? 0.25 : 0.08
     if (random.chance(chance)) headers[name] = toHeader(text(name))
   }
-  // Only the token that began an upload continues it.
-  const usual = path === '/tus/{id}' ? ['owner'] : ['owner', 'admin', 'admin']
+  // Uploads that were begun, and webhooks, are those of their token alone.
+  const usual = /^\/(tus|webhooks)\/\{/.test(path) ? ['owner'] : ['owner', 'admin', 'admin']
   const caller = random.chance(0.75) ? random.pick(usual) : random.pick(Object.keys(callers))
   if (random.chance(0.95)) headers.token = callers[caller] as string
   const [type, content] = Object.entries(requestBody?.content ?? {})[0] ?? []
@@ -229,7 +230,9 @@ const WRONG_VALUES: unknown[] = [
 function bodyOf(type: string, names: string[], random: Random): { type: string; payload: string | Buffer } {
   if (random.chance(0.1)) return { type, payload: random.pick(HOSTILE_BODIES) }
   if (type === PIECE) return { type, payload: random.pick([picture, picture.subarray(0, 10)]) }
-  const members = names.filter((name) => name === 'source' || name === 'file' || random.chance(0.6))
+  // Among many fields one is always wrong.
+  const chance = Math.min(0.6, 6 / names.length)
+  const members = names.filter((name) => name === 'source' || name === 'file' || random.chance(chance))
   const wrong = random.chance(0.5) ? random.pick(names) : undefined
   const value = (name: string) =>
     name === wrong ? withoutNetwork(random.pick(WRONG_VALUES)) : random.pick(known[name] ?? ['text'])

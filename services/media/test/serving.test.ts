@@ -305,6 +305,26 @@ describe('pages', () => {
     expect([script.status, script.headers.get('content-type')]).toEqual([200, 'text/javascript; charset=utf-8'])
   })
 
+  test('the element learns from us what it shows, anew as soon as it changes, and that a clip is gone', async ({
+    service,
+  }) => {
+    const id = idIn(await service.upload(await clip('plain.gif')))
+    const address = `/embed/${id}/data`
+    const { body, headers } = await service.get(address)
+    expect(body).toMatchObject({ state: 'ready', width: 160, poster: `https://files.example/f/${id}.jpg` })
+    expect(headers.get('access-control-allow-origin')).toBe('*')
+    expect(headers.get('cache-control')).toBe('public, no-cache')
+    const known = { 'if-none-match': String(headers.get('etag')) }
+    expect((await service.get(address, known)).status).toBe(304)
+
+    const change = { method: 'PATCH', headers: { token: service.token, 'content-type': 'application/json' } }
+    await service.call('PATCH', `/media/${id}`, { ...change, body: JSON.stringify({ nsfw: true }) })
+    expect((await service.get(address, known)).body).toMatchObject({ nsfw: true })
+    await service.call('DELETE', `/media/${id}`, { headers: { token: service.token } })
+    expect((await service.get(address)).body.error.code).toBe('gone')
+    expect((await service.get('/embed/none1234/data')).body.error.code).toBe('not_found')
+  })
+
   test.for(['/favicon.svg', '/favicon.ico'])('%s is the icon that pages name', async (path, { service, id }) => {
     const { status, headers, text } = await service.get(path)
     expect([status, headers.get('content-type')]).toEqual([200, 'image/svg+xml'])
@@ -490,6 +510,7 @@ describe('every address', () => {
     const { body } = await service.get('/openapi.json')
     expect(Object.keys(body.paths).toSorted()).toEqual([
       '/embed/{id}',
+      '/embed/{id}/data',
       '/f/{id}.{kind}',
       '/gif/{id}',
       '/health',
@@ -500,8 +521,10 @@ describe('every address', () => {
       '/media/upload',
       '/media/{id}',
       '/media/{id}/events',
+      '/media/{id}/links',
       '/oembed',
       '/oembed/{id}',
+      '/sharex.sxcu',
       '/tokens',
       '/tokens/{id}',
       '/tus',

@@ -29,6 +29,7 @@ const doors: [name: string, key: string, request: (id: string, query: string) =>
   ['page', 'page', (id, query) => [`/gif/${id}${query}`, { accept: 'text/html' }]],
   ['page for a program', 'page', (id, query) => [`/gif/${id}${query}`]],
   ['embed', 'embed', (id, query) => [`/embed/${id}${query}`, { accept: 'text/html' }]],
+  ['data of the element', 'page', (id, query) => [`/embed/${id}/data${query}`]],
   ['oEmbed', 'oembed', (id, query) => [`/oembed/${id}${query}`]],
   ['oEmbed as XML', 'oembed', (id, query) => [`/oembed/${id}${query}${query ? '&' : '?'}format=xml`]],
   [

@@ -11,7 +11,11 @@ test.each([
   ['wait=x', false, undefined],
   ['x-respond-async', false, undefined],
 ])('Prefer: %s', (header, respondAsync, waitSeconds) => {
-  expect(parsePreference(header)).toEqual({ respondAsync, waitSeconds, mp4First: false })
+  expect(parsePreference(header)).toEqual({ respondAsync, waitSeconds, mp4First: false, deleteLink: false })
+})
+
+test('Prefer: delete-link, wait=5', () => {
+  expect(parsePreference('delete-link, wait=5')).toMatchObject({ deleteLink: true, waitSeconds: 5 })
 })
 
 test.each([

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Clip, findClip } from '../core/clips/clips.store.ts'
+import { deleteLink } from '../core/clips/delete-link.ts'
 import { listFiles } from '../core/clips/renditions.store.ts'
 import { type Result, toResult } from '../core/clips/result.ts'
 import { FIRST_KINDS } from '../db/tables.ts'
@@ -11,11 +12,12 @@ import { toDetails } from './clip-details.ts'
 
 /**
  * Reads the `Prefer` header (RFC 7240). Without `waitSeconds` the wait is as long as SYNC_WAIT. `mp4First` is `wait-for=mp4`,
- * a preference of ours: the caller waits for poster and mp4 alone.
+ * a preference of ours: the caller waits for poster and mp4 alone. So is `delete-link`: the caller wants a delete token beside its own.
  */
 export function parsePreference(header: string | string[] | undefined): {
   respondAsync: boolean
   mp4First: boolean
+  deleteLink: boolean
   waitSeconds?: number
 } {
   const texts = [header ?? ''].flat().join(',').toLowerCase().split(/[,;]/)
@@ -24,6 +26,7 @@ export function parsePreference(header: string | string[] | undefined): {
   return {
     respondAsync: preferences.includes('respond-async'),
     mp4First: preferences.some((preference) => /^wait-for\s*=\s*"?mp4"?$/.test(preference)),
+    deleteLink: preferences.includes('delete-link'),
     ...(wait !== undefined && { waitSeconds: Number(wait) }),
   }
 }
@@ -41,12 +44,19 @@ export async function answerClip(
   const preference = parsePreference(request.headers.prefer)
   const found = clip.state === 'ready' ? 'ready' : await waitForFiles(deps, { clip, startedAt, clientGone }, preference)
   const state = found === 'showable' ? 'processing' : found
-  if (preference.respondAsync && state === 'processing') reply.header('preference-applied', 'respond-async')
+  const applied = []
+  if (preference.respondAsync && state === 'processing') applied.push('respond-async')
   else if (found === 'showable') {
-    reply.headers({ 'preference-applied': 'wait-for=mp4', 'x-media-ready': FIRST_KINDS.join(', ') })
+    applied.push('wait-for=mp4')
+    reply.header('x-media-ready', FIRST_KINDS.join(', '))
   }
+  if (preference.deleteLink && clip.deleteToken) applied.push('delete-link')
+  if (applied.length > 0) reply.header('preference-applied', applied.join(', '))
   reply.code(201).headers({ location: `${deps.config.site.baseUrl}/media/${clip.id}`, 'x-media-state': state })
-  if (clip.deleteToken) reply.header('x-delete-token', clip.deleteToken)
+  if (clip.deleteToken) {
+    const url = deleteLink(deps.config.site, { id: clip.id, token: clip.deleteToken })
+    reply.headers({ 'x-delete-token': clip.deleteToken, 'x-delete-url': url })
+  }
   if (clip.expiresAt) reply.header('x-expires-at', clip.expiresAt.toISOString())
   const { include } = request.query as { include?: unknown }
   return { success: include === 'details' ? await describe(deps, clip) : toResult(clip, deps.config.site) }

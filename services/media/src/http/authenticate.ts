@@ -63,7 +63,8 @@ export function tokenOf(request: FastifyRequest): ApiToken {
 export const allows = (token: ApiToken, scope: Scope): boolean =>
   token.scopes.includes(scope) || token.scopes.includes('admin')
 
-function presentedToken({ headers }: FastifyRequest): string | undefined {
+/** Reads the token as it was sent, known or not. */
+export function presentedToken({ headers }: Pick<FastifyRequest, 'headers'>): string | undefined {
   const [, bearer] = /^(?:bearer\s+|(?=mh_))(\S+)\s*$/i.exec(headers.authorization ?? '') ?? []
   // `Authorization: Basic` is meant for a proxy.
   const candidates = [headers.token, headers['gifs-api-key'], bearer]

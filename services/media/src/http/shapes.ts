@@ -62,7 +62,8 @@ export const AddHeaders = Type.Object({
   prefer: Type.Optional(
     Type.String({
       description:
-        '`respond-async` does not wait; `wait=n` waits n seconds; `wait-for=mp4` waits for poster and mp4 alone.',
+        '`respond-async` does not wait; `wait=n` waits n seconds; `wait-for=mp4` waits for poster and mp4 alone. An upload ' +
+        'as a form with `delete-link` gets an X-Delete-URL.',
     }),
   ),
   'idempotency-key': Type.Optional(
@@ -204,7 +205,15 @@ export const RATE_HEADERS = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimi
 
 /** Headers of an answer that adds a clip; some are absent without a value. */
 export const ADDED_HEADERS = [
-  ...['Location', 'X-Media-State', 'X-Media-Ready', 'Preference-Applied', 'X-Delete-Token', 'X-Expires-At'],
+  ...[
+    'Location',
+    'X-Media-State',
+    'X-Media-Ready',
+    'Preference-Applied',
+    'X-Delete-Token',
+    'X-Delete-URL',
+    'X-Expires-At',
+  ],
   ...['X-Quota-Limit', 'X-Quota-Remaining', 'X-Daily-Bytes-Limit', 'X-Daily-Bytes-Remaining'],
 ]
 

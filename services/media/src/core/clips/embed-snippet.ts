@@ -21,3 +21,12 @@ export function embedSnippet(clip: ClipView, { width, height }: Size = embedSize
     html`<iframe src="${clip.urls.embed}" width="${width}" height="${height}" style="max-width:100%;height:auto;aspect-ratio:${width}/${height}" frameborder="0" scrolling="no" allowfullscreen allow="autoplay; fullscreen" loading="lazy" title="${titleOf(clip)}"></iframe>`,
   )
 }
+
+/** The element `<media-clip>` for other sites, with the script that defines it and a link for readers without scripts. */
+export function elementSnippet(clip: ClipView): string {
+  const { width, height } = embedSize(clip)
+  return toText(
+    html`<script src="${clip.siteUrl}embed.js" async></script>
+<media-clip src="${clip.urls.page}" width="${width}" height="${height}" autoplay muted loop><a href="${clip.urls.page}">${titleOf(clip)}</a></media-clip>`,
+  )
+}

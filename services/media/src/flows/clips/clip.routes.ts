@@ -113,7 +113,7 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
           params: Params,
           headers: Type.Object({
             'x-delete-token': Type.Optional(
-              Type.String({ description: 'Delete token of a clip that was uploaded without a token.' }),
+              Type.String({ description: 'Delete token of the clip, from the answer to its upload.' }),
             ),
           }),
           response: { 204: counted(Type.Null()), ...errorResponses(400, 401, 403, 404, 408, 410, 413, 415, 429) },
@@ -140,7 +140,7 @@ export async function findOwnClip({ db, now }: Pick<Deps, 'db' | 'now'>, token: 
   return clip
 }
 
-/** An unknown clip, a clip with an owner and a wrong token get the same answer. */
+/** An unknown clip, a clip without a delete token and a wrong token get the same answer. */
 async function requireDeleteToken(db: Kysely<DB>, id: string, presented: string): Promise<void> {
   const hash = isClipId(id) ? await findDeleteTokenHash(db, id) : undefined
   if (!hash || !timingSafeEqual(hash, hashToken(presented))) throw apiError('not_found')

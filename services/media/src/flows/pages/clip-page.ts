@@ -4,7 +4,7 @@
 import { type Html, html } from '@services/common/html'
 import { type ClipView, formatSeconds, titleOf } from '../../core/clips/clip-view.ts'
 import { creditOf } from '../../core/clips/credit.ts'
-import { embedSize, embedSnippet } from '../../core/clips/embed-snippet.ts'
+import { elementSnippet, embedSize, embedSnippet } from '../../core/clips/embed-snippet.ts'
 import { FIRST_KINDS } from '../../db/tables.ts'
 import { htmlDocument, type Page, readScript, styleOf } from './document.ts'
 import { headTags } from './head-tags.ts'
@@ -105,6 +105,8 @@ ${!isReady && html`<p class="facts">GIF and WebM are still being made. <a href="
 <details class="embed">
 <summary>Embed</summary>
 <textarea readonly rows="4" aria-label="Embed code" spellcheck="false">${embedSnippet(clip)}</textarea>
+<p class="facts"><span>Or as an element of your own page, which shows a still first:</span></p>
+<textarea readonly rows="4" aria-label="Code of the element" spellcheck="false">${elementSnippet(clip)}</textarea>
 </details>`
 }
 

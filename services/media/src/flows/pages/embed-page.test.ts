@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
+import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import type { ClipView } from '../../core/clips/clip-view.ts'
-import { embedSnippet } from '../../core/clips/embed-snippet.ts'
+import { elementSnippet, embedSnippet } from '../../core/clips/embed-snippet.ts'
 import { EMBED_SCRIPT, embedPage } from './embed-page.ts'
 import { clipWith, HOSTILE } from './testing/clip-fixture.ts'
 import { elementsOf } from './testing/markup.ts'
@@ -51,8 +52,12 @@ describe('embed page', () => {
     const scriptUrl = 'https://clips.example/assets/embed.js'
     expect(embedPage(clipWith(), { scriptUrl }).html).toContain(`<script src="${scriptUrl}" defer></script>`)
     expect(embedPage(clipWith(), { scriptUrl }).policy).toContain(`script-src ${scriptUrl};`)
-    expect(() => new Function(EMBED_SCRIPT)).not.toThrow()
+    expect(() => new Function(EMBED_SCRIPT.text)).not.toThrow()
   })
+})
+
+test('the script of the player and of <media-clip> is no more than 4 KiB as browsers receive it', () => {
+  expect(gzipSync(EMBED_SCRIPT.text).length).toBeLessThanOrEqual(4096)
 })
 
 describe('snippet', () => {
@@ -83,5 +88,16 @@ describe('snippet', () => {
 
   test('names a clip without title by its id', () => {
     expect(embedSnippet(clipWith({ title: undefined }))).toContain('title="Clip aB3dE9xK"')
+  })
+
+  test('of the element names the script, the page and the size, and has the title as a link', () => {
+    const elements = elementsOf(elementSnippet(clipWith({ title: HOSTILE })))
+    expect(elements.map(({ name }) => name)).toEqual(['script', 'media-clip', 'a'])
+    expect(elements[0]?.attributes.src).toBe('https://clips.example/embed.js')
+    expect(elements[1]?.attributes).toMatchObject({
+      src: 'https://clips.example/gif/aB3dE9xK',
+      width: '640',
+      height: '360',
+    })
   })
 })

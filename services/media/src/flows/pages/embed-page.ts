@@ -1,9 +1,12 @@
 import { html } from '@services/common/html'
 import { type ClipView, titleOf } from '../../core/clips/clip-view.ts'
 import type { Missing } from './clip-page.ts'
-import { htmlDocument, type Page, styleOf } from './document.ts'
+import { htmlDocument, type Page, readScript, styleOf } from './document.ts'
 import { player, playerSources, refreshTag } from './player.ts'
 import { embedPageCss } from './styles.ts'
+
+/** Pauses the clip off screen, and defines `<media-clip>` for other pages. Its path stays: pages of others name it. */
+export const EMBED_SCRIPT = readScript('embed.js')
 
 const style = styleOf(embedPageCss)
 
@@ -33,14 +36,3 @@ export const missingEmbed = ({ message, siteName, siteUrl }: Missing): Page =>
     style,
     body: html`<div class="placeholder"><div class="notice"><strong>${message}</strong><a href="${siteUrl}" target="_blank" rel="noopener">${siteName}</a></div></div>`,
   })
-
-/** Pauses the clip while less than a quarter of it is visible, and resumes it only if this script paused it. */
-export const EMBED_SCRIPT = `for (const video of document.querySelectorAll('video')) {
-  let pausedHere = false
-  new IntersectionObserver((entries) => {
-    const entry = entries.at(-1)
-    if (entry.isIntersecting && pausedHere) { pausedHere = false; video.play().catch(() => {}) }
-    if (!entry.isIntersecting && !video.paused) { pausedHere = true; video.pause() }
-  }, { threshold: 0.25 }).observe(video)
-}
-`

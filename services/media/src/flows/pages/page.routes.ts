@@ -3,14 +3,16 @@ import { withHeaders } from '@services/common/documented'
 import { ApiError } from '@services/common/errors'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { isClipId } from '../../core/clips/clip-id.ts'
 import { type ClipView, toView } from '../../core/clips/clip-view.ts'
 import { findShownClip } from '../../core/clips/find-public-clip.ts'
 import type { LinkQuery } from '../../core/clips/links.ts'
 import type { Deps } from '../../deps.ts'
-import { ERRORS_PATH, errorCatalogue } from '../../errors.ts'
+import { apiError, ERRORS_PATH, errorCatalogue } from '../../errors.ts'
 import { isKnown } from '../../http/etag.ts'
 import { errorResponses, HtmlPage, linkQuery, PageOrError } from '../../http/shapes.ts'
 import { CLIP_SCRIPT, clipPage, type Missing, missingPage } from './clip-page.ts'
+import { DELETE_SCRIPT, deletePage } from './delete-page.ts'
 import { ICON, ICON_PATHS, type Page } from './document.ts'
 import { EMBED_SCRIPT, embedPage, missingEmbed } from './embed-page.ts'
 import { errorsPage } from './errors-page.ts'
@@ -23,7 +25,8 @@ const STATIC = [
   { path: '/home.js', type: JAVASCRIPT, text: HOME_SCRIPT.text },
   { path: '/trim.js', type: JAVASCRIPT, text: TRIM_SCRIPT.text },
   { path: '/clip.js', type: JAVASCRIPT, text: CLIP_SCRIPT.text },
-  { path: '/embed.js', type: JAVASCRIPT, text: EMBED_SCRIPT },
+  { path: '/delete.js', type: JAVASCRIPT, text: DELETE_SCRIPT.text },
+  { path: '/embed.js', type: JAVASCRIPT, text: EMBED_SCRIPT.text },
   ...ICON_PATHS.map((path) => ({ path, type: 'image/svg+xml', text: ICON })),
 ]
 
@@ -61,6 +64,12 @@ export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     embed,
     missingEmbed,
   )
+
+  // No look-up: the token decides, which only the browser has.
+  app.get<WithId>('/gif/:id/delete', { schema: { hide: true } }, async ({ params: { id } }, reply) => {
+    if (!isClipId(id)) throw apiError('not_found')
+    return sendPage(reply, deletePage(site, id), 'no-store')
+  })
 
   for (const { path, type, text } of STATIC) {
     app.get(path, { schema: { hide: true } }, async (_request, reply) =>

@@ -53,10 +53,20 @@ function video(
   const isReady = clip.state === 'ready'
   // Without a picture in the head, previews take one of the page: a sensitive clip must have none.
   const picture = html`<img src="${urls.jpg}" width="${width}" height="${height}" loading="lazy" alt="${title}">`
-  return html`<video ${attributes} width="${width}" height="${height}" poster="${urls.webp ?? urls.jpg}" loop muted playsinline controls aria-label="${title}">
-${urls.av1 && html`<source src="${urls.av1}" type="${av1Type(clip.hasAudio)}"${media}>\n`}${isReady && html`<source src="${urls.webm}" type="video/webm"${media}>\n`}<source src="${urls.mp4}" type="video/mp4"${media}>
-<a href="${isReady ? urls.gif : urls.mp4}">${clip.nsfw ? title : picture}</a>
+  return html`<video ${attributes} width="${width}" height="${height}" poster="${posterOf({ urls })}" loop muted playsinline controls aria-label="${title}">
+${videoSources({ urls, ...clip }).map(({ src, type }) => html`<source src="${src}" type="${type}"${media}>\n`)}<a href="${isReady ? urls.gif : urls.mp4}">${clip.nsfw ? title : picture}</a>
 </video>`
+}
+
+export const posterOf = ({ urls }: Pick<ClipView, 'urls'>): string => urls.webp ?? urls.jpg
+
+/** Stored videos; browsers play the first that they can. */
+export function videoSources({ urls, state, hasAudio }: Pick<ClipView, 'urls' | 'state' | 'hasAudio'>) {
+  return [
+    ...(urls.av1 ? [{ src: urls.av1, type: av1Type(hasAudio) }] : []),
+    ...(state === 'ready' ? [{ src: urls.webm, type: 'video/webm' }] : []),
+    { src: urls.mp4, type: 'video/mp4' },
+  ]
 }
 
 /** Main profile, 8 bits, level 4.0: our largest picture at its highest rate. */

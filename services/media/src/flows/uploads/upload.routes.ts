@@ -12,7 +12,7 @@ import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { checkAllowance } from '../../http/allowance-headers.ts'
 import { answerClip, parsePreference } from '../../http/answer-clip.ts'
-import { requireToken } from '../../http/authenticate.ts'
+import { allows, requireToken } from '../../http/authenticate.ts'
 import { clientGone } from '../../http/client-gone.ts'
 import { addedAnswers } from '../../http/clip-details.ts'
 import { keyedRequest, readKey } from '../../http/idempotency-key.ts'
@@ -99,8 +99,10 @@ async function addUpload(deps: Deps, request: FastifyRequest, reply: FastifyRepl
     countBytesIn('upload', file.bytes)
     const tokenId = request.apiToken?.id ?? null
     const asked = readFormFields(texts, accessRulesOf(deps, tokenId))
-    const { mp4First } = parsePreference(request.headers.prefer)
-    const input: NewClipInput = { file, ...asked, tokenId, origin: { kind: 'upload' }, mp4First }
+    const { mp4First, ...preference } = parsePreference(request.headers.prefer)
+    // Not for a token that may not delete: its clips stay its operator's.
+    const deleteLink = preference.deleteLink && (!request.apiToken || allows(request.apiToken, 'delete'))
+    const input: NewClipInput = { file, ...asked, tokenId, origin: { kind: 'upload' }, mp4First, deleteLink }
     const keyed = keyedRequest(request, 'upload', { content: file.sha256, ...asked })
     const accept = (alongside: NewClipInput['alongside']) => acceptClip(deps, { ...input, alongside })
     const { clip, isReplay } = await acceptOnce(deps, keyed, accept, gone)

@@ -50,13 +50,15 @@ export interface NewClipInput {
   origin: { kind: 'upload'; pieces?: boolean } | { kind: 'import'; url: string }
   /** The caller waits for the mp4 alone (`Prefer: wait-for=mp4`). */
   mp4First?: boolean | undefined
+  /** The caller wants a delete token although it has a token (`Prefer: delete-link`). */
+  deleteLink?: boolean | undefined
   /** Aborts with its reason until the clip is accepted. */
   signal?: AbortSignal
   /** Runs in the clip's transaction; its error refuses the clip. */
   alongside?: (trx: Transaction<DB>, clip: Clip) => Promise<void>
 }
 
-/** `deleteToken` permits the deletion of an ownerless clip; it is in this answer and nowhere else. */
+/** `deleteToken` permits the deletion of this clip alone; it is in this answer and nowhere else. */
 export type AcceptedClip = Clip & { deleteToken?: string }
 
 /** Returns the accepted clip, `processing`, or perhaps `ready` for known bytes. The file stays the caller's. */
@@ -201,12 +203,12 @@ async function addClip(deps: Deps, trx: Transaction<DB>, source: SourceRow, inpu
   const sourceUrl = origin.kind === 'import' ? origin.url : null
   const clip = { tokenId, sourceId: source.id, ...fields, sourceKind: origin.kind, sourceUrl }
   const now = deps.now()
-  const ownerless = tokenId === null ? makeDeleteToken(randomInt) : undefined
+  const deletion = tokenId === null || input.deleteLink ? makeDeleteToken(randomInt) : undefined
   const lifetimeMs = deps.config.anonymousLifetimeSeconds * 1000
-  const expiresAt = ownerless ? new Date(now.getTime() + lifetimeMs) : null
+  const expiresAt = tokenId === null ? new Date(now.getTime() + lifetimeMs) : null
   const usual: Access = { visibility: 'public', expiresAt, slidingSeconds: null }
   const access = applyAccess(usual, input.access ?? {}, now)
-  const row = { ...clip, ...access, now, deleteTokenHash: ownerless?.hash ?? null }
+  const row = { ...clip, ...access, now, deleteTokenHash: deletion?.hash ?? null }
   let id = makeClipId(randomInt)
   while (!(await insertClip(trx, { ...row, id }))) id = makeClipId(randomInt)
   const { state, progress, bytes, info, has_audio: hasAudio, placeholder, extras } = source
@@ -219,5 +221,5 @@ async function addClip(deps: Deps, trx: Transaction<DB>, source: SourceRow, inpu
   await input.alongside?.(trx, accepted)
   // The worker emitted this event for the first clip of these bytes only.
   if (state === 'ready') await emitEvent(deps, trx, 'media.ready', { clipId: id })
-  return { ...accepted, deleteToken: ownerless?.token }
+  return { ...accepted, deleteToken: deletion?.token }
 }

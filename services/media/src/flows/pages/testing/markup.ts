@@ -5,7 +5,7 @@ const RAW = new Set(['style', 'script', 'title', 'textarea'])
 export function elementsOf(document: string): { name: string; attributes: Record<string, string> }[] {
   const found = []
   const open: string[] = []
-  const tag = /<!--.*?-->|<(\/?)([a-z][a-z0-9_]*)((?:\s+[^\s=>"']+(?:="[^"]*")?)*)\s*(\/?)>|</gis
+  const tag = /<!--.*?-->|<(\/?)([a-z][a-z0-9_-]*)((?:\s+[^\s=>"']+(?:="[^"]*")?)*)\s*(\/?)>|</gis
   for (let match = tag.exec(document); match; match = tag.exec(document)) {
     const [whole, slash, name = '', attributes = ''] = match
     if (whole.startsWith('<!--') || document.startsWith('<!doctype', match.index)) continue

@@ -1,0 +1,164 @@
+// A client of the media service, for Node and browsers. The one rule: it imports nothing but its own files, so that it can be
+// published alone. Tests: beside it, and services/media/test/media-client*.test.ts. Next: call.ts (retries), upload.ts, watch.ts.
+import { call, successOf } from './call.ts'
+import type { Connection } from './exchange.ts'
+import type { Added, Clip, ClipChanges, ClipEvent, ClipFields, ListFilter, Result } from './shapes.ts'
+import { type Progress, toAdded, uploadForm, uploadPieces } from './upload.ts'
+import { watchClip } from './watch.ts'
+
+export { MediaError, type MediaErrorCode } from './media-error.ts'
+export type {
+  Added,
+  Attribution,
+  Clip,
+  ClipChanges,
+  ClipEvent,
+  ClipFields,
+  ListFilter,
+  Result,
+  StoredFile,
+} from './shapes.ts'
+export type { Progress } from './upload.ts'
+
+/** Larger files are uploaded in pieces. */
+const FORM_BYTES = 20_000_000
+
+export interface MediaClientOptions {
+  /** Address of the service, as in `https://media.example.com`. */
+  baseUrl: string
+  token?: string
+  /** Sends every request, instead of the global `fetch`. In browsers it reports no progress. */
+  fetch?: typeof globalThis.fetch
+}
+
+interface CallOptions {
+  /** Ends the call and its retries; the call throws the signal's reason. */
+  signal?: AbortSignal
+}
+
+export interface AddOptions extends CallOptions {
+  /** Fields of a newer service are sent as they are. */
+  fields?: ClipFields & Record<string, unknown>
+  /** Answers when all files are ready (default), when poster and mp4 are, at once, or after so many seconds at most. */
+  wait?: 'ready' | 'mp4' | 'none' | number
+}
+
+export interface UploadOptions extends AddOptions {
+  onProgress?: (progress: Progress) => void
+  /** `auto` sends files over 20 MB in pieces that survive a broken connection, and smaller ones as a form. */
+  resumable?: 'auto' | boolean
+}
+
+export interface ListOptions extends ListFilter, CallOptions {
+  /** Clips that one request brings. */
+  pageSize?: number
+}
+
+export type MediaClient = ReturnType<typeof createMediaClient>
+
+export function createMediaClient({ baseUrl, token, fetch }: MediaClientOptions) {
+  const connection: Connection = {
+    baseUrl: new URL(baseUrl).href.replace(/\/+$/, ''),
+    token,
+    fetch: fetch ?? ((...args) => globalThis.fetch(...args)),
+    isDefaultFetch: fetch === undefined,
+  }
+  const pathOf = (id: string) => `/media/${encodeURIComponent(id)}`
+
+  return {
+    /** Adds a file: a Blob or File, or bytes. `openAsBlob` of node:fs opens a path without reading it into memory. */
+    async upload(file: Blob | ArrayBuffer | Uint8Array, options: UploadOptions = {}): Promise<Added> {
+      const { fields = {}, resumable = 'auto', signal, onProgress } = options
+      const blob = file instanceof Blob ? file : new Blob([file as Uint8Array<ArrayBuffer>])
+      const inPieces = resumable === 'auto' ? blob.size > FORM_BYTES : resumable
+      const upload = { fields: toTexts(fields), headers: addHeaders(connection, options), signal, onProgress }
+      return inPieces ? uploadPieces(connection, blob, upload) : uploadForm(connection, blob, upload)
+    },
+
+    /** Adds the clip at an address, or on the page there. */
+    async import(source: string, options: AddOptions = {}): Promise<Added> {
+      const answer = await call(connection, {
+        method: 'POST',
+        path: '/media/import',
+        headers: { ...addHeaders(connection, options), ...JSON_BODY },
+        body: () => JSON.stringify({ ...options.fields, source }),
+        signal: options.signal,
+        isRepeatable: true,
+      })
+      return toAdded(answer, successOf<Result>(answer))
+    },
+
+    async get(id: string, { signal }: CallOptions = {}): Promise<Clip> {
+      return successOf(await call(connection, { method: 'GET', path: pathOf(id), signal, isRepeatable: true }))
+    },
+
+    async update(
+      id: string,
+      changes: ClipChanges & Record<string, unknown>,
+      { signal }: CallOptions = {},
+    ): Promise<Clip> {
+      const body = () => JSON.stringify(changes)
+      const request = { method: 'PATCH', path: pathOf(id), headers: JSON_BODY, body, signal }
+      return successOf(await call(connection, { ...request, isRepeatable: true }))
+    },
+
+    /** Deletes a clip permanently; with `deleteToken` one that was added without a token. */
+    async delete(id: string, { signal, deleteToken }: CallOptions & { deleteToken?: string } = {}): Promise<void> {
+      const headers: Record<string, string> = deleteToken ? { 'x-delete-token': deleteToken } : {}
+      const request = { method: 'DELETE', path: pathOf(id), headers, signal }
+      await call(connection, { ...request, isRepeatable: true, doneStatus: 410 })
+    },
+
+    /** Follows a clip until it is ready, failed or deleted. */
+    watch(id: string, { signal }: CallOptions = {}): AsyncGenerator<ClipEvent, void, undefined> {
+      return watchClip(connection, id, signal)
+    },
+
+    /** Clips of the token, newest first; further pages are requested as the loop comes to them. */
+    async *list({ signal, pageSize, ...filter }: ListOptions = {}): AsyncGenerator<Clip, void, undefined> {
+      let cursor: string | null | undefined
+      do {
+        const query = new URLSearchParams()
+        for (const [name, value] of Object.entries({ ...filter, limit: pageSize, cursor })) {
+          if (value !== undefined) query.set(name, String(value))
+        }
+        const request = { method: 'GET', path: `/media?${query}`, signal, isRepeatable: true }
+        const page = successOf<{ items: Clip[]; next_cursor: string | null }>(await call(connection, request))
+        yield* page.items
+        cursor = page.next_cursor ?? undefined
+      } while (cursor)
+    },
+  }
+}
+
+const JSON_BODY = { 'content-type': 'application/json' }
+
+const PREFERENCES = { ready: undefined, mp4: 'wait-for=mp4', none: 'respond-async' }
+
+/** One key for all attempts of a call, so that they add one clip. The service knows keys of tokens only. */
+function addHeaders({ token }: Connection, { wait = 'ready' }: AddOptions): Record<string, string> {
+  const preference = typeof wait === 'number' ? `wait=${wait}` : PREFERENCES[wait]
+  return {
+    ...(token && { 'idempotency-key': randomKey() }),
+    ...(preference && { prefer: preference }),
+  }
+}
+
+/** `randomUUID` is missing on pages without TLS. */
+const randomKey = (): string =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
+
+/** Fields of a form: tags as a JSON array, members of the attribution with its name in front. */
+function toTexts(fields: Record<string, unknown>): Record<string, string> {
+  const texts: Record<string, string> = {}
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === undefined || value === null) continue
+    if (name === 'attribution') {
+      for (const [member, text] of Object.entries(toTexts(value as Record<string, unknown>))) {
+        texts[`attribution_${member}`] = text
+      }
+    } else if (value instanceof Date) texts[name] = value.toISOString()
+    else texts[name] = typeof value === 'object' ? JSON.stringify(value) : String(value)
+  }
+  return texts
+}

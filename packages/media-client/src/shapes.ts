@@ -1,0 +1,143 @@
+// Shapes of requests and answers. The one rule: they agree with /openapi.json, which services/media/test/media-client.test.ts checks.
+
+/** Addresses of a clip, and its `meta` as texts, as in `2.5s`. */
+export interface Result {
+  page: string
+  files: Record<'gif' | 'jpg' | 'mp4' | 'webm', string>
+  oembed: string
+  /** HTML of an iframe. */
+  embed: string
+  meta: Record<'duration' | 'frames' | 'height' | 'width', string>
+}
+
+export interface Attribution {
+  site: string
+  user?: string
+  url?: string
+}
+
+/** A file that is stored. */
+export interface StoredFile {
+  bytes: number
+  width: number
+  height: number
+  sha256: string
+  /** True for a file that has the streams of the source. */
+  copied?: boolean
+}
+
+/** All that the owner of a clip may know. */
+export interface Clip extends Result {
+  id: string
+  /** `hidden`: taken down by the operator. */
+  state: 'processing' | 'ready' | 'failed' | 'hidden'
+  /** 0 to 1. */
+  progress: number
+  title: string | null
+  tags: string[]
+  nsfw: boolean
+  attribution: Attribution | null
+  token_id: string | null
+  created_at: string
+  expires_at: string | null
+  /** A visit extends the lifetime. */
+  sliding: boolean
+  visibility: Visibility
+  hidden_reason?: string
+  source: {
+    kind: 'upload' | 'import'
+    url: string | null
+    type: string
+    bytes: number
+    sha256: string
+    duration: number | null
+    width: number
+    height: number
+  }
+  edit?: {
+    start?: number
+    duration?: number
+    crop?: string
+    speed?: number
+    mute?: boolean
+    poster_at?: number
+    caption?: string
+    caption_position?: 'top' | 'bottom'
+  }
+  sizes: Record<string, StoredFile>
+  failure?: { code: string; message: string }
+}
+
+/** `unlisted`: for those with the address. `private`: for those with a link. */
+export type Visibility = 'public' | 'unlisted' | 'private'
+
+/** Texts, flags, visibility and lifetime of a clip, which `update` can change. */
+export interface ClipTexts {
+  title?: string
+  tags?: string[]
+  nsfw?: boolean
+  attribution?: Attribution
+  visibility?: Visibility
+  /** Lifetime from now: `90m`, `7d`, seconds, or `never`. */
+  expires_in?: number | string
+  /** The end of the lifetime, instead of `expires_in`. */
+  expires_at?: string
+  /** A visit extends the lifetime. */
+  sliding?: boolean
+}
+
+/** Fields of an upload or import. Times are seconds, or texts such as `1:02.5`. */
+export interface ClipFields extends ClipTexts {
+  start?: number | string
+  duration?: number | string
+  /** The end in the source, instead of `duration`. */
+  end?: number | string
+  /** `x,y,width,height` in pixels, or proportions such as `1:1`. */
+  crop?: string
+  /** 0.25 to 4. */
+  speed?: number
+  mute?: boolean
+  /** Second of the clip that its poster shows. */
+  poster_at?: number | string
+  /** Text in the picture. */
+  caption?: string
+  caption_position?: 'top' | 'bottom'
+}
+
+/** Changes to a clip: null removes a value, an absent member stays. */
+export type ClipChanges = { [Name in keyof ClipTexts]?: ClipTexts[Name] | null }
+
+export interface ListFilter {
+  /** Words of title, tags and author; the last may be the beginning of one. */
+  q?: string
+  sort?: 'created' | 'title' | 'bytes' | 'duration'
+  order?: 'asc' | 'desc'
+  /** Earliest day or time of the creation. */
+  from?: string
+  /** Day or time before which it was created. */
+  to?: string
+  tag?: string
+  state?: Exclude<Clip['state'], 'hidden'>
+  nsfw?: boolean
+  /** Id of a token, or `none`; admins only. */
+  token?: string
+}
+
+/** An added clip. */
+export interface Added extends Result {
+  id: string
+  state: 'processing' | 'ready'
+  /** True when an earlier request with the same key added the clip, whose answer was lost. */
+  isReplay: boolean
+  /** Deletes a clip that was added without a token. */
+  deleteToken?: string
+  /** Page that asks, and then deletes the clip. */
+  deleteUrl?: string
+  expiresAt?: Date
+}
+
+/** An event of `watch`. `file` reports a file that is stored before the rest; `ready`, `failed` and `deleted` are the last. */
+export type ClipEvent =
+  | { type: 'processing' | 'ready' | 'deleted'; progress: number }
+  | { type: 'failed'; progress: number; failure?: { code: string; message: string } }
+  | { type: 'file'; file: string; bytes: number }

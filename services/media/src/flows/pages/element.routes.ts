@@ -1,0 +1,67 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { withHeaders } from '@services/common/documented'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { toView } from '../../core/clips/clip-view.ts'
+import { findShownClip } from '../../core/clips/find-public-clip.ts'
+import type { LinkQuery } from '../../core/clips/links.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { isKnown } from '../../http/etag.ts'
+import { errorResponses, linkQuery } from '../../http/shapes.ts'
+import { elementData } from './element.ts'
+
+/** Documentation only: element.ts writes the answers. */
+const ElementShape = Type.Object(
+  {
+    state: Type.Union([Type.Literal('processing'), Type.Literal('ready')]),
+    title: Type.String(),
+    nsfw: Type.Boolean({ description: 'True for a clip that is shown only on request.' }),
+    width: Type.Integer({ description: 'Pixels, 960 x 640 at most.' }),
+    height: Type.Integer(),
+    color: Type.Optional(Type.String({ description: 'Average colour of the poster, as in `#1d5fd6`.' })),
+    poster: Type.Optional(Type.String({ description: 'Absent until it is stored, as are the sources.' })),
+    sources: Type.Optional(
+      Type.Array(Type.Object({ src: Type.String(), type: Type.String() }), {
+        description: 'Videos; show the first that the browser can play.',
+      }),
+    ),
+  },
+  { title: 'ElementData' },
+)
+const ElementAnswer = Type.Unsafe<string>({ content: { 'application/json': { schema: ElementShape } } })
+
+/** GET /embed/{id}/data: all that `<media-clip>` requests from us, beside the files. */
+export const elementRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  app.get(
+    '/embed/:id/data',
+    {
+      schema: {
+        operationId: 'getElementData',
+        summary: 'Data of a clip for the element <media-clip>',
+        tags: ['pages'],
+        requestHeaders: ['If-None-Match'],
+        params: Type.Object({ id: Type.String() }),
+        querystring: Type.Object(linkQuery),
+        response: {
+          200: withHeaders(ElementAnswer, 'ETag'),
+          304: withHeaders(Type.Null(), 'ETag'),
+          ...errorResponses(404, 410, 429, 451),
+        },
+      },
+    },
+    async (request, reply) => answer(request, reply, request.params.id, request.query),
+  )
+
+  async function answer(request: FastifyRequest, reply: FastifyReply, id: string, query: LinkQuery) {
+    // The element has the address of the page.
+    const { clip, link } = await findShownClip(deps, id, { target: 'page', query })
+    if (clip.state === 'failed') throw apiError('not_found')
+    const text = JSON.stringify(elementData(toView(clip, deps.config.site, link)))
+    // Title and nsfw may change at any time.
+    const audience = link ? 'private' : 'public'
+    reply.header('cache-control', clip.state === 'ready' ? `${audience}, no-cache` : 'no-store')
+    if (clip.state === 'ready' && isKnown(request, reply, text)) return reply.code(304).send()
+    return reply.type('application/json; charset=utf-8').send(text)
+  }
+}

@@ -1,0 +1,117 @@
+import { readFile } from 'node:fs/promises'
+import { expect } from 'vitest'
+import { createMediaClient, MediaError, type MediaErrorCode } from '../../../packages/media-client/src/media-client.ts'
+import { ERROR_CODES } from '../../../packages/media-client/src/media-error.ts'
+import { errorCatalogue } from '../src/errors.ts'
+import { clip } from './clips.ts'
+import { startTestService, type TestService, test } from './service.ts'
+
+const clientOf = ({ url, token }: TestService) => createMediaClient({ baseUrl: `${url}/`, token })
+const bytesOf = async (name: Parameters<typeof clip>[0]) => new Blob([new Uint8Array(await readFile(await clip(name)))])
+
+async function codeOf(call: Promise<unknown>): Promise<MediaErrorCode | undefined> {
+  const error = await call.then(
+    () => undefined,
+    (reason) => reason,
+  )
+  if (error instanceof MediaError) return error.code
+  throw error ?? new Error('the call succeeded')
+}
+
+test('it knows every error code of the service', () => {
+  expect([...ERROR_CODES].sort()).toEqual(Object.keys(errorCatalogue).sort())
+})
+
+test.for([false, true])(
+  'an upload has its fields and progress, and answers when the clip is ready (in pieces: %s)',
+  async (resumable, { service }) => {
+    const client = clientOf(service)
+    const file = await bytesOf('plain.mp4')
+    const progress: number[] = []
+    const added = await client.upload(file, {
+      fields: {
+        ...{ title: 'Grüße 🎈, and a comma', tags: ['one, two', 'three'], nsfw: true, start: 0.5, duration: '1.2' },
+        attribution: { site: 'reddit', user: 'someone' },
+        ...{ mute: true, of_a_newer_service: 'ignored' },
+      },
+      onProgress: ({ loaded, total }) => progress.push(loaded / total),
+      resumable,
+    })
+    expect(added).toMatchObject({ state: 'ready', isReplay: false, page: `https://media.example/gif/${added.id}` })
+    expect(progress.at(-1)).toBe(1)
+    expect(progress).toEqual(progress.toSorted((a, b) => a - b))
+    const found = await client.get(added.id)
+    expect(found).toMatchObject({
+      ...{ title: 'Grüße 🎈, and a comma', tags: ['one, two', 'three'], nsfw: true },
+      attribution: { site: 'reddit', user: 'someone' },
+      ...{ edit: { start: 0.5, duration: 1.2 }, source: { bytes: file.size } },
+    })
+  },
+)
+
+test('bytes may be a Blob, an ArrayBuffer or a Buffer', async ({ service }) => {
+  const client = clientOf(service)
+  const bytes = await readFile(await clip('plain.gif'))
+  for (const file of [new Blob([bytes]), bytes, Uint8Array.from(bytes).buffer]) {
+    expect((await client.upload(file)).state).toBe('ready')
+  }
+})
+
+test('clips are changed, listed over all pages with a filter, and deleted once', async ({ service }) => {
+  const { token } = await service.newToken()
+  const client = createMediaClient({ baseUrl: service.url, token })
+  const file = await bytesOf('plain.gif')
+  const ids: string[] = []
+  for (const title of ['one', 'two', 'three']) {
+    ids.push((await client.upload(file, { fields: { title } })).id)
+    service.clock.advance({ seconds: 1 })
+  }
+  const changed = await client.update(ids[0] as string, { title: null, nsfw: true })
+  expect(changed).toMatchObject({ title: null, nsfw: true })
+
+  const listed = async (options: Parameters<typeof client.list>[0]) => {
+    const found: string[] = []
+    for await (const { id } of client.list(options)) found.push(id)
+    return found
+  }
+  expect(await listed({ pageSize: 2 })).toEqual(ids.toReversed())
+  expect(await listed({ nsfw: true })).toEqual([ids[0]])
+
+  await client.delete(ids[0] as string)
+  expect(await codeOf(client.delete(ids[0] as string))).toBe('gone')
+  expect(await codeOf(client.get(ids[0] as string))).toBe('gone')
+  expect(await listed({})).toEqual(ids.slice(1).toReversed())
+})
+
+test('a refusal has code, status, field, details and the id of the request', async ({ service }) => {
+  const client = clientOf(service)
+  const long = client.upload(await bytesOf('plain.gif'), { fields: { speed: 9 } })
+  await expect(long).rejects.toMatchObject({
+    ...{ name: 'MediaError', code: 'invalid_field', status: 422, param: 'speed', requestId: expect.any(String) },
+  })
+  expect(await codeOf(client.get('none1234'))).toBe('not_found')
+  expect(await codeOf(createMediaClient({ baseUrl: service.url, token: 'mh_wrong' }).get('none1234'))).toBe(
+    'token_missing_or_invalid',
+  )
+  expect(await codeOf(client.upload(new Blob(['no clip']), { resumable: true }))).toBe('unsupported_media_type')
+  const { token } = await service.newToken({ scopes: ['read'] })
+  const reader = createMediaClient({ baseUrl: service.url, token })
+  await expect(reader.import('https://example.com/a.gif')).rejects.toMatchObject({
+    code: 'insufficient_scope',
+    details: { scope: 'write' },
+  })
+})
+
+test('without a token an upload gets a delete token, which deletes it', async () => {
+  const open = await startTestService({ MEDIA_UPLOAD_AUTH: 'optional' })
+  try {
+    const client = createMediaClient({ baseUrl: open.url })
+    const { id, deleteToken, expiresAt } = await client.upload(await bytesOf('plain.gif'))
+    expect(expiresAt?.getTime()).toBeGreaterThan(open.clock.now().getTime())
+    expect(await codeOf(client.delete(id, { deleteToken: 'md_wrong' }))).toBe('not_found')
+    await client.delete(id, { deleteToken: deleteToken as string })
+    expect((await open.get(`/gif/${id}`)).status).toBe(410)
+  } finally {
+    await open.close()
+  }
+})
