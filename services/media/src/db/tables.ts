@@ -12,6 +12,7 @@ export const TABLES = [
   'clip_tags',
   'blobs',
   'renditions',
+  'variants',
   'rate_limits',
   'resumable_uploads',
   'token_days',
@@ -32,6 +33,7 @@ export const EXTRA_KINDS = ['av1', 'webp'] as const
 export type ExtraKind = (typeof EXTRA_KINDS)[number]
 export const RENDITION_KINDS = [...MAIN_KINDS, ...EXTRA_KINDS] as const
 export type RenditionKind = MainKind | ExtraKind
+export type VariantState = 'making' | 'stored' | 'original' | 'refused' | 'failed'
 export type SourceState = 'processing' | 'ready' | 'failed'
 
 export const TOKEN_LIMITS = ['upload', 'import', 'read', 'queued', 'quota_bytes', 'daily_bytes'] as const
@@ -147,6 +149,18 @@ export interface DB {
     height: number
     /** The source's own streams, not encoded again. */
     copied: Generated<boolean>
+  }
+  /** Files made on request, by the canonical name of their options (core/variants/variant.ts). */
+  variants: {
+    source_id: string
+    name: string
+    state: VariantState
+    extension: string
+    sha256: ColumnType<Buffer | null, Buffer | null | undefined, Buffer | null>
+    /** Size of the file; of a refused one the fewest bytes that were reached. */
+    bytes: Generated<number>
+    claimed_at: Date
+    used_at: Date
   }
   rate_limits: {
     key: string

@@ -19,6 +19,7 @@ const ffmpeg: Ffmpeg = {
     webmVideoEncoder: 'libvpx-vp9',
     webmAudioEncoder: 'libopus',
     canToneMap: true,
+    animatesWebp: true,
     av1Encoder: null,
     deinterlacer: 'bwdif',
   },

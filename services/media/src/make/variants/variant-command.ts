@@ -1,0 +1,92 @@
+import type { Size } from '../../core/clips/geometry.ts'
+import type { Ffmpeg } from '../../ffmpeg/binaries.ts'
+import { hardenedGlobals, hardenedInput } from '../../ffmpeg/hardening.ts'
+import { withoutMetadata, workFiles } from '../transcode/ffmpeg-command.ts'
+
+// ffmpeg's arguments for variants. The input is one of our own files: the mp4, or the webm where that has the alpha plane.
+
+export interface Picture extends Size {
+  /** Fills the size and crops the rest, instead of scaling to it. */
+  crops: boolean
+}
+
+/** Frames of an animated picture. */
+export interface Animation extends Picture {
+  delayCentiseconds: number
+  /** 0 means forever, null plays once. */
+  loopCount: number | null
+  hasAlpha: boolean
+  durationSeconds: number
+}
+
+/** Longest time that a frame of our mp4 lasts, twice over (make/transcode/rendition-plan.ts). */
+const SEEK_BEFORE_SECONDS = 1
+
+/** One frame as raw RGB: the first whose time is at most half a frame before `atSeconds`, or the last of the clip. */
+export function frameCommand(
+  picture: Picture,
+  { atSeconds, fps }: { atSeconds: number; fps: number },
+  threads: number,
+) {
+  const seek = Math.max(0, atSeconds - SEEK_BEFORE_SECONDS)
+  const from = Math.max(0, atSeconds - seek - 0.5 / fps)
+  const held = `tpad=stop_mode=clone:stop_duration=${SEEK_BEFORE_SECONDS}`
+  return [
+    ...[...start, '-threads', String(threads), '-ss', seek.toFixed(3), ...hardenedInput('mov'), '-i', workFiles.mp4],
+    ...['-map', '0:v:0', '-vf', `${held},trim=start=${from.toFixed(6)},${fitted(picture)},format=rgb24`],
+    ...['-frames:v', '1', '-f', 'rawvideo', workFiles.poster],
+  ]
+}
+
+/** Raw frames for our GIF writer, to its pipe (ffmpeg/run-confined.ts). */
+export function gifFramesCommand(ffmpeg: Ffmpeg, animation: Animation): string[] {
+  const format = animation.hasAlpha ? 'rgba' : 'rgb24'
+  return [...animationInput(ffmpeg, animation, format), '-f', 'rawvideo', 'pipe:0']
+}
+
+/** Quality and effort: half the bytes of a GIF with tolerable time (contract/media.md 5.13). */
+export function animatedWebpCommand(ffmpeg: Ffmpeg, animation: Animation): string[] {
+  return [
+    ...animationInput(ffmpeg, animation, animation.hasAlpha ? 'yuva420p' : 'yuv420p'),
+    ...['-c:v', 'libwebp_anim', '-quality', '60', '-compression_level', '2', ...withoutMetadata],
+    // Plays of the whole animation; a GIF that plays once has no loop block.
+    ...['-loop', String(animation.loopCount ?? 1), '-f', 'webp', workFiles.webp],
+  ]
+}
+
+function animationInput(ffmpeg: Ffmpeg, animation: Animation, format: string): string[] {
+  const { hasAlpha, delayCentiseconds, durationSeconds } = animation
+  const input = hasAlpha
+    ? ['-c:v', ffmpeg.webmVideoEncoder, ...hardenedInput('matroska'), '-i', workFiles.webm]
+    : [...hardenedInput('mov'), '-i', workFiles.mp4]
+  return [
+    ...[...start, '-threads', '1', ...input, '-map', '0:v:0'],
+    ...['-vf', `fps=100/${delayCentiseconds},${fitted(animation)},format=${format}`],
+    ...[ffmpeg.frameRateModeFlag, 'vfr', '-t', durationSeconds.toFixed(3)],
+  ]
+}
+
+/** The picture encoded again, the sound copied. With a bit rate the bytes are known beforehand, else the quality. */
+export function mp4Command(ffmpeg: Ffmpeg, picture: Picture, bitRate: number | null): string[] {
+  const rate =
+    bitRate === null
+      ? ['-crf', '23', '-maxrate', '6M', '-bufsize', '12M']
+      : ['-b:v', String(bitRate), '-maxrate', String(2 * bitRate), '-bufsize', String(2 * bitRate)]
+  return [
+    ...[...start, '-threads', '1', ...hardenedInput('mov'), '-i', workFiles.mp4, '-map', '0:v:0', '-map', '0:a:0?'],
+    ...['-vf', fitted(picture), ffmpeg.frameRateModeFlag, 'vfr', '-c:v', 'libx264', '-preset', 'veryfast', ...rate],
+    // One thread: others would make the bytes depend on the machine.
+    ...['-profile:v', 'high', '-pix_fmt', 'yuv420p', '-g', '60', '-threads', '1', '-x264-params', 'sync-lookahead=0'],
+    ...['-c:a', 'copy', '-movflags', '+faststart', ...withoutMetadata, '-f', 'mp4', variantMp4],
+  ]
+}
+
+/** Output beside the mp4 that is the input. */
+export const variantMp4 = 'variant.mp4'
+
+const start = ['-nostdin', ...hardenedGlobals, '-loglevel', 'error', '-nostats', '-y']
+
+function fitted({ width, height, crops }: Picture): string {
+  const scale = `scale=${width}:${height}:flags=lanczos`
+  return crops ? `${scale}:force_original_aspect_ratio=increase,crop=${width}:${height},setsar=1` : `${scale},setsar=1`
+}
