@@ -165,7 +165,7 @@ export async function openDeps(
     const reads = await openReads(db, options)
     const requests = createRequestCounts({ db, log, now: base.now })
     reportTools(tools, config, log)
-    const observed = { upload: slots.uploads, download: slots.downloads, probe: slots.probes }
+    const observed = { upload: slots.uploads, download: slots.downloads, probe: slots.probes, still: slots.stills }
     const stopObserving = config.telemetry.metrics
       ? observeMedia({ config, pool, queue, reads, slots: observed })
       : () => {}

@@ -48,7 +48,7 @@ export function observeMedia(deps: {
   queue: Queue
   reads: Reads<DB>
   config: Config
-  slots: Record<'upload' | 'download' | 'probe', Slots>
+  slots: Record<'upload' | 'download' | 'probe' | 'still', Slots>
 }): () => void {
   startCounters()
   const stops = [observeService('media', deps), observeDisks(deps.config.storage), observeSlots(deps.slots)]
@@ -80,7 +80,7 @@ function observeDisks(storage: Config['storage']): () => void {
 
 function observeSlots(slots: Record<string, Slots>): () => void {
   const gauge = metrics.getMeter('media').createObservableGauge('media.slots', {
-    description: 'Uploads, downloads and probes under way in this process, and waiting',
+    description: 'Uploads, downloads, probes and stills under way in this process, and waiting',
     unit: '{slot}',
   })
   return observeTogether('media', [gauge], (result) => {

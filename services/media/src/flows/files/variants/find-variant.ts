@@ -8,8 +8,10 @@ import { isStill, nameOfVariant, sizeOfVariant, VARIANT_TYPES, type Variant } fr
 import { type Claim, claimVariant, findVariant, noteUse, releaseClaim } from '../../../core/variants/variants.store.ts'
 import type { Deps } from '../../../deps.ts'
 import { apiError, busy } from '../../../errors.ts'
+import { isDiskFull } from '../../../ffmpeg/machine-faults.ts'
 import { tenantOf, VARIANTS_QUEUE, type VariantJob } from '../../../make/jobs/queues.ts'
 import { makeVariant } from '../../../make/variants/store-variant.ts'
+import { findPublicFile } from '../find-public-file.ts'
 
 /** Variants of one source, whatever their state. */
 const MOST_VARIANTS = 40
@@ -17,14 +19,17 @@ const FULL_RETRY_SECONDS = 86_400
 
 /** Longer than a still takes: then its process was killed, and another request makes it. */
 const STILL_CLAIM_MS = 30_000
-/** Wait for a still that another process is making; then the answer is 202. */
-const OTHER_STILL = { everyMs: 50, mostMs: 10_000 }
+/** Interval of checks for a still that another process is making. */
+const CHECK_EVERY_MS = 50
 
 /** Uses are noted once a day, because each costs a write. */
 const USE_NOTED_MS = 86_400_000
 
 /** Failed variants are deleted after an hour by housekeeping, and then tried again. */
 const FAILED_RETRY_SECONDS = 3_600
+
+/** An operator has to free space. */
+const DISK_RETRY_SECONDS = 60
 
 export type FoundVariant =
   | { state: 'stored'; sha256: string; bytes: number }
@@ -58,11 +63,14 @@ export async function findOrMakeVariant(deps: Deps, wanted: Wanted): Promise<Fou
   return deps.mutex.run(`still ${found.source.id} ${nameOfVariant(variant)}`, () => makeStillNow(deps, wanted))
 }
 
-async function find({ db }: Deps, { id, variant }: Wanted): Promise<Found> {
-  const found = await findVariant(db, id, nameOfVariant(variant), VARIANT_TYPES[variant.ending].original)
-  // Other processes may miss a deletion for a second (known-files.ts).
-  if (!found) throw apiError('gone')
-  return found
+async function find(deps: Deps, { id, variant }: Wanted): Promise<Found> {
+  const { original } = VARIANT_TYPES[variant.ending]
+  const found = await findVariant(deps.db, id, nameOfVariant(variant), original)
+  if (found) return found
+  // It was deleted or failed within the last second, for which its files are cached.
+  deps.knownFiles.evict(id)
+  await findPublicFile(deps, id, original)
+  throw apiError('gone')
 }
 
 /** The clip's file fits already, or is no larger in pixels. */
@@ -117,7 +125,7 @@ async function queueVariant(deps: Deps, wanted: Wanted, { source, tokenId, origi
 async function makeStillNow(deps: Deps, wanted: Wanted): Promise<FoundVariant> {
   const { variant } = wanted
   let hasCounted = false
-  for (let waitedMs = 0; waitedMs < OTHER_STILL.mostMs; waitedMs += OTHER_STILL.everyMs) {
+  for (let waitedMs = 0; waitedMs < deps.patience.otherStillMs; waitedMs += CHECK_EVERY_MS) {
     const found = await find(deps, wanted)
     const settled = await settledOf(deps, wanted, found)
     if (settled) return settled
@@ -129,7 +137,7 @@ async function makeStillNow(deps: Deps, wanted: Wanted): Promise<FoundVariant> {
     }
     const isMade = await deps.stills.run(() => claimAndMake(deps, variant, source), { key: wanted.callerKey })
     if (deps.stopping.aborted) break
-    if (!isMade) await sleep(OTHER_STILL.everyMs)
+    if (!isMade) await sleep(CHECK_EVERY_MS)
   }
   return { state: 'processing', progress: 0 }
 }
@@ -146,6 +154,7 @@ async function claimAndMake(deps: Deps, variant: Variant, { id, info }: Found['s
   } catch (error) {
     // Without the database the claim becomes stale.
     await releaseClaim(deps.db, claim).catch(() => {})
+    if (isDiskFull(error)) throw apiError('unavailable', { retryAfterSeconds: DISK_RETRY_SECONDS, cause: error })
     throw error
   }
 }
