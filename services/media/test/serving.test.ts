@@ -491,6 +491,7 @@ describe('every address', () => {
     expect(Object.keys(body.paths).toSorted()).toEqual([
       '/embed/{id}',
       '/f/{id}.{kind}',
+      '/f/{id}/{variant}',
       '/gif/{id}',
       '/health',
       '/health/live',
@@ -506,6 +507,7 @@ describe('every address', () => {
       '/tokens/{id}',
       '/tus',
       '/tus/{id}',
+      '/v/{signature}/{options}/{file}',
       '/webhooks',
       '/webhooks/{id}',
       '/webhooks/{id}/deliveries',

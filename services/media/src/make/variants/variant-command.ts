@@ -19,21 +19,30 @@ export interface Animation extends Picture {
   durationSeconds: number
 }
 
-/** Longest time that a frame of our mp4 lasts, twice over (make/transcode/rendition-plan.ts). */
-const SEEK_BEFORE_SECONDS = 1
+/**
+ * One frame as raw RGB: the first that begins at `atSeconds` or later, which decodes least. The output stays empty if none does.
+ */
+export function frameCommand(picture: Picture, atSeconds: number, threads: number): string[] {
+  return frameAt(picture, atSeconds, threads, [])
+}
 
-/** One frame as raw RGB: the first whose time is at most half a frame before `atSeconds`, or the last of the clip. */
-export function frameCommand(
-  picture: Picture,
-  { atSeconds, fps }: { atSeconds: number; fps: number },
-  threads: number,
-) {
-  const seek = Math.max(0, atSeconds - SEEK_BEFORE_SECONDS)
-  const from = Math.max(0, atSeconds - seek - 0.5 / fps)
-  const held = `tpad=stop_mode=clone:stop_duration=${SEEK_BEFORE_SECONDS}`
+/** The last frame, for a moment at which no further one begins. */
+export function lastFrameCommand(picture: Picture, atSeconds: number, threads: number): string[] {
+  const seek = Math.max(0, atSeconds - LONGEST_FRAME_SECONDS)
+  const held = [
+    `tpad=stop_mode=clone:stop_duration=${LONGEST_FRAME_SECONDS}`,
+    `trim=start=${(atSeconds - seek).toFixed(3)}`,
+  ]
+  return frameAt(picture, seek, threads, held)
+}
+
+/** Frames of our mp4 last half as long at most (make/transcode/rendition-plan.ts). */
+const LONGEST_FRAME_SECONDS = 1
+
+function frameAt(picture: Picture, seekSeconds: number, threads: number, filters: string[]): string[] {
   return [
-    ...[...start, '-threads', String(threads), '-ss', seek.toFixed(3), ...hardenedInput('mov'), '-i', workFiles.mp4],
-    ...['-map', '0:v:0', '-vf', `${held},trim=start=${from.toFixed(6)},${fitted(picture)},format=rgb24`],
+    ...[...start, '-threads', String(threads), '-ss', seekSeconds.toFixed(3), ...hardenedInput('mov')],
+    ...['-i', workFiles.mp4, '-map', '0:v:0', '-vf', [...filters, fitted(picture), 'format=rgb24'].join(',')],
     ...['-frames:v', '1', '-f', 'rawvideo', workFiles.poster],
   ]
 }
