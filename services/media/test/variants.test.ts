@@ -1,13 +1,15 @@
 import { writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import sharp from 'sharp'
 import { expect } from 'vitest'
 import { signVariant } from '../src/flows/files/variants/signature.ts'
 import { cleanUp } from '../src/housekeeping.ts'
 import { clip, clipOf } from './clips.ts'
+import { mediaHere } from './command-line.ts'
 import { gif } from './gif-bytes.ts'
 import { inspect } from './inspect.ts'
-import { type Answer, FILES_BASE_URL, idIn, startTestService, type TestService, test } from './service.ts'
+import { type Answer, FILES_BASE_URL, idIn, settingsOf, startTestService, type TestService, test } from './service.ts'
 
 /** Wider than every variant of the fixed set, with sound. */
 const wideClip = () =>
@@ -114,6 +116,17 @@ test('a frame of a clip whose last picture lasts long is that picture', async ({
     (await sharp((await service.get(`/f/${id}/t${seconds}.jpg`)).bytes).stats()).channels[0]?.mean
   expect(await lightness('0')).toBeGreaterThan(250)
   for (const seconds of ['0.5', '1.5']) expect(await lightness(seconds)).toBeLessThan(5)
+})
+
+test('a frame of the end that could not be decoded is the last frame', async ({ service }) => {
+  const id = idIn(await service.upload(await clip('small.mp4')))
+  // The probe counts packets; of a damaged file the last of them give no picture.
+  await service.deps.pool.query(
+    `update sources set info = jsonb_set(info, '{durationSeconds}', '1.1') from clips where source_id = sources.id and clips.id = $1`,
+    [id],
+  )
+  const answer = await service.get(`/f/${id}/t1.jpg`)
+  expect([answer.status, (await sharp(answer.bytes).metadata()).width]).toEqual([200, 64])
 })
 
 test('animated variants and videos are made in the background, in their size, length and format', async ({
@@ -273,6 +286,35 @@ test('a signed address has any size, crop and moment; both keys of a rotation ar
   }
   expect(codeOf(await service.get(signed(NEW, 'w:50', 'aB3dE9xK.jpg')))).toBe('404 not_found')
   await service.close()
+})
+
+test('the command line signs with the first key, and refuses options that no variant has', async () => {
+  const settings = { ...settingsOf('postgres://localhost/none', tmpdir()), MEDIA_VARIANT_KEY: `${NEW},${OLD}` }
+  const [options, file] = ['w:320,h:180,fit:cover', 'aB3dE9xK.webp']
+  const { code, stdout } = await mediaHere(['variants', 'sign', options, file], settings)
+  expect([code, stdout.trim()]).toEqual([0, FILES_BASE_URL + signed(NEW, options, file)])
+  expect((await mediaHere(['variants', 'sign', 'w:1', file], settings)).code).toBe(64)
+  expect((await mediaHere(['variants', 'sign', options, file], { ...settings, MEDIA_VARIANT_KEY: '' })).code).toBe(1)
+})
+
+test('a CDN or nginx sends variants as it sends files, where one is set up', async () => {
+  const service = await startTestService({ MEDIA_FILES_REDIRECT_URL: 'https://cdn.example/clips' })
+  const id = idIn(await service.upload(await wideClip()))
+  const redirected = await service.get(`/f/${id}/w160.jpg`)
+  expect([redirected.status, redirected.headers.get('location')]).toEqual([
+    302,
+    expect.stringMatching(/^https:\/\/cdn\.example\/clips\/[0-9a-f]{2}\/[0-9a-f]{2}\/[0-9a-f]{64}\.jpg$/),
+  ])
+  const download = await service.get(`/f/${id}/w160.jpg?download=1`)
+  expect(download.status).toBe(200)
+  await service.close()
+
+  const behind = await startTestService({ MEDIA_ACCEL_PREFIX: '/blobs' })
+  const other = idIn(await behind.upload(await wideClip()))
+  const { status, headers, bytes } = await behind.get(`/f/${other}/w160.webp`)
+  expect([status, headers.get('content-type'), bytes.length]).toEqual([200, 'image/webp', 0])
+  expect(headers.get('x-accel-redirect')).toMatch(/^\/blobs\/.*\.webp$/)
+  await behind.close()
 })
 
 test('without a key there are no signed addresses', async ({ service }) => {

@@ -1,6 +1,7 @@
 import type { Size } from '../../core/clips/geometry.ts'
 import type { Ffmpeg } from '../../ffmpeg/binaries.ts'
 import { hardenedGlobals, hardenedInput } from '../../ffmpeg/hardening.ts'
+import { SMALLEST_WHOLE_PART } from '../probe/video-info.ts'
 import { withoutMetadata, workFiles } from '../transcode/ffmpeg-command.ts'
 
 // ffmpeg's arguments for variants. The input is one of our own files: the mp4, or the webm where that has the alpha plane.
@@ -28,16 +29,14 @@ export function frameCommand(picture: Picture, atSeconds: number, threads: numbe
 
 /** The last frame, for a moment at which no further one begins. */
 export function lastFrameCommand(picture: Picture, atSeconds: number, threads: number): string[] {
-  const seek = Math.max(0, atSeconds - LONGEST_FRAME_SECONDS)
-  const held = [
-    `tpad=stop_mode=clone:stop_duration=${LONGEST_FRAME_SECONDS}`,
-    `trim=start=${(atSeconds - seek).toFixed(3)}`,
-  ]
+  const seek = Math.max(0, SMALLEST_WHOLE_PART * atSeconds - LONGEST_FRAME_SECONDS)
+  const ahead = atSeconds - seek
+  const held = [`tpad=stop_mode=clone:stop_duration=${(ahead + 1).toFixed(3)}`, `trim=start=${ahead.toFixed(3)}`]
   return frameAt(picture, seek, threads, held)
 }
 
-/** Frames of our mp4 last half as long at most (make/transcode/rendition-plan.ts). */
-const LONGEST_FRAME_SECONDS = 1
+/** Frames of our mp4 last half as long at most (make/transcode/rendition-plan.ts), and its end may be missing. */
+const LONGEST_FRAME_SECONDS = 1.2
 
 function frameAt(picture: Picture, seekSeconds: number, threads: number, filters: string[]): string[] {
   return [
