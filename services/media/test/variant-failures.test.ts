@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { parseFixedVariant, type Variant } from '../src/core/variants/variant.ts'
 import type { Deps } from '../src/deps.ts'
 import { checkBlobs, type Finding } from '../src/flows/check/check-blobs.ts'
+import { signVariant } from '../src/flows/files/variants/signature.ts'
 import { cleanUp } from '../src/housekeeping.ts'
 import { makeVariantOfSource } from '../src/make/jobs/add-variant.ts'
 import { VARIANTS_QUEUE } from '../src/make/jobs/queues.ts'
@@ -52,8 +53,8 @@ const withFfmpeg = (deps: Deps, path: string) => ({
 })
 
 /** A service with a ready clip, and no worker that would make its variants. */
-async function withoutWorkers() {
-  const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
+async function withoutWorkers(settings: Record<string, string> = {}) {
+  const service = await startTestService({ ...settings, MEDIA_WORKERS_ENABLED: 'false' })
   const id = idIn(await service.upload(await wideClip(), [], { prefer: 'respond-async' }))
   const { rows } = await service.deps.pool.query('select id from sources')
   const signal = new AbortController().signal
@@ -93,6 +94,18 @@ test('a variant that is requested of two services at once, many times, is made o
   expect((await first.deps.pool.query(`select from media_queue.job where name = 'variants'`)).rows).toHaveLength(1)
   await second.close()
   await first.close()
+})
+
+test('requests at once never claim more than 40 variants of a clip', async () => {
+  const key = 'key-of-many-variants'
+  const { service, id } = await withoutWorkers({ MEDIA_VARIANT_KEY: key, MEDIA_DB_MAX_POOL_SIZE: '20' })
+  const paths = Array.from({ length: 60 }, (_, n) => `/w:${20 + n}/${id}.gif`)
+  const answers = await Promise.all(paths.map((path) => service.get(`/v/${signVariant(key, path)}${path}`)))
+  expect(answers.filter(({ status }) => status === 202)).toHaveLength(40)
+  expect(new Set(answers.map(codeOf))).toEqual(new Set(['202 undefined', '429 too_many_variants']))
+  expect(await rows(service)).toHaveLength(40)
+  expect((await service.deps.pool.query(`select from media_queue.job where name = 'variants'`)).rows).toHaveLength(40)
+  await service.close()
 })
 
 test('a killed job leaves nothing, and the next attempt makes the variant', async () => {
