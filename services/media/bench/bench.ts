@@ -23,6 +23,7 @@ import { measureQueue } from './queue.ts'
 import { fetchRecordings } from './recordings.ts'
 import { type BenchService, download, pathWithoutSandbox, startService, upload, uploadNoise } from './service.ts'
 import { missingTools, requestRate, startNginx } from './serving.ts'
+import { measureVariants } from './variants.ts'
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS || 5)
 const MiB = 1024 ** 2
@@ -65,8 +66,8 @@ try {
       const path = await makeClip(directory, clip)
       await uploadAgainstHand(service, clip, path)
       await storedBytes(measured, clip)
-      if (clip.file !== '480.mp4') continue
-      await manyAtOnce(service, path)
+      if (clip.file === '1080.mp4') await measureVariants(report, service, () => newCopy(path))
+      if (clip.file === '480.mp4') await manyAtOnce(service, path)
     }
     await gifsAgainstUsual(service)
     await growClips(measured, service, MOST_AT_ONCE)

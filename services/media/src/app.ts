@@ -30,6 +30,7 @@ import { eventRoutes } from './flows/clips/events.routes.ts'
 import { linkRoutes } from './flows/clips/link.routes.ts'
 import { listRoutes } from './flows/clips/list.routes.ts'
 import { fileRoutes } from './flows/files/file.routes.ts'
+import { variantRoutes } from './flows/files/variants/variant.routes.ts'
 import { importRoutes } from './flows/imports/import.routes.ts'
 import { elementRoutes } from './flows/pages/element.routes.ts'
 import { oembedRoutes } from './flows/pages/oembed.routes.ts'
@@ -117,6 +118,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(async (part) => {
     limitNotFound(part, deps)
     await part.register(fileRoutes, { deps })
+    await part.register(variantRoutes, { deps })
   })
   await app.register(async (part) => {
     limitCalls(part, deps)

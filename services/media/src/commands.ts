@@ -4,6 +4,7 @@ import { variables } from './config.ts'
 import { migrateAll, openDeps, withMigrations } from './deps.ts'
 import { resolveTools } from './ffmpeg/binaries.ts'
 import { blobCommands } from './flows/check/blob-commands.ts'
+import { variantCommands } from './flows/files/variants/variant-commands.ts'
 import { tokenCommands } from './flows/tokens/token-commands.ts'
 import { requireYtdlp } from './ingest/ytdlp/check-ytdlp.ts'
 import { portVariables, startUp } from './start.ts'
@@ -35,4 +36,5 @@ export const commands: Command[] = [
   }),
   ...tokenCommands,
   ...blobCommands,
+  ...variantCommands,
 ]

@@ -29,7 +29,7 @@ import type { Remote, RemoteOptions } from './ingest/remote/fetch-remote.ts'
 import type { AssembleManifest, ExtractPage } from './ingest/sites/site.ts'
 import { checkYtdlp, requireYtdlp } from './ingest/ytdlp/check-ytdlp.ts'
 import { type AtWork, createAtWork } from './make/jobs/at-work.ts'
-import { EXTRAS_QUEUE, TRANSCODE_QUEUE } from './make/jobs/queues.ts'
+import { EXTRAS_QUEUE, TRANSCODE_QUEUE, VARIANTS_QUEUE } from './make/jobs/queues.ts'
 import { openWorkDirectory, type WorkDirectory } from './make/jobs/work-directory.ts'
 import { observeMedia } from './metrics.ts'
 import { PATIENCE, type Patience } from './patience.ts'
@@ -64,6 +64,7 @@ export interface Deps {
   probes: Slots
   downloads: Slots
   uploads: Slots
+  stills: Slots
   mutex: KeyedMutex
   atWork: AtWork
   receivers: Receivers
@@ -91,6 +92,8 @@ const PROBES = { atOnce: 4, waiting: 200, perKey: { atOnce: 2, waiting: 100 } }
 const DOWNLOADS = { atOnce: 16, waiting: 64 }
 /** Downloads of one token that may wait for each that is under way. */
 const WAITING_DOWNLOADS = 4
+/** A still takes a core for a tenth of a second. One address (or all, where addresses are unknown) gets one slot of the two. */
+const STILLS = { atOnce: 2, waiting: 64, perKey: { atOnce: 1, waiting: 32 } }
 /** Uploads do not wait: that would only hold their connections open. */
 const UPLOADS = { atOnce: Number.POSITIVE_INFINITY, waiting: 0, waitMs: 0 }
 
@@ -119,7 +122,7 @@ const openMediaQueue = ({ database }: Config, log: Logger, how: { migrate: boole
     schema: `${tablePrefix(database.namespace)}media_queue`,
     applicationName: 'media',
     notify: database.notify,
-    queues: [TRANSCODE_QUEUE, EXTRAS_QUEUE, WEBHOOK_QUEUE],
+    queues: [TRANSCODE_QUEUE, EXTRAS_QUEUE, VARIANTS_QUEUE, WEBHOOK_QUEUE],
     log,
     ...how,
   })
@@ -164,7 +167,7 @@ export async function openDeps(
     const reads = await openReads(db, options)
     const requests = createRequestCounts({ db, log, now: base.now })
     reportTools(tools, config, log)
-    const observed = { upload: slots.uploads, download: slots.downloads, probe: slots.probes }
+    const observed = { upload: slots.uploads, download: slots.downloads, probe: slots.probes, still: slots.stills }
     const stopObserving = config.telemetry.metrics
       ? observeMedia({ config, pool, queue, reads, slots: observed })
       : () => {}
@@ -220,6 +223,7 @@ function createAllSlots({ parallel: atOnce }: Config['limits'], { slotWaitMs: wa
   return {
     probes: createSlots({ ...PROBES, waitMs }, busy),
     downloads: createSlots({ ...DOWNLOADS, waitMs, perKey: perDownloader }, busy),
+    stills: createSlots({ ...STILLS, waitMs }, busy),
     uploads: createSlots({ ...UPLOADS, perKey: { atOnce, waiting: 0 } }, busy),
   }
 }

@@ -1,6 +1,7 @@
 import { BATCH, deleteInBatches } from '@services/common/delete-in-batches'
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import { TOMBSTONE } from './core/clips/clips.store.ts'
+import { deleteVariantsOf } from './core/variants/variants.store.ts'
 import type { DB } from './db/tables.ts'
 import type { BlobName } from './store/blobs/blob-storage.ts'
 
@@ -47,6 +48,27 @@ export const listUnreferencedBlobs = (db: Kysely<DB>, before: Date) =>
     id: sql`encode(sha256, 'hex') || '.' || extension`,
     rows: sql`${sql.table('blobs')} where unreferenced_at is not null`,
   })
+
+/** Variants that were not requested since `before`, as `<source>/<name>`. */
+export const listUnusedVariants = (db: Kysely<DB>, before: Date) =>
+  pages(db, before, { at: sql`used_at`, id: VARIANT_KEY, rows: sql`${sql.table('variants')} where state <> 'making'` })
+
+/** Claims of variants from before. */
+export const listOverdueVariants = (db: Kysely<DB>, before: Date) =>
+  pages(db, before, {
+    at: sql`claimed_at`,
+    id: VARIANT_KEY,
+    rows: sql`${sql.table('variants')} where state = 'making'`,
+  })
+
+export const listFailedVariants = (db: Kysely<DB>, before: Date) =>
+  pages(db, before, {
+    at: sql`claimed_at`,
+    id: VARIANT_KEY,
+    rows: sql`${sql.table('variants')} where state = 'failed'`,
+  })
+
+const VARIANT_KEY = sql`source_id::text || '/' || name`
 
 /**
  * Yields ids in pages, in the order of an indexed time. A page begins after the last one even if its rows are still there, so
@@ -121,8 +143,9 @@ export async function deleteSources(trx: Transaction<DB>, ids: readonly string[]
     .where(sql<boolean>`source_id = any (${lockedIds}::uuid[])`)
     .returning([sql<string>`encode(sha256, 'hex')`.as('sha256'), 'kind as extension'])
     .execute()
+  const variants = await deleteVariantsOf(trx, lockedIds)
   await trx.deleteFrom('sources').where(sql<boolean>`id = any (${lockedIds}::uuid[])`).execute()
-  return names
+  return [...names, ...variants]
 }
 
 /** Deletes what 410 was answered by; 404 follows. */

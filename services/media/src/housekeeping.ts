@@ -4,6 +4,7 @@
 import { repeatBatch } from '@services/common/delete-in-batches'
 import { type Kinds, type Runs, runRound, startRounds } from '@services/common/housekeeping'
 import { dayOf, deleteDaysBefore } from './core/tokens/usage.store.ts'
+import { deleteVariants, type VariantKey } from './core/variants/variants.store.ts'
 import { rescueDeliveries } from './core/webhooks/deliver-webhook.ts'
 import { deleteDeliveriesBefore } from './core/webhooks/deliveries.store.ts'
 import type { EmitDeps } from './core/webhooks/emit-event.ts'
@@ -18,13 +19,17 @@ import {
   listExpiredAnonymousClips,
   listExpiredClips,
   listFailedClips,
+  listFailedVariants,
+  listOverdueVariants,
   listProcessing,
   listUnreferencedBlobs,
   listUnreferencedSources,
+  listUnusedVariants,
   softDeleteClipRows,
 } from './housekeeping.store.ts'
 import { deleteOutcomesBefore } from './ingest/accept/idempotency.store.ts'
 import { rescueSource } from './make/jobs/rescue-source.ts'
+import { rescueVariant } from './make/jobs/rescue-variant.ts'
 import { parseBlobFile } from './store/blobs/blob-storage.ts'
 import { dropReferences } from './store/blobs/blobs.store.ts'
 import { deleteUnreferenced } from './store/blobs/keep-files.ts'
@@ -42,6 +47,12 @@ const KEEP_DAYS_MS = 396 * 86_400_000
 const KEEP_OUTCOMES_MS = 2 * 86_400_000
 
 const KEEP_DELIVERIES_MS = 30 * 86_400_000
+
+/** Variants that nothing requests cost their clip's quota. */
+const KEEP_UNUSED_VARIANTS_MS = 30 * 86_400_000
+
+/** Pause after which a failed variant is tried again. */
+const KEEP_FAILED_VARIANTS_MS = 3_600_000
 
 /** Age at which a processing source is checked for a lost job; most clips are ready by then. */
 const LOST_AFTER_MS = 60_000
@@ -99,6 +110,18 @@ function kindsOf(deps: HousekeepingDeps): Kinds {
       begin: () => inTurn(listExpiredAnonymousClips(db, now()), (ids) => softDeleteExpired(deps, ids)),
     },
     tombstones: { begin: () => deleteTombstones(db, ago(config.tombstonesKeepSeconds * 1000)) },
+    'unused variants': {
+      begin: () =>
+        inTurn(listUnusedVariants(db, ago(KEEP_UNUSED_VARIANTS_MS)), (keys) => deleteUnusedVariants(deps, keys)),
+    },
+    'failed variants': {
+      begin: () =>
+        inTurn(listFailedVariants(db, ago(KEEP_FAILED_VARIANTS_MS)), (keys) => deleteFailedVariants(deps, keys)),
+    },
+    'lost variants': {
+      begin: () =>
+        inTurn(listOverdueVariants(db, ago(LOST_AFTER_MS)), ([key = '']) => rescueVariant(deps, toKey(key)), 1),
+    },
     sources: {
       begin: () =>
         inTurn(listUnreferencedSources(db, ago(KEEP_UNREFERENCED_MS)), (ids) => hardDeleteSources(deps, ids)),
@@ -155,6 +178,23 @@ async function softDeleteExpired({ db, now }: HousekeepingDeps, ids: readonly st
   await db.transaction().execute(async (trx) => {
     await detachFromSources(trx, await softDeleteClipRows(trx, ids, now()), now())
   })
+}
+
+const toKey = (id: string): VariantKey => {
+  const [sourceId = '', name = ''] = id.split('/')
+  return { sourceId, name }
+}
+
+async function deleteUnusedVariants({ db, now }: HousekeepingDeps, ids: readonly string[]): Promise<void> {
+  const unusedBefore = new Date(now().getTime() - KEEP_UNUSED_VARIANTS_MS)
+  await db.transaction().execute(async (trx) => {
+    await dropReferences(trx, await deleteVariants(trx, ids.map(toKey), { unusedBefore }), now())
+  })
+}
+
+/** They have no files. */
+async function deleteFailedVariants({ db, now }: HousekeepingDeps, ids: readonly string[]): Promise<void> {
+  await db.transaction().execute((trx) => deleteVariants(trx, ids.map(toKey), { unusedBefore: now() }))
 }
 
 /** Checks again under lock: the same bytes may have been uploaded since the list was read. */

@@ -28,6 +28,8 @@ export const countCopy = (file: 'mp4' | 'webm', reason: string) => copies({ file
 export const countProbeRefusal = (code: string) => probeRefusals({ code })
 /** `site`: the adapter of the page; `other` for direct files and all other pages. `result`: `ok` or the error code. */
 export const countImport = (site: string, result: string) => imports({ site, result })
+/** Variants made on request. `result`: `stored`, `original` (no smaller), `refused` (cannot_fit) or `failed`. */
+export const countVariant = (file: string, result: string) => variants({ file, result })
 /** Attempts. `retried`: failed, and will be retried; `failed`: failed and given up. */
 export const countDelivery = (result: 'delivered' | 'retried' | 'failed') => deliveries({ result })
 
@@ -46,7 +48,7 @@ export function observeMedia(deps: {
   queue: Queue
   reads: Reads<DB>
   config: Config
-  slots: Record<'upload' | 'download' | 'probe', Slots>
+  slots: Record<'upload' | 'download' | 'probe' | 'still', Slots>
 }): () => void {
   startCounters()
   const stops = [observeService('media', deps), observeDisks(deps.config.storage), observeSlots(deps.slots)]
@@ -78,7 +80,7 @@ function observeDisks(storage: Config['storage']): () => void {
 
 function observeSlots(slots: Record<string, Slots>): () => void {
   const gauge = metrics.getMeter('media').createObservableGauge('media.slots', {
-    description: 'Uploads, downloads and probes under way in this process, and waiting',
+    description: 'Uploads, downloads, probes and stills under way in this process, and waiting',
     unit: '{slot}',
   })
   return observeTogether('media', [gauge], (result) => {
@@ -104,6 +106,7 @@ const copies = counter('media.copied', {
   description: 'Videos by whether they were copied, and why not',
   unit: '{file}',
 })
+const variants = counter('media.variants', { description: 'Variants by file and result', unit: '{file}' })
 const probeRefusals = counter('media.probe_refusals', { description: 'Files refused by the probe', unit: '{file}' })
 const imports = counter('media.imports', { description: 'Imports by site and result', unit: '{import}' })
 const deliveries = counter('media.webhook_deliveries', { description: 'Attempts by result', unit: '{attempt}' })

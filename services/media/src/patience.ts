@@ -14,6 +14,8 @@ export const PATIENCE = {
   heartbeatMs: 15_000,
   /** Longest wait for a probe or download slot, before 429 or 503. */
   slotWaitMs: 15_000,
+  /** Longest wait for a still that another process is making, before 202. */
+  otherStillMs: 10_000,
   /** Limit for a receiver's answer: Standard Webhooks advises 15 to 30 s, contract/media.md 2.14 requires 5. */
   webhookAnswerMs: 5_000,
   /** Limit of one transcode: below the expiry of its job, so that waiting requests get the reason. */

@@ -4,12 +4,15 @@ import { WEBHOOK_QUEUE, type WebhookJob } from './core/webhooks/webhook-queue.ts
 import type { Deps } from './deps.ts'
 import { startHousekeeping } from './housekeeping.ts'
 import { makeExtrasOfSource } from './make/jobs/add-extras.ts'
+import { makeVariantOfSource } from './make/jobs/add-variant.ts'
 import {
   DEAD_TRANSCODE_QUEUE,
   EXTRAS_QUEUE,
   type ExtrasJob,
   TRANSCODE_QUEUE,
   type TranscodeJob,
+  VARIANTS_QUEUE,
+  type VariantJob,
 } from './make/jobs/queues.ts'
 import { failDeadSource, transcodeSource } from './make/jobs/transcode-source.ts'
 
@@ -42,6 +45,9 @@ export async function startWorker(deps: Deps): Promise<() => Promise<void>> {
       tracked(makeExtrasOfSource(deps, job)),
     )
   }
+  await deps.queue.work<VariantJob>(VARIANTS_QUEUE.name, { concurrency: 1 }, (job) =>
+    tracked(makeVariantOfSource(deps, job)),
+  )
   await deps.queue.work<WebhookJob>(WEBHOOK_QUEUE.name, { concurrency: WEBHOOKS_AT_ONCE }, (job) =>
     tracked(deliverWebhook(deps, job)),
   )

@@ -91,6 +91,8 @@ async function useEverything(base: string) {
   const headers = { ...tus, 'content-type': 'application/offset+octet-stream' }
   const whole = await send('POST', `${base}/tus`, { body: new Uint8Array(piece), headers })
   expect(codeOf(whole)).toBe(201)
+  const frame = new URL(whole.body.success.files.jpg).pathname.replace('.jpg', '/t0.jpg')
+  expect(codeOf(await send('GET', base + frame))).toBe(200)
   // A 5xx, whatever it says.
   const asOther = `${base}/oembed?url=${encodeURIComponent(whole.body.success.page)}&format=stranger`
   expect(codeOf(await send('GET', asOther))).toBe('format_not_supported')
@@ -111,6 +113,7 @@ test('Prometheus scrapes every documented metric, no other, and nothing that a c
     ['media_clips_total{source="import",result="ready"', 1],
     ['media_clips_total{source="tus",result="ready"', 1],
     ['media_copied_total{file="mp4",reason="bit_rate"', 1],
+    ['media_variants_total{file="jpg",result="stored"', 1],
     ['media_probe_refusals_total{code="unsupported_media_type"', 1],
     ['media_probe_refusals_total{code="duration_exceeded"', 1],
     ['media_imports_total{site="other",result="ok"', 1],

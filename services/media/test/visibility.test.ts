@@ -25,6 +25,8 @@ const doors: [name: string, key: string, request: (id: string, query: string) =>
   ...kinds.map((kind): (typeof doors)[number] => [`${kind}`, kind, (id, query) => [`/f/${id}.${kind}${query}`]]),
   ['part of the mp4', 'mp4', (id, query) => [`/f/${id}.mp4${query}`, { range: 'bytes=0-9' }]],
   ['any version of the mp4', 'mp4', (id, query) => [`/f/${id}.mp4${query}`, { 'if-none-match': '*' }]],
+  ['still of the poster', 'jpg', (id, query) => [`/f/${id}/w160.jpg${query}`]],
+  ['frame of the video', 'mp4', (id, query) => [`/f/${id}/t0.jpg${query}`]],
   ['saved gif', 'gif', (id, query) => [`/f/${id}.gif${query}${query ? '&' : '?'}download=1`]],
   ['page', 'page', (id, query) => [`/gif/${id}${query}`, { accept: 'text/html' }]],
   ['page for a program', 'page', (id, query) => [`/gif/${id}${query}`]],
@@ -44,7 +46,8 @@ const doors: [name: string, key: string, request: (id: string, query: string) =>
   ],
 ]
 
-const shown = [200, 206, 304]
+/** 302: a variant that would be larger is the file. */
+const shown = [200, 206, 302, 304]
 
 /** Steps to a state, the query that a visitor has, and the status of every door. */
 const states: [name: string, make: (it: Shown) => Promise<unknown>, query: string, number[]][] = [
@@ -87,6 +90,7 @@ describe.for(states)('%s:', ([, make, query, statuses]) => {
     const [path, headers] = request(it.id, queryOf[query] ?? 'missing')
     const answer = await service.get(path, headers as Record<string, string>)
     expect(statuses).toContain(answer.status)
+    if (answer.status === 302) expect((await service.get(answer.headers.get('location') ?? '')).status).toBe(200)
     if (shown.includes(answer.status)) return
     // A refusal is that of an address at which there never was anything, and nothing may keep it.
     expect(answer.text).not.toContain(SECRET_TITLE)

@@ -18,6 +18,10 @@ export const limitVariables = {
     'Calls of pages and oEmbed per address in one process, and as many of missing files; needs RATE_LIMIT_HEADER.',
     '1200/1m',
   ),
+  RATE_LIMIT_VARIANTS: rate(
+    'Variants of clips (other sizes and formats) that are made for one address; needs RATE_LIMIT_HEADER.',
+    '600/1h',
+  ),
   RATE_LIMIT_ANONYMOUS: rate(
     'Uploads without a token per client address; without RATE_LIMIT_HEADER all such callers share it.',
     '10/1h',
@@ -53,6 +57,7 @@ export const limitSettings = (values: Values<typeof limitVariables>) => ({
     importBurst: values.RATE_LIMIT_IMPORT_BURST,
     read: values.RATE_LIMIT_READ,
     public: values.RATE_LIMIT_PUBLIC,
+    variants: values.RATE_LIMIT_VARIANTS,
     anonymous: values.RATE_LIMIT_ANONYMOUS,
     parallel: values.PARALLEL_PER_TOKEN,
   },

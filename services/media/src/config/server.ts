@@ -1,4 +1,14 @@
-import { baseUrl, headerName, integer, parsed, port, text, type Values, type Variables } from '@services/common/config'
+import {
+  baseUrl,
+  headerName,
+  integer,
+  list,
+  parsed,
+  port,
+  text,
+  type Values,
+  type Variables,
+} from '@services/common/config'
 
 export const serverVariables = {
   BASE_URL: baseUrl('Public URL of this service; all URLs in a result start with it.', {
@@ -13,6 +23,12 @@ export const serverVariables = {
     'Internal nginx location that serves BLOBS_DIR: requests for files are answered with X-Accel-Redirect to it.',
     {},
     parseAccelPrefix,
+  ),
+  VARIANT_KEY: parsed(
+    'list',
+    'Keys of at least 16 characters for signed addresses of variants, of which the first signs; without one only the fixed set exists.',
+    { default: '' },
+    parseVariantKeys,
   ),
   HOST: text('Address to listen on.', { default: '0.0.0.0' }),
   PORT: port('Port to listen on.', { default: '8082' }),
@@ -33,6 +49,7 @@ export const serverSettings = (values: Values<typeof serverVariables>) => ({
     filesRedirectUrl: values.ACCEL_PREFIX ? undefined : values.FILES_REDIRECT_URL,
   },
   accelPrefix: values.ACCEL_PREFIX,
+  variantKeys: values.VARIANT_KEY,
   server: {
     host: values.HOST,
     port: values.PORT,
@@ -48,4 +65,11 @@ export const serverWarnings = ({ ACCEL_PREFIX, FILES_REDIRECT_URL }: Values<type
 function parseAccelPrefix(value: string): string {
   if (!/^(\/[\w.-]+)+$/.test(value)) throw new Error('must be a path like /blobs, without a slash at its end')
   return value
+}
+
+function parseVariantKeys(value: string): string[] {
+  const keys = list('').parse(value) as string[]
+  if (keys.some((key) => key.length < 16))
+    throw new Error('must be a comma-separated list of keys of at least 16 characters')
+  return keys
 }

@@ -16,6 +16,7 @@ export const TABLES = [
   'search_words',
   'blobs',
   'renditions',
+  'variants',
   'rate_limits',
   'resumable_uploads',
   'token_days',
@@ -36,6 +37,7 @@ export const EXTRA_KINDS = ['av1', 'webp'] as const
 export type ExtraKind = (typeof EXTRA_KINDS)[number]
 export const RENDITION_KINDS = [...MAIN_KINDS, ...EXTRA_KINDS] as const
 export type RenditionKind = MainKind | ExtraKind
+export type VariantState = 'making' | 'stored' | 'original' | 'refused' | 'failed'
 export type SourceState = 'processing' | 'ready' | 'failed'
 /** `unlisted`: for anyone with the address, but not for search engines. `private`: only with a link (core/clips/links.ts). */
 export type Visibility = 'public' | 'unlisted' | 'private'
@@ -181,6 +183,18 @@ export interface DB {
     height: number
     /** The source's own streams, not encoded again. */
     copied: Generated<boolean>
+  }
+  /** Files made on request, by the canonical name of their options (core/variants/variant.ts). */
+  variants: {
+    source_id: string
+    name: string
+    state: VariantState
+    extension: string
+    sha256: ColumnType<Buffer | null, Buffer | null | undefined, Buffer | null>
+    /** Size of the file; of a refused one the fewest bytes that were reached. */
+    bytes: Generated<number>
+    claimed_at: Date
+    used_at: Date
   }
   rate_limits: {
     key: string

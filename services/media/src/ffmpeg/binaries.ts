@@ -21,6 +21,8 @@ export interface Ffmpeg extends Ffprobe {
   webmAudioEncoder: 'libopus' | 'libvorbis'
   /** Encoder of the background copy; null where this ffmpeg lacks it. Others take minutes for a clip. */
   av1Encoder: 'libsvtav1' | null
+  /** Whether it writes animated WebP. */
+  animatesWebp: boolean
   /** Whether zscale and tonemap exist; without them HDR comes out pale. */
   canToneMap: boolean
   /** Whether drawtext exists; without it there are no captions. */
@@ -114,6 +116,7 @@ async function describeFfmpeg(path: string, origin: Origin): Promise<Ffmpeg> {
     webmVideoEncoder: firstOf('libvpx-vp9', 'libvpx'),
     webmAudioEncoder: firstOf('libopus', 'libvorbis'),
     av1Encoder: encoders.has('libsvtav1') ? 'libsvtav1' : null,
+    animatesWebp: encoders.has('libwebp_anim'),
     canToneMap: filters.has('zscale') && filters.has('tonemap'),
     canDrawText: filters.has('drawtext'),
     deinterlacer: filters.has('bwdif') ? 'bwdif' : 'yadif',

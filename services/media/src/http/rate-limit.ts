@@ -73,6 +73,14 @@ export function createRateLimits(pool: pg.Pool, { limits, database }: Pick<Confi
       }
       counted.set(request, limit)
     },
+    /** Counts a variant that is made for a caller of known address. Throws rate_limited; an image has no use for headers. */
+    async countVariant(request: FastifyRequest): Promise<void> {
+      if (limits.header === undefined) return
+      const limiter = limiterOf('variant', limits.variants)
+      const { state, isOver } = await consume(limiter, addressKeyOf(request, limits.header))
+      const retryAfterSeconds = Math.max(1, Math.ceil(state.msBeforeNext / 1000))
+      if (isOver) throw apiError('rate_limited', { retryAfterSeconds })
+    },
     /** `onError` hook: takes back the count of a call answered "retry later" (503, queue_full), if it was counted. */
     async giveBack(request: FastifyRequest, reply: FastifyReply, error: unknown): Promise<void> {
       const limit = counted.get(request)

@@ -111,3 +111,15 @@ export const isExtra = (kind: string): boolean => EXTRA_KINDS.some((extra) => ex
 export async function listFiles(db: Kysely<DB>, sourceId: string): Promise<ClipFile[]> {
   return db.selectFrom('renditions').select(FILE_COLUMNS).where('source_id', '=', sourceId).orderBy('kind').execute()
 }
+
+/** Whether one of the source's own files is this one. */
+export async function hasFile(db: Kysely<DB>, sourceId: string, { sha256, extension }: BlobName): Promise<boolean> {
+  const found = await db
+    .selectFrom('renditions')
+    .select('kind')
+    .where('source_id', '=', sourceId)
+    .where('kind', '=', extension as RenditionKind)
+    .where('sha256', '=', Buffer.from(sha256, 'hex'))
+    .executeTakeFirst()
+  return found !== undefined
+}

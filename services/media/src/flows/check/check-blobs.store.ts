@@ -60,6 +60,13 @@ export async function listSourcesOf(db: Kysely<DB>, name: BlobName, limit: numbe
         .select('source_id as id')
         .where('sha256', '=', sha256)
         .where('kind', '=', extension as RenditionKind)
+        .union(
+          db
+            .selectFrom('variants')
+            .select('source_id as id')
+            .where('sha256', '=', sha256)
+            .where('extension', '=', extension),
+        )
         .limit(limit)
   const rows: { id: string }[] = await sources.execute()
   return rows.map(({ id }) => id)
@@ -77,6 +84,12 @@ const selectRows = (db: Kysely<DB>) =>
       .whereRef('renditions.kind', '=', 'blobs.extension')
       .as('renditions'),
     column
+      .selectFrom('variants')
+      .select((inner) => inner.fn.countAll<number>().as('count'))
+      .whereRef('variants.sha256', '=', 'blobs.sha256')
+      .whereRef('variants.extension', '=', 'blobs.extension')
+      .as('variants'),
+    column
       .selectFrom('sources')
       .select((inner) => inner.fn.countAll<number>().as('count'))
       .where(fileHash, '=', sql.ref<Buffer>('blobs.sha256'))
@@ -91,10 +104,10 @@ const updateRow = (trx: Transaction<DB>, name: BlobName, values: Updateable<DB['
 
 type Row = Awaited<ReturnType<ReturnType<typeof selectRows>['execute']>>[number]
 
-function toRow({ sha256, extension, renditions, processing, ...row }: Row) {
+function toRow({ sha256, extension, renditions, variants, processing, ...row }: Row) {
   const name = { sha256: sha256.toString('hex'), extension }
   /** Actual number of references. */
-  const counted = (renditions ?? 0) + (isOriginal(name) ? (processing ?? 0) : 0)
+  const counted = (renditions ?? 0) + (variants ?? 0) + (isOriginal(name) ? (processing ?? 0) : 0)
   return { ...row, name, counted }
 }
 

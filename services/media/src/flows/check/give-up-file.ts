@@ -1,6 +1,7 @@
 import type { Transaction } from 'kysely'
-import { deleteExtras, deleteRenditions, isExtra } from '../../core/clips/renditions.store.ts'
+import { deleteExtras, deleteRenditions, hasFile, isExtra } from '../../core/clips/renditions.store.ts'
 import { isOriginal, markLost } from '../../core/clips/sources.store.ts'
+import { deleteVariantsOf, deleteVariantsWith } from '../../core/variants/variants.store.ts'
 import { type EmitDeps, emitEvent } from '../../core/webhooks/emit-event.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
@@ -16,7 +17,8 @@ const BATCH = 100
 
 /**
  * Gives up a file that is lost or differs from its hash (`stored`: its observed state): its clips fail, and the same
- * bytes are transcoded again. Clips of a lost extra only lose their extras. False when the file changed meanwhile.
+ * bytes are transcoded again. Clips of a lost extra only lose their extras, and a lost variant is made again. False when
+ * the file changed meanwhile.
  */
 export async function giveUpFile(
   deps: GiveUpDeps,
@@ -55,11 +57,13 @@ async function giveUpSource(deps: GiveUpDeps, id: string, lost: BlobName): Promi
   const now = deps.now()
   try {
     await deps.db.transaction().execute(async (trx) => {
-      const isWhole = isExtra(lost.extension)
-      const gone = isWhole ? await deleteExtras(trx, id) : await failReady(trx, id, now)
-      await dropReferences(trx, gone, now)
+      const variants = await deleteVariantsWith(trx, id, lost)
+      const isOwn = await hasFile(trx, id, lost)
+      const isVital = isOwn && !isExtra(lost.extension)
+      const gone = isVital ? await failReady(trx, id, now) : isOwn ? await deleteExtras(trx, id) : []
+      await dropReferences(trx, [...variants, ...gone], now)
       if (await deps.blobs.stat(lost)) throw new ChangedMeanwhile()
-      if (!isWhole) await emitEvent(deps, trx, 'media.failed', { sourceId: id })
+      if (isVital) await emitEvent(deps, trx, 'media.failed', { sourceId: id })
     })
     return true
   } catch (error) {
@@ -71,7 +75,7 @@ async function giveUpSource(deps: GiveUpDeps, id: string, lost: BlobName): Promi
 /** Returns the names of the source's files. */
 async function failReady(trx: Transaction<DB>, id: string, now: Date): Promise<BlobName[]> {
   if (!(await markLost(trx, id, now))) throw new ChangedMeanwhile()
-  return deleteRenditions(trx, id)
+  return [...(await deleteRenditions(trx, id)), ...(await deleteVariantsOf(trx, [id]))]
 }
 
 /** The source was deleted, or the file was stored again: nothing is given up. */

@@ -1,4 +1,5 @@
 import type { QueueDefinition } from '@services/common/declare-queue'
+import type { Variant } from '../../core/variants/variant.ts'
 import type { Way } from '../../metrics.ts'
 
 export interface TranscodeJob {
@@ -42,4 +43,24 @@ export const EXTRAS_QUEUE: QueueDefinition = {
   retryDelayMaxSeconds: 600,
   expireInSeconds: 1_200,
   heartbeatSeconds: 30,
+}
+
+export interface VariantJob {
+  sourceId: string
+  /** Canonical name of the variant. */
+  name: string
+  variant: Variant
+}
+
+/** Callers poll for a variant, so a failed attempt is repeated soon; after the last one the variant is marked as failed. */
+export const VARIANTS_QUEUE: QueueDefinition = {
+  name: 'variants',
+  retryLimit: 2,
+  retryDelaySeconds: 5,
+  retryDelayMaxSeconds: 60,
+  // Three builds of at most four minutes each, and time to store the file.
+  expireInSeconds: 900,
+  heartbeatSeconds: 10,
+  hasTenants: true,
+  soughtBy: 'sourceId',
 }

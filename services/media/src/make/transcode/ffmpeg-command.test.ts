@@ -20,6 +20,7 @@ const ffmpeg: Ffmpeg = {
     webmAudioEncoder: 'libopus',
     canToneMap: true,
     canDrawText: true,
+    animatesWebp: true,
     av1Encoder: null,
     deinterlacer: 'bwdif',
   },

@@ -267,7 +267,7 @@ function gifOutput(ffmpeg: Ffmpeg, plan: RenditionPlan, gif: GifSource): string[
 }
 
 /** Drops titles, locations, chapters and the encoder's name; the same input gives the same bytes. */
-const withoutMetadata = [
+export const withoutMetadata = [
   ...['-sn', '-dn', '-map_metadata', '-1', '-map_chapters', '-1', '-fflags', '+bitexact'],
   ...['-flags:v', '+bitexact', '-flags:a', '+bitexact', '-max_muxing_queue_size', '4096'],
 ]

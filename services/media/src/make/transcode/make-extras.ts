@@ -45,7 +45,8 @@ async function takeClearPoster(tools: MediaTools, work: ExtrasWork): Promise<Cle
   return { path: resolve(directory, workFiles.clearPoster), ...size }
 }
 
-async function hasAlpha(tools: MediaTools, path: string, signal: AbortSignal): Promise<boolean> {
+/** Whether a webm of ours has an alpha plane. False for a missing file. */
+export async function hasAlpha(tools: MediaTools, path: string, signal: AbortSignal): Promise<boolean> {
   if (!(await stat(path).catch(() => undefined))) return false
   const verifying = { ...tools, ffprobe: tools.verifier }
   const { streams } = await runFfprobe(verifying, path, { demuxer: 'matroska', packets: false, signal })

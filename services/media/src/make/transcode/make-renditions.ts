@@ -32,7 +32,7 @@ import {
   verifyGif,
   verifyVideos,
 } from './verify-renditions.ts'
-import { GifWriterFailed, writeGif } from './write-gif.ts'
+import { GifWriterFailed, gifOf, writeGif } from './write-gif.ts'
 
 export interface Renditions extends EncodedFiles {
   /** Null where the source's own streams are its mp4 or webm, else why not; undefined for GIFs, which have neither. */
@@ -184,7 +184,7 @@ async function encodeWithGif(
   plan: RenditionPlan,
   { command, gif, progress = ENCODING }: { command: string[]; gif: GifSource; progress?: typeof ENCODING },
 ): Promise<string> {
-  if (gif === 'frames') return writeGif(work, plan, (frames) => encode(work, command, { progress, frames }))
+  if (gif === 'frames') return writeGif(work, gifOf(plan), (frames) => encode(work, command, { progress, frames }))
   const log = await encode(work, command, { progress })
   if (gif !== 'none' && plan.keepsAlpha) await clearAfterEachFrame(inWork(work, 'gif'))
   return log

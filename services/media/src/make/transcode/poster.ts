@@ -8,14 +8,14 @@ sharp.concurrency(1)
 sharp.cache(false)
 
 /** 82 with mozjpeg takes 80 ms for 1080p and looks like the frame; plain JPEG is 8 % larger (contract/media.md 5.9). */
-const JPEG = { quality: 82, mozjpeg: true }
+export const JPEG = { quality: 82, mozjpeg: true }
 
 /** A mean (0 to 255) or entropy below these marks a fade or a black start. */
 const DARK_LUMA = 16
 const EMPTY_ENTROPY = 0.5
 
 /** 0.1 s to encode, and 25 % smaller than the JPEG (contract/media.md 5.9). */
-const WEBP = { quality: 75 }
+export const WEBP = { quality: 75 }
 
 export async function isWholePoster(path: string, { width, height }: Size): Promise<boolean> {
   const file = await stat(path).catch(() => undefined)

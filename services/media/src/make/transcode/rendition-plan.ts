@@ -238,7 +238,7 @@ function regularRate({ fps, baseFps }: VideoInfo, size: Size): NonNullable<Rendi
 }
 
 /** Longer clips get fewer frames a second (16.7, 12.5 or 10), because they determine the size of a GIF. */
-function slowestGifDelay(durationSeconds: number): number {
+export function slowestGifDelay(durationSeconds: number): number {
   if (durationSeconds <= 10) return 6
   return durationSeconds <= 20 ? 8 : 10
 }

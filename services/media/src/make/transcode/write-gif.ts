@@ -39,11 +39,11 @@ export class GifWriterFailed extends Error {
  * does. Throws its error, or GifWriterFailed, of which ffmpeg's broken pipe is a consequence.
  */
 export async function writeGif(
-  { tools, workDirectory, signal }: TranscodeWork,
-  plan: RenditionPlan,
+  { tools, workDirectory, signal }: Pick<TranscodeWork, 'tools' | 'workDirectory' | 'signal'>,
+  input: GifProgramInput,
   encodeFrames: (frames: Writable) => Promise<string>,
 ): Promise<string> {
-  const args = [...NODE_OPTIONS, '--disable-warning=ExperimentalWarning', PROGRAM, inputOf(plan)]
+  const args = [...NODE_OPTIONS, '--disable-warning=ExperimentalWarning', PROGRAM, JSON.stringify(input)]
   const started = Promise.withResolvers<Writable>()
   const failed = (cause: unknown) => {
     signal?.throwIfAborted()
@@ -61,11 +61,12 @@ export async function writeGif(
   return encoded.value
 }
 
-function inputOf({ gif, keepsAlpha, durationSeconds }: RenditionPlan): string {
+/** The GIF of a plan, below the usual number of bytes if possible. */
+export function gifOf({ gif, keepsAlpha, durationSeconds }: RenditionPlan): GifProgramInput {
   if (gif.from !== 'frames') throw new Error('this plan has no frames for a GIF')
   const { size, delayCentiseconds, loopCount } = gif
   const totalCentiseconds = Math.round(durationSeconds * 100)
   const budget = { bytes: GIF_BUDGET_BYTES, frames: Math.ceil(totalCentiseconds / delayCentiseconds) }
   const format = { ...size, delayCentiseconds, loopCount, hasAlpha: keepsAlpha, budget }
-  return JSON.stringify({ file: workFiles.gif, format, totalCentiseconds } satisfies GifProgramInput)
+  return { file: workFiles.gif, format, totalCentiseconds }
 }

@@ -1,0 +1,208 @@
+import { type Kysely, sql, type Transaction } from 'kysely'
+import type { DB, MainKind, VariantState } from '../../db/tables.ts'
+import type { BlobName } from '../../store/blobs/blob-storage.ts'
+
+/** Key of a variant. */
+export interface VariantKey {
+  sourceId: string
+  name: string
+}
+
+export interface Claim extends VariantKey {
+  claimedAt: Date
+}
+
+export interface VariantRow {
+  state: VariantState
+  /** Hash in hex; null unless it is stored. */
+  sha256: string | null
+  bytes: number
+  claimedAt: Date
+  usedAt: Date
+}
+
+/** Returns the source of a clip, its file `original`, and the variant if it has a row. Undefined without such a clip. */
+export async function findVariant(db: Kysely<DB>, clipId: string, name: string, original: MainKind) {
+  const found = await db
+    .selectFrom('clips')
+    .innerJoin('sources', 'sources.id', 'clips.source_id')
+    .innerJoin('renditions', (join) =>
+      join.onRef('renditions.source_id', '=', 'sources.id').on('renditions.kind', '=', original),
+    )
+    .leftJoin('variants', (join) => join.onRef('variants.source_id', '=', 'sources.id').on('variants.name', '=', name))
+    .select(['clips.token_id as tokenId', 'sources.id as sourceId', 'sources.state', 'progress', 'info'])
+    .select(['renditions.width', 'renditions.height', 'renditions.bytes'])
+    .select(['variants.state as variantState', 'variants.bytes as variantBytes', 'claimed_at', 'used_at'])
+    .select(sql<string | null>`encode(${sql.ref('variants.sha256')}, 'hex')`.as('sha256'))
+    .where('clips.id', '=', clipId)
+    .executeTakeFirst()
+  if (!found) return undefined
+  const { tokenId, sourceId, state, progress, info, width, height, bytes, sha256 } = found
+  const { variantState, variantBytes, claimed_at: claimedAt, used_at: usedAt } = found
+  const hasRow = variantState && variantBytes !== null && claimedAt && usedAt
+  const row: VariantRow | undefined = hasRow
+    ? { state: variantState, sha256, bytes: variantBytes, claimedAt, usedAt }
+    : undefined
+  return { tokenId, source: { id: sourceId, state, progress, info }, original: { width, height, bytes }, row }
+}
+
+/**
+ * Claims a variant for the caller, who makes it. Returns `taken` when another has it, `full` when the source has `most`
+ * variants, and `gone` when the source is no longer ready. A claim from before `staleBefore` is taken over.
+ */
+export async function claimVariant(
+  trx: Transaction<DB>,
+  { sourceId, name, claimedAt }: Claim,
+  { extension, most, staleBefore }: { extension: string; most: number; staleBefore: Date | null },
+): Promise<'claimed' | 'taken' | 'full' | 'gone'> {
+  if (!(await lockReady(trx, sourceId))) return 'gone'
+  const { count } = await trx
+    .selectFrom('variants')
+    .select(({ fn }) => fn.countAll<number>().filterWhere('name', '!=', name).as('count'))
+    .where('source_id', '=', sourceId)
+    .executeTakeFirstOrThrow()
+  const claimed = await trx
+    .insertInto('variants')
+    .values({ source_id: sourceId, name, state: 'making', extension, claimed_at: claimedAt, used_at: claimedAt })
+    .onConflict((conflict) =>
+      conflict
+        .columns(['source_id', 'name'])
+        .doUpdateSet({ claimed_at: claimedAt })
+        .where('variants.state', '=', 'making')
+        .where('variants.claimed_at', '<', staleBefore ?? new Date(0)),
+    )
+    .returning('name')
+    .executeTakeFirst()
+  if (!claimed) return 'taken'
+  return count >= most ? 'full' : 'claimed'
+}
+
+/** Locks the source before its files. False when it is not ready. */
+async function lockReady(trx: Transaction<DB>, sourceId: string): Promise<boolean> {
+  const locked = await trx
+    .selectFrom('sources')
+    .select('id')
+    .where('id', '=', sourceId)
+    .where('state', '=', 'ready')
+    .forUpdate()
+    .executeTakeFirst()
+  return locked !== undefined
+}
+
+/** Ends a claim. False when the source or the claim is gone: the file is then not referenced. */
+export async function settleVariant(
+  trx: Transaction<DB>,
+  { sourceId, name, claimedAt }: Claim,
+  outcome: { state: Exclude<VariantState, 'making'>; bytes: number; sha256: string | null },
+): Promise<boolean> {
+  if (!(await lockReady(trx, sourceId))) return false
+  const { state, bytes, sha256 } = outcome
+  const settled = await trx
+    .updateTable('variants')
+    .set({ state, bytes, sha256: sha256 === null ? null : Buffer.from(sha256, 'hex') })
+    .where('source_id', '=', sourceId)
+    .where('name', '=', name)
+    .where('state', '=', 'making')
+    .where('claimed_at', '=', claimedAt)
+    .returning('name')
+    .executeTakeFirst()
+  if (settled && state === 'stored') await addBytes(trx, sourceId, bytes)
+  return settled !== undefined
+}
+
+const addBytes = (trx: Transaction<DB>, sourceId: string, bytes: number) =>
+  trx
+    .updateTable('sources')
+    .set({ rendition_bytes: sql`rendition_bytes + ${bytes}` })
+    .where('id', '=', sourceId)
+    .execute()
+
+/** Gives a claim up, so that the next request claims it. */
+export async function releaseClaim(db: Kysely<DB>, { sourceId, name, claimedAt }: Claim): Promise<void> {
+  await db
+    .deleteFrom('variants')
+    .where('source_id', '=', sourceId)
+    .where('name', '=', name)
+    .where('state', '=', 'making')
+    .where('claimed_at', '=', claimedAt)
+    .execute()
+}
+
+export async function findClaim(db: Kysely<DB>, { sourceId, name }: VariantKey): Promise<Claim | undefined> {
+  const found = await db
+    .selectFrom('variants')
+    .select('claimed_at')
+    .where('source_id', '=', sourceId)
+    .where('name', '=', name)
+    .where('state', '=', 'making')
+    .executeTakeFirst()
+  return found && { sourceId, name, claimedAt: found.claimed_at }
+}
+
+/** Notes a use, unless one was noted since `before`. */
+export async function noteUse(
+  db: Kysely<DB>,
+  { sourceId, name }: VariantKey,
+  { now, before }: { now: Date; before: Date },
+): Promise<void> {
+  await db
+    .updateTable('variants')
+    .set({ used_at: now })
+    .where('source_id', '=', sourceId)
+    .where('name', '=', name)
+    .where('used_at', '<', before)
+    .execute()
+}
+
+/**
+ * Deletes variants and returns the names of their files, whose references the caller drops. `unusedBefore` spares those that were
+ * used since. Locks the sources first, in one order.
+ */
+export async function deleteVariants(
+  trx: Transaction<DB>,
+  keys: readonly VariantKey[],
+  { unusedBefore }: { unusedBefore: Date },
+): Promise<BlobName[]> {
+  const [ids, names] = [keys.map(({ sourceId }) => sourceId), keys.map(({ name }) => name)]
+  await sql`select from ${sql.table('sources')} where id = any (${ids}::uuid[]) order by id for update`.execute(trx)
+  const { rows } = await sql<BlobName & { sourceId: string; bytes: number }>`
+    delete from ${sql.table('variants')} variant
+    using unnest(${ids}::uuid[], ${names}::text[]) as given (source_id, name)
+    where (variant.source_id, variant.name) = (given.source_id, given.name) and used_at < ${unusedBefore}
+    returning variant.source_id as "sourceId", encode(sha256, 'hex') as sha256, extension, bytes`.execute(trx)
+  return giveBackBytes(trx, rows)
+}
+
+/** Deletes all variants of sources that are being deleted or have failed, and returns the names of their files. */
+export async function deleteVariantsOf(trx: Transaction<DB>, sourceIds: readonly string[]): Promise<BlobName[]> {
+  const { rows } = await sql<BlobName & { sourceId: string; bytes: number }>`
+    delete from ${sql.table('variants')} where source_id = any (${sourceIds}::uuid[])
+    returning source_id as "sourceId", encode(sha256, 'hex') as sha256, extension, bytes`.execute(trx)
+  return giveBackBytes(trx, rows)
+}
+
+/** Deletes the variants of a source that have this file; the next request makes them again. */
+export async function deleteVariantsWith(trx: Transaction<DB>, sourceId: string, file: BlobName): Promise<BlobName[]> {
+  await sql`select from ${sql.table('sources')} where id = ${sourceId} for update`.execute(trx)
+  const { rows } = await sql<BlobName & { sourceId: string; bytes: number }>`
+    delete from ${sql.table('variants')}
+    where source_id = ${sourceId} and sha256 = ${Buffer.from(file.sha256, 'hex')} and extension = ${file.extension}
+    returning source_id as "sourceId", encode(sha256, 'hex') as sha256, extension, bytes`.execute(trx)
+  return giveBackBytes(trx, rows)
+}
+
+/** Only stored variants have a file. */
+async function giveBackBytes(
+  trx: Transaction<DB>,
+  rows: readonly { sourceId: string; sha256: string | null; extension: string; bytes: number }[],
+): Promise<BlobName[]> {
+  const freed = new Map<string, number>()
+  const names: BlobName[] = []
+  for (const { sourceId, sha256, extension, bytes } of rows) {
+    if (sha256 === null) continue
+    names.push({ sha256, extension })
+    freed.set(sourceId, (freed.get(sourceId) ?? 0) + bytes)
+  }
+  for (const [sourceId, bytes] of freed) await addBytes(trx, sourceId, -bytes)
+  return names
+}

@@ -1,0 +1,317 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { parseFixedVariant, type Variant } from '../src/core/variants/variant.ts'
+import type { Deps } from '../src/deps.ts'
+import { checkBlobs, type Finding } from '../src/flows/check/check-blobs.ts'
+import { signVariant } from '../src/flows/files/variants/signature.ts'
+import { cleanUp } from '../src/housekeeping.ts'
+import { makeVariantOfSource } from '../src/make/jobs/add-variant.ts'
+import { VARIANTS_QUEUE } from '../src/make/jobs/queues.ts'
+import { transcodeSource } from '../src/make/jobs/transcode-source.ts'
+import { StorageUnavailable } from '../src/store/blobs/blob-storage.ts'
+import { clipOf, unboxedTools } from './clips.ts'
+import { heldFfmpeg } from './held-ffmpeg.ts'
+import { programThat } from './program.ts'
+import { type Answer, idIn, startTestService, type TestService } from './service.ts'
+
+/** Wider than 480 pixels, so that each kind of variant is smaller. */
+const wideClip = () =>
+  clipOf('variants-800x450.mp4', [
+    ...['-f', 'lavfi', '-i', 'testsrc2=s=800x450:r=5:d=1.4', '-c:v', 'libx264', '-preset', 'ultrafast'],
+    ...['-pix_fmt', 'yuv420p'],
+  ])
+
+const codeOf = ({ status, body }: Answer) => `${status} ${body?.error?.code}`
+const rows = async ({ deps }: TestService) =>
+  (await deps.pool.query('select name, state from variants order by name')).rows
+const temporary = async (service: TestService) => (await service.listFiles()).filter((path) => /^work\/.*\//.test(path))
+const stored = async (service: TestService) =>
+  (await service.listFiles()).filter((path) => !path.startsWith('work/')).sort()
+const made = async (service: TestService, path: string) => {
+  await expect.poll(async () => (await service.get(path)).status).toBe(200)
+  return service.get(path)
+}
+
+/** The job of a variant that was requested, as a worker gets it. */
+async function jobOf(
+  { deps }: TestService,
+  name: string,
+  { retryCount = 0, signal = new AbortController().signal } = {},
+) {
+  const { rows } = await deps.pool.query('select id from sources')
+  const variant = parseFixedVariant(name) as Variant
+  return { id: randomUUID(), data: { sourceId: rows[0].id as string, name, variant }, retryCount, signal }
+}
+
+const lastAttempt = { retryCount: VARIANTS_QUEUE.retryLimit }
+const withFfmpeg = (deps: Deps, path: string) => ({
+  ...deps,
+  tools: { ...deps.tools, ffmpeg: { ...deps.tools.ffmpeg, path } },
+})
+
+/** A service with a ready clip, and no worker that would make its variants. */
+async function withoutWorkers(settings: Record<string, string> = {}) {
+  const service = await startTestService({ ...settings, MEDIA_WORKERS_ENABLED: 'false' })
+  const id = idIn(await service.upload(await wideClip(), [], { prefer: 'respond-async' }))
+  const { rows } = await service.deps.pool.query('select id from sources')
+  const signal = new AbortController().signal
+  await transcodeSource(service.deps, { id: randomUUID(), data: { sourceId: rows[0].id }, retryCount: 0, signal })
+  return { service, id }
+}
+
+/** An ffmpeg that notes each run of its arguments; `runs` counts those that contain the words. */
+async function countingFfmpeg() {
+  const directory = await mkdtemp(join(tmpdir(), 'media-runs-'))
+  onTestFinished(() => rm(directory, { recursive: true, force: true }))
+  const notes = join(directory, 'runs')
+  const path = await programThat(`echo "$*" >>'${notes}'\nexec '${unboxedTools.ffmpeg.path}' "$@"`)
+  const runs = async (words: string) =>
+    (await readFile(notes, 'utf8')).split('\n').filter((line) => line.includes(words)).length
+  return { tools: { ...unboxedTools, ffmpeg: { ...unboxedTools.ffmpeg, path } }, runs }
+}
+
+test('a variant that is requested of two services at once, many times, is made once', async () => {
+  const { tools, runs } = await countingFfmpeg()
+  const first = await startTestService({}, { tools })
+  const { database, storage } = first.deps.config
+  const same = { MEDIA_DATABASE_URL: database.url, MEDIA_BLOBS_DIR: first.blobsDir, MEDIA_WORK_DIR: storage.workDir }
+  const second = await startTestService(same, { tools })
+  const id = idIn(await first.upload(await wideClip()))
+  const all = (name: string) =>
+    Promise.all(Array.from({ length: 12 }, (_, n) => (n % 2 ? first : second).get(`/f/${id}/${name}`)))
+  const clipRuns = await runs('poster.rgb')
+  const stills = await all('t0.5.jpg')
+  expect(new Set(stills.map(({ status }) => status))).toEqual(new Set([200]))
+  expect(new Set(stills.map(({ headers }) => headers.get('etag'))).size).toBe(1)
+  expect((await runs('poster.rgb')) - clipRuns).toBe(1)
+  await all('w480.mp4')
+  await made(first, `/f/${id}/w480.mp4`)
+  await made(second, `/f/${id}/w480.mp4`)
+  expect(await runs('variant.mp4')).toBe(1)
+  expect((await first.deps.pool.query(`select from media_queue.job where name = 'variants'`)).rows).toHaveLength(1)
+  await second.close()
+  await first.close()
+})
+
+test('requests at once never claim more than 40 variants of a clip', async () => {
+  const key = 'key-of-many-variants'
+  const { service, id } = await withoutWorkers({ MEDIA_VARIANT_KEY: key, MEDIA_DB_MAX_POOL_SIZE: '20' })
+  const paths = Array.from({ length: 60 }, (_, n) => `/w:${20 + n}/${id}.gif`)
+  const answers = await Promise.all(paths.map((path) => service.get(`/v/${signVariant(key, path)}${path}`)))
+  expect(answers.filter(({ status }) => status === 202)).toHaveLength(40)
+  expect(new Set(answers.map(codeOf))).toEqual(new Set(['202 undefined', '429 too_many_variants']))
+  expect(await rows(service)).toHaveLength(40)
+  expect((await service.deps.pool.query(`select from media_queue.job where name = 'variants'`)).rows).toHaveLength(40)
+  await service.close()
+})
+
+test('a killed job leaves nothing, and the next attempt makes the variant', async () => {
+  const { service, id } = await withoutWorkers()
+  const { deps } = service
+  expect((await service.get(`/f/${id}/w480.mp4`)).status).toBe(202)
+  const before = await stored(service)
+  const held = await heldFfmpeg(undefined, { making: 'variant.mp4' })
+  const killed = new AbortController()
+  const job = await jobOf(service, 'w480.mp4', { signal: killed.signal })
+  const making = makeVariantOfSource({ ...deps, tools: held.tools }, job)
+  await held.hasBegun()
+  killed.abort(new Error('killed'))
+  await expect(making).rejects.toThrow('killed')
+  expect(await temporary(service)).toEqual([])
+  expect(await stored(service)).toEqual(before)
+  expect(await rows(service)).toEqual([{ name: 'w480.mp4', state: 'making' }])
+  await makeVariantOfSource(deps, await jobOf(service, 'w480.mp4'))
+  expect((await service.get(`/f/${id}/w480.mp4`)).status).toBe(200)
+  await service.close()
+})
+
+test('a still whose process was killed is made by a request half a minute later', async () => {
+  const service = await startTestService({}, { patience: { otherStillMs: 100 } })
+  const id = idIn(await service.upload(await wideClip()))
+  await service.deps.pool.query(
+    `insert into variants (source_id, name, state, extension, claimed_at, used_at)
+      select id, 'w160.jpg', 'making', 'jpg', $1, $1 from sources`,
+    [service.clock.now()],
+  )
+  expect((await service.get(`/f/${id}/w160.jpg`)).status).toBe(202)
+  service.clock.advance({ seconds: 31 })
+  expect((await service.get(`/f/${id}/w160.jpg`)).status).toBe(200)
+  await service.close()
+})
+
+test('a variant whose job was lost is queued again by a request after housekeeping', async () => {
+  const { service, id } = await withoutWorkers()
+  const { pool } = service.deps
+  const path = `/f/${id}/w480.mp4`
+  expect((await service.get(path)).status).toBe(202)
+  service.clock.advance({ seconds: 61 })
+  await cleanUp(service.deps)
+  // Its job waits: nothing was lost.
+  expect(await rows(service)).toEqual([{ name: 'w480.mp4', state: 'making' }])
+  await pool.query(`delete from media_queue.job where name = 'variants'`)
+  await cleanUp(service.deps)
+  expect(await rows(service)).toEqual([])
+  expect((await service.get(path)).status).toBe(202)
+  expect((await pool.query(`select from media_queue.job where name = 'variants'`)).rows).toHaveLength(1)
+  await service.close()
+})
+
+test('a full disk refuses a still for a minute and keeps no claim; a job gives its claim up after its attempts', async () => {
+  const { service, id } = await withoutWorkers()
+  const { deps } = service
+  const { ffmpeg } = deps.tools
+  const full = await programThat('echo No space left on device >&2; exit 1')
+  deps.tools = { ...deps.tools, ffmpeg: { ...ffmpeg, path: full } }
+  const answer = await service.get(`/f/${id}/t1.jpg`)
+  expect([codeOf(answer), answer.headers.get('retry-after')]).toEqual(['503 unavailable', '60'])
+  expect(await rows(service)).toEqual([])
+  expect(await temporary(service)).toEqual([])
+
+  expect((await service.get(`/f/${id}/w480.mp4`)).status).toBe(202)
+  await expect(makeVariantOfSource(deps, await jobOf(service, 'w480.mp4'))).rejects.toThrow()
+  expect(await rows(service)).toEqual([{ name: 'w480.mp4', state: 'making' }])
+  await makeVariantOfSource(deps, await jobOf(service, 'w480.mp4', lastAttempt))
+  expect(await rows(service)).toEqual([])
+
+  deps.tools = { ...deps.tools, ffmpeg }
+  expect((await service.get(`/f/${id}/t1.jpg`)).status).toBe(200)
+  expect((await service.get(`/f/${id}/w480.mp4`)).status).toBe(202)
+  await makeVariantOfSource(deps, await jobOf(service, 'w480.mp4'))
+  expect((await service.get(`/f/${id}/w480.mp4`)).status).toBe(200)
+  await service.close()
+})
+
+test.each(['copyTo', 'put'] as const)(
+  'while the storage is unavailable (%s) stills get 503, and are made afterwards',
+  async (method) => {
+    const service = await startTestService()
+    const { deps } = service
+    const id = idIn(await service.upload(await wideClip()))
+    const { blobs } = deps
+    deps.blobs = { ...blobs, [method]: () => Promise.reject(new StorageUnavailable('away')) }
+    const answer = await service.get(`/f/${id}/w160.jpg`)
+    expect(codeOf(answer)).toBe('503 unavailable')
+    expect(answer.headers.get('cache-control')).not.toContain('immutable')
+    expect(await rows(service)).toEqual([])
+    deps.blobs = blobs
+    expect((await service.get(`/f/${id}/w160.jpg`)).status).toBe(200)
+    await service.close()
+  },
+)
+
+test('a variant that cannot be made is refused for an hour, and then tried again', async () => {
+  const { service, id } = await withoutWorkers()
+  const { deps } = service
+  const path = `/f/${id}/w480.mp4`
+  await service.get(path)
+  const broken = withFfmpeg(deps, await programThat('echo nonsense >&2; exit 1'))
+  await makeVariantOfSource(broken, await jobOf(service, 'w480.mp4', lastAttempt))
+  const answer = await service.get(path)
+  expect([codeOf(answer), answer.headers.get('retry-after')]).toEqual(['503 unavailable', '3600'])
+  service.clock.advance({ seconds: 3_601 })
+  await cleanUp(deps)
+  expect((await service.get(path)).status).toBe(202)
+  await makeVariantOfSource(deps, await jobOf(service, 'w480.mp4'))
+  expect((await service.get(path)).status).toBe(200)
+  await service.close()
+})
+
+test.each(['gif', 'mp4'])(
+  'a clip that fits in no way is refused with the fewest bytes of three builds (%s)',
+  async (ending) => {
+    const { tools, runs } = await countingFfmpeg()
+    const { service, id } = await withoutWorkers()
+    const { deps } = service
+    await deps.pool.query('update renditions set bytes = 2000001')
+    const path = `/f/${id}/max2m.${ending}`
+    expect((await service.get(path)).status).toBe(202)
+    const { data, ...job } = await jobOf(service, `max2m.${ending}`)
+    const tiny = { ...data, variant: { ...data.variant, maxBytes: 300 } }
+    await makeVariantOfSource({ ...deps, tools }, { ...job, data: tiny })
+    const answer = await service.get(path)
+    expect(codeOf(answer)).toBe('422 cannot_fit')
+    expect(answer.body.error.details.smallest).toBeGreaterThan(300)
+    expect(await runs(ending === 'gif' ? 'rawvideo' : 'variant.mp4')).toBe(3)
+    expect(await temporary(service)).toEqual([])
+    await service.close()
+  },
+)
+
+test('a clip that is deleted while its variant is made keeps no file of it', async () => {
+  const { service, id } = await withoutWorkers()
+  const { deps, clock } = service
+  await service.get(`/f/${id}/w480.mp4`)
+  const held = await heldFfmpeg(undefined, { making: 'variant.mp4' })
+  const making = makeVariantOfSource({ ...deps, tools: held.tools }, await jobOf(service, 'w480.mp4'))
+  await held.hasBegun()
+  await service.call('DELETE', `/media/${id}`, { headers: { token: service.token } })
+  clock.advance({ seconds: 601 })
+  await cleanUp(deps)
+  expect((await service.countRows()).sources).toBe(0)
+  await held.release()
+  await making
+  for (let n = 0; n < 2; n++) {
+    clock.advance({ seconds: 601 })
+    await cleanUp(deps)
+  }
+  expect(await stored(service)).toEqual([])
+  await service.close()
+})
+
+test('the stills of one address leave a slot to others', async () => {
+  const held = await heldFfmpeg(undefined, { making: 'setsar=1,format=rgb24 -frames:v 1' })
+  const service = await startTestService({ MEDIA_RATE_LIMIT_HEADER: 'x-real-ip' }, { tools: held.tools })
+  const id = idIn(await service.upload(await wideClip()))
+  const from = (address: string, name: string) => service.get(`/f/${id}/${name}`, { 'x-real-ip': address })
+  const stranger = Promise.all(['t0.jpg', 't0.5.jpg', 't1.jpg'].map((name) => from('203.0.113.7', name)))
+  await held.hasBegun()
+  await expect.poll(() => service.deps.stills.taken()).toEqual({ used: 1, waiting: 2 })
+  expect((await from('203.0.113.8', 'w160.jpg')).status).toBe(200)
+  await held.release()
+  expect((await stranger).map(({ status }) => status)).toEqual([200, 200, 200])
+  await service.close()
+})
+
+test('blobs check counts variants; a lost one costs no clip and is made again', async () => {
+  const service = await startTestService()
+  const { deps } = service
+  const id = idIn(await service.upload(await wideClip()))
+  const etag = (await service.get(`/f/${id}/w160.jpg`)).headers.get('etag')
+  const check = async (fix: boolean) => {
+    const findings: Finding[] = []
+    await checkBlobs(deps, { deep: true, fix, report: (finding) => findings.push(finding) })
+    return findings
+  }
+  expect(await check(false)).toEqual([])
+  const sha256 = etag?.replaceAll('"', '') ?? ''
+  await deps.blobs.delete({ sha256, extension: 'jpg' })
+  expect(await check(true)).toEqual([{ kind: 'row_without_blob', file: `${sha256}.jpg`, fixed: true }])
+  expect((await service.get(`/f/${id}.jpg`)).status).toBe(200)
+  const again = await service.get(`/f/${id}/w160.jpg`)
+  expect([again.status, again.headers.get('etag')]).toEqual([200, etag])
+  expect(await check(false)).toEqual([])
+  await service.close()
+})
+
+test('a clip that loses one of its own files loses its variants with it', async () => {
+  const service = await startTestService()
+  const { deps } = service
+  const id = idIn(await service.upload(await wideClip()))
+  await service.get(`/f/${id}/w160.jpg`)
+  const etag = (await service.get(`/f/${id}.mp4`)).headers.get('etag')
+  await deps.blobs.delete({ sha256: etag?.replaceAll('"', '') ?? '', extension: 'mp4' })
+  await checkBlobs(deps, { deep: false, fix: true, report: () => {} })
+  service.clock.advance({ seconds: 2 })
+  expect(codeOf(await service.get(`/f/${id}/w160.jpg`))).toBe('404 not_found')
+  expect(await rows(service)).toEqual([])
+  for (let n = 0; n < 2; n++) {
+    service.clock.advance({ seconds: 8 * 86_400 })
+    await cleanUp(deps)
+  }
+  expect(await service.countRows()).toEqual({ clips: 0, sources: 0 })
+  expect(await stored(service)).toEqual([])
+  await service.close()
+})
