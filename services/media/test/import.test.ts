@@ -80,7 +80,7 @@ test('the content decides the type, not the name or header of the file; null is 
 test.for<[string, number, string, object?]>([
   ['/page', 422, 'unsupported_site_content'],
   ['/empty', 422, 'unsupported_site_content'],
-  ['/text', 415, 'unsupported_media_type'],
+  ['/text', 415, 'unsupported_media_type', { accepted: ['image/gif', 'video/mp4', 'video/webm'] }],
   ['/missing', 424, 'source_fetch_failed', { upstream: '4xx' }],
   ['/broken', 424, 'source_fetch_failed', { upstream: '5xx' }],
   ['/cut', 424, 'source_fetch_failed', { upstream: 'interrupted' }],

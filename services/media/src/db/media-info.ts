@@ -1,4 +1,5 @@
-export type MediaType = 'gif' | 'mp4' | 'webm'
+/** Formats of sources; those beside the first three are accepted by choice (core/sources/source-types.ts). */
+export type MediaType = 'gif' | 'mp4' | 'webm' | 'mov'
 
 /** Facts about a source before it is transcoded. Sizes are as displayed: after pixel aspect ratio and rotation. */
 export type MediaInfo = GifInfo | VideoInfo

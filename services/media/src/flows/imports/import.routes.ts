@@ -6,6 +6,8 @@ import { withoutNulls } from '@services/common/json-body'
 import { Type } from 'typebox'
 import { cleanFields, cleanUrl, MAX_TAG_TEXTS } from '../../core/clips/clip-fields.ts'
 import { cleanEdit } from '../../core/edits/edit.ts'
+import { namesInWords } from '../../core/sources/source-types.ts'
+import type { MediaType } from '../../db/media-info.ts'
 import type { Deps } from '../../deps.ts'
 import { checkAllowance } from '../../http/allowance-headers.ts'
 import { answerClip, parsePreference } from '../../http/answer-clip.ts'
@@ -21,14 +23,21 @@ import { importClip } from './import-clip.ts'
 const documentNull = (type: string) => inDocument({ type: [type, 'null'] })
 
 /** Members that are null count as absent. */
-const ImportBody = Type.Object({
-  source: Type.String({ description: 'Address of a gif, mp4 or webm, or of a page that shows one.' }),
+const importBody = (types: readonly MediaType[]) =>
+  Type.Object({
+    source: Type.String({
+      description: `Address of a file (${namesInWords(types, 'or')}), or of a page that shows one.`,
+    }),
+    ...importFields,
+  })
+
+const importFields = {
   title: Type.Optional(Type.String(documentNull('string'))),
   tags: Type.Optional(Type.Array(Type.String(), { maxItems: MAX_TAG_TEXTS, ...documentNull('array') })),
   nsfw: Type.Optional(Type.Boolean(documentNull('boolean'))),
   attribution: Type.Optional(Type.Object(AttributionInput.properties, documentNull('object'))),
   ...EditFields,
-})
+}
 
 export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   requireToken(app, deps, { scope: 'write' })
@@ -43,7 +52,7 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       ),
       headers: AddHeaders,
       querystring: AddQuery,
-      body: ImportBody,
+      body: importBody(deps.config.source.types),
       response: addedAnswers(400, 401, 403, 408, 409, 410, 413, 415, 422, 424, 429, 504, 507),
     },
     onRequest: (request, reply) => deps.limits.count(request, reply, 'import'),

@@ -7,6 +7,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Result } from '../../core/clips/result.ts'
+import { namesInWords } from '../../core/sources/source-types.ts'
+import type { MediaType } from '../../db/media-info.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { checkAllowance } from '../../http/allowance-headers.ts'
@@ -22,8 +24,13 @@ import { countBytesIn } from '../../metrics.ts'
 import { readFormFields } from './form-fields.ts'
 import { FORM_OVERHEAD_BYTES, fileTooLarge, receiveForm } from './receive-form.http.ts'
 
-const UploadForm = Type.Object({
-  file: Type.Unsafe<string>({ type: 'string', format: 'binary', description: 'A gif, mp4 or webm.' }),
+const formOf = (types: readonly MediaType[]) =>
+  Type.Object({
+    file: Type.Unsafe<string>({ type: 'string', format: 'binary', description: `${namesInWords(types, 'or')}.` }),
+    ...formFields,
+  })
+
+const formFields = {
   title: Type.Optional(Type.String()),
   tags: Type.Optional(
     Type.String({ description: 'Comma-separated, repeated as `tags`, `tags[]` or `tags[0]`, or a JSON array.' }),
@@ -39,7 +46,7 @@ const UploadForm = Type.Object({
   attribution_user: Type.Optional(Type.String({ description: 'Ignored without a site and a URL.' })),
   attribution_url: Type.Optional(Type.String()),
   ...EditFormFields,
-})
+}
 
 export const uploadRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { config } = deps
@@ -54,7 +61,7 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       consumes: ['multipart/form-data'],
       headers: AddHeaders,
       querystring: AddQuery,
-      body: UploadForm,
+      body: formOf(config.source.types),
       response: addedAnswers(400, 401, 403, 408, 409, 410, 413, 415, 422, 429, 504, 507),
     },
     // The handler reads the form part by part; the schema above is documentation.

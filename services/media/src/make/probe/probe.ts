@@ -4,7 +4,7 @@ import { copyFile, rm, stat } from 'node:fs/promises'
 import { type Edit, startInFile } from '../../core/edits/edit.ts'
 import type { GifInfo, MediaInfo, MediaType } from '../../db/media-info.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
-import { demuxerOf } from '../../ffmpeg/hardening.ts'
+import { demuxerOf, moreDecodersOf } from '../../ffmpeg/hardening.ts'
 import { firstSecondOf } from './choose-part.ts'
 import { editGif } from './edited-info.ts'
 import { type FfprobeReport, READ_SECONDS, type ReadWindow, refusedStreamIn, runFfprobe } from './ffprobe.ts'
@@ -26,12 +26,12 @@ export async function probe(
   options: { limits?: ProbeLimits; edit?: Edit | undefined; signal?: AbortSignal | undefined } = {},
 ): Promise<MediaInfo> {
   const { limits = defaultProbeLimits, edit, signal } = options
-  const type = await sniffFile(path)
+  const type = await sniffFile(path, limits.types)
   if (type === 'gif') return probeGif(path, limits, edit)
-  const demuxer = demuxerOf[type]
+  const [demuxer, moreDecoders] = [demuxerOf[type], moreDecodersOf(type)]
   const look = (packets: boolean | ReadWindow) =>
     withoutRefusedSound(path, { type, most: limits.streams }, (copy) =>
-      runFfprobe(tools, copy, { demuxer, packets, limits, signal }),
+      runFfprobe(tools, copy, { demuxer, moreDecoders, packets, limits, signal }),
     )
   const window = edit && (await windowOf(edit, limits, () => look(false)))
   return readVideoInfo(await look(window ?? true), type, { limits, edit, window })

@@ -157,7 +157,8 @@ export function transparencyCommand(plan: RenditionPlan): string[] {
 }
 
 export function clearPosterCommand(ffmpeg: Ffmpeg, file: string, atSeconds: number): string[] {
-  const webm = { demuxer: 'matroska', decoder: ffmpeg.webmVideoEncoder, deinterlacer: null, cut: null } as const
+  const ofWebm = { demuxer: 'matroska', moreDecoders: [], deinterlacer: null, cut: null } as const
+  const webm = { ...ofWebm, decoder: ffmpeg.webmVideoEncoder }
   return [
     ...[...start('error'), ...input(webm, 1, file), '-map', '0:v:0', '-ss', seconds(atSeconds), '-frames:v', '1'],
     ...['-vf', 'format=rgba', '-f', 'rawvideo', workFiles.clearPoster],
@@ -185,7 +186,7 @@ function start(logLevel: 'error' | 'info' | 'verbose'): string[] {
 }
 
 function input(
-  plan: Pick<RenditionPlan, 'decoder' | 'demuxer' | 'deinterlacer' | 'cut'>,
+  plan: Pick<RenditionPlan, 'decoder' | 'demuxer' | 'moreDecoders' | 'deinterlacer' | 'cut'>,
   threads: number,
   file: string = workFiles.input,
 ): string[] {
@@ -194,7 +195,16 @@ function input(
   // Ours scale first, which takes any size; deinterlacers take one.
   const filters = plan.deinterlacer ? [] : ['-reinit_filter:v', '0']
   const seek = plan.cut && seeks(plan) ? ['-ss', plan.cut.seekSeconds.toFixed(6)] : []
-  return ['-threads', String(threads), ...decoder, ...filters, ...seek, ...hardenedInput(plan.demuxer), '-i', file]
+  return [
+    '-threads',
+    String(threads),
+    ...decoder,
+    ...filters,
+    ...seek,
+    ...hardenedInput(plan.demuxer, plan.moreDecoders),
+    '-i',
+    file,
+  ]
 }
 
 function paletteInput(): string[] {

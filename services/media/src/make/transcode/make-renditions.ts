@@ -6,7 +6,7 @@ import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { refuseFullDisk } from '../../ffmpeg/machine-faults.ts'
 import { hashFile } from '../../store/blobs/measure.ts'
 import { clearAfterEachFrame, rewriteGif } from '../probe/gif-rewrite.ts'
-import { type Misfit, misfitOf } from './copy-plan.ts'
+import { copyOf, type Misfit, misfitOf } from './copy-plan.ts'
 import { fromBeginning } from './cut-filters.ts'
 import { allToTheirEnd, ENCODING, encode, inWork, type TranscodeOptions, type TranscodeWork } from './encode.ts'
 import { mayRetry, refuseAsCorrupt, UnusableOutput } from './failures.ts'
@@ -71,9 +71,10 @@ export async function makeRenditions(
   if (!overview) return simply(['the overview failed', ...soundLost])
 
   try {
-    const { type } = source.info
+    const { info } = source
+    const copies = misfit === null && info.type !== 'gif' ? copyOf(info) : null
     return {
-      ...(await encodeUsually(work, misfit === null && type !== 'gif' ? { ...heard, copies: type } : heard)),
+      ...(await encodeUsually(work, { ...heard, copies })),
       misfit,
     }
   } catch (error) {

@@ -4,7 +4,7 @@ import { fitGif, fitVideo, type Size } from '../../core/clips/geometry.ts'
 import { decodedSize } from '../../core/edits/decoded-size.ts'
 import type { GifInfo, MediaInfo, VideoInfo } from '../../db/media-info.ts'
 import type { Ffmpeg } from '../../ffmpeg/binaries.ts'
-import { type Demuxer, demuxerOf } from '../../ffmpeg/hardening.ts'
+import { type Demuxer, demuxerOf, moreDecodersOf } from '../../ffmpeg/hardening.ts'
 import { isAboveFullHd, memoryBound } from '../../ffmpeg/memory-bound.ts'
 import type { RunLimits } from '../../ffmpeg/run-confined.ts'
 import { type CutPlan, planCut } from './cut-filters.ts'
@@ -12,6 +12,8 @@ import { type CutPlan, planCut } from './cut-filters.ts'
 /** Every decision about one clip, made once from its `MediaInfo`; `ffmpeg-command.ts` only translates it. */
 export interface RenditionPlan {
   demuxer: Demuxer
+  /** Decoders beside the usual ones. */
+  moreDecoders: readonly string[]
   /** Set where ffmpeg's own choice would lose the transparency. */
   decoder: 'libvpx' | 'libvpx-vp9' | null
   videoStream: number
@@ -92,6 +94,7 @@ function planFromVideo(info: VideoInfo, { canToneMap, deinterlacer }: Abilities)
   const frameRate = info.isStill ? stillRate(info) : videoFrameRate(info, video)
   return {
     demuxer: demuxerOf[info.type],
+    moreDecoders: moreDecodersOf(info.type),
     decoder: info.alpha ? alphaDecoder(info.codec) : null,
     videoStream: info.videoStream,
     audioStream: info.audioStream,
@@ -125,6 +128,7 @@ function planFromGif(info: GifInfo): RenditionPlan {
   const frameRate = gifFrameRate(info, video)
   return {
     demuxer: 'gif',
+    moreDecoders: [],
     decoder: null,
     videoStream: 0,
     audioStream: null,

@@ -1,0 +1,229 @@
+// Types of sources that an operator adds to the usual three. Exact frames of each: make/transcode/source-types.slow.test.ts.
+import { readFile } from 'node:fs/promises'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { readConfig } from '../src/config.ts'
+import { clip, clipOf, written } from './clips.ts'
+import { bytes, startFarSide } from './far-side.ts'
+import { brightness, inspect } from './inspect.ts'
+import { type Answer, idIn, settingsOf, startTestService, type TestService } from './service.ts'
+import { tusOf } from './tus.ts'
+
+const ADDED = ['video/quicktime']
+const ENDING = ' and video/quicktime'
+
+/** Accepts every type. */
+let service: TestService
+/** Has the default. */
+let usual: TestService
+beforeAll(async () => {
+  service = await startTestService({ MEDIA_SOURCE_TYPES: ADDED.join(', ') })
+  usual = await startTestService({ MEDIA_WORKERS_ENABLED: 'false', MEDIA_SYNC_WAIT: '0' })
+})
+afterAll(() => Promise.all([service.close(), usual.close()]))
+
+const detailsOf = async (answer: Answer) => {
+  const { body } = await service.get(`/media/${idIn(answer)}`, { token: service.token })
+  return body.success
+}
+
+/** Codec, size and decoded frames of the picture in a served file. */
+async function servedOf(answer: Answer, file: 'mp4' | 'webm' | 'gif') {
+  const { status, bytes: body } = await service.get(`/f/${idIn(answer)}.${file}`)
+  expect(status).toBe(200)
+  const { path } = { path: await written(`served-${idIn(answer)}.${file}`, body) }
+  const { streams, format } = await inspect(path)
+  const video = streams.find(({ width }) => width !== undefined)
+  const sound = streams.find(({ width }) => width === undefined)
+  return { path, seconds: Number(format.duration), video, sound, frames: Number(video?.nb_read_frames) }
+}
+
+const lavfi = (source: string) => ['-f', 'lavfi', '-i', source]
+const picture = lavfi('testsrc2=s=64x48:r=10:d=1')
+const tone = lavfi('sine=frequency=440:duration=1')
+const x264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-g', '10']
+
+interface Source {
+  path: () => Promise<string>
+  type: string
+  /** Members of `meta`. */
+  meta: { duration: string; frames: string; width: string; height: string }
+  hasSound: boolean
+  copied?: 'mp4' | 'webm'
+}
+
+const FITS = { duration: '2s', frames: '50', width: '320', height: '240' }
+const TENTHS = { duration: '1s', frames: '10', width: '64', height: '48' }
+
+const sources: [string, Source][] = [
+  [
+    'H.264 and AAC in QuickTime, as phones record it',
+    {
+      path: async () => clipOf('types-fits.mov', ['-i', await clip('fits.mp4'), '-c', 'copy']),
+      ...{ type: 'mov', meta: FITS, hasSound: true, copied: 'mp4' },
+    },
+  ],
+  [
+    'HEVC in QuickTime, on its side',
+    {
+      path: async () => {
+        const hevc = ['-c:v', 'libx265', '-tag:v', 'hvc1', '-x265-params', 'log-level=none', '-an']
+        const upright = await clipOf('types-hevc.mov', [...picture, ...hevc])
+        return clipOf('types-turned.mov', ['-i', upright, '-c', 'copy', '-metadata:s:v:0', 'rotate=90'])
+      },
+      ...{ type: 'mov', meta: { ...TENTHS, width: '48', height: '64' }, hasSound: false },
+    },
+  ],
+  [
+    'ProRes and PCM',
+    {
+      path: () => clipOf('types-prores.mov', [...picture, ...tone, '-c:v', 'prores_ks', '-c:a', 'pcm_s16le']),
+      ...{ type: 'mov', meta: TENTHS, hasSound: true },
+    },
+  ],
+  [
+    'motion JPEG and 8-bit PCM without ftyp, as of old cameras',
+    {
+      path: async () => {
+        const mjpeg = ['-c:v', 'mjpeg', '-pix_fmt', 'yuvj420p', '-c:a', 'pcm_u8']
+        const path = await clipOf('types-mjpeg.mov', [...picture, ...tone, ...mjpeg])
+        return written('types-no-ftyp.mov', withoutFtyp(await readFile(path)))
+      },
+      ...{ type: 'mov', meta: TENTHS, hasSound: true },
+    },
+  ],
+  [
+    'a QuickTime file cut without encoding, whose edit list hides frames',
+    {
+      path: async () => {
+        const long = await clipOf('types-long.mov', [...lavfi('testsrc2=s=64x48:r=10:d=2'), ...x264, '-bf', '0'])
+        return clipOf('types-cut.mov', ['-ss', '0.6', '-i', long, '-c', 'copy'])
+      },
+      ...{ type: 'mov', meta: { ...TENTHS, duration: '1.4s', frames: '14' }, hasSound: false },
+    },
+  ],
+]
+
+/** Turns the first box into one that QuickTime files of that time begin with. */
+function withoutFtyp(file: Buffer): Buffer {
+  const bytes = Buffer.from(file)
+  bytes.write('wide', bytes.indexOf('ftyp'), 'latin1')
+  return bytes
+}
+
+describe.each(sources)('%s', (_, { path, type, meta, hasSound, copied }) => {
+  test('becomes up to the four files, with its length, frames, size and sound', async () => {
+    const answer = await service.upload(await path())
+    expect([answer.status, answer.body.success?.meta]).toEqual([201, meta])
+    const details = await detailsOf(answer)
+    expect(details.source.type).toBe(type)
+    expect(details.sizes.mp4.copied ?? false).toBe(copied === 'mp4')
+    expect(details.sizes.webm.copied ?? false).toBe(copied === 'webm')
+    const size = { width: Number(meta.width), height: Number(meta.height) }
+    for (const file of ['mp4', 'webm', 'gif'] as const) {
+      const served = await servedOf(answer, file)
+      expect([file, served.video]).toMatchObject([file, size])
+      expect(served.seconds, file).toBeCloseTo(Number.parseFloat(meta.duration), 1)
+      if (file !== 'gif')
+        expect([file, served.frames, Boolean(served.sound)]).toEqual([file, Number(meta.frames), hasSound])
+    }
+    expect((await service.get(`/f/${idIn(answer)}.jpg`)).status).toBe(200)
+  })
+
+  test('is refused by default, and nothing is left of it', async () => {
+    const before = await usual.traces()
+    const answer = await usual.upload(await path())
+    expect([answer.status, answer.body.error]).toMatchObject([
+      415,
+      {
+        code: 'unsupported_media_type',
+        message: 'Only image/gif, video/mp4 and video/webm are accepted.',
+        details: { accepted: ['image/gif', 'video/mp4', 'video/webm'] },
+      },
+    ])
+    expect(await usual.traces()).toEqual(before)
+  })
+})
+
+const fitting = async () => clipOf('types-fits.mov', ['-i', await clip('fits.mp4'), '-c', 'copy'])
+
+test('a part of a source of an added type is exact to the frame', async () => {
+  const halves = await clipOf('types-halves.mov', [
+    ...[...lavfi("nullsrc=s=64x48:r=10:d=4,geq=lum='if(lt(N,20),20,230)':cb=128:cr=128"), ...x264, '-g', '40'],
+  ])
+  const answer = await service.upload(halves, [
+    ['start', '1.8'],
+    ['duration', '0.6'],
+    ['crop', '0,0,32,24'],
+  ])
+  expect(answer.body.success.meta).toEqual({ duration: '0.6s', frames: '6', width: '32', height: '24' })
+  const { path } = await servedOf(answer, 'mp4')
+  expect((await brightness(path)).map((light) => light > 128)).toEqual([false, false, true, true, true, true])
+})
+
+test('imports and resumable uploads take it, and a copy leaves the tags of the source out', async () => {
+  const path = await clipOf('types-titled.mov', [
+    '-i',
+    await fitting(),
+    '-c',
+    'copy',
+    '-metadata',
+    'title=Secret title',
+  ])
+  const file = await readFile(path)
+  const far = await startFarSide(['far.example'])
+  onTestFinished(far.close)
+  far.answers({ 'https://far.example/clip': bytes(file, { 'content-type': 'video/quicktime' }) })
+  const imported = await service.importFrom({ source: `${far.base}/far.example/clip` })
+  expect(imported.body.success?.meta).toEqual(FITS)
+  const mp4 = await service.get(`/f/${idIn(imported)}.mp4`)
+  expect(mp4.bytes.includes('Secret title')).toBe(false)
+
+  const tus = tusOf(service)
+  const location = await tus.begin(file.length)
+  const end = await tus.send(location, 0, file)
+  expect(end.status).toBe(204)
+  const made = await tus.call('HEAD', location)
+  expect(made.headers.get('upload-offset')).toBe(String(file.length))
+  expect((await usual.importFrom({ source: `${far.base}/far.example/clip` })).body.error).toMatchObject({
+    code: 'unsupported_media_type',
+    details: { accepted: ['image/gif', 'video/mp4', 'video/webm'] },
+  })
+})
+
+test('a type that is no longer accepted is refused although its bytes are known; its clips stay', async () => {
+  const was = await startTestService({ MEDIA_SOURCE_TYPES: 'video/quicktime' })
+  const path = await fitting()
+  const answer = await was.upload(path)
+  was.deps.config.source.types = usual.deps.config.source.types
+  expect((await was.upload(path)).status).toBe(415)
+  expect((await was.get(`/f/${idIn(answer)}.mp4`)).status).toBe(200)
+  await was.close()
+})
+
+describe('MEDIA_SOURCE_TYPES', () => {
+  const read = (value: string) =>
+    readConfig({ ...settingsOf('postgres://media@db.example/media', '/var/lib/media'), MEDIA_SOURCE_TYPES: value })
+
+  test.each(['video/avi', 'video/quicktime, mov', '*', 'video/*'])('%j ends the start', (value) => {
+    expect(() => read(value)).toThrow(/MEDIA_SOURCE_TYPES.*must be a comma-separated list of video\/quicktime/)
+  })
+
+  test.each(['', 'video/mp4', ' image/gif, video/webm '])('%j adds nothing', (value) => {
+    expect(read(value).config.source.types).toEqual(['gif', 'mp4', 'webm'])
+  })
+})
+
+test('refusal, home page and document name what is accepted here', async () => {
+  const { body } = await service.upload(Buffer.from('no clip at all'))
+  expect(body.error.message).toBe(`Only image/gif, video/mp4, video/webm${ENDING} are accepted.`)
+  expect(body.error.details.accepted).toEqual(['image/gif', 'video/mp4', 'video/webm', ...ADDED])
+
+  const [home, usualHome] = await Promise.all([service.get('/'), usual.get('/')])
+  expect(usualHome.text).toContain('accept="image/gif,video/mp4,video/webm,.gif,.mp4,.webm"')
+  expect(usualHome.text).toContain('GIF, MP4 or WebM, up to')
+  for (const mime of ADDED) expect(home.text).toMatch(new RegExp(`accept="[^"]*${mime}`))
+
+  const [document, usualDocument] = await Promise.all([service.get('/openapi.json'), usual.get('/openapi.json')])
+  expect(usualDocument.text).not.toContain('MOV')
+  expect(document.text.match(/GIF, MP4, [^.]*MOV/g)?.length).toBeGreaterThanOrEqual(2)
+})
