@@ -1,15 +1,15 @@
 // Types of sources that an operator adds to the usual three. Exact frames of each: make/transcode/source-types.slow.test.ts.
-import { readFile } from 'node:fs/promises'
+import { chmod, readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { readConfig } from '../src/config.ts'
+import { requireDecoders } from '../src/ffmpeg/require-decoders.ts'
 import { clip, clipOf, written } from './clips.ts'
 import { bytes, startFarSide } from './far-side.ts'
 import { brightness, inspect } from './inspect.ts'
 import { type Answer, idIn, settingsOf, startTestService, type TestService } from './service.ts'
 import { tusOf } from './tus.ts'
 
-const ADDED = ['video/quicktime']
-const ENDING = ' and video/quicktime'
+const ADDED = ['video/quicktime', 'video/x-matroska', 'video/3gpp']
 
 /** Accepts every type. */
 let service: TestService
@@ -40,6 +40,9 @@ async function servedOf(answer: Answer, file: 'mp4' | 'webm' | 'gif') {
 const lavfi = (source: string) => ['-f', 'lavfi', '-i', source]
 const picture = lavfi('testsrc2=s=64x48:r=10:d=1')
 const tone = lavfi('sine=frequency=440:duration=1')
+const telephone = [...lavfi('testsrc2=s=176x144:r=10:d=1'), ...tone]
+const NARROW = ['-ar', '8000', '-ac', '1', '-b:a', '12.2k']
+const WIDE = ['-ar', '16000', '-ac', '1']
 const x264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-g', '10']
 
 interface Source {
@@ -99,6 +102,63 @@ const sources: [string, Source][] = [
         return clipOf('types-cut.mov', ['-ss', '0.6', '-i', long, '-c', 'copy'])
       },
       ...{ type: 'mov', meta: { ...TENTHS, duration: '1.4s', frames: '14' }, hasSound: false },
+    },
+  ],
+  [
+    'H.264 in Matroska, as screen recorders write it',
+    {
+      path: () => {
+        const small = ['-c:v', 'libx264', '-crf', '36', '-pix_fmt', 'yuv420p', '-g', '25']
+        return clipOf('types-fits.mkv', [...lavfi('testsrc2=s=320x240:r=25:d=2'), ...small])
+      },
+      ...{ type: 'mkv', meta: FITS, hasSound: false, copied: 'mp4' },
+    },
+  ],
+  [
+    'VP9 in Matroska',
+    {
+      path: async () => clipOf('types-vp9.mkv', ['-i', await clip('fits.webm'), '-c', 'copy']),
+      ...{ type: 'mkv', meta: FITS, hasSound: false, copied: 'webm' },
+    },
+  ],
+  [
+    'HEVC and FLAC in Matroska, with a font attached',
+    {
+      path: async () => {
+        const font = await written('types-font.ttf', Buffer.alloc(4000, 7))
+        const hevc = ['-c:v', 'libx265', '-x265-params', 'log-level=none', '-c:a', 'flac']
+        const attached = ['-attach', font, '-metadata:s:t', 'mimetype=application/x-truetype-font']
+        return clipOf('types-attached.mkv', [...picture, ...tone, ...hevc, ...attached])
+      },
+      ...{ type: 'mkv', meta: TENTHS, hasSound: true },
+    },
+  ],
+  [
+    'MPEG-4 and AC-3 in Matroska',
+    {
+      path: () => clipOf('types-mpeg4.mkv', [...picture, ...tone, '-c:v', 'mpeg4', '-c:a', 'ac3']),
+      ...{ type: 'mkv', meta: TENTHS, hasSound: true },
+    },
+  ],
+  [
+    'H.263 and AMR in 3GP, as of early phones',
+    {
+      path: () => clipOf('types-h263.3gp', [...telephone, '-c:v', 'h263', '-c:a', 'libopencore_amrnb', ...NARROW]),
+      ...{ type: '3gp', meta: { ...TENTHS, width: '176', height: '144' }, hasSound: true },
+    },
+  ],
+  [
+    'MPEG-4 and wide AMR in 3GP',
+    {
+      path: () => clipOf('types-mpeg4.3gp', [...telephone, '-c:v', 'mpeg4', '-c:a', 'libvo_amrwbenc', ...WIDE]),
+      ...{ type: '3gp', meta: { ...TENTHS, width: '176', height: '144' }, hasSound: true },
+    },
+  ],
+  [
+    'H.264 and AAC in 3GP, as chats send it',
+    {
+      path: async () => clipOf('types-fits.3gp', ['-i', await clip('fits.mp4'), '-c', 'copy']),
+      ...{ type: '3gp', meta: FITS, hasSound: true, copied: 'mp4' },
     },
   ],
 ]
@@ -215,7 +275,9 @@ describe('MEDIA_SOURCE_TYPES', () => {
 
 test('refusal, home page and document name what is accepted here', async () => {
   const { body } = await service.upload(Buffer.from('no clip at all'))
-  expect(body.error.message).toBe(`Only image/gif, video/mp4, video/webm${ENDING} are accepted.`)
+  expect(body.error.message).toBe(
+    `Only image/gif, video/mp4, video/webm, ${ADDED.slice(0, -1).join(', ')} and ${ADDED.at(-1)} are accepted.`,
+  )
   expect(body.error.details.accepted).toEqual(['image/gif', 'video/mp4', 'video/webm', ...ADDED])
 
   const [home, usualHome] = await Promise.all([service.get('/'), usual.get('/')])
@@ -226,4 +288,13 @@ test('refusal, home page and document name what is accepted here', async () => {
   const [document, usualDocument] = await Promise.all([service.get('/openapi.json'), usual.get('/openapi.json')])
   expect(usualDocument.text).not.toContain('MOV')
   expect(document.text.match(/GIF, MP4, [^.]*MOV/g)?.length).toBeGreaterThanOrEqual(2)
+})
+
+test('an ffmpeg that cannot decode an accepted type ends the start', async () => {
+  const without = await written('types-ffmpeg.sh', '#!/bin/sh\necho " VFS..D h264   H.264"\n')
+  await chmod(without, 0o755)
+  await expect(requireDecoders({ path: without }, ['gif', 'mov'])).resolves.toBeUndefined()
+  await expect(requireDecoders({ path: without }, ['gif', '3gp'])).rejects.toThrow(
+    'MEDIA_SOURCE_TYPES: video/3gpp needs an ffmpeg with h263',
+  )
 })

@@ -1,5 +1,5 @@
 /** Formats of sources; those beside the first three are accepted by choice (core/sources/source-types.ts). */
-export type MediaType = 'gif' | 'mp4' | 'webm' | 'mov'
+export type MediaType = 'gif' | 'mp4' | 'webm' | 'mov' | 'mkv' | '3gp'
 
 /** Facts about a source before it is transcoded. Sizes are as displayed: after pixel aspect ratio and rotation. */
 export type MediaInfo = GifInfo | VideoInfo

@@ -1,10 +1,10 @@
 import type { MediaType } from '../db/media-info.ts'
 
 /** The ffmpeg demuxer that a file of this type is forced through, so that a disguised playlist is never followed. */
-export const demuxerOf = { gif: 'gif', mp4: 'mov', webm: 'matroska', mov: 'mov' } as const satisfies Record<
-  MediaType,
-  string
->
+export const demuxerOf = {
+  ...{ gif: 'gif', mp4: 'mov', webm: 'matroska' },
+  ...{ mov: 'mov', mkv: 'matroska', '3gp': 'mov' },
+} as const satisfies Record<MediaType, string>
 
 export type Demuxer = (typeof demuxerOf)[MediaType]
 
@@ -23,9 +23,11 @@ const decoders = [
 /**
  * Decoders of one type of source only. Cameras wrote QuickTime with motion JPEG, and sound of 8 bits or by telephone's law;
  * phones and editors write ProRes. Each frame of both stands alone, so that a pixel costs what it does in other codecs.
+ * Early phones wrote 3GP with H.263 and sound of telephones.
  */
 const moreDecoders: Partial<Record<MediaType, readonly string[]>> = {
   mov: ['prores', 'pcm_u8', 'pcm_mulaw'],
+  '3gp': ['h263', 'amrwb'],
 }
 
 export const moreDecodersOf = (type: MediaType): readonly string[] => moreDecoders[type] ?? []

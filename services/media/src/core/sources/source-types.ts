@@ -15,6 +15,8 @@ export const SOURCE_TYPES: Readonly<Record<MediaType, SourceType>> = {
   mp4: { mime: 'video/mp4', name: 'MP4', endings: ['.mp4'] },
   webm: { mime: 'video/webm', name: 'WebM', endings: ['.webm'] },
   mov: { mime: 'video/quicktime', name: 'MOV', endings: ['.mov'] },
+  mkv: { mime: 'video/x-matroska', name: 'MKV', endings: ['.mkv'] },
+  '3gp': { mime: 'video/3gpp', name: '3GP', endings: ['.3gp'] },
 }
 
 /** Types of the specification, which are always accepted. */

@@ -13,6 +13,8 @@ const typeOf = new Map<string, MediaType>([
   ['video/x-m4v', 'mp4'],
   ['video/webm', 'webm'],
   ['video/quicktime', 'mov'],
+  ['video/matroska', 'mkv'],
+  ['video/3gpp', '3gp'],
 ])
 
 /** Detects the type by the first bytes, never a name; it only selects the demuxer. Throws unsupported_media_type. */

@@ -9,10 +9,16 @@ import { type ProbeLimits, refuseLargePicture, refuseLongDuration, refuseManyFra
 /** Codecs of the eight sites and every phone. Players do not expect others in an mp4. */
 const videoCodecs = new Set(['h264', 'hevc', 'av1', 'vp8', 'vp9', 'mpeg4'])
 /** The same of one type only (ffmpeg/hardening.ts). */
-const moreVideoCodecs: Partial<Record<MediaType, readonly string[]>> = { mov: ['prores', 'mjpeg'] }
+const moreVideoCodecs: Partial<Record<MediaType, readonly string[]>> = {
+  mov: ['prores', 'mjpeg'],
+  '3gp': ['h263'],
+}
 /** Sound in any other codec is dropped, not refused, because the picture matters. */
 const audioCodecs = /^(aac|mp3|opus|vorbis|flac|alac|ac3|eac3|pcm_(s16|s24)[lb]e|pcm_f32le)$/
-const moreAudioCodecs: Partial<Record<MediaType, readonly string[]>> = { mov: ['pcm_u8', 'pcm_mulaw'] }
+const moreAudioCodecs: Partial<Record<MediaType, readonly string[]>> = {
+  mov: ['pcm_u8', 'pcm_mulaw'],
+  '3gp': ['amr_nb', 'amr_wb'],
+}
 
 const isVideoCodec = (type: MediaType, codec = ''): boolean =>
   videoCodecs.has(codec) || Boolean(moreVideoCodecs[type]?.includes(codec))

@@ -33,7 +33,8 @@ const MOST = { startSeconds: 0.05, keyframeGapSeconds: 5, bitRate: 6_000_000, bi
 const SOUND = { codecs: { mp4: ['aac'], webm: ['opus', 'vorbis'] }, channels: 2, sampleRate: 48_000, bitRate: 192_000 }
 
 /** The file that streams in these containers can be. */
-export const copyOf = ({ type }: VideoInfo): 'mp4' | 'webm' => (type === 'webm' ? 'webm' : 'mp4')
+export const copyOf = ({ type, codec }: VideoInfo): 'mp4' | 'webm' =>
+  type === 'webm' || (type === 'mkv' && codec !== 'h264') ? 'webm' : 'mp4'
 
 /** Null if the source's streams fit as they are. `plan.audioStream` is null for a silent track, which is left out. */
 export function misfitOf(info: VideoInfo, plan: RenditionPlan): Misfit | null {
