@@ -1,6 +1,6 @@
 import { duration, integer, list, oneOf, parsed, type Values, type Variables } from '@services/common/config'
-import { ADDABLE_MIMES, ALL_TYPES, mimeOf, USUAL_TYPES } from '../core/sources/source-types.ts'
 import type { MediaType } from '../db/media-info.ts'
+import { ADDABLE_MIMES, ALL_TYPES, mimeOf, USUAL_TYPES } from '../db/source-types.ts'
 import { LARGEST_SIDE } from '../ffmpeg/hardening.ts'
 
 export const sourceVariables = {

@@ -1,4 +1,4 @@
-/** Formats of sources; those beside the first three are accepted by choice (core/sources/source-types.ts). */
+/** Formats of sources; those beside the first three are accepted by choice (db/source-types.ts). */
 export type MediaType = 'gif' | 'mp4' | 'webm' | 'mov' | 'mkv' | '3gp'
 
 /** Facts about a source before it is transcoded. Sizes are as displayed: after pixel aspect ratio and rotation. */

@@ -1,6 +1,6 @@
 import { ConfigError } from '@services/common/config'
-import { mimeOf } from '../core/sources/source-types.ts'
 import type { MediaType } from '../db/media-info.ts'
+import { mimeOf } from '../db/source-types.ts'
 import { type Ffmpeg, listNames } from './binaries.ts'
 
 /** Decoders of which a type needs one. Those of the others are in every build, or are missed only by some files. */

@@ -1,6 +1,6 @@
 import { html, raw } from '@services/common/html'
 import type { Config } from '../../config.ts'
-import { fileDialogTypes, namesInWords } from '../../core/sources/source-types.ts'
+import { fileDialogTypes, namesInWords } from '../../db/source-types.ts'
 import { htmlDocument, type Page, readScript, siteHeader, styleOf } from './document.ts'
 import { homePageCss } from './styles.ts'
 

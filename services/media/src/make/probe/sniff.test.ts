@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { clip, written } from '../../../test/clips.ts'
 import { gif } from '../../../test/gif-bytes.ts'
-import { USUAL_TYPES } from '../../core/sources/source-types.ts'
+import { USUAL_TYPES } from '../../db/source-types.ts'
 import { sniffBytes, sniffFile } from './sniff.ts'
 
 const hls = '#EXTM3U\n#EXTINF:1,\ncanary.mp4\n'
