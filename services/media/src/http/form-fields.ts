@@ -1,9 +1,15 @@
-import { type ClipFields, cleanFields, MAX_TAG_TEXTS, readFlag } from '../../core/clips/clip-fields.ts'
-import { cleanEdit, EDIT_FIELDS, type Edit } from '../../core/edits/edit.ts'
-import type { FormField } from './receive-form.http.ts'
+import { Type } from 'typebox'
+import { type ClipFields, cleanFields, MAX_TAG_TEXTS, readFlag } from '../core/clips/clip-fields.ts'
+import { cleanEdit, EDIT_FIELDS, type Edit } from '../core/edits/edit.ts'
+import { EditFormFields } from './shapes.ts'
+
+export interface FormField {
+  name: string
+  value: string
+}
 
 /**
- * Reads the fields of an upload, including the spellings of arrays and objects: `tags[]`, `tags[0]`, `attribution[site]`.
+ * Reads the fields of a form or query, including the spellings of arrays and objects: `tags[]`, `tags[0]`, `attribution[site]`.
  * Ignores unknown fields, and a user without a site and URL. Throws invalid_field.
  */
 export function readFormFields(fields: readonly FormField[]): { fields: ClipFields; edit: Edit | undefined } {
@@ -23,6 +29,25 @@ export function readFormFields(fields: readonly FormField[]): { fields: ClipFiel
   )
   const edit = cleanEdit(Object.fromEntries(EDIT_FIELDS.map((name) => [name, lastOf(name)])))
   return { fields: cleaned, edit }
+}
+
+/** The documented fields of a form; `cleanEdit` and `readFormFields` check them. */
+export const ClipFormFields = {
+  title: Type.Optional(Type.String()),
+  tags: Type.Optional(
+    Type.String({ description: 'Comma-separated, repeated as `tags`, `tags[]` or `tags[0]`, or a JSON array.' }),
+  ),
+  nsfw: Type.Optional(Type.Boolean()),
+  attribution_site: Type.Optional(
+    Type.String({
+      description:
+        'twitter, reddit, instagram, a host or a URL. Defaults to the host of `attribution_url`. ' +
+        '`attribution[site]` and `attribution.site` work, too; likewise `user` and `url`.',
+    }),
+  ),
+  attribution_user: Type.Optional(Type.String({ description: 'Ignored without a site and a URL.' })),
+  attribution_url: Type.Optional(Type.String()),
+  ...EditFormFields,
 }
 
 /** Stops at one more than `cleanFields` accepts, which it then refuses. */
