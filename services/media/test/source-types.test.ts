@@ -1,15 +1,19 @@
 // Types of sources that an operator adds to the usual three. Exact frames of each: make/transcode/source-types.slow.test.ts.
+import { execFile } from 'node:child_process'
 import { chmod, readFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { crc32 } from 'node:zlib'
+import sharp, { type SharpOptions } from 'sharp'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { readConfig } from '../src/config.ts'
 import { requireDecoders } from '../src/ffmpeg/require-decoders.ts'
-import { clip, clipOf, written } from './clips.ts'
+import { clip, clipOf, embeddedTools, written } from './clips.ts'
 import { bytes, startFarSide } from './far-side.ts'
 import { brightness, inspect } from './inspect.ts'
 import { type Answer, idIn, settingsOf, startTestService, type TestService } from './service.ts'
 import { tusOf } from './tus.ts'
 
-const ADDED = ['video/quicktime', 'video/x-matroska', 'video/3gpp']
+const ADDED = ['video/quicktime', 'video/x-matroska', 'video/3gpp', 'image/apng', 'image/webp']
 
 /** Accepts every type. */
 let service: TestService
@@ -298,3 +302,159 @@ test('an ffmpeg that cannot decode an accepted type ends the start', async () =>
     'MEDIA_SOURCE_TYPES: video/3gpp needs an ffmpeg with h263',
   )
 })
+
+describe('an animated image', () => {
+  /** Frames of 40 x 30: a red square that moves over nothing; every second one is half as clear. */
+  const drawn = (alphas: readonly number[]) =>
+    alphas.map((alpha, n) => {
+      const pixels = Buffer.alloc(40 * 30 * 4)
+      for (let y = 8; y < 24; y++)
+        for (let x = 4 * n; x < 4 * n + 16; x++) pixels.set([230, 20, 30, alpha], 4 * (40 * y + x))
+      return pixels
+    })
+  const tall = (frames: Buffer[]) =>
+    sharp(Buffer.concat(frames), {
+      raw: { width: 40, height: 30 * frames.length, channels: 4, pageHeight: 30 },
+    } as SharpOptions)
+  const webp = async (alphas: number[], delay: number[], loop = 0) =>
+    tall(drawn(alphas)).webp({ lossless: true, delay, loop }).toBuffer()
+  const apng = async (alphas: number[], delay: number[], plays = 0) => {
+    const still = await Promise.all(
+      drawn(alphas).map((pixels) =>
+        sharp(pixels, { raw: { width: 40, height: 30, channels: 4 } })
+          .png({ palette: false })
+          .toBuffer(),
+      ),
+    )
+    return apngOf(still, { delay, plays })
+  }
+  const makers: [string, (alphas: number[], delay: number[], plays?: number) => Promise<Buffer>][] = [
+    ['image/webp', webp],
+    ['image/apng', apng],
+  ]
+
+  test.each(makers)('%s keeps times, loops, frames and transparency', async (mime, make) => {
+    const answer = await service.upload(await make([255, 255, 255, 255], [120, 240, 360, 120], 3))
+    expect([answer.status, answer.body.success?.meta]).toEqual([
+      201,
+      { duration: '0.84s', frames: '4', width: '40', height: '30' },
+    ])
+    expect((await detailsOf(answer)).source.type).toBe(mime.slice('image/'.length))
+    const gif = await sharp((await service.get(`/f/${idIn(answer)}.gif`)).bytes, { animated: true }).metadata()
+    expect([gif.delay, gif.loop, gif.hasAlpha]).toEqual([[120, 240, 360, 120], 3, true])
+    const { path, seconds } = await servedOf(answer, 'mp4')
+    expect(seconds).toBeCloseTo(0.84, 2)
+    // White where nothing is, and each frame in its place and time: a step is 60 ms.
+    const places = (await rowsOf(path)).map((row) => row.findIndex(([, green = 255]) => green < 128))
+    expect(places).toEqual([0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 8, 8, 12, 12])
+    const webm = await servedOf(answer, 'webm')
+    expect(webm.video?.tags).toMatchObject({ ALPHA_MODE: '1' })
+  })
+
+  test.each(makers)('%s of regular frames that no hundredth fits keeps its rate', async (_, make) => {
+    const answer = await service.upload(await make(Array(10).fill(255), Array(10).fill(33)))
+    expect(answer.body.success.meta).toMatchObject({ duration: '0.33s', frames: '10' })
+    expect(await servedOf(answer, 'mp4')).toMatchObject({ frames: 10, seconds: expect.closeTo(0.33, 3) })
+  })
+
+  test.each(makers)('%s: a part, and delays that browsers do not believe', async (_, make) => {
+    const answer = await service.upload(await make([255, 255, 255, 255], [0, 200, 200, 10]), [['start', '0.1']])
+    expect(answer.body.success?.meta).toMatchObject({ duration: '0.5s', frames: '3' })
+    expect((await detailsOf(answer)).edit).toEqual({ start: 0.1 })
+  })
+
+  test.each(makers)('%s is 415 by default, and as a still picture', async (mime, make) => {
+    const refused = await usual.upload(await make([255, 255], [100, 100]))
+    expect([refused.status, refused.body.error.details]).toEqual([
+      415,
+      { accepted: ['image/gif', 'video/mp4', 'video/webm'] },
+    ])
+    const one = sharp({ create: { width: 9, height: 9, channels: 3, background: 'red' } })
+    const still = await service.upload(await (mime === 'image/webp' ? one.webp() : one.png()).toBuffer())
+    expect([still.status, still.body.error.code]).toEqual([415, 'unsupported_media_type'])
+    if (mime === 'image/webp') expect(still.body.error.message).toBe('The image is not animated.')
+  })
+
+  test('frames smaller than the canvas, laid over and cleared as libvips shows them', async () => {
+    // Lossy with alpha, which libwebp stores as parts of the canvas.
+    const file = await tall(drawn([255, 140, 255, 90, 200, 255]))
+      .webp({ quality: 90, delay: Array(6).fill(100), minSize: true })
+      .toBuffer()
+    const answer = await service.upload(file)
+    expect(answer.body.success.meta).toMatchObject({ duration: '0.6s', frames: '6' })
+    const expected = await framesOf(file)
+    const got = await framesOf((await service.get(`/f/${idIn(answer)}.gif`)).bytes)
+    expect(got).toHaveLength(6)
+    // A GIF has no half clear pixels: those that show are all there is to compare.
+    for (const [n, frame] of got.entries()) {
+      const differing = [...frame.keys()].filter(
+        (at) => at % 4 === 3 && (frame[at] ?? 0) > 128 !== (expected[n]?.[at] ?? 0) > 128,
+      )
+      expect([n, differing.length]).toEqual([n, expect.toBeOneOf([0, 1, 2, 3, 4])])
+    }
+  })
+
+  const framesOf = async (file: Buffer) => {
+    const { data, info } = await sharp(file, { animated: true })
+      .ensureAlpha()
+      .raw()
+      .toBuffer({ resolveWithObject: true })
+    const bytes = info.width * (info.pageHeight ?? info.height) * 4
+    return Array.from({ length: data.length / bytes }, (_, n) => data.subarray(n * bytes, (n + 1) * bytes))
+  }
+
+  /** The middle row of each frame, as RGB. */
+  const rowsOf = async (path: string) => {
+    const row = [
+      '-vf',
+      'crop=iw:2:0:ih/2,scale=iw:1',
+      '-vsync',
+      'passthrough',
+      '-pix_fmt',
+      'rgb24',
+      '-f',
+      'rawvideo',
+      '-',
+    ]
+    const { stdout } = await promisify(execFile)(embeddedTools.ffmpeg.path, ['-v', 'error', '-i', path, ...row], {
+      encoding: 'buffer',
+    })
+    return Array.from({ length: stdout.length / 120 }, (_, n) =>
+      Array.from({ length: 40 }, (_, x) => [...stdout.subarray(120 * n + 3 * x, 120 * n + 3 * x + 3)]),
+    )
+  }
+})
+
+/** Whole PNGs as the frames of an APNG. */
+function apngOf(pictures: Buffer[], { delay, plays }: { delay: number[]; plays: number }): Buffer {
+  const parts: Uint8Array[] = []
+  let sequence = 0
+  const chunk = (type: string, data: Buffer) => {
+    const body = Buffer.concat([Buffer.from(type, 'latin1'), data])
+    const [length, sum] = [Buffer.alloc(4), Buffer.alloc(4)]
+    length.writeUInt32BE(data.length)
+    sum.writeUInt32BE(crc32(body))
+    parts.push(length, body, sum)
+  }
+  const words = (...values: number[]) =>
+    Buffer.from(values.flatMap((value) => [value >>> 24, (value >> 16) & 255, (value >> 8) & 255, value & 255]))
+  for (const [n, picture] of pictures.entries()) {
+    for (let at = 8; at < picture.length; at += 12 + picture.readUInt32BE(at)) {
+      const type = picture.toString('latin1', at + 4, at + 8)
+      const data = picture.subarray(at + 8, at + 8 + picture.readUInt32BE(at))
+      if (type === 'IHDR' && n === 0) {
+        chunk(type, data)
+        chunk('acTL', words(pictures.length, plays))
+      }
+      if (type === 'IHDR') {
+        const [width, height] = [data.readUInt32BE(0), data.readUInt32BE(4)]
+        const times = Buffer.from([0, delay[n] ?? 0, 3, 232, 0, 0])
+        times.writeUInt16BE(delay[n] ?? 0)
+        chunk('fcTL', Buffer.concat([words(sequence++, width, height, 0, 0), times]))
+      }
+      if (type === 'IDAT') chunk(n === 0 ? 'IDAT' : 'fdAT', n === 0 ? data : Buffer.concat([words(sequence++), data]))
+    }
+  }
+  chunk('IEND', Buffer.alloc(0))
+  return Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), ...parts])
+}

@@ -17,6 +17,8 @@ export const SOURCE_TYPES: Readonly<Record<MediaType, SourceType>> = {
   mov: { mime: 'video/quicktime', name: 'MOV', endings: ['.mov'] },
   mkv: { mime: 'video/x-matroska', name: 'MKV', endings: ['.mkv'] },
   '3gp': { mime: 'video/3gpp', name: '3GP', endings: ['.3gp'] },
+  apng: { mime: 'image/apng', name: 'APNG', endings: ['.apng', '.png'] },
+  webp: { mime: 'image/webp', name: 'animated WebP', endings: ['.webp'] },
 }
 
 /** Types of the specification, which are always accepted. */

@@ -4,6 +4,8 @@ import type { MediaType } from '../db/media-info.ts'
 export const demuxerOf = {
   ...{ gif: 'gif', mp4: 'mov', webm: 'matroska' },
   ...{ mov: 'mov', mkv: 'matroska', '3gp': 'mov' },
+  // A WebP is an APNG by then (make/transcode/unpack-animation.ts).
+  ...{ apng: 'apng', webp: 'apng' },
 } as const satisfies Record<MediaType, string>
 
 export type Demuxer = (typeof demuxerOf)[MediaType]
@@ -28,6 +30,8 @@ const decoders = [
 const moreDecoders: Partial<Record<MediaType, readonly string[]>> = {
   mov: ['prores', 'pcm_u8', 'pcm_mulaw'],
   '3gp': ['h263', 'amrwb'],
+  apng: ['apng'],
+  webp: ['apng'],
 }
 
 export const moreDecodersOf = (type: MediaType): readonly string[] => moreDecoders[type] ?? []

@@ -6,6 +6,8 @@ import { type Ffmpeg, listNames } from './binaries.ts'
 /** Decoders of which a type needs one. Those of the others are in every build, or are missed only by some files. */
 const neededBy: Partial<Record<MediaType, readonly string[]>> = {
   '3gp': ['h263'],
+  apng: ['apng'],
+  webp: ['apng'],
 }
 
 /** Ends the start where MEDIA_SOURCE_TYPES lists a type that this ffmpeg cannot decode. */

@@ -15,6 +15,8 @@ const typeOf = new Map<string, MediaType>([
   ['video/quicktime', 'mov'],
   ['video/matroska', 'mkv'],
   ['video/3gpp', '3gp'],
+  ['image/apng', 'apng'],
+  ['image/webp', 'webp'],
 ])
 
 /** Detects the type by the first bytes, never a name; it only selects the demuxer. Throws unsupported_media_type. */

@@ -25,6 +25,8 @@ import type { RenditionPlan } from './rendition-plan.ts'
  */
 export const workFiles = {
   input: 'in.bin',
+  /** Frames of an animation that is no GIF. */
+  animation: 'in.apng',
   palette: 'palette.png',
   poster: 'poster.rgb',
   gif: 'out.gif',
@@ -188,7 +190,7 @@ function start(logLevel: 'error' | 'info' | 'verbose'): string[] {
 function input(
   plan: Pick<RenditionPlan, 'decoder' | 'demuxer' | 'moreDecoders' | 'deinterlacer' | 'cut'>,
   threads: number,
-  file: string = workFiles.input,
+  file: string = plan.demuxer === 'apng' ? workFiles.animation : workFiles.input,
 ): string[] {
   const decoder = plan.decoder ? ['-c:v', plan.decoder] : []
   // When the size of the picture changes, as in calls, ffmpeg would start new filters and lose the frames in the old ones.

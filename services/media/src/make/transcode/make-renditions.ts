@@ -1,6 +1,6 @@
 import { rm, stat, symlink } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import type { MediaInfo } from '../../db/media-info.ts'
+import { isAnimation, type MediaInfo } from '../../db/media-info.ts'
 import type { MainKind } from '../../db/tables.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { refuseFullDisk } from '../../ffmpeg/machine-faults.ts'
@@ -23,6 +23,7 @@ import { makeFirstFiles } from './first-files.ts'
 import { isWholePoster } from './poster.ts'
 import { GIF_BUDGET_BYTES, planRenditions, type RenditionPlan, simplerPlan, smallerGifs } from './rendition-plan.ts'
 import { choosePoster, collectPoster } from './take-poster.ts'
+import { unpackAnimation } from './unpack-animation.ts'
 import {
   type Rendition,
   requireAllFrames,
@@ -60,6 +61,9 @@ export async function makeRenditions(
   const threads = Math.min(options.threads, planned.mostThreads)
   const work: TranscodeWork = { tools, info: source.info, ...options, threads, onProgress: rising(options.onProgress) }
   await linkInput(work, source.path)
+  const { type } = source.info
+  if ((type === 'apng' || type === 'webp') && !(await exists(inWork(work, 'animation'))))
+    await unpackAnimation(work, type)
   const plan = await keepAlphaInUse(work, planned)
   const overview = plan.gif.from === 'rewrite' ? { audible: false } : await takeOverview(work, plan)
   const heard = { ...plan, audioStream: overview?.audible ? plan.audioStream : null }
@@ -72,7 +76,7 @@ export async function makeRenditions(
 
   try {
     const { info } = source
-    const copies = misfit === null && info.type !== 'gif' ? copyOf(info) : null
+    const copies = misfit === null && !isAnimation(info) ? copyOf(info) : null
     return {
       ...(await encodeUsually(work, { ...heard, copies })),
       misfit,
@@ -90,13 +94,13 @@ export async function makeRenditions(
 }
 
 function whyEncoded({ info, copy }: TranscodeWork, plan: RenditionPlan): Misfit | 'off' | null | undefined {
-  if (info.type === 'gif') return undefined
+  if (isAnimation(info)) return undefined
   return copy === 'never' ? 'off' : misfitOf(info, plan)
 }
 
 /** Most GIFs only seem transparent, as their frames omit unchanged pixels; a needless alpha plane doubles the webm's cost. */
 async function keepAlphaInUse(work: TranscodeWork, plan: RenditionPlan): Promise<RenditionPlan> {
-  if (plan.demuxer !== 'gif' || !plan.keepsAlpha) return plan
+  if (!isAnimation(work.info) || !plan.keepsAlpha) return plan
   try {
     await encode(work, transparencyCommand(plan))
     return { ...plan, keepsAlpha: await exists(inWork(work, 'transparency')) }

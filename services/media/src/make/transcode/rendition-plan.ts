@@ -2,7 +2,7 @@
 // core/clips/geometry.ts; measurements behind the numbers: contract/media.md 5.
 import { fitGif, fitVideo, type Size } from '../../core/clips/geometry.ts'
 import { decodedSize } from '../../core/edits/decoded-size.ts'
-import type { GifInfo, MediaInfo, VideoInfo } from '../../db/media-info.ts'
+import { type AnimationInfo, isAnimation, type MediaInfo, type VideoInfo } from '../../db/media-info.ts'
 import type { Ffmpeg } from '../../ffmpeg/binaries.ts'
 import { type Demuxer, demuxerOf, moreDecodersOf } from '../../ffmpeg/hardening.ts'
 import { isAboveFullHd, memoryBound } from '../../ffmpeg/memory-bound.ts'
@@ -86,7 +86,7 @@ type Abilities = Pick<Ffmpeg, 'canToneMap' | 'deinterlacer'>
 
 /** Without tone mapping in `abilities`, HDR is only scaled and comes out pale. */
 export function planRenditions(info: MediaInfo, abilities: Abilities): RenditionPlan {
-  return info.type === 'gif' ? planFromGif(info) : planFromVideo(info, abilities)
+  return isAnimation(info) ? planFromAnimation(info) : planFromVideo(info, abilities)
 }
 
 function planFromVideo(info: VideoInfo, { canToneMap, deinterlacer }: Abilities): RenditionPlan {
@@ -123,12 +123,12 @@ function planFromVideo(info: VideoInfo, { canToneMap, deinterlacer }: Abilities)
 const editOf = (info: MediaInfo) => ({ cut: planCut(info), posterSeconds: info.edited?.edit.posterAt ?? null })
 
 /** Flat art shows artefacts sooner than film, hence the lower crf values. */
-function planFromGif(info: GifInfo): RenditionPlan {
+function planFromAnimation(info: AnimationInfo): RenditionPlan {
   const video = fitVideo(info)
   const frameRate = gifFrameRate(info, video)
   return {
-    demuxer: 'gif',
-    moreDecoders: [],
+    demuxer: demuxerOf[info.type],
+    moreDecoders: moreDecodersOf(info.type),
     decoder: null,
     videoStream: 0,
     audioStream: null,
@@ -215,7 +215,7 @@ function videoFrameRate(info: VideoInfo, size: Size): RenditionPlan['frameRate']
 }
 
 /** The GIF's own grid, so that no frame moves, limited so that a large GIF costs no more than a large video. */
-function gifFrameRate({ tickCentiseconds, fps }: GifInfo, size: Size): NonNullable<RenditionPlan['frameRate']> {
+function gifFrameRate({ tickCentiseconds, fps }: AnimationInfo, size: Size): NonNullable<RenditionPlan['frameRate']> {
   const highest = highestFps(size)
   if (100 / tickCentiseconds <= highest * FPS_TOLERANCE) return { rate: `100/${tickCentiseconds}`, dropsFrames: false }
   return { rate: String(highest), dropsFrames: fps > highest }
@@ -238,13 +238,13 @@ function slowestGifDelay(durationSeconds: number): number {
 
 /** Plans a GIF with the shortest delay from `minDelay` (cs) that is no faster than the source, but for rounding. */
 export function planGif(info: MediaInfo, longSide: number, minDelay: number): GifPlan & { from: 'frames' } {
-  const finestFps = info.type === 'gif' ? 100 / info.tickCentiseconds : Math.max(info.fps, info.baseFps)
+  const finestFps = isAnimation(info) ? 100 / info.tickCentiseconds : Math.max(info.fps, info.baseFps)
   const sourceDelay = Math.ceil(100 / finestFps - ROUNDED_CENTISECONDS)
   return {
     from: 'frames',
     size: fitGif(info, longSide),
     delayCentiseconds: Math.max(minDelay, sourceDelay),
-    loopCount: info.type === 'gif' ? info.loopCount : 0,
+    loopCount: isAnimation(info) ? info.loopCount : 0,
   }
 }
 
@@ -257,7 +257,7 @@ export const smallerGifs = (info: MediaInfo, { delayCentiseconds }: { delayCenti
 /** The plan of the second attempt, after ffmpeg failed: regular frames, and a small slow GIF that needs little memory. */
 export function simplerPlan(plan: RenditionPlan, info: MediaInfo): RenditionPlan {
   const gif = plan.gif.from === 'rewrite' ? plan.gif : planGif(info, 320, 10)
-  if (info.type === 'gif') return { ...plan, gif }
+  if (isAnimation(info)) return { ...plan, gif }
   // Fields stay, because a deinterlacer takes one size only. Even frames need no hold, which would hide that the end of a
   // file cannot be decoded.
   return { ...plan, gif, deinterlacer: null, frameRate: plan.frameRate ?? regularRate(info, plan.video) }
