@@ -2,7 +2,6 @@
 import { execFile } from 'node:child_process'
 import { chmod, readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { crc32 } from 'node:zlib'
 import sharp, { type SharpOptions } from 'sharp'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { readConfig } from '../src/config.ts'
@@ -11,9 +10,10 @@ import { clip, clipOf, embeddedTools, written } from './clips.ts'
 import { bytes, startFarSide } from './far-side.ts'
 import { brightness, inspect } from './inspect.ts'
 import { type Answer, idIn, settingsOf, startTestService, type TestService } from './service.ts'
+import { apngOf, sequence } from './source-files.ts'
 import { tusOf } from './tus.ts'
 
-const ADDED = ['video/quicktime', 'video/x-matroska', 'video/3gpp', 'image/apng', 'image/webp']
+const ADDED = ['video/quicktime', 'video/x-matroska', 'video/3gpp', 'image/apng', 'image/webp', 'image/avif']
 
 /** Accepts every type. */
 let service: TestService
@@ -163,6 +163,13 @@ const sources: [string, Source][] = [
     {
       path: async () => clipOf('types-fits.3gp', ['-i', await clip('fits.mp4'), '-c', 'copy']),
       ...{ type: '3gp', meta: FITS, hasSound: true, copied: 'mp4' },
+    },
+  ],
+  [
+    'an AVIF sequence',
+    {
+      path: () => sequence(picture, 'types-sequence'),
+      ...{ type: 'avif', meta: TENTHS, hasSound: false },
     },
   ],
 ]
@@ -425,36 +432,12 @@ describe('an animated image', () => {
   }
 })
 
-/** Whole PNGs as the frames of an APNG. */
-function apngOf(pictures: Buffer[], { delay, plays }: { delay: number[]; plays: number }): Buffer {
-  const parts: Uint8Array[] = []
-  let sequence = 0
-  const chunk = (type: string, data: Buffer) => {
-    const body = Buffer.concat([Buffer.from(type, 'latin1'), data])
-    const [length, sum] = [Buffer.alloc(4), Buffer.alloc(4)]
-    length.writeUInt32BE(data.length)
-    sum.writeUInt32BE(crc32(body))
-    parts.push(length, body, sum)
-  }
-  const words = (...values: number[]) =>
-    Buffer.from(values.flatMap((value) => [value >>> 24, (value >> 16) & 255, (value >> 8) & 255, value & 255]))
-  for (const [n, picture] of pictures.entries()) {
-    for (let at = 8; at < picture.length; at += 12 + picture.readUInt32BE(at)) {
-      const type = picture.toString('latin1', at + 4, at + 8)
-      const data = picture.subarray(at + 8, at + 8 + picture.readUInt32BE(at))
-      if (type === 'IHDR' && n === 0) {
-        chunk(type, data)
-        chunk('acTL', words(pictures.length, plays))
-      }
-      if (type === 'IHDR') {
-        const [width, height] = [data.readUInt32BE(0), data.readUInt32BE(4)]
-        const times = Buffer.from([0, delay[n] ?? 0, 3, 232, 0, 0])
-        times.writeUInt16BE(delay[n] ?? 0)
-        chunk('fcTL', Buffer.concat([words(sequence++, width, height, 0, 0), times]))
-      }
-      if (type === 'IDAT') chunk(n === 0 ? 'IDAT' : 'fdAT', n === 0 ? data : Buffer.concat([words(sequence++), data]))
-    }
-  }
-  chunk('IEND', Buffer.alloc(0))
-  return Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), ...parts])
-}
+test('a still AVIF, and a sequence with a second track, are 415', async () => {
+  const one = sharp({ create: { width: 64, height: 64, channels: 3, background: 'red' } })
+  const still = await service.upload(await one.avif({ effort: 0 }).toBuffer())
+  expect([still.status, still.body.error.message]).toEqual([415, 'The image is not animated.'])
+
+  const path = await sequence([...picture, ...picture, '-map', '0:v', '-map', '1:v'], 'types-two-tracks')
+  const transparent = await service.upload(path)
+  expect([transparent.status, transparent.body.error.details]).toEqual([415, { limit: 1, actual: 2 }])
+})

@@ -1,5 +1,5 @@
 /** Formats of sources; those beside the first three are accepted by choice (db/source-types.ts). */
-export type MediaType = 'gif' | 'mp4' | 'webm' | 'mov' | 'mkv' | '3gp' | 'apng' | 'webp'
+export type MediaType = 'gif' | 'mp4' | 'webm' | 'mov' | 'mkv' | '3gp' | 'apng' | 'webp' | 'avif'
 
 /** Facts about a source before it is transcoded. Sizes are as displayed: after pixel aspect ratio and rotation. */
 /** Formats whose frames are composed on a canvas, without sound. */

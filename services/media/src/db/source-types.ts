@@ -19,6 +19,7 @@ export const SOURCE_TYPES: Readonly<Record<MediaType, SourceType>> = {
   '3gp': { mime: 'video/3gpp', name: '3GP', endings: ['.3gp'] },
   apng: { mime: 'image/apng', name: 'APNG', endings: ['.apng', '.png'] },
   webp: { mime: 'image/webp', name: 'animated WebP', endings: ['.webp'] },
+  avif: { mime: 'image/avif', name: 'AVIF sequence', endings: ['.avif', '.avifs'] },
 }
 
 /** Types of the specification, which are always accepted. */

@@ -6,6 +6,7 @@ export const demuxerOf = {
   ...{ mov: 'mov', mkv: 'matroska', '3gp': 'mov' },
   // A WebP is an APNG by then (make/transcode/unpack-animation.ts).
   ...{ apng: 'apng', webp: 'apng' },
+  avif: 'mov',
 } as const satisfies Record<MediaType, string>
 
 export type Demuxer = (typeof demuxerOf)[MediaType]

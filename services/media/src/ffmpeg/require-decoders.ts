@@ -8,6 +8,8 @@ const neededBy: Partial<Record<MediaType, readonly string[]>> = {
   '3gp': ['h263'],
   apng: ['apng'],
   webp: ['apng'],
+  // The one named `av1` decodes in hardware only.
+  avif: ['libdav1d', 'libaom-av1'],
 }
 
 /** Ends the start where MEDIA_SOURCE_TYPES lists a type that this ffmpeg cannot decode. */

@@ -4,7 +4,7 @@ import { apiError } from '../../errors.ts'
 import { BrokenAnimation, isFrame, StillImage } from '../animation/animation.ts'
 import { readApng } from '../animation/read-apng.ts'
 import { readWebp } from '../animation/read-webp.ts'
-import { type ProbeLimits, refuseLargePicture, refuseManyFrames } from './limits.ts'
+import { type ProbeLimits, refuseLargePicture, refuseManyFrames, stillImage } from './limits.ts'
 
 const READERS = { apng: readApng, webp: readWebp }
 
@@ -38,7 +38,7 @@ export async function measureAnimation(path: string, type: Exclude<AnimationInfo
   } catch (error) {
     if (error instanceof BrokenAnimation) throw apiError('corrupt_media', { cause: error })
     if (!(error instanceof StillImage)) throw error
-    throw apiError('unsupported_media_type', { message: 'The image is not animated.', cause: error })
+    throw stillImage(error)
   }
   if (found.delaysCentiseconds.length === 0) throw apiError('corrupt_media', { cause: 'no frame' })
   return found

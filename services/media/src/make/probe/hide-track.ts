@@ -33,7 +33,7 @@ export async function writeChange(path: string, { at, bytes }: Change): Promise<
 }
 
 /** The `moov` of an mp4, wherever it is; the beginning of a webm. */
-async function readHeader(path: string, type: MediaType): Promise<{ start: number; bytes: Buffer } | undefined> {
+export async function readHeader(path: string, type: MediaType): Promise<{ start: number; bytes: Buffer } | undefined> {
   await using file = await open(path)
   const { size } = await file.stat()
   const read = async (start: number, length: number) =>

@@ -43,6 +43,9 @@ export const unsupportedType = (types: readonly MediaType[], cause: string) =>
     cause,
   })
 
+export const stillImage = (cause: unknown) =>
+  apiError('unsupported_media_type', { message: 'The image is not animated.', cause })
+
 /** A clip cut at 30 s often measures 30.03 s, because its last video or audio frame is longer. */
 const DURATION_TOLERANCE_SECONDS = 0.05
 

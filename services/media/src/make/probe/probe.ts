@@ -11,8 +11,8 @@ import { editGif } from './edited-info.ts'
 import { type FfprobeReport, READ_SECONDS, type ReadWindow, refusedStreamIn, runFfprobe } from './ffprobe.ts'
 import { measureGif } from './gif-info.ts'
 import { partOfGif } from './gif-part.ts'
-import { findCodecToHide, writeChange } from './hide-track.ts'
-import { defaultProbeLimits, type ProbeLimits, refuseLongDuration } from './limits.ts'
+import { findCodecToHide, readHeader, writeChange } from './hide-track.ts'
+import { defaultProbeLimits, type ProbeLimits, refuseLongDuration, stillImage } from './limits.ts'
 import { sniffFile } from './sniff.ts'
 import { readVideoInfo } from './video-info.ts'
 
@@ -29,6 +29,8 @@ export async function probe(
   const { limits = defaultProbeLimits, edit, signal } = options
   const type = await sniffFile(path, limits.types)
   if (isAnimationType(type)) return probeAnimation(path, { type, limits, edit })
+  // The demuxer of some versions shows a still picture as a film of one frame.
+  if (type === 'avif' && !(await readHeader(path, type))) throw stillImage('no moov')
   const [demuxer, moreDecoders] = [demuxerOf[type], moreDecodersOf(type)]
   const look = (packets: boolean | ReadWindow) =>
     withoutRefusedSound(path, { type, most: limits.streams }, (copy) =>

@@ -17,6 +17,7 @@ const typeOf = new Map<string, MediaType>([
   ['video/3gpp', '3gp'],
   ['image/apng', 'apng'],
   ['image/webp', 'webp'],
+  ['image/avif', 'avif'],
 ])
 
 /** Detects the type by the first bytes, never a name; it only selects the demuxer. Throws unsupported_media_type. */

@@ -214,6 +214,13 @@ function refuseStreams(
       details: { limit: limits.streams, actual: streams.length },
     })
   }
+  // Transparency is a track of its own, which players lay over; without it what it hides would show.
+  if (type === 'avif' && streams.length > 1) {
+    throw apiError('unsupported_media_type', {
+      message: 'An AVIF sequence with transparency or further tracks is not supported.',
+      details: { limit: 1, actual: streams.length },
+    })
+  }
   if (!isVideoCodec(type, video.codec_name)) {
     throw apiError('unsupported_media_type', {
       message: 'The video codec is not supported.',
