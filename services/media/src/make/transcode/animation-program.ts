@@ -87,6 +87,7 @@ await convert().catch((error) => {
   const { code, message } = error as NodeJS.ErrnoException
   // The words of a program that found the disk full (machine-faults.ts).
   console.error(code === 'ENOSPC' || code === 'EDQUOT' ? 'No space left on device' : message)
-  const isMachine = code !== undefined && code !== 'EFBIG'
+  // Errors of the system have its names; `ERR_` begins those of Node about a number of the file.
+  const isMachine = code !== undefined && code !== 'EFBIG' && !code.startsWith('ERR_')
   process.exit(isMachine ? EXIT.machine : code === 'EFBIG' ? EXIT.tooLarge : EXIT.broken)
 })
