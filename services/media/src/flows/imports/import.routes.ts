@@ -102,11 +102,7 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     },
     // The fields have several spellings; the schema above is documentation.
     validatorCompiler: () => () => true,
-    onRequest: [
-      (request, reply) => deps.limits.count(request, reply, 'import'),
-      // A shared cache must not answer the next one.
-      async (_request, reply) => void reply.header('cache-control', 'no-store'),
-    ],
+    onRequest: (request, reply) => deps.limits.count(request, reply, 'import'),
     onError: deps.limits.giveBack,
     handler: (request, reply) => {
       const { url = '' } = request.raw
