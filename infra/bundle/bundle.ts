@@ -33,6 +33,7 @@ const PARTS: Record<string, Parts> = {
     entries: {
       ...{ main: 'main.ts', cli: 'cli.ts', serve: 'serve.ts' },
       'gif-program': 'make/transcode/gif-program.ts',
+      'animation-program': 'make/transcode/animation-program.ts',
       'manifest-reader': 'ingest/manifests/manifest-reader.ts',
       'proxy-bridge': 'ingest/ytdlp/proxy-bridge.ts',
     },

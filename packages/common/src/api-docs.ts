@@ -52,9 +52,9 @@ function addExamples(paths: Document['paths'], examples: ApiDocs['examples']): v
   for (const [operation, example] of Object.entries(examples)) {
     const [method = '', path = ''] = operation.split(' ')
     const content = paths[path]?.[method.toLowerCase()]?.requestBody?.content ?? {}
-    const [media] = Object.values(content)
+    const [type, media] = Object.entries(content)[0] ?? []
     if (!media) throw new Error(`no body is documented for ${operation}`)
-    if (!('multipart/form-data' in content)) {
+    if (type !== 'multipart/form-data') {
       media.example = example
       continue
     }

@@ -58,15 +58,23 @@ const mapValues = <From, To>(object: Record<string, From>, map: (value: From, ke
 
 export function documentRoute<Route extends FastifySchema | undefined>(schema: Route): Route {
   if (!schema || schema.hide) return schema
-  const { body, requestHeaders, ...rest } = schema
+  const { body, formBody, requestHeaders, ...rest } = schema
   const parts = ['querystring', 'params', 'headers', 'response'] as const
   const documented = Object.fromEntries(parts.flatMap((part) => (rest[part] ? [[part, toDocument(rest[part])]] : [])))
   return {
     ...rest,
     ...documented,
-    ...(body !== undefined && { body: documentBody(body as Schema) }),
+    ...(body !== undefined && { body: inEveryEncoding(documentBody(body as Schema), formBody) }),
     ...(requestHeaders && { [X_HEADERS]: requestHeaders }),
   } as Route
+}
+
+const FORMS = ['application/x-www-form-urlencoded', 'multipart/form-data']
+
+function inEveryEncoding(body: Schema, formBody: unknown): Schema {
+  if (!formBody) return body
+  const form = { schema: toDocument(formBody) }
+  return { content: { 'application/json': { schema: body }, ...Object.fromEntries(FORMS.map((type) => [type, form])) } }
 }
 
 function documentBody(body: Schema): Schema {

@@ -6,6 +6,8 @@ declare module 'fastify' {
   interface FastifySchema {
     /** Request headers the operation reads, by their names in `ApiDocs.requestHeaders`. */
     requestHeaders?: readonly string[]
+    /** Fields of the body in the two encodings of HTML forms, beside JSON; the handler checks them. */
+    formBody?: unknown
   }
 }
 

@@ -4,7 +4,7 @@ import { AsyncResource } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ApiError } from './errors.ts'
 
 /** Longest inherited request id, which every log line repeats. */
@@ -148,13 +148,22 @@ const LONG_BODIES = /^(multipart\/|application\/offset\+octet-stream)/i
 /** Refuses requests whose body does not arrive within `withinMs`. */
 export function endSlowBodies(app: FastifyInstance, withinMs: number, refusal: () => ApiError): void {
   app.addHook('onRequest', (request, reply, done) => {
-    const { raw, headers } = request
+    const { headers } = request
     if (hasBody(headers) && !LONG_BODIES.test(headers['content-type'] ?? '')) {
-      const timer = setTimeout(() => {
-        if (!raw.complete && !reply.sent) reply.send(refusal())
-      }, withinMs)
-      raw.once('close', () => clearTimeout(timer))
+      endSlowBody(request, reply, { withinMs, refusal })
     }
     done()
   })
+}
+
+/** The same for one request, such as a short form. */
+export function endSlowBody(
+  { raw }: FastifyRequest,
+  reply: FastifyReply,
+  { withinMs, refusal }: { withinMs: number; refusal: () => ApiError },
+): void {
+  const timer = setTimeout(() => {
+    if (!raw.complete && !reply.sent) reply.send(refusal())
+  }, withinMs)
+  raw.once('close', () => clearTimeout(timer))
 }

@@ -22,6 +22,7 @@ import { WEBHOOK_QUEUE } from './core/webhooks/webhook-queue.ts'
 import { type DB, TABLES } from './db/tables.ts'
 import { busy } from './errors.ts'
 import { type MediaTools, resolveTools } from './ffmpeg/binaries.ts'
+import { requireDecoders } from './ffmpeg/require-decoders.ts'
 import { createKnownFiles, type KnownFiles } from './flows/files/known-files.ts'
 import { createRateLimits, type RateLimits } from './http/rate-limit.ts'
 import type { RemoteTimeouts } from './ingest/remote/deadlines.ts'
@@ -133,7 +134,7 @@ export async function openDeps(
   log: Logger,
   { remoteTimeouts = {}, ...overrides }: Overrides = {},
 ): Promise<Deps & { close(): Promise<void> }> {
-  const { database, storage, ffmpeg } = config
+  const { database, storage } = config
   const options = { ...database, applicationName: 'media', log, tables: TABLES, isTraced: config.telemetry.tracing }
   const { db, pool, close } = openDatabase<DB>(options)
   const never = new AbortController().signal
@@ -141,7 +142,7 @@ export async function openDeps(
   const patience = { ...PATIENCE, ...overrides.patience }
   // Independent of the database, and the slowest part of the start: it runs several short processes.
   const opening = Promise.all([
-    overrides.tools ?? resolveTools(ffmpeg),
+    openTools(config, overrides.tools),
     openBlobs(storage, log, patience),
     openWorkDirectory(storage.workDir, storage.kind === 'disk' ? { store: storage.blobsDir } : {}),
   ])
@@ -280,6 +281,12 @@ async function openYtdlp(
     )
     return (await opened)(...args)
   }
+}
+
+async function openTools({ ffmpeg, source }: Config, given: MediaTools | undefined): Promise<MediaTools> {
+  const tools = given ?? (await resolveTools(ffmpeg))
+  await requireDecoders(tools.ffmpeg, source.types)
+  return tools
 }
 
 function reportTools({ ffmpeg, ffprobe, limiters }: MediaTools, { egress, worker }: Config, log: Logger): void {

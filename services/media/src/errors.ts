@@ -22,7 +22,7 @@ export const errorCatalogue = {
   tus_version_unsupported: { status: 412, message: 'Tus-Resumable must be 1.0.0.' },
   file_too_large: { status: 413, message: 'The file is larger than the limit.' },
   body_too_large: { status: 413, message: 'The request body is too large.' },
-  unsupported_media_type: { status: 415, message: 'Only image/gif, video/mp4 and video/webm are accepted.' },
+  unsupported_media_type: { status: 415, message: 'This type of media is not accepted.' },
   range_not_satisfiable: { status: 416, message: 'The file has no bytes in that range.' },
   invalid_field: { status: 422, message: 'A field has an invalid value.' },
   edit_out_of_range: { status: 422, message: 'The edit does not fit the source.' },

@@ -7,6 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'vitest'
+import { ALL_TYPES } from '../src/db/source-types.ts'
+import { defaultProbeLimits } from '../src/make/probe/limits.ts'
 import { probe } from '../src/make/probe/probe.ts'
 import { clip, embeddedTools, tools } from './clips.ts'
 import { test } from './service.ts'
@@ -55,7 +57,7 @@ function aliasReference(path: string, levels: number): Buffer {
   ])
 }
 
-test('an mp4 whose pictures are elsewhere, by path or address, is damaged: nothing is fetched from there', async ({
+test('an mp4 or QuickTime file whose pictures are elsewhere, by path or address, is damaged: nothing is fetched from there', async ({
   service,
 }) => {
   const directory = await mkdtemp(join(tmpdir(), 'references-'))
@@ -88,6 +90,13 @@ test('an mp4 whose pictures are elsewhere, by path or address, is damaged: nothi
     }
     for (const anyTools of [tools, embeddedTools]) {
       await expect(probe(anyTools, uploaded), name).rejects.toMatchObject({ code: 'corrupt_media' })
+    }
+    const quickTime = Buffer.from(file)
+    quickTime.write('qt  ', quickTime.indexOf('ftyp') + 4, 'latin1')
+    await writeFile(uploaded, quickTime)
+    const limits = { ...defaultProbeLimits, types: ALL_TYPES }
+    for (const anyTools of [tools, embeddedTools]) {
+      await expect(probe(anyTools, uploaded, { limits }), name).rejects.toMatchObject({ code: 'corrupt_media' })
     }
     const before = await service.traces()
     const { status, body } = await service.upload(file)

@@ -80,7 +80,7 @@ test('the content decides the type, not the name or header of the file; null is 
 test.for<[string, number, string, object?]>([
   ['/page', 422, 'unsupported_site_content'],
   ['/empty', 422, 'unsupported_site_content'],
-  ['/text', 415, 'unsupported_media_type'],
+  ['/text', 415, 'unsupported_media_type', { accepted: ['image/gif', 'video/mp4', 'video/webm'] }],
   ['/missing', 424, 'source_fetch_failed', { upstream: '4xx' }],
   ['/broken', 424, 'source_fetch_failed', { upstream: '5xx' }],
   ['/cut', 424, 'source_fetch_failed', { upstream: 'interrupted' }],
@@ -124,7 +124,7 @@ test.for<[unknown, number, string, string?]>([
 })
 
 test('a body of another type is 415', async ({ service }) => {
-  for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=b']) {
+  for (const type of ['text/plain', 'text/json', 'multipart/mixed; boundary=b', 'application/xml']) {
     const { status, body } = await service.importFrom('source=x', { 'content-type': type })
     expect([status, body.error.code]).toEqual([415, 'unsupported_media_type'])
   }

@@ -475,7 +475,7 @@ describe('every address', () => {
     ['PUT', '/media/upload', 405, 'method_not_allowed'],
     ['PUT', '/media/import', 405, 'method_not_allowed'],
     ['POST', '/gif/00000000', 405, 'method_not_allowed'],
-    ['GET', '/media/import?source=https://example.com/a.mp4', 405, 'method_not_allowed'],
+    ['GET', '/media/import?source=https://example.com/a.mp4', 401, 'token_missing_or_invalid'],
     ['GET', '/media/upload', 405, 'method_not_allowed'],
     ['GET', '/%E0%A4%A', 400, 'invalid_request'],
     ['GET', `/gif/${'x'.repeat(300)}`, 404, 'not_found'],
@@ -549,7 +549,13 @@ describe('every address', () => {
     const telling = (status: number) =>
       operations.filter(({ responses }) => status in responses).map(({ name }) => name)
     expect(telling(408)).toEqual(telling(413))
-    expect(telling(504)).toEqual(['post /media/upload', 'post /tus', 'patch /tus/{id}', 'post /media/import'])
+    expect(telling(504)).toEqual([
+      'post /media/upload',
+      'post /tus',
+      'patch /tus/{id}',
+      'post /media/import',
+      'get /media/import',
+    ])
   })
 
   test('lets browsers of any site in, with a token or without', async ({ service }) => {

@@ -1,4 +1,6 @@
-import { duration, integer, oneOf, parsed, type Values, type Variables } from '@services/common/config'
+import { duration, integer, list, oneOf, parsed, type Values, type Variables } from '@services/common/config'
+import type { MediaType } from '../db/media-info.ts'
+import { ADDABLE_MIMES, ALL_TYPES, mimeOf, USUAL_TYPES } from '../db/source-types.ts'
 import { LARGEST_SIDE } from '../ffmpeg/hardening.ts'
 
 export const sourceVariables = {
@@ -16,6 +18,12 @@ export const sourceVariables = {
     'Key of at least 16 bytes that encrypts the secrets of webhooks and signs links to private clips. Without it, a reader of the database has both.',
     {},
     parseEncryptionKey,
+  ),
+  SOURCE_TYPES: parsed(
+    'list',
+    `Accepted types beside image/gif, video/mp4 and video/webm: a list of ${ADDABLE_MIMES.join(', ')}.`,
+    { default: '' },
+    parseSourceTypes,
   ),
   MAX_FILE_BYTES: integer('Largest source file in bytes.', { default: '157286400', min: 1 }),
   MAX_DURATION: parsed('duration', 'Longest source, up to 39 s.', { default: '30s' }, parseMaxDuration),
@@ -46,6 +54,7 @@ export const sourceSettings = (values: Values<typeof sourceVariables>) => ({
   bootstrapToken: values.BOOTSTRAP_TOKEN,
   encryptionKey: values.ENCRYPTION_KEY,
   source: {
+    types: values.SOURCE_TYPES as MediaType[],
     maxBytes: values.MAX_FILE_BYTES,
     maxSeconds: values.MAX_DURATION,
     maxSourceSeconds: values.MAX_SOURCE_DURATION,
@@ -58,6 +67,16 @@ export const sourceSettings = (values: Values<typeof sourceVariables>) => ({
 function parseBootstrapToken(value: string): string {
   if (!/^[\x21-\x7e]{20,200}$/.test(value)) throw new Error('must be 20 to 200 visible ASCII characters')
   return value
+}
+
+/** Our names of the accepted types; the usual ones may be listed, too. */
+function parseSourceTypes(value: string): MediaType[] {
+  const mimes = (list('').parse(value) as string[]).map((mime) => mime.toLowerCase())
+  const added = ALL_TYPES.filter((type) => mimes.includes(mimeOf(type)))
+  if (!mimes.every((mime) => added.some((type) => mimeOf(type) === mime))) {
+    throw new Error(`must be a comma-separated list of ${ADDABLE_MIMES.join(', ')}`)
+  }
+  return ALL_TYPES.filter((type) => USUAL_TYPES.includes(type) || added.includes(type))
 }
 
 function parseEncryptionKey(value: string): string {

@@ -1,7 +1,16 @@
-export type MediaType = 'gif' | 'mp4' | 'webm'
+/** Formats of sources; those beside the first three are accepted by choice (db/source-types.ts). */
+export type MediaType = 'gif' | 'mp4' | 'webm' | 'mov' | 'mkv' | '3gp' | 'apng' | 'webp' | 'avif'
 
 /** Facts about a source before it is transcoded. Sizes are as displayed: after pixel aspect ratio and rotation. */
-export type MediaInfo = GifInfo | VideoInfo
+/** Formats whose frames are composed on a canvas, without sound. */
+const ANIMATIONS = ['gif', 'apng', 'webp'] as const
+
+export const isAnimation = (info: MediaInfo): info is AnimationInfo => isAnimationType(info.type)
+
+export const isAnimationType = (type: MediaType): type is AnimationInfo['type'] =>
+  (ANIMATIONS as readonly MediaType[]).includes(type)
+
+export type MediaInfo = AnimationInfo | VideoInfo
 
 interface Picture {
   width: number
@@ -14,8 +23,8 @@ interface Picture {
   fps: number
 }
 
-export interface GifInfo extends Picture {
-  type: 'gif'
+export interface AnimationInfo extends Picture {
+  type: (typeof ANIMATIONS)[number]
   hasAudio: false
   /** Grid of all frame changes, if it is a sensible frame rate; otherwise 2, which is at most 1 cs off. */
   tickCentiseconds: number
@@ -23,12 +32,12 @@ export interface GifInfo extends Picture {
   loopCount: number | null
   /** True if the blocks allow transparent pixels; only decoding can confirm them. Absent in old rows. */
   mayBeTransparent?: boolean
-  /** True if the file can be served as it is, less its superfluous blocks. */
+  /** True if the file is a GIF that can be served as it is, less its superfluous blocks. */
   rewritable: boolean
 }
 
 export interface VideoInfo extends Picture {
-  type: Exclude<MediaType, 'gif'>
+  type: Exclude<MediaType, AnimationInfo['type']>
   hasAudio: boolean
   codec: string
   /** Index of the ffmpeg stream; a cover picture may come first. */

@@ -1,7 +1,13 @@
 import type { MediaType } from '../db/media-info.ts'
 
 /** The ffmpeg demuxer that a file of this type is forced through, so that a disguised playlist is never followed. */
-export const demuxerOf = { gif: 'gif', mp4: 'mov', webm: 'matroska' } as const
+export const demuxerOf = {
+  ...{ gif: 'gif', mp4: 'mov', webm: 'matroska' },
+  ...{ mov: 'mov', mkv: 'matroska', '3gp': 'mov' },
+  // A WebP is an APNG by then (make/transcode/unpack-animation.ts).
+  ...{ apng: 'apng', webp: 'apng' },
+  avif: 'mov',
+} as const satisfies Record<MediaType, string>
 
 export type Demuxer = (typeof demuxerOf)[MediaType]
 
@@ -16,6 +22,20 @@ const decoders = [
   ...['pcm_s16le', 'pcm_s16be', 'pcm_s24le', 'pcm_s24be', 'pcm_f32le'],
   ...['amrnb', 'mp2', 'mp2float', 'mjpeg', 'png', 'mov_text', 'webvtt', 'cc_dec'],
 ]
+
+/**
+ * Decoders of one type of source only. Cameras wrote QuickTime with motion JPEG, and sound of 8 bits or by telephone's law;
+ * phones and editors write ProRes. Each frame of both stands alone, so that a pixel costs what it does in other codecs.
+ * Early phones wrote 3GP with H.263 and sound of telephones.
+ */
+const moreDecoders: Partial<Record<MediaType, readonly string[]>> = {
+  mov: ['prores', 'pcm_u8', 'pcm_mulaw'],
+  '3gp': ['h263', 'amrwb'],
+  apng: ['apng'],
+  webp: ['apng'],
+}
+
+export const moreDecodersOf = (type: MediaType): readonly string[] => moreDecoders[type] ?? []
 
 /** Line of both programs about a stream whose decoder is not on the list. */
 export const refusedDecoder = /Codec \(([\w-]+)\) not on whitelist/
@@ -42,10 +62,10 @@ export type StreamDemuxer = Demuxer | 'mpegts' | 'aac'
  * The options before `-i`. Without the forced demuxer and the two allow-lists, both ffmpeg builds follow a playlist
  * named x.mp4 to other files on the disk (measured, contract/media.md 4.7).
  */
-export function hardenedInput(demuxer: StreamDemuxer): string[] {
+export function hardenedInput(demuxer: StreamDemuxer, more: readonly string[] = []): string[] {
   const formats = new Set(['gif', 'mov', 'matroska', demuxer])
   return [
     ...['-protocol_whitelist', 'file', '-format_whitelist', [...formats].join()],
-    ...['-codec_whitelist', decoders.join(','), '-max_pixels', String(MAX_PIXELS), '-f', demuxer],
+    ...['-codec_whitelist', [...decoders, ...more].join(','), '-max_pixels', String(MAX_PIXELS), '-f', demuxer],
   ]
 }

@@ -1,39 +1,61 @@
-// POST /media/import. The one rule: addresses are reached only through ingest/remote/, which refuses private networks.
-// Tests: test/import.test.ts, test/sites.test.ts. Next: import-clip.ts, ingest/.
+// POST and GET /media/import. The one rule: addresses are reached only through ingest/remote/, which refuses private networks.
+// Tests: test/import.test.ts, test/sites.test.ts. Next: import-form.http.ts, import-clip.ts, ingest/.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inDocument } from '@services/common/documented'
+import { endSlowBody } from '@services/common/http-shell'
 import { withoutNulls } from '@services/common/json-body'
-import { Type } from 'typebox'
-import { accessRulesOf, cleanNewAccess } from '../../core/clips/access.ts'
-import { cleanFields, cleanUrl, MAX_TAG_TEXTS } from '../../core/clips/clip-fields.ts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Static, Type } from 'typebox'
+import { type AccessRules, accessRulesOf, cleanNewAccess } from '../../core/clips/access.ts'
+import { cleanFields, cleanUrl, MAX_TAG_TEXTS, type RawFields } from '../../core/clips/clip-fields.ts'
 import { cleanEdit } from '../../core/edits/edit.ts'
+import type { MediaType } from '../../db/media-info.ts'
+import { namesInWords } from '../../db/source-types.ts'
 import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
 import { checkAllowance } from '../../http/allowance-headers.ts'
 import { answerClip, parsePreference } from '../../http/answer-clip.ts'
 import { requireToken, tokenOf } from '../../http/authenticate.ts'
 import { clientGone } from '../../http/client-gone.ts'
 import { addedAnswers } from '../../http/clip-details.ts'
+import { type AddedFields, ClipFormFields, readFormFields } from '../../http/form-fields.ts'
 import { keyedRequest } from '../../http/idempotency-key.ts'
 import { AccessFields, AddHeaders, AddQuery, AttributionInput, EditFields, tokenRoute } from '../../http/shapes.ts'
 import { type NewClipInput, refuseWhenBusy } from '../../ingest/accept/accept-clip.ts'
 import { acceptOnce, failAfterwards } from '../../ingest/accept/accept-once.ts'
-import { importClip } from './import-clip.ts'
+import { type ImportInput, importClip } from './import-clip.ts'
+import { acceptForms, ImportForm, isMultipart, parseQuery } from './import-form.http.ts'
 
 const documentNull = (type: string) => inDocument({ type: [type, 'null'] })
 
+const sourceField = (types: readonly MediaType[]) =>
+  Type.String({ description: `Address of a file (${namesInWords(types, 'or')}), or of a page that shows one.` })
+
 /** Members that are null count as absent. */
-const ImportBody = Type.Object({
-  source: Type.String({ description: 'Address of a gif, mp4 or webm, or of a page that shows one.' }),
+const importBody = (types: readonly MediaType[]) =>
+  Type.Object({
+    source: sourceField(types),
+    ...importFields,
+  })
+
+const importFields = {
   title: Type.Optional(Type.String(documentNull('string'))),
   tags: Type.Optional(Type.Array(Type.String(), { maxItems: MAX_TAG_TEXTS, ...documentNull('array') })),
   nsfw: Type.Optional(Type.Boolean(documentNull('boolean'))),
   attribution: Type.Optional(Type.Object(AttributionInput.properties, documentNull('object'))),
   ...AccessFields,
   ...EditFields,
-})
+}
+
+/** The same as fields of a form or query. */
+const formFields = (types: readonly MediaType[]) => ({ source: sourceField(types), ...ClipFormFields })
+
+const REFUSALS = [400, 401, 403, 408, 409, 410, 413, 415, 422, 424, 429, 504, 507]
 
 export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const { types } = deps.config.source
   requireToken(app, deps, { scope: 'write' })
+  acceptForms(app)
   app.route({
     method: 'POST',
     url: '/media/import',
@@ -45,39 +67,90 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       ),
       headers: AddHeaders,
       querystring: AddQuery,
-      body: ImportBody,
-      response: addedAnswers(400, 401, 403, 408, 409, 410, 413, 415, 422, 424, 429, 504, 507),
+      body: importBody(types),
+      formBody: Type.Object(formFields(types)),
+      response: addedAnswers(...REFUSALS),
     },
-    onRequest: (request, reply) => deps.limits.count(request, reply, 'import'),
+    onRequest: [
+      (request, reply) => deps.limits.count(request, reply, 'import'),
+      async (request, reply) => {
+        // Forms of uploads may take long; this one has no file.
+        if (!isMultipart(request.headers['content-type'])) return
+        endSlowBody(request, reply, { withinMs: deps.patience.slowBodyMs, refusal: () => apiError('request_too_slow') })
+      },
+    ],
     onError: deps.limits.giveBack,
     preValidation: async (request) => {
+      if (request.body instanceof ImportForm) return
       const body = withoutNulls(request.body) as Record<string, unknown>
       if (body.attribution) body.attribution = withoutNulls(body.attribution)
       request.body = body as typeof request.body
     },
-    handler: async (request, reply) => {
-      const startedAt = Date.now()
-      const { source, title, tags, nsfw, attribution, ...raw } = request.body
-      const url = cleanUrl('source', source)
-      const given = { nsfw: nsfw !== undefined }
-      const fields = cleanFields({ title, tags, nsfw, attribution }, 'attribution.')
-      const edit = cleanEdit(raw)
-      const tokenId = tokenOf(request).id
-      const access = cleanNewAccess(raw, accessRulesOf(deps, tokenId))
-      const input = { url, fields, access, edit, given, tokenId }
-      const gone = clientGone(reply)
-      const keyed = keyedRequest(request, 'import', { content: url, fields, access, edit })
-      const accept = async (alongside: NewClipInput['alongside']) => {
-        await refuseWhenBusy(deps, input.tokenId, tokenOf(request).limits)
-        await checkAllowance(deps, request, reply, { atLeastBytes: 1 })
-        const { mp4First } = parsePreference(request.headers.prefer)
-        return importClip(deps, { ...input, startedAt, clientGone: gone, alongside, mp4First })
-      }
-      const { clip, isReplay } = await acceptOnce(deps, keyed, accept, gone)
-      if (isReplay) reply.header('idempotency-replayed', 'true')
-      return answerClip(deps, request, reply, { clip, startedAt, clientGone: gone }).catch((error) =>
-        failAfterwards(deps, keyed, clip, error),
-      )
+    handler: (request, reply) => {
+      const { body } = request
+      const rules = accessRulesOf(deps, tokenOf(request).id)
+      return addImport(deps, request, reply, body instanceof ImportForm ? readForm(body, rules) : readJson(body, rules))
     },
   })
+  app.route({
+    method: 'GET',
+    url: '/media/import',
+    // A HEAD must have no effect (RFC 9110 9.3.2).
+    exposeHeadRoute: false,
+    schema: {
+      ...tokenRoute('media', 'importMediaByQuery', 'The same as POST /media/import, with its fields in the query'),
+      headers: AddHeaders,
+      querystring: Type.Object({ ...formFields(types), ...AddQuery.properties }),
+      response: addedAnswers(...REFUSALS.filter((status) => status !== 408 && status !== 413)),
+    },
+    // The fields have several spellings; the schema above is documentation.
+    validatorCompiler: () => () => true,
+    onRequest: (request, reply) => deps.limits.count(request, reply, 'import'),
+    onError: deps.limits.giveBack,
+    handler: (request, reply) => {
+      const { url = '' } = request.raw
+      // The source may have a query, too.
+      const query = url.includes('?') ? url.slice(url.indexOf('?') + 1) : ''
+      const rules = accessRulesOf(deps, tokenOf(request).id)
+      return addImport(deps, request, reply, readForm(parseQuery(query), rules))
+    },
+  })
+}
+
+type Wish = AddedFields & Pick<ImportInput, 'url' | 'given'>
+
+function readJson(
+  { source, title, tags, nsfw, attribution, ...raw }: Static<ReturnType<typeof importBody>>,
+  rules: AccessRules,
+): Wish {
+  const url = cleanUrl('source', source)
+  const fields = cleanFields({ title, tags, nsfw, attribution } as RawFields, 'attribution.')
+  const edit = cleanEdit(raw)
+  return { url, fields, access: cleanNewAccess(raw, rules), edit, given: { nsfw: nsfw !== undefined } }
+}
+
+function readForm({ source, fields: texts }: ImportForm, rules: AccessRules): Wish {
+  if (source === undefined) throw apiError('missing_source')
+  const url = cleanUrl('source', source)
+  const nsfw = texts.findLast(({ name }) => name === 'nsfw')?.value.trim()
+  return { url, ...readFormFields(texts, rules), given: { nsfw: Boolean(nsfw) } }
+}
+
+async function addImport(deps: Deps, request: FastifyRequest, reply: FastifyReply, wish: Wish) {
+  const startedAt = Date.now()
+  const { url, given: _, ...asked } = wish
+  const { id: tokenId, limits } = tokenOf(request)
+  const gone = clientGone(reply)
+  const keyed = keyedRequest(request, 'import', { content: url, ...asked })
+  const accept = async (alongside: NewClipInput['alongside']) => {
+    await refuseWhenBusy(deps, tokenId, limits)
+    await checkAllowance(deps, request, reply, { atLeastBytes: 1 })
+    const { mp4First } = parsePreference(request.headers.prefer)
+    return importClip(deps, { ...wish, tokenId, startedAt, clientGone: gone, alongside, mp4First })
+  }
+  const { clip, isReplay } = await acceptOnce(deps, keyed, accept, gone)
+  if (isReplay) reply.header('idempotency-replayed', 'true')
+  return answerClip(deps, request, reply, { clip, startedAt, clientGone: gone }).catch((error) =>
+    failAfterwards(deps, keyed, clip, error),
+  )
 }

@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises'
 import { apiError } from '../../errors.ts'
+import { demuxerOf } from '../../ffmpeg/hardening.ts'
 import type { FetchOptions, Remote, RemoteAnswer } from '../../ingest/remote/fetch-remote.ts'
 import { readBody } from '../../ingest/remote/read-body.ts'
 import { encodingOf, requireOk, requirePlain } from '../../ingest/remote/require-file.ts'
@@ -14,7 +15,12 @@ import {
 import { decodeText } from '../../ingest/sites/decode-text.ts'
 import type { Page } from '../../ingest/sites/page.ts'
 import { readDeclaredDuration } from '../../make/probe/declared-duration.ts'
-import { type ProbeLimits, refuseDeclaredDuration, refuseLongDuration } from '../../make/probe/limits.ts'
+import {
+  type ProbeLimits,
+  refuseDeclaredDuration,
+  refuseLongDuration,
+  unsupportedType,
+} from '../../make/probe/limits.ts'
 import { findType } from '../../make/probe/sniff.ts'
 
 /** Content of an address. */
@@ -27,7 +33,7 @@ export type Opened =
 
 export interface OpenSourceOptions extends Pick<FetchOptions, 'mayVisit' | 'ownHeaders' | 'signal' | 'totalMs'> {
   maxBytes: number
-  limits: Pick<ProbeLimits, 'durationSeconds'>
+  limits: Pick<ProbeLimits, 'types' | 'durationSeconds'>
 }
 
 /** Enough for the headers that hold type and duration. */
@@ -37,7 +43,7 @@ const SMALL_BYTES = 1024 * 1024
 const MAX_PAGE_BYTES = 2 * 1024 * 1024
 
 /**
- * Sends one request. A gif, mp4 or webm, recognized by its first bytes, is written to `path`; of a page up to 2 MB are
+ * Sends one request. A file of an accepted type, recognized by its first bytes, is written to `path`; of a page up to 2 MB are
  * read. Throws source_forbidden, source_fetch_failed, file_too_large, duration_exceeded by the header of a larger file,
  * unsupported_media_type for other content, and unsupported_site_content for an empty body.
  */
@@ -68,12 +74,12 @@ async function readAnswer(
   const head = await readHead(answer.chunks)
   if (head.bytes.length === 0) throw apiError('unsupported_site_content', { cause: 'the body was empty' })
   const body = { headers: answer.headers, chunks: join(head.bytes, answer.chunks) }
-  const type = await findType(head.bytes)
+  const type = await findType(head.bytes, limits.types)
   if (type) {
     const bytes = head.isWhole ? head.bytes.length : Number(answer.headers['content-length'] ?? maxBytes)
     const seconds = bytes > SMALL_BYTES ? readDeclaredDuration(type, head.bytes) : undefined
-    // An mp4 declares the duration of its picture, a webm that of the longest track.
-    const refuseDuration = type === 'mp4' ? refuseLongDuration : refuseDeclaredDuration
+    // The mov demuxer's files declare the duration of their picture, Matroska's that of the longest track.
+    const refuseDuration = demuxerOf[type] === 'mov' ? refuseLongDuration : refuseDeclaredDuration
     if (seconds !== undefined) refuseDuration(limits, seconds)
     return { kind: 'file', file: await writeBody(file, body, maxBytes) }
   }
@@ -82,7 +88,7 @@ async function readAnswer(
   if (/^(<\?xml[^>]*>\s*)?(<!--[^>]*-->\s*)*<MPD\b/.test(start)) {
     return { kind: 'manifest', url: answer.url.href, format: 'dash' }
   }
-  if (!isPage(answer, start)) throw apiError('unsupported_media_type', { cause: 'neither media nor a page' })
+  if (!isPage(answer, start)) throw unsupportedType(limits.types, 'neither media nor a page')
   return { kind: 'page', page: await parsePage(answer, await readBody(body, MAX_PAGE_BYTES)) }
 }
 

@@ -95,7 +95,7 @@ const bounds = (deps: Needs, { maxBytes, signal, endsAt, edit }: Destination) =>
   maxBytes,
   signal,
   totalMs: Math.max(1, endsAt - performance.now()),
-  limits: { durationSeconds: longestSource(deps.config.source, edit) },
+  limits: { types: deps.config.source.types, durationSeconds: longestSource(deps.config.source, edit) },
 })
 
 interface Finding {

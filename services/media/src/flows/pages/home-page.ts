@@ -1,5 +1,6 @@
 import { html, raw } from '@services/common/html'
 import type { Config } from '../../config.ts'
+import { fileDialogTypes, namesInWords } from '../../db/source-types.ts'
 import { htmlDocument, type Page, readScript, siteHeader, styleOf } from './document.ts'
 import { homePageCss } from './styles.ts'
 
@@ -11,11 +12,16 @@ const style = styleOf(homePageCss)
 /** The page at `/`, to try the service. Without JavaScript it shows the command line instead. */
 export function homePage(
   site: Config['site'],
-  { maxBytes, maxSeconds, needsToken }: { maxBytes: number; maxSeconds: number; needsToken: boolean },
+  {
+    types,
+    maxBytes,
+    maxSeconds,
+    needsToken,
+  }: Pick<Config['source'], 'types' | 'maxBytes' | 'maxSeconds'> & { needsToken: boolean },
 ): Page {
   const megabytes = Math.floor(maxBytes / 1024 ** 2)
   const seconds = maxSeconds === 1 ? '1 second' : `${maxSeconds} seconds`
-  const limits = `GIF, MP4 or WebM, up to ${seconds}${megabytes > 0 ? ` and ${megabytes} MB` : ''}`
+  const limits = `${namesInWords(types, 'or')}, up to ${seconds}${megabytes > 0 ? ` and ${megabytes} MB` : ''}`
   return htmlDocument({
     title: `Add a clip · ${site.name}`,
     siteUrl: `${site.baseUrl}/`,
@@ -38,7 +44,7 @@ curl --json '{"source":"https://example.com/clip.mp4"}' -H 'Token: mh_&hellip;' 
 <article id="add" class="about" hidden>
 <h1>Add a clip</h1>
 <p class="hint">${limits}. It becomes a page with an embed and four files.</p>
-<form id="form" novalidate data-max-bytes="${maxBytes}" data-max-seconds="${maxSeconds}" data-needs-token="${String(needsToken)}">
+<form id="form" novalidate data-types="${namesInWords(types, 'and')}" data-max-bytes="${maxBytes}" data-max-seconds="${maxSeconds}" data-needs-token="${String(needsToken)}">
 <div class="field">
 <label for="token">Token${!needsToken && html` <span class="optional">optional</span>`}</label>
 <input id="token" type="password" autocomplete="off" spellcheck="false" autocapitalize="off" placeholder="mh_&hellip;"${needsToken && raw(' required')} aria-describedby="token-hint token-error">
@@ -48,7 +54,7 @@ curl --json '{"source":"https://example.com/clip.mp4"}' -H 'Token: mh_&hellip;' 
 </div>
 <div class="field">
 <div id="drop" class="drop">
-<input id="file" type="file" accept="image/gif,video/mp4,video/webm,.gif,.mp4,.webm" aria-describedby="file-hint file-error">
+<input id="file" type="file" accept="${fileDialogTypes(types)}" aria-describedby="file-hint file-error">
 <label for="file"><strong id="file-name">Choose a file</strong><span id="file-hint">or drop it here</span></label>
 <button id="clear" type="button" class="quiet" hidden>Remove</button>
 </div>

@@ -7,15 +7,11 @@ import { invalidField } from '../../core/clips/clip-fields.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { multipartFailure } from '../../http/error-bodies.ts'
+import type { FormField } from '../../http/form-fields.ts'
 import type { ReceivedFile } from '../../ingest/accept/accept-clip.ts'
 import type { Patience } from '../../patience.ts'
 import { createMeasure } from '../../store/blobs/measure.ts'
 import { watchSpeed } from './upload-speed.ts'
-
-export interface FormField {
-  name: string
-  value: string
-}
 
 interface Form {
   fields: FormField[]

@@ -8,6 +8,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { accessRulesOf } from '../../core/clips/access.ts'
 import type { Result } from '../../core/clips/result.ts'
+import type { MediaType } from '../../db/media-info.ts'
+import { namesInWords } from '../../db/source-types.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { checkAllowance } from '../../http/allowance-headers.ts'
@@ -15,33 +17,19 @@ import { answerClip, parsePreference } from '../../http/answer-clip.ts'
 import { allows, requireToken } from '../../http/authenticate.ts'
 import { clientGone } from '../../http/client-gone.ts'
 import { addedAnswers } from '../../http/clip-details.ts'
+import { ClipFormFields, readFormFields } from '../../http/form-fields.ts'
 import { keyedRequest, readKey } from '../../http/idempotency-key.ts'
-import { AccessFormFields, AddHeaders, AddQuery, EditFormFields, uploadRoute } from '../../http/shapes.ts'
+import { AddHeaders, AddQuery, uploadRoute } from '../../http/shapes.ts'
 import { acceptClip, type NewClipInput, refuseWhenBusy } from '../../ingest/accept/accept-clip.ts'
 import { acceptOnce, failAfterwards } from '../../ingest/accept/accept-once.ts'
 import { countBytesIn } from '../../metrics.ts'
-import { readFormFields } from './form-fields.ts'
 import { FORM_OVERHEAD_BYTES, fileTooLarge, receiveForm } from './receive-form.http.ts'
 
-const UploadForm = Type.Object({
-  file: Type.Unsafe<string>({ type: 'string', format: 'binary', description: 'A gif, mp4 or webm.' }),
-  title: Type.Optional(Type.String()),
-  tags: Type.Optional(
-    Type.String({ description: 'Comma-separated, repeated as `tags`, `tags[]` or `tags[0]`, or a JSON array.' }),
-  ),
-  nsfw: Type.Optional(Type.Boolean()),
-  attribution_site: Type.Optional(
-    Type.String({
-      description:
-        'twitter, reddit, instagram, a host or a URL. Defaults to the host of `attribution_url`. ' +
-        '`attribution[site]` and `attribution.site` work, too; likewise `user` and `url`.',
-    }),
-  ),
-  attribution_user: Type.Optional(Type.String({ description: 'Ignored without a site and a URL.' })),
-  attribution_url: Type.Optional(Type.String()),
-  ...AccessFormFields,
-  ...EditFormFields,
-})
+const formOf = (types: readonly MediaType[]) =>
+  Type.Object({
+    file: Type.Unsafe<string>({ type: 'string', format: 'binary', description: `${namesInWords(types, 'or')}.` }),
+    ...ClipFormFields,
+  })
 
 export const uploadRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { config } = deps
@@ -56,7 +44,7 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       consumes: ['multipart/form-data'],
       headers: AddHeaders,
       querystring: AddQuery,
-      body: UploadForm,
+      body: formOf(config.source.types),
       response: addedAnswers(400, 401, 403, 408, 409, 410, 413, 415, 422, 429, 504, 507),
     },
     // The handler reads the form part by part; the schema above is documentation.

@@ -31,6 +31,7 @@ import {
   type ProbeLimits,
   refuseLargePicture,
   refuseLongDuration,
+  unsupportedType,
 } from '../../make/probe/limits.ts'
 import { probe } from '../../make/probe/probe.ts'
 import { mostRenditionBytes } from '../../make/transcode/most-bytes.ts'
@@ -130,6 +131,7 @@ const wayOf = ({ origin }: NewClipInput): Way =>
 
 const limitsOf = ({ config: { source } }: Deps): ProbeLimits => ({
   ...defaultProbeLimits,
+  types: source.types,
   durationSeconds: source.maxSeconds,
   sourceSeconds: source.maxSourceSeconds,
   side: source.maxSide,
@@ -138,6 +140,7 @@ const limitsOf = ({ config: { source } }: Deps): ProbeLimits => ({
 async function shareSource(deps: Deps, known: SourceRow, input: NewClipInput): Promise<AcceptedClip | undefined> {
   // The source may have been measured under other limits.
   const limits = limitsOf(deps)
+  if (!limits.types.includes(known.info.type)) throw unsupportedType(limits.types, `known as ${known.info.type}`)
   const { width, height } = decodedSize(known.info)
   refuseLargePicture(limits, width, height)
   refuseLongDuration(limits, known.info.durationSeconds)

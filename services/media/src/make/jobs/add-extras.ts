@@ -6,6 +6,7 @@ import type { QueueJob } from '@services/common/run-job'
 import type { Transaction } from 'kysely'
 import { findRenditions, insertRenditions } from '../../core/clips/renditions.store.ts'
 import { addExtras, findSource, type SourceRow } from '../../core/clips/sources.store.ts'
+import { isAnimation } from '../../db/media-info.ts'
 import type { DB, ExtraKind } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { keepFiles } from '../../store/blobs/keep-files.ts'
@@ -61,7 +62,7 @@ async function postpone({ db, queue, log }: Deps, { sourceId, postponed = 0 }: E
 async function makeOf(deps: Deps, { id, info }: SourceRow, directory: string, signal: AbortSignal) {
   const { mp4, jpg, webm } = await findRenditions(deps.db, id)
   if (!mp4 || !jpg || !webm) return undefined
-  const mayHaveAlpha = info.type === 'gif' ? info.mayBeTransparent : info.alpha
+  const mayHaveAlpha = isAnimation(info) ? info.mayBeTransparent : info.alpha
   const fetched = [
     { extension: 'mp4', sha256: mp4.sha256, file: workFiles.input },
     { extension: 'jpg', sha256: jpg.sha256, file: workFiles.jpg },

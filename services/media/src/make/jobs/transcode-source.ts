@@ -22,6 +22,7 @@ import {
   type SourceRow,
   setProgress,
 } from '../../core/clips/sources.store.ts'
+import { isAnimation } from '../../db/media-info.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError, type ErrorCode } from '../../errors.ts'
 import { isDiskFull } from '../../ffmpeg/machine-faults.ts'
@@ -29,6 +30,7 @@ import { countClip, countCopy, measureTranscode } from '../../metrics.ts'
 import { StorageUnavailable } from '../../store/blobs/blob-storage.ts'
 import { dropReferences } from '../../store/blobs/blobs.store.ts'
 import { deleteIfUnreferenced } from '../../store/blobs/keep-files.ts'
+import { copyOf } from '../transcode/copy-plan.ts'
 import { workFiles } from '../transcode/ffmpeg-command.ts'
 import type { Renditions } from '../transcode/make-renditions.ts'
 import { chooseThreads, type Load } from './choose-threads.ts'
@@ -60,7 +62,7 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
     const isMade = await storeRenditions(deps, source, renditions)
     const { warnings, misfit } = renditions
     log.info({ sourceId: source.id, seconds: seconds(), warnings }, 'clip transcoded')
-    if (source.info.type !== 'gif') countCopy(source.info.type, misfit ?? 'fits')
+    if (!isAnimation(source.info)) countCopy(copyOf(source.info), misfit ?? 'fits')
     measureTranscode(source.info.type, 'ready', seconds())
     if (isMade) countClip(job.data.way ?? 'unknown', 'ready')
   } catch (err) {

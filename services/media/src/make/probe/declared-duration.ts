@@ -1,11 +1,12 @@
 // Reads the declared duration from the first bytes of a file, so that an import can end before the rest is fetched.
 // The one rule: an unknown duration is no refusal, because the probe measures the whole file (probe.ts).
 import type { MediaType } from '../../db/media-info.ts'
+import { demuxerOf } from '../../ffmpeg/hardening.ts'
 
 /** Declared seconds of an mp4's picture or a whole webm; undefined if absent or unreadable, and for gifs. */
 export function readDeclaredDuration(type: MediaType, head: Buffer): number | undefined {
   if (type === 'gif') return undefined
-  const seconds = type === 'mp4' ? durationOfMp4(head) : durationOfWebm(head)
+  const seconds = demuxerOf[type] === 'mov' ? durationOfMp4(head) : durationOfWebm(head)
   return seconds !== undefined && Number.isFinite(seconds) && seconds > 0 ? seconds : undefined
 }
 

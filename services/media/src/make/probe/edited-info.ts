@@ -1,7 +1,7 @@
 import { layOutCaption } from '../../core/captions/caption.ts'
 import type { Size } from '../../core/clips/geometry.ts'
 import { type Edit, outOfRange, resolveCrop } from '../../core/edits/edit.ts'
-import type { Cut, Edited, GifInfo, MediaInfo, ResolvedEdit, VideoInfo } from '../../db/media-info.ts'
+import type { AnimationInfo, Cut, Edited, MediaInfo, ResolvedEdit, VideoInfo } from '../../db/media-info.ts'
 
 interface Found {
   cut: Cut
@@ -32,7 +32,7 @@ export function editVideo(info: VideoInfo, edit: Edit, found: Found): VideoInfo 
   }
 }
 
-export function editGif(info: GifInfo, edit: Edit, found: Found): GifInfo {
+export function editGif(info: AnimationInfo, edit: Edit, found: Found): AnimationInfo {
   const edited = resolve(info, edit, found)
   return edited ? { ...info, ...pictureOf(info, edited), rewritable: false } : info
 }

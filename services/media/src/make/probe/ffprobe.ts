@@ -88,11 +88,18 @@ const runLimits: RunLimits = { wallSeconds: 5, cpuSeconds: 5, memoryBytes: 2 * 1
 export async function runFfprobe(
   tools: MediaTools,
   path: string,
-  options: { demuxer: Demuxer; packets: boolean | ReadWindow; limits?: ProbeLimits; signal?: AbortSignal | undefined },
+  options: {
+    demuxer: Demuxer
+    /** Decoders beside the usual ones. */
+    moreDecoders?: readonly string[]
+    packets: boolean | ReadWindow
+    limits?: ProbeLimits
+    signal?: AbortSignal | undefined
+  },
 ): Promise<FfprobeReport> {
   const absolutePath = resolve(path)
   const args = [
-    ...['-v', 'warning', ...hardenedGlobals, ...hardenedInput(options.demuxer)],
+    ...['-v', 'warning', ...hardenedGlobals, ...hardenedInput(options.demuxer, options.moreDecoders)],
     ...(options.packets ? ['-read_intervals', intervalOf(options.packets)] : []),
     ...['-show_entries', [...streamEntries, ...(options.packets ? packetEntries : [])].join(':')],
     ...['-of', 'json=compact=1', '-i', absolutePath],

@@ -13,9 +13,9 @@ export function partOfGif(delays: readonly number[], edit: Edit): { delays: numb
   const { from, end, startSeconds, durationSeconds } = choosePart(frames, edit, at / 100)
   const shown = delays.slice(from, end)
   const earlier = shown.slice(0, -1)
-  const rest = Math.round(durationSeconds * 100) - earlier.reduce((sum, delay) => sum + delay, 0)
+  const rest = durationSeconds * 100 - earlier.reduce((sum, delay) => sum + delay, 0)
   return {
-    delays: [...earlier, Math.max(1, rest)],
+    delays: [...earlier, Math.max(1, Math.round(rest * 1e4) / 1e4)],
     cut: {
       seekSeconds: null,
       startSeconds,

@@ -1,5 +1,6 @@
 import { open } from 'node:fs/promises'
 import type { MediaType } from '../../db/media-info.ts'
+import { demuxerOf } from '../../ffmpeg/hardening.ts'
 import { boxesIn, elementsIn, findBox, findElement, findNth, kindOfTrak } from './declared-duration.ts'
 
 /** The index of 30 s takes some 100 KB, its cover picture a few MB. Parsing a larger one would delay other requests. */
@@ -22,7 +23,7 @@ export async function findCodecToHide(
   { type, index }: { type: MediaType; index: number },
 ): Promise<Change | undefined> {
   const header = await readHeader(path, type)
-  const change = header && (type === 'mp4' ? changeOfTrak : changeOfTrackEntry)(header.bytes, index)
+  const change = header && (demuxerOf[type] === 'mov' ? changeOfTrak : changeOfTrackEntry)(header.bytes, index)
   return change && { at: header.start + change.at, bytes: change.bytes }
 }
 
@@ -32,12 +33,12 @@ export async function writeChange(path: string, { at, bytes }: Change): Promise<
 }
 
 /** The `moov` of an mp4, wherever it is; the beginning of a webm. */
-async function readHeader(path: string, type: MediaType): Promise<{ start: number; bytes: Buffer } | undefined> {
+export async function readHeader(path: string, type: MediaType): Promise<{ start: number; bytes: Buffer } | undefined> {
   await using file = await open(path)
   const { size } = await file.stat()
   const read = async (start: number, length: number) =>
     (await file.read(Buffer.alloc(Math.min(length, size - start)), 0, undefined, start)).buffer
-  if (type !== 'mp4') return { start: 0, bytes: await read(0, WEBM_HEADER_BYTES) }
+  if (demuxerOf[type] !== 'mov') return { start: 0, bytes: await read(0, WEBM_HEADER_BYTES) }
   for (let start = 0, boxes = 0; start + 16 <= size && boxes < MOST_BOXES; boxes++) {
     const head = await read(start, 16)
     const short = head.readUInt32BE(0)

@@ -1,7 +1,11 @@
+import type { MediaType } from '../../db/media-info.ts'
+import { mimeOf, mimesInWords, USUAL_TYPES } from '../../db/source-types.ts'
 import { apiError } from '../../errors.ts'
 
-/** Limits of a source (MEDIA_MAX_DURATION, MEDIA_MAX_SIDE and fixed ones), all checked before any picture is decoded. */
+/** Limits of a source (MEDIA_SOURCE_TYPES, MEDIA_MAX_DURATION, MEDIA_MAX_SIDE and fixed ones), all checked before any picture is decoded. */
 export interface ProbeLimits {
+  /** Accepted types (MEDIA_SOURCE_TYPES). */
+  types: readonly MediaType[]
   durationSeconds: number
   /** Longest source of which a part is chosen (MEDIA_MAX_SOURCE_DURATION). */
   sourceSeconds: number
@@ -21,6 +25,7 @@ export interface ProbeLimits {
  * limit a few KB could cost any amount.
  */
 export const defaultProbeLimits: ProbeLimits = {
+  types: USUAL_TYPES,
   durationSeconds: 30,
   sourceSeconds: 600,
   side: 4096,
@@ -29,6 +34,17 @@ export const defaultProbeLimits: ProbeLimits = {
   gifPixelFrames: 1e9,
   streams: 8,
 }
+
+/** Names the types that are accepted here. */
+export const unsupportedType = (types: readonly MediaType[], cause: string) =>
+  apiError('unsupported_media_type', {
+    message: `Only ${mimesInWords(types)} are accepted.`,
+    details: { accepted: types.map(mimeOf) },
+    cause,
+  })
+
+export const stillImage = (cause: unknown) =>
+  apiError('unsupported_media_type', { message: 'The image is not animated.', cause })
 
 /** A clip cut at 30 s often measures 30.03 s, because its last video or audio frame is longer. */
 const DURATION_TOLERANCE_SECONDS = 0.05

@@ -2,16 +2,17 @@ import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
 import { copyFile, rm, stat } from 'node:fs/promises'
 import { type Edit, startInFile } from '../../core/edits/edit.ts'
-import type { GifInfo, MediaInfo, MediaType } from '../../db/media-info.ts'
+import { type AnimationInfo, isAnimationType, type MediaInfo, type MediaType } from '../../db/media-info.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
-import { demuxerOf } from '../../ffmpeg/hardening.ts'
+import { demuxerOf, moreDecodersOf } from '../../ffmpeg/hardening.ts'
+import { measureAnimation, stepOf } from './animation-info.ts'
 import { firstSecondOf } from './choose-part.ts'
 import { editGif } from './edited-info.ts'
 import { type FfprobeReport, READ_SECONDS, type ReadWindow, refusedStreamIn, runFfprobe } from './ffprobe.ts'
 import { measureGif } from './gif-info.ts'
 import { partOfGif } from './gif-part.ts'
-import { findCodecToHide, writeChange } from './hide-track.ts'
-import { defaultProbeLimits, type ProbeLimits, refuseLongDuration } from './limits.ts'
+import { findCodecToHide, readHeader, writeChange } from './hide-track.ts'
+import { defaultProbeLimits, type ProbeLimits, refuseLongDuration, stillImage } from './limits.ts'
 import { sniffFile } from './sniff.ts'
 import { readVideoInfo } from './video-info.ts'
 
@@ -26,12 +27,14 @@ export async function probe(
   options: { limits?: ProbeLimits; edit?: Edit | undefined; signal?: AbortSignal | undefined } = {},
 ): Promise<MediaInfo> {
   const { limits = defaultProbeLimits, edit, signal } = options
-  const type = await sniffFile(path)
-  if (type === 'gif') return probeGif(path, limits, edit)
-  const demuxer = demuxerOf[type]
+  const type = await sniffFile(path, limits.types)
+  if (isAnimationType(type)) return probeAnimation(path, { type, limits, edit })
+  // The demuxer of some versions shows a still picture as a film of one frame.
+  if (type === 'avif' && !(await readHeader(path, type))) throw stillImage('no moov')
+  const [demuxer, moreDecoders] = [demuxerOf[type], moreDecodersOf(type)]
   const look = (packets: boolean | ReadWindow) =>
     withoutRefusedSound(path, { type, most: limits.streams }, (copy) =>
-      runFfprobe(tools, copy, { demuxer, packets, limits, signal }),
+      runFfprobe(tools, copy, { demuxer, moreDecoders, packets, limits, signal }),
     )
   const window = edit && (await windowOf(edit, limits, () => look(false)))
   return readVideoInfo(await look(window ?? true), type, { limits, edit, window })
@@ -92,14 +95,21 @@ async function withoutRefusedSound(
 /** Larger GIFs are encoded again at 480 px: a copy of 100 MB is useless (contract/media.md 5.9). */
 const LARGEST_REWRITTEN_GIF_BYTES = 25_000_000
 
-async function probeGif(path: string, limits: ProbeLimits, edit: Edit | undefined): Promise<GifInfo> {
-  const { delaysCentiseconds, framesInsideCanvas, ...gif } = await measureGif(path, limits)
+async function probeAnimation(
+  path: string,
+  { type, limits, edit }: { type: AnimationInfo['type']; limits: ProbeLimits; edit: Edit | undefined },
+): Promise<AnimationInfo> {
+  const { delaysCentiseconds, framesInsideCanvas, ...facts } =
+    type === 'gif'
+      ? await measureGif(path, limits)
+      : { ...(await measureAnimation(path, type, limits)), framesInsideCanvas: false }
+  const step = type === 'gif' ? commonTick : stepOf
   const { size } = await stat(path)
   const frames = delaysCentiseconds.length
   // One frame is a still, shown for a second whatever its delay.
   const delays = frames === 1 ? [100] : delaysCentiseconds
-  const describe = (shown: number[]): GifInfo => ({
-    ...{ type: 'gif', ...gif, ...timesOf(shown), hasAudio: false, tickCentiseconds: commonTick(shown) },
+  const describe = (shown: number[]): AnimationInfo => ({
+    ...{ type, ...facts, ...timesOf(shown), hasAudio: false, tickCentiseconds: step(shown) },
     rewritable: size <= LARGEST_REWRITTEN_GIF_BYTES && framesInsideCanvas,
   })
   const whole = describe(delays)
@@ -107,7 +117,9 @@ async function probeGif(path: string, limits: ProbeLimits, edit: Edit | undefine
   const part = edit && partOfGif(delays, edit)
   refuseLongDuration(limits, (part ? total(part.delays) / 100 : whole.durationSeconds) / speed)
   if (!edit || !part) return whole
-  const tickCentiseconds = commonTick(part.delays.map((delay) => Math.round(delay / speed)))
+  const tickCentiseconds = step(
+    part.delays.map((delay) => (type === 'gif' ? Math.round(delay / speed) : delay / speed)),
+  )
   const chosen = { ...describe(part.delays), tickCentiseconds }
   return editGif(chosen, edit, { cut: part.cut, sourceSeconds: whole.durationSeconds })
 }

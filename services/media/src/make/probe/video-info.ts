@@ -1,5 +1,5 @@
 import { choosesPart, type Edit, outOfRange, startInFile } from '../../core/edits/edit.ts'
-import type { Cut, StoredStreams, VideoInfo } from '../../db/media-info.ts'
+import type { Cut, MediaType, StoredStreams, VideoInfo } from '../../db/media-info.ts'
 import { apiError } from '../../errors.ts'
 import { between, choosePart, findEntry } from './choose-part.ts'
 import { editVideo } from './edited-info.ts'
@@ -8,8 +8,22 @@ import { type ProbeLimits, refuseLargePicture, refuseLongDuration, refuseManyFra
 
 /** Codecs of the eight sites and every phone. Players do not expect others in an mp4. */
 const videoCodecs = new Set(['h264', 'hevc', 'av1', 'vp8', 'vp9', 'mpeg4'])
+/** The same of one type only (ffmpeg/hardening.ts). */
+const moreVideoCodecs: Partial<Record<MediaType, readonly string[]>> = {
+  mov: ['prores', 'mjpeg'],
+  '3gp': ['h263'],
+}
 /** Sound in any other codec is dropped, not refused, because the picture matters. */
 const audioCodecs = /^(aac|mp3|opus|vorbis|flac|alac|ac3|eac3|pcm_(s16|s24)[lb]e|pcm_f32le)$/
+const moreAudioCodecs: Partial<Record<MediaType, readonly string[]>> = {
+  mov: ['pcm_u8', 'pcm_mulaw'],
+  '3gp': ['amr_nb', 'amr_wb'],
+}
+
+const isVideoCodec = (type: MediaType, codec = ''): boolean =>
+  videoCodecs.has(codec) || Boolean(moreVideoCodecs[type]?.includes(codec))
+const isAudioCodec = (type: MediaType, codec = ''): boolean =>
+  audioCodecs.test(codec) || Boolean(moreAudioCodecs[type]?.includes(codec))
 
 /** ffmpeg exits 0 for a file cut in the middle, so the missing part must be measured (contract/media.md 4.7). */
 export const SMALLEST_WHOLE_PART = 0.9
@@ -36,9 +50,9 @@ export function readVideoInfo(
   { limits, edit, window }: Reading,
 ): VideoInfo {
   const streams = report.streams ?? []
-  const video = chooseVideo(streams)
+  const video = chooseVideo(streams, type)
   if (!video) throw apiError('no_video_stream')
-  refuseStreams(streams, video, limits)
+  refuseStreams(streams, video, { type, limits })
 
   const coded = { width: video.width ?? 0, height: video.height ?? 0 }
   const displayed = displaySize(video)
@@ -47,7 +61,7 @@ export function readVideoInfo(
 
   const packets = report.packets ?? []
   const all = shownPackets(packets, video, window)
-  const audio = streams.find((stream) => stream.codec_type === 'audio' && audioCodecs.test(stream.codec_name ?? ''))
+  const audio = streams.find((stream) => stream.codec_type === 'audio' && isAudioCodec(type, stream.codec_name))
   const heard = packets.filter((packet) => packet.stream_index === audio?.index)
   const whole = holdToSound(measureTiming(all, video, report), heard)
   if (choosesPart(edit)) refuseLongDuration({ durationSeconds: limits.sourceSeconds }, declaredDuration(video, report))
@@ -182,24 +196,35 @@ const hasSideData = ({ side_data_list: data = [] }: FfprobeStream) =>
   data.some(({ side_data_type }) => side_data_type !== 'CPB properties')
 
 /** The first acceptable stream, else the first, which is refused by its name. Covers are skipped. */
-function chooseVideo(streams: FfprobeStream[]): FfprobeStream | undefined {
+function chooseVideo(streams: FfprobeStream[], type: MediaType): FfprobeStream | undefined {
   const videos = streams.filter((stream) => stream.codec_type === 'video' && !stream.disposition?.attached_pic)
-  return videos.find((stream) => videoCodecs.has(stream.codec_name ?? '')) ?? videos[0]
+  return videos.find((stream) => isVideoCodec(type, stream.codec_name)) ?? videos[0]
 }
 
 const transferOf: Record<string, 'pq' | 'hlg'> = { smpte2084: 'pq', 'arib-std-b67': 'hlg' }
 
-function refuseStreams(streams: FfprobeStream[], video: FfprobeStream, limits: ProbeLimits): void {
+function refuseStreams(
+  streams: FfprobeStream[],
+  video: FfprobeStream,
+  { type, limits }: { type: MediaType; limits: ProbeLimits },
+): void {
   if (streams.length > limits.streams) {
     throw apiError('unsupported_media_type', {
       message: `The file has more than ${limits.streams} streams.`,
       details: { limit: limits.streams, actual: streams.length },
     })
   }
-  if (!videoCodecs.has(video.codec_name ?? '')) {
+  // Transparency is a track of its own, which players lay over; without it what it hides would show.
+  if (type === 'avif' && streams.length > 1) {
+    throw apiError('unsupported_media_type', {
+      message: 'An AVIF sequence with transparency or further tracks is not supported.',
+      details: { limit: 1, actual: streams.length },
+    })
+  }
+  if (!isVideoCodec(type, video.codec_name)) {
     throw apiError('unsupported_media_type', {
       message: 'The video codec is not supported.',
-      details: { codec: video.codec_name ?? 'unknown', accepted: [...videoCodecs] },
+      details: { codec: video.codec_name ?? 'unknown', accepted: [...videoCodecs, ...(moreVideoCodecs[type] ?? [])] },
     })
   }
   if (!video.width || !video.height || !video.pix_fmt || video.pix_fmt === 'unknown') {

@@ -32,6 +32,10 @@ const MOST = { startSeconds: 0.05, keyframeGapSeconds: 5, bitRate: 6_000_000, bi
 
 const SOUND = { codecs: { mp4: ['aac'], webm: ['opus', 'vorbis'] }, channels: 2, sampleRate: 48_000, bitRate: 192_000 }
 
+/** The file that streams in these containers can be. */
+export const copyOf = ({ type, codec }: VideoInfo): 'mp4' | 'webm' =>
+  type === 'webm' || (type === 'mkv' && codec !== 'h264') ? 'webm' : 'mp4'
+
 /** Null if the source's streams fit as they are. `plan.audioStream` is null for a silent track, which is left out. */
 export function misfitOf(info: VideoInfo, plan: RenditionPlan): Misfit | null {
   const { stored } = info
@@ -45,18 +49,19 @@ export function misfitOf(info: VideoInfo, plan: RenditionPlan): Misfit | null {
   if (stored.longestKeyframeGapSeconds > MOST.keyframeGapSeconds) return 'keyframes'
   const bitsPerPixel = stored.bitRate / (info.width * info.height * info.fps)
   if (stored.bitRate > MOST.bitRate || bitsPerPixel > MOST.bitsPerPixel) return 'bit_rate'
-  return plan.audioStream === null || fitsSound(info.type, stored) ? null : 'sound'
+  return plan.audioStream === null || fitsSound(copyOf(info), stored) ? null : 'sound'
 }
 
-function fitsCodec({ type, codec, width, height, fps }: VideoInfo, { profile, level }: StoredStreams): boolean {
-  if (type === 'webm') return codec === 'vp8' || (codec === 'vp9' && profile === VP9_PROFILE)
+function fitsCodec(info: VideoInfo, { profile, level }: StoredStreams): boolean {
+  const { codec, width, height, fps } = info
+  if (copyOf(info) === 'webm') return codec === 'vp8' || (codec === 'vp9' && profile === VP9_PROFILE)
   const blocks = Math.ceil(width / 16) * Math.ceil(height / 16)
   const fitsLevel = level > 0 && level <= H264.level && blocks <= H264.blocks && blocks * fps <= H264.blocksPerSecond
   return codec === 'h264' && H264.profile.test(profile) && fitsLevel
 }
 
-function fitsSound(type: VideoInfo['type'], { sound, soundTracks }: StoredStreams): boolean {
-  if (!sound || soundTracks > 1 || !SOUND.codecs[type].includes(sound.codec)) return false
+function fitsSound(file: 'mp4' | 'webm', { sound, soundTracks }: StoredStreams): boolean {
+  if (!sound || soundTracks > 1 || !SOUND.codecs[file].includes(sound.codec)) return false
   const isUsual = sound.codec !== 'aac' || sound.profile === 'LC'
   const { channels, sampleRate, bitRate } = SOUND
   return isUsual && sound.channels <= channels && sound.sampleRate <= sampleRate && sound.bitRate <= bitRate

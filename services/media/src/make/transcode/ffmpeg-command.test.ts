@@ -27,7 +27,14 @@ const ffmpeg: Ffmpeg = {
 }
 
 const sdr: RenditionPlan = {
-  ...{ demuxer: 'mov', decoder: null, videoStream: 0, audioStream: 1, video: { width: 640, height: 360 } },
+  ...{
+    demuxer: 'mov',
+    moreDecoders: [],
+    decoder: null,
+    videoStream: 0,
+    audioStream: 1,
+    video: { width: 640, height: 360 },
+  },
   ...{
     flattenOnWhite: false,
     keepsAlpha: false,

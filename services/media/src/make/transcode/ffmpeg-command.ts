@@ -25,6 +25,8 @@ import type { RenditionPlan } from './rendition-plan.ts'
  */
 export const workFiles = {
   input: 'in.bin',
+  /** Frames of an animation that is no GIF. */
+  animation: 'in.apng',
   palette: 'palette.png',
   poster: 'poster.rgb',
   gif: 'out.gif',
@@ -157,7 +159,8 @@ export function transparencyCommand(plan: RenditionPlan): string[] {
 }
 
 export function clearPosterCommand(ffmpeg: Ffmpeg, file: string, atSeconds: number): string[] {
-  const webm = { demuxer: 'matroska', decoder: ffmpeg.webmVideoEncoder, deinterlacer: null, cut: null } as const
+  const ofWebm = { demuxer: 'matroska', moreDecoders: [], deinterlacer: null, cut: null } as const
+  const webm = { ...ofWebm, decoder: ffmpeg.webmVideoEncoder }
   return [
     ...[...start('error'), ...input(webm, 1, file), '-map', '0:v:0', '-ss', seconds(atSeconds), '-frames:v', '1'],
     ...['-vf', 'format=rgba', '-f', 'rawvideo', workFiles.clearPoster],
@@ -185,16 +188,25 @@ function start(logLevel: 'error' | 'info' | 'verbose'): string[] {
 }
 
 function input(
-  plan: Pick<RenditionPlan, 'decoder' | 'demuxer' | 'deinterlacer' | 'cut'>,
+  plan: Pick<RenditionPlan, 'decoder' | 'demuxer' | 'moreDecoders' | 'deinterlacer' | 'cut'>,
   threads: number,
-  file: string = workFiles.input,
+  file: string = plan.demuxer === 'apng' ? workFiles.animation : workFiles.input,
 ): string[] {
   const decoder = plan.decoder ? ['-c:v', plan.decoder] : []
   // When the size of the picture changes, as in calls, ffmpeg would start new filters and lose the frames in the old ones.
   // Ours scale first, which takes any size; deinterlacers take one.
   const filters = plan.deinterlacer ? [] : ['-reinit_filter:v', '0']
   const seek = plan.cut && seeks(plan) ? ['-ss', plan.cut.seekSeconds.toFixed(6)] : []
-  return ['-threads', String(threads), ...decoder, ...filters, ...seek, ...hardenedInput(plan.demuxer), '-i', file]
+  return [
+    '-threads',
+    String(threads),
+    ...decoder,
+    ...filters,
+    ...seek,
+    ...hardenedInput(plan.demuxer, plan.moreDecoders),
+    '-i',
+    file,
+  ]
 }
 
 function paletteInput(): string[] {

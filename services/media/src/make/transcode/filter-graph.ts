@@ -66,7 +66,7 @@ function frameTimes(plan: RenditionPlan): string[] {
   const { holdsLastFrame, frameRate, cutSeconds, isStill } = plan
   if (!frameRate) return fromStart(plan)
   // The first frames of a GIF may be damaged; the next one then replaces them.
-  const rate = `fps=${frameRate.rate}${plan.demuxer === 'gif' ? ':start_time=0' : ''}`
+  const rate = `fps=${frameRate.rate}${plan.demuxer === 'gif' || plan.demuxer === 'apng' ? ':start_time=0' : ''}`
   if (isStill) {
     const frames = Math.round(Number(frameRate.rate) * plan.durationSeconds)
     // Counts frames, because the time base may be a millionth of a second. One frame more, because `fps` may lose it.

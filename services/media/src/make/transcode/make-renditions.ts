@@ -1,12 +1,12 @@
 import { rm, stat, symlink } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import type { MediaInfo } from '../../db/media-info.ts'
+import { isAnimation, type MediaInfo } from '../../db/media-info.ts'
 import type { MainKind } from '../../db/tables.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { refuseFullDisk } from '../../ffmpeg/machine-faults.ts'
 import { hashFile } from '../../store/blobs/measure.ts'
 import { clearAfterEachFrame, rewriteGif } from '../probe/gif-rewrite.ts'
-import { type Misfit, misfitOf } from './copy-plan.ts'
+import { copyOf, type Misfit, misfitOf } from './copy-plan.ts'
 import { fromBeginning } from './cut-filters.ts'
 import { writeCaption } from './draw-caption.ts'
 import { allToTheirEnd, ENCODING, encode, inWork, type TranscodeOptions, type TranscodeWork } from './encode.ts'
@@ -24,6 +24,7 @@ import { makeFirstFiles } from './first-files.ts'
 import { isWholePoster } from './poster.ts'
 import { GIF_BUDGET_BYTES, planRenditions, type RenditionPlan, simplerPlan, smallerGifs } from './rendition-plan.ts'
 import { choosePoster, collectPoster } from './take-poster.ts'
+import { unpackAnimation } from './unpack-animation.ts'
 import {
   type Rendition,
   requireAllFrames,
@@ -62,6 +63,9 @@ export async function makeRenditions(
   const work: TranscodeWork = { tools, info: source.info, ...options, threads, onProgress: rising(options.onProgress) }
   await linkInput(work, source.path)
   await writeCaption(work, planned)
+  const { type } = source.info
+  if ((type === 'apng' || type === 'webp') && !(await exists(inWork(work, 'animation'))))
+    await unpackAnimation(work, type)
   const plan = await keepAlphaInUse(work, planned)
   const overview = plan.gif.from === 'rewrite' ? { audible: false } : await takeOverview(work, plan)
   const heard = { ...plan, audioStream: overview?.audible ? plan.audioStream : null }
@@ -73,9 +77,10 @@ export async function makeRenditions(
   if (!overview) return simply(['the overview failed', ...soundLost])
 
   try {
-    const { type } = source.info
+    const { info } = source
+    const copies = misfit === null && !isAnimation(info) ? copyOf(info) : null
     return {
-      ...(await encodeUsually(work, misfit === null && type !== 'gif' ? { ...heard, copies: type } : heard)),
+      ...(await encodeUsually(work, { ...heard, copies })),
       misfit,
     }
   } catch (error) {
@@ -91,13 +96,13 @@ export async function makeRenditions(
 }
 
 function whyEncoded({ info, copy }: TranscodeWork, plan: RenditionPlan): Misfit | 'off' | null | undefined {
-  if (info.type === 'gif') return undefined
+  if (isAnimation(info)) return undefined
   return copy === 'never' ? 'off' : misfitOf(info, plan)
 }
 
 /** Most GIFs only seem transparent, as their frames omit unchanged pixels; a needless alpha plane doubles the webm's cost. */
 async function keepAlphaInUse(work: TranscodeWork, plan: RenditionPlan): Promise<RenditionPlan> {
-  if (plan.demuxer !== 'gif' || !plan.keepsAlpha) return plan
+  if (!isAnimation(work.info) || !plan.keepsAlpha) return plan
   try {
     await encode(work, transparencyCommand(plan))
     return { ...plan, keepsAlpha: await exists(inWork(work, 'transparency')) }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { GifInfo, VideoInfo } from '../../db/media-info.ts'
+import type { AnimationInfo, VideoInfo } from '../../db/media-info.ts'
 import { planRenditions, runLimits } from './rendition-plan.ts'
 
 const video: VideoInfo = {
@@ -15,7 +15,7 @@ const video: VideoInfo = {
   },
 }
 
-const gif: GifInfo = {
+const gif: AnimationInfo = {
   ...{ type: 'gif', width: 320, height: 240, durationSeconds: 2, frames: 20, fps: 10 },
   ...{ hasAudio: false, tickCentiseconds: 5, loopCount: 0, rewritable: true },
 }

@@ -2,9 +2,16 @@
 // core/clips/geometry.ts; measurements behind the numbers: contract/media.md 5.
 import { fitGif, fitVideo, type Size } from '../../core/clips/geometry.ts'
 import { decodedSize } from '../../core/edits/decoded-size.ts'
-import type { Caption, CaptionLayout, GifInfo, MediaInfo, VideoInfo } from '../../db/media-info.ts'
+import {
+  type AnimationInfo,
+  type Caption,
+  type CaptionLayout,
+  isAnimation,
+  type MediaInfo,
+  type VideoInfo,
+} from '../../db/media-info.ts'
 import type { Ffmpeg } from '../../ffmpeg/binaries.ts'
-import { type Demuxer, demuxerOf } from '../../ffmpeg/hardening.ts'
+import { type Demuxer, demuxerOf, moreDecodersOf } from '../../ffmpeg/hardening.ts'
 import { isAboveFullHd, memoryBound } from '../../ffmpeg/memory-bound.ts'
 import type { RunLimits } from '../../ffmpeg/run-confined.ts'
 import { type CutPlan, planCut } from './cut-filters.ts'
@@ -12,6 +19,8 @@ import { type CutPlan, planCut } from './cut-filters.ts'
 /** Every decision about one clip, made once from its `MediaInfo`; `ffmpeg-command.ts` only translates it. */
 export interface RenditionPlan {
   demuxer: Demuxer
+  /** Decoders beside the usual ones. */
+  moreDecoders: readonly string[]
   /** Set where ffmpeg's own choice would lose the transparency. */
   decoder: 'libvpx' | 'libvpx-vp9' | null
   videoStream: number
@@ -86,7 +95,7 @@ type Abilities = Pick<Ffmpeg, 'canToneMap' | 'deinterlacer'>
 
 /** Without tone mapping in `abilities`, HDR is only scaled and comes out pale. */
 export function planRenditions(info: MediaInfo, abilities: Abilities): RenditionPlan {
-  return info.type === 'gif' ? planFromGif(info) : planFromVideo(info, abilities)
+  return isAnimation(info) ? planFromAnimation(info) : planFromVideo(info, abilities)
 }
 
 function planFromVideo(info: VideoInfo, { canToneMap, deinterlacer }: Abilities): RenditionPlan {
@@ -94,6 +103,7 @@ function planFromVideo(info: VideoInfo, { canToneMap, deinterlacer }: Abilities)
   const frameRate = info.isStill ? stillRate(info) : videoFrameRate(info, video)
   return {
     demuxer: demuxerOf[info.type],
+    moreDecoders: moreDecodersOf(info.type),
     decoder: info.alpha ? alphaDecoder(info.codec) : null,
     videoStream: info.videoStream,
     audioStream: info.audioStream,
@@ -131,11 +141,12 @@ function captionOf({ edited }: MediaInfo): RenditionPlan['caption'] {
 }
 
 /** Flat art shows artefacts sooner than film, hence the lower crf values. */
-function planFromGif(info: GifInfo): RenditionPlan {
+function planFromAnimation(info: AnimationInfo): RenditionPlan {
   const video = fitVideo(info)
   const frameRate = gifFrameRate(info, video)
   return {
-    demuxer: 'gif',
+    demuxer: demuxerOf[info.type],
+    moreDecoders: moreDecodersOf(info.type),
     decoder: null,
     videoStream: 0,
     audioStream: null,
@@ -222,7 +233,7 @@ function videoFrameRate(info: VideoInfo, size: Size): RenditionPlan['frameRate']
 }
 
 /** The GIF's own grid, so that no frame moves, limited so that a large GIF costs no more than a large video. */
-function gifFrameRate({ tickCentiseconds, fps }: GifInfo, size: Size): NonNullable<RenditionPlan['frameRate']> {
+function gifFrameRate({ tickCentiseconds, fps }: AnimationInfo, size: Size): NonNullable<RenditionPlan['frameRate']> {
   const highest = highestFps(size)
   if (100 / tickCentiseconds <= highest * FPS_TOLERANCE) return { rate: `100/${tickCentiseconds}`, dropsFrames: false }
   return { rate: String(highest), dropsFrames: fps > highest }
@@ -245,13 +256,13 @@ export function slowestGifDelay(durationSeconds: number): number {
 
 /** Plans a GIF with the shortest delay from `minDelay` (cs) that is no faster than the source, but for rounding. */
 export function planGif(info: MediaInfo, longSide: number, minDelay: number): GifPlan & { from: 'frames' } {
-  const finestFps = info.type === 'gif' ? 100 / info.tickCentiseconds : Math.max(info.fps, info.baseFps)
+  const finestFps = isAnimation(info) ? 100 / info.tickCentiseconds : Math.max(info.fps, info.baseFps)
   const sourceDelay = Math.ceil(100 / finestFps - ROUNDED_CENTISECONDS)
   return {
     from: 'frames',
     size: fitGif(info, longSide),
     delayCentiseconds: Math.max(minDelay, sourceDelay),
-    loopCount: info.type === 'gif' ? info.loopCount : 0,
+    loopCount: isAnimation(info) ? info.loopCount : 0,
   }
 }
 
@@ -264,7 +275,7 @@ export const smallerGifs = (info: MediaInfo, { delayCentiseconds }: { delayCenti
 /** The plan of the second attempt, after ffmpeg failed: regular frames, and a small slow GIF that needs little memory. */
 export function simplerPlan(plan: RenditionPlan, info: MediaInfo): RenditionPlan {
   const gif = plan.gif.from === 'rewrite' ? plan.gif : planGif(info, 320, 10)
-  if (info.type === 'gif') return { ...plan, gif }
+  if (isAnimation(info)) return { ...plan, gif }
   // Fields stay, because a deinterlacer takes one size only. Even frames need no hold, which would hide that the end of a
   // file cannot be decoded.
   return { ...plan, gif, deinterlacer: null, frameRate: plan.frameRate ?? regularRate(info, plan.video) }

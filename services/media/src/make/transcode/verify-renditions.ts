@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { ApiError } from '@services/common/errors'
 import type { Size } from '../../core/clips/geometry.ts'
-import type { MediaInfo } from '../../db/media-info.ts'
+import { isAnimation, type MediaInfo } from '../../db/media-info.ts'
 import { apiError } from '../../errors.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { LARGEST_SIDE } from '../../ffmpeg/hardening.ts'
@@ -30,7 +30,7 @@ const SMALLEST_DECODED_PART = 0.75
 
 /** Throws corrupt_media when, by the log, much was not decoded; a held last frame still gives the planned duration. */
 export function requireDecoded(log: string, { videoStream, holdsLastFrame, isStill }: RenditionPlan, info: MediaInfo) {
-  if (!holdsLastFrame || isStill || info.type === 'gif') return
+  if (!holdsLastFrame || isStill || isAnimation(info)) return
   const [, decoded] = new RegExp(`#0:${videoStream} \\(video\\):.*; (\\d+) frames decoded`).exec(log) ?? []
   // Two packets may be the two fields of one frame.
   const frames = info.isInterlaced ? info.frames / 2 : info.frames
@@ -50,7 +50,7 @@ export async function verifyVideos(
 ): Promise<{ mp4: number; webm: number }> {
   const { video: size } = plan
   const encoded = tools.ffmpeg.webmVideoEncoder === 'libvpx' ? 'vp8' : 'vp9'
-  const codec = plan.copies === 'webm' && info.type !== 'gif' ? info.codec : encoded
+  const codec = plan.copies === 'webm' && !isAnimation(info) ? info.codec : encoded
   const [mp4, webm] = await Promise.all([
     verifyMp4(tools, { directory, plan, signal }),
     verifyVideo(tools, join(directory, workFiles.webm), { demuxer: 'matroska', codec, size, signal }),

@@ -101,7 +101,7 @@ function toProblem(status, text, what) {
     const sentence = isKnown ? `is ${actual} seconds long; ${limit} are allowed` : `is longer than ${limit} seconds`
     return new Problem(`The clip ${sentence}. Choose a part of it under “Trim”.`, what)
   }
-  if (status === 415) return new Problem('Only GIF, MP4 and WebM are accepted.', what)
+  if (status === 415) return new Problem(`Only ${form.dataset.types} are accepted.`, what)
   const field = String(param ?? '').replace('.', '_')
   // "attribution_site is required" stands beside the field, which needs no name there.
   const sentence = String(message).replace(String(param), 'This')

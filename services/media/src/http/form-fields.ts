@@ -1,7 +1,13 @@
-import { ACCESS_FIELDS, type AccessChanges, type AccessRules, cleanNewAccess } from '../../core/clips/access.ts'
-import { type ClipFields, cleanFields, MAX_TAG_TEXTS, readFlag } from '../../core/clips/clip-fields.ts'
-import { cleanEdit, EDIT_FIELDS, type Edit } from '../../core/edits/edit.ts'
-import type { FormField } from './receive-form.http.ts'
+import { Type } from 'typebox'
+import { ACCESS_FIELDS, type AccessChanges, type AccessRules, cleanNewAccess } from '../core/clips/access.ts'
+import { type ClipFields, cleanFields, MAX_TAG_TEXTS, readFlag } from '../core/clips/clip-fields.ts'
+import { cleanEdit, EDIT_FIELDS, type Edit } from '../core/edits/edit.ts'
+import { AccessFormFields, EditFormFields } from './shapes.ts'
+
+export interface FormField {
+  name: string
+  value: string
+}
 
 export interface AddedFields {
   fields: ClipFields
@@ -10,7 +16,7 @@ export interface AddedFields {
 }
 
 /**
- * Reads the fields of an upload, including the spellings of arrays and objects: `tags[]`, `tags[0]`, `attribution[site]`.
+ * Reads the fields of a form or query, including the spellings of arrays and objects: `tags[]`, `tags[0]`, `attribution[site]`.
  * Ignores unknown fields, and a user without a site and URL. Throws invalid_field.
  */
 export function readFormFields(fields: readonly FormField[], rules: AccessRules): AddedFields {
@@ -31,6 +37,26 @@ export function readFormFields(fields: readonly FormField[], rules: AccessRules)
   const edit = cleanEdit(Object.fromEntries(EDIT_FIELDS.map((name) => [name, lastOf(name)])))
   const access = cleanNewAccess(Object.fromEntries(ACCESS_FIELDS.map((name) => [name, lastOf(name)])), rules)
   return { fields: cleaned, access, edit }
+}
+
+/** The documented fields of a form; `cleanEdit` and `readFormFields` check them. */
+export const ClipFormFields = {
+  title: Type.Optional(Type.String()),
+  tags: Type.Optional(
+    Type.String({ description: 'Comma-separated, repeated as `tags`, `tags[]` or `tags[0]`, or a JSON array.' }),
+  ),
+  nsfw: Type.Optional(Type.Boolean()),
+  attribution_site: Type.Optional(
+    Type.String({
+      description:
+        'twitter, reddit, instagram, a host or a URL. Defaults to the host of `attribution_url`. ' +
+        '`attribution[site]` and `attribution.site` work, too; likewise `user` and `url`.',
+    }),
+  ),
+  attribution_user: Type.Optional(Type.String({ description: 'Ignored without a site and a URL.' })),
+  attribution_url: Type.Optional(Type.String()),
+  ...AccessFormFields,
+  ...EditFormFields,
 }
 
 /** Stops at one more than `cleanFields` accepts, which it then refuses. */

@@ -1,0 +1,100 @@
+import type { FileHandle } from 'node:fs/promises'
+import {
+  type Animation,
+  type AnimationFrame,
+  BrokenAnimation,
+  MOST_PARTS,
+  type Part,
+  readBytes,
+  requireInside,
+  StillImage,
+  shownDelay,
+} from './animation.ts'
+
+export const PNG_SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex')
+
+/** Lengths of the chunks that are read (PNG, third edition, 11.2.1 and 11.3.6); a file that says otherwise is broken. */
+const LENGTHS: Record<string, number> = { IHDR: 13, acTL: 8, fcTL: 26 }
+
+/** Color types with an alpha channel (11.2.1). */
+const WITH_ALPHA = [4, 6]
+
+/** Walks the chunks up to IEND; bytes behind it are never read. Throws BrokenAnimation, and StillImage for a PNG. */
+export async function* readApng(file: FileHandle): AsyncGenerator<Animation | AnimationFrame, void> {
+  const header: Part[] = []
+  let animation: Animation | undefined
+  let size: { width: number; height: number; hasAlpha: boolean } | undefined
+  let plays: number | undefined
+  let frame: AnimationFrame | undefined
+  for await (const part of readChunks(file)) {
+    const { type, start } = part
+    const fields = type in LENGTHS ? await readBytes(file, start, part.length) : Buffer.alloc(0)
+    if (type === 'IHDR') size = readSize(fields)
+    if (!size) throw new BrokenAnimation('no IHDR')
+    if (['IHDR', 'PLTE', 'tRNS'].includes(type)) header.push(part)
+    if (type === 'acTL') plays = fields.readUInt32BE(4)
+    if (type === 'IDAT' && plays === undefined) throw new StillImage('no acTL')
+    if (type === 'fcTL') {
+      if (frame) yield complete(frame)
+      else {
+        if (plays === undefined) throw new BrokenAnimation('no acTL')
+        const { width, height } = size
+        const mayBeTransparent = size.hasAlpha || header.some((chunk) => chunk.type === 'tRNS')
+        animation = { width, height, plays, mayBeTransparent, header }
+        yield animation
+      }
+      const isFirst = frame === undefined
+      frame = readFrame(fields)
+      requireInside(isFirst ? { width: frame.width, height: frame.height } : size, frame)
+      // The first frame is the whole canvas (PNG, 11.3.6.2), and ffmpeg relies on it.
+      if (isFirst && (frame.width !== size.width || frame.height !== size.height)) {
+        throw new BrokenAnimation('first frame is not the canvas')
+      }
+    }
+    // An IDAT before any fcTL is a picture for programs without animation.
+    if (frame && type === 'IDAT') frame.parts.push(part)
+    if (frame && type === 'fdAT') frame.parts.push({ type, start: start + 4, length: part.length - 4 })
+  }
+  if (!frame) throw plays === undefined ? new StillImage('no acTL') : new BrokenAnimation('no frame')
+  yield complete(frame)
+}
+
+export async function* readChunks(file: FileHandle): AsyncGenerator<Part, void> {
+  const signature = await readBytes(file, 0, PNG_SIGNATURE.length)
+  if (!signature.equals(PNG_SIGNATURE)) throw new BrokenAnimation('no PNG signature')
+  const { size } = await file.stat()
+  let offset = PNG_SIGNATURE.length
+  for (let count = 0; count < MOST_PARTS; count++) {
+    const head = await readBytes(file, offset, 8)
+    const [length, type] = [head.readUInt32BE(0), head.toString('latin1', 4, 8)]
+    if (type === 'IEND') return
+    const isRight = (LENGTHS[type] ?? length) === length && (type !== 'fdAT' || length >= 4)
+    if (!isRight || offset + 12 + length > size) throw new BrokenAnimation(`${type} of ${length} bytes at ${offset}`)
+    yield { type, start: offset + 8, length }
+    offset += 12 + length
+  }
+  throw new BrokenAnimation(`more than ${MOST_PARTS} chunks`)
+}
+
+function readSize(fields: Buffer) {
+  const [width, height] = [fields.readUInt32BE(0), fields.readUInt32BE(4)]
+  if (width === 0 || height === 0) throw new BrokenAnimation('empty canvas')
+  return { width, height, hasAlpha: WITH_ALPHA.includes(fields.readUInt8(9)) }
+}
+
+function readFrame(fields: Buffer): AnimationFrame {
+  const at = (offset: number) => fields.readUInt32BE(offset)
+  const [numerator, denominator] = [fields.readUInt16BE(20), fields.readUInt16BE(22)]
+  return {
+    ...{ width: at(4), height: at(8), left: at(12), top: at(16) },
+    // No denominator means hundredths.
+    delay: shownDelay(numerator, denominator || 100),
+    ...{ dispose: fields.readUInt8(24), blend: fields.readUInt8(25), parts: [] },
+  }
+}
+
+function complete(frame: AnimationFrame): AnimationFrame {
+  if (frame.parts.length === 0 || frame.dispose > 2 || frame.blend > 1)
+    throw new BrokenAnimation('frame without pixels')
+  return frame
+}
