@@ -31,8 +31,10 @@ import { linkRoutes } from './flows/clips/link.routes.ts'
 import { listRoutes } from './flows/clips/list.routes.ts'
 import { fileRoutes } from './flows/files/file.routes.ts'
 import { importRoutes } from './flows/imports/import.routes.ts'
+import { moderationRoutes } from './flows/moderation/moderation.routes.ts'
 import { oembedRoutes } from './flows/pages/oembed.routes.ts'
 import { pageRoutes } from './flows/pages/page.routes.ts'
+import { reportRoutes } from './flows/pages/report.routes.ts'
 import { tokenRoutes } from './flows/tokens/token.routes.ts'
 import { tusRoutes } from './flows/uploads/tus.routes.ts'
 import { announceTus, TUS_REQUEST_HEADERS, TUS_RESPONSE_HEADERS } from './flows/uploads/tus-headers.http.ts'
@@ -120,6 +122,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     limitCalls(part, deps)
     await part.register(pageRoutes, { deps })
     await part.register(oembedRoutes, { deps })
+    await part.register(reportRoutes, { deps })
   })
 
   // API token (uploads: see UPLOAD_AUTH)
@@ -134,6 +137,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
 
   // Scope `admin`
   await app.register(tokenRoutes, { deps })
+  await app.register(moderationRoutes, { deps })
   return app
 }
 

@@ -8,9 +8,12 @@ import {
   DEAD_TRANSCODE_QUEUE,
   EXTRAS_QUEUE,
   type ExtrasJob,
+  SCAN_QUEUE,
+  type ScanJob,
   TRANSCODE_QUEUE,
   type TranscodeJob,
 } from './make/jobs/queues.ts'
+import { scanSource } from './make/jobs/scan-source.ts'
 import { failDeadSource, transcodeSource } from './make/jobs/transcode-source.ts'
 
 /** Time that running transcodes have to finish at a stop, before they go back to the queue. */
@@ -18,6 +21,9 @@ const STOP_GRACE_MS = 5_000
 
 /** Slots for other tokens: otherwise a few expensive clips of one token could block all others for minutes. */
 const RESERVE_SLOTS = 1
+
+/** A scan mostly waits for its answer. */
+const SCANS_AT_ONCE = 4
 
 /** Deliveries mostly wait for answers; one receiver has two of these slots at most. */
 const WEBHOOKS_AT_ONCE = 6
@@ -41,6 +47,10 @@ export async function startWorker(deps: Deps): Promise<() => Promise<void>> {
     await deps.queue.work<ExtrasJob>(EXTRAS_QUEUE.name, { concurrency: 1 }, (job) =>
       tracked(makeExtrasOfSource(deps, job)),
     )
+  }
+  if (deps.config.moderation.scanner) {
+    const scans = { concurrency: SCANS_AT_ONCE, mostPerTenant: SCANS_AT_ONCE - RESERVE_SLOTS }
+    await deps.queue.work<ScanJob>(SCAN_QUEUE.name, scans, (job) => tracked(scanSource(deps, job)))
   }
   await deps.queue.work<WebhookJob>(WEBHOOK_QUEUE.name, { concurrency: WEBHOOKS_AT_ONCE }, (job) =>
     tracked(deliverWebhook(deps, job)),

@@ -73,6 +73,12 @@ export function createRateLimits(pool: pg.Pool, { limits, database }: Pick<Confi
       }
       counted.set(request, limit)
     },
+    /** Counts a call under a key that the caller made. Throws rate_limited. */
+    async countKey(name: string, rate: Rate, key: string): Promise<void> {
+      const { state, isOver } = await consume(limiterOf(name, rate), key)
+      const retryAfterSeconds = Math.max(1, Math.ceil(state.msBeforeNext / 1000))
+      if (isOver) throw apiError('rate_limited', { retryAfterSeconds })
+    },
     /** `onError` hook: takes back the count of a call answered "retry later" (503, queue_full), if it was counted. */
     async giveBack(request: FastifyRequest, reply: FastifyReply, error: unknown): Promise<void> {
       const limit = counted.get(request)

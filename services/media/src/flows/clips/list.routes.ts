@@ -56,7 +56,10 @@ export const listRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         reply.header('link', linkToNext(site.baseUrl, '/media', query))
       }
       return {
-        success: { items: items.map(({ files, ...clip }) => toDetails(clip, files, site)), next_cursor: nextCursor },
+        success: {
+          items: items.map(({ files, ...clip }) => toDetails(clip, clip.isShowable ? files : [], site)),
+          next_cursor: nextCursor,
+        },
       }
     },
   )

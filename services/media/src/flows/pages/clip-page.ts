@@ -105,7 +105,11 @@ ${!isReady && html`<p class="facts">GIF and WebM are still being made. <a href="
 <details class="embed">
 <summary>Embed</summary>
 <textarea readonly rows="4" aria-label="Embed code" spellcheck="false">${embedSnippet(clip)}</textarea>
-</details>`
+</details>
+${reportLink(clip)}`
 }
+
+const reportLink = ({ urls }: ClipView): Html | false =>
+  urls.report !== undefined && html`<p class="report"><a href="${urls.report}" rel="nofollow">Report this clip</a></p>`
 
 const dateFormat = new Intl.DateTimeFormat('en', { dateStyle: 'long', timeZone: 'UTC' })
