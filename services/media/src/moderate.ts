@@ -3,7 +3,7 @@
 // core/reports/, flows/moderation/, make/jobs/scan-source.ts.
 import type { Transaction } from 'kysely'
 import { lockClip, softDeleteClipRow } from './core/clips/clips.store.ts'
-import { clearVerdict, detachFromSource, lockSources } from './core/clips/sources.store.ts'
+import { detachFromSource, lockSources, overruleVerdict } from './core/clips/sources.store.ts'
 import {
   deleteBlocked,
   findFileHash,
@@ -95,13 +95,13 @@ async function apply(
   const now = deps.now()
   if (action === 'hide') await hideAndTell(deps, trx, [id], { reason, origin })
   if (action === 'unhide' && (await unhideClip(trx, id))) {
-    await clearVerdict(trx, id)
+    await overruleVerdict(trx, id, 'hide')
     await emitToAdmins(deps, trx, 'media.unhidden', { id, state: 'unhidden' })
   }
   if (action === 'nsfw') await markNsfw(trx, [id], true)
   if (action === 'safe') {
     await markNsfw(trx, [id], false)
-    await clearVerdict(trx, id)
+    await overruleVerdict(trx, id, 'nsfw')
   }
   if (action === 'delete') {
     await emitEvent(deps, trx, 'media.deleted', { clipId: id, reason: 'removed' })

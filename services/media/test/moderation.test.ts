@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { countLockWaits } from '@services/common/testing/lock-waits'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { clip } from './clips.ts'
 import { gif } from './gif-bytes.ts'
@@ -248,6 +249,24 @@ describe('blocked bytes', () => {
       [theirs],
     )
     expect(rows).toEqual([{ clips: 0, bytes: 0 }])
+  })
+
+  test('wait for an upload that is being accepted, and end its clip', async () => {
+    const { pool } = service.deps
+    const client = await pool.connect()
+    await client.query('begin')
+    await client.query('lock table sources in share mode')
+    const upload = service.upload(bytes, [['speed', '2']])
+    await expect.poll(() => countLockWaits(pool)).toBe(1)
+    const decision = moderate({ action: 'block' })
+    await expect.poll(() => countLockWaits(pool)).toBe(2)
+    await client.query('commit')
+    client.release()
+    expect((await decision).status).toBe(200)
+    // Its files may have been made before the decision.
+    const { status, body } = await upload
+    if (status === 201) expect(await statusOf(`/f/${idIn(await upload)}.mp4`)).toBe(410)
+    else expect([status, body.error.code]).toEqual([422, 'blocked_content'])
   })
 
   test('that are being uploaded while they are blocked are refused or ended, whichever is first', async () => {

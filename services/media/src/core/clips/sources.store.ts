@@ -228,12 +228,12 @@ export async function lockSources(
 }
 
 /** Overrules the scanner: later clips of the same bytes are shown as the clip is. */
-export async function clearVerdict(trx: Transaction<DB>, clipId: string): Promise<void> {
+export async function overruleVerdict(trx: Transaction<DB>, clipId: string, verdict: Verdict): Promise<void> {
   await trx
     .updateTable('sources')
     .set({ verdict: 'ok' })
     .where('id', '=', trx.selectFrom('clips').select('source_id').where('id', '=', clipId))
-    .where('verdict', 'is not', null)
+    .where('verdict', '=', verdict)
     .execute()
 }
 

@@ -6,6 +6,7 @@ import { htmlDocument, type Page, type Site, siteHeader, styleOf } from './docum
 import { homePageCss } from './styles.ts'
 
 const style = styleOf(`${homePageCss}
+.hint a { color: var(--accent) }
 .choice { display: flex; align-items: center; gap: .625rem; min-height: 2.5rem; font-size: .9375rem }
 .choice input { width: 1.125rem; height: 1.125rem; min-height: 0; margin: 0; accent-color: var(--accent) }
 `)
