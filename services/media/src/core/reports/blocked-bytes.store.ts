@@ -64,13 +64,14 @@ export async function lockDescendants(
   return { hashes: [...hashes], sourceIds }
 }
 
+/** Failed sources have no files. The condition is a literal, so that the partial index of `sha256` matches. */
 async function sourcesOfFiles(trx: Transaction<DB>, hashes: readonly string[]): Promise<string[]> {
+  const sources = sql.table('sources')
+  const bytes = hashes.map((hash) => Buffer.from(hash, 'hex'))
   const { rows } = await sql<{ id: string }>`
-    with wanted as (select decode(hash, 'hex') as sha256 from unnest(${hashes}::text[]) as hash)
-    select id from ${sql.table('sources')} where sha256 in (select sha256 from wanted)
+    select id from ${sources} where state <> 'failed' and sha256 = any (${bytes}::bytea[])
     union
-    select id from ${sql.table('sources')} where file_sha256 is not null and file_sha256 in (select sha256 from wanted)
-  `.execute(trx)
+    select id from ${sources} where file_sha256 is not null and file_sha256 = any (${bytes}::bytea[])`.execute(trx)
   return rows.map(({ id }) => id)
 }
 
