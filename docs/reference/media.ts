@@ -6,6 +6,7 @@ import { databaseVariables } from '../../services/media/src/config/database.ts'
 import { importVariables } from '../../services/media/src/config/imports.ts'
 import { limitVariables } from '../../services/media/src/config/limits.ts'
 import { logVariables } from '../../services/media/src/config/log.ts'
+import { moderationVariables } from '../../services/media/src/config/moderation.ts'
 import { serverVariables } from '../../services/media/src/config/server.ts'
 import { sourceVariables } from '../../services/media/src/config/sources.ts'
 import { workerVariables } from '../../services/media/src/config/workers.ts'
@@ -27,6 +28,7 @@ const GROUPS: VariableGroup[] = [
   { mark: 'imports', variables: importVariables },
   { mark: 'workers', variables: workerVariables },
   { mark: 'limits', variables: limitVariables },
+  { mark: 'moderation', variables: moderationVariables },
   { mark: 'log', variables: logVariables },
 ]
 

@@ -15,6 +15,7 @@ export const ERROR_CODES = [
   'upload_too_slow',
   'offset_conflict',
   'idempotency_conflict',
+  'already_decided',
   'gone',
   'precondition_failed',
   'tus_version_unsupported',
@@ -34,6 +35,7 @@ export const ERROR_CODES = [
   'unsupported_site_content',
   'site_login_required',
   'site_gone',
+  'blocked_content',
   'upload_locked',
   'source_fetch_failed',
   'queue_full',
@@ -46,6 +48,7 @@ export const ERROR_CODES = [
   'format_not_supported',
   'busy',
   'unavailable',
+  'scan_timeout',
   'processing_timeout',
   'quota_exceeded',
 ] as const

@@ -33,6 +33,9 @@ const EXAMPLES = {
   },
   'PATCH /media/{id}': { title: 'The earth turns', tags: ['earth'] },
   'POST /media/{id}/links': { expires_in: '1h' },
+  'POST /gif/{id}/report': { reason: 'copyright', text: 'I made this film.', email: 'me@example.com' },
+  'POST /reports/{id}': { action: 'hide', note: 'The author has proven it.' },
+  'POST /media/{id}/moderation': { action: 'hide', reason: 'copyright', note: 'By letter of 12 May' },
   'POST /webhooks': { url: 'https://example.com/hooks/media', events: ['media.ready', 'media.failed'] },
   'POST /tokens': { name: 'ci', scopes: ['write', 'read'], expires_in: 2_592_000 },
 }
@@ -67,7 +70,7 @@ export const apiDocs = ({ baseUrl, name }: Config['site']): ApiDocs => ({
       description: 'Delete token of a clip, from the answer to its upload.',
     },
   },
-  tags: ['media', 'files', 'pages', 'webhooks', 'tokens', 'service'],
+  tags: ['media', 'files', 'pages', 'webhooks', 'tokens', 'moderation', 'service'],
   requestHeaders: {
     'If-Match': text('Precondition (RFC 9110 13.1.1).'),
     'If-Modified-Since': text('Precondition (RFC 9110 13.1.3).'),

@@ -32,9 +32,11 @@ import { listRoutes } from './flows/clips/list.routes.ts'
 import { fileRoutes } from './flows/files/file.routes.ts'
 import { variantRoutes } from './flows/files/variants/variant.routes.ts'
 import { importRoutes } from './flows/imports/import.routes.ts'
+import { moderationRoutes } from './flows/moderation/moderation.routes.ts'
 import { elementRoutes } from './flows/pages/element.routes.ts'
 import { oembedRoutes } from './flows/pages/oembed.routes.ts'
 import { pageRoutes } from './flows/pages/page.routes.ts'
+import { reportRoutes } from './flows/pages/report.routes.ts'
 import { tokenRoutes } from './flows/tokens/token.routes.ts'
 import { sharexRoutes } from './flows/uploads/sharex.routes.ts'
 import { tusRoutes } from './flows/uploads/tus.routes.ts'
@@ -125,6 +127,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     await part.register(pageRoutes, { deps })
     await part.register(oembedRoutes, { deps })
     await part.register(elementRoutes, { deps })
+    await part.register(reportRoutes, { deps })
   })
 
   // API token (uploads: see UPLOAD_AUTH)
@@ -140,6 +143,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
 
   // Scope `admin`
   await app.register(tokenRoutes, { deps })
+  await app.register(moderationRoutes, { deps })
   return app
 }
 

@@ -6,6 +6,7 @@ import { databaseVariables } from './config/database.ts'
 import { importSettings, importVariables } from './config/imports.ts'
 import { limitSettings, limitVariables } from './config/limits.ts'
 import { logSettings, logVariables } from './config/log.ts'
+import { moderationSettings, moderationVariables, moderationWarnings, requiredModeration } from './config/moderation.ts'
 import { serverSettings, serverVariables, serverWarnings } from './config/server.ts'
 import { sourceSettings, sourceVariables } from './config/sources.ts'
 import { workerSettings, workerVariables } from './config/workers.ts'
@@ -20,6 +21,7 @@ export const variables = {
   ...importVariables,
   ...workerVariables,
   ...limitVariables,
+  ...moderationVariables,
   ...logVariables,
 } satisfies Variables
 
@@ -30,11 +32,11 @@ export type Config = ReturnType<typeof groupConfig>
 export function readConfig(environment: Environment, file: Environment = {}): { config: Config; warnings: string[] } {
   const given = (name: string) =>
     [environment, file].flatMap((source) => [source[`MEDIA_${name}`], source[name]]).find(Boolean)
-  const all = { ...variables, ...requiredStorage(given) }
+  const all = { ...variables, ...requiredStorage(given), ...requiredModeration(given) }
   const { values, warnings } = readVariables(all, 'MEDIA_', environment, file)
   return {
     config: groupConfig(values, environment.PATH ?? ''),
-    warnings: [...warnings, ...storageWarnings(values), ...serverWarnings(values)],
+    warnings: [...warnings, ...storageWarnings(values), ...serverWarnings(values), ...moderationWarnings(values)],
   }
 }
 
@@ -47,6 +49,7 @@ function groupConfig(values: RawConfig, searchPath: string) {
     ...importSettings(values),
     ...workerSettings(values, searchPath),
     ...limitSettings(values),
+    ...moderationSettings(values),
     ...logSettings(values),
   }
 }

@@ -30,7 +30,7 @@ import type { Remote, RemoteOptions } from './ingest/remote/fetch-remote.ts'
 import type { AssembleManifest, ExtractPage } from './ingest/sites/site.ts'
 import { checkYtdlp, requireYtdlp } from './ingest/ytdlp/check-ytdlp.ts'
 import { type AtWork, createAtWork } from './make/jobs/at-work.ts'
-import { EXTRAS_QUEUE, TRANSCODE_QUEUE, VARIANTS_QUEUE } from './make/jobs/queues.ts'
+import { EXTRAS_QUEUE, SCAN_QUEUE, TRANSCODE_QUEUE, VARIANTS_QUEUE } from './make/jobs/queues.ts'
 import { openWorkDirectory, type WorkDirectory } from './make/jobs/work-directory.ts'
 import { observeMedia } from './metrics.ts'
 import { PATIENCE, type Patience } from './patience.ts'
@@ -123,7 +123,7 @@ const openMediaQueue = ({ database }: Config, log: Logger, how: { migrate: boole
     schema: `${tablePrefix(database.namespace)}media_queue`,
     applicationName: 'media',
     notify: database.notify,
-    queues: [TRANSCODE_QUEUE, EXTRAS_QUEUE, VARIANTS_QUEUE, WEBHOOK_QUEUE],
+    queues: [TRANSCODE_QUEUE, EXTRAS_QUEUE, VARIANTS_QUEUE, SCAN_QUEUE, WEBHOOK_QUEUE],
     log,
     ...how,
   })

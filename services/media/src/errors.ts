@@ -17,6 +17,7 @@ export const errorCatalogue = {
   upload_too_slow: { status: 408, message: 'The upload was slower than 16 KiB a second.' },
   offset_conflict: { status: 409, message: 'Upload-Offset does not match the current offset.' },
   idempotency_conflict: { status: 409, message: 'This Idempotency-Key was used for another request.' },
+  already_decided: { status: 409, message: 'This report was decided already.' },
   gone: { status: 410, message: 'This media item was removed.' },
   precondition_failed: { status: 412, message: 'The file does not match the condition of the request.' },
   tus_version_unsupported: { status: 412, message: 'Tus-Resumable must be 1.0.0.' },
@@ -36,6 +37,7 @@ export const errorCatalogue = {
   unsupported_site_content: { status: 422, message: 'No gif, mp4 or webm was found at the source address.' },
   site_login_required: { status: 422, message: 'The site requires a login to show this.' },
   site_gone: { status: 422, message: 'The site of this address no longer exists.' },
+  blocked_content: { status: 422, message: 'This file is not accepted by the operator of this service.' },
   upload_locked: { status: 423, message: 'Another request is writing to this upload.' },
   source_fetch_failed: { status: 424, message: 'The source could not be fetched.' },
   queue_full: { status: 429, message: 'Too many uploads or imports at once.' },
@@ -48,6 +50,7 @@ export const errorCatalogue = {
   format_not_supported: { status: 501, message: 'This format is not supported.' },
   busy: { status: 503, message: 'The service is busy; try again shortly.' },
   unavailable: { status: 503, message: 'The service is temporarily unavailable; try again shortly.' },
+  scan_timeout: { status: 504, message: 'The clip could not be checked in time.' },
   processing_timeout: { status: 504, message: 'Processing the clip took too long.' },
   quota_exceeded: { status: 507, message: 'This token has reached its storage quota.' },
 } as const

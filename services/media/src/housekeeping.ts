@@ -3,6 +3,8 @@
 // store/blobs/, core/clips/.
 import { repeatBatch } from '@services/common/delete-in-batches'
 import { type Kinds, type Runs, runRound, startRounds } from '@services/common/housekeeping'
+import { monthOf } from './core/reports/reporter.ts'
+import { deleteKeysBefore, deleteReportsBefore } from './core/reports/reports.store.ts'
 import { dayOf, deleteDaysBefore } from './core/tokens/usage.store.ts'
 import { deleteVariants, type VariantKey } from './core/variants/variants.store.ts'
 import { rescueDeliveries } from './core/webhooks/deliver-webhook.ts'
@@ -45,6 +47,9 @@ const KEEP_DAYS_MS = 396 * 86_400_000
 
 /** Outcomes of requests with a key, which are replayed for one day. */
 const KEEP_OUTCOMES_MS = 2 * 86_400_000
+
+/** Long enough for the months that a dispute about a decision takes. */
+const KEEP_REPORTS_MS = 180 * 86_400_000
 
 const KEEP_DELIVERIES_MS = 30 * 86_400_000
 
@@ -136,18 +141,20 @@ function kindsOf(deps: HousekeepingDeps): Kinds {
     limits: { begin: () => deleteExpiredLimits(db, now()) },
     'usage of tokens': { begin: () => deleteDaysBefore(db, dayOf(ago(KEEP_DAYS_MS))) },
     'outcomes of requests': { begin: () => deleteOutcomesBefore(db, ago(KEEP_OUTCOMES_MS)) },
+    reports: { begin: () => deleteReportsBefore(db, ago(KEEP_REPORTS_MS)) },
+    'keys of reporters': { begin: () => once(() => deleteKeysBefore(db, monthOf(now()))) },
     deliveries: { begin: () => deleteDeliveriesBefore(db, ago(KEEP_DELIVERIES_MS)) },
   }
 }
 
 /** Files that killed processes left. */
 function leftovers(deps: HousekeepingDeps) {
-  const sweep = (work: () => Promise<void>) => ({
-    async *begin(): AsyncGenerator<void, void> {
-      yield await work()
-    },
-  })
+  const sweep = (work: () => Promise<void>) => ({ begin: () => once(work) })
   return { uploads: sweep(() => sweepUploads(deps)), work: sweep(deps.work.sweep), puts: sweep(deps.blobs.sweep) }
+}
+
+async function* once(work: () => Promise<void>): AsyncGenerator<void, void> {
+  yield await work()
 }
 
 /** Works on several items at once; when that fails, on each alone, so that only those stay that cause it. */

@@ -3,6 +3,7 @@
 // OpenTelemetry does nothing. Tests: test/telemetry.slow.test.ts.
 import { statfs } from 'node:fs/promises'
 import { metrics } from '@opentelemetry/api'
+import { tablePrefix } from '@services/common/database'
 import { counter, histogram } from '@services/common/instruments'
 import { askedInTime, observeService, observeTogether } from '@services/common/observe-service'
 import type { Queue } from '@services/common/queue'
@@ -11,7 +12,7 @@ import type { Slots } from '@services/common/slots'
 import type pg from 'pg'
 import type { Config } from './config.ts'
 import type { MediaInfo } from './db/media-info.ts'
-import type { DB } from './db/tables.ts'
+import type { DB, ModerationAction, ReportReason, Verdict } from './db/tables.ts'
 
 /** Way by which a file arrived; unknown for clips that housekeeping queues again. */
 export type Way = 'upload' | 'tus' | 'import'
@@ -33,6 +34,14 @@ export const countVariant = (file: string, result: string) => variants({ file, r
 /** Attempts. `retried`: failed, and will be retried; `failed`: failed and given up. */
 export const countDelivery = (result: 'delivered' | 'retried' | 'failed') => deliveries({ result })
 
+/** Reports that were stored. */
+export const countReport = (reason: ReportReason) => reports({ reason })
+/** Decisions, not clips: one may be about all clips of the same bytes. */
+export const countModeration = (action: ModerationAction, origin: 'admin' | 'reports' | 'scanner') =>
+  moderations({ action, origin })
+/** Requests to the scanner. `result`: the verdict; `retried` and `failed` without one. */
+export const countScan = (result: Verdict | 'retried' | 'failed') => scans({ result })
+
 /** Starts the counters that alerts read at 0: a series that begins with its first event shows no increase. */
 function startCounters(): void {
   for (const source of ['upload', 'tus', 'import'] as const) {
@@ -40,6 +49,7 @@ function startCounters(): void {
     bytesIn({ source }, 0)
   }
   for (const result of ['delivered', 'retried', 'failed']) deliveries({ result }, 0)
+  for (const result of ['retried', 'failed']) scans({ result }, 0)
 }
 
 /** Registers gauges read at each export; the returned function removes them. Call it only if metrics are enabled. */
@@ -51,7 +61,12 @@ export function observeMedia(deps: {
   slots: Record<'upload' | 'download' | 'probe' | 'still', Slots>
 }): () => void {
   startCounters()
-  const stops = [observeService('media', deps), observeDisks(deps.config.storage), observeSlots(deps.slots)]
+  const stops = [
+    observeService('media', deps),
+    observeDisks(deps.config.storage),
+    observeSlots(deps.slots),
+    observeReports(deps.pool, deps.config),
+  ]
   return () => {
     for (const stop of stops) stop()
   }
@@ -75,6 +90,22 @@ function observeDisks(storage: Config['storage']): () => void {
         result.observe(size, blocks * bsize, { directory })
       }),
     )
+  })
+}
+
+/** More are reported as this number: a count reads every row. */
+const MOST_COUNTED = 10_000
+
+function observeReports(pool: pg.Pool, { database }: Config): () => void {
+  const gauge = metrics.getMeter('media').createObservableGauge('media.reports.open', {
+    description: 'Open reports, up to 10000',
+    unit: '{report}',
+  })
+  const prefix = tablePrefix(database.namespace)
+  const text = `select count(*)::integer as open from (select from ${prefix}reports where state = 'open' limit ${MOST_COUNTED}) counted`
+  const ask = askedInTime(() => pool.query<{ open: number }>(text))
+  return observeTogether('media', [gauge], async (result) => {
+    result.observe(gauge, (await ask())?.rows[0]?.open ?? Number.NaN)
   })
 }
 
@@ -109,4 +140,7 @@ const copies = counter('media.copied', {
 const variants = counter('media.variants', { description: 'Variants by file and result', unit: '{file}' })
 const probeRefusals = counter('media.probe_refusals', { description: 'Files refused by the probe', unit: '{file}' })
 const imports = counter('media.imports', { description: 'Imports by site and result', unit: '{import}' })
+const reports = counter('media.reports', { description: 'Reports by reason', unit: '{report}' })
+const moderations = counter('media.moderations', { description: 'Decisions about clips', unit: '{decision}' })
+const scans = counter('media.scans', { description: 'Requests to the scanner by result', unit: '{scan}' })
 const deliveries = counter('media.webhook_deliveries', { description: 'Attempts by result', unit: '{attempt}' })

@@ -18,6 +18,8 @@ export const PATIENCE = {
   otherStillMs: 10_000,
   /** Limit for a receiver's answer: Standard Webhooks advises 15 to 30 s, contract/media.md 2.14 requires 5. */
   webhookAnswerMs: 5_000,
+  /** Limit for the answer of the operator's scanner. */
+  scanAnswerMs: 10_000,
   /** Limit of one transcode: below the expiry of its job, so that waiting requests get the reason. */
   transcodeMs: 1_000_000,
   /** Delay of the first round of housekeeping: short, because a crash may have left work. */

@@ -9,11 +9,14 @@ import {
   DEAD_TRANSCODE_QUEUE,
   EXTRAS_QUEUE,
   type ExtrasJob,
+  SCAN_QUEUE,
+  type ScanJob,
   TRANSCODE_QUEUE,
   type TranscodeJob,
   VARIANTS_QUEUE,
   type VariantJob,
 } from './make/jobs/queues.ts'
+import { scanSource } from './make/jobs/scan-source.ts'
 import { failDeadSource, transcodeSource } from './make/jobs/transcode-source.ts'
 
 /** Time that running transcodes have to finish at a stop, before they go back to the queue. */
@@ -21,6 +24,9 @@ const STOP_GRACE_MS = 5_000
 
 /** Slots for other tokens: otherwise a few expensive clips of one token could block all others for minutes. */
 const RESERVE_SLOTS = 1
+
+/** A scan mostly waits for its answer. */
+const SCANS_AT_ONCE = 4
 
 /** Deliveries mostly wait for answers; one receiver has two of these slots at most. */
 const WEBHOOKS_AT_ONCE = 6
@@ -48,6 +54,16 @@ export async function startWorker(deps: Deps): Promise<() => Promise<void>> {
   await deps.queue.work<VariantJob>(VARIANTS_QUEUE.name, { concurrency: 1 }, (job) =>
     tracked(makeVariantOfSource(deps, job)),
   )
+  if (deps.config.moderation.scanner) {
+    await deps.remote.checkUrl(deps.config.moderation.scanner.url).catch((err) => {
+      deps.log.error(
+        { err },
+        'MEDIA_SCAN_URL is refused like an import: see MEDIA_IMPORT_ALLOW_CIDRS and MEDIA_IMPORT_PORTS',
+      )
+    })
+    const scans = { concurrency: SCANS_AT_ONCE, mostPerTenant: SCANS_AT_ONCE - RESERVE_SLOTS }
+    await deps.queue.work<ScanJob>(SCAN_QUEUE.name, scans, (job) => tracked(scanSource(deps, job)))
+  }
   await deps.queue.work<WebhookJob>(WEBHOOK_QUEUE.name, { concurrency: WEBHOOKS_AT_ONCE }, (job) =>
     tracked(deliverWebhook(deps, job)),
   )

@@ -120,6 +120,33 @@ describe('storage', () => {
   })
 })
 
+describe('the scanner', () => {
+  const url = { MEDIA_SCAN_URL: 'https://scanner.example/media?key=a' }
+  const secret = { MEDIA_SCAN_SECRET: `whsec_${Buffer.alloc(24).toString('base64')}` }
+
+  test('needs an address, and a secret that signs', () => {
+    expect(refusalOf({ ...required, ...url })).toContain('MEDIA_SCAN_SECRET is required')
+    for (const bad of ['hunter2', `whsec_${Buffer.alloc(23).toString('base64')}`]) {
+      const report = refusalOf({ ...required, ...url, MEDIA_SCAN_SECRET: bad })
+      expect(report).toContain('MEDIA_SCAN_SECRET must be whsec_')
+      expect(report).not.toContain(bad)
+    }
+    expect(refusalOf({ ...required, ...secret, MEDIA_SCAN_URL: 'ftp://scanner' })).toContain('MEDIA_SCAN_URL')
+    expect(readConfig({ ...required, ...url, ...secret }).config.moderation.scanner).toEqual({
+      ...{ url: url.MEDIA_SCAN_URL, secret: secret.MEDIA_SCAN_SECRET, isRequired: false },
+    })
+  })
+
+  test('and hiding by reports warn where they have no effect', () => {
+    const { config, warnings } = readConfig({ ...required, MEDIA_SCAN_REQUIRED: 'true', MEDIA_REPORT_HIDE_AT: '3' })
+    expect(warnings).toEqual([
+      'MEDIA_REPORT_HIDE_AT has no effect without MEDIA_RATE_LIMIT_HEADER',
+      'MEDIA_SCAN_REQUIRED has no effect without MEDIA_SCAN_URL',
+    ])
+    expect(config.moderation.scanner).toBeUndefined()
+  })
+})
+
 test('the service warns at start of a configured ffmpeg that is as old as the embedded one', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'media-log-'))
   const logFile = join(directory, 'log')

@@ -81,6 +81,10 @@ async function useEverything(base: string) {
   for (const path of ['/yes', '/no']) expect(codeOf(await post('/webhooks', { url: receiver.url + path }))).toBe(201)
   expect(await upload(small)).toBe(201)
   expect(await upload(small)).toBe(201)
+  const [{ id }] = (await send('GET', `${base}/media`, { headers: { token } })).body.success.items
+  const report = { reason: 'spam', text: 'Stranger words', email: 'stranger@example.com' }
+  expect(codeOf(await post(`/gif/${id}/report`, report))).toBe(202)
+  expect(codeOf(await post(`/media/${id}/moderation`, { action: 'nsfw', note: 'Stranger' }))).toBe(200)
   expect(await upload(Buffer.from('stranger bytes'))).toBe('unsupported_media_type')
   expect(await upload(await clip('long.mp4'))).toBe('duration_exceeded')
   expect(await importFrom(`${receiver.url}/clip.gif?stranger=1`)).toBe(201)
@@ -123,6 +127,9 @@ test('Prometheus scrapes every documented metric, no other, and nothing that a c
     ['media_bytes_in_total{source="tus"', (await readFile(await clip('tiny.mp4'))).length],
     ['media_transcode_duration_count{input="gif",result="ready"', 2],
     ['media_transcode_duration_count{input="mp4",result="ready"', 1],
+    ['media_reports_total{reason="spam"', 1],
+    ['media_moderations_total{action="nsfw",origin="admin"', 1],
+    ['media_scans_total{result="failed"', 0],
     ['media_slots{kind="upload",state="used"', 0],
     ['media_queue_jobs{queue="transcode",state="waiting"', 0],
     ['media_queue_dead{queue="webhook"', 0],

@@ -14,7 +14,7 @@ import createClient from 'openapi-fetch'
 import type { components, paths } from './api.js'
 
 type Clip = components['schemas']['Clip']
-const stateOf = (clip: Clip): 'processing' | 'ready' | 'failed' => clip.state
+const stateOf = (clip: Clip): 'processing' | 'ready' | 'failed' | 'hidden' => clip.state
 
 export async function run(baseUrl: string, token: string, file: Blob) {
   const client = createClient<paths>({ baseUrl, headers: { token } })

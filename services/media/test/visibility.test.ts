@@ -6,9 +6,11 @@ import { type Answer, idIn, startTestService, type TestService } from './service
 const SECRET_TITLE = 'A title that only its owner may read'
 
 let service: TestService
+let admin: string
 
 beforeAll(async () => {
-  service = await startTestService({ MEDIA_RATE_LIMIT_READ: '100000/1m' })
+  service = await startTestService({ MEDIA_RATE_LIMIT_READ: '100000/1m', MEDIA_RATE_LIMIT_HEADER: 'x-client' })
+  admin = (await service.newToken({ scopes: ['admin'] })).token
 })
 afterAll(() => service.close())
 
@@ -30,6 +32,8 @@ const doors: [name: string, key: string, request: (id: string, query: string) =>
   ['saved gif', 'gif', (id, query) => [`/f/${id}.gif${query}${query ? '&' : '?'}download=1`]],
   ['page', 'page', (id, query) => [`/gif/${id}${query}`, { accept: 'text/html' }]],
   ['page for a program', 'page', (id, query) => [`/gif/${id}${query}`]],
+  ['form of a report', 'page', (id, query) => [`/gif/${id}/report${query}`, { accept: 'text/html' }]],
+  ['form of a report for a program', 'page', (id, query) => [`/gif/${id}/report${query}`]],
   ['embed', 'embed', (id, query) => [`/embed/${id}${query}`, { accept: 'text/html' }]],
   ['data of the element', 'page', (id, query) => [`/embed/${id}/data${query}`]],
   ['oEmbed', 'oembed', (id, query) => [`/oembed/${id}${query}`]],
@@ -57,6 +61,7 @@ const states: [name: string, make: (it: Shown) => Promise<unknown>, query: strin
   ['expired', expire, 'none', [410]],
   ['deleted', remove, 'none', [410]],
   ['hidden', hide, 'none', [451]],
+  ['hidden and shown again', (it) => hide(it).then(() => moderate(it.id, { action: 'unhide' })), 'none', shown],
   ['hidden and deleted', (it) => hide(it).then(() => remove(it)), 'none', [410]],
   ['private', makePrivate, 'none', [404]],
   ['private, with a link', makePrivate, 'linked', shown],
@@ -100,6 +105,30 @@ describe.for(states)('%s:', ([, make, query, statuses]) => {
     const [unknownPath] = request('zzzzzzzz', queryOf[query] ?? '')
     const unknown = await service.get(unknownPath, headers as Record<string, string>)
     expect(comparable(answer)).toEqual(comparable(unknown))
+  })
+})
+
+let reporters = 0
+
+describe.for(states)('a report of a clip that is %s', ([, make, query]) => {
+  test('is answered like that of an unknown one, and no clip changes by it', async () => {
+    const it = await shownClip()
+    await make(it)
+    const report = (id: string, accept: string) =>
+      service.call('POST', `/gif/${id}/report${query === 'linked' ? it.linked.page : ''}`, {
+        body: new URLSearchParams({ reason: 'other' }),
+        headers: { accept, 'x-client': `192.0.2.${reporters++ % 250}` },
+      })
+    for (const accept of ['text/html', '*/*']) {
+      const [known, again, unknown] = [
+        await report(it.id, accept),
+        await report(it.id, accept),
+        await report('zzzzzzzz', accept),
+      ]
+      expect(known.status).toBe(202)
+      expect(comparable(known)).toEqual(comparable(unknown))
+      expect(comparable(again)).toEqual(comparable(unknown))
+    }
   })
 })
 
@@ -150,13 +179,16 @@ async function makePrivate({ id }: Shown): Promise<void> {
   await change(id, { visibility: 'private' })
 }
 
+async function moderate(id: string, decision: object): Promise<void> {
+  const { status } = await service.call('POST', `/media/${id}/moderation`, {
+    body: JSON.stringify(decision),
+    headers: { token: admin, 'content-type': 'application/json' },
+  })
+  expect(status).toBe(200)
+}
+
 async function hide({ id }: Shown): Promise<void> {
-  await service.deps.db
-    .updateTable('clips')
-    .set({ hidden_at: service.clock.now(), hidden_reason: 'spam' })
-    .where('id', '=', id)
-    .execute()
-  service.deps.knownFiles.evict(id)
+  await moderate(id, { action: 'hide', reason: 'spam' })
 }
 
 async function remove({ id }: Shown): Promise<void> {

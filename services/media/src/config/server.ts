@@ -9,6 +9,7 @@ import {
   type Values,
   type Variables,
 } from '@services/common/config'
+import type { moderationVariables } from './moderation.ts'
 
 export const serverVariables = {
   BASE_URL: baseUrl('Public URL of this service; all URLs in a result start with it.', {
@@ -41,12 +42,15 @@ export const serverVariables = {
   WEB_CONCURRENCY: integer('Processes on this machine.', { default: '1', min: 1, max: 256 }),
 } satisfies Variables
 
-export const serverSettings = (values: Values<typeof serverVariables>) => ({
+export const serverSettings = (
+  values: Values<typeof serverVariables & Pick<typeof moderationVariables, 'REPORTS'>>,
+) => ({
   site: {
     name: values.SITE_NAME,
     baseUrl: values.BASE_URL,
     filesBaseUrl: values.FILES_BASE_URL ?? values.BASE_URL,
     filesRedirectUrl: values.ACCEL_PREFIX ? undefined : values.FILES_REDIRECT_URL,
+    takesReports: values.REPORTS === 'on',
   },
   accelPrefix: values.ACCEL_PREFIX,
   variantKeys: values.VARIANT_KEY,

@@ -24,6 +24,10 @@ export const TABLES = [
   'idempotency_keys',
   'webhooks',
   'webhook_deliveries',
+  'reports',
+  'report_keys',
+  'moderations',
+  'blocked_hashes',
 ] as const satisfies readonly (keyof DB | 'search_words')[]
 
 export type Scope = 'write' | 'read' | 'delete' | 'admin'
@@ -68,8 +72,24 @@ export interface Refusal {
   details?: Record<string, unknown>
 }
 
-export const WEBHOOK_EVENTS = ['media.ready', 'media.failed', 'media.deleted'] as const
-export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number]
+/** Events of the clips of a webhook's token. */
+export const CLIP_EVENTS = ['media.ready', 'media.failed', 'media.deleted'] as const
+export type ClipEvent = (typeof CLIP_EVENTS)[number]
+/** Events of all clips, for webhooks of tokens with the scope `admin`. */
+export const ADMIN_EVENTS = ['media.reported', 'media.hidden', 'media.unhidden'] as const
+export type AdminEvent = (typeof ADMIN_EVENTS)[number]
+export const WEBHOOK_EVENTS = [...CLIP_EVENTS, ...ADMIN_EVENTS] as const
+export type WebhookEvent = ClipEvent | AdminEvent
+
+export const REPORT_REASONS = ['illegal', 'copyright', 'harassment', 'nsfw', 'spam', 'other'] as const
+export type ReportReason = (typeof REPORT_REASONS)[number]
+/** Why a clip is hidden: as a moderator said, by the number of reports, or by the scanner's verdict. */
+export const HIDDEN_REASONS = [...REPORT_REASONS, 'reports', 'scanner'] as const
+export type HiddenReason = (typeof HIDDEN_REASONS)[number]
+export const MODERATION_ACTIONS = ['dismiss', 'nsfw', 'safe', 'hide', 'unhide', 'delete', 'block', 'unblock'] as const
+export type ModerationAction = (typeof MODERATION_ACTIONS)[number]
+export const VERDICTS = ['ok', 'nsfw', 'hide', 'block'] as const
+export type Verdict = (typeof VERDICTS)[number]
 
 export interface DB {
   api_tokens: {
@@ -108,6 +128,10 @@ export interface DB {
     placeholder: ColumnType<Buffer | null, Buffer | null | undefined, Buffer | null>
     /** Poster and mp4 were stored before the rest. */
     has_first_files: Generated<boolean>
+    /** All files are stored, and wait for the scanner. */
+    held: Generated<boolean>
+    /** Answer of the scanner. */
+    verdict: ColumnType<Verdict | null, Verdict | null | undefined, Verdict | null>
     extras: Generated<ExtraKind[]>
     clip_count: number
     requeue_count: Generated<number>
@@ -123,6 +147,8 @@ export interface DB {
     tags: string[]
     tag_keys: string[]
     nsfw: boolean
+    /** `nsfw` was decided, and the owner cannot change it. */
+    nsfw_forced: Generated<boolean>
     attribution: Json<Attribution | null>
     source_kind: 'upload' | 'import'
     source_url: string | null
@@ -134,7 +160,7 @@ export interface DB {
     /** Key of links to a private clip. */
     link_salt: ColumnType<Buffer | null, Buffer | null | undefined, Buffer | null>
     hidden_at: MaybeTime
-    hidden_reason: ColumnType<string | null, string | null | undefined, string | null>
+    hidden_reason: ColumnType<HiddenReason | null, HiddenReason | null | undefined, HiddenReason | null>
     created_at: Date
     deleted_at: MaybeTime
   }
@@ -265,6 +291,39 @@ export interface DB {
     last_attempt_at: MaybeTime
     last_status: ColumnType<number | null, number | null | undefined, number | null>
     last_error: ColumnType<string | null, string | null | undefined, string | null>
+    created_at: Date
+  }
+  reports: {
+    id: string
+    clip_id: string
+    reason: ReportReason
+    text: string | null
+    email: string | null
+    /** HMAC of the client address; null if that is unknown. */
+    reporter: Buffer | null
+    state: ColumnType<'open' | 'closed', undefined, 'closed'>
+    moderation_id: ColumnType<string | null, undefined, string>
+    created_at: Date
+  }
+  report_keys: {
+    /** Month in UTC, as in 2026-11. */
+    month: string
+    key: Buffer
+  }
+  moderations: {
+    id: string
+    clip_id: string
+    action: ModerationAction
+    origin: 'admin' | 'reports' | 'scanner'
+    reason: HiddenReason | null
+    note: string | null
+    /** Token of the moderator. */
+    token_id: string | null
+    created_at: Date
+  }
+  blocked_hashes: {
+    sha256: Buffer
+    clip_id: string
     created_at: Date
   }
 }

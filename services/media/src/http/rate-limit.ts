@@ -47,6 +47,13 @@ export function createRateLimits(pool: pg.Pool, { limits, database }: Pick<Confi
   }
 
   const counted = new WeakMap<FastifyRequest, TokenLimit>()
+  /** Counts a call under a key that the caller made. Throws rate_limited. */
+  async function countKey(name: string, rate: Rate, key: string): Promise<void> {
+    const { state, isOver } = await consume(limiterOf(name, rate), key)
+    const retryAfterSeconds = Math.max(1, Math.ceil(state.msBeforeNext / 1000))
+    if (isOver) throw apiError('rate_limited', { retryAfterSeconds })
+  }
+
   return {
     keyOf,
     /**
@@ -73,13 +80,10 @@ export function createRateLimits(pool: pg.Pool, { limits, database }: Pick<Confi
       }
       counted.set(request, limit)
     },
+    countKey,
     /** Counts a variant that is made for a caller of known address. Throws rate_limited; an image has no use for headers. */
     async countVariant(request: FastifyRequest): Promise<void> {
-      if (limits.header === undefined) return
-      const limiter = limiterOf('variant', limits.variants)
-      const { state, isOver } = await consume(limiter, addressKeyOf(request, limits.header))
-      const retryAfterSeconds = Math.max(1, Math.ceil(state.msBeforeNext / 1000))
-      if (isOver) throw apiError('rate_limited', { retryAfterSeconds })
+      if (limits.header !== undefined) await countKey('variant', limits.variants, addressKeyOf(request, limits.header))
     },
     /** `onError` hook: takes back the count of a call answered "retry later" (503, queue_full), if it was counted. */
     async giveBack(request: FastifyRequest, reply: FastifyReply, error: unknown): Promise<void> {

@@ -177,5 +177,17 @@ export function oneLine(text: string): string {
   return /[^\p{Default_Ignorable_Code_Point}\s]/u.test(line) ? line : ''
 }
 
+/** Cleans a text of several lines; null if nothing is left. Throws invalid_field for more than `most` characters. */
+export function plainText(param: string, text: string, most: number): string | null {
+  const lines = text
+    .slice(0, 8 * most)
+    .split(/\r\n?|\n/)
+    .map(oneLine)
+  const cleaned = lines.join('\n').trim()
+  if (text.length > 8 * most || lengthOf(cleaned) > most)
+    throw invalidField(param, `must be at most ${most} characters`)
+  return cleaned || null
+}
+
 /** Length in code points, not in UTF-16 units. */
 const lengthOf = (text: string) => [...text].length

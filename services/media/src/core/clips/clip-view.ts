@@ -10,7 +10,11 @@ import type { Link, LinkTarget } from './links.ts'
 export type ClipView = ReturnType<typeof toView>
 
 /** All URLs follow from the id, so they are known before the files exist. Those of a private clip are signed by its link. */
-export function toView(clip: Clip, { name, baseUrl, filesBaseUrl, filesRedirectUrl }: Config['site'], link?: Link) {
+export function toView(
+  clip: Clip,
+  { name, baseUrl, filesBaseUrl, filesRedirectUrl, takesReports }: Config['site'],
+  link?: Link,
+) {
   const { id, state, isShowable, tags, nsfw, hasAudio, createdAt, errorCode: code } = clip
   const query = (target: LinkTarget) => link?.queryOf(target) ?? ''
   const file = (kind: RenditionKind, ending: string = kind) => `${filesBaseUrl}/f/${id}.${ending}${query(kind)}`
@@ -33,6 +37,8 @@ export function toView(clip: Clip, { name, baseUrl, filesBaseUrl, filesRedirectU
       page: `${baseUrl}/gif/${id}${query('page')}`,
       embed: `${baseUrl}/embed/${id}${query('embed')}`,
       oembed: `${baseUrl}/oembed/${id}${query('oembed')}`,
+      /** Form of visitors who report the clip. */
+      report: takesReports ? `${baseUrl}/gif/${id}/report${query('page')}` : undefined,
       gif: file('gif'),
       jpg: file('jpg'),
       mp4: file('mp4'),

@@ -9,7 +9,7 @@
 // failed       | `error_code` is the reason; shown for a week    | no row, nor its clips
 import { jsonb } from '@services/common/database'
 import { type InferResult, type Kysely, type NotNull, sql, type Transaction } from 'kysely'
-import type { DB, RenditionKind, SourceState } from '../../db/tables.ts'
+import type { DB, HiddenReason, RenditionKind, SourceState } from '../../db/tables.ts'
 import type { ErrorCode } from '../../errors.ts'
 import { type Access, isExpired } from './access.ts'
 import { type ClipFields, tagKey } from './clip-fields.ts'
@@ -19,6 +19,9 @@ type NewClip = ClipFields &
   Access &
   Pick<Clip, 'id' | 'tokenId' | 'sourceId' | 'sourceKind' | 'sourceUrl'> & {
     deleteTokenHash: Buffer | null
+    /** The scanner's verdict on the same bytes hides the clip, or marks it as nsfw for good. */
+    hiddenReason: HiddenReason | null
+    isNsfwForced: boolean
     now: Date
   }
 
@@ -34,6 +37,9 @@ export async function insertClip(trx: Transaction<DB>, clip: NewClip): Promise<b
       tags: clip.tags,
       tag_keys: clip.tags.map(tagKey),
       nsfw: clip.nsfw,
+      nsfw_forced: clip.isNsfwForced,
+      hidden_at: clip.hiddenReason && clip.now,
+      hidden_reason: clip.hiddenReason,
       attribution: clip.attribution && jsonb(clip.attribution),
       source_kind: clip.sourceKind,
       source_url: clip.sourceUrl,
@@ -114,17 +120,18 @@ export async function findClip(db: Kysely<DB>, id: string, now: Date): Promise<F
   return row.sourceId === null || isExpired(row, now) ? { ...row, state: 'deleted' } : (row as Clip)
 }
 
-/** Changes the given fields. False when the clip was deleted. */
+/** Changes the given fields, but not `nsfw` of a clip for which that was decided. False when the clip was deleted. */
 export async function updateClip(
   db: Kysely<DB>,
   id: string,
   changes: Partial<ClipFields> & { access?: Access },
 ): Promise<boolean> {
-  const { attribution, tags, access, ...plain } = changes
+  const { attribution, tags, access, nsfw, ...plain } = changes
   const updated = await db
     .updateTable('clips')
     .set({
       ...plain,
+      ...(nsfw !== undefined && { nsfw: sql<boolean>`${nsfw} or nsfw_forced` }),
       ...(tags && { tags, tag_keys: tags.map(tagKey) }),
       ...(attribution !== undefined && { attribution: attribution && jsonb(attribution) }),
       ...(access && {
@@ -174,10 +181,10 @@ export async function setLinkSalt(
 export async function lockClip(
   trx: Transaction<DB>,
   id: string,
-): Promise<{ source_id: string | null; expires_at: Date | null } | undefined> {
+): Promise<{ source_id: string | null; expires_at: Date | null; hidden_at: Date | null } | undefined> {
   return trx
     .selectFrom('clips')
-    .select(['source_id', 'expires_at'])
+    .select(['source_id', 'expires_at', 'hidden_at'])
     .where('id', '=', id)
     .where('deleted_at', 'is', null)
     .forUpdate()
@@ -228,7 +235,9 @@ export interface ClipState {
 
 const firstFiles = sql<NonNullable<ClipState['files']>>`coalesce((
   select jsonb_agg(jsonb_build_object('kind', kind, 'bytes', bytes) order by kind) from ${sql.table('renditions')}
-  where ${sql.ref('sources.state')} = 'processing' and source_id = ${sql.ref('sources.id')}), '[]')`.as('files')
+  where ${sql.ref('sources.state')} = 'processing' and not ${sql.ref('sources.held')} and source_id = ${sql.ref('sources.id')}), '[]')`.as(
+  'files',
+)
 
 /** States of the clips `ids` that exist. */
 export async function findStates(db: Kysely<DB>, ids: readonly string[]): Promise<Map<string, ClipState>> {

@@ -92,16 +92,16 @@ export async function findFile(db: Kysely<DB>, id: string, kind: RenditionKind):
       join.onRef('renditions.source_id', '=', 'clips.source_id').on('renditions.kind', '=', kind),
     )
     .select(ACCESS_COLUMNS)
-    .select(['clips.title', 'sources.state', 'sources.progress', 'sources.created_at'])
+    .select(['clips.title', 'sources.state', 'sources.progress', 'sources.created_at', 'sources.held'])
     .select(['renditions.sha256', 'renditions.bytes'])
     .where('clips.id', '=', id)
     .executeTakeFirst()
   if (!row) return undefined
-  const { state, sha256, progress, bytes, created_at: addedAt, title, ...access } = row
+  const { state, held, sha256, progress, bytes, created_at: addedAt, title, ...access } = row
   if (state === null) return { ...access, state: 'deleted' }
   if (!sha256 && isExtra(kind)) return undefined
   if (state === 'failed') return { ...access, state }
-  if (state === 'processing' && !sha256) return { ...access, state, progress: progress ?? 0 }
+  if (state === 'processing' && (held || !sha256)) return { ...access, state, progress: progress ?? 0 }
   if (!sha256 || bytes === null || !addedAt) throw new Error(`clip ${id} is ready without its ${kind}`)
   return { ...access, state: 'ready', sha256: sha256.toString('hex'), bytes, addedAt, title }
 }

@@ -1,6 +1,6 @@
 import { jsonb } from '@services/common/database'
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
-import type { DB, ExtraKind } from '../../db/tables.ts'
+import type { DB, ExtraKind, Verdict } from '../../db/tables.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { BlobName } from '../../store/blobs/blob-storage.ts'
 
@@ -111,6 +111,51 @@ export async function markReady(
   return marked !== undefined
 }
 
+/** Holds a source whose files are stored until the scanner has answered. False when it was held or decided already. */
+export async function markHeld(
+  trx: Transaction<DB>,
+  { id, hasAudio, placeholder }: { id: string; hasAudio: boolean; placeholder: Buffer },
+): Promise<boolean> {
+  const marked = await trx
+    .updateTable('sources')
+    .set({ has_audio: hasAudio, placeholder, held: true, has_first_files: false, progress: 1 })
+    .where('id', '=', id)
+    .where('state', '=', 'processing')
+    .where('held', '=', false)
+    .returning('id')
+    .executeTakeFirst()
+  return marked !== undefined
+}
+
+/** Makes a held source ready. Undefined when it was decided already. */
+export async function markReleased(
+  trx: Transaction<DB>,
+  id: string,
+  now: Date,
+): Promise<Pick<SourceRow, 'sha256' | 'file_sha256'> | undefined> {
+  return trx
+    .updateTable('sources')
+    .set({ state: 'ready', held: false, finished_at: now })
+    .where('id', '=', id)
+    .where('state', '=', 'processing')
+    .where('held', '=', true)
+    .returning(['sha256', 'file_sha256'])
+    .executeTakeFirst()
+}
+
+/** False when there is a verdict already, or the source is neither ready nor held. */
+export async function setVerdict(trx: Transaction<DB>, id: string, verdict: Verdict): Promise<boolean> {
+  const judged = await trx
+    .updateTable('sources')
+    .set({ verdict })
+    .where('id', '=', id)
+    .where('verdict', 'is', null)
+    .where((where) => where.or([where('state', '=', 'ready'), where('held', '=', true)]))
+    .returning('id')
+    .executeTakeFirst()
+  return judged !== undefined
+}
+
 /** Notes facts of a source whose first files are stored before it is ready. False when it was decided already. */
 export async function markShowable(
   trx: Transaction<DB>,
@@ -158,14 +203,38 @@ export async function markLost(trx: Transaction<DB>, id: string, now: Date): Pro
 export async function lockProcessing(
   trx: Transaction<DB>,
   id: string,
-): Promise<Pick<SourceRow, 'token_id' | 'requeue_count' | 'clip_count'> | undefined> {
+): Promise<Pick<SourceRow, 'token_id' | 'requeue_count' | 'clip_count' | 'held'> | undefined> {
   return trx
     .selectFrom('sources')
-    .select(['token_id', 'requeue_count', 'clip_count'])
+    .select(['token_id', 'requeue_count', 'clip_count', 'held'])
     .where('id', '=', id)
     .where('state', '=', 'processing')
     .forUpdate()
     .executeTakeFirst()
+}
+
+/** Locks the sources in the order of their ids. */
+export async function lockSources(
+  trx: Transaction<DB>,
+  ids: readonly string[],
+): Promise<Pick<SourceRow, 'id' | 'state'>[]> {
+  return trx
+    .selectFrom('sources')
+    .select(['id', 'state'])
+    .where('id', '=', sql<string>`any(${ids}::uuid[])`)
+    .orderBy('id')
+    .forUpdate()
+    .execute()
+}
+
+/** Overrules the scanner: later clips of the same bytes are shown as the clip is. */
+export async function overruleVerdict(trx: Transaction<DB>, clipId: string, verdict: Verdict): Promise<void> {
+  await trx
+    .updateTable('sources')
+    .set({ verdict: 'ok' })
+    .where('id', '=', trx.selectFrom('clips').select('source_id').where('id', '=', clipId))
+    .where('verdict', '=', verdict)
+    .execute()
 }
 
 export async function countRequeue(trx: Transaction<DB>, id: string): Promise<void> {

@@ -23,6 +23,7 @@ import {
   takeDue,
   takeOverdue,
 } from './deliveries.store.ts'
+import { signMessage } from './sign-message.ts'
 import { DISABLE_AFTER_MS, pauseAfter, TRY_FOR_MS, WEBHOOK_QUEUE, type WebhookJob, waitAfter } from './webhook-queue.ts'
 import { unsealSecret } from './webhook-secret.ts'
 import { lockWebhook, noteFailure, noteSuccess } from './webhooks.store.ts'
@@ -168,19 +169,9 @@ async function send(deps: DeliveryDeps, { id, payload, receiver }: Attempt): Pro
   }
 }
 
-/** The id is the same at each attempt, so that a receiver recognizes an event it has seen. */
 async function signed({ config, now }: DeliveryDeps, stored: string, { id, body }: { id: string; body: string }) {
-  const { Webhook } = await import('standardwebhooks')
-  const messageId = `msg_${id}`
-  const timestamp = now()
-  const signature = new Webhook(unsealSecret(config.encryptionKey, stored)).sign(messageId, timestamp, body)
-  const headers = {
-    'content-type': 'application/json',
-    'webhook-id': messageId,
-    'webhook-timestamp': String(Math.floor(timestamp.getTime() / 1000)),
-    'webhook-signature': signature,
-  }
-  return { body, headers }
+  const secret = unsealSecret(config.encryptionKey, stored)
+  return { body, headers: await signMessage(secret, { id: `msg_${id}`, body, timestamp: now() }) }
 }
 
 async function postpone({ db, queue, now }: DeliveryDeps, { id, attempts }: Attempt, waitMs: number): Promise<void> {

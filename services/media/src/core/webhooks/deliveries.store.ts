@@ -1,6 +1,6 @@
 import { deleteInBatches } from '@services/common/delete-in-batches'
 import { type Expression, type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
-import type { DB, WebhookEvent } from '../../db/tables.ts'
+import type { DB, Scope, WebhookEvent } from '../../db/tables.ts'
 import { type Clip, selectClips } from '../clips/clips.store.ts'
 
 export type Delivery = Selectable<DB['webhook_deliveries']>
@@ -27,6 +27,22 @@ export async function findListeners(
     .forKeyShare('webhooks')
     .execute()
   return rows.map(({ webhookId, ...clip }) => ({ webhookId, clip }))
+}
+
+/** Ids of enabled webhooks of admins for an event. */
+export async function findAdminListeners(trx: Transaction<DB>, event: WebhookEvent, now: Date): Promise<string[]> {
+  const rows = await trx
+    .selectFrom('webhooks')
+    .innerJoin('api_tokens', 'api_tokens.id', 'webhooks.token_id')
+    .select('webhooks.id')
+    .where('webhooks.disabled_at', 'is', null)
+    .where('webhooks.events', '@>', sql<WebhookEvent[]>`array[${event}::text]`)
+    .where('api_tokens.scopes', '@>', sql<Scope[]>`array['admin']`)
+    .where('api_tokens.revoked_at', 'is', null)
+    .where((where) => where.or([where('api_tokens.expires_at', 'is', null), where('api_tokens.expires_at', '>', now)]))
+    .forKeyShare('webhooks')
+    .execute()
+  return rows.map(({ id }) => id)
 }
 
 export async function insertDeliveries(

@@ -2,36 +2,64 @@
 // change happened. Delivery: deliver-webhook.ts.
 import { jsonb } from '@services/common/database'
 import type { Transaction } from 'kysely'
-import type { DB, WebhookEvent } from '../../db/tables.ts'
+import type { AdminEvent, ClipEvent, DB, WebhookEvent } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { errorCatalogue } from '../../errors.ts'
 import type { Clip } from '../clips/clips.store.ts'
 import { toResult } from '../clips/result.ts'
-import { findListeners, insertDeliveries } from './deliveries.store.ts'
+import { findAdminListeners, findListeners, insertDeliveries } from './deliveries.store.ts'
 import { TRY_FOR_MS, WEBHOOK_QUEUE, type WebhookJob } from './webhook-queue.ts'
 
 /** Commands have no queue; housekeeping finds their deliveries within minutes. */
 export type EmitDeps = Pick<Deps, 'newId' | 'now' | 'config'> & { queue?: Deps['queue'] }
 
+type DeletionReason = 'expired' | 'removed' | 'blocked'
+
 /** Writes deliveries for one clip, or for all clips of a source. Call it before a deletion, which leaves no payload. */
 export async function emitEvent(
   deps: EmitDeps,
   trx: Transaction<DB>,
-  event: WebhookEvent,
-  clips: { sourceId: string } | { clipId: string; reason?: 'expired' | undefined },
+  event: ClipEvent,
+  clips: ({ sourceId: string } | { clipId: string }) & { reason?: DeletionReason | undefined },
 ): Promise<void> {
+  const listeners = await findListeners(trx, clips, event, deps.now())
+  const { reason } = clips
+  const events = listeners.map(({ webhookId, clip }) => ({
+    webhookId,
+    data: { ...describe(deps, event, clip), ...(reason && { reason }) },
+  }))
+  await queueDeliveries(deps, trx, event, events)
+}
+
+/** Writes deliveries of an event of any clip to the webhooks of admins. */
+export async function emitToAdmins(
+  deps: EmitDeps,
+  trx: Transaction<DB>,
+  event: AdminEvent,
+  data: { id: string } & Record<string, unknown>,
+): Promise<void> {
+  const webhookIds = await findAdminListeners(trx, event, deps.now())
+  await queueDeliveries(
+    deps,
+    trx,
+    event,
+    webhookIds.map((webhookId) => ({ webhookId, data })),
+  )
+}
+
+async function queueDeliveries(
+  deps: EmitDeps,
+  trx: Transaction<DB>,
+  event: WebhookEvent,
+  events: readonly { webhookId: string; data: object }[],
+): Promise<void> {
+  if (events.length === 0) return
   const now = deps.now()
-  const listeners = await findListeners(trx, clips, event, now)
-  if (listeners.length === 0) return
-  const deliveries = listeners.map(({ webhookId, clip }) => ({
+  const deliveries = events.map(({ webhookId, data }) => ({
     id: deps.newId(),
     webhook_id: webhookId,
     type: event,
-    payload: jsonb({
-      type: event,
-      timestamp: now.toISOString(),
-      data: { ...describe(deps, event, clip), ...('reason' in clips && { reason: clips.reason }) },
-    }),
+    payload: jsonb({ type: event, timestamp: now.toISOString(), data }),
     state: 'pending' as const,
     next_attempt_at: now,
     give_up_at: new Date(now.getTime() + TRY_FOR_MS),
@@ -43,7 +71,7 @@ export async function emitEvent(
   }
 }
 
-function describe({ config }: EmitDeps, event: WebhookEvent, clip: Clip): object {
+function describe({ config }: EmitDeps, event: ClipEvent, clip: Clip): object {
   const { id, errorCode } = clip
   if (event === 'media.deleted') return { id, state: 'deleted' }
   if (event === 'media.ready') return { id, state: 'ready', ...toResult(clip, config.site) }

@@ -74,7 +74,10 @@ export const listRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         reply.header('link', linkToNext(site.baseUrl, '/media', next))
       }
       return {
-        success: { items: clips.map(({ files, ...clip }) => toDetails(clip, files, site)), next_cursor: nextCursor },
+        success: {
+          items: clips.map(({ files, ...clip }) => toDetails(clip, clip.isShowable ? files : [], site)),
+          next_cursor: nextCursor,
+        },
       }
     },
   )

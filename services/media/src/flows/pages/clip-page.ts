@@ -107,7 +107,11 @@ ${!isReady && html`<p class="facts">GIF and WebM are still being made. <a href="
 <textarea readonly rows="4" aria-label="Embed code" spellcheck="false">${embedSnippet(clip)}</textarea>
 <p class="facts"><span>Or as an element of your own page, which shows a still first:</span></p>
 <textarea readonly rows="4" aria-label="Code of the element" spellcheck="false">${elementSnippet(clip)}</textarea>
-</details>`
+</details>
+${reportLink(clip)}`
 }
+
+const reportLink = ({ urls }: ClipView): Html | false =>
+  urls.report !== undefined && html`<p class="report"><a href="${urls.report}" rel="nofollow">Report this clip</a></p>`
 
 const dateFormat = new Intl.DateTimeFormat('en', { dateStyle: 'long', timeZone: 'UTC' })

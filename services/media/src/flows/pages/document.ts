@@ -33,6 +33,8 @@ interface Document {
   script?: string | undefined
   /** A second one. */
   module?: string
+  /** Only target of forms, without its query, which a policy cannot have. */
+  formTarget?: string
   /** Allows scripts to call this service. */
   connects?: boolean
   /** Allows scripts to show a file of the user. */
@@ -67,7 +69,7 @@ ${body}
  * capacitor: pages of desktop and mobile applications (CSP 3, 6.7.2.8).
  */
 function policyOf(document: Document, styles: Style[]): string {
-  const { siteUrl, isFramed, placeholder, files = [], script, module, connects, showsLocal } = document
+  const { siteUrl, isFramed, placeholder, files = [], script, module, formTarget, connects, showsLocal } = document
   const origins = [...new Set(files.filter((url) => url !== undefined).map((url) => new URL(url).origin))]
   return [
     "default-src 'none'",
@@ -77,7 +79,7 @@ function policyOf(document: Document, styles: Style[]): string {
     ...(script ? [['script-src', script, ...(module ? [module] : [])].join(' ')] : []),
     ...(connects ? ["connect-src 'self'"] : []),
     "base-uri 'none'",
-    "form-action 'none'",
+    `form-action ${formTarget ?? "'none'"}`,
     ...(isFramed ? [] : ["frame-ancestors 'none'"]),
   ].join('; ')
 }

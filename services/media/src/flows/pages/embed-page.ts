@@ -23,7 +23,8 @@ ${refreshTag(clip)}${scriptUrl && html`<script src="${scriptUrl}" defer></script
     ...playerSources(clip),
     script: scriptUrl,
     body: html`${player(clip, clip)}
-<a class="home" href="${clip.urls.page}" target="_blank" rel="noopener" dir="auto">${titleOf(clip)}</a>`,
+<a class="home" href="${clip.urls.page}" target="_blank" rel="noopener" dir="auto">${titleOf(clip)}</a>
+${clip.isShowable && clip.urls.report && html`<a class="home report" href="${clip.urls.report}" target="_blank" rel="noopener nofollow">Report</a>`}`,
   })
 
 /** The page in the frame of an unknown or deleted clip. */

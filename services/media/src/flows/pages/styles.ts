@@ -60,6 +60,8 @@ h1 { margin: 0; font-size: 1.375rem; line-height: 1.3; letter-spacing: -.015em; 
 [hidden] { display: none !important }
 .unseen { position: absolute; overflow: hidden; width: 1px; height: 1px; margin: -1px; clip-path: inset(50%); white-space: nowrap }
 .onward { display: inline-block; margin-top: .75rem; color: var(--accent); font-weight: 600 }
+.report { margin: 1rem 0 0; font-size: .8125rem }
+.report a { color: var(--quiet) }
 .embed { margin-top: 1rem; font-size: .875rem }
 .embed summary { width: fit-content; color: var(--quiet); cursor: pointer }
 .embed textarea { display: block; width: 100%; margin-top: .625rem; padding: .75rem; border: 1px solid var(--line); border-radius: 10px; background: var(--fill); color: var(--text); font: .8125rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; resize: vertical }
@@ -98,10 +100,13 @@ video { position: absolute; inset: 0; width: 100%; height: 100%; object-fit: con
 .placeholder, .gate:not([open]) summary, .gate .closed { position: absolute; inset: 0 }
 .spacer { display: none }
 .home { position: absolute; z-index: 1; top: .5rem; left: .5rem; max-width: calc(100% - 6rem); overflow: hidden; padding: .25rem .75rem; border-radius: 99px; background: #000a; color: #fff; font-size: .8125rem; font-weight: 600; text-decoration: none; text-overflow: ellipsis; white-space: nowrap; opacity: 0; transition: opacity .15s }
+.home.report { right: .5rem; left: auto; max-width: 5rem }
 body:hover .home, .home:focus-visible { opacity: 1 }
 .home:focus-visible { outline: 2px solid #6ea0ff }
 @media (max-height: 11rem) { .notice { gap: .25rem; padding: .5rem } .notice > :not(strong, .button, .progress) { display: none } }
-@media (hover: none), (max-width: 12rem) { .home { display: none } }
+@media (hover: none), (max-width: 12rem) { .home:not(.report) { display: none } }
+@media (hover: none) { .home.report { opacity: .7 } }
+@media (max-width: 12rem) { .home.report { display: none } }
 `
 
 /** Styles of `sitePageCss` and of a form. */

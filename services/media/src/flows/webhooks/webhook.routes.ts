@@ -8,11 +8,11 @@ import { replayDelivery } from '../../core/webhooks/deliver-webhook.ts'
 import { listDeliveries } from '../../core/webhooks/deliveries.store.ts'
 import { isSecret, makeSecret, sealSecret } from '../../core/webhooks/webhook-secret.ts'
 import { deleteWebhook, hasWebhook, insertWebhook, listWebhooks } from '../../core/webhooks/webhooks.store.ts'
-import { WEBHOOK_EVENTS } from '../../db/tables.ts'
+import { ADMIN_EVENTS, CLIP_EVENTS, WEBHOOK_EVENTS } from '../../db/tables.ts'
 import { isUuid } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { addTokenRoutes, tokenOf } from '../../http/authenticate.ts'
+import { addTokenRoutes, allows, tokenOf } from '../../http/authenticate.ts'
 import { cutPage, linkToNext, pageOf, pageQuery, readPage } from '../../http/cursor.ts'
 import { answers, counted, errorResponses, orNull, Time, tokenRoute } from '../../http/shapes.ts'
 
@@ -52,7 +52,9 @@ const DeliveryShape = Type.Object(
 
 const CreateBody = Type.Object({
   url: Type.String({ description: 'http or https URL of a public server.' }),
-  events: Type.Optional(Type.Array(EventShape, { minItems: 1, maxItems: 10, description: 'All events if absent.' })),
+  events: Type.Optional(
+    Type.Array(EventShape, { minItems: 1, maxItems: 10, description: 'All that the token may have if absent.' }),
+  ),
   secret: Type.Optional(Type.String({ description: '`whsec_` and base64 of 24 to 64 bytes; generated if absent.' })),
 })
 
@@ -76,7 +78,11 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
         },
       },
       async (request, reply) => {
-        const { events = WEBHOOK_EVENTS, secret = makeSecret() } = request.body
+        const isAdmin = allows(tokenOf(request), 'admin')
+        const { events = isAdmin ? WEBHOOK_EVENTS : CLIP_EVENTS, secret = makeSecret() } = request.body
+        if (!isAdmin && events.some((event) => ADMIN_EVENTS.some((known) => known === event))) {
+          throw invalidField('events', 'may name reports and hidden clips with the scope admin alone')
+        }
         const url = await checkedUrl(deps, request.body.url)
         if (!isSecret(secret)) throw invalidField('secret', 'must be whsec_ followed by base64 of 24 to 64 bytes')
         const webhook = {

@@ -17,6 +17,7 @@ import {
 } from '../../core/clips/sources.store.ts'
 import { decodedSize } from '../../core/edits/decoded-size.ts'
 import { type Edit, sourceKey } from '../../core/edits/edit.ts'
+import { holdBytes, refuseBlocked } from '../../core/reports/blocked-bytes.store.ts'
 import { takeAllowance } from '../../core/tokens/allowance.ts'
 import { makeDeleteToken } from '../../core/tokens/api-token.ts'
 import { findTokenLimits } from '../../core/tokens/tokens.store.ts'
@@ -96,6 +97,7 @@ export async function refuseWhenBusy(
 async function acceptInTurn(deps: Deps, input: NewClipInput): Promise<AcceptedClip> {
   input.signal?.throwIfAborted()
   const { edit, signal, file } = input
+  await refuseBlocked(deps.db, file.sha256)
   if (edit?.caption && !deps.tools.ffmpeg.canDrawText) {
     throw apiError('edit_not_supported', { message: 'This service draws no captions.', details: { param: 'caption' } })
   }
@@ -145,6 +147,7 @@ async function shareSource(deps: Deps, known: SourceRow, input: NewClipInput): P
   refuseLargePicture(limits, width, height)
   refuseLongDuration(limits, known.info.durationSeconds)
   return deps.db.transaction().execute(async (trx) => {
+    await holdBytes(trx, input.file.sha256)
     await takeBytes(deps, trx, input, known.rendition_bytes)
     const source = await attachToSource(trx, known.id)
     if (!source) return undefined
@@ -164,6 +167,7 @@ async function queueSource(
   const original = originalNamed(sha256)
   let isShared = false
   const accepted = await keepFiles(deps, [{ name: original, path, bytes }], async (trx) => {
+    await holdBytes(trx, sha256)
     await takeBytes(deps, trx, input, 0)
     // Repeated, because takeBytes makes the token's other clips wait for this transaction.
     await refuseWhenBusy({ ...deps, db: trx }, tokenId)
@@ -211,13 +215,18 @@ async function addClip(deps: Deps, trx: Transaction<DB>, source: SourceRow, inpu
   const expiresAt = tokenId === null ? new Date(now.getTime() + lifetimeMs) : null
   const usual: Access = { visibility: 'public', expiresAt, slidingSeconds: null }
   const access = applyAccess(usual, input.access ?? {}, now)
-  const row = { ...clip, ...access, now, deleteTokenHash: deletion?.hash ?? null }
+  const { verdict } = source
+  if (verdict === 'block') throw apiError('blocked_content')
+  const hiddenReason = verdict === 'hide' ? ('scanner' as const) : null
+  const judged = { nsfw: fields.nsfw || verdict === 'nsfw', hiddenReason }
+  const deleteTokenHash = deletion?.hash ?? null
+  const row = { ...clip, ...access, ...judged, isNsfwForced: verdict === 'nsfw', now, deleteTokenHash }
   let id = makeClipId(randomInt)
   while (!(await insertClip(trx, { ...row, id }))) id = makeClipId(randomInt)
   const { state, progress, bytes, info, has_audio: hasAudio, placeholder, extras } = source
   const { sha256 } = input.file
   const accepted: Clip = {
-    ...{ ...clip, ...access, linkSalt: null, hiddenAt: null, hiddenReason: null },
+    ...{ ...clip, ...access, ...judged, linkSalt: null, hiddenAt: hiddenReason && now },
     ...{ id, createdAt: now, state, progress, errorCode: null, sha256 },
     ...{ bytes, info, hasAudio, placeholder, extras, isShowable: state === 'ready' },
   }

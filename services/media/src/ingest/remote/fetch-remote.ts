@@ -44,8 +44,8 @@ export interface Remote {
    * Throws ApiError source_forbidden and source_fetch_failed (`details.upstream`), and what `read` throws.
    */
   fetch: <T>(url: string, options: FetchOptions, read: (answer: RemoteAnswer) => Promise<T>) => Promise<T>
-  /** Sends a body and returns the status; follows no redirect. Throws as `fetch` does. */
-  post: (url: string, options: PostOptions) => Promise<{ status: number }>
+  /** Sends a body and returns the status, and the answer on request; follows no redirect. Throws as `fetch` does. */
+  post: (url: string, options: PostOptions) => Promise<{ status: number; answer: string }>
   /** Throws source_forbidden for a URL that the guard refuses before any DNS query. */
   checkUrl: (url: string) => Promise<void>
   close: () => Promise<void>

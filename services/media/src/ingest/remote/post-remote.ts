@@ -9,6 +9,8 @@ export interface PostOptions {
   headers: Record<string, string>
   /** Limit from the DNS query to the last byte that is read. */
   totalMs: number
+  /** Returns the answer as text, up to 16 KiB. */
+  readsAnswer?: boolean
 }
 
 /** Part of the answer that is read, so that the connection can be reused. */
@@ -19,8 +21,8 @@ export async function postRemote(
   dispatcher: Dispatcher,
   guard: Guard,
   url: string,
-  { body, headers, totalMs }: PostOptions,
-): Promise<{ status: number }> {
+  { body, headers, totalMs, readsAnswer = false }: PostOptions,
+): Promise<{ status: number; answer: string }> {
   const target = guard.parseUrl(url)
   const late = new AbortController()
   const timer = setTimeout(() => late.abort(upstreamFailure('timeout')), totalMs)
@@ -32,12 +34,25 @@ export async function postRemote(
         request(target, { dispatcher, method: 'POST', headers: { ...headers, ...traced }, body, signal: late.signal }),
       ({ statusCode }) => statusCode,
     )
+    if (readsAnswer) return { status: answer.statusCode, answer: await readText(answer.body) }
     await answer.body.dump({ limit: MOST_ANSWER_BYTES, signal: late.signal }).catch(() => {})
-    return { status: answer.statusCode }
+    return { status: answer.statusCode, answer: '' }
   } catch (error) {
     late.signal.throwIfAborted()
     throw toUpstreamFailure(error, 'unreachable')
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** Leaves the rest of a longer one unread, which closes its connection. */
+async function readText(body: AsyncIterable<Buffer>): Promise<string> {
+  const parts: Buffer[] = []
+  let bytes = 0
+  for await (const part of body) {
+    parts.push(part)
+    bytes += part.length
+    if (bytes > MOST_ANSWER_BYTES) throw upstreamFailure('bad_response', 'the answer is too long')
+  }
+  return Buffer.concat(parts).toString()
 }

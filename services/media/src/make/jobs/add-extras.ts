@@ -29,7 +29,7 @@ export async function mayQueueExtras({ config, queue, log }: Deps, sourceId: str
 }
 
 /** Runs in the transaction that makes the clip ready, so that no crash comes between. */
-export const queueExtras = ({ queue }: Deps, trx: Transaction<DB>, sourceId: string): Promise<void> =>
+export const queueExtras = ({ queue }: Pick<Deps, 'queue'>, trx: Transaction<DB>, sourceId: string): Promise<void> =>
   queue.send(trx, EXTRAS_QUEUE.name, { sourceId } satisfies ExtrasJob)
 
 export async function makeExtrasOfSource(deps: Deps, job: QueueJob<ExtrasJob>): Promise<void> {

@@ -30,6 +30,33 @@ export const TRANSCODE_QUEUE: QueueDefinition = {
 /** Queue of the jobs whose attempts are used up, or whose workers died each time. */
 export const DEAD_TRANSCODE_QUEUE = `${TRANSCODE_QUEUE.name}.dead`
 
+export interface ScanJob {
+  sourceId: string
+  /** Requests to the scanner before this one. */
+  attempts: number
+  /** Time in ms at which the source was first sent. */
+  since: number
+  way?: Way
+}
+
+export const scanJobOf = ({ now }: { now: () => Date }, sourceId: string, way?: Way): ScanJob => ({
+  ...{ sourceId, attempts: 0, since: now().getTime() },
+  ...(way && { way }),
+})
+
+/** Retries are for killed workers; a scanner that fails is asked again by a new job. */
+export const SCAN_QUEUE: QueueDefinition = {
+  name: 'scan',
+  retryLimit: 5,
+  retryDelaySeconds: 1,
+  retryDelayMaxSeconds: 60,
+  // Three frames and one request.
+  expireInSeconds: 300,
+  heartbeatSeconds: 10,
+  hasTenants: true,
+  soughtBy: 'sourceId',
+}
+
 export interface ExtrasJob {
   sourceId: string
   postponed?: number

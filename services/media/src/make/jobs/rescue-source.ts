@@ -1,8 +1,11 @@
+import type { Transaction } from 'kysely'
 import { countRequeue, lockProcessing } from '../../core/clips/sources.store.ts'
 import type { EmitDeps } from '../../core/webhooks/emit-event.ts'
+import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { failSource } from './fail-source.ts'
-import { DEAD_TRANSCODE_QUEUE, TRANSCODE_QUEUE, type TranscodeJob, tenantOf } from './queues.ts'
+import { release } from './publish-source.ts'
+import { DEAD_TRANSCODE_QUEUE, SCAN_QUEUE, scanJobOf, TRANSCODE_QUEUE, type TranscodeJob, tenantOf } from './queues.ts'
 
 /** A job lost once is an accident; one lost three times is a fault that a fourth job will not fix. */
 const MOST_REQUEUES = 3
@@ -16,6 +19,7 @@ export async function rescueSource(
   const outcome = await deps.db.transaction().execute(async (trx) => {
     const source = await lockProcessing(trx, id)
     if (!source) return 'decided'
+    if (source.held) return rescueHeld(deps, trx, id, source)
     for (const name of [TRANSCODE_QUEUE.name, DEAD_TRANSCODE_QUEUE]) {
       if (await deps.queue.has(trx, name, job)) return 'under way'
     }
@@ -28,4 +32,20 @@ export async function rescueSource(
   if (outcome !== 'hopeless') return
   deps.log.error({ sourceId: id }, 'clip given up: its job was lost each time')
   await failSource(deps, id, { code: 'internal', details: undefined })
+}
+
+/** The job's own count of time begins again: a scan that was given up has failed its source. */
+async function rescueHeld(
+  deps: Parameters<typeof rescueSource>[0],
+  trx: Transaction<DB>,
+  id: string,
+  { token_id: tokenId }: { token_id: string | null },
+): Promise<'queued' | 'under way'> {
+  if (!deps.config.moderation.scanner) {
+    await release(deps, trx, id)
+    return 'under way'
+  }
+  if (await deps.queue.has(trx, SCAN_QUEUE.name, { sourceId: id })) return 'under way'
+  await deps.queue.send(trx, SCAN_QUEUE.name, scanJobOf(deps, id), { tenant: tenantOf(tokenId) })
+  return 'queued'
 }

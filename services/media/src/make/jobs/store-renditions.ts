@@ -1,19 +1,28 @@
 import { findRenditions, insertRenditions } from '../../core/clips/renditions.store.ts'
-import { markReady, markShowable, originalOf, type SourceRow } from '../../core/clips/sources.store.ts'
-import { emitEvent } from '../../core/webhooks/emit-event.ts'
+import { markHeld, markReady, markShowable, originalOf, type SourceRow } from '../../core/clips/sources.store.ts'
 import { FIRST_KINDS, MAIN_KINDS, type MainKind } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
+import type { Way } from '../../metrics.ts'
 import { keepFiles } from '../../store/blobs/keep-files.ts'
 import type { FirstFiles } from '../transcode/encode.ts'
 import type { Renditions } from '../transcode/make-renditions.ts'
 import type { Rendition } from '../transcode/verify-renditions.ts'
-import { mayQueueExtras, queueExtras } from './add-extras.ts'
+import { mayQueueExtras } from './add-extras.ts'
+import { publish } from './publish-source.ts'
+import { SCAN_QUEUE, scanJobOf, tenantOf } from './queues.ts'
 
 /**
- * Stores all files and marks the source ready. A file that is stored already stays, because its address was published.
- * Returns false when another worker was first or the source failed meanwhile.
+ * Stores all files, and marks the source ready or holds it for the scanner. A file that is stored already stays, because its address was published.
+ * Returns true when it is ready, and not when another worker was first or the source failed meanwhile.
  */
-export async function storeRenditions(deps: Deps, source: SourceRow, renditions: Renditions): Promise<boolean> {
+export async function storeRenditions(
+  deps: Deps,
+  source: SourceRow,
+  renditions: Renditions,
+  way: Way | undefined,
+): Promise<boolean> {
+  const { scanner } = deps.config.moderation
+  const isHeld = scanner?.isRequired === true
   const stored = await findRenditions(deps.db, source.id)
   const files = MAIN_KINDS.filter((kind) => !stored[kind]).map((kind) => ({ kind, ...renditions[kind] }))
   const original = originalOf(source)
@@ -22,13 +31,16 @@ export async function storeRenditions(deps: Deps, source: SourceRow, renditions:
   return keepFiles(deps, files.map(toKept), async (trx) => {
     const now = deps.now()
     const { hasAudio, placeholder } = renditions
-    const isMarked = await markReady(trx, { id: source.id, hasAudio, placeholder, now })
+    const facts = { id: source.id, hasAudio, placeholder }
+    const isMarked = isHeld ? await markHeld(trx, facts) : await markReady(trx, { ...facts, now })
     if (!isMarked) return { references: [], result: false }
     await insertRenditions(trx, source.id, files.map(toRow))
-    await deps.announcements.send(trx, source.id)
-    await emitEvent(deps, trx, 'media.ready', { sourceId: source.id })
-    if (withExtras) await queueExtras(deps, trx, source.id)
-    return { references: files.map(toName), dropped: [original], result: true }
+    if (!isHeld) await publish(deps, trx, source.id, withExtras)
+    const tenant = tenantOf(source.token_id)
+    const last = async () => {
+      if (scanner) await deps.queue.send(trx, SCAN_QUEUE.name, scanJobOf(deps, source.id, way), { tenant })
+    }
+    return { references: files.map(toName), dropped: isHeld ? [] : [original], last, result: !isHeld }
   })
 }
 

@@ -2,6 +2,7 @@
 // holds nothing that matters, so a worker may die at any line and another one repeats the job.
 //
 //   processing -> processing  storeFirstFiles, with poster and mp4 that can be shown before the rest is encoded;
+//   processing -> processing  storeRenditions, for a source that is held until it is scanned (scan-source.ts);
 //   processing -> ready       storeRenditions, in one transaction with the references of the files;
 //   processing -> failed      failSource, for a refused file, used-up attempts or lost jobs (rescue-source.ts);
 //   processing -> processing  postponeTranscode, with a new job, for a full disk or unavailable storage;
@@ -13,27 +14,18 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { ApiError } from '@services/common/errors'
 import type { QueueJob } from '@services/common/run-job'
-import { deleteRenditions } from '../../core/clips/renditions.store.ts'
-import {
-  deleteAbandonedSource,
-  findSource,
-  lockProcessing,
-  originalOf,
-  type SourceRow,
-  setProgress,
-} from '../../core/clips/sources.store.ts'
+import { findSource, lockProcessing, originalOf, type SourceRow, setProgress } from '../../core/clips/sources.store.ts'
 import { isAnimation } from '../../db/media-info.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError, type ErrorCode } from '../../errors.ts'
 import { isDiskFull } from '../../ffmpeg/machine-faults.ts'
 import { countClip, countCopy, measureTranscode } from '../../metrics.ts'
 import { StorageUnavailable } from '../../store/blobs/blob-storage.ts'
-import { dropReferences } from '../../store/blobs/blobs.store.ts'
-import { deleteIfUnreferenced } from '../../store/blobs/keep-files.ts'
 import { copyOf } from '../transcode/copy-plan.ts'
 import { workFiles } from '../transcode/ffmpeg-command.ts'
 import type { Renditions } from '../transcode/make-renditions.ts'
 import { chooseThreads, type Load } from './choose-threads.ts'
+import { dropAbandoned } from './drop-abandoned.ts'
 import { failSource } from './fail-source.ts'
 import { TRANSCODE_QUEUE, type TranscodeJob, tenantOf } from './queues.ts'
 import { firstFilesOf, storeRenditions } from './store-renditions.ts'
@@ -46,7 +38,7 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
   const { log } = deps
   job.signal.throwIfAborted()
   const source = await findSource(deps.db, job.data.sourceId)
-  if (source?.state !== 'processing') return
+  if (source?.state !== 'processing' || source.held) return
   if (source.clip_count === 0 && (await dropAbandoned(deps, source))) {
     countClip(job.data.way ?? 'unknown', 'deleted')
     return
@@ -59,7 +51,7 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
     if (job.retryCount > 0) await deps.work.sweep().catch((err) => log.warn({ err }, 'leftovers not removed'))
     directory = await deps.work.newDirectory()
     const renditions = await transcode(deps, source, directory.path, job)
-    const isMade = await storeRenditions(deps, source, renditions)
+    const isMade = await storeRenditions(deps, source, renditions, job.data.way)
     const { warnings, misfit } = renditions
     log.info({ sourceId: source.id, seconds: seconds(), warnings }, 'clip transcoded')
     if (!isAnimation(source.info)) countCopy(copyOf(source.info), misfit ?? 'fits')
@@ -108,24 +100,6 @@ async function postponeTranscode(
   return true
 }
 
-/** Deletes a source without a clip. False when a new clip has attached to it first; a later one waits for this transaction. */
-async function dropAbandoned(deps: Deps, source: SourceRow): Promise<boolean> {
-  const { id } = source
-  const original = originalOf(source)
-  const isDropped = await deps.db.transaction().execute(async (trx) => {
-    const isAbandoned = (await lockProcessing(trx, id))?.clip_count === 0
-    if (!isAbandoned) return false
-    const first = await deleteRenditions(trx, id)
-    await deleteAbandonedSource(trx, id)
-    await dropReferences(trx, [...first, original], deps.now())
-    return true
-  })
-  if (!isDropped) return false
-  await deleteIfUnreferenced(deps, original)
-  deps.log.info({ sourceId: id }, 'transcode skipped: clip deleted')
-  return true
-}
-
 /** Fails the source of a job whose attempts are used up because each worker died. */
 export async function failDeadSource(deps: Deps, job: QueueJob<TranscodeJob>): Promise<void> {
   deps.log.error({ sourceId: job.data.sourceId }, 'clip given up: no worker survived it')
@@ -152,7 +126,8 @@ async function transcode(
     const either = AbortSignal.any([signal, tooLong.signal])
     const onProgress = reportProgress(deps, id)
     const { gifEncoder, copy } = deps.config.worker
-    const onFirstFiles = data.mp4First ? await firstFilesOf(deps, source) : undefined
+    const isHeld = deps.config.moderation.scanner?.isRequired
+    const onFirstFiles = data.mp4First && !isHeld ? await firstFilesOf(deps, source) : undefined
     const options = { workDirectory, threads, gifEncoder, copy, signal: either, onFirstFiles, onProgress }
     return await makeRenditions(deps.tools, { path, info }, options)
   } finally {

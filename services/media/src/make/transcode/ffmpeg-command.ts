@@ -38,6 +38,7 @@ export const workFiles = {
   webp: 'out.webp',
   transparency: 'transparency.gray',
   clearPoster: 'poster.rgba',
+  scanFrame: 'scan.jpg',
 } as const
 
 /** One cheap pass over the keyframes: poster as raw RGB, peak volume, and on request the palette of a GIF by ffmpeg. */
@@ -177,6 +178,16 @@ export function av1Command(ffmpeg: Ffmpeg): string[] {
     ...['-map', '0:v:0', '-map', '0:a:0?', ...variableRate(ffmpeg), '-c:v', 'libsvtav1', '-preset', '8', '-crf', '38'],
     ...['-g', '120', '-svtav1-params', 'lp=1', '-pix_fmt', 'yuv420p', '-c:a', 'copy'],
     ...['-movflags', '+faststart', ...withoutMetadata, '-f', 'mp4', workFiles.av1],
+  ]
+}
+
+/** A frame of the finished mp4 in `input` for the scanner, 720 pixels at most; no file if the clip has none so late. */
+export function scanFrameCommand(atSeconds: number): string[] {
+  const inside = "scale='min(720,iw)':'min(720,ih)':force_original_aspect_ratio=decrease"
+  return [
+    ...[...start('error'), '-threads', '1', '-ss', seconds(atSeconds), ...hardenedInput('mov'), '-i', workFiles.input],
+    ...['-map', '0:v:0', '-frames:v', '1', '-vf', `${inside},format=yuvj420p`, '-c:v', 'mjpeg', '-q:v', '4'],
+    ...['-f', 'image2', '-update', '1', workFiles.scanFrame],
   ]
 }
 

@@ -23,6 +23,7 @@ export function clipWith(changes: Partial<ClipView> = {}): ClipView {
       page: 'https://clips.example/gif/aB3dE9xK',
       embed: 'https://clips.example/embed/aB3dE9xK',
       oembed: 'https://clips.example/oembed/aB3dE9xK',
+      report: 'https://clips.example/gif/aB3dE9xK/report',
       gif: 'https://files.example/f/aB3dE9xK.gif',
       jpg: 'https://files.example/f/aB3dE9xK.jpg',
       mp4: 'https://files.example/f/aB3dE9xK.mp4',

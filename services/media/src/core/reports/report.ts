@@ -1,0 +1,31 @@
+// Reports of visitors and decisions about clips. The one rule: a report holds no address; its reporter is an HMAC whose key
+// is deleted when the month has ended (reporter.ts). Tests: test/reports.test.ts, test/moderation.test.ts. Next:
+// reports.store.ts, blocked-bytes.store.ts, ../../moderate.ts (a decision is applied).
+import { REPORT_REASONS, type ReportReason } from '../../db/tables.ts'
+import { invalidField, plainText } from '../clips/clip-fields.ts'
+
+export interface ReportFields {
+  reason: ReportReason
+  text: string | null
+  email: string | null
+}
+
+export const MOST_TEXT = 1_000
+/** RFC 5321 4.5.3.1.3. */
+const MOST_EMAIL = 254
+const MOST_NOTE = 1_000
+
+/** Open reports of one clip; a moderator needs no more, so further ones are not stored. */
+export const MOST_OPEN_PER_CLIP = 100
+
+/** Throws invalid_field. Empty fields count as absent. */
+export function cleanReport(raw: Partial<Record<keyof ReportFields, string>>): ReportFields {
+  const reason = REPORT_REASONS.find((known) => known === raw.reason?.trim().toLowerCase())
+  if (!reason) throw invalidField('reason', `must be one of ${REPORT_REASONS.join(', ')}`)
+  const email = plainText('email', raw.email ?? '', MOST_EMAIL)
+  if (email && !/^[^\s@<>"]+@[^\s@<>"]+$/.test(email)) throw invalidField('email', 'must be an e-mail address')
+  return { reason, text: plainText('text', raw.text ?? '', MOST_TEXT), email }
+}
+
+/** Throws invalid_field. */
+export const cleanNote = (note: string | null | undefined): string | null => plainText('note', note ?? '', MOST_NOTE)
