@@ -102,11 +102,13 @@ export function createMediaClient({ baseUrl, token, fetch }: MediaClientOptions)
       return successOf(await call(connection, { ...request, isRepeatable: true }))
     },
 
-    /** Deletes a clip permanently; with `deleteToken` one that was added without a token. */
+    /** Deletes a clip permanently; with `deleteToken` one that was added without a token, or with `delete-link`. */
     async delete(id: string, { signal, deleteToken }: CallOptions & { deleteToken?: string } = {}): Promise<void> {
       const headers: Record<string, string> = deleteToken ? { 'x-delete-token': deleteToken } : {}
       const request = { method: 'DELETE', path: pathOf(id), headers, signal }
-      await call(connection, { ...request, isRepeatable: true, doneStatus: 410 })
+      // The service would check the token alone.
+      const caller = deleteToken ? { ...connection, token: undefined } : connection
+      await call(caller, { ...request, isRepeatable: true, doneStatus: 410 })
     },
 
     /** Follows a clip until it is ready, failed or deleted. */

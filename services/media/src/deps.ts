@@ -17,6 +17,7 @@ import { openResults, type Results } from './core/clips/results.ts'
 import { createVisits, type Visits } from './core/clips/visits.ts'
 import { createWaitingClips, type WaitingClips } from './core/clips/waiting-clips.ts'
 import { createRequestCounts, type RequestCounts } from './core/tokens/request-counts.ts'
+import type { FoundVariant } from './core/variants/variant.ts'
 import { createReceivers, type Receivers } from './core/webhooks/receivers.ts'
 import { WEBHOOK_QUEUE } from './core/webhooks/webhook-queue.ts'
 import { type DB, TABLES } from './db/tables.ts'
@@ -66,6 +67,8 @@ export interface Deps {
   downloads: Slots
   uploads: Slots
   stills: Slots
+  /** Stills that this process is making, by source and name. */
+  stillsInWork: Map<string, Promise<FoundVariant>>
   mutex: KeyedMutex
   atWork: AtWork
   receivers: Receivers
@@ -191,6 +194,7 @@ export async function openDeps(
       visits: createVisits({ db, log, now: base.now }),
       announcements,
       mutex: createKeyedMutex(),
+      stillsInWork: new Map(),
       atWork: createAtWork(),
       receivers: createReceivers(),
       waiting: createWaitingClips(),

@@ -201,7 +201,7 @@ async function deleteUnusedVariants({ db, now }: HousekeepingDeps, ids: readonly
 
 /** They have no files. */
 async function deleteFailedVariants({ db, now }: HousekeepingDeps, ids: readonly string[]): Promise<void> {
-  await db.transaction().execute((trx) => deleteVariants(trx, ids.map(toKey), { unusedBefore: now() }))
+  await db.transaction().execute((trx) => deleteVariants(trx, ids.map(toKey), { unusedBefore: now(), state: 'failed' }))
 }
 
 /** Checks again under lock: the same bytes may have been uploaded since the list was read. */

@@ -76,11 +76,19 @@ test('housekeeping takes an expired clip of a token, reports the reason to its w
 })
 
 describe('a sliding lifetime', () => {
-  const visit = async (service: TestService, path: string) => {
-    await service.get(path, { accept: 'text/html' })
-    // The write is not waited for by the visitor.
-    await service.deps.db.selectFrom('clips').select('id').execute()
+  /** Waits for writes of visits, for which no visitor waits. */
+  const written = async (service: TestService) => {
+    const other = await upload(service, [
+      ['expires_in', '7d'],
+      ['sliding', 'true'],
+    ])
+    service.clock.advance({ seconds: 2 * 86_400 })
+    await service.get(`/gif/${other}`)
+    await expect.poll(() => lifetimeOf(service, other)).toBeCloseTo(7 * 86_400, -2)
+    service.clock.advance({ seconds: -2 * 86_400 })
   }
+
+  const visit = (service: TestService, path: string) => service.get(path, { accept: 'text/html' })
 
   test.for(['/gif/', '/embed/', '/f/'])(
     'is extended by a visit of %s, once a day at most',
@@ -103,11 +111,16 @@ describe('a sliding lifetime', () => {
     const id = await upload(service, [
       ['expires_in', '7d'],
       ['sliding', 'true'],
-      ['visibility', 'private'],
     ])
     service.clock.advance({ seconds: 3 * 86_400 })
-    await visit(service, `/gif/${id}`)
-    await visit(service, `/oembed/${id}`)
+    expect((await service.get(`/oembed/${id}`)).status).toBe(200)
+    expect((await service.get(`/media/${id}`, { token: service.token })).status).toBe(200)
+    await change(service, id, { visibility: 'private' })
+    for (const path of [`/gif/${id}`, `/f/${id}.mp4`, `/f/${id}/w160.jpg`]) {
+      expect((await service.get(path)).status).toBe(404)
+    }
+    expect((await service.get(`/f/${id}/t9999.jpg`)).status).toBe(404)
+    await written(service)
     expect(await lifetimeOf(service, id)).toBeCloseTo(4 * 86_400, -2)
   })
 
@@ -139,6 +152,16 @@ describe('lifetime and visibility', () => {
     expect([again.headers.get('idempotency-replayed'), idIn(again)]).toEqual(['true', idIn(first)])
     const other = await service.upload(await clip('plain.gif'), [['visibility', 'public']], headers)
     expect(other.body.error.code).toBe('idempotency_conflict')
+  })
+
+  test('two changes at once both hold, each of its own', async ({ service }) => {
+    const id = await upload(service, [])
+    const changes = [{ visibility: 'private' }, { expires_in: '7d' }, { title: 'New' }, { sliding: false }]
+    for (const { status } of await Promise.all(changes.map((each) => change(service, id, each))))
+      expect(status).toBe(200)
+    const found = await detailsOf(service, id)
+    expect(found).toMatchObject({ visibility: 'private', title: 'New' })
+    expect(await lifetimeOf(service, id)).toBeCloseTo(7 * 86_400, -2)
   })
 
   test('change by PATCH, and null takes them back', async ({ service }) => {

@@ -96,15 +96,15 @@ test('a variant that is requested of two services at once, many times, is made o
   await first.close()
 })
 
-test('requests at once never claim more than 40 variants of a clip', async () => {
+test('requests at once never claim more than 80 variants of a clip', async () => {
   const key = 'key-of-many-variants'
   const { service, id } = await withoutWorkers({ MEDIA_VARIANT_KEY: key, MEDIA_DB_MAX_POOL_SIZE: '20' })
-  const paths = Array.from({ length: 60 }, (_, n) => `/w:${20 + n}/${id}.gif`)
+  const paths = Array.from({ length: 100 }, (_, n) => `/w:${20 + n}/${id}.gif`)
   const answers = await Promise.all(paths.map((path) => service.get(`/v/${signVariant(key, path)}${path}`)))
-  expect(answers.filter(({ status }) => status === 202)).toHaveLength(40)
+  expect(answers.filter(({ status }) => status === 202)).toHaveLength(80)
   expect(new Set(answers.map(codeOf))).toEqual(new Set(['202 undefined', '429 too_many_variants']))
-  expect(await rows(service)).toHaveLength(40)
-  expect((await service.deps.pool.query(`select from media_queue.job where name = 'variants'`)).rows).toHaveLength(40)
+  expect(await rows(service)).toHaveLength(80)
+  expect((await service.deps.pool.query(`select from media_queue.job where name = 'variants'`)).rows).toHaveLength(80)
   await service.close()
 })
 
@@ -128,7 +128,7 @@ test('a killed job leaves nothing, and the next attempt makes the variant', asyn
   await service.close()
 })
 
-test('a still whose process was killed is made by a request half a minute later', async () => {
+test('a still whose process was killed is made by a request a minute later', async () => {
   const service = await startTestService({}, { patience: { otherStillMs: 100 } })
   const id = idIn(await service.upload(await wideClip()))
   await service.deps.pool.query(
@@ -137,8 +137,20 @@ test('a still whose process was killed is made by a request half a minute later'
     [service.clock.now()],
   )
   expect((await service.get(`/f/${id}/w160.jpg`)).status).toBe(202)
-  service.clock.advance({ seconds: 31 })
+  service.clock.advance({ seconds: 61 })
   expect((await service.get(`/f/${id}/w160.jpg`)).status).toBe(200)
+  await service.close()
+})
+
+test('requests at once for a still that cannot be made share one attempt, and the next hour repeats none', async () => {
+  const tools = { ...unboxedTools }
+  const service = await startTestService({}, { tools })
+  const id = idIn(await service.upload(await wideClip()))
+  tools.ffmpeg = { ...unboxedTools.ffmpeg, path: '/bin/false' }
+  const answers = await Promise.all(Array.from({ length: 30 }, () => service.get(`/f/${id}/t0.jpg`)))
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([500]))
+  expect(await rows(service)).toEqual([{ name: 't0.jpg', state: 'failed' }])
+  expect((await service.get(`/f/${id}/t0.jpg`)).status).toBe(503)
   await service.close()
 })
 

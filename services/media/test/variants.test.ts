@@ -345,19 +345,29 @@ test('max2m files are the best that fit into two million bytes, and are the same
   }
 })
 
-test('a clip has 40 variants; then others are refused, and those stay', async () => {
+test('strangers make 40 variants of a clip, which leaves room for 40 signed ones; then others are refused, and those stay', async () => {
   const service = await startTestService({ MEDIA_VARIANT_KEY: NEW })
   const id = idIn(await service.upload(await clip('plain.mp4')))
+  const fill = (from: number, to: number) =>
+    service.deps.pool.query(
+      `insert into variants (source_id, name, state, extension, claimed_at, used_at)
+        select id, 't' || n || '.jpg', 'original', 'jpg', $1, $1 from sources, generate_series($2::int, $3::int) n`,
+      [service.clock.now(), from, to],
+    )
+  const fixed = (seconds: number) => service.get(`/f/${id}/t${seconds}.jpg`)
   const one = (width: number) => service.get(signed(NEW, `w:${width}`, `${id}.jpg`))
-  const statuses = await Promise.all(Array.from({ length: 50 }, async (_, n) => (await one(20 + n)).status))
-  expect(statuses.filter((status) => status === 200)).toHaveLength(40)
-  expect(statuses.filter((status) => status === 429)).toHaveLength(10)
-  expect(await rowsOf(service, id)).toHaveLength(40)
-  const refused = await one(20 + statuses.indexOf(429))
+  await fill(100, 138)
+  const statuses = (await Promise.all([0, 0.5, 1].map(fixed))).map(({ status }) => status)
+  expect(statuses.toSorted()).toEqual([200, 429, 429])
+  const refused = await fixed([0, 0.5, 1][statuses.indexOf(429)] as number)
   expect(codeOf(refused)).toBe('429 too_many_variants')
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+  expect((await one(20)).status).toBe(200)
+  await fill(200, 237)
+  expect((await Promise.all([21, 22].map(one))).map(({ status }) => status).toSorted()).toEqual([200, 429])
+  expect(await rowsOf(service, id)).toHaveLength(80)
   expect(codeOf(await service.get(signed(NEW, 'w:30', `${id}.gif`)))).toBe('429 too_many_variants')
-  expect((await one(20 + statuses.indexOf(200))).status).toBe(200)
+  expect((await one(20)).status).toBe(200)
   await service.close()
 })
 

@@ -1,7 +1,12 @@
 // Doors and states: every public address of a clip, in every state that decides who may see it.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { signVariant } from '../src/flows/files/variants/signature.ts'
 import { clip } from './clips.ts'
 import { type Answer, idIn, startTestService, type TestService } from './service.ts'
+
+const VARIANT_KEY = 'a key of this test alone'
+
+const signed = (id: string) => `/v/${signVariant(VARIANT_KEY, `/w:20/${id}.jpg`)}/w:20/${id}.jpg`
 
 const SECRET_TITLE = 'A title that only its owner may read'
 
@@ -9,7 +14,11 @@ let service: TestService
 let admin: string
 
 beforeAll(async () => {
-  service = await startTestService({ MEDIA_RATE_LIMIT_READ: '100000/1m', MEDIA_RATE_LIMIT_HEADER: 'x-client' })
+  service = await startTestService({
+    MEDIA_VARIANT_KEY: VARIANT_KEY,
+    MEDIA_RATE_LIMIT_READ: '100000/1m',
+    MEDIA_RATE_LIMIT_HEADER: 'x-client',
+  })
   admin = (await service.newToken({ scopes: ['admin'] })).token
 })
 afterAll(() => service.close())
@@ -29,6 +38,7 @@ const doors: [name: string, key: string, request: (id: string, query: string) =>
   ['any version of the mp4', 'mp4', (id, query) => [`/f/${id}.mp4${query}`, { 'if-none-match': '*' }]],
   ['still of the poster', 'jpg', (id, query) => [`/f/${id}/w160.jpg${query}`]],
   ['frame of the video', 'mp4', (id, query) => [`/f/${id}/t0.jpg${query}`]],
+  ['signed still', 'jpg', (id, query) => [`${signed(id)}${query}`]],
   ['saved gif', 'gif', (id, query) => [`/f/${id}.gif${query}${query ? '&' : '?'}download=1`]],
   ['page', 'page', (id, query) => [`/gif/${id}${query}`, { accept: 'text/html' }]],
   ['page for a program', 'page', (id, query) => [`/gif/${id}${query}`]],
@@ -97,6 +107,8 @@ describe.for(states)('%s:', ([, make, query, statuses]) => {
     expect(statuses).toContain(answer.status)
     if (answer.status === 302) expect((await service.get(answer.headers.get('location') ?? '')).status).toBe(200)
     if (shown.includes(answer.status)) return
+    const { status } = await service.call('HEAD', path, { headers: headers as Record<string, string> })
+    expect(status).toBe(answer.status)
     // A refusal is that of an address at which there never was anything, and nothing may keep it.
     expect(answer.text).not.toContain(SECRET_TITLE)
     expect(answer.headers.get('etag')).toBeNull()
@@ -243,7 +255,7 @@ describe('links', () => {
     expect(page.headers.get('referrer-policy')).toBe('no-referrer')
     expect(page.headers.get('cache-control')).toBe('private, no-cache')
     expect(page.headers.get('x-robots-tag')).toBe('noindex')
-    expect(page.text).not.toMatch(/og:image|og:video|oembed"|ld\+json/)
+    expect(page.text).not.toMatch(/property="og:|name="twitter:|oembed"|ld\+json/)
     const addresses = [...page.text.matchAll(/(?:src|href|poster)="([^"]*\/(?:f|gif|embed)\/[^"]*)"/g)]
     const paths = [...new Set(addresses.map(([, address = '']) => address.replaceAll('&amp;', '&')))]
     expect(paths.length).toBeGreaterThan(5)

@@ -14,6 +14,8 @@ test.each([
     `%{pts} %{expr:1} \\n \\' ':fontfile=/etc/passwd [a];[b],`,
   ],
   ['a trailing line break\n', 'a trailing line break'],
+  ['\ufe0f a selector first', 'a selector first'],
+  ['a face of the font 😀', 'a face of the font 😀'],
   ['W'.repeat(120), 'W'.repeat(120)],
 ])('%j is read as %j', (raw, text) => {
   expect(cleanCaption(raw)).toBe(text)

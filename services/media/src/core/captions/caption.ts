@@ -25,6 +25,7 @@ export function cleanCaption(raw: string): string {
     .normalize('NFC')
     .replaceAll(/\p{Variation_Selector}/gu, '')
     .replaceAll(/\s+/g, ' ')
+    .trim()
   const characters = [...text]
   if (characters.length > MOST_CHARACTERS) throw tooLong()
   const foreign = characters.find((character) => !isDrawn(character))

@@ -69,13 +69,15 @@ export function cleanNewAccess(raw: RawAccess, rules: AccessRules): AccessChange
 }
 
 /** Throws invalid_field for a clip that shall expire later with each visit, but does not expire. */
-export function applyAccess(current: Access, changes: AccessChanges, now: Date): Access {
+export function applyAccess(current: Access & { createdAt: Date }, changes: AccessChanges, now: Date): Access {
   const { visibility = current.visibility, lifetime, sliding = current.slidingSeconds !== null } = changes
   const expiresAt = lifetime === undefined ? current.expiresAt : endOf(lifetime, now)
   if (changes.sliding && !expiresAt) throw slidingWithoutEnd()
   if (!sliding || !expiresAt) return { visibility, expiresAt, slidingSeconds: null }
-  const kept = lifetime === undefined ? current.slidingSeconds : null
-  return { visibility, expiresAt, slidingSeconds: kept ?? Math.ceil((expiresAt.getTime() - now.getTime()) / 1000) }
+  const isKept = lifetime === undefined
+  const begun = isKept ? current.createdAt : now
+  const whole = Math.ceil((expiresAt.getTime() - begun.getTime()) / 1000)
+  return { visibility, expiresAt, slidingSeconds: (isKept ? current.slidingSeconds : null) ?? whole }
 }
 
 export const isExpired = ({ expiresAt }: Pick<Access, 'expiresAt'>, now: Date): boolean =>

@@ -147,6 +147,20 @@ export async function updateClip(
   return updated !== undefined
 }
 
+/** Locks the clip, and returns what decides who sees it. Undefined when it is deleted. */
+export async function lockAccess(
+  trx: Transaction<DB>,
+  id: string,
+): Promise<(Access & { createdAt: Date }) | undefined> {
+  return trx
+    .selectFrom('clips')
+    .select(['visibility', 'expires_at as expiresAt', 'sliding_seconds as slidingSeconds', 'created_at as createdAt'])
+    .where('id', '=', id)
+    .where('deleted_at', 'is', null)
+    .forUpdate()
+    .executeTakeFirst()
+}
+
 /** Moves the end of a lifetime, unless it has changed meanwhile. */
 export async function extendLifetime(
   db: Kysely<DB>,

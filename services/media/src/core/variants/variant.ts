@@ -114,3 +114,9 @@ export function sizeOfVariant({ ending, width, height, fit }: Variant, file: Siz
 
 const whole = (side: number) => Math.max(1, Math.round(side))
 const even = (side: number) => Math.max(2, 2 * Math.round(side / 2))
+
+export type FoundVariant =
+  | { state: 'stored'; sha256: string; bytes: number }
+  /** The clip's own file is no larger. */
+  | { state: 'original' }
+  | { state: 'processing'; progress: number }

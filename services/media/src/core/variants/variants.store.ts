@@ -156,12 +156,12 @@ export async function noteUse(
 
 /**
  * Deletes variants and returns the names of their files, whose references the caller drops. `unusedBefore` spares those that were
- * used since. Locks the sources first, in one order.
+ * used since, `state` those in another. Locks the sources first, in one order.
  */
 export async function deleteVariants(
   trx: Transaction<DB>,
   keys: readonly VariantKey[],
-  { unusedBefore }: { unusedBefore: Date },
+  { unusedBefore, state }: { unusedBefore: Date; state?: VariantState },
 ): Promise<BlobName[]> {
   const [ids, names] = [keys.map(({ sourceId }) => sourceId), keys.map(({ name }) => name)]
   await sql`select from ${sql.table('sources')} where id = any (${ids}::uuid[]) order by id for update`.execute(trx)
@@ -169,6 +169,7 @@ export async function deleteVariants(
     delete from ${sql.table('variants')} variant
     using unnest(${ids}::uuid[], ${names}::text[]) as given (source_id, name)
     where (variant.source_id, variant.name) = (given.source_id, given.name) and used_at < ${unusedBefore}
+      and ${state === undefined ? sql`state <> 'making'` : sql`state = ${state}`}
     returning variant.source_id as "sourceId", encode(sha256, 'hex') as sha256, extension, bytes`.execute(trx)
   return giveBackBytes(trx, rows)
 }

@@ -7,16 +7,17 @@ import type { FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
 import { type TSchema, Type } from 'typebox'
 import {
-  type Access,
   type AccessChanges,
+  type AccessRules,
   accessRulesOf,
   applyAccess,
   cleanAccess,
+  isExpired,
   type RawAccess,
 } from '../../core/clips/access.ts'
 import { type ClipFields, cleanFields, invalidField, MAX_TAG_TEXTS } from '../../core/clips/clip-fields.ts'
 import { isClipId } from '../../core/clips/clip-id.ts'
-import { type Clip, findClip, findDeleteTokenHash, updateClip } from '../../core/clips/clips.store.ts'
+import { type Clip, findClip, findDeleteTokenHash, lockAccess, updateClip } from '../../core/clips/clips.store.ts'
 import { listFiles } from '../../core/clips/renditions.store.ts'
 import { hashToken } from '../../core/tokens/api-token.ts'
 import type { ApiToken } from '../../core/tokens/tokens.store.ts'
@@ -90,11 +91,11 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         },
       },
       async (request) => {
-        const clip = await findOwnClip(deps, tokenOf(request), request.params.id)
-        const { id } = clip
-        const changes = { ...readChanges(request.body), ...readAccess(deps, clip, request.body) }
-        if (Object.keys(changes).length > 0 && !(await updateClip(deps.db, id, changes))) throw apiError('gone')
-        if ('access' in changes) deps.knownFiles.evict(id)
+        const { id, tokenId } = await findOwnClip(deps, tokenOf(request), request.params.id)
+        const texts = readChanges(request.body)
+        const access = readAccess(request.body, accessRulesOf(deps, tokenId))
+        if (access) await changeAccess(deps, id, { texts, access })
+        else if (Object.keys(texts).length > 0 && !(await updateClip(deps.db, id, texts))) throw apiError('gone')
         return describe(await findOwnClip(deps, tokenOf(request), id))
       },
     )
@@ -146,12 +147,25 @@ async function requireDeleteToken(db: Kysely<DB>, id: string, presented: string)
   if (!hash || !timingSafeEqual(hash, hashToken(presented))) throw apiError('not_found')
 }
 
-/** Null makes a clip public, and keeps it for ever. */
-function readAccess(deps: Deps, clip: Clip, body: Type.Static<typeof PatchBody>): { access?: Access } {
+/** Locks the clip first: another change at once must not bring back what this one replaces. */
+async function changeAccess(
+  { db, knownFiles, now }: Pick<Deps, 'db' | 'knownFiles' | 'now'>,
+  id: string,
+  { texts, access }: { texts: Partial<ClipFields>; access: AccessChanges },
+): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    const current = await lockAccess(trx, id)
+    if (!current || isExpired(current, now())) throw apiError('gone')
+    await updateClip(trx, id, { ...texts, access: applyAccess(current, access, now()) })
+  })
+  knownFiles.evict(id)
+}
+
+/** Null makes a clip public, and keeps it for ever. Undefined if nothing is to be changed. */
+function readAccess(body: Type.Static<typeof PatchBody>, rules: AccessRules): AccessChanges | undefined {
   const { visibility, expires_in: span, expires_at: end, sliding } = body
   const given = [visibility, span, end, sliding].some((value) => value !== undefined)
-  if (!given) return {}
-  const rules = accessRulesOf(deps, clip.tokenId)
+  if (!given) return undefined
   const changes: AccessChanges = {
     ...(visibility === null && { visibility: 'public' }),
     ...((span === null || end === null) && { lifetime: null }),
@@ -159,7 +173,7 @@ function readAccess(deps: Deps, clip: Clip, body: Type.Static<typeof PatchBody>)
     ...cleanAccess(withoutNulls({ visibility, expires_in: span, expires_at: end, sliding }) as RawAccess, rules),
   }
   if (changes.lifetime === null && !rules.hasToken) throw invalidField('expires_in', 'can only be never with a token')
-  return { access: applyAccess(clip, changes, rules.now) }
+  return changes
 }
 
 function readChanges(body: Type.Static<typeof PatchBody>): Partial<ClipFields> {

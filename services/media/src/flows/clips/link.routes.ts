@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { inDocument } from '@services/common/documented'
 import { Type } from 'typebox'
 import { readSpan } from '../../core/clips/access.ts'
 import { invalidField } from '../../core/clips/clip-fields.ts'
@@ -8,7 +9,7 @@ import { toResult } from '../../core/clips/result.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { addTokenRoutes, tokenOf } from '../../http/authenticate.ts'
-import { AccessFields, answers, counted, errorResponses, ResultShape, Time, tokenRoute } from '../../http/shapes.ts'
+import { answers, counted, errorResponses, ResultShape, Time, tokenRoute } from '../../http/shapes.ts'
 import { findOwnClip } from './clip.routes.ts'
 
 const USUAL_SECONDS = 3600
@@ -21,6 +22,12 @@ const LinksShape = Type.Object(
   { title: 'Links' },
 )
 
+const LinkSpan = Type.Union([Type.Number(), Type.String()], {
+  description:
+    'Time for which the links are good, as in `90m`, `7d` or seconds: a minute to 30 days; an hour if absent.',
+  ...inDocument({ anyOf: undefined, type: ['number', 'string'] }),
+})
+
 const withId = { params: Type.Object({ id: Type.String() }) }
 type WithId = { Params: { id: string } }
 
@@ -28,14 +35,15 @@ type WithId = { Params: { id: string } }
 export const linkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { encryptionKey, site } = deps.config
 
-  await addTokenRoutes(app, deps, { scope: 'read' }, async (part) => {
+  // Not `read`: a link outlasts the token, and shows the clip to others.
+  await addTokenRoutes(app, deps, { scope: 'write' }, async (part) => {
     part.post<WithId & { Body: { expires_in?: string | number } | null }>(
       '/media/:id/links',
       {
         schema: {
           ...tokenRoute('media', 'createLinks', 'Makes addresses that show a private clip for some time'),
           ...withId,
-          body: Type.Union([Type.Null(), Type.Object({ expires_in: AccessFields.expires_in })]),
+          body: Type.Union([Type.Null(), Type.Object({ expires_in: Type.Optional(LinkSpan) })]),
           response: answers(200, LinksShape, [400, 401, 403, 404, 408, 410, 413, 415, 422, 429]),
         },
       },
@@ -54,9 +62,7 @@ export const linkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         return { success: { url, ...addresses, expires_at: link.expiresAt } }
       },
     )
-  })
 
-  await addTokenRoutes(app, deps, { scope: 'write' }, async (part) => {
     part.delete<WithId>(
       '/media/:id/links',
       {

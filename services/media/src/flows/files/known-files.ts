@@ -22,7 +22,8 @@ export function createKnownFiles(db: Kysely<DB>) {
       const until = performance.now() + KNOWN_MS
       const deletionsBefore = deletions
       const file = await findFile(db, id, kind)
-      if (file?.state !== 'ready' || deletions !== deletionsBefore) return file
+      // A private clip takes as long as an unknown one.
+      if (file?.state !== 'ready' || file.visibility === 'private' || deletions !== deletionsBefore) return file
       known.set(key, { file, until })
       const [oldest] = known.keys()
       if (known.size > MOST_KNOWN && oldest) known.delete(oldest)

@@ -85,6 +85,7 @@ export async function sendFile(deps: Deps, { headers, method }: FastifyRequest, 
   const wanted = { ...asked, now: deps.now() }
   const { file } = wanted
   const { accelPrefix, site } = deps.config
+  if (file.visibility !== 'public') reply.header('x-robots-tag', 'noindex')
   if (accelPrefix) return letServerSend(reply, wanted, `${accelPrefix}/${blobKey(nameOf(wanted))}`)
   // Only this service can name a download, and end a link. The redirect is temporary, because the clip may be deleted.
   if (site.filesRedirectUrl && !wanted.download && file.visibility !== 'private') {
@@ -156,7 +157,6 @@ const notInStore = ({ name, ending }: Sent) => new Error(`the file ${name}.${end
 function describeFile(reply: FastifyReply, { name, ending, type, file, download, now }: Sent): FastifyReply {
   const audience = file.visibility === 'private' ? 'private' : 'public'
   const seconds = Math.min(YEAR_SECONDS, secondsUntil(file.endsAt, now))
-  if (file.visibility !== 'public') reply.header('x-robots-tag', 'noindex')
   return reply.headers({
     'content-type': type,
     'cache-control': `${audience}, max-age=${seconds}, immutable`,

@@ -4,19 +4,19 @@ import { embedSize } from '../../core/clips/embed-snippet.ts'
 
 /**
  * Head of a clip's page for crawlers, chats and players (contract/media.md 2.17). Until the files exist there are no
- * links to them: a chat would keep a broken preview for days. A sensitive clip has text only.
+ * links to them: a chat would keep a broken preview for days. A sensitive clip has text only; a private one nothing, because a chat
+ * would keep it after the link has ended.
  */
 export function headTags(clip: ClipView): Html {
   const isHidden = clip.nsfw || !clip.isShowable
   return html`<link rel="canonical" href="${clip.urls.page}">
 <meta name="description" content="${describe(clip)}">
 ${(isHidden || !clip.isListed) && html`<meta name="robots" content="noindex">\n`}${clip.nsfw && html`<meta name="rating" content="adult">\n`}${clip.isListed && oembedLinks(clip)}
-${openGraph(clip)}
-${clip.isShowable && twitterCard(clip)}${clip.isListed && isPreviewed(clip) && html`\n${videoObject(clip)}\n`}`
+${!clip.isLinked && openGraph(clip)}
+${!clip.isLinked && clip.isShowable && twitterCard(clip)}${clip.isListed && isPreviewed(clip) && html`\n${videoObject(clip)}\n`}`
 }
 
-/** A chat that previews a private clip would keep its picture after the link has ended. */
-const isPreviewed = ({ isShowable, nsfw, isLinked }: ClipView) => isShowable && !nsfw && !isLinked
+const isPreviewed = ({ isShowable, nsfw }: ClipView) => isShowable && !nsfw
 
 /** The URL holds only page and format, as oembed.com section 4 requires. */
 function oembedLinks(clip: ClipView): Html {

@@ -105,6 +105,8 @@ export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
   }
 }
 
+const kindOf = (ending: string) => RENDITION_KINDS.find((kind) => kind === ending.replace('av1.mp4', 'av1'))
+
 /**
  * Finds the clip in a URL of a page, player or file, with either scheme: old or typed URLs may have the other. The address of a
  * private clip has a link.
@@ -124,5 +126,5 @@ function clipIn(
   const [, page, ofPage] = /^\/(gif|embed)\/([0-9A-Za-z]+)\/?$/.exec(pathUnder(baseUrl) ?? '') ?? []
   if (ofPage) return { id: ofPage, target: page === 'gif' ? 'page' : 'embed', query }
   const [, ofFile, ending = ''] = /^\/f\/([0-9A-Za-z]+)\.([\w.]+)$/.exec(pathUnder(filesBaseUrl) ?? '') ?? []
-  return ofFile ? { id: ofFile, target: RENDITION_KINDS.find((kind) => kind === ending) ?? 'page', query } : undefined
+  return ofFile ? { id: ofFile, target: kindOf(ending) ?? 'page', query } : undefined
 }

@@ -4,7 +4,7 @@
 import { randomInt } from 'node:crypto'
 import { resultOf } from '@services/common/instruments'
 import type { Transaction } from 'kysely'
-import { type Access, type AccessChanges, applyAccess } from '../../core/clips/access.ts'
+import { type AccessChanges, applyAccess } from '../../core/clips/access.ts'
 import type { ClipFields } from '../../core/clips/clip-fields.ts'
 import { makeClipId } from '../../core/clips/clip-id.ts'
 import { type Clip, insertClip } from '../../core/clips/clips.store.ts'
@@ -213,7 +213,7 @@ async function addClip(deps: Deps, trx: Transaction<DB>, source: SourceRow, inpu
   const deletion = tokenId === null || input.deleteLink ? makeDeleteToken(randomInt) : undefined
   const lifetimeMs = deps.config.anonymousLifetimeSeconds * 1000
   const expiresAt = tokenId === null ? new Date(now.getTime() + lifetimeMs) : null
-  const usual: Access = { visibility: 'public', expiresAt, slidingSeconds: null }
+  const usual = { visibility: 'public', expiresAt, slidingSeconds: null, createdAt: now } as const
   const access = applyAccess(usual, input.access ?? {}, now)
   const { verdict } = source
   if (verdict === 'block') throw apiError('blocked_content')

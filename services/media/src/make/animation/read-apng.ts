@@ -22,27 +22,25 @@ const WITH_ALPHA = [4, 6]
 /** Walks the chunks up to IEND; bytes behind it are never read. Throws BrokenAnimation, and StillImage for a PNG. */
 export async function* readApng(file: FileHandle): AsyncGenerator<Animation | AnimationFrame, void> {
   const header: Part[] = []
-  let animation: Animation | undefined
-  let size: { width: number; height: number; hasAlpha: boolean } | undefined
+  let size: Canvas | undefined
   let plays: number | undefined
+  let isBegun = false
   let frame: AnimationFrame | undefined
   for await (const part of readChunks(file)) {
     const { type, start } = part
     const fields = type in LENGTHS ? await readBytes(file, start, part.length) : Buffer.alloc(0)
+    if (type === 'IHDR' && size) throw new BrokenAnimation('two IHDR')
     if (type === 'IHDR') size = readSize(fields)
     if (!size) throw new BrokenAnimation('no IHDR')
     if (['IHDR', 'PLTE', 'tRNS'].includes(type)) header.push(part)
     if (type === 'acTL') plays = fields.readUInt32BE(4)
     if (type === 'IDAT' && plays === undefined) throw new StillImage('no acTL')
     if (type === 'fcTL') {
+      if (plays === undefined) throw new BrokenAnimation('no acTL')
+      // Not before the first frame's pixels: the transparent color may stand between both.
+      if (frame && !isBegun) yield animationOf(size, plays, header)
       if (frame) yield complete(frame)
-      else {
-        if (plays === undefined) throw new BrokenAnimation('no acTL')
-        const { width, height } = size
-        const mayBeTransparent = size.hasAlpha || header.some((chunk) => chunk.type === 'tRNS')
-        animation = { width, height, plays, mayBeTransparent, header }
-        yield animation
-      }
+      isBegun = frame !== undefined
       const isFirst = frame === undefined
       frame = readFrame(fields)
       requireInside(isFirst ? { width: frame.width, height: frame.height } : size, frame)
@@ -55,8 +53,22 @@ export async function* readApng(file: FileHandle): AsyncGenerator<Animation | An
     if (frame && type === 'IDAT') frame.parts.push(part)
     if (frame && type === 'fdAT') frame.parts.push({ type, start: start + 4, length: part.length - 4 })
   }
-  if (!frame) throw plays === undefined ? new StillImage('no acTL') : new BrokenAnimation('no frame')
+  if (!frame || !size || plays === undefined) {
+    throw plays === undefined ? new StillImage('no acTL') : new BrokenAnimation('no frame')
+  }
+  if (!isBegun) yield animationOf(size, plays, header)
   yield complete(frame)
+}
+
+interface Canvas {
+  width: number
+  height: number
+  hasAlpha: boolean
+}
+
+const animationOf = ({ width, height, hasAlpha }: Canvas, plays: number, header: Part[]): Animation => {
+  const mayBeTransparent = hasAlpha || header.some(({ type }) => type === 'tRNS')
+  return { width, height, plays, mayBeTransparent, header }
 }
 
 export async function* readChunks(file: FileHandle): AsyncGenerator<Part, void> {

@@ -4,20 +4,30 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { allowancesOf } from '../../../core/tokens/allowance.ts'
 import { findTokenLimits } from '../../../core/tokens/tokens.store.ts'
 import { storedBytes } from '../../../core/tokens/usage.store.ts'
-import { isStill, nameOfVariant, sizeOfVariant, VARIANT_TYPES, type Variant } from '../../../core/variants/variant.ts'
+import {
+  type FoundVariant,
+  isStill,
+  nameOfVariant,
+  parseFixedVariant,
+  sizeOfVariant,
+  VARIANT_TYPES,
+  type Variant,
+} from '../../../core/variants/variant.ts'
 import { type Claim, claimVariant, findVariant, noteUse, releaseClaim } from '../../../core/variants/variants.store.ts'
 import type { Deps } from '../../../deps.ts'
 import { apiError, busy } from '../../../errors.ts'
 import { isDiskFull } from '../../../ffmpeg/machine-faults.ts'
+import { giveUp } from '../../../make/jobs/add-variant.ts'
 import { tenantOf, VARIANTS_QUEUE, type VariantJob } from '../../../make/jobs/queues.ts'
 import { makeVariant } from '../../../make/variants/store-variant.ts'
 
-/** Variants of one source, whatever their state. */
-const MOST_VARIANTS = 40
+/** Variants of one source, whatever their state. Strangers can make those of the fixed set; signed ones fit beside them. */
+const MOST_VARIANTS = { fixed: 40, signed: 80 }
+/** Variants that nothing requests are deleted after 30 days. */
 const FULL_RETRY_SECONDS = 86_400
 
-/** Longer than a still takes: then its process was killed, and another request makes it. */
-const STILL_CLAIM_MS = 30_000
+/** Longer than a still may take (make/variants/make-still.ts): its process was killed, and another request makes it. */
+const STILL_CLAIM_MS = 60_000
 /** Interval of checks for a still that another process is making. */
 const CHECK_EVERY_MS = 50
 
@@ -29,12 +39,6 @@ const FAILED_RETRY_SECONDS = 3_600
 
 /** An operator has to free space. */
 const DISK_RETRY_SECONDS = 60
-
-export type FoundVariant =
-  | { state: 'stored'; sha256: string; bytes: number }
-  /** The clip's own file is no larger. */
-  | { state: 'original' }
-  | { state: 'processing'; progress: number }
 
 interface Wanted {
   id: string
@@ -58,8 +62,13 @@ export async function findOrMakeVariant(deps: Deps, wanted: Wanted): Promise<Fou
   const settled = await settledOf(deps, wanted, found)
   if (settled) return settled
   if (!isStill(variant)) return queueVariant(deps, wanted, found)
-  // Requests of one process for the same still wait for the first.
-  return deps.mutex.run(`still ${found.source.id} ${nameOfVariant(variant)}`, () => makeStillNow(deps, wanted))
+  // Requests of one process for the same still share what the first of them gets, a failure as well.
+  const key = `${found.source.id} ${nameOfVariant(variant)}`
+  const known = deps.stillsInWork.get(key)
+  if (known) return known
+  const work = makeStillNow(deps, wanted).finally(() => deps.stillsInWork.delete(key))
+  deps.stillsInWork.set(key, work)
+  return work
 }
 
 async function find(deps: Deps, { id, variant }: Wanted): Promise<Found> {
@@ -151,7 +160,7 @@ async function claimAndMake(deps: Deps, variant: Variant, { id, info }: Found['s
     return true
   } catch (error) {
     // Without the database the claim becomes stale.
-    await releaseClaim(deps.db, claim).catch(() => {})
+    await (deps.hurry.aborted ? releaseClaim(deps.db, claim) : giveUp(deps, claim, error)).catch(() => {})
     if (isDiskFull(error)) throw apiError('unavailable', { retryAfterSeconds: DISK_RETRY_SECONDS, cause: error })
     throw error
   }
@@ -165,10 +174,11 @@ async function takeClaim(
   staleBefore: Date | null,
 ): Promise<'claimed' | 'taken'> {
   const { extension } = VARIANT_TYPES[ending]
-  const outcome = await claimVariant(trx, claim, { extension, most: MOST_VARIANTS, staleBefore })
+  const most = parseFixedVariant(claim.name) ? MOST_VARIANTS.fixed : MOST_VARIANTS.signed
+  const outcome = await claimVariant(trx, claim, { extension, most, staleBefore })
   if (outcome === 'gone') throw apiError('gone')
   if (outcome === 'full') {
-    throw apiError('too_many_variants', { details: { limit: MOST_VARIANTS }, retryAfterSeconds: FULL_RETRY_SECONDS })
+    throw apiError('too_many_variants', { details: { limit: most }, retryAfterSeconds: FULL_RETRY_SECONDS })
   }
   return outcome
 }

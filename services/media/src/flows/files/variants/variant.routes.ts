@@ -102,7 +102,6 @@ async function answer(
   // The link to a poster shows no other frame.
   const kind = variant.atSeconds === undefined ? original : 'mp4'
   const clip = await findPublicFile(deps, { id, kind, query })
-  deps.visits.note({ id, ...clip })
   if (clip.state === 'processing') return answerProcessing(reply, clip.progress)
   const found = await findOrMakeVariant(deps, {
     id,
@@ -112,6 +111,7 @@ async function answer(
     countBuild: () => limits.countVariant(request),
   })
   if (found.state === 'processing') return answerProcessing(reply, found.progress)
+  deps.visits.note({ id, ...clip })
   if (found.state === 'original') return redirectToFile(deps, reply, { id, original, query, clip })
   const options = nameOfVariant(variant).slice(0, -ending.length - 1)
   const file = { ...clip, sha256: found.sha256, bytes: found.bytes }
