@@ -122,3 +122,9 @@ function parseHeaders(lines: string): Headers {
   }
   return headers
 }
+
+/** Throws a TypeError for a text that is no id: `..` would be another address. */
+export function pathOf(id: string): string {
+  if (!/^\w+$/.test(id)) throw new TypeError('not the id of a clip')
+  return `/media/${id}`
+}

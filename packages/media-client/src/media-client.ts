@@ -1,7 +1,7 @@
 // A client of the media service, for Node and browsers. The one rule: it imports nothing but its own files, so that it can be
 // published alone. Tests: beside it, and services/media/test/media-client*.test.ts. Next: call.ts (retries), upload.ts, watch.ts.
 import { call, successOf } from './call.ts'
-import type { Connection } from './exchange.ts'
+import { type Connection, pathOf } from './exchange.ts'
 import type { Added, Clip, ClipChanges, ClipEvent, ClipFields, ListFilter, Result } from './shapes.ts'
 import { type Progress, toAdded, uploadForm, uploadPieces } from './upload.ts'
 import { watchClip } from './watch.ts'
@@ -63,7 +63,6 @@ export function createMediaClient({ baseUrl, token, fetch }: MediaClientOptions)
     fetch: fetch ?? ((...args) => globalThis.fetch(...args)),
     isDefaultFetch: fetch === undefined,
   }
-  const pathOf = (id: string) => `/media/${encodeURIComponent(id)}`
 
   return {
     /** Adds a file: a Blob or File, or bytes. `openAsBlob` of node:fs opens a path without reading it into memory. */
@@ -127,6 +126,7 @@ export function createMediaClient({ baseUrl, token, fetch }: MediaClientOptions)
         const request = { method: 'GET', path: `/media?${query}`, signal, isRepeatable: true }
         const page = successOf<{ items: Clip[]; next_cursor: string | null }>(await call(connection, request))
         yield* page.items
+        if (page.next_cursor === cursor) return
         cursor = page.next_cursor ?? undefined
       } while (cursor)
     },

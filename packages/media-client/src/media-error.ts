@@ -129,6 +129,7 @@ function errorIn(text: string): ErrorBody | undefined {
 export function parseRetryAfter(value: string | null, now: number): number | undefined {
   if (value === null) return undefined
   if (/^\d+$/.test(value.trim())) return Number(value)
-  const at = Date.parse(value)
+  // A negative number is no date, although Date.parse takes it for one.
+  const at = /^[A-Za-z]/.test(value.trim()) ? Date.parse(value) : Number.NaN
   return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - now) / 1000))
 }

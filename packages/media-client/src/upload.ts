@@ -102,7 +102,8 @@ async function sendPieces(connection: Connection, file: Blob, path: string, uplo
     }
     offset = Number(answer.headers.get('upload-offset'))
     // Also for a proxy that drops the header: the loop would never end.
-    if (from !== undefined && !(offset > from)) throw toMediaError(answer.status, answer.headers, '')
+    const isWrong = !(offset <= total) || (from !== undefined && !(offset > from))
+    if (isWrong) throw toMediaError(answer.status, answer.headers, '')
     onProgress?.({ loaded: offset, total })
     if (offset > furthest) failures = 0
     furthest = Math.max(furthest, offset)

@@ -1,11 +1,14 @@
 import { backoff, pause, waitBefore } from './call.ts'
-import { type Connection, open } from './exchange.ts'
+import { type Connection, open, pathOf } from './exchange.ts'
 import { MediaError, networkError, toMediaError } from './media-error.ts'
 import { type ServerEvent, serverEvents } from './server-events.ts'
 import type { ClipEvent } from './shapes.ts'
 
 /** The service sends something every 15 seconds; a connection without it is dead. */
 const SILENT_MS = 60_000
+
+/** Bounds of the pause that a server asks for. */
+const [SHORTEST_RETRY_MS, LONGEST_RETRY_MS] = [500, 60_000]
 
 const FINAL = ['ready', 'failed', 'deleted']
 
@@ -27,7 +30,8 @@ export async function* watchClip(
       for await (const event of connect(connection, id, lastId, signal)) {
         failures = 0
         lastId = event.id ?? lastId
-        waitMs = event.retryMs ?? waitMs
+        waitMs =
+          event.retryMs === undefined ? waitMs : Math.min(LONGEST_RETRY_MS, Math.max(SHORTEST_RETRY_MS, event.retryMs))
         const change = toChange(event)
         if (!change || event.data === state || files.has(event.data)) continue
         if (change.type === 'file') files.add(event.data)
@@ -57,7 +61,7 @@ async function* connect(
 ): AsyncGenerator<ServerEvent> {
   const ended = new AbortController()
   const headers = { accept: 'text/event-stream', ...(lastId !== undefined && { 'last-event-id': lastId }) }
-  const path = `/media/${encodeURIComponent(id)}/events`
+  const path = `${pathOf(id)}/events`
   let timer: ReturnType<typeof setTimeout> | undefined
   const wake = () => {
     clearTimeout(timer)
@@ -68,7 +72,9 @@ async function* connect(
     const both = signal ? AbortSignal.any([signal, ended.signal]) : ended.signal
     const response = await open(connection, { method: 'GET', path, headers, signal: both })
     if (response.status === 204) return
-    if (!response.ok || !response.body) {
+    const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
+    // A page of a proxy is none.
+    if (!response.ok || !response.body || !isStream) {
       throw toMediaError(response.status, response.headers, await response.text())
     }
     yield* serverEvents(response.body, wake)

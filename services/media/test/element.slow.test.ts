@@ -79,12 +79,45 @@ describe('<media-clip> on a page of another site', { tags: 'chromium' }, () => {
   test('the link to a private clip shows it, and its address alone the text inside', async () => {
     const headers = { token: service.token }
     const hidden = idIn(await service.upload(await clip('plain.mp4'), [['visibility', 'private']]))
-    const { url } = (await service.call('POST', `/media/${hidden}/links`, { headers })).body.success
-    const { page } = await open(element('autoplay muted', `${hidden}${new URL(url).search}`))
-    await playing(page)
+    const { url, embed } = (await service.call('POST', `/media/${hidden}/links`, { headers })).body.success
+    const { search } = new URL(url)
+    const player = /src="([^"]*)"/.exec(embed)?.[1]?.replaceAll('&amp;', '&') ?? ''
+    for (const link of [`/gif/${hidden}${search}`, `/gif/${hidden}?utm_source=a&${search.slice(1)}&fbclid=1`, player]) {
+      const src = new URL(link, service.url).href.replaceAll('&', '&amp;')
+      const { page } = await open(`<media-clip src="${src}" autoplay muted><a href="/">The clip</a></media-clip>`)
+      await playing(page)
+    }
     const { page: other } = await open(element('autoplay muted', hidden))
     await other.waitForFunction('told.some(([name]) => name === "error")')
     expect(await other.getByRole('link', { name: 'The clip' }).isVisible()).toBe(true)
+  })
+
+  test('another host cannot run scripts in the page', async () => {
+    const sources = [{ src: '/none.mp4', type: 'video/mp4', innerHTML: '<img src=x onerror="document.title = `run`">' }]
+    const data = {
+      state: 'ready',
+      title: 'A',
+      nsfw: false,
+      width: 16,
+      height: 9,
+      poster: `${service.url}/f/${id}.jpg`,
+      sources,
+    }
+    const other = createServer((_request, response) => {
+      response.writeHead(200, { 'access-control-allow-origin': '*', 'content-type': 'application/json' })
+      response.end(JSON.stringify(data))
+    }).listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    onTestFinished(() => void other.close())
+    const base = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
+    const { page } = await open(
+      `<media-clip src="${base}/gif/abc" autoplay muted><a href="/">The clip</a></media-clip>`,
+    )
+    await page.waitForFunction('told.some(([name]) => name === "error")')
+    expect(await page.title()).toBe('')
+    expect(
+      await page.evaluate('document.querySelector("media-clip").shadowRoot.querySelectorAll("source img").length'),
+    ).toBe(0)
   })
 
   test('it works under a policy without styles, inline scripts and markup from text', async () => {

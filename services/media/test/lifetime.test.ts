@@ -168,8 +168,9 @@ describe('lifetime and visibility', () => {
     const id = await upload(service, [])
     const changed = await change(service, id, { visibility: 'unlisted', expires_in: '1d', sliding: true })
     expect(changed.body.success).toMatchObject({ visibility: 'unlisted', sliding: true })
-    const back = await change(service, id, { visibility: null, expires_at: null, sliding: null })
+    const back = await change(service, id, { visibility: 'public', expires_at: null, sliding: null })
     expect(back.body.success).toMatchObject({ visibility: 'public', expires_at: null, sliding: false })
+    expect((await change(service, id, { visibility: null })).status).toBe(422)
   })
 
   test.for([

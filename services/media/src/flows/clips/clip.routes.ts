@@ -48,7 +48,8 @@ const PatchBody = Type.Object({
   tags: maybe(Type.Array(Type.String(), { maxItems: MAX_TAG_TEXTS })),
   nsfw: maybe(Type.Boolean()),
   attribution: maybe(AttributionInput),
-  visibility: maybe(AccessFields.visibility),
+  // Not null: a client that sends unset members so would publish a private clip.
+  visibility: AccessFields.visibility,
   expires_in: maybe(AccessFields.expires_in),
   expires_at: maybe(AccessFields.expires_at),
   sliding: maybe(AccessFields.sliding),
@@ -161,13 +162,12 @@ async function changeAccess(
   knownFiles.evict(id)
 }
 
-/** Null makes a clip public, and keeps it for ever. Undefined if nothing is to be changed. */
+/** Null keeps a clip for ever. Undefined if nothing is to be changed. */
 function readAccess(body: Type.Static<typeof PatchBody>, rules: AccessRules): AccessChanges | undefined {
   const { visibility, expires_in: span, expires_at: end, sliding } = body
   const given = [visibility, span, end, sliding].some((value) => value !== undefined)
   if (!given) return undefined
   const changes: AccessChanges = {
-    ...(visibility === null && { visibility: 'public' }),
     ...((span === null || end === null) && { lifetime: null }),
     ...(sliding === null && { sliding: false }),
     ...cleanAccess(withoutNulls({ visibility, expires_in: span, expires_at: end, sliding }) as RawAccess, rules),

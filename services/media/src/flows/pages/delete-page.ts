@@ -30,7 +30,7 @@ export function deletePage(site: Site, id: string): Page {
 <p class="hint">Its page, its files and every place that shows it stop working, for good: <a href="${siteUrl}gif/${id}">${siteUrl}gif/${id}</a></p>
 <button id="delete" type="button" value="${id}" hidden>Delete it for good</button>
 <p class="hint" role="status"></p>
-<noscript><p class="hint">This page needs JavaScript. Without it: <code>curl -X DELETE -H "X-Delete-Token: …" ${siteUrl}media/${id}</code>, where the token is the part of this address after #.</p></noscript>
+<noscript><p class="hint">This page needs JavaScript. Without it: <code>curl -X DELETE -H "X-Delete-Token: &hellip;" ${siteUrl}media/${id}</code>, where the token is the part of this address after #.</p></noscript>
 </div>
 </article>
 </main>`,

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { withHeaders } from '@services/common/documented'
+import { inDocument, withHeaders } from '@services/common/documented'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { toView } from '../../core/clips/clip-view.ts'
@@ -42,7 +42,15 @@ export const elementRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
         tags: ['pages'],
         requestHeaders: ['If-None-Match'],
         params: Type.Object({ id: Type.String() }),
-        querystring: Type.Object(linkQuery),
+        querystring: Type.Object({
+          ...linkQuery,
+          of: Type.Optional(
+            Type.Unknown({
+              description: '`embed` if the link is that of the player.',
+              ...inDocument({ type: 'string' }),
+            }),
+          ),
+        }),
         response: {
           200: withHeaders(ElementAnswer, 'ETag'),
           304: withHeaders(Type.Null(), 'ETag'),
@@ -53,9 +61,9 @@ export const elementRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
     async (request, reply) => answer(request, reply, request.params.id, request.query),
   )
 
-  async function answer(request: FastifyRequest, reply: FastifyReply, id: string, query: LinkQuery) {
-    // The element has the address of the page.
-    const { clip, link } = await findShownClip(deps, id, { target: 'page', query })
+  async function answer(request: FastifyRequest, reply: FastifyReply, id: string, query: LinkQuery & { of?: unknown }) {
+    const target = query.of === 'embed' ? 'embed' : 'page'
+    const { clip, link } = await findShownClip(deps, id, { target, query })
     if (clip.state === 'failed') throw apiError('not_found')
     const text = JSON.stringify(elementData(toView(clip, deps.config.site, link)))
     // Title and nsfw may change at any time.

@@ -165,6 +165,7 @@ Allow: /clip.js
 Allow: /home.js
 Allow: /trim.js
 Allow: /f/
+Allow: /v/
 Allow: /oembed
 Allow: /docs
 Allow: /favicon

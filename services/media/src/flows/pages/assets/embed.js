@@ -84,13 +84,12 @@ button:focus-visible { outline: 3px solid #6ea0ff; outline-offset: -3px }
     connectedCallback() {
       this.#shown = new AbortController()
       const { signal } = this.#shown
-      const [, base, id, link = ''] =
-        /^(https?:\/\/.+)\/(?:gif|embed)\/(\w+)(\?e=\d+&s=[\w-]+)?$/.exec(this.#page) ?? []
+      const [, base, door, id, link = ''] = /^(https?:\/\/.+)\/(gif|embed)\/(\w+)\/?(\?.*)?$/.exec(this.#page) ?? []
       if (!id) return this.#fail({ status: 0 })
       const stop = watch(this, { margin: '50%' }, (isNear) => {
         if (!isNear) return
         stop()
-        this.#load(`${base}/embed/${id}/data${link}`, signal)
+        this.#load(`${base}/embed/${id}/data${link && `${link}&of=${door}`}`, signal)
       })
       signal.addEventListener('abort', stop)
     }
@@ -107,9 +106,12 @@ button:focus-visible { outline: 3px solid #6ea0ff; outline-offset: -3px }
       this.connectedCallback()
     }
 
+    /** Without the parameters that others append to addresses, but with the link to a private clip. */
     get #page() {
-      // Without what others append to addresses, but with the link to a private clip.
-      return make('a', { href: this.getAttribute('src') ?? '' }).href.replace(/(?:[?#](?!e=\d+&s=)|#).*/, '')
+      const { href } = make('a', { href: this.getAttribute('src') ?? '' })
+      const [, e] = /[?&](e=\d+)/.exec(href) ?? []
+      const [, s] = /[?&](s=[\w-]+)/.exec(href) ?? []
+      return href.replace(/[?#].*/, '') + (e && s ? `?${e}&${s}` : '')
     }
 
     #showInside() {
@@ -131,7 +133,7 @@ button:focus-visible { outline: 3px solid #6ea0ff; outline-offset: -3px }
       for (let retries = 0; !signal.aborted; retries++) {
         const { status, clip } = await request(address)
         if (signal.aborted) return
-        if (clip?.poster) return this.#show(clip, signal)
+        if (clip?.poster && Array.isArray(clip.sources)) return this.#show(clip, signal)
         if (!COMES_BACK.includes(status) || retries === RETRIES) return this.#fail({ status })
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
       }
@@ -185,7 +187,7 @@ button:focus-visible { outline: 3px solid #6ea0ff; outline-offset: -3px }
         video = make('video', { part: 'video', playsInline: true, controls: hasControls, ariaLabel: clip.title })
         video.muted = this.hasAttribute('muted')
         video.loop = this.hasAttribute('loop')
-        const sources = clip.sources.map((source) => make('source', source))
+        const sources = clip.sources.map(({ src, type }) => make('source', { src: String(src), type: String(type) }))
         sources.at(-1).onerror = () => signal.aborted || this.#fail({ file: 'video' })
         video.append(...sources)
         video.onplaying = () => {

@@ -59,9 +59,10 @@ for (const type of ['dragenter', 'dragover', 'dragleave', 'drop']) {
 
 // Problems, shown at their field.
 
-const EDITS = ['start', 'end', 'crop', 'speed', 'caption', 'caption_position']
+const EDITS = ['start', 'end', 'crop', 'speed', 'caption', 'caption_position', 'poster_at']
 const TEXTS = ['title', 'tags', 'attribution_site', 'attribution_user', 'attribution_url']
 const ACCESS = ['visibility', 'expires_in']
+const FLAGS = ['nsfw', 'mute', 'sliding']
 const FIELDS = ['token', 'file', 'source', ...EDITS, ...TEXTS, ...ACCESS]
 
 function complain(field, text) {
@@ -240,7 +241,16 @@ function sendPiece(path, file, offset, { headers, wait, signal }) {
 
 async function importFrom(source, { headers, fields, wait, signal }) {
   report('Fetching the clip', undefined)
-  const { title, tags, nsfw, mute, attribution_site: site, attribution_user: user, attribution_url: url } = fields
+  const {
+    title,
+    tags,
+    nsfw,
+    mute,
+    sliding,
+    attribution_site: site,
+    attribution_user: user,
+    attribution_url: url,
+  } = fields
   const others = Object.fromEntries([...EDITS, ...ACCESS].map((name) => [name, fields[name]]))
   const attribution = site || user || url ? { site, user, url } : undefined
   const list = tags?.split(',')
@@ -254,6 +264,7 @@ async function importFrom(source, { headers, fields, wait, signal }) {
       tags: list,
       ...others,
       ...(mute && { mute: true }),
+      ...(sliding && { sliding: true }),
       ...(nsfw && { nsfw: true }),
       attribution,
     }),
@@ -393,7 +404,7 @@ $('cancel').addEventListener('click', () => {
 function readFields() {
   const names = [...TEXTS, ...EDITS, ...ACCESS]
   const fields = Object.fromEntries(names.map((name) => [name, $(name).value.trim()]).filter(([, value]) => value))
-  const flags = ['nsfw', 'mute'].filter((name) => $(name).checked)
+  const flags = FLAGS.filter((name) => $(name).checked)
   return { ...fields, ...Object.fromEntries(flags.map((name) => [name, 'true'])) }
 }
 
