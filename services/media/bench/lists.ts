@@ -14,7 +14,7 @@ import { deleteDeliveriesBefore } from '../src/core/webhooks/deliveries.store.ts
 import type { DB } from '../src/db/tables.ts'
 import { deleteTombstones } from '../src/housekeeping.store.ts'
 import { createdAt, idOfClip, idOfToken, type Loaded, loadClips, OWNER_ID, OWNER_TOKEN } from './load-clips.ts'
-import { searchLists } from './search-lists.ts'
+import { NOT_EXPIRED, searchLists } from './search-lists.ts'
 import { startService, TOKEN } from './service.ts'
 
 const ROWS = Number(process.env.BENCH_ROWS || 1_000_000)
@@ -69,7 +69,7 @@ function listsOf(loaded: Loaded): MeasuredList[] {
     headers,
     paths: [query].flat().map((text) => `/media?${text}`),
     rows: `select clips.id from clips join sources on sources.id = source_id
-      where deleted_at is null and ${condition} order by clips.created_at desc, clips.id desc`,
+      where deleted_at is null and ${NOT_EXPIRED} and ${condition} order by clips.created_at desc, clips.id desc`,
     idsOf: idsOfItems,
   })
   const after = (share: number) => {
