@@ -38,16 +38,14 @@ export async function* readApng(file: FileHandle): AsyncGenerator<Animation | An
     if (type === 'fcTL') {
       if (plays === undefined) throw new BrokenAnimation('no acTL')
       // Not before the first frame's pixels: the transparent color may stand between both.
-      if (frame && !isBegun) yield animationOf(size, plays, header)
+      if (frame && !isBegun) {
+        yield animationOf(size, plays, header)
+        requireWholeCanvas(size, frame)
+      }
       if (frame) yield complete(frame)
       isBegun = frame !== undefined
-      const isFirst = frame === undefined
       frame = readFrame(fields)
-      requireInside(isFirst ? { width: frame.width, height: frame.height } : size, frame)
-      // The first frame is the whole canvas (PNG, 11.3.6.2), and ffmpeg relies on it.
-      if (isFirst && (frame.width !== size.width || frame.height !== size.height)) {
-        throw new BrokenAnimation('first frame is not the canvas')
-      }
+      if (isBegun) requireInside(size, frame)
     }
     // An IDAT before any fcTL is a picture for programs without animation.
     if (frame && type === 'IDAT') frame.parts.push(part)
@@ -56,8 +54,17 @@ export async function* readApng(file: FileHandle): AsyncGenerator<Animation | An
   if (!frame || !size || plays === undefined) {
     throw plays === undefined ? new StillImage('no acTL') : new BrokenAnimation('no frame')
   }
-  if (!isBegun) yield animationOf(size, plays, header)
+  if (!isBegun) {
+    yield animationOf(size, plays, header)
+    requireWholeCanvas(size, frame)
+  }
   yield complete(frame)
+}
+
+/** The first frame is the whole canvas (PNG, 11.3.6.2), and ffmpeg relies on it. */
+function requireWholeCanvas({ width, height }: Canvas, { left, top, ...frame }: AnimationFrame): void {
+  if (frame.width === width && frame.height === height && left === 0 && top === 0) return
+  throw new BrokenAnimation('first frame is not the canvas')
 }
 
 interface Canvas {

@@ -1,0 +1,46 @@
+import { mkdtemp, open, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { type Animation, BrokenAnimation, isFrame } from './animation.ts'
+import { PNG_SIGNATURE, readApng } from './read-apng.ts'
+
+const chunk = (type: string, data: number[]) => {
+  const bytes = Buffer.alloc(12 + data.length)
+  bytes.writeUInt32BE(data.length)
+  bytes.write(type, 4, 'latin1')
+  bytes.set(data, 8)
+  return bytes
+}
+const long = (value: number) => [value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255]
+
+const header = (side: number) => chunk('IHDR', [...long(side), ...long(side), 8, 3, 0, 0, 0])
+const palette = chunk('PLTE', [255, 0, 0])
+const control = chunk('acTL', [...long(1), ...long(0)])
+const frame = chunk('fcTL', [...long(0), ...long(2), ...long(2), ...long(0), ...long(0), 0, 1, 0, 10, 0, 0])
+const clear = chunk('tRNS', [0])
+const pixels = chunk('IDAT', [1, 2, 3])
+const end = chunk('IEND', [])
+
+async function read(...chunks: Buffer[]): Promise<Animation | undefined> {
+  const directory = await mkdtemp(join(tmpdir(), 'apng-'))
+  onTestFinished(() => rm(directory, { recursive: true }))
+  const path = join(directory, 'a.png')
+  await writeFile(path, Buffer.concat([PNG_SIGNATURE, ...chunks, end]))
+  await using file = await open(path)
+  let animation: Animation | undefined
+  for await (const part of readApng(file)) if (!isFrame(part)) animation = part
+  return animation
+}
+
+test.each([
+  ['before the first frame', [palette, clear, control, frame, pixels], true],
+  ['between the first frame and its pixels', [palette, control, frame, clear, pixels], true],
+  ['nowhere', [palette, control, frame, pixels], false],
+] as const)('a transparent color %s', async (_, chunks, mayBeTransparent) => {
+  expect(await read(header(2), ...chunks)).toMatchObject({ width: 2, height: 2, mayBeTransparent })
+})
+
+test('a second header is refused, whose size no limit would see', async () => {
+  await expect(read(header(2), palette, control, header(60_000), frame, pixels)).rejects.toThrow(BrokenAnimation)
+})
