@@ -1,9 +1,11 @@
 // The two ways to delete a clip: softly leaves a tombstone, hard leaves no row. The one rule: files outlive both, until
 // their last clip is deleted and housekeeping runs. Tests: test/clip-life.test.ts. Next: housekeeping.ts.
+import type { Transaction } from 'kysely'
 import { isExpired } from './core/clips/access.ts'
 import { hardDeleteClipRow, lockClip, softDeleteClipRow } from './core/clips/clips.store.ts'
 import { deleteFailedSource, detachFromSource } from './core/clips/sources.store.ts'
 import { type EmitDeps, emitEvent } from './core/webhooks/emit-event.ts'
+import type { DB } from './db/tables.ts'
 import type { Deps } from './deps.ts'
 
 /**
@@ -19,11 +21,22 @@ export async function softDeleteClip(
   return db.transaction().execute(async (trx) => {
     const clip = await lockClip(trx, id)
     if (!clip || (reason && !isExpired({ expiresAt: clip.expires_at }, now()))) return false
-    await emitEvent(deps, trx, 'media.deleted', { clipId: id, reason })
-    const sourceId = await softDeleteClipRow(trx, id, now())
-    if (sourceId) await detachFromSource(trx, sourceId, now())
-    return sourceId !== undefined
+    return softDeleteIn(deps, trx, id, reason)
   })
+}
+
+/** The same in a transaction that has locked the clip. */
+export async function softDeleteIn(
+  deps: EmitDeps,
+  trx: Transaction<DB>,
+  id: string,
+  reason?: 'expired' | 'removed',
+): Promise<boolean> {
+  const now = deps.now()
+  await emitEvent(deps, trx, 'media.deleted', { clipId: id, reason })
+  const sourceId = await softDeleteClipRow(trx, id, now)
+  if (sourceId) await detachFromSource(trx, sourceId, now)
+  return sourceId !== undefined
 }
 
 /** Deletes a failed clip. Its client got the failure as the answer, or had a week to read it. */

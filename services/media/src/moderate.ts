@@ -2,8 +2,8 @@
 // that a killed process leaves all of it or nothing. Locks: bytes, clips, sources, files. Tests: test/moderation.test.ts. Next:
 // core/reports/, flows/moderation/, make/jobs/scan-source.ts.
 import type { Transaction } from 'kysely'
-import { lockClip, softDeleteClipRow } from './core/clips/clips.store.ts'
-import { detachFromSource, lockSources, overruleVerdict } from './core/clips/sources.store.ts'
+import { lockClip } from './core/clips/clips.store.ts'
+import { lockSources, overruleVerdict } from './core/clips/sources.store.ts'
 import {
   deleteBlocked,
   findFileHash,
@@ -23,6 +23,7 @@ import {
 import { closeReports, findReport } from './core/reports/reports.store.ts'
 import { type EmitDeps, emitEvent, emitToAdmins } from './core/webhooks/emit-event.ts'
 import type { DB, HiddenReason } from './db/tables.ts'
+import { softDeleteIn } from './delete-clip.ts'
 import type { Deps } from './deps.ts'
 import { apiError } from './errors.ts'
 import { detachFromSources } from './housekeeping.store.ts'
@@ -92,7 +93,6 @@ async function apply(
   id: string,
   { action, reason = 'other', origin }: Pick<Decision, 'action' | 'reason' | 'origin'>,
 ): Promise<string[]> {
-  const now = deps.now()
   if (action === 'hide') await hideAndTell(deps, trx, [id], { reason, origin })
   if (action === 'unhide' && (await unhideClip(trx, id))) {
     await overruleVerdict(trx, id, 'hide')
@@ -103,11 +103,7 @@ async function apply(
     await markNsfw(trx, [id], false)
     await overruleVerdict(trx, id, 'nsfw')
   }
-  if (action === 'delete') {
-    await emitEvent(deps, trx, 'media.deleted', { clipId: id, reason: 'removed' })
-    const sourceId = await softDeleteClipRow(trx, id, now)
-    if (sourceId) await detachFromSource(trx, sourceId, now)
-  }
+  if (action === 'delete') await softDeleteIn(deps, trx, id, 'removed')
   if (action === 'unblock') await deleteBlocked(trx, id)
   return [id]
 }

@@ -1,7 +1,6 @@
 /** Formats of sources; those beside the first three are accepted by choice (db/source-types.ts). */
 export type MediaType = 'gif' | 'mp4' | 'webm' | 'mov' | 'mkv' | '3gp' | 'apng' | 'webp' | 'avif'
 
-/** Facts about a source before it is transcoded. Sizes are as displayed: after pixel aspect ratio and rotation. */
 /** Formats whose frames are composed on a canvas, without sound. */
 const ANIMATIONS = ['gif', 'apng', 'webp'] as const
 
@@ -10,7 +9,12 @@ export const isAnimation = (info: MediaInfo): info is AnimationInfo => isAnimati
 export const isAnimationType = (type: MediaType): type is AnimationInfo['type'] =>
   (ANIMATIONS as readonly MediaType[]).includes(type)
 
+/** Facts about a source before it is transcoded. Sizes are as displayed: after pixel aspect ratio and rotation. */
 export type MediaInfo = AnimationInfo | VideoInfo
+
+/** Whether its files may be transparent; undefined in old rows of GIFs. */
+export const mayHaveAlpha = (info: MediaInfo): boolean | undefined =>
+  isAnimation(info) ? info.mayBeTransparent : info.alpha
 
 interface Picture {
   width: number

@@ -8,3 +8,12 @@ export function isKnown({ headers }: FastifyRequest, reply: FastifyReply, text: 
   const known = headers['if-none-match']?.split(',') ?? []
   return known.some((tag) => tag.trim().replace(/^W\//, '') === etag)
 }
+
+/**
+ * Cache-Control for page, oEmbed and data of a clip. Titles may change and clips end at any time, so caches revalidate each
+ * time; an unfinished clip changes every moment, and a private one is for its viewer alone.
+ */
+export function cacheOfClip({ isReady, isLinked }: { isReady: boolean; isLinked: boolean }): string {
+  if (!isReady) return 'no-store'
+  return isLinked ? 'private, no-cache' : 'public, no-cache'
+}

@@ -57,7 +57,6 @@ export const linkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
           clip.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY,
         )
         const link = createLink(encryptionKey, { id: clip.id, linkSalt }, new Date(Math.floor(end / 1000) * 1000))
-        deps.knownFiles.evict(clip.id)
         const { page: url, ...addresses } = toResult(clip, site, link)
         return { success: { url, ...addresses, expires_at: link.expiresAt } }
       },
@@ -75,7 +74,6 @@ export const linkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       async (request, reply) => {
         const { id } = await findOwnClip(deps, tokenOf(request), request.params.id)
         await setLinkSalt(deps.db, id, { fresh: makeLinkSalt(), replace: true })
-        deps.knownFiles.evict(id)
         return reply.code(204).send()
       },
     )

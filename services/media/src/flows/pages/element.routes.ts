@@ -7,7 +7,7 @@ import { findShownClip } from '../../core/clips/find-public-clip.ts'
 import type { LinkQuery } from '../../core/clips/links.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { isKnown } from '../../http/etag.ts'
+import { cacheOfClip, isKnown } from '../../http/etag.ts'
 import { errorResponses, linkQuery } from '../../http/shapes.ts'
 import { elementData } from './element.ts'
 
@@ -66,10 +66,9 @@ export const elementRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
     const { clip, link } = await findShownClip(deps, id, { target, query })
     if (clip.state === 'failed') throw apiError('not_found')
     const text = JSON.stringify(elementData(toView(clip, deps.config.site, link)))
-    // Title and nsfw may change at any time.
-    const audience = link ? 'private' : 'public'
-    reply.header('cache-control', clip.state === 'ready' ? `${audience}, no-cache` : 'no-store')
-    if (clip.state === 'ready' && isKnown(request, reply, text)) return reply.code(304).send()
+    const isReady = clip.state === 'ready'
+    reply.header('cache-control', cacheOfClip({ isReady, isLinked: link !== undefined }))
+    if (isReady && isKnown(request, reply, text)) return reply.code(304).send()
     return reply.type('application/json; charset=utf-8').send(text)
   }
 }

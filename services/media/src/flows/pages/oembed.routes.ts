@@ -10,7 +10,7 @@ import type { PublicAddress } from '../../core/clips/require-visible.ts'
 import { RENDITION_KINDS } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { isKnown } from '../../http/etag.ts'
+import { cacheOfClip, isKnown } from '../../http/etag.ts'
 import { errorResponses, linkQuery } from '../../http/shapes.ts'
 import { OEMBED_CONTENT_TYPE, oembed, oembedXml, parseOembedQuery } from './oembed.ts'
 
@@ -98,9 +98,9 @@ export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     if (clip.state === 'failed') throw apiError('not_found')
     const body = oembed(toView(clip, site, link), limits)
     const text = format === 'json' ? JSON.stringify(body) : oembedXml(body)
-    // Title and nsfw may change at any time, and embedding sites must not show old values for long.
-    reply.header('cache-control', clip.state !== 'ready' ? 'no-store' : link ? 'private, no-cache' : 'public, no-cache')
-    if (clip.state === 'ready' && isKnown(request, reply, text)) return reply.code(304).send()
+    const isReady = clip.state === 'ready'
+    reply.header('cache-control', cacheOfClip({ isReady, isLinked: link !== undefined }))
+    if (isReady && isKnown(request, reply, text)) return reply.code(304).send()
     return reply.type(OEMBED_CONTENT_TYPE[format]).send(text)
   }
 }

@@ -9,7 +9,8 @@ import { findShownClip } from '../../core/clips/find-public-clip.ts'
 import type { LinkQuery } from '../../core/clips/links.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError, ERRORS_PATH, errorCatalogue } from '../../errors.ts'
-import { isKnown } from '../../http/etag.ts'
+import { acceptsHtml } from '../../http/accepts-html.ts'
+import { cacheOfClip, isKnown } from '../../http/etag.ts'
 import { errorResponses, HtmlPage, linkQuery, PageOrError } from '../../http/shapes.ts'
 import { CLIP_SCRIPT, clipPage, type Missing, missingPage } from './clip-page.ts'
 import { DELETE_SCRIPT, deletePage } from './delete-page.ts'
@@ -115,16 +116,13 @@ export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       deps.visits.note(clip)
       return toView(clip, site, link)
     } catch (error) {
-      if (error instanceof ApiError && ACCEPTS_HTML.test(headers.accept ?? '')) return error
+      if (error instanceof ApiError && acceptsHtml({ headers })) return error
       throw error
     }
   }
 }
 
 type WithId = { Params: { id: string }; Querystring: LinkQuery }
-
-/** Accept header of browsers, and hardly any other client. */
-const ACCEPTS_HTML = /\btext\/html\b/i
 
 /**
  * The page of a failed clip is a 404: it has no content. Unlike files, pages change and are deleted: caches keep them,
@@ -138,7 +136,7 @@ function sendUnlessKnown(
 ) {
   if (!isListed) reply.header('x-robots-tag', 'noindex')
   if (state !== 'ready') return sendPage(reply.code(state === 'failed' ? 404 : 200), page, 'no-store')
-  describePage(reply, page, isLinked ? 'private, no-cache' : 'public, no-cache')
+  describePage(reply, page, cacheOfClip({ isReady: true, isLinked }))
   // The address is the key: a site that the page leads to must not see it.
   if (isLinked) reply.header('referrer-policy', 'no-referrer')
   return isKnown(request, reply, page.html) ? reply.code(304).send() : reply.send(page.html)

@@ -15,6 +15,7 @@ import { reporterOf } from '../../core/reports/reporter.ts'
 import { REPORT_REASONS } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
+import { acceptsHtml } from '../../http/accepts-html.ts'
 import { errorResponses, HtmlPage, linkQuery, PageOrError } from '../../http/shapes.ts'
 import { missingPage } from './clip-page.ts'
 import type { Page } from './document.ts'
@@ -123,8 +124,6 @@ export const reportRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     }
   }
 }
-
-const acceptsHtml = ({ headers }: FastifyRequest) => /\btext\/html\b/i.test(headers.accept ?? '')
 
 /** The address of a private clip is a key: no site that the page leads to may see it. */
 const sendPage = (reply: FastifyReply, { html, policy }: Page) =>

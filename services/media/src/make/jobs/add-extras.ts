@@ -6,7 +6,7 @@ import type { QueueJob } from '@services/common/run-job'
 import type { Transaction } from 'kysely'
 import { findRenditions, insertRenditions } from '../../core/clips/renditions.store.ts'
 import { addExtras, findSource, type SourceRow } from '../../core/clips/sources.store.ts'
-import { isAnimation } from '../../db/media-info.ts'
+import { mayHaveAlpha } from '../../db/media-info.ts'
 import type { DB, ExtraKind } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { keepFiles } from '../../store/blobs/keep-files.ts'
@@ -62,11 +62,10 @@ async function postpone({ db, queue, log }: Deps, { sourceId, postponed = 0 }: E
 async function makeOf(deps: Deps, { id, info }: SourceRow, directory: string, signal: AbortSignal) {
   const { mp4, jpg, webm } = await findRenditions(deps.db, id)
   if (!mp4 || !jpg || !webm) return undefined
-  const mayHaveAlpha = isAnimation(info) ? info.mayBeTransparent : info.alpha
   const fetched = [
     { extension: 'mp4', sha256: mp4.sha256, file: workFiles.input },
     { extension: 'jpg', sha256: jpg.sha256, file: workFiles.jpg },
-    ...(mayHaveAlpha ? [{ extension: 'webm', sha256: webm.sha256, file: workFiles.webm } as const] : []),
+    ...(mayHaveAlpha(info) ? [{ extension: 'webm', sha256: webm.sha256, file: workFiles.webm } as const] : []),
   ] as const
   for (const { extension, sha256, file } of fetched) {
     if (!(await deps.blobs.copyTo({ sha256, extension }, join(directory, file), signal))) return undefined

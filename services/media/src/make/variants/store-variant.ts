@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { findRenditions } from '../../core/clips/renditions.store.ts'
 import { isStill, sizeOfVariant, VARIANT_TYPES, type Variant } from '../../core/variants/variant.ts'
 import { type Claim, settleVariant } from '../../core/variants/variants.store.ts'
-import { isAnimation, type MediaInfo } from '../../db/media-info.ts'
+import { type MediaInfo, mayHaveAlpha } from '../../db/media-info.ts'
 import type { RenditionKind, VariantState } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { countVariant } from '../../metrics.ts'
@@ -48,8 +48,7 @@ function isSuperfluous({ fit, atSeconds, maxBytes }: Variant, made: VariantMade,
 function inputsOf(variant: Variant, info: MediaInfo, files: Files): { kind: RenditionKind; sha256: string }[] {
   const named = (kind: RenditionKind) => (files[kind] ? [{ kind, sha256: files[kind].sha256 }] : [])
   if (isStill(variant)) return named(variant.atSeconds === undefined ? 'jpg' : 'mp4')
-  const mayHaveAlpha = isAnimation(info) ? info.mayBeTransparent : info.alpha
-  return [...named('mp4'), ...(mayHaveAlpha && variant.ending !== 'mp4' ? named('webm') : [])]
+  return [...named('mp4'), ...(mayHaveAlpha(info) && variant.ending !== 'mp4' ? named('webm') : [])]
 }
 
 async function fetchFiles(
