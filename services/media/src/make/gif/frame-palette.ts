@@ -45,45 +45,61 @@ interface Box {
 
 /** Returns a function that chooses colors for the changed pixels of a frame: median cut by variance, then one round of k-means. */
 export function createPaletteMaker(width: number): (frame: Uint8Array, changed: ChangedPixels) => FramePalette {
+  /** One more than the place of each bin in the arrays below, which are dense for the cache; 0 if it is not in use. */
+  const places = new Int32Array(BINS)
   const counts = new Int32Array(BINS)
   const sums = CHANNELS.map(() => new Int32Array(BINS)) as [Int32Array, Int32Array, Int32Array]
+  const [reds, greens, blues] = sums
+  const binsInUse = new Int32Array(BINS)
+  /** Their places, box by box. */
   const used = new Int32Array(BINS)
   const bytes = new Uint8Array(3 * MOST_COLORS)
   const colors = createNearest(bytes)
 
   /** Counts the colors and returns the number of used bins. */
   function count(frame: Uint8Array, { left, top, right, bottom, flags }: ChangedPixels): number {
-    const [reds, greens, blues] = sums
     let bins = 0
     for (let y = top; y < bottom; y++) {
       for (let pixel = y * width + left; pixel < y * width + right; pixel++) {
         if (flags[pixel] === 0) continue
-        const red = frame[3 * pixel]!
-        const green = frame[3 * pixel + 1]!
-        const blue = frame[3 * pixel + 2]!
+        const at = 3 * pixel
+        const red = frame[at]!
+        const green = frame[at + 1]!
+        const blue = frame[at + 2]!
         const bin = ((red >> SHIFT) << (2 * BITS)) | ((green >> SHIFT) << BITS) | (blue >> SHIFT)
-        if (counts[bin]!++ === 0) used[bins++] = bin
-        reds[bin]! += red
-        greens[bin]! += green
-        blues[bin]! += blue
+        let place = places[bin]! - 1
+        if (place < 0) {
+          place = bins++
+          places[bin] = bins
+          binsInUse[place] = bin
+          used[place] = place
+          counts[place] = reds[place] = greens[place] = blues[place] = 0
+        }
+        counts[place]!++
+        reds[place]! += red
+        greens[place]! += green
+        blues[place]! += blue
       }
     }
     return bins
   }
 
   function boxOf(from: number, to: number): Box {
+    let pixels = 0
     const total = [0, 0, 0]
     const squares = [0, 0, 0]
-    let pixels = 0
-    for (let at = from; at < to; at++) {
-      const bin = used[at]!
-      const weight = counts[bin]!
-      pixels += weight
-      for (let channel = 0; channel < 3; channel++) {
-        const sum = sums[channel]![bin]!
-        total[channel]! += sum
-        squares[channel]! += (sum * sum) / weight
+    for (let at = from; at < to; at++) pixels += counts[used[at]!]!
+    for (const channel of CHANNELS) {
+      const ofChannel = sums[channel]
+      let all = 0
+      let square = 0
+      for (let at = from; at < to; at++) {
+        const sum = ofChannel[used[at]!]!
+        all += sum
+        square += (sum * sum) / counts[used[at]!]!
       }
+      total[channel] = all
+      squares[channel] = square
     }
     const errors = CHANNELS.map((channel) => WEIGHTS[channel] * (squares[channel]! - total[channel]! ** 2 / pixels))
     const channel = errors.indexOf(Math.max(...errors)) as Channel
@@ -94,14 +110,15 @@ export function createPaletteMaker(width: number): (frame: Uint8Array, changed: 
   /** Splits a box at the mean of its channel; undefined if all of it is on one side. */
   function split({ from, to, pixels, sums: total, channel }: Box): [Box, Box] | undefined {
     const mean = total[channel]! / pixels
+    const ofChannel = sums[channel]
     let low = from
     let high = to - 1
     while (low <= high) {
-      const bin = used[low]!
-      if (sums[channel][bin]! / counts[bin]! <= mean) low++
+      const place = used[low]!
+      if (ofChannel[place]! / counts[place]! <= mean) low++
       else {
         used[low] = used[high]!
-        used[high--] = bin
+        used[high--] = place
       }
     }
     return low === from || low === to ? undefined : [boxOf(from, low), boxOf(low, to)]
@@ -123,14 +140,12 @@ export function createPaletteMaker(width: number): (frame: Uint8Array, changed: 
 
   /** Moves each color to the mean of the bins that are nearest to it. */
   function refine(bins: number, count: number) {
-    const [reds, greens, blues] = sums
     const totals = new Float64Array(4 * count)
-    for (let at = 0; at < bins; at++) {
-      const bin = used[at]!
-      const weight = counts[bin]!
-      const red = reds[bin]!
-      const green = greens[bin]!
-      const blue = blues[bin]!
+    for (let place = 0; place < bins; place++) {
+      const weight = counts[place]!
+      const red = reds[place]!
+      const green = greens[place]!
+      const blue = blues[place]!
       const mean = (sum: number) => Math.round(sum / weight)
       const color = 4 * colors.nearest(mean(red), mean(green), mean(blue))
       totals[color]! += red
@@ -156,11 +171,7 @@ export function createPaletteMaker(width: number): (frame: Uint8Array, changed: 
     colors.forget(boxes.length)
     refine(bins, boxes.length)
     colors.forget(boxes.length)
-    for (let at = 0; at < bins; at++) {
-      const bin = used[at]!
-      counts[bin] = 0
-      for (const channel of CHANNELS) sums[channel][bin] = 0
-    }
+    for (let place = 0; place < bins; place++) places[binsInUse[place]!] = 0
     return { colors: boxes.length, bytes, nearest: colors.nearest }
   }
 }

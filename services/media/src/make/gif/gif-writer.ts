@@ -6,7 +6,7 @@ import { colorError } from './color-error.ts'
 import { type ChangedPixels, createPaletteMaker } from './frame-palette.ts'
 import { DISPOSAL, type GifImage, gifFrame, gifHeader, trailerBlock } from './gif-file.ts'
 import { createLossyLzw } from './lossy-lzw.ts'
-import { createTolerance } from './tolerance.ts'
+import { CELL_BITS, createTolerance } from './tolerance.ts'
 
 /** Halves the bytes of ffmpeg's default palette at 1.3 dB of SSIM above it (thirteen real clips; none is 1 dB below). */
 const TOLERANCE = 0.29
@@ -20,8 +20,8 @@ const PART_UNTIL_FIRST_STEP = 0.2
 /** Part of the budget to aim at, because later frames may be larger. */
 const PART_OF_BUDGET = 0.97
 
-/** Errors of the first frame stay where nothing moves. */
-const PART_OF_FIRST = 0.25
+/** The first frame may have a quarter of the errors, because they stay where nothing moves. */
+const FIRST_SHIFT = 2
 
 /** Error of a pixel that no color is shown for: more than any other. */
 const NOT_SHOWN = 2 ** 30
@@ -60,8 +60,7 @@ export function createGifWriter(format: GifFormat, emitBytes: (bytes: Buffer) =>
   const isOpaque = new Uint8Array(pixels).fill(1)
   const keptErrors = new Int32Array(pixels)
   const flags = new Uint8Array(pixels)
-  const measureTolerance = createTolerance(format)
-  const mostKept = new Int32Array(pixels)
+  const tolerance = createTolerance(format)
   const mostChanged = new Int32Array(pixels)
   const makePalette = createPaletteMaker(width)
   const encode = createLossyLzw(pixels, width)
@@ -100,22 +99,42 @@ export function createGifWriter(format: GifFormat, emitBytes: (bytes: Buffer) =>
     return part
   }
 
-  function errorOfKept(frame: Uint8Array, pixel: number): number {
-    if (isOpaque[pixel] !== isShown[pixel]) return NOT_SHOWN
-    if (isOpaque[pixel] === 0) return 0
-    const at = 3 * pixel
-    return colorError(shown[at]! - frame[at]!, shown[at + 1]! - frame[at + 1]!, shown[at + 2]! - frame[at + 2]!)
-  }
-
   /** Compares a frame with the shown picture: which pixels cannot keep their color, and which errors each may have. */
   function compare(frame: Uint8Array): ChangedPixels {
-    const part = image || hasAlpha ? 1 : PART_OF_FIRST
-    for (let pixel = 0; pixel < pixels; pixel++) {
-      keptErrors[pixel] = errorOfKept(frame, pixel)
-      flags[pixel] = keptErrors[pixel]! > mostKept[pixel]! ? 1 : 0
-      mostChanged[pixel] = isOpaque[pixel] === 1 ? part * mostKept[pixel]! : -1
+    const { cells, cellsAcross } = tolerance
+    const shift = image || hasAlpha ? 0 : FIRST_SHIFT
+    for (let y = 0, pixel = 0; y < height; y++) {
+      const row = (y >> CELL_BITS) * cellsAcross
+      for (let x = 0; x < width; x++, pixel++) {
+        const at = 3 * pixel
+        const most = cells[row + (x >> CELL_BITS)]!
+        const error = colorError(
+          shown[at]! - frame[at]!,
+          shown[at + 1]! - frame[at + 1]!,
+          shown[at + 2]! - frame[at + 2]!,
+        )
+        keptErrors[pixel] = error
+        // The sign: a branch would be as unpredictable as noise.
+        flags[pixel] = (most - error) >>> 31
+        mostChanged[pixel] = most >> shift
+      }
     }
+    if (hasAlpha) compareAlpha()
+    else if (!image) changeAll()
     return boundsOf(flags)
+  }
+
+  function compareAlpha() {
+    for (let pixel = 0; pixel < pixels; pixel++) {
+      if (isOpaque[pixel] === 0) mostChanged[pixel] = -1
+      if (isOpaque[pixel] !== isShown[pixel]) flags[pixel] = 1
+      else if (isOpaque[pixel] === 0) flags[pixel] = 0
+    }
+  }
+
+  function changeAll() {
+    keptErrors.fill(NOT_SHOWN)
+    flags.fill(1)
   }
 
   function boundsOf(flags: Uint8Array): ChangedPixels {
@@ -136,7 +155,7 @@ export function createGifWriter(format: GifFormat, emitBytes: (bytes: Buffer) =>
   function imageOf(frame: Uint8Array, changed: ChangedPixels): GifImage {
     const palette = makePalette(frame, changed)
     const bits = Math.max(2, Math.ceil(Math.log2(palette.colors + 1)))
-    const data = encode({ frame, shown, keptErrors, mostKept, mostChanged }, changed, palette, bits)
+    const data = encode({ frame, shown, keptErrors, mostChanged }, changed, palette, bits)
     const { left, top, right, bottom } = changed
     return {
       ...{ left, top, width: right - left, height: bottom - top, colors: palette.colors, bits },
@@ -155,7 +174,7 @@ export function createGifWriter(format: GifFormat, emitBytes: (bytes: Buffer) =>
     if (image && Buffer.compare(given, last) === 0) return undefined
     last.set(given)
     const frame = opaquePart ? takeOpaque(given, opaquePart) : given
-    measureTolerance(frame, share, mostKept)
+    tolerance.measure(frame, share)
     const changed = compare(frame)
     if (image && changed.count === 0) return undefined
     isShown.set(isOpaque)

@@ -5,10 +5,8 @@ import type { ChangedPixels, FramePalette } from './frame-palette.ts'
 const MOST_CODES = 4096
 const MOST_BITS = 12
 
-const CHILD = 0xfff
-const COLOR_SHIFT = 12
-const SIBLING_SHIFT = 20
-const colorOf = (node: number): number => (node >>> COLOR_SHIFT) & 0xff
+/** No color: three bytes are less. */
+const TRANSPARENT = 1 << 24
 
 /** A kept pixel is cheaper than its error: the next one is likely kept too. */
 const KEPT_PART = 0.3
@@ -21,8 +19,6 @@ export interface LossyPicture {
   shown: Uint8Array
   /** Error of each pixel if it keeps its shown color. */
   keptErrors: Int32Array
-  /** Largest error of each pixel if it is kept. */
-  mostKept: Int32Array
   /** Largest error of each pixel in another color than its nearest; negative where the pixel must be kept. */
   mostChanged: Int32Array
 }
@@ -32,13 +28,22 @@ export interface LossyPicture {
  * first. Looking further ahead for longer matches costs more quality than it saves bytes (measured on six clips: 10 %).
  */
 export function createLossyLzw(pixels: number, width: number) {
-  // The dictionary is a tree. A code's node has its next sibling (12 bits), its last color (8 bits) and its first child (12 bits).
-  const nodes = new Int32Array(MOST_CODES)
+  // The dictionary is a tree of codes; 0 is no code, as it is nobody's child.
+  const firstChildren = new Uint16Array(MOST_CODES)
+  const siblings = new Uint16Array(MOST_CODES)
+  /** Last color of each code: its index, and RGB in one number. */
+  const lastColors = new Uint8Array(MOST_CODES)
+  const lastPacked = new Int32Array(MOST_CODES)
   const packedColors = new Int32Array(256)
   const output = new Uint8Array(2 * pixels + 4096)
 
-  return (picture: LossyPicture, { left, top, right, bottom }: ChangedPixels, palette: FramePalette, bits: number) => {
-    const { frame, shown, keptErrors, mostKept, mostChanged } = picture
+  return (
+    picture: LossyPicture,
+    { left, top, right, bottom, flags }: ChangedPixels,
+    palette: FramePalette,
+    bits: number,
+  ) => {
+    const { frame, shown, keptErrors, mostChanged } = picture
     const { bytes, nearest, colors: transparent } = palette
     const clear = 1 << bits
     let length = 0
@@ -50,6 +55,7 @@ export function createLossyLzw(pixels: number, width: number) {
     for (let color = 0; color < transparent; color++) {
       packedColors[color] = (bytes[3 * color]! << 16) | (bytes[3 * color + 1]! << 8) | bytes[3 * color + 2]!
     }
+    packedColors[transparent] = TRANSPARENT
 
     const put = (value: number) => {
       pending |= value << pendingBits
@@ -60,21 +66,23 @@ export function createLossyLzw(pixels: number, width: number) {
     }
     const restart = () => {
       put(clear)
-      nodes.fill(0, 0, clear)
+      firstChildren.fill(0, 0, clear)
       codeBits = bits + 1
       next = clear + 2
     }
     const add = (parent: number, color: number) => {
       if (next >= MOST_CODES) return restart()
-      const first = nodes[parent]! & CHILD
-      nodes[next] = (first << SIBLING_SHIFT) | (color << COLOR_SHIFT)
-      nodes[parent] = (nodes[parent]! & ~CHILD) | next
+      firstChildren[next] = 0
+      siblings[next] = firstChildren[parent]!
+      firstChildren[parent] = next
+      lastColors[next] = color
+      lastPacked[next] = packedColors[color]!
       if (next === 1 << codeBits && codeBits < MOST_BITS) codeBits++
       next++
     }
     const childOf = (parent: number, color: number) => {
-      let child = nodes[parent]! & CHILD
-      while (child !== 0 && colorOf(nodes[child]!) !== color) child = nodes[child]! >>> SIBLING_SHIFT
+      let child = firstChildren[parent]!
+      while (child !== 0 && lastColors[child] !== color) child = siblings[child]!
       return child
     }
 
@@ -88,19 +96,16 @@ export function createLossyLzw(pixels: number, width: number) {
       let least = limit
       let best = 0
       let kept = 0
-      for (let child = nodes[parent]! & CHILD; child !== 0; ) {
-        const node = nodes[child]!
-        const color = colorOf(node)
-        if (color === transparent) kept = child
+      for (let child = firstChildren[parent]!; child !== 0; child = siblings[child]!) {
+        const packed = lastPacked[child]!
+        if (packed === TRANSPARENT) kept = child
         else {
-          const packed = packedColors[color]!
           const error = colorError((packed >> 16) - red, ((packed >> 8) & 0xff) - green, (packed & 0xff) - blue)
           if (error <= least) {
             least = error
             best = child
           }
         }
-        child = node >>> SIBLING_SHIFT
       }
       return kept !== 0 && canKeep && (best === 0 || keptError <= least) ? kept : best
     }
@@ -123,14 +128,10 @@ export function createLossyLzw(pixels: number, width: number) {
       for (let x = left; x < right; x++) {
         const pixel = y * width + x
         const at = 3 * pixel
-        const canKeep = keptErrors[pixel]! <= mostKept[pixel]!
+        const canKeep = flags[pixel] === 0
         const child = code < 0 ? 0 : bestChild(code, pixel, canKeep)
         const color =
-          child !== 0
-            ? colorOf(nodes[child]!)
-            : canKeep
-              ? transparent
-              : nearest(frame[at]!, frame[at + 1]!, frame[at + 2]!)
+          child !== 0 ? lastColors[child]! : canKeep ? transparent : nearest(frame[at]!, frame[at + 1]!, frame[at + 2]!)
         if (child !== 0) code = child
         else beginMatch(color)
         if (color === transparent) continue

@@ -12,7 +12,11 @@ const UNKNOWN = MOST_COLORS
 /** Side of the cubes of colors that share candidates, in steps. */
 const CUBE = 16
 const CUBES = (256 / CUBE) ** 3
+const middle = (value: number) => (value & -CUBE) + CUBE / 2
+/** Of the corner of a cube from its middle. */
 const REACH = Math.sqrt(colorError(CUBE / 2, CUBE / 2, CUBE / 2))
+
+const MORE_THAN_ANY_ERROR = 2 ** 30
 
 /** Finds the nearest colors of a palette that changes. Both tables are filled on demand. */
 export function createNearest(bytes: Uint8Array) {
@@ -20,22 +24,25 @@ export function createNearest(bytes: Uint8Array) {
   const begins = new Int32Array(CUBES)
   const lengths = new Int32Array(CUBES)
   const candidates = new Uint8Array(CUBES * MOST_COLORS)
-  const errors = new Float64Array(MOST_COLORS)
+  const errors = new Int32Array(MOST_COLORS)
+  const reds = new Int32Array(MOST_COLORS)
+  const greens = new Int32Array(MOST_COLORS)
+  const blues = new Int32Array(MOST_COLORS)
   let filled = 0
   let count = 0
 
   const errorOf = (color: number, red: number, green: number, blue: number) =>
-    colorError(bytes[3 * color]! - red, bytes[3 * color + 1]! - green, bytes[3 * color + 2]! - blue)
+    colorError(reds[color]! - red, greens[color]! - green, blues[color]! - blue)
 
-  /** Lists the colors that may be nearest to some color of the cube. */
+  /** Lists the colors that may be nearest to some color of the cube, whose middle is given. */
   function fill(cube: number, red: number, green: number, blue: number) {
-    const middle = (value: number) => value - (value % CUBE) + CUBE / 2
-    let least = Number.POSITIVE_INFINITY
+    let least = MORE_THAN_ANY_ERROR
     for (let color = 0; color < count; color++) {
-      errors[color] = errorOf(color, middle(red), middle(green), middle(blue))
-      least = Math.min(least, errors[color]!)
+      const error = errorOf(color, red, green, blue)
+      errors[color] = error
+      if (error < least) least = error
     }
-    const most = (Math.sqrt(least) + 2 * REACH) ** 2
+    const most = Math.floor((Math.sqrt(least) + 2 * REACH) ** 2)
     begins[cube] = filled
     for (let color = 0; color < count; color++) if (errors[color]! <= most) candidates[filled++] = color
     lengths[cube] = filled - begins[cube]!
@@ -43,14 +50,16 @@ export function createNearest(bytes: Uint8Array) {
 
   function search(red: number, green: number, blue: number): number {
     const cube = ((red >> 4) << 8) | ((green >> 4) << 4) | (blue >> 4)
-    if (lengths[cube] === 0) fill(cube, red, green, blue)
-    let least = Number.POSITIVE_INFINITY
+    if (lengths[cube] === 0) fill(cube, middle(red), middle(green), middle(blue))
+    const end = begins[cube]! + lengths[cube]!
+    let least = MORE_THAN_ANY_ERROR
     let nearest = 0
-    for (let at = begins[cube]!; at < begins[cube]! + lengths[cube]!; at++) {
-      const error = errorOf(candidates[at]!, red, green, blue)
+    for (let at = begins[cube]!; at < end; at++) {
+      const color = candidates[at]!
+      const error = errorOf(color, red, green, blue)
       if (error >= least) continue
       least = error
-      nearest = candidates[at]!
+      nearest = color
     }
     return nearest
   }
@@ -61,6 +70,11 @@ export function createNearest(bytes: Uint8Array) {
       lengths.fill(0)
       filled = 0
       count = colors
+      for (let color = 0; color < colors; color++) {
+        reds[color] = bytes[3 * color]!
+        greens[color] = bytes[3 * color + 1]!
+        blues[color] = bytes[3 * color + 2]!
+      }
     },
     nearest(red: number, green: number, blue: number): number {
       const key =

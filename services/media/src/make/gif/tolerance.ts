@@ -3,7 +3,7 @@ import { ERROR_OF_ONE_STEP } from './color-error.ts'
 
 /** Side of a cell in pixels; two by two cells are a window of ffmpeg's SSIM. */
 const CELL = 4
-const CELL_BITS = Math.log2(CELL)
+export const CELL_BITS = Math.log2(CELL)
 
 /** Constant of SSIM for 8 bits (Wang et al. 2004: C2 = (0.03 * 255)^2). It bounds the weight of flat parts. */
 const FLAT = 58.5
@@ -11,12 +11,19 @@ const FLAT = 58.5
 /** Larger errors are visible in any texture, as trails of moving things. */
 const MOST_STEPS = 20
 
+export interface Tolerance {
+  /** Measures a frame (RGB, 3 bytes a pixel). */
+  measure(frame: Uint8Array, share: number): void
+  /** The largest `colorError` that the pixels of each cell hide, row by row; valid until the next frame. */
+  cells: Int32Array
+  cellsAcross: number
+}
+
 /**
- * Returns a function that writes to `most` the largest `colorError` that each pixel of a frame (RGB, 3 bytes a pixel) hides. SSIM
- * divides an error by the variance of the windows around it, so equal losses of SSIM are large errors in texture and small ones in
+ * Returns what measures how large errors a frame hides. SSIM divides an error by the variance of the windows around it, so equal losses of SSIM are large errors in texture and small ones in
  * gradients. The loss is about `share` squared.
  */
-export function createTolerance({ width, height }: Size) {
+export function createTolerance({ width, height }: Size): Tolerance {
   const across = Math.ceil(width / CELL)
   const cells = across * Math.ceil(height / CELL)
   const sums = new Float64Array(cells)
@@ -62,12 +69,13 @@ export function createTolerance({ width, height }: Size) {
     return ERROR_OF_ONE_STEP * Math.min(MOST_STEPS ** 2, (4 * share ** 2) / weight)
   }
 
-  return (frame: Uint8Array, share: number, most: Int32Array): void => {
-    sumUpLuma(frame)
-    for (let cell = 0; cell < cells; cell++) weights[cell] = weightOf(cell)
-    for (let cell = 0; cell < cells; cell++) mostOfCells[cell] = mostOf(cell, share)
-    for (let y = 0, pixel = 0; y < height; y++) {
-      for (let x = 0; x < width; x++, pixel++) most[pixel] = mostOfCells[cellOf(x, y)]!
-    }
+  return {
+    cells: mostOfCells,
+    cellsAcross: across,
+    measure(frame, share) {
+      sumUpLuma(frame)
+      for (let cell = 0; cell < cells; cell++) weights[cell] = weightOf(cell)
+      for (let cell = 0; cell < cells; cell++) mostOfCells[cell] = mostOf(cell, share)
+    },
   }
 }
