@@ -152,7 +152,8 @@ describe('the one command', () => {
     expect(inputs(command)).toEqual([workFiles.input])
     expect(outputs(command)).toEqual([workFiles.mp4, workFiles.webm, FRAMES])
     expect(section(command, FRAMES)).toEqual([
-      ...['-map', '[gif]', '-fps_mode', 'vfr', '-t', '5.001', '-f', 'rawvideo', FRAMES],
+      ...['-map', '[gif]', '-fps_mode', 'vfr', '-t', '5.001', '-c:v', 'rawvideo'],
+      ...['-f', 'fifo', '-fifo_format', 'rawvideo', '-queue_size', '8', FRAMES],
     ])
     expect(section(command, workFiles.mp4)).toEqual([
       ...['-map', '[mp4]', '-map', '0:1', '-fps_mode', 'vfr', '-c:v', 'libx264', '-preset', 'veryfast', '-crf', '23'],
