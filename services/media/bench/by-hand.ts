@@ -20,7 +20,7 @@ const DEMUXERS = { mp4: 'mov', webm: 'matroska', gif: 'gif' } as const
 const END = '-map_metadata -1 -map_chapters -1 -t 30.5'
 const SOUND = '-map 0:a:0? -sn -dn'
 
-type Output = 'mp4' | 'webm' | 'gif'
+type Output = 'mp4' | 'webm' | 'gif' | 'frames'
 
 interface Probed {
   source: string
@@ -30,20 +30,25 @@ interface Probed {
   height: number
   gifSize: string
   gifRate: string
+  gifFrames: number
 }
 
 /**
  * The commands of contract/media.md 5.9 as typed in a shell: probe, keyframe pass, one command for three files (for a gif two
- * and the poster: the gif itself is kept). The GIF has ffmpeg's palette, as by hand there is no other. The poster's last step,
- * checks of the results and all else are left out.
+ * and the poster: the gif itself is kept). The GIF has ffmpeg's palette, or comes from our writer behind a pipe. The poster's
+ * last step, checks of the results and all else are left out.
  */
-export async function runByHand(source: string, directory: string, threads = 0): Promise<void> {
+export async function runByHand(
+  source: string,
+  directory: string,
+  { threads = 0, gif }: { threads?: number; gif: 'usual' | 'ours' },
+): Promise<void> {
   await mkdir(directory, { recursive: true })
   const clip = await probe(source, directory)
   if (clip.demuxer === 'gif') await runGifByHand(clip, threads)
   else {
-    await makeOverview(clip, { palette: true })
-    await makeOutputs(clip, ['mp4', 'webm', 'gif'], threads)
+    await makeOverview(clip, { palette: gif === 'usual' })
+    await makeOutputs(clip, ['mp4', 'webm', gif === 'usual' ? 'gif' : 'frames'], threads)
   }
   await rm(directory, { recursive: true })
 }
@@ -63,7 +68,7 @@ export async function leastCpuByHand(source: string, directory: string): Promise
   let total = overview + decode
   for (const output of ['mp4', 'webm'] as const)
     total += (await measured(() => makeOutputs(clip, [output], 0))) - decode
-  if (!isGif) total += (await measured(() => writeGifByHand(clip))) - decode
+  if (!isGif) total += (await measured(() => makeOutputs(clip, ['frames'], 0))) - decode
   await rm(directory, { recursive: true })
   return total
 }
@@ -143,6 +148,7 @@ async function probe(source: string, directory: string): Promise<Probed> {
     ...{ source, directory, demuxer, width: video.width * scale, height: video.height * scale },
     gifSize: `${Math.round(video.width * gifScale)}:${Math.round(video.height * gifScale)}`,
     gifRate: `100/${delay}`,
+    gifFrames: Math.ceil((seconds * 100) / delay),
   }
 }
 
@@ -160,18 +166,17 @@ function makeOverview(clip: Probed, { palette }: { palette: boolean }) {
   ])
 }
 
-/** Our writer behind a pipe of the shell. */
-function writeGifByHand(clip: Probed) {
-  const { demuxer, source, gifSize, gifRate, directory } = clip
-  const [width = 0, height = 0] = gifSize.split(':').map(Number)
-  const delayCentiseconds = Number(gifRate.split('/')[1])
-  const budget = { bytes: 8_000_000, frames: 1 }
+/** Runs ffmpeg with our writer behind a pipe of the shell. */
+function ffmpegToWriter(clip: Probed, args: string[]) {
+  const [width = 0, height = 0] = clip.gifSize.split(':').map(Number)
+  const delayCentiseconds = Number(clip.gifRate.split('/')[1])
+  const budget = { bytes: 8_000_000, frames: clip.gifFrames }
   const format = { width, height, delayCentiseconds, loopCount: 0, hasAlpha: false, budget }
   const input: GifProgramInput = { file: 'o.gif', format, totalCentiseconds: 0 }
-  const filters = `fps=${gifRate},scale=${gifSize}:flags=lanczos,format=rgb24`
-  const read = `${tools.ffmpeg.path} ${HARD} -f ${demuxer} -i ${source} -an -vf ${filters} -f rawvideo -`
   const program = resolve(import.meta.dirname, '../src/make/transcode/gif-program.ts')
-  return run('sh', ['-c', `${read} | ${process.execPath} ${program} '${JSON.stringify(input)}'`], { cwd: directory })
+  const quoted = (words: string[]) => words.map((word) => `'${word}'`).join(' ')
+  const command = `${quoted([tools.ffmpeg.path, ...args])} | ${quoted([process.execPath, program, JSON.stringify(input)])}`
+  return run('sh', ['-c', command], { cwd: clip.directory })
 }
 
 function makeOutputs(clip: Probed, outputs: Output[], threads: number) {
@@ -179,6 +184,7 @@ function makeOutputs(clip: Probed, outputs: Output[], threads: number) {
   const picture = demuxer === 'gif' ? onWhite(clip) : `scale=${width}:${height}:flags=bicubic,setsar=1,format=yuv420p`
   const graph = [
     `[0:v:0]${picture},split=${outputs.length}${outputs.map((output) => `[${output}]`).join('')}`,
+    ...(outputs.includes('frames') ? [`[frames]fps=${gifRate},scale=${gifSize}:flags=lanczos,format=rgb24[r]`] : []),
     ...(outputs.includes('gif')
       ? [
           `[gif]fps=${gifRate},scale=${gifSize}:flags=lanczos,hqdn3d=1:1:6:6[gx]`,
@@ -195,16 +201,17 @@ function makeOutputs(clip: Probed, outputs: Output[], threads: number) {
       `-map [webm] ${SOUND} -c:v libvpx-vp9 -deadline realtime -cpu-used 7 -crf ${crf.webm} -b:v 0 -row-mt 1 ` +
       `-tile-columns 2 -g 120 -threads ${threads} -c:a libopus -b:a 96k -ac 2 -ar 48000 ${END} o.webm`,
     gif: '-map [g] -loop 0 -t 30.5 o.gif',
+    frames: '-map [r] -t 30.5 -f rawvideo pipe:1',
   }
-  return ffmpeg(clip, [
+  const args = [
     ...words(`${HARD} -threads ${threads} -f ${demuxer} -i ${source}`),
     ...(outputs.includes('gif')
       ? words('-protocol_whitelist file -format_whitelist png_pipe -f png_pipe -i pal.png')
       : []),
     ...['-filter_complex', graph.join(';')],
     ...outputs.flatMap((output) => words(ends[output])),
-    ...words('-progress pipe:1'),
-  ])
+  ]
+  return outputs.includes('frames') ? ffmpegToWriter(clip, args) : ffmpeg(clip, args)
 }
 
 const onWhite = ({ width, height }: Probed) =>

@@ -2,10 +2,11 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { tools } from './by-hand.ts'
+import { copyRecording, type Recording } from './recordings.ts'
 
 const run = promisify(execFile)
 
-export interface BenchClip {
+interface MadeClip {
   name: string
   file: string
   size: string
@@ -14,21 +15,55 @@ export interface BenchClip {
   seed?: number
 }
 
+interface RecordedClip {
+  name: string
+  file: string
+  seconds: number
+  recording: Recording
+}
+
+export type BenchClip = MadeClip | RecordedClip
+
+/** Recordings as they are, and pictures we make of kinds of which there is none. */
 export const CLIPS: BenchClip[] = [
-  { name: '480p, 5 s', file: '480.mp4', size: '854x480', seconds: 5 },
-  { name: '720p, 15 s', file: '720.mp4', size: '1280x720', seconds: 15 },
-  { name: '1080p, 5 s', file: '1080.mp4', size: '1920x1080', seconds: 5 },
+  { name: 'film, 640x272, 10 s', file: 'film.mp4', seconds: 10, recording: { of: 'film, moving camera' } },
+  { name: 'animation, 720p, 5 s', file: 'animation.mp4', seconds: 5.28, recording: { of: 'rendered animation' } },
+  { name: 'screen, 720p, 8 s', file: 'screen.mp4', seconds: 8.3, recording: { of: 'screen recording' } },
+  { name: 'phone, 1080p, 5 s', file: 'phone.mp4', seconds: 5, recording: { of: 'phone, dog', repeatedTo: 5 } },
   { name: '2160p, 3 s', file: '2160.mp4', size: '3840x2160', seconds: 3 },
   { name: 'webm 720p, 5 s', file: '720.webm', size: '1280x720', seconds: 5 },
   { name: 'gif 480x320, 12 s', file: '320.gif', size: '480x320', seconds: 12 },
 ]
 
+/** Clips whose streams fit; those of 720p are encoded anew with a keyframe every 2 s, as sites write them. */
+export const FITTING_CLIPS: BenchClip[] = [
+  { name: 'film, 640x272, 10 s', file: 'film.mp4', seconds: 10, recording: { of: 'film, moving camera' } },
+  { name: 'globe, 480x270, 30 s', file: 'globe.mp4', seconds: 30, recording: { of: 'slow globe, dark' } },
+  {
+    ...{ name: 'animation, 720p, 5 s', file: 'animation-fits.mp4', seconds: 5.28 },
+    recording: { of: 'rendered animation', fits: true },
+  },
+  {
+    ...{ name: 'screen, 720p, 8 s', file: 'screen-fits.mp4', seconds: 8.3 },
+    recording: { of: 'screen recording', fits: true },
+  },
+]
+
 /** Key of a clip's figures in the results. */
 export const idOf = ({ file }: BenchClip) => file.replace('.', '-')
 
-/** Makes moving pictures with some grain, and a tone: neither the easiest nor the hardest clip to encode. */
-export async function makeClip(directory: string, { file, size, seconds, seed }: BenchClip): Promise<string> {
-  const path = join(directory, file)
+/**
+ * Puts the clip into the folder: a recording, or moving pictures with some grain and a tone, which are neither the easiest nor the
+ * hardest to encode. Throws where the package of the recording cannot be had.
+ */
+export async function makeClip(directory: string, clip: BenchClip): Promise<string> {
+  const path = join(directory, clip.file)
+  if ('recording' in clip) await copyRecording(clip.recording, path)
+  else await makePictures(clip, path)
+  return path
+}
+
+async function makePictures({ file, size, seconds, seed }: MadeClip, path: string): Promise<void> {
   const isGif = file.endsWith('.gif')
   const rate = isGif ? 10 : 30
   const picture = [
@@ -44,5 +79,4 @@ export async function makeClip(directory: string, { file, size, seconds, seed }:
     gif: [],
   }[file.split('.')[1] as 'mp4' | 'webm' | 'gif']
   await run(tools.ffmpeg.path, ['-v', 'error', '-y', ...picture, ...sound, ...codecs, '-t', String(seconds), path])
-  return path
 }

@@ -1,7 +1,7 @@
-// Real recordings for the rows about GIFs, from packages that pip and apt-get download; they are too large for the repository,
-// and test patterns encode differently. Used by: bench.ts.
+// Real recordings, from packages that pip and apt-get download; they are too large for the repository, and test patterns encode
+// differently. Used by: gifs.ts, clips.ts.
 import { execFile } from 'node:child_process'
-import { mkdir, rename, rm, stat } from 'node:fs/promises'
+import { copyFile, mkdir, rename, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -48,7 +48,26 @@ const SECONDS = 3.6
 /** Unpacked packages, for the next run. */
 const CACHE = join(tmpdir(), 'bench-recordings')
 
-/** Makes an mp4 of each recording, at 720p at most; returns the reason where a package cannot be had. */
+export interface Recording {
+  of: (typeof RECORDINGS)[number]['name']
+  /** Seconds up to which it is repeated, without another encoding. */
+  repeatedTo?: number
+  /** Encoded anew so that its streams may be kept. */
+  fits?: boolean
+}
+
+/** Throws where the package cannot be had. */
+export async function copyRecording({ of, repeatedTo, fits }: Recording, path: string): Promise<void> {
+  const { from, file } = RECORDINGS.find(({ name }) => name === of) as (typeof RECORDINGS)[number]
+  const source = join(await unpacked(from), file)
+  if (!repeatedTo && !fits) return copyFile(source, path)
+  const repeated = repeatedTo ? ['-stream_loop', '-1', '-i', source, '-t', String(repeatedTo)] : ['-i', source]
+  const video = ['-c:v', 'libx264', '-preset', 'fast', '-g', '50', '-pix_fmt', 'yuv420p']
+  const codecs = fits ? [...video, '-c:a', 'aac', '-ac', '2', '-movflags', '+faststart'] : ['-c', 'copy']
+  await run(tools.ffmpeg.path, ['-v', 'error', '-y', ...repeated, ...codecs, path])
+}
+
+/** Makes an mp4 of each recording for a GIF, at 720p at most; returns the reason where a package cannot be had. */
 export async function fetchRecordings(directory: string) {
   const found: { name: string; path: string }[] = []
   const missing = new Set<string>()
@@ -63,12 +82,11 @@ export async function fetchRecordings(directory: string) {
         path: await asMp4(join(folder, file), join(directory, `${name.replaceAll(/\W+/g, '-')}.mp4`)),
       })
   }
-  return {
-    found,
-    missing: [...missing],
-    licenses: Object.entries(PACKAGES).map(([name, { license }]) => `${name}: ${license}`),
-  }
+  return { found, missing: [...missing] }
 }
+
+/** Licenses of the packages, which the output names. */
+export const licenses = Object.entries(PACKAGES).map(([name, { license }]) => `${name}: ${license}`)
 
 async function unpacked(name: keyof typeof PACKAGES): Promise<string> {
   const folder = join(CACHE, name)

@@ -110,16 +110,29 @@ function said(child: ReturnType<typeof start>, what: RegExp): Promise<string> {
   })
 }
 
-/**
- * Resolves to the addresses of the finished files. Streams the form itself: `fetch` with a FormData spends a third of the time
- * of a 35 MB upload on the client's side.
- */
-export async function upload({ base }: BenchService, path: string): Promise<Record<'gif' | 'mp4', string>> {
+/** Resolves to the addresses of the finished files. */
+export async function upload(service: BenchService, path: string): Promise<Files> {
+  const { headers, files } = await send(service, path, {})
+  if (headers['x-media-state'] !== 'ready') throw new Error('the clip is not ready')
+  return files
+}
+
+/** Resolves when the mp4 can be shown. Throws where the source's own streams are not the mp4. */
+export async function uploadForMp4(service: BenchService, path: string): Promise<Files> {
+  const { headers, files } = await send(service, path, { prefer: 'wait-for=mp4' })
+  if (headers['x-media-ready'] !== 'jpg, mp4') throw new Error(`ready: ${headers['x-media-ready']}`)
+  return files
+}
+
+type Files = Record<'gif' | 'mp4' | 'webm', string>
+
+/** Streams the form itself: `fetch` with a FormData spends a third of the time of a 35 MB upload on the client's side. */
+async function send({ base }: BenchService, path: string, preference: Record<string, string>) {
   const [head, tail] = ['--b\r\nContent-Disposition: form-data; name="file"; filename="clip"\r\n\r\n', '\r\n--b--\r\n']
   const { size } = await stat(path)
   const client = request(`${base}/media/upload`, {
     method: 'POST',
-    headers: { ...FORM_HEADERS, 'content-length': head.length + size + tail.length },
+    headers: { ...FORM_HEADERS, ...preference, 'content-length': head.length + size + tail.length },
   })
   client.write(head)
   for await (const chunk of createReadStream(path, { highWaterMark: 256 * 1024 })) {
@@ -128,10 +141,13 @@ export async function upload({ base }: BenchService, path: string): Promise<Reco
   client.end(tail)
   const [response] = (await once(client, 'response')) as [IncomingMessage]
   const body = await text(response)
-  if (response.statusCode !== 201 || response.headers['x-media-state'] !== 'ready') {
-    throw new Error(`${response.statusCode} ${body}`)
-  }
-  return JSON.parse(body).success.files
+  if (response.statusCode !== 201) throw new Error(`${response.statusCode} ${body}`)
+  return { headers: response.headers, files: JSON.parse(body).success.files as Files }
+}
+
+export async function isReady({ base }: BenchService, address: string): Promise<boolean> {
+  const answer = await fetch(base + new URL(address).pathname, { method: 'HEAD' })
+  return answer.status === 200
 }
 
 export async function download({ base }: BenchService, address: string): Promise<Buffer> {

@@ -28,7 +28,7 @@ export interface LossyPicture {
  * first. Looking further ahead for longer matches costs more quality than it saves bytes (measured on six clips: 10 %).
  */
 export function createLossyLzw(pixels: number, width: number) {
-  // The dictionary is a tree of codes; 0 is no code, as it is nobody's child.
+  // The dictionary is a tree of codes. 0 means none, because the codes of single colors have no parent.
   const firstChildren = new Uint16Array(MOST_CODES)
   const siblings = new Uint16Array(MOST_CODES)
   /** Last color of each code: its index, and RGB in one number. */

@@ -13,7 +13,7 @@ const UNKNOWN = MOST_COLORS
 const CUBE = 16
 const CUBES = (256 / CUBE) ** 3
 const middle = (value: number) => (value & -CUBE) + CUBE / 2
-/** Of the corner of a cube from its middle. */
+/** Distance of a corner of a cube from its middle. */
 const REACH = Math.sqrt(colorError(CUBE / 2, CUBE / 2, CUBE / 2))
 
 const MORE_THAN_ANY_ERROR = 2 ** 30

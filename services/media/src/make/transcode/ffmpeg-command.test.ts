@@ -57,7 +57,7 @@ const sdr: RenditionPlan = {
     overview: 'keyframes',
   },
   gif: { from: 'frames', size: { width: 480, height: 270 }, delayCentiseconds: 6, loopCount: 0 },
-  ...{ copies: null, encodesInTurn: false, mostThreads: 8 },
+  ...{ copies: null, encodesInTurn: false, mostThreads: 8, looksAheadApart: true },
 }
 const bt709: RenditionPlan = { ...sdr, color: 'bt709' }
 const hdr: RenditionPlan = { ...sdr, color: 'hlg' }
@@ -159,13 +159,24 @@ describe('the one command', () => {
       ...['-map', '[mp4]', '-map', '0:1', '-fps_mode', 'vfr', '-c:v', 'libx264', '-preset', 'veryfast', '-crf', '23'],
       ...['-maxrate', '6M', '-bufsize', '12M', '-profile:v', 'high', '-g', '60', '-threads', '2'],
       ...['-colorspace', 'bt709', '-color_primaries', 'bt709', '-color_trc', 'bt709', '-color_range', 'tv'],
-      ...['-x264-params', 'sync-lookahead=0', '-c:a', 'aac', '-b:a', '128k', '-ac', '2', '-ar', '48000'],
+      ...['-c:a', 'aac', '-b:a', '128k', '-ac', '2', '-ar', '48000'],
       ...['-movflags', '+faststart'],
       ...['-sn', '-dn', '-map_metadata', '-1', '-map_chapters', '-1', '-fflags', '+bitexact'],
       ...['-flags:v', '+bitexact', '-flags:a', '+bitexact', '-max_muxing_queue_size', '4096'],
       ...['-t', '5.001', '-f', 'mp4', workFiles.mp4],
     ])
     expect(section(command, workFiles.webm)).toContain('libvpx-vp9')
+  })
+
+  test('saves the memory of the thread that looks ahead where the picture is large', () => {
+    const command = (looksAheadApart: boolean) =>
+      renditionsCommand(
+        ffmpeg,
+        { ...sdr, looksAheadApart },
+        { threads: 2, videos: ['mp4'], gif: 'none', poster: false },
+      )
+    expect(value(command(false), '-x264-params')).toBe('sync-lookahead=0')
+    expect(command(true)).not.toContain('-x264-params')
   })
 
   test.each(['mp4', 'webm'] as const)('copies the streams of an %s that fits, without data of others', (file) => {

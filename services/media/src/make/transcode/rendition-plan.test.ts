@@ -115,10 +115,26 @@ test.each([
 
 describe('memory', () => {
   test.each([
-    ['720p: both encoders at once', { width: 1280, height: 720 }, { encodesInTurn: false, mostThreads: 8 }],
-    ['1080p: one after the other', { width: 1920, height: 1080 }, { encodesInTurn: true, mostThreads: 2 }],
-    ['standing 1080p too', { width: 1080, height: 1920 }, { encodesInTurn: true, mostThreads: 2 }],
-    ['2160p is not decoded twice', { width: 3840, height: 2160 }, { encodesInTurn: false, mostThreads: 2 }],
+    [
+      '720p: both encoders at once',
+      { width: 1280, height: 720 },
+      { encodesInTurn: false, mostThreads: 8, looksAheadApart: true },
+    ],
+    [
+      '1080p: one after the other',
+      { width: 1920, height: 1080 },
+      { encodesInTurn: true, mostThreads: 2, looksAheadApart: false },
+    ],
+    [
+      'standing 1080p too',
+      { width: 1080, height: 1920 },
+      { encodesInTurn: true, mostThreads: 2, looksAheadApart: false },
+    ],
+    [
+      '2160p is not decoded twice',
+      { width: 3840, height: 2160 },
+      { encodesInTurn: false, mostThreads: 2, looksAheadApart: false },
+    ],
   ])('%s', (_, size, expected) => {
     expect(plan(size)).toMatchObject(expected)
     expect(planRenditions({ ...gif, ...size }, abilities)).toMatchObject(expected)
