@@ -119,7 +119,7 @@ test.each([
     '[0:2]scale=640:360:flags=bicubic:out_range=tv,format=yuv420p,setsar=1',
   ],
 ])('pixels and times of %s', (_, plan, chain) => {
-  const command = renditionsCommand(ffmpeg, plan, { threads: 1, videos, gif: 'none', poster: false })
+  const command = renditionsCommand(ffmpeg, plan, { threads: 1, videos, gif: 'none', poster: false, volume: false })
   expect(value(command, '-filter_complex')).toBe(`${chain},split=2[mp4][webm]`)
 })
 
@@ -132,7 +132,7 @@ test('a caption is drawn once for all files, line by line, and its text is in no
   const plan: RenditionPlan = { ...gif, caption, gif: sdr.gif }
   const line = (at: number, y: number) =>
     `drawtext=fontfile=caption.ttf:textfile=caption-${at}.txt:expansion=none:fontsize=30:fontcolor=white:borderw=3:bordercolor=black:x=(w-text_w)/2:y=${y}-max_glyph_a`
-  const run = { threads: 1, videos, gif: 'frames', poster: true } as const
+  const run = { threads: 1, videos, gif: 'frames', poster: true, volume: false } as const
   for (const kind of [plan, { ...plan, keepsAlpha: true }]) {
     const command = renditionsCommand(ffmpeg, kind, run)
     expect(value(command, '-filter_complex')?.split(`setsar=1,${line(0, 302)},${line(1, 338)},`)).toHaveLength(2)
@@ -145,7 +145,13 @@ test('a caption is drawn once for all files, line by line, and its text is in no
 
 describe('the one command', () => {
   test('makes mp4, webm and the frames of the gif from one decode', () => {
-    const command = renditionsCommand(ffmpeg, bt709, { threads: 2, videos, gif: 'frames', poster: false })
+    const command = renditionsCommand(ffmpeg, bt709, {
+      threads: 2,
+      videos,
+      gif: 'frames',
+      poster: false,
+      volume: false,
+    })
     expect(value(command, '-filter_complex')?.split(';').slice(1)).toEqual([
       '[frames]fps=100/6,scale=480:270:flags=lanczos,format=rgb24[gif]',
     ])
@@ -173,7 +179,7 @@ describe('the one command', () => {
       renditionsCommand(
         ffmpeg,
         { ...sdr, looksAheadApart },
-        { threads: 2, videos: ['mp4'], gif: 'none', poster: false },
+        { threads: 2, videos: ['mp4'], gif: 'none', poster: false, volume: false },
       )
     expect(value(command(false), '-x264-params')).toBe('sync-lookahead=0')
     expect(command(true)).not.toContain('-x264-params')
@@ -181,7 +187,7 @@ describe('the one command', () => {
 
   test.each(['mp4', 'webm'] as const)('copies the streams of an %s that fits, without data of others', (file) => {
     const plan = { ...sdr, copies: file }
-    const command = renditionsCommand(ffmpeg, plan, { threads: 2, videos, gif: 'frames', poster: false })
+    const command = renditionsCommand(ffmpeg, plan, { threads: 2, videos, gif: 'frames', poster: false, volume: false })
     expect(outputs(command).toSorted()).toEqual([workFiles.mp4, workFiles.webm, FRAMES].toSorted())
     expect(section(command, workFiles[file])).toEqual([
       ...['-map', '0:0', '-map', '0:1', '-c', 'copy'],
@@ -194,12 +200,24 @@ describe('the one command', () => {
   })
 
   test('keeps transparency in the frames of the gif', () => {
-    const command = renditionsCommand(ffmpeg, clear, { threads: 2, videos, gif: 'frames', poster: false })
+    const command = renditionsCommand(ffmpeg, clear, {
+      threads: 2,
+      videos,
+      gif: 'frames',
+      poster: false,
+      volume: false,
+    })
     expect(value(command, '-filter_complex')).toMatch(/;\[frames\]fps=[^;]*:flags=lanczos,format=rgba\[gif\]$/)
   })
 
   test('makes a gif of a palette in a file', () => {
-    const command = renditionsCommand(ffmpeg, bt709, { threads: 2, videos, gif: 'palette-file', poster: false })
+    const command = renditionsCommand(ffmpeg, bt709, {
+      threads: 2,
+      videos,
+      gif: 'palette-file',
+      poster: false,
+      volume: false,
+    })
     expect(value(command, '-filter_complex')?.split(';').slice(1)).toEqual([
       '[frames]fps=100/6,scale=480:270:flags=lanczos,hqdn3d=1:1:6:6[small]',
       '[small][1:v]paletteuse=dither=bayer:bayer_scale=5:diff_mode=rectangle[gif]',
@@ -212,25 +230,37 @@ describe('the one command', () => {
     ['opaque', bt709],
     ['transparent', clear],
   ])('makes the webm of a large %s clip in a run of its own', (_, plan) => {
-    const command = renditionsCommand(ffmpeg, plan, { threads: 1, videos: ['webm'], gif: 'none', poster: false })
+    const command = renditionsCommand(ffmpeg, plan, {
+      threads: 1,
+      videos: ['webm'],
+      gif: 'none',
+      poster: false,
+      volume: false,
+    })
     expect(outputs(command)).toEqual([workFiles.webm])
     expect(command).not.toContain('libx264')
     expect(value(command, '-filter_complex')).not.toMatch(/\[(mp4|opaque)\]/)
   })
 
   test('of a gif keeps the gif and picks the poster by itself; a still is its own poster', () => {
-    const command = renditionsCommand(ffmpeg, gif, { threads: 1, videos, gif: 'none', poster: true })
+    const command = renditionsCommand(ffmpeg, gif, { threads: 1, videos, gif: 'none', poster: true, volume: false })
     expect(outputs(command)).toEqual([workFiles.mp4, workFiles.webm, workFiles.poster])
     expect(value(command, '-filter_complex')).toMatch(
       /;\[still\]fps=5\.5172,thumbnail=8,scale=640:360,format=rgb24\[poster\]$/,
     )
     expect(command).not.toContain('-c:a')
-    const ofStill = renditionsCommand(ffmpeg, still, { threads: 1, videos, gif: 'none', poster: true })
+    const ofStill = renditionsCommand(ffmpeg, still, { threads: 1, videos, gif: 'none', poster: true, volume: false })
     expect(value(ofStill, '-filter_complex')).toMatch(/;\[still\]scale=640:360,format=rgb24\[poster\]$/)
   })
 
   test('in the simple way needs no second file and no denoiser', () => {
-    const command = renditionsCommand(ffmpeg, sdr, { threads: 1, videos, gif: 'palette-inside', poster: true })
+    const command = renditionsCommand(ffmpeg, sdr, {
+      threads: 1,
+      videos,
+      gif: 'palette-inside',
+      poster: true,
+      volume: false,
+    })
     expect(inputs(command)).toEqual([workFiles.input])
     expect(outputs(command)).toEqual([workFiles.mp4, workFiles.webm, workFiles.gif, workFiles.poster])
     expect(command.join(' ')).not.toContain('hqdn3d')
@@ -243,7 +273,7 @@ describe('the one command', () => {
       webmVideoEncoder: 'libvpx',
       webmAudioEncoder: 'libvorbis',
     } as const
-    const command = renditionsCommand(old, sdr, { threads: 1, videos, gif: 'none', poster: false })
+    const command = renditionsCommand(old, sdr, { threads: 1, videos, gif: 'none', poster: false, volume: false })
     expect(command).not.toContain('-fps_mode')
     expect(section(command, workFiles.webm)).toEqual(expect.arrayContaining(['-vsync', 'libvpx', 'libvorbis', '2500k']))
   })
@@ -274,14 +304,27 @@ describe.each(Object.entries({ sdr, bt709, hdr, alpha, clear, interlaced, gif, s
   (_, plan) => {
     test.each([
       ['overview', overviewCommand(plan, { threads: 1, palette: true })],
-      ['usual', renditionsCommand(ffmpeg, plan, { threads: 1, videos, gif: 'frames', poster: true })],
+      ['usual', renditionsCommand(ffmpeg, plan, { threads: 1, videos, gif: 'frames', poster: true, volume: false })],
       [
         'copy',
-        renditionsCommand(ffmpeg, { ...plan, copies: 'mp4' }, { threads: 1, videos, gif: 'frames', poster: true }),
+        renditionsCommand(
+          ffmpeg,
+          { ...plan, copies: 'mp4' },
+          { threads: 1, videos, gif: 'frames', poster: true, volume: false },
+        ),
       ],
-      ['palette', renditionsCommand(ffmpeg, plan, { threads: 1, videos, gif: 'palette-file', poster: true })],
-      ['webm', renditionsCommand(ffmpeg, plan, { threads: 1, videos: ['webm'], gif: 'none', poster: false })],
-      ['plain', renditionsCommand(ffmpeg, plan, { threads: 1, videos, gif: 'palette-inside', poster: true })],
+      [
+        'palette',
+        renditionsCommand(ffmpeg, plan, { threads: 1, videos, gif: 'palette-file', poster: true, volume: false }),
+      ],
+      [
+        'webm',
+        renditionsCommand(ffmpeg, plan, { threads: 1, videos: ['webm'], gif: 'none', poster: false, volume: false }),
+      ],
+      [
+        'plain',
+        renditionsCommand(ffmpeg, plan, { threads: 1, videos, gif: 'palette-inside', poster: true, volume: false }),
+      ],
       ['poster', posterCommand(plan, 1)],
       ['smaller gif', smallerGifCommand(ffmpeg, plan, { threads: 1, gif: 'frames' })],
       ['smaller gif of a palette', smallerGifCommand(ffmpeg, plan, { threads: 1, gif: 'palette-file' })],

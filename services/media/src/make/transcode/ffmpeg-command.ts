@@ -39,6 +39,8 @@ export const workFiles = {
   transparency: 'transparency.gray',
   clearPoster: 'poster.rgba',
   scanFrame: 'scan.jpg',
+  silentMp4: 'silent.mp4',
+  silentWebm: 'silent.webm',
 } as const
 
 /** One cheap pass over the keyframes: poster as raw RGB, peak volume, and on request the palette of a GIF by ffmpeg. */
@@ -48,9 +50,6 @@ export function overviewCommand(
 ): string[] {
   const gifSize = plan.gif.from === 'frames' ? plan.gif.size : plan.video
   const sampled = plan.overview === 'sampled' ? 'fps=2:round=up,' : ''
-  const untilCut = ['-t', seconds(plan.startSeconds + plan.cutSeconds)]
-  const heard = [...(plan.cut ? soundFilters(plan) : []), 'volumedetect'].join(',')
-  const volume = [...audioMap(plan), ...untilCut, '-af', heard, '-f', 'null', '-']
   const pictures = `[0:${plan.videoStream}]${wholeFrames(plan)}${sampled}${pictureFilters(inItsOwnTime(plan))}`
   const poster = `${posterFilters(plan)},thumbnail=${posterCandidates}[poster]`
   const graph = palette
@@ -68,8 +67,16 @@ export function overviewCommand(
     ...filterGraph(graph, threads),
     ...(palette ? paletteOutput : []),
     ...posterOutput(),
-    ...(plan.audioStream === null ? [] : volume),
+    ...volumeOutput(plan),
   ]
+}
+
+/** Measures the peak of the sound, for the log of level `info` or more. */
+function volumeOutput(plan: RenditionPlan): string[] {
+  if (plan.audioStream === null) return []
+  const untilCut = ['-t', seconds(plan.startSeconds + plan.cutSeconds)]
+  const heard = [...(plan.cut ? soundFilters(plan) : []), 'volumedetect'].join(',')
+  return [...audioMap(plan), ...untilCut, '-af', heard, '-f', 'null', '-']
 }
 
 export interface RenditionsOfRun {
@@ -77,11 +84,13 @@ export interface RenditionsOfRun {
   videos: ('mp4' | 'webm')[]
   gif: GifSource
   poster: boolean
+  /** Measures the peak of the sound. */
+  volume: boolean
 }
 
 /** One decode for all files of a run: videos, and on request the GIF (or its frames) and the poster. */
 export function renditionsCommand(ffmpeg: Ffmpeg, plan: RenditionPlan, run: RenditionsOfRun): string[] {
-  const { threads, gif, poster } = run
+  const { threads, gif, poster, volume } = run
   const videos = run.videos.filter((video) => video !== plan.copies)
   const copied = run.videos.find((video) => video === plan.copies)
   const graph = [
@@ -94,9 +103,7 @@ export function renditionsCommand(ffmpeg: Ffmpeg, plan: RenditionPlan, run: Rend
     ...(poster ? [`[still]${typicalFrame(plan)}${posterFilters(plan)}[poster]`] : []),
   ]
   return [
-    // A held last frame hides lost ones, so the log must have the number of decoded frames; a decoder that joins in must
-    // not complain at all (make-renditions.ts).
-    ...start(plan.holdsLastFrame && !seeks(plan) ? 'verbose' : 'error'),
+    ...start(logLevel(plan, run)),
     ...input(plan, threads),
     ...(gif === 'palette-file' ? paletteInput() : []),
     ...filterGraph(graph, threads),
@@ -105,7 +112,29 @@ export function renditionsCommand(ffmpeg: Ffmpeg, plan: RenditionPlan, run: Rend
     ...(copied ? copyOutput(plan, copied) : []),
     ...gifOutput(ffmpeg, plan, gif),
     ...(poster ? posterOutput() : []),
+    ...(volume ? volumeOutput(plan) : []),
     ...['-progress', 'pipe:1', '-nostats'],
+  ]
+}
+
+/**
+ * A held last frame hides lost ones, so the log must have the number of decoded frames; a decoder that joins in must not complain
+ * at all (make-renditions.ts).
+ */
+function logLevel(plan: RenditionPlan, { volume }: RenditionsOfRun): 'error' | 'info' | 'verbose' {
+  if (plan.holdsLastFrame && !seeks(plan)) return 'verbose'
+  return volume && plan.audioStream !== null ? 'info' : 'error'
+}
+
+/** Copies both finished videos without their sound. */
+export function withoutSoundCommand(): string[] {
+  const picture = (input: number) => ['-map', `${input}:v:0`, '-c', 'copy', ...withoutMetadata]
+  return [
+    ...[...start('error'), ...hardenedInput('mov'), '-i', workFiles.mp4],
+    ...[...hardenedInput('matroska'), '-i', workFiles.webm],
+    ...[...picture(0), '-movflags', '+faststart', '-f', 'mp4', workFiles.silentMp4],
+    // Opus begins before the picture, which it delays by 14 ms.
+    ...[...picture(1), '-avoid_negative_ts', 'make_zero', '-f', 'webm', workFiles.silentWebm],
   ]
 }
 

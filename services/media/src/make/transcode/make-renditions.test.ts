@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { clip, clipOf, embeddedTools, written } from '../../../test/clips.ts'
+import { clip, clipOf, embeddedTools, unboxedTools, written } from '../../../test/clips.ts'
 import { inspect, packetsOf } from '../../../test/inspect.ts'
 import { expectSound, make, renditionTests, workDirectory } from '../../../test/rendition-tests.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
@@ -80,6 +80,39 @@ describe('a damaged file', () => {
   })
 })
 
+/** The same ffmpeg, and the arguments of its runs so far. */
+async function counted(tools: MediaTools) {
+  const directory = await workDirectory()
+  const [path, log] = [join(directory, 'ffmpeg'), join(directory, 'log')]
+  await writeFile(path, `#!/bin/sh\necho "$*" >>'${log}'\nexec '${tools.ffmpeg.path}' "$@"\n`, { mode: 0o755 })
+  const runs = async () => (await readFile(log, 'utf8')).trim().split('\n')
+  return { tools: { ...unboxedTools, ffmpeg: { ...tools.ffmpeg, path } }, runs }
+}
+
+describe('passes over the source', () => {
+  test.each([
+    ['one for poster, volume and all files', 'sound.mp4', 'own', 1],
+    ['one more for the palette of a GIF by ffmpeg', 'sound.mp4', 'ffmpeg', 2],
+    ['one for a GIF, which is kept', 'plain.gif', 'own', 1],
+  ] as const)('%s', async (_, name, gifEncoder, count) => {
+    const { tools, runs } = await counted(embeddedTools)
+    const made = await make(tools, await clip(name), { gifEncoder, copy: 'never' })
+    expect(made.warnings).toEqual([])
+    expect(await runs()).toHaveLength(count)
+  })
+
+  test('a silent track is left out by a copy of the finished videos', async () => {
+    const { tools, runs } = await counted(embeddedTools)
+    const made = await make(tools, await clip('silence.mp4'), { copy: 'never' })
+    expect(made).toMatchObject({ hasAudio: false, warnings: [] })
+    const { mp4, webm } = await expectSound(made)
+    for (const { streams } of [mp4, webm]) {
+      expect(streams).toMatchObject([{ codec_type: 'video', nb_read_frames: '25', start_time: '0.000000' }])
+    }
+    expect((await runs()).map((run) => / in\.bin /.test(run))).toEqual([true, false])
+  })
+})
+
 describe('when ffmpeg fails', () => {
   /** An ffmpeg that misbehaves for some commands and is the real one for the others. */
   async function faulty(when: string, then: string): Promise<MediaTools> {
@@ -95,6 +128,21 @@ describe('when ffmpeg fails', () => {
     await expectSound(made)
   })
 
+  test('when the pass with everything fails, the simple one runs, with the sound that the overview found', async () => {
+    const made = await make(await faulty('out.mp4*volumedetect', 'exit 1'), await clip('sound.mp4'), { copy: 'never' })
+    expect(made).toMatchObject({ hasAudio: true, warnings: ['ffmpeg ended with 1'] })
+    await expectSound(made)
+  })
+
+  test('when it fails and there is no sound to hear, the usual one runs without it', async () => {
+    const { tools, runs } = await counted(await faulty('out.mp4*volumedetect', 'exit 1'))
+    const made = await make(tools, await clip('silence.mp4'), { copy: 'never' })
+    expect(made).toMatchObject({ hasAudio: false, warnings: ['ffmpeg ended with 1'] })
+    // The last is the usual one, whose GIF is ours.
+    expect((await runs()).map((run) => run.includes('pipe:0'))).toEqual([true, false, true])
+    await expectSound(made)
+  })
+
   test('a gif over its budget is made again, smaller and not faster', async () => {
     const { path } = embeddedTools.ffmpeg
     const large = await faulty('out.webm*out.gif', `'${path}' "$@" && head -c 9000000 /dev/zero >>out.gif; exit $?`)
@@ -106,7 +154,7 @@ describe('when ffmpeg fails', () => {
 
   test('a success that wrote nothing is no success', async () => {
     const overview = 'case "$*" in *out.mp4*) ;; *) exit 0;; esac'
-    const made = await make(await faulty('poster.rgb', overview), await clip('plain.mp4'))
+    const made = await make(await faulty('poster.rgb', overview), await clip('plain.mp4'), { gifEncoder: 'ffmpeg' })
     expect(made.warnings).toEqual(['the overview failed'])
     await expectSound(made)
   })

@@ -1,4 +1,4 @@
-import { rm, stat, symlink } from 'node:fs/promises'
+import { rename, rm, stat, symlink } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { isAnimation, type MediaInfo } from '../../db/media-info.ts'
 import type { MainKind } from '../../db/tables.ts'
@@ -18,6 +18,7 @@ import {
   seeks,
   smallerGifCommand,
   transparencyCommand,
+  withoutSoundCommand,
 } from './ffmpeg-command.ts'
 import type { GifSource } from './filter-graph.ts'
 import { makeFirstFiles } from './first-files.ts'
@@ -67,6 +68,21 @@ export async function makeRenditions(
   if ((type === 'apng' || type === 'webp') && !(await exists(inWork(work, 'animation'))))
     await unpackAnimation(work, type)
   const plan = await keepAlphaInUse(work, planned)
+  const again = async (error: Error, change: Partial<TranscodeOptions>, info = source.info) => {
+    const made = await makeRenditions(tools, { ...source, info }, { ...work, onFirstFiles: undefined, ...change })
+    return { ...made, warnings: [error.message, ...made.warnings] }
+  }
+  let failure: Error | undefined
+  if (isOnePassEnough(work, plan)) {
+    work.onProgress?.(ENCODING.from)
+    try {
+      return { ...(await encodeUsually(work, plan, { hasOverview: false })), misfit: whyEncoded(work, plan) }
+    } catch (error) {
+      if (!mayRetry(work, error)) throw error
+      if (error instanceof GifWriterFailed) return again(error, { gifEncoder: 'ffmpeg' })
+      failure = error
+    }
+  }
   const overview = plan.gif.from === 'rewrite' ? { audible: false } : await takeOverview(work, plan)
   const heard = { ...plan, audioStream: overview?.audible ? plan.audioStream : null }
   const soundLost = !overview && plan.audioStream !== null ? ['the sound could not be read'] : []
@@ -74,25 +90,33 @@ export async function makeRenditions(
   const simply = async (warnings: string[]): Promise<Renditions> => {
     return { ...(await encodeSimply(work, heard, warnings)), misfit: misfit === null ? 'damaged' : misfit }
   }
-  if (!overview) return simply(['the overview failed', ...soundLost])
+  const failures = failure ? [failure.message] : []
+  if (!overview) return simply([...failures, 'the overview failed', ...soundLost])
+  // Without a sound that broke it the usual way may succeed, else it would fail again.
+  if (failure && heard.audioStream === plan.audioStream) return simply(failures)
 
   try {
     const { info } = source
     const copies = misfit === null && !isAnimation(info) ? copyOf(info) : null
-    return {
-      ...(await encodeUsually(work, { ...heard, copies })),
-      misfit,
-    }
+    const made = await encodeUsually(work, { ...heard, copies }, { hasOverview: true })
+    return { ...made, warnings: [...failures, ...made.warnings], misfit }
   } catch (error) {
     if (!mayRetry(work, error)) throw error
-    const again = async (change: Partial<TranscodeOptions>, info = source.info) => {
-      const made = await makeRenditions(tools, { ...source, info }, { ...work, onFirstFiles: undefined, ...change })
-      return { ...made, warnings: [error.message, ...made.warnings] }
-    }
-    if (seeks(planned)) return again({}, fromBeginning(source.info))
-    if (error instanceof GifWriterFailed) return again({ gifEncoder: 'ffmpeg' })
-    return misfit === null ? { ...(await again({ copy: 'never' })), misfit: 'damaged' } : simply([error.message])
+    if (seeks(planned)) return again(error, {}, fromBeginning(source.info))
+    if (error instanceof GifWriterFailed) return again(error, { gifEncoder: 'ffmpeg' })
+    if (misfit !== null) return simply([...failures, error.message])
+    return { ...(await again(error, { copy: 'never' })), misfit: 'damaged' }
   }
+}
+
+/**
+ * Poster and volume come from the encoders' own pass, unless something before it depends on them: the palette of a GIF by ffmpeg,
+ * and whether a silent track is left out of a copy. A decoder that joins in may say nothing, of the volume either.
+ */
+function isOnePassEnough(work: TranscodeWork, plan: RenditionPlan): boolean {
+  if (plan.gif.from === 'rewrite') return true
+  const misfit = whyEncoded(work, plan)
+  return work.gifEncoder === 'own' && !seeks(plan) && misfit !== null && misfit !== 'sound'
 }
 
 function whyEncoded({ info, copy }: TranscodeWork, plan: RenditionPlan): Misfit | 'off' | null | undefined {
@@ -117,7 +141,7 @@ async function takeOverview(work: TranscodeWork, plan: RenditionPlan): Promise<{
   try {
     const palette = work.gifEncoder === 'ffmpeg'
     const log = await encode(work, overviewCommand(plan, { threads: work.threads, palette }))
-    work.onProgress?.(0.05)
+    work.onProgress?.(ENCODING.from)
     const found = await Promise.all([
       isWholePoster(inWork(work, 'poster'), plan.video),
       !palette || exists(inWork(work, 'palette')),
@@ -129,19 +153,37 @@ async function takeOverview(work: TranscodeWork, plan: RenditionPlan): Promise<{
   }
 }
 
-async function encodeUsually(work: TranscodeWork, plan: RenditionPlan): Promise<EncodedFiles> {
-  const keepsGif = plan.gif.from === 'rewrite'
-  const gif = work.gifEncoder === 'own' ? 'frames' : 'palette-file'
+async function encodeUsually(
+  work: TranscodeWork,
+  plan: RenditionPlan,
+  { hasOverview }: { hasOverview: boolean },
+): Promise<EncodedFiles> {
+  const gif = gifSourceOf(work, plan)
   if (plan.copies === 'mp4' && work.onFirstFiles) {
     await work.onFirstFiles(await makeFirstFiles(work, plan))
-    await encodeRun(work, plan, { videos: ['webm'], gif, poster: false })
+    await encodeRun(work, plan, { videos: ['webm'], gif, poster: false, volume: false })
     await shrinkGif(work, plan, gif)
     return collect(work, plan, [], Promise.resolve())
   }
-  await encodeAll(work, plan, keepsGif ? { gif: 'none', poster: true } : { gif, poster: false })
+  const more = { gif, poster: !hasOverview && plan.posterSeconds === null, volume: !hasOverview }
+  const log = await encodeAll(work, plan, more)
   await shrinkGif(work, plan, gif)
+  const isSilent = !hasOverview && plan.audioStream !== null && !isAudible(log)
+  if (isSilent) await dropSound(work)
+  const made = isSilent ? { ...plan, audioStream: null } : plan
   // After the encoders, because the frame for a second poster takes up to 100 MB.
-  return collect(work, plan, [], choosePoster(work, plan))
+  return collect(work, made, [], choosePoster(work, made))
+}
+
+function gifSourceOf(work: TranscodeWork, plan: RenditionPlan): GifSource {
+  if (plan.gif.from === 'rewrite') return 'none'
+  return work.gifEncoder === 'own' ? 'frames' : 'palette-file'
+}
+
+async function dropSound(work: TranscodeWork): Promise<void> {
+  await encode(work, withoutSoundCommand())
+  await rename(inWork(work, 'silentMp4'), inWork(work, 'mp4'))
+  await rename(inWork(work, 'silentWebm'), inWork(work, 'webm'))
 }
 
 /** One thread, no denoiser, palette and poster in one pass (contract/media.md 5.10). A failure here is the file's fault. */
@@ -150,7 +192,7 @@ async function encodeSimply(work: TranscodeWork, usual: RenditionPlan, warnings:
   const plan = simplerPlan(usual, work.info)
   const gif = plan.gif.from === 'rewrite' ? 'none' : 'palette-inside'
   try {
-    await encodeAll(simple, plan, { gif, poster: true })
+    await encodeAll(simple, plan, { gif, poster: true, volume: false })
     return await collect(simple, plan, warnings, choosePoster(simple, plan))
   } catch (error) {
     if (error instanceof UnusableOutput) await refuseFullDisk(work.workDirectory)
@@ -158,16 +200,21 @@ async function encodeSimply(work: TranscodeWork, usual: RenditionPlan, warnings:
   }
 }
 
+/** Returns the log of the run that measures the volume. */
 async function encodeAll(
   work: TranscodeWork,
   plan: RenditionPlan,
-  { gif, poster }: Pick<RenditionsOfRun, 'gif' | 'poster'>,
-) {
+  more: Pick<RenditionsOfRun, 'gif' | 'poster' | 'volume'>,
+): Promise<string> {
   // A copy takes no memory.
-  if (!plan.encodesInTurn || plan.copies) return encodeRun(work, plan, { videos: ['mp4', 'webm'], gif, poster })
+  if (!plan.encodesInTurn || plan.copies) return encodeRun(work, plan, { videos: ['mp4', 'webm'], ...more })
   const half = (ENCODING.from + ENCODING.to) / 2
-  await encodeRun(work, plan, { videos: ['mp4'], gif, poster }, { ...ENCODING, to: half })
-  await encodeRun(work, plan, { videos: ['webm'], gif: 'none', poster: false }, { ...ENCODING, from: half })
+  const log = await encodeRun(work, plan, { ...more, videos: ['mp4'], poster: false }, { ...ENCODING, to: half })
+  // The candidates for the poster take 25 MB, and VP9 less than H.264 beside the GIF.
+  const { poster } = more
+  const webm = { videos: ['webm' as const], gif: 'none' as const, poster, volume: false }
+  await encodeRun(work, plan, webm, { ...ENCODING, from: half })
+  return log
 }
 
 async function encodeRun(
@@ -175,13 +222,14 @@ async function encodeRun(
   plan: RenditionPlan,
   run: Omit<RenditionsOfRun, 'threads'>,
   progress = ENCODING,
-) {
+): Promise<string> {
   const command = renditionsCommand(work.tools.ffmpeg, plan, { ...run, threads: work.threads })
   const log = await encodeWithGif(work, plan, { command, gif: run.gif, progress })
   requireDecoded(log, plan, work.info)
   if (plan.copies && log.trim()) throw new UnusableOutput(`not copied: ${log.trim().split('\n')[0]}`)
   // Frames before the part may have been missing: from the beginning they are not.
   if (seeks(plan) && log.trim()) throw new UnusableOutput(`not from a keyframe: ${log.trim().split('\n')[0]}`)
+  return log
 }
 
 async function encodeWithGif(

@@ -114,6 +114,13 @@ test.each([
 })
 
 describe('memory', () => {
+  test('HDR of 1080p takes what tone mapping needs from the encoder', () => {
+    expect(plan({ width: 1920, height: 1080, hdr: 'pq' })).toMatchObject({
+      encodesInTurn: true,
+      looksAheadApart: false,
+    })
+  })
+
   test.each([
     [
       '720p: both encoders at once',
@@ -123,12 +130,12 @@ describe('memory', () => {
     [
       '1080p: one after the other',
       { width: 1920, height: 1080 },
-      { encodesInTurn: true, mostThreads: 2, looksAheadApart: false },
+      { encodesInTurn: true, mostThreads: 2, looksAheadApart: true },
     ],
     [
       'standing 1080p too',
       { width: 1080, height: 1920 },
-      { encodesInTurn: true, mostThreads: 2, looksAheadApart: false },
+      { encodesInTurn: true, mostThreads: 2, looksAheadApart: true },
     ],
     [
       '2160p is not decoded twice',
