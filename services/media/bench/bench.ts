@@ -86,7 +86,9 @@ try {
   await bucketRequests(measured, postgres.url, directory)
   const path = await pathWithoutSandbox(directory)
   const encoding = await startService(postgres.url, directory, { path, settings })
-  const copying = await startService(postgres.url, directory, { path })
+  // A database of its own, as each takes the other's jobs from a common one.
+  await database.pool.query('create database copying')
+  const copying = await startService(postgres.url.replace('/bench', '/copying'), join(directory, 'copying'), { path })
   try {
     for (const clip of [...CLIPS.filter(isChosen), SHORT_CLIP]) {
       const plain = await made(clip)
