@@ -115,23 +115,19 @@ export async function copiedAgainstEncoded(
   })
 }
 
+/** One alone runs on more than one core, because the GIF has a program of its own; so its CPU counts, not its time. */
 export async function manyAtOnce({ report, directory }: Bench, service: BenchService, plain: string, atOnce: number) {
   const [ours, theirs] = await inTurns(async () => {
     const paths = await Promise.all(Array.from({ length: atOnce }, () => newCopy(directory, plain)))
-    const alone = await timed(() =>
-      runByHand(paths[0] as string, join(directory, 'alone'), { threads: 1, gif: 'ours' }),
-    )
+    const before = cpuSeconds('self')
+    await runByHand(paths[0] as string, join(directory, 'alone'), { threads: 1, gif: 'ours' })
+    const alone = cpuSeconds('self') - before
     const together = await timed(() => Promise.all(paths.map((path) => upload(service, path))))
-    return [(atOnce / together) * 1000, (availableParallelism() / alone) * 1000] as const
+    return [(atOnce / together) * 1000, availableParallelism() / alone] as const
   })
   report.row({
-    ...{
-      id: 'many-at-once',
-      what: `${atOnce} clips at once`,
-      against: 'cores x one alone with one thread',
-      unit: 'clips/s',
-    },
-    ...{ ours, theirs, compared: 'ratio', goal: { atLeast: 0.95 } },
+    ...{ id: 'many-at-once', what: `${atOnce} clips at once`, against: 'cores / CPU of one alone, one thread' },
+    ...{ unit: 'clips/s', ours, theirs, compared: 'ratio', goal: { atLeast: 0.95 } },
   })
 }
 

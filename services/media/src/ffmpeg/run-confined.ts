@@ -58,7 +58,7 @@ export type RunOutcome =
 export const isolatedEnvironment = { PATH: '/usr/local/bin:/usr/bin:/bin', LANG: 'C' }
 
 /** Enough for the end of a log, which has the reason; a hostile file can make ffmpeg write megabytes. */
-const STDERR_TAIL_CHARACTERS = 16_384
+export const STDERR_TAIL_CHARACTERS = 16_384
 /** 3700 packets of each of a few streams take under 1 MB of JSON. */
 const STDOUT_CHARACTERS = 8 * 1024 * 1024
 

@@ -118,12 +118,12 @@ export function renditionsCommand(ffmpeg: Ffmpeg, plan: RenditionPlan, run: Rend
 }
 
 /**
- * A held last frame hides lost ones, so the log must have the number of decoded frames; a decoder that joins in must not complain
- * at all (make-renditions.ts).
+ * A held last frame hides lost ones, so the log must have the number of decoded frames; in the log of others `firstComplaint`
+ * (failures.ts) finds what a decoder says.
  */
-function logLevel(plan: RenditionPlan, { volume }: RenditionsOfRun): 'error' | 'info' | 'verbose' {
+function logLevel(plan: RenditionPlan, { volume }: RenditionsOfRun): LogLevel {
   if (plan.holdsLastFrame && !seeks(plan)) return 'verbose'
-  return volume && plan.audioStream !== null ? 'info' : 'error'
+  return volume && plan.audioStream !== null ? 'level+info' : 'level+error'
 }
 
 /** Copies both finished videos without their sound. */
@@ -141,7 +141,7 @@ export function withoutSoundCommand(): string[] {
 /** Copies the source's streams into the mp4 and decodes every frame, which is the first output of its progress. */
 export function copyCommand(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number): string[] {
   return [
-    ...[...start('error'), ...input(plan, threads), '-map', `0:${plan.videoStream}`],
+    ...[...start('level+error'), ...input(plan, threads), '-map', `0:${plan.videoStream}`],
     ...[ffmpeg.frameRateModeFlag, 'passthrough', '-f', 'null', '-', ...copyOutput(plan, 'mp4')],
     ...['-progress', 'pipe:1', '-nostats'],
   ]
@@ -223,7 +223,10 @@ export function scanFrameCommand(atSeconds: number): string[] {
 /** True if decoding starts in the middle of the file. */
 export const seeks = ({ cut }: Pick<RenditionPlan, 'cut'>): boolean => cut !== null && cut.seekSeconds > 0
 
-function start(logLevel: 'error' | 'info' | 'verbose'): string[] {
+/** Each message of `level+…` begins with its own level. */
+type LogLevel = 'error' | 'info' | 'verbose' | 'level+error' | 'level+info'
+
+function start(logLevel: LogLevel): string[] {
   return ['-nostdin', ...hardenedGlobals, '-loglevel', logLevel, '-nostats', '-y']
 }
 

@@ -1,6 +1,6 @@
 import { hashFile } from '../../store/blobs/measure.ts'
 import { encode, type FirstFiles, inWork, type TranscodeWork } from './encode.ts'
-import { UnusableOutput } from './failures.ts'
+import { firstComplaint, UnusableOutput } from './failures.ts'
 import { copyCommand } from './ffmpeg-command.ts'
 import type { RenditionPlan } from './rendition-plan.ts'
 import { choosePoster, collectPoster } from './take-poster.ts'
@@ -20,8 +20,9 @@ export async function makeFirstFiles(work: TranscodeWork, plan: RenditionPlan): 
   const onFrames = (count: number) => {
     frames = count
   }
-  const log = (await encode(work, copyCommand(tools.ffmpeg, plan, threads), { progress: COPYING, onFrames })).trim()
-  if (log) throw new UnusableOutput(`not copied: ${log.split('\n')[0]}`)
+  const log = await encode(work, copyCommand(tools.ffmpeg, plan, threads), { progress: COPYING, onFrames })
+  const complaint = firstComplaint(log)
+  if (complaint) throw new UnusableOutput(`not copied: ${complaint}`)
   if (frames !== info.frames) throw new UnusableOutput(`not copied: ${frames} of ${info.frames} frames were decoded`)
   await verifyMp4(tools, { directory, plan, signal })
   await choosePoster(work, plan)

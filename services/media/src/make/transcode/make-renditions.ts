@@ -10,7 +10,7 @@ import { copyOf, type Misfit, misfitOf } from './copy-plan.ts'
 import { fromBeginning } from './cut-filters.ts'
 import { writeCaption } from './draw-caption.ts'
 import { allToTheirEnd, ENCODING, encode, inWork, type TranscodeOptions, type TranscodeWork } from './encode.ts'
-import { mayRetry, refuseAsCorrupt, UnusableOutput } from './failures.ts'
+import { firstComplaint, mayRetry, refuseAsCorrupt, UnusableOutput } from './failures.ts'
 import {
   overviewCommand,
   type RenditionsOfRun,
@@ -72,15 +72,28 @@ export async function makeRenditions(
     const made = await makeRenditions(tools, { ...source, info }, { ...work, onFirstFiles: undefined, ...change })
     return { ...made, warnings: [error.message, ...made.warnings] }
   }
-  let failure: Error | undefined
+  /** Another way that may succeed, if there is one. */
+  const otherwise = async (error: unknown, misfit: Renditions['misfit']): Promise<Renditions | undefined> => {
+    if (!mayRetry(work, error)) throw error
+    if (seeks(planned)) return again(error, {}, fromBeginning(source.info))
+    if (error instanceof GifWriterFailed) return again(error, { gifEncoder: 'ffmpeg' })
+    return misfit === null ? { ...(await again(error, { copy: 'never' })), misfit: 'damaged' } : undefined
+  }
+  const usually = async (plan: RenditionPlan, hasOverview: boolean): Promise<Renditions> => {
+    const misfit = whyEncoded(work, plan)
+    const copies = misfit === null && !isAnimation(work.info) ? copyOf(work.info) : null
+    return { ...(await encodeUsually(work, { ...plan, copies }, { hasOverview })), misfit }
+  }
+
+  const failures: string[] = []
   if (isOnePassEnough(work, plan)) {
     work.onProgress?.(ENCODING.from)
     try {
-      return { ...(await encodeUsually(work, plan, { hasOverview: false })), misfit: whyEncoded(work, plan) }
+      return await usually(plan, false)
     } catch (error) {
-      if (!mayRetry(work, error)) throw error
-      if (error instanceof GifWriterFailed) return again(error, { gifEncoder: 'ffmpeg' })
-      failure = error
+      const made = await otherwise(error, whyEncoded(work, plan))
+      if (made) return made
+      failures.push((error as Error).message)
     }
   }
   const overview = plan.gif.from === 'rewrite' ? { audible: false } : await takeOverview(work, plan)
@@ -90,33 +103,25 @@ export async function makeRenditions(
   const simply = async (warnings: string[]): Promise<Renditions> => {
     return { ...(await encodeSimply(work, heard, warnings)), misfit: misfit === null ? 'damaged' : misfit }
   }
-  const failures = failure ? [failure.message] : []
   if (!overview) return simply([...failures, 'the overview failed', ...soundLost])
   // Without a sound that broke it the usual way may succeed, else it would fail again.
-  if (failure && heard.audioStream === plan.audioStream) return simply(failures)
+  if (failures.length > 0 && heard.audioStream === plan.audioStream) return simply(failures)
 
   try {
-    const { info } = source
-    const copies = misfit === null && !isAnimation(info) ? copyOf(info) : null
-    const made = await encodeUsually(work, { ...heard, copies }, { hasOverview: true })
-    return { ...made, warnings: [...failures, ...made.warnings], misfit }
+    const made = await usually(heard, true)
+    return { ...made, warnings: [...failures, ...made.warnings] }
   } catch (error) {
-    if (!mayRetry(work, error)) throw error
-    if (seeks(planned)) return again(error, {}, fromBeginning(source.info))
-    if (error instanceof GifWriterFailed) return again(error, { gifEncoder: 'ffmpeg' })
-    if (misfit !== null) return simply([...failures, error.message])
-    return { ...(await again(error, { copy: 'never' })), misfit: 'damaged' }
+    return (await otherwise(error, misfit)) ?? simply([...failures, (error as Error).message])
   }
 }
 
 /**
  * Poster and volume come from the encoders' own pass, unless something before it depends on them: the palette of a GIF by ffmpeg,
- * and whether a silent track is left out of a copy. A decoder that joins in may say nothing, of the volume either.
+ * the first files, and whether a sound that keeps a clip from being copied is silent.
  */
 function isOnePassEnough(work: TranscodeWork, plan: RenditionPlan): boolean {
   if (plan.gif.from === 'rewrite') return true
-  const misfit = whyEncoded(work, plan)
-  return work.gifEncoder === 'own' && !seeks(plan) && misfit !== null && misfit !== 'sound'
+  return work.gifEncoder === 'own' && !work.onFirstFiles && whyEncoded(work, plan) !== 'sound'
 }
 
 function whyEncoded({ info, copy }: TranscodeWork, plan: RenditionPlan): Misfit | 'off' | null | undefined {
@@ -226,9 +231,10 @@ async function encodeRun(
   const command = renditionsCommand(work.tools.ffmpeg, plan, { ...run, threads: work.threads })
   const log = await encodeWithGif(work, plan, { command, gif: run.gif, progress })
   requireDecoded(log, plan, work.info)
-  if (plan.copies && log.trim()) throw new UnusableOutput(`not copied: ${log.trim().split('\n')[0]}`)
+  const complaint = firstComplaint(log)
+  if (plan.copies && complaint) throw new UnusableOutput(`not copied: ${complaint}`)
   // Frames before the part may have been missing: from the beginning they are not.
-  if (seeks(plan) && log.trim()) throw new UnusableOutput(`not from a keyframe: ${log.trim().split('\n')[0]}`)
+  if (seeks(plan) && complaint) throw new UnusableOutput(`not from a keyframe: ${complaint}`)
   return log
 }
 
