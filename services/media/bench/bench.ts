@@ -46,6 +46,7 @@ const report = startReport('media', ['BENCH_ROUNDS', 'BENCH_CLIPS_AT_ONCE', 'BEN
 const directory = await mkdtemp(join(tmpdir(), 'bench-media-'))
 const postgres = await startEmbeddedPostgres({ dataDir: join(directory, 'postgres'), database: 'bench' })
 const database = lookInto(postgres.url)
+const paths = new Map<string, string>()
 try {
   const postgresVersion = await database.version()
   await measureImage(report, postgres.url, directory)
@@ -148,10 +149,11 @@ async function servingAgainstNginx(service: BenchService) {
   }
 }
 
-/** Undefined where the package of its recording cannot be had. */
+/** The clip's file, made once; undefined where the package of its recording cannot be had. */
 async function made(clip: BenchClip): Promise<string | undefined> {
-  const path = await makeClip(directory, clip).catch(() => undefined)
-  if (!path) console.log(`${clip.name}: left out, because its package cannot be had.`)
+  const path = paths.get(clip.file) ?? (await makeClip(directory, clip).catch(() => undefined))
+  if (path) paths.set(clip.file, path)
+  else console.log(`${clip.name}: left out, because its package cannot be had.`)
   return path
 }
 

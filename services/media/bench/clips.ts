@@ -24,9 +24,14 @@ interface RecordedClip {
 
 export type BenchClip = MadeClip | RecordedClip
 
+const FILM: BenchClip = {
+  ...{ name: 'film, 640x272, 10 s', file: 'film.mp4', seconds: 10 },
+  recording: { of: 'film, moving camera' },
+}
+
 /** Recordings as they are, and pictures we make of kinds of which there is none. */
 export const CLIPS: BenchClip[] = [
-  { name: 'film, 640x272, 10 s', file: 'film.mp4', seconds: 10, recording: { of: 'film, moving camera' } },
+  FILM,
   { name: 'animation, 720p, 5 s', file: 'animation.mp4', seconds: 5.28, recording: { of: 'rendered animation' } },
   { name: 'screen, 720p, 8 s', file: 'screen.mp4', seconds: 8.3, recording: { of: 'screen recording' } },
   { name: 'phone, 1080p, 5 s', file: 'phone.mp4', seconds: 5, recording: { of: 'phone, dog', repeatedTo: 5 } },
@@ -37,7 +42,7 @@ export const CLIPS: BenchClip[] = [
 
 /** Clips whose streams fit; those of 720p are encoded anew with a keyframe every 2 s, as sites write them. */
 export const FITTING_CLIPS: BenchClip[] = [
-  { name: 'film, 640x272, 10 s', file: 'film.mp4', seconds: 10, recording: { of: 'film, moving camera' } },
+  FILM,
   { name: 'globe, 480x270, 30 s', file: 'globe.mp4', seconds: 30, recording: { of: 'slow globe, dark' } },
   {
     ...{ name: 'animation, 720p, 5 s', file: 'animation-fits.mp4', seconds: 5.28 },

@@ -61,8 +61,8 @@ export async function cpuAgainstHand(
 ) {
   const [ours, theirs] = await inTurns(async () => {
     const path = await newCopy(directory, plain)
-    const ours = await cpuOf(service, () => upload(service, path))
-    return [ours, await leastCpuByHand(path, join(directory, 'least'))] as const
+    const { cpu } = await timedWithCpu(service, () => upload(service, path))
+    return [cpu, await leastCpuByHand(path, join(directory, 'least'))] as const
   })
   report.row({
     ...{ id: `cpu-${idOf(clip)}`, what: `${clip.name}: CPU`, against: 'one decode and the encoders', unit: 's' },
@@ -136,5 +136,3 @@ async function timedWithCpu(service: BenchService, work: () => Promise<unknown>)
   const ms = await timed(work)
   return { ms, cpu: cpuSeconds(service.pid) - before }
 }
-
-const cpuOf = async (service: BenchService, work: () => Promise<unknown>) => (await timedWithCpu(service, work)).cpu

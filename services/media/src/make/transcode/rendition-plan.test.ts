@@ -114,6 +114,8 @@ test.each([
 })
 
 describe('memory', () => {
+  const inTurn = { encodesInTurn: true, mostThreads: 2, looksAheadApart: true }
+
   test('HDR of 1080p takes what tone mapping needs from the encoder', () => {
     expect(plan({ width: 1920, height: 1080, hdr: 'pq' })).toMatchObject({
       encodesInTurn: true,
@@ -127,16 +129,8 @@ describe('memory', () => {
       { width: 1280, height: 720 },
       { encodesInTurn: false, mostThreads: 8, looksAheadApart: true },
     ],
-    [
-      '1080p: one after the other',
-      { width: 1920, height: 1080 },
-      { encodesInTurn: true, mostThreads: 2, looksAheadApart: true },
-    ],
-    [
-      'standing 1080p too',
-      { width: 1080, height: 1920 },
-      { encodesInTurn: true, mostThreads: 2, looksAheadApart: true },
-    ],
+    ['1080p: one after the other', { width: 1920, height: 1080 }, inTurn],
+    ['standing 1080p too', { width: 1080, height: 1920 }, inTurn],
     [
       '2160p is not decoded twice',
       { width: 3840, height: 2160 },
