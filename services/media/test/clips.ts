@@ -49,6 +49,10 @@ const recipes = {
     ...[...lavfi('testsrc2=s=320x240:r=25:d=2'), ...tone(2), '-c:v', 'libx264', '-preset', 'fast', '-crf', '36'],
     ...['-pix_fmt', 'yuv420p', '-g', '25', ...aac, '-metadata', 'title=Secret title'],
   ],
+  'fits-silent.mp4': [
+    ...[...lavfi('testsrc2=s=320x240:r=25:d=1'), ...lavfi('anullsrc=r=48000'), '-c:v', 'libx264', '-crf', '36'],
+    ...['-pix_fmt', 'yuv420p', ...aac, '-t', '1'],
+  ],
   'fits.webm': [
     ...[...lavfi('testsrc2=s=320x240:r=25:d=2'), '-c:v', 'libvpx-vp9', '-deadline', 'realtime', '-cpu-used', '8'],
     ...['-crf', '50', '-b:v', '0', '-pix_fmt', 'yuv420p', '-metadata', 'title=Secret title'],

@@ -10,8 +10,8 @@ import { mayHaveAlpha } from '../../db/media-info.ts'
 import type { DB, ExtraKind } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { keepFiles } from '../../store/blobs/keep-files.ts'
-import { workFiles } from '../transcode/ffmpeg-command.ts'
 import type { Rendition } from '../transcode/verify-renditions.ts'
+import { workFiles } from '../transcode/work-files.ts'
 import { EXTRAS_QUEUE, type ExtrasJob, TRANSCODE_QUEUE } from './queues.ts'
 
 const LOOK_AGAIN_SECONDS = 30

@@ -6,7 +6,8 @@ import { signMessage } from '../../core/webhooks/sign-message.ts'
 import { VERDICTS, type Verdict } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { runConfined } from '../../ffmpeg/run-confined.ts'
-import { scanFrameCommand, workFiles } from '../transcode/ffmpeg-command.ts'
+import { scanFrameCommand } from '../transcode/ffmpeg-command.ts'
+import { workFiles } from '../transcode/work-files.ts'
 
 /** Parts of the clip's length at which its frames are taken. */
 const MOMENTS = [0.25, 0.5, 0.75]

@@ -6,9 +6,9 @@ import { apiError } from '../../errors.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { isDiskFull } from '../../ffmpeg/machine-faults.ts'
 import { runConfined } from '../../ffmpeg/run-confined.ts'
-import { workFiles } from './ffmpeg-command.ts'
 import { runLimits } from './rendition-plan.ts'
 import type { Rendition } from './verify-renditions.ts'
+import { workFiles } from './work-files.ts'
 
 /** The files of a clip that is worth showing. */
 export interface FirstFiles extends Record<(typeof FIRST_KINDS)[number], Rendition> {

@@ -9,9 +9,9 @@ import {
   renditionsCommand,
   smallerGifCommand,
   transparencyCommand,
-  workFiles,
 } from './ffmpeg-command.ts'
 import type { RenditionPlan } from './rendition-plan.ts'
+import { workFiles } from './work-files.ts'
 
 const ffmpeg: Ffmpeg = {
   ...{ path: '/usr/bin/ffmpeg', version: '5.1', origin: 'system', isOld: false, frameRateModeFlag: '-fps_mode' },

@@ -1,5 +1,18 @@
+// Translates a plan into ffmpeg's arguments, with the options that the builds of 2018 and of today share. The one rule: no name or
+// address from outside is ever an argument; files have the names of work-files.ts. Measurements: contract/media.md 5.9.
+// Next: ffmpeg-outputs.ts.
 import type { Ffmpeg } from '../../ffmpeg/binaries.ts'
 import { hardenedGlobals, hardenedInput } from '../../ffmpeg/hardening.ts'
+import {
+  copyOutput,
+  gifOutput,
+  mp4Output,
+  posterOutput,
+  variableRate,
+  volumeOutput,
+  webmOutput,
+  withoutMetadata,
+} from './ffmpeg-outputs.ts'
 import {
   denoise,
   type GifSource,
@@ -12,36 +25,11 @@ import {
   seconds,
   sharedFrames,
   size,
-  soundFilters,
   typicalFrame,
   wholeFrames,
 } from './filter-graph.ts'
 import type { RenditionPlan } from './rendition-plan.ts'
-
-/**
- * Translates a plan into ffmpeg's arguments, with the options that the builds of 2018 and of today share.
- * The one rule: no name or address from outside is ever an argument; files have the fixed names below.
- * Measurements: contract/media.md 5.9.
- */
-export const workFiles = {
-  input: 'in.bin',
-  /** Frames of an animation that is no GIF. */
-  animation: 'in.apng',
-  palette: 'palette.png',
-  poster: 'poster.rgb',
-  gif: 'out.gif',
-  jpg: 'out.jpg',
-  mp4: 'out.mp4',
-  webm: 'out.webm',
-  brighterJpg: 'brighter.jpg',
-  av1: 'out.av1.mp4',
-  webp: 'out.webp',
-  transparency: 'transparency.gray',
-  clearPoster: 'poster.rgba',
-  scanFrame: 'scan.jpg',
-  silentMp4: 'silent.mp4',
-  silentWebm: 'silent.webm',
-} as const
+import { workFiles } from './work-files.ts'
 
 /** One cheap pass over the keyframes: poster as raw RGB, peak volume, and on request the palette of a GIF by ffmpeg. */
 export function overviewCommand(
@@ -71,14 +59,6 @@ export function overviewCommand(
   ]
 }
 
-/** Measures the peak of the sound, for the log of level `info` or more. */
-function volumeOutput(plan: RenditionPlan): string[] {
-  if (plan.audioStream === null) return []
-  const untilCut = ['-t', seconds(plan.startSeconds + plan.cutSeconds)]
-  const heard = [...(plan.cut ? soundFilters(plan) : []), 'volumedetect'].join(',')
-  return [...audioMap(plan), ...untilCut, '-af', heard, '-f', 'null', '-']
-}
-
 export interface RenditionsOfRun {
   threads: number
   videos: ('mp4' | 'webm')[]
@@ -100,7 +80,7 @@ export function renditionsCommand(ffmpeg: Ffmpeg, plan: RenditionPlan, run: Rend
       ...(poster ? ['still' as const] : []),
     ]),
     ...gifFilters(plan, gif),
-    ...(poster ? [`[still]${typicalFrame(plan)}${posterFilters(plan)}[poster]`] : []),
+    ...(poster ? [posterFilter(plan)] : []),
   ]
   return [
     ...start(logLevel(plan, run)),
@@ -121,28 +101,42 @@ export function renditionsCommand(ffmpeg: Ffmpeg, plan: RenditionPlan, run: Rend
  * A held last frame hides lost ones, so the log must have the number of decoded frames; in the log of others `firstComplaint`
  * (failures.ts) finds what a decoder says.
  */
-function logLevel(plan: RenditionPlan, { volume }: RenditionsOfRun): LogLevel {
+function logLevel(plan: RenditionPlan, { volume }: Pick<RenditionsOfRun, 'volume'>): LogLevel {
   if (plan.holdsLastFrame && !seeks(plan)) return 'verbose'
   return volume && plan.audioStream !== null ? 'level+info' : 'level+error'
 }
 
-/** Copies both finished videos without their sound. */
-export function withoutSoundCommand(): string[] {
-  const picture = (input: number) => ['-map', `${input}:v:0`, '-c', 'copy', ...withoutMetadata]
-  return [
-    ...[...start('error'), ...hardenedInput('mov'), '-i', workFiles.mp4],
-    ...[...hardenedInput('matroska'), '-i', workFiles.webm],
-    ...[...picture(0), '-movflags', '+faststart', '-f', 'mp4', workFiles.silentMp4],
+/** Copies finished videos without their sound. */
+export function withoutSoundCommand(videos: ('mp4' | 'webm')[]): string[] {
+  const outputs = {
+    mp4: ['-movflags', '+faststart', '-f', 'mp4', workFiles.silentMp4],
     // Opus begins before the picture, which it delays by 14 ms.
-    ...[...picture(1), '-avoid_negative_ts', 'make_zero', '-f', 'webm', workFiles.silentWebm],
+    webm: ['-avoid_negative_ts', 'make_zero', '-f', 'webm', workFiles.silentWebm],
+  }
+  return [
+    ...start('error'),
+    ...videos.flatMap((video) => [...hardenedInput(video === 'mp4' ? 'mov' : 'matroska'), '-i', workFiles[video]]),
+    ...videos.flatMap((video, input) => ['-map', `${input}:v:0`, '-c', 'copy', ...withoutMetadata, ...outputs[video]]),
   ]
 }
 
-/** Copies the source's streams into the mp4 and decodes every frame, which is the first output of its progress. */
-export function copyCommand(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number): string[] {
+/**
+ * Copies the source's streams into the mp4 and decodes every frame, which is the first output of its progress. Volume and poster
+ * are those of `renditionsCommand`.
+ */
+export function copyCommand(
+  ffmpeg: Ffmpeg,
+  plan: RenditionPlan,
+  run: Pick<RenditionsOfRun, 'threads' | 'poster'>,
+): string[] {
+  const poster = [...sharedFrames(plan, ['still']), posterFilter(plan)]
   return [
-    ...[...start('level+error'), ...input(plan, threads), '-map', `0:${plan.videoStream}`],
-    ...[ffmpeg.frameRateModeFlag, 'passthrough', '-f', 'null', '-', ...copyOutput(plan, 'mp4')],
+    ...[...start(logLevel(plan, { volume: true })), ...input(plan, run.threads)],
+    ...(run.poster ? filterGraph(poster, run.threads) : []),
+    ...['-map', `0:${plan.videoStream}`, ffmpeg.frameRateModeFlag, 'passthrough', '-f', 'null', '-'],
+    ...copyOutput(plan, 'mp4'),
+    ...(run.poster ? posterOutput() : []),
+    ...volumeOutput(plan),
     ...['-progress', 'pipe:1', '-nostats'],
   ]
 }
@@ -261,106 +255,6 @@ function filterGraph(chains: string[], threads: number): string[] {
   return ['-filter_complex_threads', String(threads), '-filter_complex', chains.join(';')]
 }
 
-function posterOutput(): string[] {
-  return ['-map', '[poster]', '-frames:v', '1', '-f', 'rawvideo', workFiles.poster]
-}
-
-/** The source's own streams, without SEI that carries data of its encoder or others (ITU-T H.264, 7.4.1: NAL unit type 6). */
-function copyOutput(plan: RenditionPlan, file: 'mp4' | 'webm'): string[] {
-  const ofMp4 = ['-bsf:v', 'filter_units=remove_types=6', '-movflags', '+faststart']
-  return [
-    ...['-map', `0:${plan.videoStream}`, ...audioMap(plan), '-c', 'copy', ...(file === 'mp4' ? ofMp4 : [])],
-    ...[...withoutMetadata, '-t', seconds(plan.cutSeconds), '-f', file, workFiles[file]],
-  ]
-}
-
-function mp4Output(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number): string[] {
-  return [
-    ...['-map', '[mp4]', ...audioMap(plan), ...variableRate(ffmpeg)],
-    ...['-c:v', 'libx264', '-preset', 'veryfast', '-crf', String(plan.h264Crf), '-maxrate', '6M', '-bufsize', '12M'],
-    // A keyframe every 60 frames costs bytes but allows seeks within 2 s.
-    ...['-profile:v', 'high', '-g', '60', '-threads', String(threads), ...colorTags(plan)],
-    ...(plan.looksAheadApart ? [] : ['-x264-params', 'sync-lookahead=0']),
-    ...audioCodec(plan, 'aac', '128k'),
-    ...['-movflags', '+faststart', ...withoutMetadata, '-t', seconds(plan.cutSeconds), '-f', 'mp4', workFiles.mp4],
-  ]
-}
-
-function webmOutput(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number): string[] {
-  const quality =
-    ffmpeg.webmVideoEncoder === 'libvpx-vp9'
-      ? [
-          ...['-cpu-used', '7', '-crf', String(plan.webmCrf), '-b:v', String(plan.webmBitRate)],
-          ...['-row-mt', '1', '-tile-columns', '2'],
-        ]
-      : ['-cpu-used', '8', '-crf', '16', '-b:v', '2500k']
-  return [
-    ...['-map', '[webm]', ...audioMap(plan), ...variableRate(ffmpeg)],
-    // Looking 25 frames ahead, VP9's default, takes 115 MB at 1080p and gains nothing in realtime mode.
-    ...['-c:v', ffmpeg.webmVideoEncoder, '-deadline', 'realtime', '-lag-in-frames', '0', ...quality],
-    ...['-g', '120', '-threads', String(threads), ...colorTags(plan)],
-    ...(plan.keepsAlpha ? alphaPlane : []),
-    ...audioCodec(plan, ffmpeg.webmAudioEncoder, '96k'),
-    ...[...withoutMetadata, '-t', seconds(plan.cutSeconds), '-f', 'webm', workFiles.webm],
-  ]
-}
-
-/** Alternate reference frames take no alpha. */
-const alphaPlane = ['-pix_fmt', 'yuva420p', '-auto-alt-ref', '0', '-metadata:s:v:0', 'alpha_mode=1']
-
-/** More do not make 720p sooner; a frame is 0.9 MB at most. */
-const FRAMES_AHEAD = 8
-
-/**
- * Frames for our writer go to its pipe, which is file 0 (run-confined.ts), by way of a queue: without one the encoders would
- * wait for each frame of a slow writer, and 720p would take 3 to 10 % longer.
- */
-function gifOutput(ffmpeg: Ffmpeg, plan: RenditionPlan, gif: GifSource): string[] {
-  if (gif === 'none') return []
-  const until = ['-t', seconds(plan.cutSeconds)]
-  if (gif === 'frames') {
-    const queue = ['-f', 'fifo', '-fifo_format', 'rawvideo', '-queue_size', String(FRAMES_AHEAD)]
-    return ['-map', '[gif]', ...variableRate(ffmpeg), ...until, '-c:v', 'rawvideo', ...queue, 'pipe:0']
-  }
-  // -1 writes no loop block.
-  const loop = plan.gif.from === 'frames' ? (plan.gif.loopCount ?? -1) : 0
-  // Writes whole frames, as `clearAfterEachFrame` needs them.
-  const whole = plan.keepsAlpha ? ['-gifflags', '0'] : []
-  return ['-map', '[gif]', ...whole, '-loop', String(loop), ...until, '-f', 'gif', workFiles.gif]
-}
-
-/** Drops titles, locations, chapters and the encoder's name; the same input gives the same bytes. */
-export const withoutMetadata = [
-  ...['-sn', '-dn', '-map_metadata', '-1', '-map_chapters', '-1', '-fflags', '+bitexact'],
-  ...['-flags:v', '+bitexact', '-flags:a', '+bitexact', '-max_muxing_queue_size', '4096'],
-]
-
-function audioMap(plan: RenditionPlan): string[] {
-  return plan.audioStream === null ? [] : ['-map', `0:${plan.audioStream}`]
-}
-
-function audioCodec(plan: RenditionPlan, codec: string, bitrate: string): string[] {
-  if (plan.audioStream === null) return ['-an']
-  const filters = soundFilters(plan)
-  return [
-    ...(filters.length > 0 ? ['-af', filters.join(',')] : []),
-    '-c:a',
-    codec,
-    '-b:a',
-    bitrate,
-    '-ac',
-    '2',
-    '-ar',
-    '48000',
-  ]
-}
-
-/** Frames keep their times; none is added. */
-function variableRate(ffmpeg: Ffmpeg): string[] {
-  return [ffmpeg.frameRateModeFlag, 'vfr']
-}
-
-function colorTags(plan: RenditionPlan): string[] {
-  if (plan.color === 'as-is') return []
-  return ['-colorspace', 'bt709', '-color_primaries', 'bt709', '-color_trc', 'bt709', '-color_range', 'tv']
+function posterFilter(plan: RenditionPlan): string {
+  return `[still]${typicalFrame(plan)}${posterFilters(plan)}[poster]`
 }

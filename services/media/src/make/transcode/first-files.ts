@@ -1,4 +1,5 @@
 import { hashFile } from '../../store/blobs/measure.ts'
+import { dropSilence } from './drop-sound.ts'
 import { encode, type FirstFiles, inWork, type TranscodeWork } from './encode.ts'
 import { firstComplaint, UnusableOutput } from './failures.ts'
 import { copyCommand } from './ffmpeg-command.ts'
@@ -20,12 +21,14 @@ export async function makeFirstFiles(work: TranscodeWork, plan: RenditionPlan): 
   const onFrames = (count: number) => {
     frames = count
   }
-  const log = await encode(work, copyCommand(tools.ffmpeg, plan, threads), { progress: COPYING, onFrames })
+  const command = copyCommand(tools.ffmpeg, plan, { threads, poster: plan.posterSeconds === null })
+  const log = await encode(work, command, { progress: COPYING, onFrames })
   const complaint = firstComplaint(log)
   if (complaint) throw new UnusableOutput(`not copied: ${complaint}`)
   if (frames !== info.frames) throw new UnusableOutput(`not copied: ${frames} of ${info.frames} frames were decoded`)
-  await verifyMp4(tools, { directory, plan, signal })
-  await choosePoster(work, plan)
+  const made = await dropSilence(work, plan, { log, videos: ['mp4'] })
+  await verifyMp4(tools, { directory, plan: made, signal })
+  await choosePoster(work, made)
   const mp4 = { ...(await hashFile(inWork(work, 'mp4'))), ...plan.video, copied: true }
-  return { ...(await collectPoster(work, plan)), mp4, hasAudio: plan.audioStream !== null }
+  return { ...(await collectPoster(work, made)), mp4, hasAudio: made.audioStream !== null }
 }

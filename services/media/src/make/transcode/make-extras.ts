@@ -7,9 +7,10 @@ import { runConfined } from '../../ffmpeg/run-confined.ts'
 import { hashFile } from '../../store/blobs/measure.ts'
 import { runFfprobe } from '../probe/ffprobe.ts'
 import { readTag } from '../probe/video-info.ts'
-import { av1Command, clearPosterCommand, workFiles } from './ffmpeg-command.ts'
+import { av1Command, clearPosterCommand } from './ffmpeg-command.ts'
 import { type ClearPoster, makeWebp, posterTime } from './poster.ts'
 import { type Rendition, verifyVideo } from './verify-renditions.ts'
+import { workFiles } from './work-files.ts'
 
 interface ExtrasWork {
   /** Holds the finished mp4 as `in.bin` and the poster; also the webm if it may have alpha. */

@@ -111,6 +111,20 @@ describe('passes over the source', () => {
     }
     expect((await runs()).map((run) => / in\.bin /.test(run))).toEqual([true, false])
   })
+
+  test('of the first files the silent track is left out before they are shown', async () => {
+    const { tools, runs } = await counted(embeddedTools)
+    const first: FirstFiles[] = []
+    const onFirstFiles = async (files: FirstFiles) => {
+      first.push(files)
+      expect((await inspect(files.mp4.path)).streams).toHaveLength(1)
+    }
+    const made = await make(tools, await clip('fits-silent.mp4'), { onFirstFiles })
+    expect(first).toMatchObject([{ hasAudio: false, mp4: made.mp4 }])
+    expect(made).toMatchObject({ hasAudio: false, misfit: null, warnings: [] })
+    await expectSound(made)
+    expect((await runs()).map((run) => / in\.bin /.test(run))).toEqual([true, false, true])
+  })
 })
 
 describe('when ffmpeg fails', () => {
@@ -261,7 +275,7 @@ describe('a copy', () => {
     expect(made).toMatchObject({ misfit: 'damaged', mp4: { copied: false } })
   })
 
-  test('comes first where a caller waits for it, before any is encoded: the same videos and GIF, and a poster', async () => {
+  test('comes first where a caller waits for it, before any is encoded, and gives the same files', async () => {
     const source = await clip('fits.mp4')
     const [usual, first] = [await make(embeddedTools, source), [] as FirstFiles[]]
     const made = await make(embeddedTools, source, {
@@ -272,7 +286,7 @@ describe('a copy', () => {
       },
     })
     expect(made).toMatchObject({ misfit: null, warnings: [] })
-    for (const kind of ['gif', 'webm'] as const) expect(made[kind].sha256).toBe(usual[kind].sha256)
+    for (const kind of ['gif', 'jpg', 'webm'] as const) expect(made[kind].sha256).toBe(usual[kind].sha256)
     expect(await framesOf(made.mp4.path)).toEqual(await framesOf(source))
     const { jpg, mp4, placeholder } = made
     expect(first).toEqual([{ jpg, mp4, placeholder, hasAudio: true }])

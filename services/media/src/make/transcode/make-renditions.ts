@@ -1,4 +1,4 @@
-import { rename, rm, stat, symlink } from 'node:fs/promises'
+import { rm, stat, symlink } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { isAnimation, type MediaInfo } from '../../db/media-info.ts'
 import type { MainKind } from '../../db/tables.ts'
@@ -9,6 +9,7 @@ import { clearAfterEachFrame, rewriteGif } from '../probe/gif-rewrite.ts'
 import { copyOf, type Misfit, misfitOf } from './copy-plan.ts'
 import { fromBeginning } from './cut-filters.ts'
 import { writeCaption } from './draw-caption.ts'
+import { dropSilence, isAudible } from './drop-sound.ts'
 import { allToTheirEnd, ENCODING, encode, inWork, type TranscodeOptions, type TranscodeWork } from './encode.ts'
 import { firstComplaint, mayRetry, refuseAsCorrupt, UnusableOutput } from './failures.ts'
 import {
@@ -18,7 +19,6 @@ import {
   seeks,
   smallerGifCommand,
   transparencyCommand,
-  withoutSoundCommand,
 } from './ffmpeg-command.ts'
 import type { GifSource } from './filter-graph.ts'
 import { makeFirstFiles } from './first-files.ts'
@@ -117,11 +117,11 @@ export async function makeRenditions(
 
 /**
  * Poster and volume come from the encoders' own pass, unless something before it depends on them: the palette of a GIF by ffmpeg,
- * the first files, and whether a sound that keeps a clip from being copied is silent.
+ * and whether a sound that keeps a clip from being copied is silent.
  */
 function isOnePassEnough(work: TranscodeWork, plan: RenditionPlan): boolean {
   if (plan.gif.from === 'rewrite') return true
-  return work.gifEncoder === 'own' && !work.onFirstFiles && whyEncoded(work, plan) !== 'sound'
+  return work.gifEncoder === 'own' && whyEncoded(work, plan) !== 'sound'
 }
 
 function whyEncoded({ info, copy }: TranscodeWork, plan: RenditionPlan): Misfit | 'off' | null | undefined {
@@ -165,17 +165,17 @@ async function encodeUsually(
 ): Promise<EncodedFiles> {
   const gif = gifSourceOf(work, plan)
   if (plan.copies === 'mp4' && work.onFirstFiles) {
-    await work.onFirstFiles(await makeFirstFiles(work, plan))
-    await encodeRun(work, plan, { videos: ['webm'], gif, poster: false, volume: false })
-    await shrinkGif(work, plan, gif)
-    return collect(work, plan, [], Promise.resolve())
+    const first = await makeFirstFiles(work, plan)
+    await work.onFirstFiles(first)
+    const heard = first.hasAudio ? plan : { ...plan, audioStream: null }
+    await encodeRun(work, heard, { videos: ['webm'], gif, poster: false, volume: false })
+    await shrinkGif(work, heard, gif)
+    return collect(work, heard, [], Promise.resolve())
   }
   const more = { gif, poster: !hasOverview && plan.posterSeconds === null, volume: !hasOverview }
   const log = await encodeAll(work, plan, more)
   await shrinkGif(work, plan, gif)
-  const isSilent = !hasOverview && plan.audioStream !== null && !isAudible(log)
-  if (isSilent) await dropSound(work)
-  const made = isSilent ? { ...plan, audioStream: null } : plan
+  const made = hasOverview ? plan : await dropSilence(work, plan, { log, videos: ['mp4', 'webm'] })
   // After the encoders, because the frame for a second poster takes up to 100 MB.
   return collect(work, made, [], choosePoster(work, made))
 }
@@ -183,12 +183,6 @@ async function encodeUsually(
 function gifSourceOf(work: TranscodeWork, plan: RenditionPlan): GifSource {
   if (plan.gif.from === 'rewrite') return 'none'
   return work.gifEncoder === 'own' ? 'frames' : 'palette-file'
-}
-
-async function dropSound(work: TranscodeWork): Promise<void> {
-  await encode(work, withoutSoundCommand())
-  await rename(inWork(work, 'silentMp4'), inWork(work, 'mp4'))
-  await rename(inWork(work, 'silentWebm'), inWork(work, 'webm'))
 }
 
 /** One thread, no denoiser, palette and poster in one pass (contract/media.md 5.10). A failure here is the file's fault. */
@@ -295,12 +289,6 @@ async function shrinkGif(work: TranscodeWork, plan: RenditionPlan, gif: GifSourc
     const command = smallerGifCommand(work.tools.ffmpeg, shrunk, { threads: work.threads, gif })
     await encodeWithGif(work, shrunk, { command, gif })
   }
-}
-
-/** Silence and undecodable sound count as none, so that chat programs treat the clip like a GIF. */
-function isAudible(log: string): boolean {
-  const loudest = /max_volume: (-?[\d.]+) dB/.exec(log)?.[1]
-  return loudest !== undefined && Number(loudest) > -70
 }
 
 /** Hides that a second attempt starts from the beginning. */

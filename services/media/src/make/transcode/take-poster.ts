@@ -2,9 +2,10 @@ import { rename, rm } from 'node:fs/promises'
 import { hashFile } from '../../store/blobs/measure.ts'
 import { allToTheirEnd, encode, inWork, type TranscodeWork } from './encode.ts'
 import { UnusableOutput } from './failures.ts'
-import { clearPosterCommand, posterCommand, workFiles } from './ffmpeg-command.ts'
+import { clearPosterCommand, posterCommand } from './ffmpeg-command.ts'
 import { type ClearPoster, isWholePoster, makePlaceholder, makePoster, posterTime } from './poster.ts'
 import type { RenditionPlan } from './rendition-plan.ts'
+import { workFiles } from './work-files.ts'
 
 /**
  * Makes the jpg of the raw picture in `workFiles.poster`, or of the frame that the caller chose. A clip that begins black or

@@ -4,7 +4,7 @@ import { type RunLimits, runConfined } from '../../ffmpeg/run-confined.ts'
 import { EXIT } from '../animation/exit-codes.ts'
 import type { TranscodeWork } from './encode.ts'
 import { refuseAsCorrupt } from './failures.ts'
-import { workFiles } from './ffmpeg-command.ts'
+import { workFiles } from './work-files.ts'
 
 /** The command line of `animation-program.ts`. */
 export interface AnimationProgramInput {

@@ -11,8 +11,8 @@ import { measureGif } from '../probe/gif-info.ts'
 import { defaultProbeLimits } from '../probe/limits.ts'
 import { readClock, readTag, SMALLEST_WHOLE_PART } from '../probe/video-info.ts'
 import { UnusableOutput } from './failures.ts'
-import { workFiles } from './ffmpeg-command.ts'
 import type { RenditionPlan } from './rendition-plan.ts'
+import { workFiles } from './work-files.ts'
 
 export interface Rendition extends Size {
   path: string

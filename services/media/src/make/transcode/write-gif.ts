@@ -3,8 +3,8 @@ import { moduleBeside } from '@services/common/module-beside'
 import { type RunLimits, runConfined } from '../../ffmpeg/run-confined.ts'
 import type { GifFormat } from '../gif/gif-writer.ts'
 import type { TranscodeWork } from './encode.ts'
-import { workFiles } from './ffmpeg-command.ts'
 import { GIF_BUDGET_BYTES, LARGEST_FILE_BYTES, type RenditionPlan } from './rendition-plan.ts'
+import { workFiles } from './work-files.ts'
 
 /** The command line of `gif-program.ts`. */
 export interface GifProgramInput {

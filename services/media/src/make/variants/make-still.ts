@@ -4,10 +4,10 @@ import { resolve } from 'node:path'
 import sharp, { type Sharp } from 'sharp'
 import type { Variant } from '../../core/variants/variant.ts'
 import { hashFile } from '../../store/blobs/measure.ts'
-import { workFiles } from '../transcode/ffmpeg-command.ts'
 // Its settings of sharp hold for the whole process.
 import { JPEG, WEBP } from '../transcode/poster.ts'
 import type { Rendition } from '../transcode/verify-renditions.ts'
+import { workFiles } from '../transcode/work-files.ts'
 import { frameCommand, lastFrameCommand, type Picture } from './variant-command.ts'
 import { runFfmpeg, type VariantWork } from './variant-work.ts'
 

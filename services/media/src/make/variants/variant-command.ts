@@ -2,7 +2,8 @@ import type { Size } from '../../core/clips/geometry.ts'
 import type { Ffmpeg } from '../../ffmpeg/binaries.ts'
 import { hardenedGlobals, hardenedInput } from '../../ffmpeg/hardening.ts'
 import { SMALLEST_WHOLE_PART } from '../probe/video-info.ts'
-import { withoutMetadata, workFiles } from '../transcode/ffmpeg-command.ts'
+import { withoutMetadata } from '../transcode/ffmpeg-outputs.ts'
+import { workFiles } from '../transcode/work-files.ts'
 
 // ffmpeg's arguments for variants. The input is one of our own files: the mp4, or the webm where that has the alpha plane.
 

@@ -1,0 +1,20 @@
+/** Names in the work directory of a clip. The one rule: no name from outside is ever an argument of a program. */
+export const workFiles = {
+  input: 'in.bin',
+  /** Frames of an animation that is no GIF. */
+  animation: 'in.apng',
+  palette: 'palette.png',
+  poster: 'poster.rgb',
+  gif: 'out.gif',
+  jpg: 'out.jpg',
+  mp4: 'out.mp4',
+  webm: 'out.webm',
+  brighterJpg: 'brighter.jpg',
+  av1: 'out.av1.mp4',
+  webp: 'out.webp',
+  transparency: 'transparency.gray',
+  clearPoster: 'poster.rgba',
+  scanFrame: 'scan.jpg',
+  silentMp4: 'silent.mp4',
+  silentWebm: 'silent.webm',
+} as const
