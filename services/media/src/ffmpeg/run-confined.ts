@@ -41,6 +41,8 @@ export interface RunOptions {
   outputCharacters?: number
   /** Receives stdout line by line; if absent, stdout is kept and returned. */
   onLine?: (line: string) => void
+  /** Receives stderr line by line, of long lines the beginning; its end is returned all the same. */
+  onLogLine?: (line: string) => void
   /** Receives the pipe to the program's standard input as soon as it runs; without it, that is empty. */
   onInput?: (input: Writable) => void
   /** Becomes file 0 of this program, and belongs to it alone: the input of another program, which this one writes. */
@@ -58,7 +60,7 @@ export type RunOutcome =
 export const isolatedEnvironment = { PATH: '/usr/local/bin:/usr/bin:/bin', LANG: 'C' }
 
 /** Enough for the end of a log, which has the reason; a hostile file can make ffmpeg write megabytes. */
-export const STDERR_TAIL_CHARACTERS = 16_384
+const STDERR_TAIL_CHARACTERS = 16_384
 /** 3700 packets of each of a few streams take under 1 MB of JSON. */
 const STDOUT_CHARACTERS = 8 * 1024 * 1024
 
@@ -79,7 +81,7 @@ export function runConfined(path: string, args: readonly string[], options: RunO
 }
 
 function run(path: string, args: readonly string[], options: RunOptions): Promise<RunOutcome> {
-  const { signal, onLine, onInput, outputTo, limiters, limits } = options
+  const { signal, onLine, onLogLine, onInput, outputTo, limiters, limits } = options
   signal?.throwIfAborted()
   const [command, ...commandArgs] = [...limiterArgs(options), path, ...args] as [string]
   const child = spawn(command, commandArgs, {
@@ -115,8 +117,13 @@ function run(path: string, args: readonly string[], options: RunOptions): Promis
       signal?.removeEventListener('abort', onAbort)
     }
 
+    let logLine = ''
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       stderr = (stderr + text).slice(-STDERR_TAIL_CHARACTERS)
+      if (!onLogLine) return
+      const lines = (logLine + text).split('\n')
+      logLine = (lines.pop() ?? '').slice(0, STDERR_TAIL_CHARACTERS)
+      for (const line of lines) onLogLine(line)
     })
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       stdout += text

@@ -6,6 +6,7 @@ import { apiError } from '../../errors.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { isDiskFull } from '../../ffmpeg/machine-faults.ts'
 import { runConfined } from '../../ffmpeg/run-confined.ts'
+import { FfmpegLog } from './ffmpeg-log.ts'
 import { runLimits } from './rendition-plan.ts'
 import type { Rendition } from './verify-renditions.ts'
 import { workFiles } from './work-files.ts'
@@ -47,7 +48,7 @@ interface EncodeRun {
 }
 
 /**
- * Runs ffmpeg and returns its log; `progress` is its part of the whole, `frames` the pipe that it writes frames to,
+ * Runs ffmpeg and returns what its log shows; `progress` is its part of the whole, `frames` the pipe that it writes frames to,
  * `onFrames` receives the number of frames that its first output has. Throws processing_timeout, or an Error whose cause is
  * the failed `RunOutcome`.
  */
@@ -55,13 +56,15 @@ export async function encode(
   work: TranscodeWork,
   args: string[],
   { progress = ENCODING, frames, onFrames }: EncodeRun = {},
-): Promise<string> {
+): Promise<FfmpegLog> {
+  const log = new FfmpegLog()
   const { tools, info, threads, signal, onProgress } = work
   const outcome = await runConfined(tools.ffmpeg.path, args, {
     limits: runLimits(info, threads),
     limiters: tools.limiters,
     cwd: work.workDirectory,
     signal,
+    onLogLine: log.add,
     ...(frames && { outputTo: frames }),
     onLine: (line) => {
       const count = /^frame=\s*(\d+)/.exec(line)?.[1]
@@ -73,12 +76,14 @@ export async function encode(
       onProgress?.(progress.from + (progress.to - progress.from) * part)
     },
   })
+  const { state } = outcome
+  if (state === 'timed-out') throw apiError('processing_timeout', { cause: log.reasons })
+  if (state === 'too-much-output') throw new Error('ffmpeg wrote too much')
+  const cause = { ...outcome, stderr: log.reasons }
+  if (outcome.state === 'failed') throw new Error(`ffmpeg ended with ${outcome.signal ?? outcome.exitCode}`, { cause })
   // ffmpeg may exit 0 on a full disk.
-  if (outcome.state === 'done' && isDiskFull(outcome)) throw new Error('the disk is full', { cause: outcome })
-  if (outcome.state === 'done') return outcome.stderr
-  if (outcome.state === 'timed-out') throw apiError('processing_timeout', { cause: outcome.stderr })
-  if (outcome.state === 'too-much-output') throw new Error('ffmpeg wrote too much')
-  throw new Error(`ffmpeg ended with ${outcome.signal ?? outcome.exitCode}`, { cause: outcome })
+  if (isDiskFull(cause)) throw new Error('the disk is full', { cause })
+  return log
 }
 
 /** Waits for all even when one fails, because none may still run during the next attempt. Throws the first failure. */

@@ -1,7 +1,7 @@
 import { ApiError } from '@services/common/errors'
 import { apiError } from '../../errors.ts'
 import { isDiskFull, MACHINE_FAULT } from '../../ffmpeg/machine-faults.ts'
-import { type RunOutcome, STDERR_TAIL_CHARACTERS } from '../../ffmpeg/run-confined.ts'
+import type { RunOutcome } from '../../ffmpeg/run-confined.ts'
 
 /**
  * A refusal and an abort are final, and on a full disk another way fails, too; after a crash or an unusable output the simple way
@@ -20,15 +20,6 @@ const CRASHES = new Set<NodeJS.Signals>(['SIGSEGV', 'SIGABRT', 'SIGILL', 'SIGFPE
 /** An output that is missing or not as planned: the file's fault if the simple way gives one too. */
 export class UnusableOutput extends Error {
   override readonly name = 'UnusableOutput'
-}
-
-/**
- * Returns the first message of ffmpeg's log that is an error, in a log of `level+info` or `level+error`. A log that was cut may have
- * lost one.
- */
-export function firstComplaint(log: string): string | undefined {
-  if (log.length >= STDERR_TAIL_CHARACTERS) return 'ffmpeg said too much'
-  return log.split('\n').find((line) => /\[(?:error|fatal|panic)\]/.test(line))
 }
 
 /** The last error: corrupt_media if ffmpeg refused the file, crashed over it or made no usable output, else itself. */

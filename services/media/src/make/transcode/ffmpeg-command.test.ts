@@ -158,7 +158,7 @@ describe('the one command', () => {
     expect(inputs(command)).toEqual([workFiles.input])
     expect(outputs(command)).toEqual([workFiles.mp4, workFiles.webm, FRAMES])
     expect(section(command, FRAMES)).toEqual([
-      ...['-map', '[gif]', '-fps_mode', 'vfr', '-t', '5.001', '-c:v', 'rawvideo'],
+      ...['-map', '[gif]', '-fps_mode', 'vfr', '-map_metadata', '-1', '-t', '5.001', '-c:v', 'rawvideo'],
       ...['-f', 'fifo', '-fifo_format', 'rawvideo', '-queue_size', '8', FRAMES],
     ])
     expect(section(command, workFiles.mp4)).toEqual([
@@ -284,7 +284,7 @@ describe('the overview', () => {
     const command = overviewCommand(sdr, { threads: 2, palette: false })
     expect(value(command, '-skip_frame:v')).toBe('nokey')
     expect(value(command, '-af')).toBe('volumedetect')
-    expect(value(command, '-loglevel')).toBe('info')
+    expect(value(command, '-loglevel')).toBe('level+info')
     expect(outputs(command)).toEqual([workFiles.poster, '-'])
     const withPalette = overviewCommand(sdr, { threads: 2, palette: true })
     expect(outputs(withPalette)).toEqual([workFiles.palette, workFiles.poster, '-'])

@@ -4,6 +4,7 @@
 import type { Ffmpeg } from '../../ffmpeg/binaries.ts'
 import { hardenedGlobals, hardenedInput } from '../../ffmpeg/hardening.ts'
 import {
+  alphaMark,
   copyOutput,
   gifOutput,
   mp4Output,
@@ -12,6 +13,7 @@ import {
   volumeOutput,
   webmOutput,
   withoutMetadata,
+  withoutTags,
 } from './ffmpeg-outputs.ts'
 import {
   denoise,
@@ -97,21 +99,25 @@ export function renditionsCommand(ffmpeg: Ffmpeg, plan: RenditionPlan, run: Rend
   ]
 }
 
-/**
- * A held last frame hides lost ones, so the log must have the number of decoded frames; in the log of others `firstComplaint`
- * (failures.ts) finds what a decoder says.
- */
+/** A held last frame hides lost ones, so the log must have the number of decoded frames. */
 function logLevel(plan: RenditionPlan, { volume }: Pick<RenditionsOfRun, 'volume'>): LogLevel {
   if (plan.holdsLastFrame && !seeks(plan)) return 'verbose'
-  return volume && plan.audioStream !== null ? 'level+info' : 'level+error'
+  return volume && plan.audioStream !== null ? 'info' : 'error'
 }
 
 /** Copies finished videos without their sound. */
-export function withoutSoundCommand(videos: ('mp4' | 'webm')[]): string[] {
+export function withoutSoundCommand(plan: RenditionPlan, videos: ('mp4' | 'webm')[]): string[] {
   const outputs = {
     mp4: ['-movflags', '+faststart', '-f', 'mp4', workFiles.silentMp4],
     // Opus begins before the picture, which it delays by 14 ms.
-    webm: ['-avoid_negative_ts', 'make_zero', '-f', 'webm', workFiles.silentWebm],
+    webm: [
+      ...(plan.keepsAlpha ? alphaMark : []),
+      '-avoid_negative_ts',
+      'make_zero',
+      '-f',
+      'webm',
+      workFiles.silentWebm,
+    ],
   }
   return [
     ...start('error'),
@@ -133,7 +139,7 @@ export function copyCommand(
   return [
     ...[...start(logLevel(plan, { volume: true })), ...input(plan, run.threads)],
     ...(run.poster ? filterGraph(poster, run.threads) : []),
-    ...['-map', `0:${plan.videoStream}`, ffmpeg.frameRateModeFlag, 'passthrough', '-f', 'null', '-'],
+    ...['-map', `0:${plan.videoStream}`, ffmpeg.frameRateModeFlag, 'passthrough', ...withoutTags, '-f', 'null', '-'],
     ...copyOutput(plan, 'mp4'),
     ...(run.poster ? posterOutput() : []),
     ...volumeOutput(plan),
@@ -217,11 +223,11 @@ export function scanFrameCommand(atSeconds: number): string[] {
 /** True if decoding starts in the middle of the file. */
 export const seeks = ({ cut }: Pick<RenditionPlan, 'cut'>): boolean => cut !== null && cut.seekSeconds > 0
 
-/** Each message of `level+…` begins with its own level. */
-type LogLevel = 'error' | 'info' | 'verbose' | 'level+error' | 'level+info'
+type LogLevel = 'error' | 'info' | 'verbose'
 
+/** Every message has its level, which text of the file has not (ffmpeg-log.ts). */
 function start(logLevel: LogLevel): string[] {
-  return ['-nostdin', ...hardenedGlobals, '-loglevel', logLevel, '-nostats', '-y']
+  return ['-nostdin', ...hardenedGlobals, '-loglevel', `level+${logLevel}`, '-nostats', '-y']
 }
 
 function input(

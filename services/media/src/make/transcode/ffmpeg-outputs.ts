@@ -9,11 +9,11 @@ export function volumeOutput(plan: RenditionPlan): string[] {
   if (plan.audioStream === null) return []
   const untilCut = ['-t', seconds(plan.startSeconds + plan.cutSeconds)]
   const heard = [...(plan.cut ? soundFilters(plan) : []), 'volumedetect'].join(',')
-  return [...audioMap(plan), ...untilCut, '-af', heard, '-f', 'null', '-']
+  return [...audioMap(plan), ...untilCut, ...withoutTags, '-af', heard, '-f', 'null', '-']
 }
 
 export function posterOutput(): string[] {
-  return ['-map', '[poster]', '-frames:v', '1', '-f', 'rawvideo', workFiles.poster]
+  return ['-map', '[poster]', '-frames:v', '1', ...withoutTags, '-f', 'rawvideo', workFiles.poster]
 }
 
 /** The source's own streams, without SEI that carries data of its encoder or others (ITU-T H.264, 7.4.1: NAL unit type 6). */
@@ -56,8 +56,11 @@ export function webmOutput(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number)
   ]
 }
 
+/** Without it players show a transparent webm as opaque. */
+export const alphaMark = ['-metadata:s:v:0', 'alpha_mode=1']
+
 /** Alternate reference frames take no alpha. */
-const alphaPlane = ['-pix_fmt', 'yuva420p', '-auto-alt-ref', '0', '-metadata:s:v:0', 'alpha_mode=1']
+const alphaPlane = ['-pix_fmt', 'yuva420p', '-auto-alt-ref', '0', ...alphaMark]
 
 /** More do not make 720p sooner; a frame is 0.9 MB at most. */
 const FRAMES_AHEAD = 8
@@ -68,7 +71,7 @@ const FRAMES_AHEAD = 8
  */
 export function gifOutput(ffmpeg: Ffmpeg, plan: RenditionPlan, gif: GifSource): string[] {
   if (gif === 'none') return []
-  const until = ['-t', seconds(plan.cutSeconds)]
+  const until = [...withoutTags, '-t', seconds(plan.cutSeconds)]
   if (gif === 'frames') {
     const queue = ['-f', 'fifo', '-fifo_format', 'rawvideo', '-queue_size', String(FRAMES_AHEAD)]
     return ['-map', '[gif]', ...variableRate(ffmpeg), ...until, '-c:v', 'rawvideo', ...queue, 'pipe:0']
@@ -80,9 +83,12 @@ export function gifOutput(ffmpeg: Ffmpeg, plan: RenditionPlan, gif: GifSource): 
   return ['-map', '[gif]', ...whole, '-loop', String(loop), ...until, '-f', 'gif', workFiles.gif]
 }
 
+/** Belongs to every output, because ffmpeg logs the tags of each between its messages (ffmpeg-log.ts). */
+export const withoutTags = ['-map_metadata', '-1']
+
 /** Drops titles, locations, chapters and the encoder's name; the same input gives the same bytes. */
 export const withoutMetadata = [
-  ...['-sn', '-dn', '-map_metadata', '-1', '-map_chapters', '-1', '-fflags', '+bitexact'],
+  ...['-sn', '-dn', ...withoutTags, '-map_chapters', '-1', '-fflags', '+bitexact'],
   ...['-flags:v', '+bitexact', '-flags:a', '+bitexact', '-max_muxing_queue_size', '4096'],
 ]
 

@@ -1,7 +1,7 @@
 import { hashFile } from '../../store/blobs/measure.ts'
 import { dropSilence } from './drop-sound.ts'
 import { encode, type FirstFiles, inWork, type TranscodeWork } from './encode.ts'
-import { firstComplaint, UnusableOutput } from './failures.ts'
+import { UnusableOutput } from './failures.ts'
 import { copyCommand } from './ffmpeg-command.ts'
 import type { RenditionPlan } from './rendition-plan.ts'
 import { choosePoster, collectPoster } from './take-poster.ts'
@@ -23,8 +23,7 @@ export async function makeFirstFiles(work: TranscodeWork, plan: RenditionPlan): 
   }
   const command = copyCommand(tools.ffmpeg, plan, { threads, poster: plan.posterSeconds === null })
   const log = await encode(work, command, { progress: COPYING, onFrames })
-  const complaint = firstComplaint(log)
-  if (complaint) throw new UnusableOutput(`not copied: ${complaint}`)
+  if (log.complaint) throw new UnusableOutput(`not copied: ${log.complaint}`)
   if (frames !== info.frames) throw new UnusableOutput(`not copied: ${frames} of ${info.frames} frames were decoded`)
   const made = await dropSilence(work, plan, { log, videos: ['mp4'] })
   await verifyMp4(tools, { directory, plan: made, signal })

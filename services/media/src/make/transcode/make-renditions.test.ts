@@ -80,6 +80,14 @@ describe('a damaged file', () => {
   })
 })
 
+/** An ffmpeg that misbehaves for some commands and is the real one for the others. */
+async function faulty(when: string, then: string): Promise<MediaTools> {
+  const path = join(await workDirectory(), 'ffmpeg')
+  const body = `#!/bin/sh\ncase "$*" in *${when}*) ${then};; esac\nexec '${embeddedTools.ffmpeg.path}' "$@"\n`
+  await writeFile(path, body, { mode: 0o755 })
+  return { ...embeddedTools, ffmpeg: { ...embeddedTools.ffmpeg, path } }
+}
+
 /** The same ffmpeg, and the arguments of its runs so far. */
 async function counted(tools: MediaTools) {
   const directory = await workDirectory()
@@ -112,6 +120,22 @@ describe('passes over the source', () => {
     expect((await runs()).map((run) => / in\.bin /.test(run))).toEqual([true, false])
   })
 
+  test('without it a transparent webm is still marked as transparent', async () => {
+    const picture = ['-f', 'lavfi', '-i', 'color=red@0.0:s=160x120:r=25:d=1,format=yuva420p']
+    const silence = ['-f', 'lavfi', '-i', 'aevalsrc=0:s=48000:d=1']
+    const codecs = ['-c:v', 'libvpx', '-auto-alt-ref', '0', '-c:a', 'libopus']
+    const made = await make(embeddedTools, await clipOf('silent-alpha.webm', [...picture, ...silence, ...codecs]))
+    const { streams } = await inspect(made.webm.path)
+    expect(streams).toMatchObject([{ codec_name: 'vp9', tags: { ALPHA_MODE: '1' } }])
+  })
+
+  test('after a failed one: the simple way, at once where there is no sound that may have been the reason', async () => {
+    const { tools, runs } = await counted(await faulty('pipe:0', 'exit 1'))
+    const made = await make(tools, await clip('plain.mp4'), { copy: 'never' })
+    expect(made.warnings).toEqual(['ffmpeg ended with 1'])
+    expect((await runs()).map((run) => run.includes('pipe:0'))).toEqual([true, false])
+  })
+
   test('of the first files the silent track is left out before they are shown', async () => {
     const { tools, runs } = await counted(embeddedTools)
     const first: FirstFiles[] = []
@@ -128,14 +152,6 @@ describe('passes over the source', () => {
 })
 
 describe('when ffmpeg fails', () => {
-  /** An ffmpeg that misbehaves for some commands and is the real one for the others. */
-  async function faulty(when: string, then: string): Promise<MediaTools> {
-    const path = join(await workDirectory(), 'ffmpeg')
-    const body = `#!/bin/sh\ncase "$*" in *${when}*) ${then};; esac\nexec '${embeddedTools.ffmpeg.path}' "$@"\n`
-    await writeFile(path, body, { mode: 0o755 })
-    return { ...embeddedTools, ffmpeg: { ...embeddedTools.ffmpeg, path } }
-  }
-
   test('when the usual command crashes the simple one runs', async () => {
     const made = await make(await faulty('pipe:0', 'kill -SEGV $$'), await clip('sound.mp4'))
     expect(made).toMatchObject({ hasAudio: true, warnings: ['ffmpeg ended with SIGSEGV'] })

@@ -9,9 +9,9 @@ import { clearAfterEachFrame, rewriteGif } from '../probe/gif-rewrite.ts'
 import { copyOf, type Misfit, misfitOf } from './copy-plan.ts'
 import { fromBeginning } from './cut-filters.ts'
 import { writeCaption } from './draw-caption.ts'
-import { dropSilence, isAudible } from './drop-sound.ts'
+import { dropSilence } from './drop-sound.ts'
 import { allToTheirEnd, ENCODING, encode, inWork, type TranscodeOptions, type TranscodeWork } from './encode.ts'
-import { firstComplaint, mayRetry, refuseAsCorrupt, UnusableOutput } from './failures.ts'
+import { mayRetry, refuseAsCorrupt, UnusableOutput } from './failures.ts'
 import {
   overviewCommand,
   type RenditionsOfRun,
@@ -20,6 +20,7 @@ import {
   smallerGifCommand,
   transparencyCommand,
 } from './ffmpeg-command.ts'
+import type { FfmpegLog } from './ffmpeg-log.ts'
 import type { GifSource } from './filter-graph.ts'
 import { makeFirstFiles } from './first-files.ts'
 import { isWholePoster } from './poster.ts'
@@ -68,50 +69,52 @@ export async function makeRenditions(
   if ((type === 'apng' || type === 'webp') && !(await exists(inWork(work, 'animation'))))
     await unpackAnimation(work, type)
   const plan = await keepAlphaInUse(work, planned)
-  const again = async (error: Error, change: Partial<TranscodeOptions>, info = source.info) => {
+  const restart = async (error: Error, change: Partial<TranscodeOptions>, info = source.info) => {
     const made = await makeRenditions(tools, { ...source, info }, { ...work, onFirstFiles: undefined, ...change })
     return { ...made, warnings: [error.message, ...made.warnings] }
   }
-  /** Another way that may succeed, if there is one. */
-  const otherwise = async (error: unknown, misfit: Renditions['misfit']): Promise<Renditions | undefined> => {
+  /** Returns undefined where only the simple way is left. */
+  const makeOtherwise = async (error: unknown, misfit: Renditions['misfit']): Promise<Renditions | undefined> => {
     if (!mayRetry(work, error)) throw error
-    if (seeks(planned)) return again(error, {}, fromBeginning(source.info))
-    if (error instanceof GifWriterFailed) return again(error, { gifEncoder: 'ffmpeg' })
-    return misfit === null ? { ...(await again(error, { copy: 'never' })), misfit: 'damaged' } : undefined
+    if (seeks(planned)) return restart(error, {}, fromBeginning(source.info))
+    if (error instanceof GifWriterFailed) return restart(error, { gifEncoder: 'ffmpeg' })
+    return misfit === null ? { ...(await restart(error, { copy: 'never' })), misfit: 'damaged' } : undefined
   }
-  const usually = async (plan: RenditionPlan, hasOverview: boolean): Promise<Renditions> => {
+  const makeUsually = async (plan: RenditionPlan, hasOverview: boolean): Promise<Renditions> => {
     const misfit = whyEncoded(work, plan)
     const copies = misfit === null && !isAnimation(work.info) ? copyOf(work.info) : null
     return { ...(await encodeUsually(work, { ...plan, copies }, { hasOverview })), misfit }
+  }
+  const makeSimply = async (plan: RenditionPlan, warnings: string[]): Promise<Renditions> => {
+    const misfit = whyEncoded(work, plan)
+    return { ...(await encodeSimply(work, plan, warnings)), misfit: misfit === null ? 'damaged' : misfit }
   }
 
   const failures: string[] = []
   if (isOnePassEnough(work, plan)) {
     work.onProgress?.(ENCODING.from)
     try {
-      return await usually(plan, false)
+      return await makeUsually(plan, false)
     } catch (error) {
-      const made = await otherwise(error, whyEncoded(work, plan))
+      const made = await makeOtherwise(error, whyEncoded(work, plan))
       if (made) return made
       failures.push((error as Error).message)
+      // Without a sound that broke it the usual way may succeed, else it would fail again.
+      if (plan.audioStream === null) return makeSimply(plan, failures)
     }
   }
-  const overview = plan.gif.from === 'rewrite' ? { audible: false } : await takeOverview(work, plan)
+  const overview = await takeOverview(work, plan)
   const heard = { ...plan, audioStream: overview?.audible ? plan.audioStream : null }
   const soundLost = !overview && plan.audioStream !== null ? ['the sound could not be read'] : []
-  const misfit = whyEncoded(work, heard)
-  const simply = async (warnings: string[]): Promise<Renditions> => {
-    return { ...(await encodeSimply(work, heard, warnings)), misfit: misfit === null ? 'damaged' : misfit }
-  }
-  if (!overview) return simply([...failures, 'the overview failed', ...soundLost])
-  // Without a sound that broke it the usual way may succeed, else it would fail again.
-  if (failures.length > 0 && heard.audioStream === plan.audioStream) return simply(failures)
+  if (!overview) return makeSimply(heard, [...failures, 'the overview failed', ...soundLost])
+  if (failures.length > 0 && heard.audioStream !== null) return makeSimply(heard, failures)
 
   try {
-    const made = await usually(heard, true)
+    const made = await makeUsually(heard, true)
     return { ...made, warnings: [...failures, ...made.warnings] }
   } catch (error) {
-    return (await otherwise(error, misfit)) ?? simply([...failures, (error as Error).message])
+    const made = await makeOtherwise(error, whyEncoded(work, heard))
+    return made ?? makeSimply(heard, [...failures, (error as Error).message])
   }
 }
 
@@ -144,6 +147,8 @@ async function keepAlphaInUse(work: TranscodeWork, plan: RenditionPlan): Promise
 /** Null when ffmpeg failed: then the simple way, which needs no overview, decides. */
 async function takeOverview(work: TranscodeWork, plan: RenditionPlan): Promise<{ audible: boolean } | null> {
   try {
+    // A run that failed may have left one.
+    await rm(inWork(work, 'poster'), { force: true })
     const palette = work.gifEncoder === 'ffmpeg'
     const log = await encode(work, overviewCommand(plan, { threads: work.threads, palette }))
     work.onProgress?.(ENCODING.from)
@@ -151,7 +156,7 @@ async function takeOverview(work: TranscodeWork, plan: RenditionPlan): Promise<{
       isWholePoster(inWork(work, 'poster'), plan.video),
       !palette || exists(inWork(work, 'palette')),
     ])
-    return found.every(Boolean) ? { audible: isAudible(log) } : null
+    return found.every(Boolean) ? { audible: log.isAudible } : null
   } catch (error) {
     if (!mayRetry(work, error)) throw error
     return null
@@ -204,7 +209,7 @@ async function encodeAll(
   work: TranscodeWork,
   plan: RenditionPlan,
   more: Pick<RenditionsOfRun, 'gif' | 'poster' | 'volume'>,
-): Promise<string> {
+): Promise<FfmpegLog> {
   // A copy takes no memory.
   if (!plan.encodesInTurn || plan.copies) return encodeRun(work, plan, { videos: ['mp4', 'webm'], ...more })
   const half = (ENCODING.from + ENCODING.to) / 2
@@ -221,11 +226,11 @@ async function encodeRun(
   plan: RenditionPlan,
   run: Omit<RenditionsOfRun, 'threads'>,
   progress = ENCODING,
-): Promise<string> {
+): Promise<FfmpegLog> {
   const command = renditionsCommand(work.tools.ffmpeg, plan, { ...run, threads: work.threads })
   const log = await encodeWithGif(work, plan, { command, gif: run.gif, progress })
   requireDecoded(log, plan, work.info)
-  const complaint = firstComplaint(log)
+  const { complaint } = log
   if (plan.copies && complaint) throw new UnusableOutput(`not copied: ${complaint}`)
   // Frames before the part may have been missing: from the beginning they are not.
   if (seeks(plan) && complaint) throw new UnusableOutput(`not from a keyframe: ${complaint}`)
@@ -236,7 +241,7 @@ async function encodeWithGif(
   work: TranscodeWork,
   plan: RenditionPlan,
   { command, gif, progress = ENCODING }: { command: string[]; gif: GifSource; progress?: typeof ENCODING },
-): Promise<string> {
+): Promise<FfmpegLog> {
   if (gif === 'frames') return writeGif(work, gifOf(plan), (frames) => encode(work, command, { progress, frames }))
   const log = await encode(work, command, { progress })
   if (gif !== 'none' && plan.keepsAlpha) await clearAfterEachFrame(inWork(work, 'gif'))

@@ -11,6 +11,7 @@ import { measureGif } from '../probe/gif-info.ts'
 import { defaultProbeLimits } from '../probe/limits.ts'
 import { readClock, readTag, SMALLEST_WHOLE_PART } from '../probe/video-info.ts'
 import { UnusableOutput } from './failures.ts'
+import type { FfmpegLog } from './ffmpeg-log.ts'
 import type { RenditionPlan } from './rendition-plan.ts'
 import { workFiles } from './work-files.ts'
 
@@ -29,12 +30,16 @@ const DURATION_TOLERANCE_SECONDS = 0.1
 const SMALLEST_DECODED_PART = 0.75
 
 /** Throws corrupt_media when, by the log, much was not decoded; a held last frame still gives the planned duration. */
-export function requireDecoded(log: string, { videoStream, holdsLastFrame, isStill }: RenditionPlan, info: MediaInfo) {
+export function requireDecoded(
+  log: FfmpegLog,
+  { videoStream, holdsLastFrame, isStill }: RenditionPlan,
+  info: MediaInfo,
+) {
   if (!holdsLastFrame || isStill || isAnimation(info)) return
-  const [, decoded] = new RegExp(`#0:${videoStream} \\(video\\):.*; (\\d+) frames decoded`).exec(log) ?? []
+  const decoded = log.framesOf(videoStream)
   // Two packets may be the two fields of one frame.
   const frames = info.isInterlaced ? info.frames / 2 : info.frames
-  if (decoded === undefined || Number(decoded) >= frames * SMALLEST_DECODED_PART) return
+  if (decoded === undefined || decoded >= frames * SMALLEST_DECODED_PART) return
   throw apiError('corrupt_media', { cause: `${decoded} of ${info.frames} frames were decoded` })
 }
 

@@ -38,11 +38,11 @@ export class GifWriterFailed extends Error {
  * Runs our GIF writer beside an ffmpeg that writes frames to its pipe, until both have ended; returns what `encodeFrames`
  * does. Throws its error, or GifWriterFailed, of which ffmpeg's broken pipe is a consequence.
  */
-export async function writeGif(
+export async function writeGif<Encoded>(
   { tools, workDirectory, signal }: Pick<TranscodeWork, 'tools' | 'workDirectory' | 'signal'>,
   input: GifProgramInput,
-  encodeFrames: (frames: Writable) => Promise<string>,
-): Promise<string> {
+  encodeFrames: (frames: Writable) => Promise<Encoded>,
+): Promise<Encoded> {
   const args = [...NODE_OPTIONS, '--disable-warning=ExperimentalWarning', PROGRAM, JSON.stringify(input)]
   const started = Promise.withResolvers<Writable>()
   const failed = (cause: unknown) => {

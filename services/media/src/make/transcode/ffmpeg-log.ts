@@ -1,0 +1,45 @@
+/** Enough for the reason of a failure; a hostile file can make ffmpeg write megabytes. */
+const REASONS_CHARACTERS = 16_384
+
+/** Each message of `level+…` has its level behind the component that it comes from. */
+const MESSAGE = /^(?:\[[^\]]+ @ [^\]]+\] )*\[([a-z]+)\] (.*)$/s
+
+/**
+ * Reads what we need of the log of one run, line by line. The log also has titles and descriptions of the file, in which its author
+ * may write what ffmpeg would, but only before `Stream mapping`, and not at the level of errors. A line break in the name of a
+ * Matroska tag can still forge a complaint; then that clip is encoded instead of copied.
+ */
+export class FfmpegLog {
+  /** The first error, also of a decoder that goes on. */
+  complaint: string | undefined
+  /** The end of the errors, for people and for the causes of a failure. */
+  reasons = ''
+  /** Decibels of the loudest sample. A sound that changes its format is measured in parts. */
+  #peak = Number.NEGATIVE_INFINITY
+  readonly #decoded = new Map<number, number>()
+
+  /** Takes the next line. */
+  readonly add = (line: string): void => {
+    const [, level, text = line] = MESSAGE.exec(line) ?? []
+    if (level === undefined || /^(error|fatal|panic)$/.test(level)) {
+      if (level) this.complaint ??= line
+      this.reasons = `${this.reasons}${line}\n`.slice(-REASONS_CHARACTERS)
+      return
+    }
+    if (text === 'Stream mapping:') this.reasons = ''
+    const peak = /^max_volume: (-?[\d.]+) dB/.exec(text)?.[1]
+    if (peak && line.startsWith('[Parsed_volumedetect')) this.#peak = Math.max(this.#peak, Number(peak))
+    const [, stream, frames] = /#0:(\d+) \(video\):.*; (\d+) frames decoded/.exec(text) ?? []
+    if (stream) this.#decoded.set(Number(stream), Number(frames))
+  }
+
+  /** Silence and undecodable sound count as none, so that chat programs treat the clip like a GIF. */
+  get isAudible(): boolean {
+    return this.#peak > -70
+  }
+
+  /** The number of decoded frames of a video stream, in a log of level `verbose`. */
+  framesOf(stream: number): number | undefined {
+    return this.#decoded.get(stream)
+  }
+}
