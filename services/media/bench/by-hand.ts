@@ -20,7 +20,7 @@ const DEMUXERS = { mp4: 'mov', webm: 'matroska', gif: 'gif' } as const
 const END = '-map_metadata -1 -map_chapters -1 -t 30.5'
 const SOUND = '-map 0:a:0? -sn -dn'
 
-type Output = 'mp4' | 'webm' | 'gif' | 'frames'
+type Output = 'mp4' | 'webm' | 'gif' | 'frames' | 'poster'
 
 interface Probed {
   source: string
@@ -28,15 +28,18 @@ interface Probed {
   demuxer: string
   width: number
   height: number
+  seconds: number
+  /** Half a bit for each pixel. */
+  webmBitRate: number
   gifSize: string
   gifRate: string
   gifFrames: number
 }
 
 /**
- * The commands of contract/media.md 5.9 as typed in a shell: probe, keyframe pass, one command for three files (for a gif two
- * and the poster: the gif itself is kept). The GIF has ffmpeg's palette, or comes from our writer behind a pipe. The poster's
- * last step, checks of the results and all else are left out.
+ * The commands of contract/media.md 5.9 as typed in a shell: probe, and one command for four files (for a gif three: itself is
+ * kept). The GIF comes from our writer behind a pipe; with ffmpeg's palette that is made first. The poster's last step, checks of
+ * the results and all else are left out.
  */
 export async function runByHand(
   source: string,
@@ -45,10 +48,12 @@ export async function runByHand(
 ): Promise<void> {
   await mkdir(directory, { recursive: true })
   const clip = await probe(source, directory)
-  if (clip.demuxer === 'gif') await runGifByHand(clip, threads)
-  else {
-    await makeOverview(clip, { palette: gif === 'usual' })
-    await makeOutputs(clip, ['mp4', 'webm', gif === 'usual' ? 'gif' : 'frames'], threads)
+  if (clip.demuxer === 'gif') {
+    await makeOutputs(clip, ['mp4', 'webm', 'poster'], threads)
+    await copyFile(clip.source, resolve(clip.directory, 'o.gif'))
+  } else {
+    if (gif === 'usual') await makePalette(clip)
+    await makeOutputs(clip, ['mp4', 'webm', gif === 'usual' ? 'gif' : 'frames', 'poster'], threads)
   }
   await rm(directory, { recursive: true })
 }
@@ -62,13 +67,11 @@ export async function leastCpuByHand(source: string, directory: string): Promise
     await work()
     return cpuSeconds('self') - before
   }
-  const isGif = clip.demuxer === 'gif'
-  const overview = isGif ? 0 : await measured(() => makeOverview(clip, { palette: false }))
   const decode = await measured(() => ffmpeg(clip, words(`${HARD} -f ${clip.demuxer} -i ${source} -f null -`)))
-  let total = overview + decode
+  let total = decode
   for (const output of ['mp4', 'webm'] as const)
     total += (await measured(() => makeOutputs(clip, [output], 0))) - decode
-  if (!isGif) total += (await measured(() => makeOutputs(clip, ['frames'], 0))) - decode
+  if (clip.demuxer !== 'gif') total += (await measured(() => makeOutputs(clip, ['frames'], 0))) - decode
   await rm(directory, { recursive: true })
   return total
 }
@@ -145,7 +148,8 @@ async function probe(source: string, directory: string): Promise<Probed> {
   const gifScale = Math.min(1, 480 / Math.max(video.width, video.height))
   const scale = Math.min(1, 1920 / video.width, 1080 / video.height)
   return {
-    ...{ source, directory, demuxer, width: video.width * scale, height: video.height * scale },
+    ...{ source, directory, demuxer, seconds, width: video.width * scale, height: video.height * scale },
+    webmBitRate: Math.round((0.5 * video.width * video.height * scale ** 2 * frames) / ofSeconds),
     gifSize: `${Math.round(video.width * gifScale)}:${Math.round(video.height * gifScale)}`,
     gifRate: `100/${delay}`,
     gifFrames: Math.ceil((seconds * 100) / delay),
@@ -154,16 +158,10 @@ async function probe(source: string, directory: string): Promise<Probed> {
 
 const ffmpeg = ({ directory }: Probed, args: string[]) => run(tools.ffmpeg.path, args, { cwd: directory })
 
-function makeOverview(clip: Probed, { palette }: { palette: boolean }) {
-  const { demuxer, source, gifSize, width, height } = clip
-  const poster = `thumbnail=8,scale=${width}:${height},format=yuvj420p[j]`
-  const both = `[0:v:0]split[a][b];[a]scale=${gifSize}:flags=lanczos,hqdn3d=1:1:6:6,palettegen=stats_mode=full[p];[b]`
-  return ffmpeg(clip, [
-    ...words(`${HARD} -skip_frame nokey -f ${demuxer} -i ${source} -filter_complex`),
-    palette ? both + poster : `[0:v:0]${poster}`,
-    ...(palette ? words('-map [p] -frames:v 1 -update 1 pal.png') : []),
-    ...words('-map [j] -frames:v 1 -update 1 -q:v 2 poster0.jpg'),
-  ])
+function makePalette(clip: Probed) {
+  const graph = `[0:v:0]scale=${clip.gifSize}:flags=lanczos,hqdn3d=1:1:6:6,palettegen=stats_mode=full[p]`
+  const start = words(`${HARD} -skip_frame nokey -f ${clip.demuxer} -i ${clip.source} -filter_complex`)
+  return ffmpeg(clip, [...start, graph, ...words('-map [p] -frames:v 1 -update 1 pal.png')])
 }
 
 /** Runs ffmpeg with our writer behind a pipe of the shell. */
@@ -176,11 +174,11 @@ function ffmpegToWriter(clip: Probed, args: string[]) {
   const program = resolve(import.meta.dirname, '../src/make/transcode/gif-program.ts')
   const quoted = (words: string[]) => words.map((word) => `'${word}'`).join(' ')
   const command = `${quoted([tools.ffmpeg.path, ...args])} | ${quoted([process.execPath, program, JSON.stringify(input)])}`
-  return run('sh', ['-c', command], { cwd: clip.directory })
+  return run('bash', ['-o', 'pipefail', '-c', command], { cwd: clip.directory })
 }
 
 function makeOutputs(clip: Probed, outputs: Output[], threads: number) {
-  const { demuxer, source, width, height, gifSize, gifRate } = clip
+  const { demuxer, source, width, height, seconds, gifSize, gifRate } = clip
   const picture = demuxer === 'gif' ? onWhite(clip) : `scale=${width}:${height}:flags=bicubic,setsar=1,format=yuv420p`
   const graph = [
     `[0:v:0]${picture},split=${outputs.length}${outputs.map((output) => `[${output}]`).join('')}`,
@@ -191,6 +189,9 @@ function makeOutputs(clip: Probed, outputs: Output[], threads: number) {
           '[gx][1:v]paletteuse=dither=bayer:bayer_scale=5:diff_mode=rectangle[g]',
         ]
       : []),
+    ...(outputs.includes('poster')
+      ? [`[poster]fps=${(8 / seconds).toFixed(4)},thumbnail=8,scale=${width}:${height},format=rgb24[j]`]
+      : []),
   ]
   const crf = demuxer === 'gif' ? { mp4: 20, webm: 30 } : { mp4: 23, webm: 36 }
   const ends = {
@@ -198,10 +199,11 @@ function makeOutputs(clip: Probed, outputs: Output[], threads: number) {
       `-map [mp4] ${SOUND} -c:v libx264 -preset veryfast -crf ${crf.mp4} -maxrate 6M -bufsize 12M -profile:v high -g 60 ` +
       `-threads ${threads} -c:a aac -b:a 128k -ac 2 -ar 48000 -movflags +faststart ${END} o.mp4`,
     webm:
-      `-map [webm] ${SOUND} -c:v libvpx-vp9 -deadline realtime -cpu-used 7 -crf ${crf.webm} -b:v 0 -row-mt 1 ` +
-      `-tile-columns 2 -g 120 -threads ${threads} -c:a libopus -b:a 96k -ac 2 -ar 48000 ${END} o.webm`,
+      `-map [webm] ${SOUND} -c:v libvpx-vp9 -deadline realtime -cpu-used 7 -crf ${crf.webm} ` +
+      `-b:v ${clip.webmBitRate} -lag-in-frames 0 -row-mt 1 -tile-columns 2 -g 120 -threads ${threads} -c:a libopus -b:a 96k -ac 2 -ar 48000 ${END} o.webm`,
     gif: '-map [g] -loop 0 -t 30.5 o.gif',
-    frames: '-map [r] -t 30.5 -f rawvideo pipe:1',
+    frames: '-map [r] -t 30.5 -c:v rawvideo -f fifo -fifo_format rawvideo -queue_size 8 pipe:1',
+    poster: '-map [j] -frames:v 1 -f rawvideo poster.rgb',
   }
   const args = [
     ...words(`${HARD} -threads ${threads} -f ${demuxer} -i ${source}`),
@@ -217,13 +219,6 @@ function makeOutputs(clip: Probed, outputs: Output[], threads: number) {
 const onWhite = ({ width, height }: Probed) =>
   `scale=${width}:${height}:flags=bicubic,format=rgba,split[a][b];[a]lutrgb=r=255:g=255:b=255:a=255[w];` +
   '[w][b]overlay=format=auto,setsar=1,format=yuv420p'
-
-async function runGifByHand(clip: Probed, threads: number): Promise<void> {
-  await makeOutputs(clip, ['mp4', 'webm'], threads)
-  const poster = `-vf thumbnail=8,scale=${clip.width}:${clip.height} -frames:v 1 -update 1 -q:v 2 poster0.jpg`
-  await ffmpeg(clip, words(`${HARD} -f gif -i ${clip.source} ${poster}`))
-  await copyFile(clip.source, resolve(clip.directory, 'o.gif'))
-}
 
 export async function hashFile(path: string): Promise<void> {
   await pipeline(createReadStream(path), createHash('sha256'))

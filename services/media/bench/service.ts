@@ -147,6 +147,7 @@ async function send({ base }: BenchService, path: string, preference: Record<str
 
 export async function isReady({ base }: BenchService, address: string): Promise<boolean> {
   const answer = await fetch(base + new URL(address).pathname, { method: 'HEAD' })
+  if (answer.status !== 200 && answer.status !== 202) throw new Error(`${address}: ${answer.status}`)
   return answer.status === 200
 }
 

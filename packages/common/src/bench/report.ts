@@ -10,6 +10,7 @@ import {
   type BenchResults,
   type BenchRow,
   goalText,
+  hasGoal,
   isMet,
   resultText,
 } from './results.ts'
@@ -104,7 +105,7 @@ function tableOf(
         `${figureText(row.theirs)} ${row.unit}`,
         resultText(row),
         goalText(row.goal),
-        isMet(row) ? 'yes' : '**no**',
+        hasGoal(row) ? (isMet(row) ? 'yes' : '**no**') : '–',
       ]),
     ),
     ...Object.values(growth).flatMap(({ title, axis, lines, points }) => [

@@ -41,6 +41,9 @@ export interface BenchResults {
   figures: Record<string, BenchFigure>
 }
 
+/** Without a bound there is no goal to meet. */
+export const hasGoal = ({ goal }: BenchRow): boolean => goal.atLeast !== undefined || goal.atMost !== undefined
+
 export function isMet(row: BenchRow): boolean {
   const { atLeast = Number.NEGATIVE_INFINITY, atMost = Number.POSITIVE_INFINITY } = row.goal
   // Compares the printed figure: 0.496 is shown as 0.50 and must meet a goal of 0.50.
