@@ -41,7 +41,10 @@ const changes: [step: Step, answer: number][] = [
 describe.for(changes)('a clip that becomes %s in one process', ([step, answer]) => {
   test('answers so at once there, at once at pages of the other, and within a second at its files', async () => {
     const it = await stage.make('ready', ['public'])
-    expect(await statusesOf('second', doors, it, 'no link')).toEqual(own(doors))
+    // Both know the files when the clip changes.
+    for (const process of ['service', 'second'] as const) {
+      expect(await statusesOf(process, doors, it, 'no link')).toEqual(own(doors))
+    }
     await stage.steps[step](it)
     expect(await statusesOf('service', doors, it, 'no link')).toEqual(all(doors, answer))
     expect(await statusesOf('second', pageDoors, it, 'no link')).toEqual(all(pageDoors, answer))
