@@ -80,10 +80,11 @@ type FileState =
   /** `addedAt`: when its source was added; a time that is the same before and after the rest is ready. */
   | { state: 'ready'; sha256: string; bytes: number; addedAt: Date; title: string | null }
   | { state: 'processing'; progress: number }
-  | { state: 'failed' }
+  /** The source failed, or has no such extra. */
+  | { state: 'absent' }
   | { state: 'deleted' }
 
-/** Returns undefined for an unknown clip, and for an extra that the clip does not have. */
+/** Returns undefined for an unknown clip. */
 export async function findFile(db: Kysely<DB>, id: string, kind: RenditionKind): Promise<FoundFile | undefined> {
   const row = await db
     .selectFrom('clips')
@@ -99,8 +100,7 @@ export async function findFile(db: Kysely<DB>, id: string, kind: RenditionKind):
   if (!row) return undefined
   const { state, held, sha256, progress, bytes, created_at: addedAt, title, ...access } = row
   if (state === null) return { ...access, state: 'deleted' }
-  if (!sha256 && isExtra(kind)) return undefined
-  if (state === 'failed') return { ...access, state }
+  if (state === 'failed' || (!sha256 && isExtra(kind))) return { ...access, state: 'absent' }
   if (state === 'processing' && (held || !sha256)) return { ...access, state, progress: progress ?? 0 }
   if (!sha256 || bytes === null || !addedAt) throw new Error(`clip ${id} is ready without its ${kind}`)
   return { ...access, state: 'ready', sha256: sha256.toString('hex'), bytes, addedAt, title }

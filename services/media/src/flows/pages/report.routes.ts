@@ -1,6 +1,6 @@
 // The form by which visitors report a clip. The one rule: the answer to a report is the same for every clip, known or not, so
 // that it reveals nothing. There are no cookies: a form on the page of another site can do no more than its sender could.
-// Tests: test/reports.test.ts, test/visibility.test.ts. Next: file-report.ts, ../moderation/.
+// Tests: test/reports.test.ts, test/doors/report-door.test.ts. Next: file-report.ts, ../moderation/.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { readTrustedHeader } from '@services/common/client-address'
 import { inDocument } from '@services/common/documented'

@@ -77,7 +77,7 @@ async function find(deps: Deps, { id, variant }: Wanted): Promise<Found> {
   if (found) return found
   // It was deleted or failed within the last second, for which its files are cached.
   deps.knownFiles.evict(id)
-  throw apiError((await deps.knownFiles.find(id, original))?.state === 'failed' ? 'not_found' : 'gone')
+  throw apiError((await deps.knownFiles.find(id, original))?.state === 'absent' ? 'not_found' : 'gone')
 }
 
 /** The clip's file fits already, or is no larger in pixels. */

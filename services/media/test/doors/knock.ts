@@ -1,0 +1,84 @@
+// Requests at doors, and what of an answer may differ from that about another clip. The one rule: every cell goes through a real
+// socket, over connections that stay open, because there are thousands. Next: public-doors.test.ts.
+import { once } from 'node:events'
+import { Agent, type IncomingMessage, request } from 'node:http'
+import { buffer } from 'node:stream/consumers'
+import { expect } from 'vitest'
+import type { TestService } from '../service.ts'
+import { type Door, MP4_ETAG } from './doors.ts'
+import { SECRET_TITLE, type Stage, type StagedClip } from './stage.ts'
+import { queryOf, type Visitor } from './states.ts'
+
+export interface Knock {
+  status: number
+  text: string
+  headers: IncomingMessage['headers']
+}
+
+export interface Visit {
+  it: StagedClip
+  visitor: Visitor
+  /** Id in the address instead of the clip's own. */
+  id?: string
+  method?: 'GET' | 'HEAD'
+}
+
+const agent = new Agent({ keepAlive: true, maxSockets: 8 })
+
+export async function knock(
+  { url }: Pick<TestService, 'url'>,
+  method: string,
+  path: string,
+  headers: Record<string, string> = {},
+): Promise<Knock> {
+  const client = request(url + path, { method, headers, agent }).end()
+  const [response] = (await once(client, 'response')) as [IncomingMessage]
+  const text = (await buffer(response)).toString('latin1')
+  return { status: response.statusCode ?? 0, text, headers: response.headers }
+}
+
+/** Asks at each door as the visitor does. */
+export async function knockAtAll(
+  service: Pick<TestService, 'url'>,
+  { mp4Etag }: Pick<Stage, 'mp4Etag'>,
+  doors: readonly Door[],
+  { it, visitor, id = it.id, method = 'GET' }: Visit,
+): Promise<Record<string, Knock>> {
+  const answers = doors.map(async ({ name, target, path, headers }): Promise<[string, Knock]> => {
+    const given = Object.entries(headers).map(([header, value]) => [header, value.replace(MP4_ETAG, mp4Etag)])
+    return [name, await knock(service, method, path(id, queryOf(visitor, it, target)), Object.fromEntries(given))]
+  })
+  return Object.fromEntries(await Promise.all(answers))
+}
+
+/** A part of each answer, by door. */
+export const pick = <Part>(answers: Record<string, Knock>, of: (answer: Knock) => Part): Record<string, Part> =>
+  Object.fromEntries(Object.entries(answers).map(([door, answer]) => [door, of(answer)]))
+
+export const statusOf = ({ status }: Knock) => status
+
+/** The answer without what differs between any two requests. */
+export const comparable = ({ status, text, headers: { date, 'x-request-id': id, ...headers } }: Knock) => ({
+  status,
+  text: text.replaceAll(/"request_id":"[^"]*"/g, ''),
+  headers,
+})
+
+/** The same without its body, as HEAD has it. */
+export const headOf = (answer: Knock) => ({ ...comparable(answer), text: '' })
+
+/** Headers of a clip's answers, none of which a refusal has. */
+const TELLING = [
+  ...['etag', 'last-modified', 'accept-ranges', 'content-range', 'content-disposition', 'location', 'retry-after'],
+  'x-accel-redirect',
+]
+
+/** Holds that a refusal names nothing of the clip, and that no cache keeps it. */
+export function expectSilence({ text, headers }: Knock, door: string): void {
+  expect(text, door).not.toContain(SECRET_TITLE)
+  expect(
+    TELLING.filter((name) => name in headers),
+    door,
+  ).toEqual([])
+  expect(headers['cache-control'], door).toBe('no-store')
+}
