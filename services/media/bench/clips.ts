@@ -29,7 +29,7 @@ const FILM: BenchClip = {
   recording: { of: 'film, moving camera' },
 }
 
-/** Recordings as they are, and pictures we make of kinds of which there is none. */
+/** Recordings as they are, and generated pictures of the kinds without a recording. */
 export const CLIPS: BenchClip[] = [
   FILM,
   { name: 'animation, 720p, 5 s', file: 'animation.mp4', seconds: 5.28, recording: { of: 'rendered animation' } },

@@ -20,7 +20,7 @@ export interface Tolerance {
 }
 
 /**
- * Returns what measures how large errors a frame hides. SSIM divides an error by the variance of the windows around it, so equal
+ * Creates the measure of the errors that a frame hides. SSIM divides an error by the variance of the windows around it, so equal
  * losses of SSIM are large errors in texture and small ones in gradients. The loss is about `share` squared.
  */
 export function createTolerance({ width, height }: Size): Tolerance {

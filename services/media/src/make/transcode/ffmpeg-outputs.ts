@@ -62,7 +62,7 @@ export const alphaMark = ['-metadata:s:v:0', 'alpha_mode=1']
 /** Alternate reference frames take no alpha. */
 const alphaPlane = ['-pix_fmt', 'yuva420p', '-auto-alt-ref', '0', ...alphaMark]
 
-/** More do not make 720p sooner; a frame is 0.9 MB at most. */
+/** The fewest with which 720p takes no longer; a frame is 0.9 MB at most. */
 const FRAMES_AHEAD = 8
 
 /**
