@@ -11,10 +11,10 @@ const run = promisify(execFile)
 let clips = 0
 
 /** Makes a clip that was never sent before and is copied as it is, so that poster and mp4 are published first. */
-export async function newFittingClip(seconds: number): Promise<Buffer> {
+export async function newFittingClip(seconds: number, size = '320x240'): Promise<Buffer> {
   const directory = await mkdtemp(join(tmpdir(), 'fitting-clip-'))
   const path = join(directory, 'clip.mp4')
-  const picture = `testsrc2=s=320x240:r=25:d=${seconds},drawbox=x=${clips++}:w=1:t=fill`
+  const picture = `testsrc2=s=${size}:r=25:d=${seconds},drawbox=x=${clips++}:w=1:t=fill`
   await run(embeddedTools.ffmpeg.path, [
     ...['-v', 'error', '-f', 'lavfi', '-i', picture, '-f', 'lavfi', '-i', `sine=frequency=440:duration=${seconds}`],
     ...['-c:v', 'libx264', '-preset', 'fast', '-crf', '36', '-pix_fmt', 'yuv420p', '-g', '25', '-c:a', 'aac', path],

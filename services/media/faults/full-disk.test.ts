@@ -1,57 +1,32 @@
 // A file system that another program really fills at the worst moment: while a file is received, while ffmpeg writes, while
 // its output is stored. No partial file stays, nothing acknowledged is lost, and free space is enough to recover.
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { openFaultReport } from '@services/common/testing/fault-report'
-import { afterEach, expect, type TestContext, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { clip } from '../test/clips.ts'
 import { idIn, send } from '../test/service.ts'
 import { eventually } from '../test/service-process.ts'
 import { firstFiles, newFittingClip } from './fitting-clip.ts'
 import { slowFfmpeg } from './slow-ffmpeg.ts'
-import { openSmallDisk, type SmallDisk } from './small-disk.ts'
 import {
   expectNothingLost,
   importTo,
   isWorking,
   newClip,
   newTally,
-  openStage,
   type Stage,
   TOKEN,
   tell,
   uploadTo,
 } from './stage.ts'
+import { openStageOnSmallDisk } from './stage-on-small-disk.ts'
 
 const report = openFaultReport()
 const MiB = 1024 ** 2
-
-/** Reserve of 64 MiB, and three times the largest file: a smaller disk accepts no file at all. */
-const DISK_MIB = 160
-const SETTINGS = { MEDIA_MAX_FILE_BYTES: String(20 * MiB) }
-
-let disk: SmallDisk | undefined
-let stage: Stage | undefined
-
-afterEach(async () => {
-  await stage?.end()
-  await disk?.close()
-  disk = stage = undefined
-}, 30_000)
-
-async function openOnSmallDisk({ skip }: TestContext, { elsewhere }: { elsewhere?: 'work' } = {}) {
-  const small = await openSmallDisk(DISK_MIB)
-  if (!small) return skip('no file system can be mounted here')
-  disk = small
-  const work = elsewhere && (await mkdtemp(join(tmpdir(), 'media-work-')))
-  stage = await openStage(SETTINGS, { blobs: small.path, ...(work && { work }) })
-  return { disk: small, stage }
-}
 
 /** Makes a small clip a large file by a box without meaning. */
 async function largeClip(megabytes: number): Promise<Buffer> {
@@ -105,7 +80,7 @@ test.for([
   'a disk that fills during %s causes 503 and leaves no file; with free space requests succeed again',
   { timeout: 120_000 },
   async ([what, ask, place], context) => {
-    const { disk, stage } = await openOnSmallDisk(context, place)
+    const { disk, stage } = await openStageOnSmallDisk(context, place)
     const api = await stage.serve()
     const tally = newTally()
     const bytes = await largeClip(10)
@@ -121,7 +96,7 @@ test.for([
 )
 
 test('a disk that fills during a resumable upload keeps the received bytes, and the upload continues from there', async (context) => {
-  const { disk, stage } = await openOnSmallDisk(context)
+  const { disk, stage } = await openStageOnSmallDisk(context)
   const api = await stage.serve()
   const tally = newTally()
   const bytes = await largeClip(10)
@@ -159,7 +134,7 @@ test.for([
   'a disk that fills %s delays an accepted clip until there is free space',
   { timeout: 120_000 },
   async ([what, place], context) => {
-    const { disk, stage } = await openOnSmallDisk(context, place)
+    const { disk, stage } = await openStageOnSmallDisk(context, place)
     const api = await stage.serve({ MEDIA_WORKERS_ENABLED: 'false' })
     const worker = stage.startWorker({ MEDIA_FFMPEG_PATH: await slowFfmpeg() })
     await isWorking(worker)
@@ -180,7 +155,7 @@ test.for([
 )
 
 test('a disk that fills between the first files and the rest delays the rest, and changes nothing published', async (context) => {
-  const { disk, stage } = await openOnSmallDisk(context)
+  const { disk, stage } = await openStageOnSmallDisk(context)
   const api = await stage.serve({ MEDIA_WORKERS_ENABLED: 'false' })
   const worker = stage.startWorker({ MEDIA_FFMPEG_PATH: await slowFfmpeg() })
   await isWorking(worker)

@@ -29,7 +29,7 @@ const run = promisify(execFile)
 export const TOKEN = 'the-token-of-the-faults'
 
 /** Housekeeping deletes nothing younger than ten minutes. */
-const LATER_MS = 11 * 60_000
+export const LATER_MS = 11 * 60_000
 
 export type Stage = Awaited<ReturnType<typeof openStage>>
 
@@ -218,7 +218,8 @@ export async function expectNothingLost(
   const check = await blobsCheck(stage)
   await tidyUpLater(stage, laterMs)
   const [{ known, failed }] = await stage.query(
-    `select (select count(*) from (select distinct sha256, kind from renditions) as files)::int as known,
+    `select (select count(*) from (select sha256, kind from renditions
+         union select sha256, extension from variants where sha256 is not null) as files)::int as known,
        (select count(*) from sources where state = 'failed')::int as failed`,
   )
   const stored = (await stage.stored()).length
@@ -265,7 +266,8 @@ async function blobsCheck({ environment }: Stage): Promise<{ code: unknown; foun
   return { code, found: JSON.parse(stdout).found }
 }
 
-async function tidyUpLater({ environment }: Stage, laterMs: number): Promise<void> {
+/** Runs a round of housekeeping that much later. */
+export async function tidyUpLater({ environment }: Stage, laterMs: number): Promise<void> {
   const { config } = readConfig({ ...environment, MEDIA_WORKERS_ENABLED: 'false', MEDIA_MIGRATE_ON_START: 'false' })
   const log = createLogger({ name: 'test', level: 'fatal' })
   const deps = await openDeps(config, log, { tools: embeddedTools, now: () => new Date(Date.now() + laterMs) })
