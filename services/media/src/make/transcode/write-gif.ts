@@ -1,3 +1,5 @@
+import { getCompileCacheDir } from 'node:module'
+import { dirname } from 'node:path'
 import type { Writable } from 'node:stream'
 import { moduleBeside } from '@services/common/module-beside'
 import { type RunLimits, runConfined } from '../../ffmpeg/run-confined.ts'
@@ -20,6 +22,13 @@ const PROGRAM = moduleBeside(import.meta, 'gif-program')
  * heap, which holds little more than the program.
  */
 const NODE_OPTIONS = ['--max-old-space-size=48', '--max-semi-space-size=1', '--v8-pool-size=0']
+
+/**
+ * Our cache of compiled modules, if there is one (its folder is for one version of Node): from sources the writer then takes 0.15 s
+ * less of a core. It reads nothing of the file but pixels, and in a sandbox it cannot write there.
+ */
+const compileCache = getCompileCacheDir()
+const environment: Record<string, string> = compileCache ? { NODE_COMPILE_CACHE: dirname(compileCache) } : {}
 
 /** Noise takes 0.1 s a frame, most clips 0.02. A clip has 300 frames at most; Node reserves far more memory than it uses. */
 const LIMITS: RunLimits = {
@@ -50,7 +59,8 @@ export async function writeGif<Encoded>(
     return new GifWriterFailed('the GIF writer failed', { cause })
   }
   const writing = runConfined(process.execPath, args, {
-    ...{ limits: LIMITS, limiters: tools.limiters, cwd: workDirectory, signal, onInput: started.resolve },
+    ...{ limits: LIMITS, limiters: tools.limiters, cwd: workDirectory, signal, environment },
+    onInput: started.resolve,
   })
   writing.catch(started.reject)
   const frames = await started.promise.catch((cause) => Promise.reject(failed(cause)))
