@@ -2,7 +2,7 @@
 const REASONS_CHARACTERS = 16_384
 
 /** Each message of `level+…` has its level behind the component that it comes from. */
-const MESSAGE = /^(?:\[[^\]]+ @ [^\]]+\] )*\[([a-z]+)\] (.*)$/s
+const MESSAGE = /^(?:\[[^\]@]+@ 0x[0-9a-f]+\] )*\[([a-z]+)\] (.*)$/s
 
 /**
  * Reads what we need of the log of one run, line by line. The log also has titles and descriptions of the file, in which its author

@@ -1,5 +1,3 @@
-import { getCompileCacheDir } from 'node:module'
-import { dirname } from 'node:path'
 import type { Writable } from 'node:stream'
 import { moduleBeside } from '@services/common/module-beside'
 import { type RunLimits, runConfined } from '../../ffmpeg/run-confined.ts'
@@ -19,20 +17,17 @@ const PROGRAM = moduleBeside(import.meta, 'gif-program')
 
 /**
  * Without threads of V8 and with a small young generation Node takes 10 MB less, in the same time. Frames are outside of the
- * heap, which holds little more than the program.
+ * heap, which holds little more than the program. Without threads Node 24 must have no compile cache: one start in forty with both
+ * hangs for ever.
  */
 const NODE_OPTIONS = ['--max-old-space-size=48', '--max-semi-space-size=1', '--v8-pool-size=0']
 
 /**
- * Our cache of compiled modules, if there is one (its folder is for one version of Node): from sources the writer then takes 0.15 s
- * less of a core. It reads nothing of the file but pixels, and in a sandbox it cannot write there.
+ * ffmpeg, which ends first, has 240 s at most (rendition-plan.ts). Noise takes 0.1 s a frame, most clips 0.02. A clip has 300
+ * frames at most; Node reserves far more memory than it uses.
  */
-const compileCache = getCompileCacheDir()
-const environment: Record<string, string> = compileCache ? { NODE_COMPILE_CACHE: dirname(compileCache) } : {}
-
-/** Noise takes 0.1 s a frame, most clips 0.02. A clip has 300 frames at most; Node reserves far more memory than it uses. */
 const LIMITS: RunLimits = {
-  wallSeconds: 3600,
+  wallSeconds: 300,
   cpuSeconds: 300,
   memoryBytes: 8 * 1024 ** 3,
   fileBytes: LARGEST_FILE_BYTES,
@@ -59,8 +54,7 @@ export async function writeGif<Encoded>(
     return new GifWriterFailed('the GIF writer failed', { cause })
   }
   const writing = runConfined(process.execPath, args, {
-    ...{ limits: LIMITS, limiters: tools.limiters, cwd: workDirectory, signal, environment },
-    onInput: started.resolve,
+    ...{ limits: LIMITS, limiters: tools.limiters, cwd: workDirectory, signal, onInput: started.resolve },
   })
   writing.catch(started.reject)
   const frames = await started.promise.catch((cause) => Promise.reject(failed(cause)))
