@@ -13,9 +13,8 @@ const PACKAGES = [
 const SLOW = '**/*.slow.test.ts'
 const NOT_OURS = '**/node_modules/**'
 
-/** More workers than two cores: tests wait for databases, ffmpeg and remote services, in the slow tier less. Measured. */
+/** More workers than two cores: tests wait for databases, ffmpeg and remote services. Measured. */
 const WORKERS = 5
-const SLOW_WORKERS = 3
 
 /**
  * Two tiers. `test`, projects `auth`, `common`, `infra`, `media` and `media-client`: tests that every change must pass. `test:slow`, projects
@@ -53,7 +52,7 @@ export default defineConfig({
             name: `${name}:slow`,
             root,
             include: [`${folders}/${SLOW}`],
-            maxWorkers: SLOW_WORKERS,
+            maxWorkers: 2,
             sequence: { groupOrder: 1 },
           },
         },
