@@ -200,7 +200,8 @@ function makeOutputs(clip: Probed, outputs: Output[], threads: number) {
       `-threads ${threads} -c:a aac -b:a 128k -ac 2 -ar 48000 -movflags +faststart ${END} o.mp4`,
     webm:
       `-map [webm] ${SOUND} -c:v libvpx-vp9 -deadline realtime -cpu-used 7 -crf ${crf.webm} ` +
-      `-b:v ${clip.webmBitRate} -lag-in-frames 0 -row-mt 1 -tile-columns 2 -g 120 -threads ${threads} -c:a libopus -b:a 96k -ac 2 -ar 48000 ${END} o.webm`,
+      `-b:v ${clip.webmBitRate} -lag-in-frames 0 -row-mt 1 -tile-columns 2 -g 120 -threads ${threads} ` +
+      `-c:a libopus -b:a 96k -ac 2 -ar 48000 ${END} o.webm`,
     gif: '-map [g] -loop 0 -t 30.5 o.gif',
     frames: '-map [r] -t 30.5 -c:v rawvideo -f fifo -fifo_format rawvideo -queue_size 8 pipe:1',
     poster: '-map [j] -frames:v 1 -f rawvideo poster.rgb',

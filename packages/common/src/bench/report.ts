@@ -10,8 +10,8 @@ import {
   type BenchResults,
   type BenchRow,
   goalText,
-  hasGoal,
   isMet,
+  metText,
   resultText,
 } from './results.ts'
 
@@ -105,7 +105,7 @@ function tableOf(
         `${figureText(row.theirs)} ${row.unit}`,
         resultText(row),
         goalText(row.goal),
-        hasGoal(row) ? (isMet(row) ? 'yes' : '**no**') : '–',
+        metText(row),
       ]),
     ),
     ...Object.values(growth).flatMap(({ title, axis, lines, points }) => [

@@ -41,9 +41,6 @@ export interface BenchResults {
   figures: Record<string, BenchFigure>
 }
 
-/** Without a bound there is no goal to meet. */
-export const hasGoal = ({ goal }: BenchRow): boolean => goal.atLeast !== undefined || goal.atMost !== undefined
-
 export function isMet(row: BenchRow): boolean {
   const { atLeast = Number.NEGATIVE_INFINITY, atMost = Number.POSITIVE_INFINITY } = row.goal
   // Compares the printed figure: 0.496 is shown as 0.50 and must meet a goal of 0.50.
@@ -57,5 +54,12 @@ export const resultText = ({ ours, theirs, compared }: BenchRow) =>
 export function goalText({ atLeast, atMost }: Goal): string {
   if (atLeast !== undefined && atMost !== undefined) return `${atLeast} to ${atMost}`
   if (atLeast !== undefined) return `≥ ${atLeast}`
-  return atMost === undefined ? '–' : `≤ ${atMost}`
+  return atMost === undefined ? NO_GOAL : `≤ ${atMost}`
 }
+
+export function metText(row: BenchRow): string {
+  if (goalText(row.goal) === NO_GOAL) return NO_GOAL
+  return isMet(row) ? 'yes' : '**no**'
+}
+
+const NO_GOAL = '–'

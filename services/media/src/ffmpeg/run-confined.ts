@@ -140,6 +140,7 @@ function run(path: string, args: readonly string[], options: RunOptions): Promis
     })
     child.on('close', (exitCode, killedBy) => {
       release()
+      if (logLine) onLogLine?.(logLine)
       if (stopped === 'aborted') return reject(signal?.reason)
       if (stopped === 'timed-out') return resolve({ state: 'timed-out', stderr })
       if (stopped === 'too-much-output') return resolve({ state: 'too-much-output' })

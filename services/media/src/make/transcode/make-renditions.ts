@@ -5,7 +5,6 @@ import type { MainKind } from '../../db/tables.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { refuseFullDisk } from '../../ffmpeg/machine-faults.ts'
 import { hashFile } from '../../store/blobs/measure.ts'
-import { clearAfterEachFrame, rewriteGif } from '../probe/gif-rewrite.ts'
 import { copyOf, type Misfit, misfitOf } from './copy-plan.ts'
 import { fromBeginning } from './cut-filters.ts'
 import { writeCaption } from './draw-caption.ts'
@@ -17,14 +16,13 @@ import {
   type RenditionsOfRun,
   renditionsCommand,
   seeks,
-  smallerGifCommand,
   transparencyCommand,
 } from './ffmpeg-command.ts'
 import type { FfmpegLog } from './ffmpeg-log.ts'
-import type { GifSource } from './filter-graph.ts'
 import { makeFirstFiles } from './first-files.ts'
+import { collectGif, encodeWithGif, gifSourceOf, shrinkGif } from './make-gif.ts'
 import { isWholePoster } from './poster.ts'
-import { GIF_BUDGET_BYTES, planRenditions, type RenditionPlan, simplerPlan, smallerGifs } from './rendition-plan.ts'
+import { planRenditions, type RenditionPlan, simplerPlan } from './rendition-plan.ts'
 import { choosePoster, collectPoster } from './take-poster.ts'
 import { unpackAnimation } from './unpack-animation.ts'
 import {
@@ -32,10 +30,9 @@ import {
   requireAllFrames,
   requireDecoded,
   requireWholeLength,
-  verifyGif,
   verifyVideos,
 } from './verify-renditions.ts'
-import { GifWriterFailed, gifOf, writeGif } from './write-gif.ts'
+import { GifWriterFailed } from './write-gif.ts'
 
 export interface Renditions extends EncodedFiles {
   /** Null where the source's own streams are its mp4 or webm, else why not; undefined for GIFs, which have neither. */
@@ -74,11 +71,12 @@ export async function makeRenditions(
     return { ...made, warnings: [error.message, ...made.warnings] }
   }
   /** Returns undefined where only the simple way is left. */
-  const makeOtherwise = async (error: unknown, misfit: Renditions['misfit']): Promise<Renditions | undefined> => {
+  const makeOtherwise = async (error: unknown, failed: RenditionPlan): Promise<Renditions | undefined> => {
     if (!mayRetry(work, error)) throw error
     if (seeks(planned)) return restart(error, {}, fromBeginning(source.info))
     if (error instanceof GifWriterFailed) return restart(error, { gifEncoder: 'ffmpeg' })
-    return misfit === null ? { ...(await restart(error, { copy: 'never' })), misfit: 'damaged' } : undefined
+    if (whyEncoded(work, failed) !== null) return undefined
+    return { ...(await restart(error, { copy: 'never' })), misfit: 'damaged' }
   }
   const makeUsually = async (plan: RenditionPlan, hasOverview: boolean): Promise<Renditions> => {
     const misfit = whyEncoded(work, plan)
@@ -96,7 +94,7 @@ export async function makeRenditions(
     try {
       return await makeUsually(plan, false)
     } catch (error) {
-      const made = await makeOtherwise(error, whyEncoded(work, plan))
+      const made = await makeOtherwise(error, plan)
       if (made) return made
       failures.push((error as Error).message)
       // Without a sound that broke it the usual way may succeed, else it would fail again.
@@ -113,7 +111,7 @@ export async function makeRenditions(
     const made = await makeUsually(heard, true)
     return { ...made, warnings: [...failures, ...made.warnings] }
   } catch (error) {
-    const made = await makeOtherwise(error, whyEncoded(work, heard))
+    const made = await makeOtherwise(error, heard)
     return made ?? makeSimply(heard, [...failures, (error as Error).message])
   }
 }
@@ -185,11 +183,6 @@ async function encodeUsually(
   return collect(work, made, [], choosePoster(work, made))
 }
 
-function gifSourceOf(work: TranscodeWork, plan: RenditionPlan): GifSource {
-  if (plan.gif.from === 'rewrite') return 'none'
-  return work.gifEncoder === 'own' ? 'frames' : 'palette-file'
-}
-
 /** One thread, no denoiser, palette and poster in one pass (contract/media.md 5.10). A failure here is the file's fault. */
 async function encodeSimply(work: TranscodeWork, usual: RenditionPlan, warnings: string[]): Promise<EncodedFiles> {
   const simple = { ...work, threads: 1 }
@@ -237,17 +230,6 @@ async function encodeRun(
   return log
 }
 
-async function encodeWithGif(
-  work: TranscodeWork,
-  plan: RenditionPlan,
-  { command, gif, progress = ENCODING }: { command: string[]; gif: GifSource; progress?: typeof ENCODING },
-): Promise<FfmpegLog> {
-  if (gif === 'frames') return writeGif(work, gifOf(plan), (frames) => encode(work, command, { progress, frames }))
-  const log = await encode(work, command, { progress })
-  if (gif !== 'none' && plan.keepsAlpha) await clearAfterEachFrame(inWork(work, 'gif'))
-  return log
-}
-
 /** Verifies and hashes all files; `poster` is still in progress. */
 async function collect(
   work: TranscodeWork,
@@ -276,23 +258,6 @@ async function collect(
     ...pictures,
     hasAudio: plan.audioStream !== null,
     warnings: [...warnings, ...shorter],
-  }
-}
-
-async function collectGif(work: TranscodeWork, plan: RenditionPlan): Promise<Rendition & { seconds: number }> {
-  const path = inWork(work, 'gif')
-  if (plan.gif.from === 'rewrite') await rewriteGif(inWork(work, 'input'), path)
-  return { ...(await verifyGif(path)), ...(await hashFile(path)) }
-}
-
-async function shrinkGif(work: TranscodeWork, plan: RenditionPlan, gif: GifSource): Promise<void> {
-  if (plan.gif.from === 'rewrite') return
-  for (const smaller of smallerGifs(work.info, plan.gif)) {
-    const { size } = await stat(inWork(work, 'gif'))
-    if (size <= GIF_BUDGET_BYTES) return
-    const shrunk = { ...plan, gif: smaller }
-    const command = smallerGifCommand(work.tools.ffmpeg, shrunk, { threads: work.threads, gif })
-    await encodeWithGif(work, shrunk, { command, gif })
   }
 }
 
