@@ -6,7 +6,7 @@ import { idIn, send } from '../test/service.ts'
 import { eventually } from '../test/service-process.ts'
 import { newFittingClip } from './fitting-clip.ts'
 import { waitingFfmpeg } from './slow-ffmpeg.ts'
-import { expectNothingLost, isWorking, newTally, type Stage, tell, uploadTo } from './stage.ts'
+import { expectNothingLost, isWorking, newTally, type Stage, stop, tell, uploadTo } from './stage.ts'
 import { openStageOnSmallDisk } from './stage-on-small-disk.ts'
 
 const report = openFaultReport()
@@ -21,8 +21,7 @@ async function openWithClip(context: TestContext, words: string) {
   const tally = newTally()
   const added = await uploadTo(api.url, await newFittingClip(3, '960x540'))
   expect(await tell(tally, async () => added)).toBe(201)
-  worker.child.kill('SIGTERM')
-  await worker.ended
+  await stop(worker)
   const get = (variant: string) => send('GET', `${api.url}/f/${idIn(added)}/${variant}`)
   return { disk, stage, ffmpeg, waiting, api, tally, get }
 }

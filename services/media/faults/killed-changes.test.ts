@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { openFaultReport } from '@services/common/testing/fault-report'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type FormFields, formOf, idIn, send } from '../test/service.ts'
+import { type FormFields, idIn, send } from '../test/service.ts'
 import { eventually, type ServiceProcess } from '../test/service-process.ts'
 import { holdChange, type Step } from './held-change.ts'
 import {
@@ -38,10 +38,7 @@ afterAll(() => stage.end())
 
 /** Uploads a clip that is still there at the end. */
 async function upload(clip: Uint8Array, fields: FormFields = []): Promise<string> {
-  const answer = await send('POST', `${api.url}/media/upload`, {
-    body: await formOf(clip, fields),
-    headers: { token: TOKEN },
-  })
+  const answer = await uploadTo(api.url, clip, {}, fields)
   expect(await tell(tally, async () => answer)).toBe(201)
   return idIn(answer)
 }

@@ -2,9 +2,9 @@
 // them, the next round completes the step, and nothing else stays.
 import { openFaultReport } from '@services/common/testing/fault-report'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { comment, trailer } from '../test/gif-bytes.ts'
+import { withComment } from '../test/gif-bytes.ts'
 import { type Receiver, startReceiver } from '../test/receiver.ts'
-import { type FormFields, formOf, idIn, send } from '../test/service.ts'
+import { type FormFields, idIn, send } from '../test/service.ts'
 import type { ServiceProcess } from '../test/service-process.ts'
 import { holdChange, type Step } from './held-change.ts'
 import {
@@ -15,9 +15,11 @@ import {
   newTally,
   openStage,
   type Stage,
+  stop,
   TOKEN,
   tell,
   tidyUpLater,
+  uploadTo,
 } from './stage.ts'
 
 const report = openFaultReport()
@@ -37,19 +39,12 @@ beforeAll(async () => {
   })
   expect(webhook.status).toBe(201)
   for (const [what] of sweeps) prepared.set(what, await prepare())
-  worker.child.kill('SIGTERM')
-  await worker.ended
+  await stop(worker)
 })
 afterAll(async () => {
   receiver.close()
   await stage.end()
 })
-
-const upload = async (clip: Uint8Array, fields: FormFields = [], prefer = '') =>
-  send('POST', `${api.url}/media/upload`, { body: await formOf(clip, fields), headers: { token: TOKEN, prefer } })
-
-/** The same pictures in a file with other bytes. */
-const withComment = (clip: Buffer) => Buffer.concat([clip.subarray(0, -1), comment('again'), trailer])
 
 interface Prepared {
   /** Bytes of a clip that expires and shares no file. */
@@ -62,8 +57,11 @@ interface Prepared {
 async function prepare(): Promise<Prepared> {
   const [alone, shared] = [newClip(), newClip()]
   const lifetime: FormFields = [['expires_in', '1h']]
-  const expiring = [idIn(await upload(alone, lifetime)), idIn(await upload(shared, lifetime))]
-  const answer = await upload(withComment(shared))
+  const expiring = [
+    idIn(await uploadTo(api.url, alone, {}, lifetime)),
+    idIn(await uploadTo(api.url, shared, {}, lifetime)),
+  ]
+  const answer = await uploadTo(api.url, withComment(shared, 'again'))
   expect(await tell(tally, async () => answer)).toBe(201)
   const kept = idIn(answer)
   const [{ files }] = await stage.query(
@@ -125,7 +123,8 @@ test.for(sweeps)(
     expect(new Set(await statusesOf(expiring))).toEqual(new Set([410]))
     expect(await hasFiles(api.url, kept)).toBe(true)
     // The same bytes come again, whatever is left of them.
-    if (roundsBefore === 2) expect(await tell(tally, () => upload(alone, [], 'respond-async'))).toBe(201)
+    if (roundsBefore === 2)
+      expect(await tell(tally, () => uploadTo(api.url, alone, { prefer: 'respond-async' }))).toBe(201)
 
     await tidyUpLater(stage, 0)
     expect(new Set(await statusesOf(expiring))).toEqual(new Set([410]))

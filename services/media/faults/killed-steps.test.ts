@@ -3,12 +3,12 @@
 import { openFaultReport } from '@services/common/testing/fault-report'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { embeddedTools } from '../test/clips.ts'
-import { type Answer, type FormFields, formOf, idIn, send } from '../test/service.ts'
+import { type Answer, type FormFields, idIn } from '../test/service.ts'
 import { eventually, type ServiceProcess } from '../test/service-process.ts'
 import { firstFiles, newFittingClip } from './fitting-clip.ts'
 import { programsIn } from './programs.ts'
 import { slowFfmpeg } from './slow-ffmpeg.ts'
-import { expectNothingLost, isWorking, newTally, openStage, type Stage, TOKEN, tell } from './stage.ts'
+import { expectNothingLost, isWorking, newTally, openStage, type Stage, stop, tell, uploadTo } from './stage.ts'
 
 const report = openFaultReport()
 
@@ -26,8 +26,7 @@ beforeAll(async () => {
 afterAll(() => stage.end())
 
 async function upload(prefer: string, fields: FormFields = []): Promise<Answer> {
-  const body = await formOf(await newFittingClip(3), fields)
-  const answer = await send('POST', `${api.url}/media/upload`, { body, headers: { token: TOKEN, prefer } })
+  const answer = await uploadTo(api.url, await newFittingClip(3), { prefer }, fields)
   await tell(tally, async () => answer)
   expect(answer.status).toBe(201)
   return answer
@@ -106,8 +105,7 @@ test.for(steps)(
     const seconds = Math.round((performance.now() - killedAt) / 1000)
     if (isEarly) expect(await publishedFiles(id)).toEqual(before)
     await eventually(stage.temporary, [])
-    next.child.kill('SIGTERM')
-    await next.ended
+    await stop(next)
     report(`worker killed during ${what}`, { 'ready after, s': seconds })
   },
 )
@@ -134,8 +132,7 @@ test.for([
     await eventually(() => worker.output().includes('the GIF writer failed'), true)
     if (prefer === 'wait-for=mp4') expect(await publishedFiles(id)).toEqual(before)
     await eventually(stage.temporary, [])
-    worker.child.kill('SIGTERM')
-    await worker.ended
+    await stop(worker)
     report(`GIF writer of ${what} killed`, { attempts: 1 })
   },
 )

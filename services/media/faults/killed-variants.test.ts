@@ -11,7 +11,7 @@ import { newFittingClip } from './fitting-clip.ts'
 import { holdChange, type Step } from './held-change.ts'
 import { programsIn } from './programs.ts'
 import { slowFfmpeg, waitingFfmpeg } from './slow-ffmpeg.ts'
-import { expectNothingLost, isWorking, newTally, openStage, type Stage, tell, uploadTo } from './stage.ts'
+import { expectNothingLost, isWorking, newTally, openStage, type Stage, stop, tell, uploadTo } from './stage.ts'
 
 const report = openFaultReport()
 const KEY = 'key-of-the-killed-variants'
@@ -30,8 +30,7 @@ beforeAll(async () => {
   const uploaded = await uploadTo(api.url, await newFittingClip(4, '640x360'))
   expect(await tell(tally, async () => uploaded)).toBe(201)
   id = idIn(uploaded)
-  worker.child.kill('SIGTERM')
-  await worker.ended
+  await stop(worker)
 })
 afterAll(() => stage.end())
 
@@ -116,8 +115,7 @@ test.for(stillSteps)(
     await letClaimsAge()
     await expectMadeOnce(restarted.url, path)
     await eventually(stage.temporary, [])
-    restarted.child.kill('SIGTERM')
-    await restarted.ended
+    await stop(restarted)
     report(`service killed for a still ${what}`, { requests: 2 })
   },
 )
@@ -146,8 +144,7 @@ test.for([
     await eventually(() => statusOf(api.url, path), 200)
     await expectMadeOnce(api.url, path)
     await eventually(openJobs, 0)
-    worker.child.kill('SIGTERM')
-    await worker.ended
+    await stop(worker)
     report(`service killed while a claim is ${what}`, { requests: 2 })
   },
 )
@@ -189,8 +186,7 @@ test.for(jobSteps)(
     await eventually(openJobs, 0)
     await expectMadeOnce(api.url, path)
     await eventually(stage.temporary, [])
-    next.child.kill('SIGTERM')
-    await next.ended
+    await stop(next)
     report(`worker killed for a variant ${what}`, {
       'job ended after, s': Math.round((performance.now() - killedAt) / 1000),
     })

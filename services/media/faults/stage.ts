@@ -20,7 +20,7 @@ import { openDeps } from '../src/deps.ts'
 import { cleanUp } from '../src/housekeeping.ts'
 import { embeddedTools } from '../test/clips.ts'
 import { gif } from '../test/gif-bytes.ts'
-import { type Answer, formOf, idIn, listFiles, send, settingsOf } from '../test/service.ts'
+import { type Answer, type FormFields, formOf, idIn, listFiles, send, settingsOf } from '../test/service.ts'
 import { eventually, type ServiceProcess, startServe, startWorkerProcess } from '../test/service-process.ts'
 import { startFlags } from '../test/start-flags.ts'
 
@@ -156,15 +156,26 @@ export async function tell(tally: Tally, ask: () => Promise<Answer>): Promise<nu
   return status
 }
 
+/** Stops a process as an operator does, and waits for its end. */
+export async function stop({ child, ended }: ServiceProcess): Promise<void> {
+  child.kill('SIGTERM')
+  await ended
+}
+
 let contents = 0
 /** Makes a clip that was never sent before. */
 export const newClip = () => Buffer.from(gif(40 + (contents % 60), 40 + Math.floor(contents++ / 60), TWO_FRAMES))
 const TWO_FRAMES = [{ delay: 10 }, { delay: 10, color: 1 as const }]
 
-export async function uploadTo(base: string, clip: Uint8Array, headers: Record<string, string> = {}): Promise<Answer> {
+export async function uploadTo(
+  base: string,
+  clip: Uint8Array,
+  headers: Record<string, string> = {},
+  fields: FormFields = [],
+): Promise<Answer> {
   const signal = AbortSignal.timeout(60_000)
   return send('POST', `${base}/media/upload`, {
-    ...{ body: await formOf(clip), headers: { token: TOKEN, ...headers }, signal },
+    ...{ body: await formOf(clip, fields), headers: { token: TOKEN, ...headers }, signal },
   })
 }
 

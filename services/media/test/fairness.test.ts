@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'vitest'
 import { cleanUp } from '../src/housekeeping.ts'
 import { transcodeSource } from '../src/make/jobs/transcode-source.ts'
-import { comment, gif } from './gif-bytes.ts'
+import { gif, withComment } from './gif-bytes.ts'
 import { heldFfmpeg } from './held-ffmpeg.ts'
 import { createDatabase, idIn, startTestService, type TestService, test } from './service.ts'
 
@@ -57,10 +57,7 @@ test.each([
   const others = Array.from({ length: processes - 1 }, () => startTestService(shared, { tools }))
   const services = [...(await Promise.all(others)), service]
   const slow = await service.newToken()
-  const bomb = (width: number) => {
-    const bytes = picture(width)
-    return Buffer.concat([bytes.subarray(0, -1), comment('bomb'), bytes.subarray(-1)])
-  }
+  const bomb = (width: number) => withComment(picture(width), 'bomb')
   for (let n = 0; n < 10; n++) {
     expect((await service.upload(bomb(30 + n), [], { ...later, token: slow.token })).status).toBe(201)
   }

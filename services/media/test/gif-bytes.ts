@@ -27,6 +27,10 @@ export function comment(text: string): Buffer {
   return Buffer.from([0x21, 0xfe, text.length, ...Buffer.from(text), 0])
 }
 
+/** The same pictures in a file with other bytes. */
+export const withComment = (file: Buffer, text: string): Buffer =>
+  Buffer.concat([file.subarray(0, -trailer.length), comment(text), trailer])
+
 export function control({ delay, transparent, disposal = 0 }: GifFrame): Buffer {
   const flags = (disposal << 2) | (transparent === undefined ? 0 : 1)
   return Buffer.from([0x21, 0xf9, 4, flags, ...word(delay), transparent ?? 0, 0])

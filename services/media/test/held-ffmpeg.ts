@@ -26,7 +26,8 @@ export async function heldFfmpeg(marked?: string, { making }: { making?: string 
     string,
     string,
   ]
-  const wait = `: >'${begun}'; until [ -e '${released}' ]; do sleep 0.05; done`
+  // A sandbox lets it write nowhere, and then it waits all the same.
+  const wait = `touch '${begun}' 2>/dev/null; until [ -e '${released}' ]; do sleep 0.05; done`
   const isMarked = marked !== undefined && `grep -q '${marked}' ${workFiles.input}`
   const isMaking = making !== undefined && `echo "$*" | grep -qF '${making}'`
   const hold = [isMarked, isMaking].reduce<string>((held, only) => (only ? `if ${only}; then ${held}; fi` : held), wait)

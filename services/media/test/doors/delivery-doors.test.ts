@@ -1,7 +1,7 @@
 // The doors of files, where another server sends the bytes: nginx by X-Accel-Redirect, or a CDN of the bucket by a redirect. The one
 // rule: the other server learns a file's name only after the service has decided that the visitor may see the clip.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { fileDoors } from './doors.ts'
+import { byDoor, fileDoors } from './doors.ts'
 import { comparable, expectSilence, knockAtAll, pick, statusOf } from './knock.ts'
 import { openRefusals, type Refusal } from './refusals.ts'
 import { openStage, type Stage } from './stage.ts'
@@ -33,9 +33,7 @@ describe('nginx', () => {
     async ({ steps, visitor }) => {
       const it = await stage.make('ready', steps)
       const answers = await knockAtAll(stage.others.nginx, stage, fileDoors, { it, visitor })
-      expect(pick(answers, statusOf)).toEqual(
-        Object.fromEntries(fileDoors.map((door) => [door.name, isFile(door) ? 200 : 302])),
-      )
+      expect(pick(answers, statusOf)).toEqual(byDoor(fileDoors, (door) => (isFile(door) ? 200 : 302)))
       for (const door of fileDoors.filter(isFile)) {
         const { text, headers } = answers[door.name] ?? {}
         expect([text, headers?.['x-accel-redirect']], door.name).toEqual(['', expect.stringMatching(/^\/blobs\/\w/)])
@@ -51,9 +49,7 @@ describe('a CDN of the bucket', () => {
     async ({ steps, visitor }) => {
       const it = await stage.make('ready', steps)
       const answers = await knockAtAll(stage.others.cdn, stage, fileDoors, { it, visitor })
-      expect(pick(answers, statusOf)).toEqual(
-        Object.fromEntries(fileDoors.map((door) => [door.name, isSaved(door) ? 200 : 302])),
-      )
+      expect(pick(answers, statusOf)).toEqual(byDoor(fileDoors, (door) => (isSaved(door) ? 200 : 302)))
       for (const door of fileDoors.filter((door) => isFile(door) && !isSaved(door))) {
         expect(answers[door.name]?.headers.location, door.name).toMatch(/^https:\/\/cdn\.example\/\w/)
       }
@@ -63,7 +59,7 @@ describe('a CDN of the bucket', () => {
   test('private, with a link: it sends nothing, because no link ends there', async () => {
     const it = await stage.make('ready', ['private'])
     const answers = await knockAtAll(stage.others.cdn, stage, fileDoors, { it, visitor: 'link' })
-    expect(pick(answers, statusOf)).toEqual(Object.fromEntries(fileDoors.map(({ name, shown }) => [name, shown.ready])))
+    expect(pick(answers, statusOf)).toEqual(byDoor(fileDoors, ({ shown }) => shown.ready))
     for (const [door, { headers }] of Object.entries(answers)) expect(headers.location ?? '', door).not.toContain(CDN)
   })
 })
@@ -74,7 +70,7 @@ describe.for(['nginx', 'cdn'] as const)('%s', (server) => {
     async ({ steps, visitor, answer }) => {
       const visit = { it: await stage.make('ready', steps), visitor }
       const answers = await knockAtAll(stage.others[server], stage, fileDoors, visit)
-      expect(pick(answers, statusOf)).toEqual(Object.fromEntries(fileDoors.map(({ name }) => [name, answer])))
+      expect(pick(answers, statusOf)).toEqual(byDoor(fileDoors, () => answer))
       expect(pick(answers, comparable)).toEqual(
         pick(await usualAnswers(stage.others[server], answer as Refusal, visit), comparable),
       )

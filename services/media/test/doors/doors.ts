@@ -98,3 +98,7 @@ export const pageDoors: Door[] = (
 ).map(toDoor)
 
 export const doors: Door[] = [...fileDoors, ...pageDoors]
+
+/** A value for each door, by its name. */
+export const byDoor = <Value>(doors: readonly Door[], of: (door: Door) => Value): Record<string, Value> =>
+  Object.fromEntries(doors.map((door) => [door.name, of(door)]))

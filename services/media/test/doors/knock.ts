@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { expect } from 'vitest'
-import type { TestService } from '../service.ts'
+import type { Answer, TestService } from '../service.ts'
 import { type Door, MP4_ETAG } from './doors.ts'
 import { SECRET_TITLE, type Stage, type StagedClip } from './stage.ts'
 import { queryOf, type Visitor } from './states.ts'
@@ -58,11 +58,10 @@ export const pick = <Part>(answers: Record<string, Knock>, of: (answer: Knock) =
 export const statusOf = ({ status }: Knock) => status
 
 /** The answer without what differs between any two requests. */
-export const comparable = ({ status, text, headers: { date, 'x-request-id': id, ...headers } }: Knock) => ({
-  status,
-  text: text.replaceAll(/"request_id":"[^"]*"/g, ''),
-  headers,
-})
+export function comparable({ status, text, headers }: Pick<Answer | Knock, 'status' | 'text' | 'headers'>) {
+  const { date, 'x-request-id': id, ...rest } = headers instanceof Headers ? Object.fromEntries(headers) : headers
+  return { status, text: text.replaceAll(/"request_id":"[^"]*"/g, ''), headers: rest }
+}
 
 /** The same without its body, as HEAD has it. */
 export const headOf = (answer: Knock) => ({ ...comparable(answer), text: '' })

@@ -1,7 +1,7 @@
 // Doors and states: every address without a token, in every state that decides who may see a clip. A cell that fails is named by
 // its state in the title, and by its door in the difference.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { doors } from './doors.ts'
+import { byDoor, doors } from './doors.ts'
 import { comparable, expectSilence, headOf, knockAtAll, pick, statusOf } from './knock.ts'
 import { openRefusals, type Refusal } from './refusals.ts'
 import { openStage, type Stage } from './stage.ts'
@@ -24,7 +24,7 @@ test.for(allStates.filter(isShown))(
   async ({ source, steps, visitor }) => {
     const it = await stage.make(source, steps)
     const answers = await knockAtAll(stage.service, stage, doors, { it, visitor })
-    expect(pick(answers, statusOf)).toEqual(Object.fromEntries(doors.map(({ name, shown }) => [name, shown[source]])))
+    expect(pick(answers, statusOf)).toEqual(byDoor(doors, ({ shown }) => shown[source]))
     if (steps.at(-1) !== 'private') return
     // No shared cache keeps what a link shows.
     for (const [door, { headers }] of Object.entries(answers)) {
@@ -39,7 +39,7 @@ test.for(allStates.filter((state) => !isShown(state)))(
     const status = answer as Refusal
     const visit = { it: await stage.make(source, steps), visitor }
     const answers = await knockAtAll(stage.service, stage, doors, visit)
-    expect(pick(answers, statusOf)).toEqual(Object.fromEntries(doors.map(({ name }) => [name, status])))
+    expect(pick(answers, statusOf)).toEqual(byDoor(doors, () => status))
     expect(pick(answers, comparable)).toEqual(pick(await usualAnswers(stage.service, status, visit), comparable))
     for (const [door, refusal] of Object.entries(answers)) expectSilence(refusal, door)
     // GET and HEAD of clips that are not ready have the same handlers.

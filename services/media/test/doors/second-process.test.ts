@@ -1,7 +1,7 @@
 // Two processes on one database: a change by one shows in the answers of the other. Pages and links follow at once; files that the other has just
 // served follow within the second for which it knows them (known-files.ts, docs/security/known-gaps.md).
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { doors, fileDoors, pageDoors } from './doors.ts'
+import { byDoor, doors, fileDoors, pageDoors } from './doors.ts'
 import { knockAtAll, pick, statusOf } from './knock.ts'
 import { openStage, type Stage, type StagedClip, type Step } from './stage.ts'
 import type { Visitor } from './states.ts'
@@ -16,8 +16,8 @@ afterAll(() => stage.close())
 /** Time for which a process knows a file. */
 const KNOWN_MS = 1_000
 
-const all = (asked: typeof doors, status: number) => Object.fromEntries(asked.map(({ name }) => [name, status]))
-const own = (asked: typeof doors) => Object.fromEntries(asked.map(({ name, shown }) => [name, shown.ready]))
+const all = (asked: typeof doors, status: number) => byDoor(asked, () => status)
+const own = (asked: typeof doors) => byDoor(asked, ({ shown }) => shown.ready)
 
 const statusesOf = async (process: 'service' | 'second', asked: typeof doors, it: StagedClip, visitor: Visitor) =>
   pick(
