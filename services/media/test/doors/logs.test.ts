@@ -16,12 +16,14 @@ test('a log of all doors names neither links nor keys, tokens and titles', async
     await rm(folder, { recursive: true })
   })
   const { service } = stage
+  await stage.makeVariants()
   const it = await stage.make('ready', ['private'])
   for (const visitor of ['link', 'forged link', 'no link'] as const) {
     await knockAtAll(service, stage, doors, { it, visitor })
   }
   await service.call('POST', `/gif/${it.id}/report${it.links.page}`, { body: new URLSearchParams({ reason: 'other' }) })
-  // The files are lost: HEAD, which looks for them each time, fails with a cause in the log.
+  // The files are lost, once no worker writes others: HEAD, which looks for them each time, fails with a cause in the log.
+  await service.traces()
   await rm(service.blobsDir, { recursive: true })
   const lost = await knockAtAll(service, stage, doors, { it, visitor: 'link', method: 'HEAD' })
   expect(pick(lost, statusOf)).toMatchObject({ gif: 500, page: 200 })
