@@ -52,7 +52,7 @@ export default defineConfig({
             name: `${name}:slow`,
             root,
             include: [`${folders}/${SLOW}`],
-            maxWorkers: 2,
+            maxWorkers: 3,
             sequence: { groupOrder: 1 },
           },
         },

@@ -11,20 +11,22 @@ const OF_SOURCES = 10e6
 
 /** Longer than all lookahead, and so many frames that the decoder keeps all references. */
 const FRAMES = 24
-const moving = (size: string, options = '') => [
-  ...['-f', 'lavfi', '-i', `testsrc2=s=${size}:r=30:d=${FRAMES / 30},noise=alls=12:allf=t${options}`],
-]
+const moving = (width: number, height: number, options = '') => {
+  // Noise of a quarter of the size: its full size would take longer than the test.
+  const noise = `testsrc2=s=${width / 4}x${height / 4}:r=30:d=${FRAMES / 30},noise=alls=12:allf=t`
+  return ['-f', 'lavfi', '-i', `${noise},scale=${width}:${height}:flags=neighbor${options}`]
+}
 const manyReferences = ['-c:v', 'libx264', '-preset', 'ultrafast', '-refs', '16', '-bf', '8', '-b_strategy', '0']
 
 const recipes: Record<string, { size: [number, number]; file: string; args: string[] }> = {
   'H.264 of 1080p with 16 references': {
-    ...{ size: [1920, 1080], file: 'memory-1080.mp4' },
-    args: [...moving('1920x1080'), ...manyReferences, '-pix_fmt', 'yuv420p'],
+    ...{ size: [1920, 1080], file: 'memory-4-1080.mp4' },
+    args: [...moving(1920, 1080), ...manyReferences, '-pix_fmt', 'yuv420p'],
   },
   'HDR of 1080p': {
-    ...{ size: [1920, 1080], file: 'memory-hdr.mp4' },
+    ...{ size: [1920, 1080], file: 'memory-4-hdr.mp4' },
     args: [
-      ...[...moving('1920x1080', ',format=yuv420p10le'), '-c:v', 'libx265', '-preset', 'ultrafast', '-tag:v', 'hvc1'],
+      ...[...moving(1920, 1080, ',format=yuv420p10le'), '-c:v', 'libx265', '-preset', 'ultrafast', '-tag:v', 'hvc1'],
       ...['-color_primaries', 'bt2020', '-color_trc', 'smpte2084', '-colorspace', 'bt2020nc'],
       ...['-x265-params', 'log-level=none:transfer=smpte2084'],
     ],
@@ -34,8 +36,8 @@ const recipes: Record<string, { size: [number, number]; file: string; args: stri
     args: ['-f', 'lavfi', '-i', `testsrc2=s=1920x1080:r=10:d=${FRAMES / 10}`],
   },
   'H.264 of 2160p with 16 references': {
-    ...{ size: [3840, 2160], file: 'memory-2160.mp4' },
-    args: [...moving('3840x2160'), ...manyReferences, '-pix_fmt', 'yuv420p'],
+    ...{ size: [3840, 2160], file: 'memory-4-2160.mp4' },
+    args: [...moving(3840, 2160), ...manyReferences, '-pix_fmt', 'yuv420p'],
   },
 }
 
