@@ -19,7 +19,7 @@ const PROGRAM = moduleBeside(import.meta, 'gif-program')
 
 /** From sources the service has a folder of compiled modules, which halves the start of this program, too. */
 const compiled = getCompileCacheDir()
-const environment = compiled ? { NODE_COMPILE_CACHE: dirname(compiled) } : {}
+const environment: Record<string, string> = compiled ? { NODE_COMPILE_CACHE: dirname(compiled) } : {}
 
 /**
  * Without threads of V8 and with a small young generation Node takes 10 MB less, in the same time. Frames are outside of the
