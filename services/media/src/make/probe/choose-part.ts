@@ -1,4 +1,4 @@
-import { LEAST_SECONDS, outOfRange } from '../../core/edits/edit.ts'
+import { type Edit, LEAST_SECONDS, outOfRange, startInFile } from '../../core/edits/edit.ts'
 
 /** A shown frame; seconds from the first frame of the picture. */
 export interface TimedFrame {
@@ -10,31 +10,39 @@ export interface Part {
   /** Indexes of the frames, `end` exclusive. */
   from: number
   end: number
+  /** Later than its first frame if that one is held, and so is cut. */
   startSeconds: number
   durationSeconds: number
 }
 
+/** A picture that is shown for more than so many usual frames is held. */
+const HELD_FRAMES = 1.5
+
 /**
- * Chooses the frames of an edit: the first is the first that begins at `start` or at most half a frame before, the last one
- * begins at least half a frame before the end. `endSeconds` is where the picture ends. Throws edit_out_of_range.
+ * Chooses the frames of an edit: the first begins half a frame before `start` to half a frame after, the last one at least half a
+ * frame before the end. A picture that is held at `start` is shown from there. `endSeconds` is where the picture ends. Throws
+ * edit_out_of_range.
  */
-export function choosePart(
-  frames: readonly TimedFrame[],
-  { start = 0, duration = Number.POSITIVE_INFINITY }: { start?: number | undefined; duration?: number | undefined },
-  endSeconds: number,
-): Part {
-  const whole = round(Math.min(duration, endSeconds - start))
-  // One picture is held for as long as its sound: any time is a good start.
-  if (frames.length === 1 && whole >= LEAST_SECONDS)
-    return { from: 0, end: 1, startSeconds: start, durationSeconds: whole }
-  const half = halfFrame(frames)
-  const from = frames.findIndex(({ at }) => at >= start - half)
-  if (from < 0 || start >= endSeconds) throw outOfRange('start', { duration: round(endSeconds) })
-  const startSeconds = frames[from]?.at ?? 0
-  const found = frames.findIndex(({ at }, index) => index > from && at >= startSeconds + duration - half)
+export function choosePart(frames: readonly TimedFrame[], edit: Edit, endSeconds: number): Part {
+  const start = startInFile(edit)
+  const { duration = Number.POSITIVE_INFINITY, missingSeconds = 0 } = edit
+  if (start >= endSeconds) throw outOfRange('start', { duration: round(endSeconds + missingSeconds) })
+  const usual = usualFrame(frames)
+  const shown = Math.max(
+    0,
+    frames.findLastIndex(({ at }) => at <= start),
+  )
+  const shownAt = frames[shown]?.at ?? 0
+  const length = (frames[shown + 1]?.at ?? endSeconds) - shownAt
+  const isLate = start - shownAt > length / 2
+  const isHeld = length > HELD_FRAMES * usual || (isLate && shown === frames.length - 1)
+  const from = isLate && !isHeld ? shown + 1 : shown
+  const startSeconds = isHeld ? Math.max(start, shownAt) : (frames[from]?.at ?? 0)
   const durationSeconds = round(Math.min(duration, endSeconds - startSeconds))
-  if (durationSeconds < LEAST_SECONDS) throw outOfRange('start', { least: LEAST_SECONDS })
-  return { from, end: found < 0 ? frames.length : found, startSeconds, durationSeconds }
+  const isWhole = startSeconds === 0 && durationSeconds === round(endSeconds)
+  if (!isWhole && durationSeconds < LEAST_SECONDS) throw outOfRange('start', { least: LEAST_SECONDS })
+  const after = frames.findIndex(({ at }, index) => index > from && at >= startSeconds + duration - usual / 2)
+  return { from, end: after < 0 ? frames.length : after, startSeconds, durationSeconds }
 }
 
 /** Halfway between the frame at `index` and the one before it; null where one is missing. */
@@ -58,9 +66,10 @@ export function findEntry(frames: readonly TimedFrame[], startSeconds: number): 
 export const firstSecondOf = (start: number): number =>
   start > WORTH_A_SEEK_SECONDS + LEAD_SECONDS ? start - LEAD_SECONDS : 0
 
-function halfFrame(frames: readonly TimedFrame[]): number {
-  const [first, last] = [frames[0], frames.at(-1)]
-  return first && last && frames.length > 1 ? (last.at - first.at) / (frames.length - 1) / 2 : 0
+/** Time from one frame to the next, as for most frames: pauses do not change it. */
+function usualFrame(frames: readonly TimedFrame[]): number {
+  const gaps = frames.slice(1).map(({ at }, index) => at - (frames[index]?.at ?? at))
+  return gaps.sort((a, b) => a - b)[gaps.length >> 1] ?? 0
 }
 
 const round = (value: number) => Math.round(value * 1e6) / 1e6

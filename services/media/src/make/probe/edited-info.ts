@@ -5,6 +5,8 @@ import type { AnimationInfo, Cut, Edited, MediaInfo, ResolvedEdit, VideoInfo } f
 
 interface Found {
   cut: Cut
+  /** Start of the part in the picture. */
+  startSeconds: number
   /** Length of the whole source; null if unknown. */
   sourceSeconds: number | null
 }
@@ -43,7 +45,7 @@ function pictureOf({ durationSeconds, fps, ...picture }: MediaInfo, edited: Edit
   return { width, height, durationSeconds: durationSeconds / speed, fps: fps * speed, edited }
 }
 
-function resolve(info: MediaInfo, edit: Edit, { cut, sourceSeconds }: Found): Edited | undefined {
+function resolve(info: MediaInfo, edit: Edit, { cut, startSeconds, sourceSeconds }: Found): Edited | undefined {
   const { posterAt, speed = 1, mute, caption } = edit
   if (posterAt !== undefined && posterAt >= info.durationSeconds / speed) {
     throw outOfRange('poster_at', { duration: info.durationSeconds / speed })
@@ -52,8 +54,8 @@ function resolve(info: MediaInfo, edit: Edit, { cut, sourceSeconds }: Found): Ed
   const changesSize = crop && (crop.width < info.width || crop.height < info.height)
   const layout = caption && layOutCaption(caption.text, crop ?? info)
   if (caption && !layout) throw outOfRange('caption', { picture: sizeOf(crop ?? info) })
-  const isFromStart = cut.afterSeconds === null && cut.skippedFrames === 0 && !edit.missingSeconds
-  const isWholeRest = sourceSeconds === null || info.durationSeconds >= sourceSeconds - cut.startSeconds - 0.001
+  const isFromStart = startSeconds === 0 && !edit.missingSeconds
+  const isWholeRest = sourceSeconds === null || info.durationSeconds >= sourceSeconds - startSeconds - 0.001
   const isToEnd = cut.beforeSeconds === null && isWholeRest
   const resolved: ResolvedEdit = {
     ...(!isFromStart && edit.start !== undefined && { start: edit.start }),

@@ -2,8 +2,8 @@ import type { Edit } from '../../core/edits/edit.ts'
 import type { Cut } from '../../db/media-info.ts'
 import { between, choosePart } from './choose-part.ts'
 
-/** The delays (cs) of the frames that an edit chooses, the last one cut to its end. Throws edit_out_of_range. */
-export function partOfGif(delays: readonly number[], edit: Edit): { delays: number[]; cut: Cut } {
+/** The delays (cs) of the frames that an edit chooses, the first and the last one cut to the part. Throws edit_out_of_range. */
+export function partOfGif(delays: readonly number[], edit: Edit): { delays: number[]; startSeconds: number; cut: Cut } {
   let at = 0
   const frames = delays.map((delay) => {
     const frame = { at: at / 100, isKeyframe: false }
@@ -11,11 +11,11 @@ export function partOfGif(delays: readonly number[], edit: Edit): { delays: numb
     return frame
   })
   const { from, end, startSeconds, durationSeconds } = choosePart(frames, edit, at / 100)
-  const shown = delays.slice(from, end)
-  const earlier = shown.slice(0, -1)
-  const rest = durationSeconds * 100 - earlier.reduce((sum, delay) => sum + delay, 0)
+  const times = [startSeconds, ...frames.slice(from + 1, end).map((frame) => frame.at), startSeconds + durationSeconds]
+  const shown = times.slice(1).map((time, index) => toCentiseconds(time - (times[index] ?? time)))
   return {
-    delays: [...earlier, Math.max(1, Math.round(rest * 1e4) / 1e4)],
+    delays: shown.map((delay) => Math.max(1, delay)),
+    startSeconds,
     cut: {
       seekSeconds: null,
       startSeconds,
@@ -25,3 +25,5 @@ export function partOfGif(delays: readonly number[], edit: Edit): { delays: numb
     },
   }
 }
+
+const toCentiseconds = (seconds: number) => Math.round(seconds * 1e6) / 1e4

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
 import { copyFile, rm, stat } from 'node:fs/promises'
-import { type Edit, startInFile } from '../../core/edits/edit.ts'
+import { choosesPart, type Edit, startInFile } from '../../core/edits/edit.ts'
 import { type AnimationInfo, isAnimationType, type MediaInfo, type MediaType } from '../../db/media-info.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { demuxerOf, moreDecodersOf } from '../../ffmpeg/hardening.ts'
@@ -115,13 +115,14 @@ async function probeAnimation(
   const whole = describe(delays)
   const { speed = 1 } = edit ?? {}
   const part = edit && partOfGif(delays, edit)
+  if (choosesPart(edit)) refuseLongDuration({ durationSeconds: limits.sourceSeconds }, whole.durationSeconds)
   refuseLongDuration(limits, (part ? total(part.delays) / 100 : whole.durationSeconds) / speed)
   if (!edit || !part) return whole
   const tickCentiseconds = step(
     part.delays.map((delay) => (type === 'gif' ? Math.round(delay / speed) : delay / speed)),
   )
   const chosen = { ...describe(part.delays), tickCentiseconds }
-  return editGif(chosen, edit, { cut: part.cut, sourceSeconds: whole.durationSeconds })
+  return editGif(chosen, edit, { ...part, sourceSeconds: whole.durationSeconds })
 }
 
 const total = (delays: readonly number[]) => delays.reduce((sum, delay) => sum + delay, 0)

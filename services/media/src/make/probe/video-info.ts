@@ -1,4 +1,4 @@
-import { choosesPart, type Edit, outOfRange, startInFile } from '../../core/edits/edit.ts'
+import { choosesPart, type Edit, outOfRange } from '../../core/edits/edit.ts'
 import type { Cut, MediaType, StoredStreams, VideoInfo } from '../../db/media-info.ts'
 import { apiError } from '../../errors.ts'
 import { between, choosePart, findEntry } from './choose-part.ts'
@@ -66,11 +66,14 @@ export function readVideoInfo(
   const whole = holdToSound(measureTiming(all, video, report), heard)
   if (choosesPart(edit)) refuseLongDuration({ durationSeconds: limits.sourceSeconds }, declaredDuration(video, report))
   const fileStart = seconds(report.format?.start_time, 0)
-  const part = edit && partOf(all, whole, { edit, fileStart, pictureStart: pictureStartOf(video, whole, window) })
+  const pictureStart = pictureStartOf(video, whole, window)
+  const part = edit && partOf(all, endOfPicture(whole, { video, report, window }), { edit, fileStart, pictureStart })
   const shown = part?.shown ?? all
-  const timing = part ? { ...whole, ...timesOf(shown, part.endSeconds) } : whole
-  const { speed = 1 } = edit ?? {}
-  refuseLongDuration(limits, timing.durationSeconds / speed, part ? undefined : wholeDuration(timing, video, report))
+  const timing = part ? { ...whole, ...timesOf(shown, part.fileSeconds) } : whole
+  const { speed = 1, duration = Number.POSITIVE_INFINITY } = edit ?? {}
+  const sourceSeconds = lengthOfSource(whole, { video, report, window })
+  const wanted = sourceSeconds && Math.min(duration, sourceSeconds - (part?.startSeconds ?? 0)) / speed
+  refuseLongDuration(limits, timing.durationSeconds / speed, wanted)
   refuseManyFrames(limits, timing.frames, coded.width, coded.height)
   if (part)
     refuseManyFrames(
@@ -103,33 +106,26 @@ export function readVideoInfo(
     colorSpace: readColorSpace(video),
   }
   if (!edit || !part) return info
-  const declared = window ? declaredDuration(video, report) || null : whole.durationSeconds
-  const sourceSeconds = edit.missingSeconds === undefined ? declared : null
-  return editVideo(info, edit, { cut: part.cut, sourceSeconds })
+  return editVideo(info, edit, { ...part, sourceSeconds: edit.missingSeconds === undefined ? sourceSeconds : null })
 }
 
-/** Packets of the part that an edit chooses, and where it is in the file. */
+/** Packets of the part that an edit chooses, where it is in the picture, and where in the file. */
 function partOf(
   all: FfprobePacket[],
-  whole: ReturnType<typeof holdToSound>,
+  endSeconds: number,
   { edit, fileStart, pictureStart }: { edit: Edit; fileStart: number; pictureStart: number },
-): { shown: FfprobePacket[]; endSeconds: number; cut: Cut } {
+): { shown: FfprobePacket[]; startSeconds: number; fileSeconds: { start: number; end: number }; cut: Cut } {
   const frames = all.map(({ pts_time, flags }) => ({
     at: toMicroseconds(seconds(pts_time, 0) - pictureStart),
     isKeyframe: flags.includes('K'),
   }))
-  const endOfWhole = whole.startSeconds + whole.durationSeconds - pictureStart
-  const { from, end, startSeconds, durationSeconds } = choosePart(
-    frames,
-    { start: startInFile(edit), duration: edit.duration },
-    endOfWhole,
-  )
+  const { from, end, startSeconds, durationSeconds } = choosePart(frames, edit, endSeconds - pictureStart)
   const entry = findEntry(frames, startSeconds)
   const inFile = (at: number | null) =>
     at === null ? null : toMicroseconds(Math.max(0, at + pictureStart - fileStart))
+  const start = pictureStart + startSeconds
   return {
-    shown: all.slice(from, end),
-    endSeconds: pictureStart + startSeconds + durationSeconds,
+    ...{ shown: all.slice(from, end), startSeconds, fileSeconds: { start, end: start + durationSeconds } },
     cut: {
       seekSeconds: entry ? inFile(entry.at) : null,
       startSeconds: inFile(startSeconds) ?? 0,
@@ -250,16 +246,28 @@ function shownPackets(packets: FfprobePacket[], video: FfprobeStream, window: Re
   return ofVideo.toSorted((a, b) => seconds(a.pts_time, 0) - seconds(b.pts_time, 0))
 }
 
-/** The header's duration where the clip may continue after the packets that were read; null if no header has it. */
-function wholeDuration(timing: ReturnType<typeof holdToSound>, video: FfprobeStream, report: FfprobeReport) {
-  const { durationSeconds, isHeld } = timing
-  if (durationSeconds < READ_SECONDS - 1) return durationSeconds
-  const declared = isHeld ? seconds(report.format?.duration, 0) : declaredDuration(video, report)
-  return declared > durationSeconds ? declared : null
+type Source = Pick<Reading, 'window'> & { video: FfprobeStream; report: FfprobeReport }
+
+/** Length of the picture: by its header where it may continue after the packets that were read, null if no header has it. */
+function lengthOfSource(whole: ReturnType<typeof holdToSound>, { video, report, window }: Source): number | null {
+  const { fromSeconds, toSeconds } = window ?? { fromSeconds: 0, toSeconds: READ_SECONDS }
+  if (fromSeconds === 0 && whole.durationSeconds < toSeconds - 1) return whole.durationSeconds
+  const declared = whole.isHeld ? seconds(report.format?.duration, 0) : declaredDuration(video, report)
+  return declared >= whole.durationSeconds - 0.001 ? declared : null
+}
+
+/** End of the picture in the file. A picture that nothing follows in the window is held at least until its end. */
+function endOfPicture({ endSeconds }: Timing, { video, report, window }: Source): number {
+  const declared = seconds(video.start_time, 0) + declaredDuration(video, report)
+  return Math.max(endSeconds, window ? Math.min(window.toSeconds, declared) : 0)
 }
 
 const declaredDuration = (video: FfprobeStream, report: FfprobeReport): number =>
-  seconds(video.duration, seconds(report.format?.duration, 0))
+  durationOfTrack(video) || seconds(report.format?.duration, 0)
+
+/** 0 if no header has it. */
+const durationOfTrack = (video: FfprobeStream): number =>
+  seconds(video.duration, 0) || readClock(readTag(video, 'DURATION'))
 
 type Timing = ReturnType<typeof measureTiming>
 
@@ -271,7 +279,7 @@ function holdToSound(timing: Timing, heard: FfprobePacket[]) {
   const end = heard.reduce((latest, packet) => Math.max(latest, endOf(packet)), 0)
   const soundSeconds = toMicroseconds(end - timing.startSeconds)
   if (soundSeconds <= timing.durationSeconds) return { ...timing, isHeld: false }
-  return { ...timing, durationSeconds: soundSeconds, longestFrameSeconds: soundSeconds, isHeld: true }
+  return { ...timing, endSeconds: end, durationSeconds: soundSeconds, longestFrameSeconds: soundSeconds, isHeld: true }
 }
 
 /** Measures the packets, because a header can lie, and a browser's recording has none. */
@@ -281,12 +289,12 @@ function measureTiming(shown: FfprobePacket[], video: FfprobeStream, report: Ffp
   const meanGap = shown.length > 1 ? (lastStart - startSeconds) / (shown.length - 1) : 0
   const declared = seconds(video.duration, seconds(report.format?.duration, 0))
   const lastFrameSeconds = seconds(shown.at(-1)?.duration_time, 0) || meanGap || declared || 1
-  return timesOf(shown, lastStart + lastFrameSeconds)
+  return timesOf(shown, { start: startSeconds, end: lastStart + lastFrameSeconds })
 }
 
-function timesOf(shown: FfprobePacket[], endSeconds: number) {
-  const startSeconds = seconds(shown[0]?.pts_time, 0)
-  const starts = [...shown.map((packet) => seconds(packet.pts_time, 0)), endSeconds]
+/** `start` is later than the first frame where that one is cut. */
+function timesOf(shown: FfprobePacket[], { start: startSeconds, end: endSeconds }: { start: number; end: number }) {
+  const starts = [startSeconds, ...shown.slice(1).map((packet) => seconds(packet.pts_time, 0)), endSeconds]
   const lengths = starts.slice(1).map((start, n) => toMicroseconds(start - (starts[n] ?? start)))
   return {
     frames: shown.length,
@@ -303,13 +311,9 @@ function timesOf(shown: FfprobePacket[], endSeconds: number) {
  * its duration is wrong in many files with dropped frames. Matroska without durations per stream declares the longest one,
  * so the longest is compared.
  */
-function refuseTruncated(
-  packets: FfprobePacket[],
-  timing: Timing,
-  { video, report, window }: Pick<Reading, 'window'> & { video: FfprobeStream; report: FfprobeReport },
-): void {
-  const ofVideo = seconds(video.duration, 0) || readClock(readTag(video, 'DURATION'))
-  const declared = Math.min(window?.toSeconds ?? READ_SECONDS, ofVideo || seconds(report.format?.duration, 0))
+function refuseTruncated(packets: FfprobePacket[], timing: Timing, { video, report, window }: Source): void {
+  const ofVideo = durationOfTrack(video)
+  const declared = Math.min(window?.toSeconds ?? READ_SECONDS, declaredDuration(video, report))
   const end = ofVideo
     ? timing.endSeconds
     : packets.map(endOf).reduce((latest, next) => Math.max(latest, next), timing.endSeconds)

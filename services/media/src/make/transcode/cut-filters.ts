@@ -35,7 +35,8 @@ export const fromBeginning = (info: MediaInfo): MediaInfo =>
 
 /**
  * Frames of the part at the result's times, cropped. Decoders may give frames before the sought one, so the frames are chosen by
- * their times, at points halfway between two. The size comes first, because it may change from frame to frame.
+ * their times, at points halfway between two. The first may begin before the part. The size comes before the crop, because it may
+ * change from frame to frame.
  */
 export function cutPicture(cut: CutPlan | null): string[] {
   if (!cut) return []
@@ -45,7 +46,7 @@ export function cutPicture(cut: CutPlan | null): string[] {
   const bounds = [...after, ...before]
   return [
     ...(bounds.length > 0 ? [`trim=${bounds.join(':')}`] : []),
-    `setpts=(PTS-${at(cut.startSeconds)}/TB)/${cut.speed}`,
+    `setpts='max(PTS-${at(cut.startSeconds)}/TB,0)/${cut.speed}'`,
     ...(cut.crop ? [`scale=${cut.crop.of}`, 'setsar=1', `crop=${cut.crop.part}:exact=1`] : []),
   ]
 }

@@ -147,14 +147,13 @@ export function copyCommand(
   ]
 }
 
-/** The frame at a given time, where the typical one is too dark. */
+/** The frame at a given time, where the typical one is too dark, or the one that the result of an edit shows then. */
 export function posterCommand(plan: RenditionPlan, atSeconds: number): string[] {
-  const filters = pictureFilters(inItsOwnTime(plan))
-  const graph = [
-    plan.cut
-      ? `[0:${plan.videoStream}]${wholeFrames(plan)}trim=start=${seconds(atSeconds)},${filters},${posterFilters(plan)}[poster]`
-      : `[0:${plan.videoStream}]trim=start=${seconds(atSeconds)},${wholeFrames(plan)}${filters},${posterFilters(plan)}[poster]`,
-  ]
+  const at = seconds(atSeconds)
+  // A picture may be held from long before, and the last one to the end.
+  const shown = `${wholeFrames(plan)}tpad=stop_mode=clone:stop=-1,fps=1000:start_time=${at}`
+  const frame = plan.cut ? `${shown},` : `trim=start=${at},${wholeFrames(plan)}`
+  const graph = [`[0:${plan.videoStream}]${frame}${pictureFilters(inItsOwnTime(plan))},${posterFilters(plan)}[poster]`]
   return [...start('error'), ...input(plan, 1), ...filterGraph(graph, 1), ...posterOutput()]
 }
 

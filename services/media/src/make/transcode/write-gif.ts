@@ -17,7 +17,7 @@ export interface GifProgramInput {
 
 const PROGRAM = moduleBeside(import.meta, 'gif-program')
 
-/** From sources the service has a folder of compiled modules, which halves the start of this program, too. */
+/** A service from sources has a folder of compiled modules, which halves the start of this program, too. */
 const compiled = getCompileCacheDir()
 const environment: Record<string, string> = compiled ? { NODE_COMPILE_CACHE: dirname(compiled) } : {}
 

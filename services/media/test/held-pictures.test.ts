@@ -1,0 +1,202 @@
+// Edits of sources whose pictures last unequally: screen recordings, slide shows, a picture with a song, one moment.
+import sharp from 'sharp'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { clipOf } from './clips.ts'
+import { gif } from './gif-bytes.ts'
+import { type Answer, type FormFields, idIn, startTestService, type TestService } from './service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startTestService({ MEDIA_MAX_SOURCE_DURATION: '2m' })
+})
+afterAll(() => service.close())
+
+const edited = (file: string | Uint8Array, fields: Record<string, string>, { token } = service) =>
+  service.upload(file, Object.entries(fields) as FormFields, { token })
+
+const detailsOf = async (answer: Answer) =>
+  (await service.get(`/media/${idIn(answer)}`, { token: service.token })).body.success
+
+const tone = (seconds: number) => ['-f', 'lavfi', '-i', `sine=frequency=440:duration=${seconds}`]
+const x264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-c:a', 'aac']
+
+/** One picture and a tone, as of music. */
+const song = (seconds: number) =>
+  clipOf(`song-${seconds}.mp4`, [...['-f', 'lavfi', '-i', 'color=blue:s=64x48:r=25:d=0.04'], ...tone(seconds), ...x264])
+
+/** 12 s at 10 fps: dark for a second, grey and still until 10 s, then bright. */
+const recording = () =>
+  clipOf('held-recording.mp4', [
+    ...['-f', 'lavfi', '-i', "nullsrc=s=64x48:r=10:d=3.1,geq=lum='if(lt(N,10),30,if(lt(N,11),120,220))':cb=128:cr=128"],
+    ...['-filter:v', "setpts='if(lt(N,11),N/10,10+(N-11)/10)/TB'", '-vsync', 'vfr', ...x264, '-g', '100'],
+  ])
+
+const [DARK, GREY, BRIGHT] = [30, 120, 220].map((luma) => Math.round(((luma - 16) * 255) / 219)) as [
+  number,
+  number,
+  number,
+]
+
+async function lumaOf(bytes: Uint8Array): Promise<number> {
+  return (await sharp(bytes).stats()).channels[0]?.mean ?? -99
+}
+
+/** Grey of the poster, and of the mp4's pictures at some seconds. */
+async function lumasOf(answer: Answer, times: number[]): Promise<number[]> {
+  const lumas: number[] = []
+  for (const time of times) {
+    const still = `/f/${idIn(answer)}/t${time}.jpg`
+    await expect.poll(async () => (await service.get(still)).status).toBe(200)
+    lumas.push(await lumaOf((await service.get(still)).bytes))
+  }
+  return lumas
+}
+
+const near = (luma: number) => expect.toSatisfy((found: number) => Math.abs(found - luma) < 12)
+
+describe('a part of a picture with a song', () => {
+  test('is the part, and the same bytes without an edit are the whole, also for another token', async () => {
+    const path = await song(8)
+    const parts = [
+      [{ start: '5', duration: '2' }, '2s'],
+      [{ start: '2', duration: '1' }, '1s'],
+      [{ duration: '3' }, '3s'],
+    ] as const
+    for (const [fields, duration] of parts) {
+      const answer = await edited(path, fields)
+      expect([answer.status, answer.body.success?.meta.duration]).toEqual([201, duration])
+      expect((await detailsOf(answer)).source).toMatchObject({ duration: 8 })
+    }
+    const whole = await edited(path, {}, await service.newToken())
+    expect(whole.body.success.meta.duration).toBe('8s')
+  })
+
+  test('may come from any second of a long song, and says how long that is', async () => {
+    const path = await song(100)
+    for (const start of ['0', '20', '60', '90']) {
+      const answer = await edited(path, { start, duration: '5' })
+      expect([start, answer.body.success?.meta.duration]).toEqual([start, '5s'])
+      expect((await detailsOf(answer)).source).toMatchObject({ duration: 100 })
+    }
+    const { body } = await edited(path, { start: '40', speed: '1.5' })
+    expect([body.error.code, body.error.details.actual]).toEqual(['duration_exceeded', 40])
+  })
+})
+
+describe('a part of a recording with a pause', () => {
+  test.each([
+    // In the pause: its picture from there.
+    [
+      { start: '5', duration: '3' },
+      '3s',
+      [
+        [0, GREY],
+        [2.5, GREY],
+      ],
+    ],
+    [
+      { start: '5', duration: '6' },
+      '6s',
+      [
+        [0, GREY],
+        [4.5, GREY],
+        [5.5, BRIGHT],
+      ],
+    ],
+    // Before it, and up to it.
+    [{ start: '0.6', duration: '0.4' }, '0.4s', [[0, DARK]]],
+    [
+      { start: '0.5', duration: '3' },
+      '3s',
+      [
+        [0, DARK],
+        [1, GREY],
+      ],
+    ],
+    [{ start: '10.5', duration: '1' }, '1s', [[0, BRIGHT]]],
+    [
+      { start: '8', duration: '4', speed: '2' },
+      '2s',
+      [
+        [0, GREY],
+        [0.5, GREY],
+        [1.5, BRIGHT],
+      ],
+    ],
+  ] as const)('shows what the source shows then (%o)', async (fields, duration, pictures) => {
+    const answer = await edited(await recording(), fields)
+    expect([answer.status, answer.body.success?.meta.duration]).toEqual([201, duration])
+    expect((await detailsOf(answer)).edit).toMatchObject({ start: Number(fields.start) })
+    expect(
+      await lumasOf(
+        answer,
+        pictures.map(([time]) => time),
+      ),
+    ).toEqual(pictures.map(([, luma]) => near(luma)))
+  })
+
+  test('of a gif begins within a frame and ends within one', async () => {
+    const frames = [{ delay: 100 }, { delay: 900, color: 1 as const }, { delay: 200 }]
+    const answer = await edited(gif(40, 30, frames), { start: '2', duration: '9' })
+    expect(answer.body.success.meta.duration).toBe('9s')
+    expect((await detailsOf(answer)).edit).toEqual({ start: 2, duration: 9 })
+    const { delay = [] } = await sharp((await service.get(`/f/${idIn(answer)}.gif`)).bytes, {
+      animated: true,
+    }).metadata()
+    expect(delay.reduce((sum, next) => sum + next, 0)).toBe(9000)
+  })
+})
+
+describe('the chosen poster', () => {
+  test.each([
+    [{ poster_at: '5' }, GREY],
+    [{ poster_at: '11.99' }, BRIGHT],
+    [{ duration: '6', poster_at: '4' }, GREY],
+    [{ speed: '2', poster_at: '4.9' }, GREY],
+  ])('is the picture that is shown then (%o)', async (fields, luma) => {
+    const answer = await edited(await recording(), fields)
+    expect(answer.status).toBe(201)
+    expect(await lumaOf((await service.get(`/f/${idIn(answer)}.jpg`)).bytes)).toEqual(near(luma))
+  })
+
+  test('may be held to the end of a gif, and of a song', async () => {
+    const frames = [{ delay: 100 }, { delay: 500, color: 1 as const }]
+    expect((await edited(gif(40, 30, frames), { poster_at: '4.9' })).status).toBe(201)
+    expect((await edited(await song(8), { poster_at: '7.9' })).status).toBe(201)
+  })
+})
+
+test('a clip of a moment can be edited as a longer one can, but has no parts', async () => {
+  const moment = await clipOf('moment.mp4', [
+    ...['-f', 'lavfi', '-i', 'testsrc2=s=64x48:r=30:d=0.0666', ...x264, '-frames:v', '2'],
+  ])
+  for (const fields of [{ mute: 'true' }, { crop: '1:1' }, { speed: '0.5' }, { poster_at: '0' }, { start: '0' }]) {
+    expect([fields, (await edited(moment, fields as Record<string, string>)).status]).toEqual([fields, 201])
+  }
+  const { body } = await edited(moment, { start: '0.03' })
+  expect([body.error.code, body.error.details]).toEqual(['edit_out_of_range', { least: 0.1 }])
+})
+
+test('a part of a gif counts its whole length, as any source', async () => {
+  const frames = Array.from({ length: 60 }, (_, at) => ({ delay: 300, color: (at % 2) as 0 | 1 }))
+  const { status, body } = await edited(gif(20, 20, frames), { start: '10', duration: '5' })
+  expect([status, body.error.code, body.error.details]).toEqual([
+    422,
+    'duration_exceeded',
+    { limit: 120, actual: 180, hint: 'start,duration' },
+  ])
+})
+
+test.each([
+  [{ start: '0' }, 61],
+  [{ speed: '1.5' }, 40.667],
+  [{ start: '10', duration: '40' }, 40],
+  [{ start: '1', speed: '0.5' }, 120],
+])('a refusal for its length says the length that the result would have (%o)', async (fields, actual) => {
+  const minute = await clipOf('held-minute.mp4', ['-f', 'lavfi', '-i', 'color=s=64x48:r=5:d=61', ...x264])
+  const { body } = await edited(minute, fields as Record<string, string>)
+  expect([body.error.code, body.error.details]).toEqual([
+    'duration_exceeded',
+    { limit: 30, actual, hint: 'start,duration' },
+  ])
+})
