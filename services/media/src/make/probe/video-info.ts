@@ -3,8 +3,20 @@ import type { Cut, MediaType, StoredStreams, VideoInfo } from '../../db/media-in
 import { apiError } from '../../errors.ts'
 import { between, choosePart, findEntry } from './choose-part.ts'
 import { editVideo } from './edited-info.ts'
-import { type FfprobePacket, type FfprobeReport, type FfprobeStream, READ_SECONDS, type ReadWindow } from './ffprobe.ts'
+import type { FfprobePacket, FfprobeReport, FfprobeStream, ReadWindow } from './ffprobe.ts'
+import { readRatio, readTag, seconds, toMicroseconds } from './ffprobe-values.ts'
 import { type ProbeLimits, refuseLargePicture, refuseLongDuration, refuseManyFrames } from './limits.ts'
+import {
+  declaredDuration,
+  endOfPicture,
+  holdToSound,
+  lengthOfSource,
+  measureTiming,
+  pictureStartOf,
+  refuseTruncated,
+  type Timing,
+  timesOf,
+} from './picture-times.ts'
 
 /** Codecs of the eight sites and every phone. Players do not expect others in an mp4. */
 const videoCodecs = new Set(['h264', 'hevc', 'av1', 'vp8', 'vp9', 'mpeg4'])
@@ -24,9 +36,6 @@ const isVideoCodec = (type: MediaType, codec = ''): boolean =>
   videoCodecs.has(codec) || Boolean(moreVideoCodecs[type]?.includes(codec))
 const isAudioCodec = (type: MediaType, codec = ''): boolean =>
   audioCodecs.test(codec) || Boolean(moreAudioCodecs[type]?.includes(codec))
-
-/** ffmpeg exits 0 for a file cut in the middle, so the missing part must be measured (contract/media.md 4.7). */
-export const SMALLEST_WHOLE_PART = 0.9
 
 /** Below half a frame of the slowest GIF (0.1 s) no frame would remain; such a clip is shown for STILL_SECONDS. */
 const SHORTEST_MOVING_SECONDS = 0.05
@@ -67,11 +76,12 @@ export function readVideoInfo(
   if (choosesPart(edit)) refuseLongDuration({ durationSeconds: limits.sourceSeconds }, declaredDuration(video, report))
   const fileStart = seconds(report.format?.start_time, 0)
   const pictureStart = pictureStartOf(video, whole, window)
-  const part = edit && partOf(all, endOfPicture(whole, { video, report, window }), { edit, fileStart, pictureStart })
+  const source = { video, report, window }
+  const part = edit && partOf(all, endOfPicture(whole, source), { edit, fileStart, pictureStart })
   const shown = part?.shown ?? all
   const timing = part ? { ...whole, ...timesOf(shown, part.fileSeconds) } : whole
   const { speed = 1, duration = Number.POSITIVE_INFINITY } = edit ?? {}
-  const sourceSeconds = lengthOfSource(whole, { video, report, window })
+  const sourceSeconds = lengthOfSource(whole, source)
   const wanted = sourceSeconds && Math.min(duration, sourceSeconds - (part?.startSeconds ?? 0)) / speed
   refuseLongDuration(limits, timing.durationSeconds / speed, wanted)
   refuseManyFrames(limits, timing.frames, coded.width, coded.height)
@@ -82,7 +92,7 @@ export function readVideoInfo(
       coded.width,
       coded.height,
     )
-  refuseTruncated(packets, whole, { video, report, window })
+  refuseTruncated(packets, whole, source)
 
   const { frames, longestFrameSeconds, shortestFrameSeconds, isHeld } = timing
   const isTooShort = timing.durationSeconds < SHORTEST_MOVING_SECONDS
@@ -135,10 +145,6 @@ function partOf(
     },
   }
 }
-
-/** Time of the first picture, which is not among the packets of a window. */
-const pictureStartOf = (video: FfprobeStream, { startSeconds }: Timing, window: ReadWindow | undefined) =>
-  window && window.fromSeconds > 0 ? seconds(video.start_time, 0) : startSeconds
 
 interface Read {
   streams: FfprobeStream[]
@@ -246,114 +252,8 @@ function shownPackets(packets: FfprobePacket[], video: FfprobeStream, window: Re
   return ofVideo.toSorted((a, b) => seconds(a.pts_time, 0) - seconds(b.pts_time, 0))
 }
 
-type Source = Pick<Reading, 'window'> & { video: FfprobeStream; report: FfprobeReport }
-
-/** Length of the picture: by its header where it may continue after the packets that were read, null if no header has it. */
-function lengthOfSource(whole: ReturnType<typeof holdToSound>, { video, report, window }: Source): number | null {
-  const { fromSeconds, toSeconds } = window ?? { fromSeconds: 0, toSeconds: READ_SECONDS }
-  if (fromSeconds === 0 && whole.durationSeconds < toSeconds - 1) return whole.durationSeconds
-  const declared = whole.isHeld ? seconds(report.format?.duration, 0) : declaredDuration(video, report)
-  return declared >= whole.durationSeconds - 0.001 ? declared : null
-}
-
-/** End of the picture in the file. A picture that nothing follows in the window is held at least until its end. */
-function endOfPicture({ endSeconds }: Timing, { video, report, window }: Source): number {
-  const declared = seconds(video.start_time, 0) + declaredDuration(video, report)
-  return Math.max(endSeconds, window ? Math.min(window.toSeconds, declared) : 0)
-}
-
-const declaredDuration = (video: FfprobeStream, report: FfprobeReport): number =>
-  durationOfTrack(video) || seconds(report.format?.duration, 0)
-
-/** 0 if no header has it. */
-const durationOfTrack = (video: FfprobeStream): number =>
-  seconds(video.duration, 0) || readClock(readTag(video, 'DURATION'))
-
-type Timing = ReturnType<typeof measureTiming>
-
-const endOf = (packet: FfprobePacket) => seconds(packet.pts_time, 0) + seconds(packet.duration_time, 0)
-
-/** A single picture with a song is held until the sound ends. A moving picture ends the clip. */
-function holdToSound(timing: Timing, heard: FfprobePacket[]) {
-  if (timing.frames > 1) return { ...timing, isHeld: false }
-  const end = heard.reduce((latest, packet) => Math.max(latest, endOf(packet)), 0)
-  const soundSeconds = toMicroseconds(end - timing.startSeconds)
-  if (soundSeconds <= timing.durationSeconds) return { ...timing, isHeld: false }
-  return { ...timing, endSeconds: end, durationSeconds: soundSeconds, longestFrameSeconds: soundSeconds, isHeld: true }
-}
-
-/** Measures the packets, because a header can lie, and a browser's recording has none. */
-function measureTiming(shown: FfprobePacket[], video: FfprobeStream, report: FfprobeReport) {
-  const startSeconds = seconds(shown[0]?.pts_time, 0)
-  const lastStart = seconds(shown.at(-1)?.pts_time, startSeconds)
-  const meanGap = shown.length > 1 ? (lastStart - startSeconds) / (shown.length - 1) : 0
-  const declared = seconds(video.duration, seconds(report.format?.duration, 0))
-  const lastFrameSeconds = seconds(shown.at(-1)?.duration_time, 0) || meanGap || declared || 1
-  return timesOf(shown, { start: startSeconds, end: lastStart + lastFrameSeconds })
-}
-
-/** `start` is later than the first frame where that one is cut. */
-function timesOf(shown: FfprobePacket[], { start: startSeconds, end: endSeconds }: { start: number; end: number }) {
-  const starts = [startSeconds, ...shown.slice(1).map((packet) => seconds(packet.pts_time, 0)), endSeconds]
-  const lengths = starts.slice(1).map((start, n) => toMicroseconds(start - (starts[n] ?? start)))
-  return {
-    frames: shown.length,
-    startSeconds,
-    endSeconds,
-    longestFrameSeconds: lengths.reduce((most, length) => Math.max(most, length), 0),
-    shortestFrameSeconds: lengths.reduce((least, length) => Math.min(least, length), Number.POSITIVE_INFINITY),
-    durationSeconds: toMicroseconds(endSeconds - startSeconds),
-  }
-}
-
-/**
- * Refuses a file that ended early: its header declares clearly more than there is. For an mp4 the index counts the frames;
- * its duration is wrong in many files with dropped frames. Matroska without durations per stream declares the longest one,
- * so the longest is compared.
- */
-function refuseTruncated(packets: FfprobePacket[], timing: Timing, { video, report, window }: Source): void {
-  const ofVideo = durationOfTrack(video)
-  const declared = Math.min(window?.toSeconds ?? READ_SECONDS, declaredDuration(video, report))
-  const end = ofVideo
-    ? timing.endSeconds
-    : packets.map(endOf).reduce((latest, next) => Math.max(latest, next), timing.endSeconds)
-  const actual = end - Math.min(0, timing.startSeconds)
-  const indexed = Number(video.nb_frames) || 0
-  const found = packets.filter((packet) => packet.stream_index === video.index).length
-  const isAllRead = !window && declared < READ_SECONDS
-  const isWhole =
-    indexed > 0 && isAllRead ? found >= indexed * SMALLEST_WHOLE_PART : actual >= declared * SMALLEST_WHOLE_PART
-  if (isWhole) return
-  throw apiError('corrupt_media', { details: { declared, actual: Math.round(actual * 1000) / 1000 } })
-}
-
 function readColorSpace(video: FfprobeStream): VideoInfo['colorSpace'] {
   if (/^(gbr|rgb|bgr)/.test(video.pix_fmt ?? '')) return 'rgb'
   if (video.color_space === 'bt709') return 'bt709'
   return !video.color_space || video.color_space === 'unknown' ? 'unknown' : 'other'
-}
-
-export const readTag = ({ tags = {} }: FfprobeStream, name: string): string | undefined =>
-  tags[name] ?? tags[name.toUpperCase()] ?? tags[name.toLowerCase()]
-
-/** ffprobe's precision, without the error of subtraction. */
-const toMicroseconds = (value: number): number => Math.round(value * 1e6) / 1e6
-
-function seconds(text: string | undefined, fallback: number): number {
-  const value = Number.parseFloat(text ?? '')
-  return Number.isFinite(value) ? value : fallback
-}
-
-/** `30000/1001` or `16:11`; 0 when undefined, which ffprobe writes as `0/0` or `0:1`. */
-function readRatio(text: string | undefined): number {
-  const [numerator, denominator] = (text ?? '').split(/[/:]/).map(Number)
-  const ratio = (numerator ?? 0) / (denominator ?? 0)
-  return Number.isFinite(ratio) ? ratio : 0
-}
-
-/** `00:00:02.000000000`, the form of Matroska's DURATION tag. */
-export function readClock(text: string | undefined): number {
-  const parts = (text ?? '').split(':').map(Number)
-  const value = parts.reduce((total, part) => total * 60 + part, 0)
-  return parts.length === 3 && Number.isFinite(value) ? value : 0
 }

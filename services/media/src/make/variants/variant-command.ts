@@ -1,7 +1,7 @@
 import type { Size } from '../../core/clips/geometry.ts'
 import type { Ffmpeg } from '../../ffmpeg/binaries.ts'
 import { hardenedGlobals, hardenedInput } from '../../ffmpeg/hardening.ts'
-import { SMALLEST_WHOLE_PART } from '../probe/video-info.ts'
+import { SMALLEST_WHOLE_PART } from '../probe/picture-times.ts'
 import { withoutMetadata } from '../transcode/ffmpeg-outputs.ts'
 import { workFiles } from '../transcode/work-files.ts'
 
