@@ -138,12 +138,18 @@ function toApiError(error: FastifyError, request: FastifyRequest, answers: Error
   return answers.common('unexpected', undefined, error)
 }
 
-/** `email must be string`: names the field and the rule, never the value. */
-function describeValidation(error: FastifyError): string {
-  const first = error.validation?.[0]
+/** `email must be string`, `sort must be created or title`: names the field and the rule, never the value. */
+function describeValidation({ validation = [], validationContext }: FastifyError): string {
+  const [first] = validation
+  const choices = validation.flatMap(({ keyword, instancePath, params }) =>
+    keyword === 'const' && instancePath === first?.instancePath ? [String(params.allowedValue)] : [],
+  )
   const field = first?.instancePath.slice(1).replaceAll('/', '.')
-  return [field || error.validationContext, first?.message].filter(Boolean).join(' ')
+  const rule = choices.length > 0 ? `must be ${inWords(choices)}` : first?.message
+  return [field || validationContext, rule].filter(Boolean).join(' ')
 }
+
+const inWords = (choices: string[]) => new Intl.ListFormat('en', { type: 'disjunction' }).format(choices)
 
 const pathOf = ({ url }: FastifyRequest) => url.split('?', 1)[0] as string
 

@@ -34,7 +34,7 @@ export const errorCatalogue = {
   corrupt_media: { status: 422, message: 'The file is damaged or incomplete.' },
   dimensions_exceeded: { status: 422, message: 'The picture is larger than the limit.' },
   too_many_frames: { status: 422, message: 'The clip has more frames than the limit.' },
-  unsupported_site_content: { status: 422, message: 'No gif, mp4 or webm was found at the source address.' },
+  unsupported_site_content: { status: 422, message: 'No clip of an accepted type was found at the source address.' },
   site_login_required: { status: 422, message: 'The site requires a login to show this.' },
   site_gone: { status: 422, message: 'The site of this address no longer exists.' },
   blocked_content: { status: 422, message: 'This file is not accepted by the operator of this service.' },
