@@ -207,8 +207,8 @@ test('an admin sees the clips of all tokens, or of one', async () => {
 test('a refused filter names the values that it may have', async () => {
   const messageOf = async (query: string) =>
     (await service.get(`/media?${query}`, { token: service.token })).body.error.message
-  expect(await messageOf('state=gone')).toBe('state must be ready, processing, or failed')
-  expect(await messageOf('order=up')).toBe('order must be asc or desc')
+  expect(await messageOf('state=gone')).toBe('Not accepted: state must be processing, ready, or failed.')
+  expect(await messageOf('order=up')).toBe('Not accepted: order must be asc or desc.')
 })
 
 test.each(['limit=0', 'limit=101', 'limit=x', 'cursor=x', 'cursor=', 'state=gone', 'nsfw=1', 'tag=a&tag=b'])(
