@@ -1,3 +1,5 @@
+import { refusedDecoder } from '../../ffmpeg/hardening.ts'
+
 /** Enough for the reason of a failure; a hostile file can make ffmpeg write megabytes. */
 const REASONS_CHARACTERS = 16_384
 
@@ -28,7 +30,8 @@ export class FfmpegLog {
   readonly add = (line: string): void => {
     const [, level, text = line] = MESSAGE.exec(line) ?? []
     if (level === undefined || /^(error|fatal|panic)$/.test(level)) {
-      if (level) this.complaint ??= line
+      // Such a stream is in none of our files; a picture of that kind ends the run.
+      if (level && text.search(refusedDecoder) !== 0) this.complaint ??= line
       this.reasons = `${this.reasons}${line}\n`.slice(-REASONS_CHARACTERS)
       return
     }
