@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
-import Fastify from 'fastify'
+import Fastify, { LogController } from 'fastify'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type ErrorAnswers, installErrorHandler } from './error-handler.ts'
 import { ApiError } from './errors.ts'
-import { answerInTurn, endSlowBodies } from './http-shell.ts'
+import { answerInTurn, endSlowBodies, logRequests } from './http-shell.ts'
 import { say } from './testing/raw-http.ts'
 
 const answers: ErrorAnswers = {
@@ -42,6 +42,26 @@ test('a body that does not arrive is refused once and ends the connection; one i
   gate.resolve()
   expect(JSON.parse((await inTime).body)).toEqual({ code: 'fine' })
   expect(lines).toEqual([])
+})
+
+test('a request is logged with its own method and the pattern of its route, whatever other methods that takes', async () => {
+  const lines: string[] = []
+  const stream = { write: (line: string) => lines.push(line) }
+  const logController = new LogController({ disableRequestLogging: true })
+  const app = Fastify({ logController, logger: { level: 'info', stream } })
+  logRequests(app)
+  app.route({ method: ['GET', 'HEAD'], url: '/f/:id', exposeHeadRoute: false, handler: async () => '' })
+  for (const [method, url] of [
+    ['GET', '/f/1'],
+    ['HEAD', '/f/2'],
+    ['POST', '/nowhere'],
+  ] as const)
+    await app.inject({ method, url })
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    { method: 'GET', route: '/f/:id', status: 200 },
+    { method: 'HEAD', route: '/f/:id', status: 200 },
+    { method: 'POST', route: 'unknown', status: 404 },
+  ])
 })
 
 describe('pipelined requests', () => {

@@ -96,8 +96,9 @@ export function ignoreExpectations(app: FastifyInstance): void {
 export function logRequests(app: FastifyInstance): void {
   app.addHook('onResponse', (request, reply, done) => {
     if (request.routeOptions.logLevel !== 'silent') {
-      const { method, url = 'unknown' } = request.routeOptions
-      request.log.info({ method, route: url, status: reply.statusCode, ms: Math.round(reply.elapsedTime) }, 'request')
+      const { method, routeOptions } = request
+      const { url: route = 'unknown' } = routeOptions
+      request.log.info({ method, route, status: reply.statusCode, ms: Math.round(reply.elapsedTime) }, 'request')
     }
     done()
   })

@@ -14,7 +14,7 @@ import { defaultProbeLimits } from '../src/make/probe/limits.ts'
 import { probe } from '../src/make/probe/probe.ts'
 import type { TranscodeOptions } from '../src/make/transcode/encode.ts'
 import { makeRenditions } from '../src/make/transcode/make-renditions.ts'
-import { type ClipName, clip, rotatedClip, trimmedClip, written } from './clips.ts'
+import { type ClipName, clip, clipOf, rotatedClip, trimmedClip, written } from './clips.ts'
 import { gif } from './gif-bytes.ts'
 import { brightness, inspect } from './inspect.ts'
 
@@ -57,8 +57,75 @@ const stillTests = (anyTools: MediaTools, names: ClipName[]) =>
     expect((await sharp(made.gif.path, { animated: true }).metadata()).delay).toEqual([100])
   })
 
+const lavfi = (source: string) => ['-f', 'lavfi', '-i', source]
+const plainPart = lavfi('testsrc2=s=320x180:r=25:d=1')
+const x264 = ['-c:v', 'libx264', '-crf', '36', '-g', '25', '-bf', '0']
+const libvpx = ['-deadline', 'realtime', '-cpu-used', '8', '-b:v', '100k']
+
+/** Two seconds, each by arguments of its own, and each with its own header. */
+async function joined(name: string, type: 'h264' | 'webm', parts: [string[], string[]]): Promise<string> {
+  const paths = await Promise.all(parts.map((args, n) => clipOf(`${name}-${n}.${type}`, args)))
+  if (type === 'webm') {
+    const list = await written(`${name}.txt`, paths.map((path) => `file '${path}'\n`).join(''))
+    return clipOf(`${name}.webm`, ['-f', 'concat', '-safe', '0', '-i', list, '-c', 'copy'])
+  }
+  const both = await written(`${name}.h264`, Buffer.concat(await Promise.all(paths.map((path) => readFile(path)))))
+  return clipOf(`${name}.mp4`, ['-r', '25', '-f', 'h264', '-i', both, '-c', 'copy'])
+}
+
+/** A copy of streams whose later parts differ from their beginning would have pictures that our own files never have. */
+const copyTests = (anyTools: MediaTools) => {
+  const [yuv420p, vp8, vp9] = [
+    ['-pix_fmt', 'yuv420p'],
+    ['-c:v', 'libvpx', ...libvpx],
+    ['-c:v', 'libvpx-vp9', ...libvpx],
+  ]
+  const fits = [...plainPart, ...x264, ...yuv420p]
+  const red = lavfi('color=red:s=320x180:r=25:d=1')
+  const larger = lavfi('testsrc2=s=640x360:r=25:d=1')
+  const lossless = [...red, '-c:v', 'libx264', '-qp', '0', '-bf', '0', ...yuv420p]
+  test.each<[string, 'h264' | 'webm', string[], string[]]>([
+    ['larger', 'h264', fits, [...larger, ...x264, ...yuv420p]],
+    ['of 4:4:4', 'h264', fits, [...plainPart, ...x264, '-pix_fmt', 'yuv444p']],
+    ['of 10 bits', 'h264', fits, [...plainPart, ...x264, '-pix_fmt', 'yuv420p10le']],
+    ['of another profile with the same pixels', 'h264', fits, lossless],
+    ['larger (VP8)', 'webm', [...plainPart, ...vp8], [...larger, ...vp8]],
+    ['of 4:4:4 (VP9)', 'webm', [...plainPart, ...vp9], [...plainPart, ...vp9, '-pix_fmt', 'yuv444p']],
+  ])('of a file whose second half is %s by encoding all of it', async (change, type, ...parts) => {
+    const path = await joined(`changes-${change.replaceAll(/\W/g, '-')}`, type, parts)
+    const made = await make(anyTools, path, { onFirstFiles: async () => expect.unreachable() })
+    expect(made).toMatchObject({ misfit: 'changes', mp4: { copied: false }, webm: { copied: false } })
+    expect(await expectSound(made)).toMatchObject({ frames: '50', seconds: 2 })
+  })
+
+  test('of a file whose second half has a higher level by encoding it, also where all files are made at once', async () => {
+    const made = await make(anyTools, await joined('changes-level', 'h264', [fits, [...fits, '-level', '5.2']]))
+    expect(made).toMatchObject({ misfit: 'changes', mp4: { copied: false } })
+    expect(await expectSound(made)).toMatchObject({ frames: '50', seconds: 2 })
+  })
+
+  test('of a webm whose header claims a smaller picture by encoding it', async () => {
+    const bytes = Buffer.from(await readFile(await clipOf('claims-less.webm', [...larger, ...vp8])))
+    // PixelWidth and PixelHeight (RFC 9559, 5.1.4.1.28).
+    for (const [id, size] of [
+      [0xb0, 320],
+      [0xba, 180],
+    ] as const)
+      bytes.writeUInt16BE(size, bytes.indexOf(Buffer.from([id, 0x82])) + 2)
+    const made = await make(anyTools, await written('claims-less-than-it-is.webm', bytes))
+    expect(made).toMatchObject({ misfit: 'changes', mp4: { copied: false }, webm: { copied: false } })
+  })
+
+  test('of a file that repeats its header by copying it', async () => {
+    const made = await make(anyTools, await joined('repeats-its-header', 'h264', [fits, fits]))
+    expect(made).toMatchObject({ misfit: null, warnings: [], mp4: { copied: true } })
+  })
+}
+
 /** Makes gif, jpg, mp4 and webm: times, colours and containers, which ffmpeg has changed its mind about since 2018. */
 export function renditionTests(anyTools: MediaTools): void {
+  copyTests(anyTools)
+
   test('of an mp4 with sound, and leaves its metadata behind', async () => {
     const made = await make(anyTools, await clip('sound.mp4'))
     expect(made).toMatchObject({ hasAudio: true, warnings: [], mp4: { width: 160, height: 120 } })

@@ -49,6 +49,17 @@ const NARROW = ['-ar', '8000', '-ac', '1', '-b:a', '12.2k']
 const WIDE = ['-ar', '16000', '-ac', '1']
 const x264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-g', '10']
 
+/** Subtitles of a Blu-ray, without any picture: the composition of a screen, and its end. */
+const emptyPictures = Buffer.from(
+  '504700000000000000001600' + '0b014000f010000080000000' + '5047000000000000000080' + '0000',
+  'hex',
+)
+
+const recorded = () => {
+  const small = ['-c:v', 'libx264', '-crf', '36', '-pix_fmt', 'yuv420p', '-g', '25']
+  return clipOf('types-fits.mkv', [...lavfi('testsrc2=s=320x240:r=25:d=2'), ...small])
+}
+
 interface Source {
   path: () => Promise<string>
   type: string
@@ -111,10 +122,7 @@ const sources: [string, Source][] = [
   [
     'H.264 in Matroska, as screen recorders write it',
     {
-      path: () => {
-        const small = ['-c:v', 'libx264', '-crf', '36', '-pix_fmt', 'yuv420p', '-g', '25']
-        return clipOf('types-fits.mkv', [...lavfi('testsrc2=s=320x240:r=25:d=2'), ...small])
-      },
+      path: recorded,
       ...{ type: 'mkv', meta: FITS, hasSound: false, copied: 'mp4' },
     },
   ],
@@ -135,6 +143,23 @@ const sources: [string, Source][] = [
         return clipOf('types-attached.mkv', [...picture, ...tone, ...hevc, ...attached])
       },
       ...{ type: 'mkv', meta: TENTHS, hasSound: true },
+    },
+  ],
+  [
+    'H.264 in Matroska with subtitles as text, with styles and as pictures, and with their font',
+    {
+      path: async () => {
+        const text = await written('types-text.srt', '1\n00:00:00,000 --> 00:00:01,500\nNot opened\n')
+        const pictures = ['-f', 'sup', '-i', await written('types-pictures.sup', emptyPictures)]
+        const font = await written('types-font.ttf', Buffer.alloc(4000, 7))
+        const maps = ['0', '1', '1', '2', '2'].flatMap((input) => ['-map', input])
+        const codecs = ['-c', 'copy', '-c:s:0', 'srt', '-c:s:1', 'ass', '-c:s:2', 'copy', '-c:s:3', 'dvdsub']
+        return clipOf('types-subtitles.mkv', [
+          ...['-i', await recorded(), '-i', text, ...pictures, ...maps, ...codecs],
+          ...['-attach', font, '-metadata:s:t', 'mimetype=application/x-truetype-font'],
+        ])
+      },
+      ...{ type: 'mkv', meta: FITS, hasSound: false, copied: 'mp4' },
     },
   ],
   [

@@ -17,7 +17,10 @@ export interface Change {
   bytes: Buffer
 }
 
-/** Finds bytes to change so that a sound track's codec is unknown, all offsets kept. Undefined if it is not sound. */
+/**
+ * Finds bytes to change so that the codec of a sound track, or of subtitles in Matroska, is unknown, all offsets kept. Undefined
+ * for any other track.
+ */
 export async function findCodecToHide(
   path: string,
   { type, index }: { type: MediaType; index: number },
@@ -80,13 +83,14 @@ function withoutCodec(entries: Buffer): Buffer {
 
 /** Element ids of Matroska (RFC 9559, 5.1) that lead to the codec of a track. */
 const [SEGMENT, TRACKS, ENTRY, TYPE, CODEC] = [0x18538067, 0x1654ae6b, 0xae, 0x83, 0x86]
-const SOUND = 2
+/** Types of the tracks that may be hidden (RFC 9559, 5.1.4.1.3): sound and subtitles. */
+const HIDDEN = [2, 17]
 
 function changeOfTrackEntry(header: Buffer, index: number): Change | undefined {
   const tracks = findElement(header, { start: 0, end: header.length }, SEGMENT, TRACKS)
   const entry = tracks && findNth(elementsIn(header, tracks), index, ({ id }) => id === ENTRY)
   const [type, codec] = [findElement(header, entry, TYPE), findElement(header, entry, CODEC)]
-  if (!type || !codec || header[type.start] !== SOUND || codec.end > header.length) return undefined
-  // `A_` marks sound; without it ffprobe would skip the track and renumber the others.
+  if (!type || !codec || !HIDDEN.includes(header[type.start] ?? 0) || codec.end > header.length) return undefined
+  // `A_` marks sound and `S_` subtitles; without it ffprobe would skip the track and renumber the others.
   return { at: codec.start + 2, bytes: unknownName(Math.max(0, codec.end - codec.start - 2)) }
 }

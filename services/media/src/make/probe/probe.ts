@@ -33,7 +33,7 @@ export async function probe(
   if (type === 'avif' && !(await readHeader(path, type))) throw stillImage('no moov')
   const [demuxer, moreDecoders] = [demuxerOf[type], moreDecodersOf(type)]
   const look = (packets: boolean | ReadWindow) =>
-    withoutRefusedSound(path, { type, most: limits.streams }, (copy) =>
+    withoutRefusedTracks(path, { type, most: limits.streams }, (copy) =>
       runFfprobe(tools, copy, { demuxer, moreDecoders, packets, limits, signal }),
     )
   const window = edit && (await windowOf(edit, limits, () => look(false)))
@@ -60,10 +60,10 @@ async function windowOf(
 }
 
 /**
- * ffprobe refuses a whole file for one codec off its list. Hides sound in such a codec in a copy, track by track, so that
- * no needless decoder is opened. Throws the refusal for anything but sound.
+ * ffprobe refuses a whole file for one codec off its list. Hides sound and subtitles in such a codec in a copy, track by
+ * track, so that no needless decoder is opened. Throws the refusal for any other track.
  */
-async function withoutRefusedSound(
+async function withoutRefusedTracks(
   path: string,
   { type, most }: { type: MediaType; most: number },
   look: (path: string) => Promise<FfprobeReport>,

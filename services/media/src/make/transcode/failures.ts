@@ -22,6 +22,9 @@ export class UnusableOutput extends Error {
   override readonly name = 'UnusableOutput'
 }
 
+/** A copy whose picture does not stay as copy-plan.ts knows it. */
+export class ChangingPicture extends UnusableOutput {}
+
 /** The last error: corrupt_media if ffmpeg refused the file, crashed over it or made no usable output, else itself. */
 export function refuseAsCorrupt(error: unknown): unknown {
   if (isDiskFull(error)) return error

@@ -188,7 +188,8 @@ describe('the one command', () => {
   test.each(['mp4', 'webm'] as const)('copies the streams of an %s that fits, without data of others', (file) => {
     const plan = { ...sdr, copies: file }
     const command = renditionsCommand(ffmpeg, plan, { threads: 2, videos, gif: 'frames', poster: false, volume: false })
-    expect(outputs(command).toSorted()).toEqual([workFiles.mp4, workFiles.webm, FRAMES].toSorted())
+    const sequences = file === 'mp4' ? [workFiles.sequences] : []
+    expect(outputs(command).toSorted()).toEqual([workFiles.mp4, ...sequences, workFiles.webm, FRAMES].toSorted())
     expect(section(command, workFiles[file])).toEqual([
       ...['-map', '0:0', '-map', '0:1', '-c', 'copy'],
       ...(file === 'mp4' ? ['-bsf:v', 'filter_units=remove_types=6', '-movflags', '+faststart'] : []),

@@ -16,12 +16,23 @@ export function posterOutput(): string[] {
   return ['-map', '[poster]', '-frames:v', '1', ...withoutTags, '-f', 'rawvideo', workFiles.poster]
 }
 
-/** The source's own streams, without SEI that carries data of its encoder or others (ITU-T H.264, 7.4.1: NAL unit type 6). */
+/** Fewer bytes than this are all sequence parameter sets of any usual file: about 60 for each keyframe. */
+export const MOST_SEQUENCE_BYTES = 1_000_000
+
+/**
+ * The source's own streams, without SEI that carries data of its encoder or others (ITU-T H.264, 7.4.1: NAL unit type 6). An mp4
+ * has its sequence parameter sets (type 7) in a second file: those of its header before each keyframe, and those between frames.
+ */
 export function copyOutput(plan: RenditionPlan, file: 'mp4' | 'webm'): string[] {
   const ofMp4 = ['-bsf:v', 'filter_units=remove_types=6', '-movflags', '+faststart']
+  const sequences = [
+    ...['-map', `0:${plan.videoStream}`, '-c', 'copy', ...withoutTags, '-fs', String(MOST_SEQUENCE_BYTES)],
+    ...['-bsf:v', 'h264_mp4toannexb,dump_extra,filter_units=pass_types=7', '-f', 'rawvideo', workFiles.sequences],
+  ]
   return [
     ...['-map', `0:${plan.videoStream}`, ...audioMap(plan), '-c', 'copy', ...(file === 'mp4' ? ofMp4 : [])],
     ...[...withoutMetadata, '-t', seconds(plan.cutSeconds), '-f', file, workFiles[file]],
+    ...(file === 'mp4' ? sequences : []),
   ]
 }
 

@@ -5,7 +5,7 @@ import { UnusableOutput } from './failures.ts'
 import { copyCommand } from './ffmpeg-command.ts'
 import type { RenditionPlan } from './rendition-plan.ts'
 import { choosePoster, collectPoster } from './take-poster.ts'
-import { verifyMp4 } from './verify-renditions.ts'
+import { requireFitToItsEnd, verifyMp4 } from './verify-renditions.ts'
 
 /** Progress of the whole while the copy is decoded: about a tenth of the time that the encoders take. */
 const COPYING = { from: 0.05, to: 0.15 }
@@ -23,7 +23,7 @@ export async function makeFirstFiles(work: TranscodeWork, plan: RenditionPlan): 
   }
   const command = copyCommand(tools.ffmpeg, plan, { threads, poster: plan.posterSeconds === null })
   const log = await encode(work, command, { progress: COPYING, onFrames })
-  if (log.complaint) throw new UnusableOutput(`not copied: ${log.complaint}`)
+  await requireFitToItsEnd(log, { directory, plan })
   if (frames !== info.frames) throw new UnusableOutput(`not copied: ${frames} of ${info.frames} frames were decoded`)
   const made = await dropSilence(work, plan, { log, videos: ['mp4'] })
   await verifyMp4(tools, { directory, plan: made, signal })

@@ -10,7 +10,7 @@ import { fromBeginning } from './cut-filters.ts'
 import { writeCaption } from './draw-caption.ts'
 import { dropSilence } from './drop-sound.ts'
 import { allToTheirEnd, ENCODING, encode, inWork, type TranscodeOptions, type TranscodeWork } from './encode.ts'
-import { mayRetry, refuseAsCorrupt, UnusableOutput } from './failures.ts'
+import { ChangingPicture, mayRetry, refuseAsCorrupt, UnusableOutput } from './failures.ts'
 import {
   overviewCommand,
   type RenditionsOfRun,
@@ -29,6 +29,7 @@ import {
   type Rendition,
   requireAllFrames,
   requireDecoded,
+  requireFitToItsEnd,
   requireWholeLength,
   verifyVideos,
 } from './verify-renditions.ts'
@@ -36,7 +37,7 @@ import { GifWriterFailed } from './write-gif.ts'
 
 export interface Renditions extends EncodedFiles {
   /** Null where the source's own streams are its mp4 or webm, else why not; undefined for GIFs, which have neither. */
-  misfit: Misfit | 'off' | 'damaged' | null | undefined
+  misfit: Misfit | 'off' | 'changes' | 'damaged' | null | undefined
 }
 
 interface EncodedFiles extends Record<MainKind, Rendition> {
@@ -76,7 +77,10 @@ export async function makeRenditions(
     if (seeks(planned)) return restart(error, {}, fromBeginning(source.info))
     if (error instanceof GifWriterFailed) return restart(error, { gifEncoder: 'ffmpeg' })
     if (whyEncoded(work, failed) !== null) return undefined
-    return { ...(await restart(error, { copy: 'never' })), misfit: 'damaged' }
+    return {
+      ...(await restart(error, { copy: 'never' })),
+      misfit: error instanceof ChangingPicture ? 'changes' : 'damaged',
+    }
   }
   const makeUsually = async (plan: RenditionPlan, hasOverview: boolean): Promise<Renditions> => {
     const misfit = whyEncoded(work, plan)
@@ -224,7 +228,7 @@ async function encodeRun(
   const log = await encodeWithGif(work, plan, { command, gif: run.gif, progress })
   requireDecoded(log, plan, work.info)
   const { complaint } = log
-  if (plan.copies && complaint) throw new UnusableOutput(`not copied: ${complaint}`)
+  if (plan.copies) await requireFitToItsEnd(log, { directory: work.workDirectory, plan })
   // Frames before the part may have been missing: from the beginning they are not.
   if (seeks(plan) && complaint) throw new UnusableOutput(`not from a keyframe: ${complaint}`)
   return log

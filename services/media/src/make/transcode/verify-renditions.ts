@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ApiError } from '@services/common/errors'
 import type { Size } from '../../core/clips/geometry.ts'
@@ -11,8 +12,9 @@ import { readClock, readTag } from '../probe/ffprobe-values.ts'
 import { measureGif } from '../probe/gif-info.ts'
 import { defaultProbeLimits } from '../probe/limits.ts'
 import { SMALLEST_WHOLE_PART } from '../probe/picture-times.ts'
-import { UnusableOutput } from './failures.ts'
+import { ChangingPicture, UnusableOutput } from './failures.ts'
 import type { FfmpegLog } from './ffmpeg-log.ts'
+import { MOST_SEQUENCE_BYTES } from './ffmpeg-outputs.ts'
 import type { RenditionPlan } from './rendition-plan.ts'
 import { workFiles } from './work-files.ts'
 
@@ -42,6 +44,28 @@ export function requireDecoded(
   const frames = info.isInterlaced ? info.frames / 2 : info.frames
   if (decoded === undefined || decoded >= frames * SMALLEST_DECODED_PART) return
   throw apiError('corrupt_media', { cause: `${decoded} of ${info.frames} frames were decoded` })
+}
+
+/** Throws ChangingPicture for a copy whose later parts may not fit, UnusableOutput for one whose decoder complained. */
+export async function requireFitToItsEnd(
+  log: FfmpegLog,
+  { directory, plan }: { directory: string; plan: RenditionPlan },
+): Promise<void> {
+  const { width, height } = plan.video
+  const hasOnePicture = log.pictures.size === 1 && log.pictures.has(`${width}x${height} yuv420p`)
+  // H.264 says profile, level and interlacing there, which its frames do not show.
+  const hasOneSequence = plan.copies === 'webm' || (await countSequences(join(directory, workFiles.sequences))) === 1
+  if (!hasOnePicture || !hasOneSequence) throw new ChangingPicture('not copied: its picture changes')
+  if (log.complaint) throw new UnusableOutput(`not copied: ${log.complaint}`)
+}
+
+/** Counts the different sequence parameter sets, each behind a start code (ITU-T H.264, annex B). */
+async function countSequences(path: string): Promise<number> {
+  const bytes = await readFile(path)
+  if (bytes.length >= MOST_SEQUENCE_BYTES) return Number.POSITIVE_INFINITY
+  const units = bytes.toString('latin1').split('\0\0\x01').slice(1)
+  // A start code may have a zero more.
+  return new Set(units.map((unit) => unit.replace(/\0$/, ''))).size
 }
 
 /** Returns the seconds of both files. Throws UnusableOutput when one is not as planned. */

@@ -9,6 +9,8 @@ export const workFiles = {
   jpg: 'out.jpg',
   mp4: 'out.mp4',
   webm: 'out.webm',
+  /** Sequence parameter sets of a copied mp4. */
+  sequences: 'out.sps',
   brighterJpg: 'brighter.jpg',
   av1: 'out.av1.mp4',
   webp: 'out.webp',
