@@ -25,11 +25,26 @@ const song = (seconds: number) =>
   clipOf(`song-${seconds}.mp4`, [...['-f', 'lavfi', '-i', 'color=blue:s=64x48:r=25:d=0.04'], ...tone(seconds), ...x264])
 
 /** 12 s at 10 fps: dark for a second, grey and still until 10 s, then bright. */
-const recording = () =>
-  clipOf('held-recording.mp4', [
-    ...['-f', 'lavfi', '-i', "nullsrc=s=64x48:r=10:d=3.1,geq=lum='if(lt(N,10),30,if(lt(N,11),120,220))':cb=128:cr=128"],
-    ...['-filter:v', "setpts='if(lt(N,11),N/10,10+(N-11)/10)/TB'", '-vsync', 'vfr', ...x264, '-g', '100'],
-  ])
+const pause = [
+  ...['-f', 'lavfi', '-i', "nullsrc=s=64x48:r=10:d=3.1,geq=lum='if(lt(N,10),30,if(lt(N,11),120,220))':cb=128:cr=128"],
+]
+const times = ['-filter:v', "setpts='if(lt(N,11),N/10,10+(N-11)/10)/TB'", '-vsync', 'vfr', '-g', '100']
+const vp8 = ['-c:v', 'libvpx', '-deadline', 'realtime', '-cpu-used', '8', '-c:a', 'libopus']
+
+const recording = () => clipOf('held-recording.mp4', [...pause, ...times, ...x264])
+
+/** The same as other programs write it: only some files say how long a picture stays, or how long they are. */
+const recordings = [
+  ['an mp4', recording],
+  [
+    'an mp4 with frames out of order, and sound',
+    () =>
+      clipOf('held-b.mp4', [...pause, ...tone(12), ...times, '-c:v', 'libx264', '-pix_fmt', 'yuv420p', '-c:a', 'aac']),
+  ],
+  ['a webm', () => clipOf('held.webm', [...pause, ...times, ...vp8])],
+  ['a webm with sound', () => clipOf('held-sound.webm', [...pause, ...tone(12), ...times, ...vp8])],
+  ['a webm of a browser', () => clipOf('held-live.webm', [...pause, ...tone(12), ...times, ...vp8, '-live', '1'])],
+] as const
 
 const [DARK, GREY, BRIGHT] = [30, 120, 220].map((luma) => Math.round(((luma - 16) * 255) / 219)) as [
   number,
@@ -41,7 +56,7 @@ async function lumaOf(bytes: Uint8Array): Promise<number> {
   return (await sharp(bytes).stats()).channels[0]?.mean ?? -99
 }
 
-/** Grey of the poster, and of the mp4's pictures at some seconds. */
+/** Grey of the pictures at some seconds. */
 async function lumasOf(answer: Answer, times: number[]): Promise<number[]> {
   const lumas: number[] = []
   for (const time of times) {
@@ -78,12 +93,14 @@ describe('a part of a picture with a song', () => {
       expect([start, answer.body.success?.meta.duration]).toEqual([start, '5s'])
       expect((await detailsOf(answer)).source).toMatchObject({ duration: 100 })
     }
+    const { body: ofLonger } = await edited(await song(130), { start: '120', duration: '2' })
+    expect([ofLonger.error.code, ofLonger.error.details.limit]).toEqual(['duration_exceeded', 120])
     const { body } = await edited(path, { start: '40', speed: '1.5' })
     expect([body.error.code, body.error.details.actual]).toEqual(['duration_exceeded', 40])
   })
 })
 
-describe('a part of a recording with a pause', () => {
+describe.each(recordings)('a part of a recording with a pause, %s,', (_, path) => {
   test.each([
     // The picture of the pause, from there.
     [
@@ -124,7 +141,7 @@ describe('a part of a recording with a pause', () => {
       ],
     ],
   ] as const)('shows what the source shows then (%o)', async (fields, duration, pictures) => {
-    const answer = await edited(await recording(), fields)
+    const answer = await edited(await path(), fields)
     expect([answer.status, answer.body.success?.meta.duration]).toEqual([201, duration])
     expect((await detailsOf(answer)).edit).toMatchObject({ start: Number(fields.start) })
     expect(
@@ -134,17 +151,55 @@ describe('a part of a recording with a pause', () => {
       ),
     ).toEqual(pictures.map(([, luma]) => near(luma)))
   })
+})
 
-  test('of a gif begins within a frame and ends within one', async () => {
-    const frames = [{ delay: 100 }, { delay: 900, color: 1 as const }, { delay: 200 }]
-    const answer = await edited(gif(40, 30, frames), { start: '2', duration: '9' })
-    expect(answer.body.success.meta.duration).toBe('9s')
-    expect((await detailsOf(answer)).edit).toEqual({ start: 2, duration: 9 })
-    const { delay = [] } = await sharp((await service.get(`/f/${idIn(answer)}.gif`)).bytes, {
-      animated: true,
-    }).metadata()
-    expect(delay.reduce((sum, next) => sum + next, 0)).toBe(9000)
-  })
+/** Pictures that fill the GIF: white is 0. */
+const [WHITE, BLACK] = [0, 1].map((color) => ({ width: 40, height: 30, color: color as 0 | 1 }))
+
+test('a part of a gif begins within a picture and ends within one', async () => {
+  const frames = [
+    { delay: 100, ...WHITE },
+    { delay: 900, ...BLACK },
+    { delay: 200, ...WHITE },
+  ]
+  const answer = await edited(gif(40, 30, frames), { start: '2', duration: '9' })
+  expect(answer.body.success.meta.duration).toBe('9s')
+  expect((await detailsOf(answer)).edit).toEqual({ start: 2, duration: 9 })
+  expect(await lumasOf(answer, [0, 7.5, 8.5])).toEqual([near(0), near(0), near(255)])
+})
+
+test('a part of slides of equal length begins within one', async () => {
+  const slides = await clipOf('slides.mp4', [
+    ...['-f', 'lavfi', '-i', "nullsrc=s=64x48:r=1/5:d=15,geq=lum='30+N*90':cb=128:cr=128", ...x264],
+  ])
+  const answer = await edited(slides, { start: '3', duration: '4' })
+  expect(await lumasOf(answer, [0, 1.5, 2.5])).toEqual([near(DARK), near(DARK), near(GREY)])
+})
+
+test('parts of different lengths are different clips, also of a file that names no length', async () => {
+  const picture = ['-f', 'lavfi', '-i', 'color=blue:s=64x48:r=25:d=0.04']
+  const live = await clipOf('song-live.webm', [...picture, ...tone(8), ...vp8, '-live', '1'])
+  for (const duration of ['1', '2']) {
+    expect((await edited(live, { start: '5', duration })).body.success.meta.duration).toBe(`${duration}s`)
+  }
+  for (const duration of ['60', '70']) {
+    expect((await detailsOf(await edited(live, { start: '5', duration }))).edit).toEqual({ start: 5 })
+  }
+})
+
+test('a pause may outlast the first 40 seconds of a file', async () => {
+  const slow = ['-filter:v', "setpts='if(lt(N,11),N/10,50+(N-11)/10)/TB'", '-vsync', 'vfr', '-g', '100']
+  const path = await clipOf('held-50.webm', [...pause, ...tone(52), ...slow, ...vp8])
+  const answer = await edited(path, { start: '2.5', duration: '5' })
+  expect((await detailsOf(answer)).source.duration).toBeCloseTo(52, 0)
+  expect(await lumasOf(answer, [0, 4.5])).toEqual([near(GREY), near(GREY)])
+})
+
+test('a moving picture ends a part, however long the sound goes on', async () => {
+  const path = await clipOf('long-sound.webm', [...pause, ...tone(8), ...vp8])
+  const answer = await edited(path, { start: '1', duration: '30' })
+  expect(answer.body.success.meta.duration).toBe('2.1s')
+  expect((await edited(path, { start: '5', duration: '2' })).body.error.code).toBe('edit_out_of_range')
 })
 
 describe('the chosen poster', () => {
@@ -160,9 +215,15 @@ describe('the chosen poster', () => {
   })
 
   test('may be held to the end of a gif, and of a song', async () => {
-    const frames = [{ delay: 100 }, { delay: 500, color: 1 as const }]
-    expect((await edited(gif(40, 30, frames), { poster_at: '4.9' })).status).toBe(201)
-    expect((await edited(await song(8), { poster_at: '7.9' })).status).toBe(201)
+    const frames = [
+      { delay: 100, ...WHITE },
+      { delay: 500, ...BLACK },
+    ]
+    const posterOf = async (answer: Answer) => lumaOf((await service.get(`/f/${idIn(answer)}.jpg`)).bytes)
+    expect(await posterOf(await edited(gif(40, 30, frames), { poster_at: '4.9' }))).toEqual(near(0))
+    expect(await posterOf(await edited(gif(40, 30, frames), { poster_at: '0.9' }))).toEqual(near(255))
+    // Blue has no red.
+    expect(await posterOf(await edited(await song(8), { poster_at: '7.9' }))).toEqual(near(0))
   })
 })
 
@@ -178,6 +239,8 @@ test('a clip of a moment can be edited as a longer one can, but has no parts', a
     { start: '0' },
   ]
   for (const fields of harmless) expect([fields, (await edited(moment, fields)).status]).toEqual([fields, 201])
+  const quick = (await edited(moment, { speed: '4' })).body.error
+  expect([quick.code, quick.param]).toEqual(['edit_out_of_range', 'speed'])
   const { body } = await edited(moment, { start: '0.03' })
   expect([body.error.code, body.error.details]).toEqual(['edit_out_of_range', { least: 0.1 }])
 })

@@ -10,22 +10,24 @@ export interface Part {
   /** Indexes of the frames, `end` exclusive. */
   from: number
   end: number
-  /** Later than its first frame if that one is held, and so is cut. */
+  /** Start of the part, later than that of its first frame if that one is held, and so is cut. */
   startSeconds: number
   durationSeconds: number
 }
 
 /** A picture that is shown for more than so many usual frames is held. */
 const HELD_FRAMES = 1.5
+/** Frames of slides are not usual ones: each is held. */
+const LONGEST_USUAL_SECONDS = 0.5
 
 /**
- * Chooses the frames of an edit: the first begins half a frame before `start` to half a frame after, the last one at least half a
- * frame before the end. A picture that is held at `start` is shown from there. `endSeconds` is where the picture ends. Throws
+ * Chooses the frames of an edit: the first is the first that begins at `start` or at most half a frame before, the last one begins
+ * at least half a frame before the end. A picture that is held at `start` is shown from there. `endSeconds` is where the picture ends. Throws
  * edit_out_of_range.
  */
 export function choosePart(frames: readonly TimedFrame[], edit: Edit, endSeconds: number): Part {
   const start = startInFile(edit)
-  const { duration = Number.POSITIVE_INFINITY, missingSeconds = 0 } = edit
+  const { duration = Number.POSITIVE_INFINITY, missingSeconds = 0, speed = 1 } = edit
   if (start >= endSeconds) throw outOfRange('start', { duration: round(endSeconds + missingSeconds) })
   const usual = usualFrame(frames)
   const shown = Math.max(
@@ -40,7 +42,9 @@ export function choosePart(frames: readonly TimedFrame[], edit: Edit, endSeconds
   const startSeconds = isHeld ? Math.max(start, shownAt) : (frames[from]?.at ?? 0)
   const durationSeconds = round(Math.min(duration, endSeconds - startSeconds))
   const isWhole = startSeconds === 0 && durationSeconds === round(endSeconds)
-  if (!isWhole && durationSeconds < LEAST_SECONDS) throw outOfRange('start', { least: LEAST_SECONDS })
+  const isTooShort = durationSeconds / Math.max(1, speed) < LEAST_SECONDS
+  if (isTooShort && !isWhole) throw outOfRange('start', { least: LEAST_SECONDS })
+  if (isTooShort && speed > 1) throw outOfRange('speed', { least: LEAST_SECONDS })
   const after = frames.findIndex(({ at }, index) => index > from && at >= startSeconds + duration - usual / 2)
   return { from, end: after < 0 ? frames.length : after, startSeconds, durationSeconds }
 }
@@ -66,10 +70,11 @@ export function findEntry(frames: readonly TimedFrame[], startSeconds: number): 
 export const firstSecondOf = (start: number): number =>
   start > WORTH_A_SEEK_SECONDS + LEAD_SECONDS ? start - LEAD_SECONDS : 0
 
-/** Time from one frame to the next, as for most frames: pauses do not change it. */
+/** Returns the time from one frame to the next of most frames: pauses do not change it. */
 function usualFrame(frames: readonly TimedFrame[]): number {
   const gaps = frames.slice(1).map(({ at }, index) => at - (frames[index]?.at ?? at))
-  return gaps.sort((a, b) => a - b)[gaps.length >> 1] ?? 0
+  const median = gaps.sort((a, b) => a - b)[gaps.length >> 1] ?? 0
+  return Math.min(LONGEST_USUAL_SECONDS, median)
 }
 
 const round = (value: number) => Math.round(value * 1e6) / 1e6

@@ -55,7 +55,12 @@ function resolve(info: MediaInfo, edit: Edit, { cut, startSeconds, sourceSeconds
   const layout = caption && layOutCaption(caption.text, crop ?? info)
   if (caption && !layout) throw outOfRange('caption', { picture: sizeOf(crop ?? info) })
   const isFromStart = startSeconds === 0 && !edit.missingSeconds
-  const isWholeRest = sourceSeconds === null || info.durationSeconds >= sourceSeconds - startSeconds - 0.001
+  const { duration = Number.POSITIVE_INFINITY } = edit
+  // A part of a source of unknown length is shorter than requested only if the source ends.
+  const isWholeRest =
+    sourceSeconds === null
+      ? info.durationSeconds < duration - 0.001
+      : info.durationSeconds >= sourceSeconds - startSeconds - 0.001
   const isToEnd = cut.beforeSeconds === null && isWholeRest
   const resolved: ResolvedEdit = {
     ...(!isFromStart && edit.start !== undefined && { start: edit.start }),

@@ -14,7 +14,7 @@ interface Source {
   window: ReadWindow | undefined
 }
 
-/** Length of the picture: by its header where it may continue after the packets that were read, null if no header has it. */
+/** Returns the length of the picture: by its header where it may go on after the packets that were read, null if none has it. */
 export function lengthOfSource(
   whole: ReturnType<typeof holdToSound>,
   { video, report, window }: Source,
@@ -22,19 +22,28 @@ export function lengthOfSource(
   const { fromSeconds, toSeconds } = window ?? { fromSeconds: 0, toSeconds: READ_SECONDS }
   if (fromSeconds === 0 && whole.durationSeconds < toSeconds - 1) return whole.durationSeconds
   const declared = whole.isHeld ? seconds(report.format?.duration, 0) : declaredDuration(video, report)
-  return declared >= whole.durationSeconds - 0.001 ? declared : null
+  // The length of the last frame may be a mean of all.
+  const isCredible = declared >= whole.durationSeconds - Math.max(0.001, whole.longestFrameSeconds)
+  return declared > 0 && isCredible ? declared : null
 }
 
-/** End of the picture in the file. A picture that nothing follows in the window is held at least until its end. */
-export function endOfPicture({ endSeconds }: Timing, { video, report, window }: Source): number {
-  const declared = seconds(video.start_time, 0) + declaredDuration(video, report)
-  return Math.max(endSeconds, window ? Math.min(window.toSeconds, declared) : 0)
+/** More than the time between two frames of a moving picture. */
+const PAUSE_SECONDS = 1
+
+/** Says whether the last picture stays to the end of the packets that were read while the file goes on: the next one is unknown. */
+export function pausesAtEnd({ video, report, window }: Source): boolean {
+  const ofVideo = report.packets?.filter(({ stream_index }) => stream_index === video.index) ?? []
+  const starts = ofVideo.map(({ pts_time }) => seconds(pts_time, 0))
+  const last = starts.indexOf(starts.reduce((latest, next) => Math.max(latest, next), 0))
+  const end = (starts[last] ?? 0) + seconds(ofVideo[last]?.duration_time, 0) + PAUSE_SECONDS
+  const declared = declaredDuration(video, report)
+  return end < (window?.toSeconds ?? READ_SECONDS) && (declared === 0 || end < declared)
 }
 
 export const declaredDuration = (video: FfprobeStream, report: FfprobeReport): number =>
   durationOfTrack(video) || seconds(report.format?.duration, 0)
 
-/** 0 if no header has it. */
+/** Returns 0 if no header has it. */
 const durationOfTrack = (video: FfprobeStream): number =>
   seconds(video.duration, 0) || readClock(readTag(video, 'DURATION'))
 
@@ -61,7 +70,7 @@ export function measureTiming(shown: FfprobePacket[], video: FfprobeStream, repo
   return timesOf(shown, { start: startSeconds, end: lastStart + lastFrameSeconds })
 }
 
-/** `start` is later than the first frame where that one is cut. */
+/** Measures frames up to an end, from a start that may be later than the first frame, which is then cut. */
 export function timesOf(
   shown: FfprobePacket[],
   { start: startSeconds, end: endSeconds }: { start: number; end: number },
@@ -99,6 +108,6 @@ export function refuseTruncated(packets: FfprobePacket[], timing: Timing, { vide
   throw apiError('corrupt_media', { details: { declared, actual: Math.round(actual * 1000) / 1000 } })
 }
 
-/** Time of the first picture, which is not among the packets of a window. */
+/** Returns the time of the first picture, which is not among the packets of a window. */
 export const pictureStartOf = (video: FfprobeStream, { startSeconds }: Timing, window: ReadWindow | undefined) =>
   window && window.fromSeconds > 0 ? seconds(video.start_time, 0) : startSeconds

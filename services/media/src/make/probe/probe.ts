@@ -14,7 +14,7 @@ import { partOfGif } from './gif-part.ts'
 import { findCodecToHide, readHeader, writeChange } from './hide-track.ts'
 import { defaultProbeLimits, type ProbeLimits, refuseLongDuration, stillImage } from './limits.ts'
 import { sniffFile } from './sniff.ts'
-import { readVideoInfo } from './video-info.ts'
+import { endsInPause, readVideoInfo } from './video-info.ts'
 
 /**
  * This folder measures a file and refuses one over a limit, before anything is decoded.
@@ -37,10 +37,15 @@ export async function probe(
       runFfprobe(tools, copy, { demuxer, moreDecoders, packets, limits, signal }),
     )
   const window = edit && (await windowOf(edit, limits, () => look(false)))
-  return readVideoInfo(await look(window ?? true), type, { limits, edit, window })
+  const report = await look(window ?? true)
+  if (!choosesPart(edit) || !endsInPause(report, type, window))
+    return readVideoInfo(report, type, { limits, edit, window })
+  const fromSeconds = window?.fromSeconds ?? 0
+  const further = { fromSeconds, toSeconds: fromSeconds + limits.sourceSeconds }
+  return readVideoInfo(await look(further), type, { limits, edit, window: further })
 }
 
-/** More than the longest gap between two frames of a moving picture. */
+/** So much is read after a part, so that its last frame is seen to end. */
 const MARGIN_SECONDS = 2
 
 /** The packets to read for an edit; undefined for the first ones, as without an edit. */

@@ -8,10 +8,10 @@ import { readRatio, readTag, seconds, toMicroseconds } from './ffprobe-values.ts
 import { type ProbeLimits, refuseLargePicture, refuseLongDuration, refuseManyFrames } from './limits.ts'
 import {
   declaredDuration,
-  endOfPicture,
   holdToSound,
   lengthOfSource,
   measureTiming,
+  pausesAtEnd,
   pictureStartOf,
   refuseTruncated,
   type Timing,
@@ -73,16 +73,21 @@ export function readVideoInfo(
   const audio = streams.find((stream) => stream.codec_type === 'audio' && isAudioCodec(type, stream.codec_name))
   const heard = packets.filter((packet) => packet.stream_index === audio?.index)
   const whole = holdToSound(measureTiming(all, video, report), heard)
-  if (choosesPart(edit)) refuseLongDuration({ durationSeconds: limits.sourceSeconds }, declaredDuration(video, report))
+  const source = { video, report, window }
+  const sourceSeconds = lengthOfSource(whole, source)
+  if (choosesPart(edit)) {
+    const longest = Math.max(declaredDuration(video, report), sourceSeconds ?? 0)
+    refuseLongDuration({ durationSeconds: limits.sourceSeconds }, longest)
+  }
   const fileStart = seconds(report.format?.start_time, 0)
   const pictureStart = pictureStartOf(video, whole, window)
-  const source = { video, report, window }
-  const part = edit && partOf(all, endOfPicture(whole, source), { edit, fileStart, pictureStart })
+  const isAfterOthers = window !== undefined && window.fromSeconds > 0
+  const part = edit && partOf(all, whole.endSeconds, { edit, fileStart, pictureStart, isAfterOthers })
   const shown = part?.shown ?? all
   const timing = part ? { ...whole, ...timesOf(shown, part.fileSeconds) } : whole
   const { speed = 1, duration = Number.POSITIVE_INFINITY } = edit ?? {}
-  const sourceSeconds = lengthOfSource(whole, source)
-  const wanted = sourceSeconds && Math.min(duration, sourceSeconds - (part?.startSeconds ?? 0)) / speed
+  const rest = edit?.missingSeconds === undefined && sourceSeconds && sourceSeconds - (part?.startSeconds ?? 0)
+  const wanted = rest ? Math.min(duration, rest) / speed : null
   refuseLongDuration(limits, timing.durationSeconds / speed, wanted)
   refuseManyFrames(limits, timing.frames, coded.width, coded.height)
   if (part)
@@ -119,11 +124,19 @@ export function readVideoInfo(
   return editVideo(info, edit, { ...part, sourceSeconds: edit.missingSeconds === undefined ? sourceSeconds : null })
 }
 
-/** Packets of the part that an edit chooses, where it is in the picture, and where in the file. */
+/** Less than a frame: the one before it was not read. */
+const JUST_BEFORE_SECONDS = 0.0005
+
+/** Returns packets of the part that an edit chooses, where it is in the picture, and where in the file. */
 function partOf(
   all: FfprobePacket[],
   endSeconds: number,
-  { edit, fileStart, pictureStart }: { edit: Edit; fileStart: number; pictureStart: number },
+  {
+    edit,
+    fileStart,
+    pictureStart,
+    isAfterOthers,
+  }: { edit: Edit; fileStart: number; pictureStart: number; isAfterOthers: boolean },
 ): { shown: FfprobePacket[]; startSeconds: number; fileSeconds: { start: number; end: number }; cut: Cut } {
   const frames = all.map(({ pts_time, flags }) => ({
     at: toMicroseconds(seconds(pts_time, 0) - pictureStart),
@@ -139,11 +152,19 @@ function partOf(
     cut: {
       seekSeconds: entry ? inFile(entry.at) : null,
       startSeconds: inFile(startSeconds) ?? 0,
-      afterSeconds: inFile(between(frames, from)),
+      afterSeconds: inFile(
+        from === 0 && isAfterOthers ? (frames[0]?.at ?? 0) - JUST_BEFORE_SECONDS : between(frames, from),
+      ),
       beforeSeconds: inFile(between(frames, end)),
       skippedFrames: from - (entry ? frames.indexOf(entry) : 0),
     },
   }
+}
+
+/** Says whether a part that was read may end in a pause behind which the file goes on. */
+export function endsInPause(report: FfprobeReport, type: VideoInfo['type'], window: ReadWindow | undefined): boolean {
+  const video = chooseVideo(report.streams ?? [], type)
+  return video !== undefined && pausesAtEnd({ video, report, window })
 }
 
 interface Read {

@@ -8,7 +8,7 @@ const MESSAGE = /^(?:\[[^\]@]+@ 0x[0-9a-f]+\] )*\[([a-z]+)\] (.*)$/s
 
 /** Lines about the first decoded frame, and about each that differs from it, which `-reinit_filter:v 0` lets pass. */
 const FRAME =
-  /^\[graph \d+ input from stream [^@]+ @ 0x[0-9a-f]+\] \[\w+\] (?:w:(\d+) h:(\d+) pixfmt:(\w+) |Changing (?:video )?frame )/
+  /^\[graph -?\d+ input from stream [^@]+ @ 0x[0-9a-f]+\] \[\w+\] (?:w:(\d+) h:(\d+) pixfmt:(\w+) |Changing (?:video )?frame )/
 
 /**
  * Reads what we need of the log of one run, line by line. The log also has titles and descriptions of the file, in which its author

@@ -16,7 +16,7 @@ export function posterOutput(): string[] {
   return ['-map', '[poster]', '-frames:v', '1', ...withoutTags, '-f', 'rawvideo', workFiles.poster]
 }
 
-/** Fewer bytes than this are all sequence parameter sets of any usual file: about 60 for each keyframe. */
+/** Limit of all sequence parameter sets of a file, which take about 60 bytes for each keyframe. */
 export const MOST_SEQUENCE_BYTES = 1_000_000
 
 /**
