@@ -40,10 +40,13 @@ export async function probe(
   const report = await look(window ?? true)
   if (!choosesPart(edit) || !endsInPause(report, type, window))
     return readVideoInfo(report, type, { limits, edit, window })
-  const fromSeconds = window?.fromSeconds ?? 0
-  const further = { fromSeconds, toSeconds: fromSeconds + limits.sourceSeconds }
+  const { fromSeconds, toSeconds } = window ?? { fromSeconds: 0, toSeconds: READ_SECONDS }
+  const further = { fromSeconds, toSeconds: toSeconds + LONGEST_PAUSE_SECONDS }
   return readVideoInfo(await look(further), type, { limits, edit, window: further })
 }
+
+/** Packets of five minutes at 60 frames a second have half of the characters that ffprobe may write (ffprobe.ts). */
+const LONGEST_PAUSE_SECONDS = 300
 
 /** So much is read after a part, so that its last frame is seen to end. */
 const MARGIN_SECONDS = 2
