@@ -13,8 +13,9 @@ const PACKAGES = [
 const SLOW = '**/*.slow.test.ts'
 const NOT_OURS = '**/node_modules/**'
 
-/** More workers than two cores: tests wait for databases, ffmpeg and remote services. Measured. */
+/** More workers than two cores: tests wait for databases, ffmpeg and remote services, in the slow tier less. Measured. */
 const WORKERS = 5
+const SLOW_WORKERS = 3
 
 /**
  * Two tiers. `test`, projects `auth`, `common`, `infra`, `media` and `media-client`: tests that every change must pass. `test:slow`, projects
@@ -52,7 +53,7 @@ export default defineConfig({
             name: `${name}:slow`,
             root,
             include: [`${folders}/${SLOW}`],
-            maxWorkers: 3,
+            maxWorkers: SLOW_WORKERS,
             sequence: { groupOrder: 1 },
           },
         },

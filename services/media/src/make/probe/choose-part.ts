@@ -1,4 +1,6 @@
 import { type Edit, LEAST_SECONDS, outOfRange, startInFile } from '../../core/edits/edit.ts'
+import { toMicroseconds } from './ffprobe-values.ts'
+import { gapsOf } from './picture-times.ts'
 
 /** A shown frame; seconds from the first frame of the picture. */
 export interface TimedFrame {
@@ -21,27 +23,18 @@ const HELD_FRAMES = 1.5
 const LONGEST_USUAL_SECONDS = 0.5
 
 /**
- * Chooses the frames of an edit: the first is the first that begins at `start` or at most half a frame before, the last one begins
- * at least half a frame before the end. A picture that is held at `start` is shown from there. `endSeconds` is where the picture ends. Throws
- * edit_out_of_range.
+ * Chooses the frames of an edit: the first is the first that begins at `start` or at most half a frame before, the last one
+ * begins at least half a frame before the end. A picture that is held at `start` is shown from there. `endSeconds` is where the
+ * picture ends. Throws edit_out_of_range.
  */
 export function choosePart(frames: readonly TimedFrame[], edit: Edit, endSeconds: number): Part {
   const start = startInFile(edit)
   const { duration = Number.POSITIVE_INFINITY, missingSeconds = 0, speed = 1 } = edit
-  if (start >= endSeconds) throw outOfRange('start', { duration: round(endSeconds + missingSeconds) })
+  if (start >= endSeconds) throw outOfRange('start', { duration: toMicroseconds(endSeconds + missingSeconds) })
   const usual = usualFrame(frames)
-  const shown = Math.max(
-    0,
-    frames.findLastIndex(({ at }) => at <= start),
-  )
-  const shownAt = frames[shown]?.at ?? 0
-  const length = (frames[shown + 1]?.at ?? endSeconds) - shownAt
-  const isLate = start - shownAt > length / 2
-  const isHeld = length > HELD_FRAMES * usual || (isLate && shown === frames.length - 1)
-  const from = isLate && !isHeld ? shown + 1 : shown
-  const startSeconds = isHeld ? Math.max(start, shownAt) : (frames[from]?.at ?? 0)
-  const durationSeconds = round(Math.min(duration, endSeconds - startSeconds))
-  const isWhole = startSeconds === 0 && durationSeconds === round(endSeconds)
+  const { from, startSeconds } = chooseStart(frames, start, { endSeconds, usual })
+  const durationSeconds = toMicroseconds(Math.min(duration, endSeconds - startSeconds))
+  const isWhole = startSeconds === 0 && durationSeconds === toMicroseconds(endSeconds)
   const isTooShort = durationSeconds / Math.max(1, speed) < LEAST_SECONDS
   if (isTooShort && !isWhole) throw outOfRange('start', { least: LEAST_SECONDS })
   if (isTooShort && speed > 1) throw outOfRange('speed', { least: LEAST_SECONDS })
@@ -49,10 +42,28 @@ export function choosePart(frames: readonly TimedFrame[], edit: Edit, endSeconds
   return { from, end: after < 0 ? frames.length : after, startSeconds, durationSeconds }
 }
 
+function chooseStart(
+  frames: readonly TimedFrame[],
+  start: number,
+  { endSeconds, usual }: { endSeconds: number; usual: number },
+): Pick<Part, 'from' | 'startSeconds'> {
+  const timeOf = (index: number) => frames[index]?.at ?? endSeconds
+  const shown = Math.max(
+    0,
+    frames.findLastIndex(({ at }) => at <= start),
+  )
+  const length = timeOf(shown + 1) - timeOf(shown)
+  const isLate = start - timeOf(shown) > length / 2
+  const isHeld = length > HELD_FRAMES * usual || (isLate && shown === frames.length - 1)
+  if (isHeld) return { from: shown, startSeconds: Math.max(start, timeOf(shown)) }
+  const from = isLate ? shown + 1 : shown
+  return { from, startSeconds: timeOf(from) }
+}
+
 /** Halfway between the frame at `index` and the one before it; null where one is missing. */
 export function between(frames: readonly TimedFrame[], index: number): number | null {
   const [before, after] = [frames[index - 1], frames[index]]
-  return before && after ? round((before.at + after.at) / 2) : null
+  return before && after ? toMicroseconds((before.at + after.at) / 2) : null
 }
 
 /** Decoding starts this long before the part: a decoder that joins in may need frames to recover. */
@@ -72,9 +83,7 @@ export const firstSecondOf = (start: number): number =>
 
 /** Returns the time from one frame to the next of most frames: pauses do not change it. */
 function usualFrame(frames: readonly TimedFrame[]): number {
-  const gaps = frames.slice(1).map(({ at }, index) => at - (frames[index]?.at ?? at))
+  const gaps = gapsOf(frames.map(({ at }) => at))
   const median = gaps.sort((a, b) => a - b)[gaps.length >> 1] ?? 0
   return Math.min(LONGEST_USUAL_SECONDS, median)
 }
-
-const round = (value: number) => Math.round(value * 1e6) / 1e6

@@ -76,6 +76,12 @@ export interface ReadWindow {
   toSeconds: number
 }
 
+/** Packets that are read where no part is chosen. */
+export const FIRST_PACKETS: ReadWindow = { fromSeconds: 0, toSeconds: READ_SECONDS }
+
+/** Says whether earlier packets of the file were not read. */
+export const isAfterOthers = (window: ReadWindow | undefined): boolean => (window?.fromSeconds ?? 0) > 0
+
 /** contract/media.md 5.9 step 0: five seconds. Reading 150 MB takes a tenth of one. */
 const runLimits: RunLimits = { wallSeconds: 5, cpuSeconds: 5, memoryBytes: 2 * 1024 ** 3, fileBytes: 0 }
 

@@ -1,6 +1,7 @@
 import type { Edit } from '../../core/edits/edit.ts'
 import type { Cut } from '../../db/media-info.ts'
 import { between, choosePart } from './choose-part.ts'
+import { gapsOf } from './picture-times.ts'
 
 /** The delays (cs) of the frames that an edit chooses, the first and the last one cut to the part. Throws edit_out_of_range. */
 export function partOfGif(delays: readonly number[], edit: Edit): { delays: number[]; startSeconds: number; cut: Cut } {
@@ -12,9 +13,8 @@ export function partOfGif(delays: readonly number[], edit: Edit): { delays: numb
   })
   const { from, end, startSeconds, durationSeconds } = choosePart(frames, edit, at / 100)
   const times = [startSeconds, ...frames.slice(from + 1, end).map((frame) => frame.at), startSeconds + durationSeconds]
-  const shown = times.slice(1).map((time, index) => toCentiseconds(time - (times[index] ?? time)))
   return {
-    delays: shown.map((delay) => Math.max(1, delay)),
+    delays: gapsOf(times).map((gap) => Math.max(1, toCentiseconds(gap))),
     startSeconds,
     cut: {
       seekSeconds: null,

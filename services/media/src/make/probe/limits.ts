@@ -63,6 +63,10 @@ export function refuseLongDuration(
   throw apiError('duration_exceeded', { details: { limit: limits.durationSeconds, ...actual, ...PART_HINT } })
 }
 
+/** Refuses a source that is too long even for a part of it. */
+export const refuseLongSource = ({ sourceSeconds }: Pick<ProbeLimits, 'sourceSeconds'>, seconds: number): void =>
+  refuseLongDuration({ durationSeconds: sourceSeconds }, seconds)
+
 /** Tolerance of declared durations, rounded and of longer sound; the probe decides (contract/media.md 3.5, 3.6). */
 export const DECLARED_TOLERANCE_SECONDS = 0.5
 

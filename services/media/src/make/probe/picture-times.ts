@@ -1,7 +1,14 @@
 // Times of a picture by its packets: where it begins and ends, how long its frames are shown, whether the file goes on.
 // Tests: probe.test.ts.
 import { apiError } from '../../errors.ts'
-import { type FfprobePacket, type FfprobeReport, type FfprobeStream, READ_SECONDS, type ReadWindow } from './ffprobe.ts'
+import {
+  type FfprobePacket,
+  type FfprobeReport,
+  type FfprobeStream,
+  FIRST_PACKETS,
+  isAfterOthers,
+  type ReadWindow,
+} from './ffprobe.ts'
 import { readClock, readTag, seconds, toMicroseconds } from './ffprobe-values.ts'
 
 /** ffmpeg exits 0 for a file cut in the middle, so the missing part must be measured (contract/media.md 4.7). */
@@ -19,7 +26,7 @@ export function lengthOfSource(
   whole: ReturnType<typeof holdToSound>,
   { video, report, window }: Source,
 ): number | null {
-  const { fromSeconds, toSeconds } = window ?? { fromSeconds: 0, toSeconds: READ_SECONDS }
+  const { fromSeconds, toSeconds } = window ?? FIRST_PACKETS
   if (fromSeconds === 0 && whole.durationSeconds < toSeconds - 1) return whole.durationSeconds
   const declared = whole.isHeld ? seconds(report.format?.duration, 0) : declaredDuration(video, report)
   // The length of the last frame may be a mean of all.
@@ -31,13 +38,10 @@ export function lengthOfSource(
 const PAUSE_SECONDS = 1
 
 /** Says whether the last picture stays to the end of the packets that were read while the file goes on: the next one is unknown. */
-export function pausesAtEnd({ video, report, window }: Source): boolean {
-  const ofVideo = report.packets?.filter(({ stream_index }) => stream_index === video.index) ?? []
-  const starts = ofVideo.map(({ pts_time }) => seconds(pts_time, 0))
-  const last = starts.indexOf(starts.reduce((latest, next) => Math.max(latest, next), 0))
-  const end = (starts[last] ?? 0) + seconds(ofVideo[last]?.duration_time, 0) + PAUSE_SECONDS
+export function pausesAtEnd(last: FfprobePacket, { video, report, window = FIRST_PACKETS }: Source): boolean {
+  const end = endOf(last) + PAUSE_SECONDS
   const declared = declaredDuration(video, report)
-  return end < (window?.toSeconds ?? READ_SECONDS) && (declared === 0 || end < declared)
+  return end < window.toSeconds && (declared === 0 || end < declared)
 }
 
 export const declaredDuration = (video: FfprobeStream, report: FfprobeReport): number =>
@@ -70,13 +74,17 @@ export function measureTiming(shown: FfprobePacket[], video: FfprobeStream, repo
   return timesOf(shown, { start: startSeconds, end: lastStart + lastFrameSeconds })
 }
 
+/** Returns the time from each to the next. */
+export const gapsOf = (times: readonly number[]): number[] =>
+  times.slice(1).map((time, index) => time - (times[index] ?? time))
+
 /** Measures frames up to an end, from a start that may be later than the first frame, which is then cut. */
 export function timesOf(
   shown: FfprobePacket[],
   { start: startSeconds, end: endSeconds }: { start: number; end: number },
 ) {
   const starts = [startSeconds, ...shown.slice(1).map((packet) => seconds(packet.pts_time, 0)), endSeconds]
-  const lengths = starts.slice(1).map((start, n) => toMicroseconds(start - (starts[n] ?? start)))
+  const lengths = gapsOf(starts).map(toMicroseconds)
   return {
     frames: shown.length,
     startSeconds,
@@ -94,14 +102,14 @@ export function timesOf(
  */
 export function refuseTruncated(packets: FfprobePacket[], timing: Timing, { video, report, window }: Source): void {
   const ofVideo = durationOfTrack(video)
-  const declared = Math.min(window?.toSeconds ?? READ_SECONDS, declaredDuration(video, report))
+  const declared = Math.min((window ?? FIRST_PACKETS).toSeconds, declaredDuration(video, report))
   const end = ofVideo
     ? timing.endSeconds
     : packets.map(endOf).reduce((latest, next) => Math.max(latest, next), timing.endSeconds)
   const actual = end - Math.min(0, timing.startSeconds)
   const indexed = Number(video.nb_frames) || 0
   const found = packets.filter((packet) => packet.stream_index === video.index).length
-  const isAllRead = !window && declared < READ_SECONDS
+  const isAllRead = !window && declared < FIRST_PACKETS.toSeconds
   const isWhole =
     indexed > 0 && isAllRead ? found >= indexed * SMALLEST_WHOLE_PART : actual >= declared * SMALLEST_WHOLE_PART
   if (isWhole) return
@@ -110,4 +118,4 @@ export function refuseTruncated(packets: FfprobePacket[], timing: Timing, { vide
 
 /** Returns the time of the first picture, which is not among the packets of a window. */
 export const pictureStartOf = (video: FfprobeStream, { startSeconds }: Timing, window: ReadWindow | undefined) =>
-  window && window.fromSeconds > 0 ? seconds(video.start_time, 0) : startSeconds
+  isAfterOthers(window) ? seconds(video.start_time, 0) : startSeconds

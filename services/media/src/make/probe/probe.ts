@@ -8,11 +8,18 @@ import { demuxerOf, moreDecodersOf } from '../../ffmpeg/hardening.ts'
 import { measureAnimation, stepOf } from './animation-info.ts'
 import { firstSecondOf } from './choose-part.ts'
 import { editGif } from './edited-info.ts'
-import { type FfprobeReport, READ_SECONDS, type ReadWindow, refusedStreamIn, runFfprobe } from './ffprobe.ts'
+import {
+  type FfprobeReport,
+  FIRST_PACKETS,
+  READ_SECONDS,
+  type ReadWindow,
+  refusedStreamIn,
+  runFfprobe,
+} from './ffprobe.ts'
 import { measureGif } from './gif-info.ts'
 import { partOfGif } from './gif-part.ts'
 import { findCodecToHide, readHeader, writeChange } from './hide-track.ts'
-import { defaultProbeLimits, type ProbeLimits, refuseLongDuration, stillImage } from './limits.ts'
+import { defaultProbeLimits, type ProbeLimits, refuseLongDuration, refuseLongSource, stillImage } from './limits.ts'
 import { sniffFile } from './sniff.ts'
 import { endsInPause, readVideoInfo } from './video-info.ts'
 
@@ -40,7 +47,7 @@ export async function probe(
   const report = await look(window ?? true)
   if (!choosesPart(edit) || !endsInPause(report, type, window))
     return readVideoInfo(report, type, { limits, edit, window })
-  const { fromSeconds, toSeconds } = window ?? { fromSeconds: 0, toSeconds: READ_SECONDS }
+  const { fromSeconds, toSeconds } = window ?? FIRST_PACKETS
   const further = { fromSeconds, toSeconds: toSeconds + LONGEST_PAUSE_SECONDS }
   return readVideoInfo(await look(further), type, { limits, edit, window: further })
 }
@@ -123,7 +130,7 @@ async function probeAnimation(
   const whole = describe(delays)
   const { speed = 1 } = edit ?? {}
   const part = edit && partOfGif(delays, edit)
-  if (choosesPart(edit)) refuseLongDuration({ durationSeconds: limits.sourceSeconds }, whole.durationSeconds)
+  if (choosesPart(edit)) refuseLongSource(limits, whole.durationSeconds)
   refuseLongDuration(limits, (part ? total(part.delays) / 100 : whole.durationSeconds) / speed)
   if (!edit || !part) return whole
   const tickCentiseconds = step(

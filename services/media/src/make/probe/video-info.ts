@@ -3,11 +3,24 @@ import type { Cut, MediaType, StoredStreams, VideoInfo } from '../../db/media-in
 import { apiError } from '../../errors.ts'
 import { between, choosePart, findEntry } from './choose-part.ts'
 import { editVideo } from './edited-info.ts'
-import type { FfprobePacket, FfprobeReport, FfprobeStream, ReadWindow } from './ffprobe.ts'
+import {
+  type FfprobePacket,
+  type FfprobeReport,
+  type FfprobeStream,
+  isAfterOthers,
+  type ReadWindow,
+} from './ffprobe.ts'
 import { readRatio, readTag, seconds, toMicroseconds } from './ffprobe-values.ts'
-import { type ProbeLimits, refuseLargePicture, refuseLongDuration, refuseManyFrames } from './limits.ts'
+import {
+  type ProbeLimits,
+  refuseLargePicture,
+  refuseLongDuration,
+  refuseLongSource,
+  refuseManyFrames,
+} from './limits.ts'
 import {
   declaredDuration,
+  gapsOf,
   holdToSound,
   lengthOfSource,
   measureTiming,
@@ -74,20 +87,16 @@ export function readVideoInfo(
   const heard = packets.filter((packet) => packet.stream_index === audio?.index)
   const whole = holdToSound(measureTiming(all, video, report), heard)
   const source = { video, report, window }
-  const sourceSeconds = lengthOfSource(whole, source)
-  if (choosesPart(edit)) {
-    const longest = Math.max(declaredDuration(video, report), sourceSeconds ?? 0)
-    refuseLongDuration({ durationSeconds: limits.sourceSeconds }, longest)
-  }
+  // Where only a part was fetched, the length of the source is unknown.
+  const sourceSeconds = edit?.missingSeconds === undefined ? lengthOfSource(whole, source) : null
+  if (choosesPart(edit)) refuseLongSource(limits, Math.max(declaredDuration(video, report), sourceSeconds ?? 0))
   const fileStart = seconds(report.format?.start_time, 0)
   const pictureStart = pictureStartOf(video, whole, window)
-  const isAfterOthers = window !== undefined && window.fromSeconds > 0
-  const part = edit && partOf(all, whole.endSeconds, { edit, fileStart, pictureStart, isAfterOthers })
+  const part = edit && partOf(all, whole.endSeconds, { edit, fileStart, pictureStart, window })
   const shown = part?.shown ?? all
   const timing = part ? { ...whole, ...timesOf(shown, part.fileSeconds) } : whole
   const { speed = 1, duration = Number.POSITIVE_INFINITY } = edit ?? {}
-  const rest = edit?.missingSeconds === undefined && sourceSeconds && sourceSeconds - (part?.startSeconds ?? 0)
-  const wanted = rest ? Math.min(duration, rest) / speed : null
+  const wanted = sourceSeconds && Math.min(duration, sourceSeconds - (part?.startSeconds ?? 0)) / speed
   refuseLongDuration(limits, timing.durationSeconds / speed, wanted)
   refuseManyFrames(limits, timing.frames, coded.width, coded.height)
   if (part)
@@ -121,7 +130,7 @@ export function readVideoInfo(
     colorSpace: readColorSpace(video),
   }
   if (!edit || !part) return info
-  return editVideo(info, edit, { ...part, sourceSeconds: edit.missingSeconds === undefined ? sourceSeconds : null })
+  return editVideo(info, edit, { ...part, sourceSeconds })
 }
 
 /** Less than a frame: the one before it was not read. */
@@ -135,8 +144,8 @@ function partOf(
     edit,
     fileStart,
     pictureStart,
-    isAfterOthers,
-  }: { edit: Edit; fileStart: number; pictureStart: number; isAfterOthers: boolean },
+    window,
+  }: { edit: Edit; fileStart: number; pictureStart: number; window: ReadWindow | undefined },
 ): { shown: FfprobePacket[]; startSeconds: number; fileSeconds: { start: number; end: number }; cut: Cut } {
   const frames = all.map(({ pts_time, flags }) => ({
     at: toMicroseconds(seconds(pts_time, 0) - pictureStart),
@@ -153,7 +162,7 @@ function partOf(
       seekSeconds: entry ? inFile(entry.at) : null,
       startSeconds: inFile(startSeconds) ?? 0,
       afterSeconds: inFile(
-        from === 0 && isAfterOthers ? (frames[0]?.at ?? 0) - JUST_BEFORE_SECONDS : between(frames, from),
+        from === 0 && isAfterOthers(window) ? (frames[0]?.at ?? 0) - JUST_BEFORE_SECONDS : between(frames, from),
       ),
       beforeSeconds: inFile(between(frames, end)),
       skippedFrames: from - (entry ? frames.indexOf(entry) : 0),
@@ -164,7 +173,8 @@ function partOf(
 /** Says whether a part that was read may end in a pause behind which the file goes on. */
 export function endsInPause(report: FfprobeReport, type: VideoInfo['type'], window: ReadWindow | undefined): boolean {
   const video = chooseVideo(report.streams ?? [], type)
-  return video !== undefined && pausesAtEnd({ video, report, window })
+  const last = video && picturesOf(report.packets ?? [], video).at(-1)
+  return video !== undefined && last !== undefined && pausesAtEnd(last, { video, report, window })
 }
 
 interface Read {
@@ -182,7 +192,7 @@ function readStored(
 ): StoredStreams {
   const ofVideo = packets.filter(({ stream_index }) => stream_index === video.index)
   const keyframes = shown.filter(({ flags }) => flags.includes('K')).map(({ pts_time }) => seconds(pts_time, 0))
-  const gaps = keyframes.map((start, at) => (keyframes[at + 1] ?? endSeconds) - start)
+  const gaps = gapsOf([...keyframes, endSeconds])
   const bitRateOf = (stream: FfprobeStream) => {
     const bytes = packets.reduce(
       (sum, packet) => sum + (packet.stream_index === stream.index ? Number(packet.size) : 0),
@@ -267,11 +277,16 @@ function displaySize(video: FfprobeStream): { width: number; height: number } {
 }
 
 function shownPackets(packets: FfprobePacket[], video: FfprobeStream, window: ReadWindow | undefined): FfprobePacket[] {
-  const ofVideo = packets.filter((packet) => packet.stream_index === video.index && !packet.flags.includes('D'))
-  if (ofVideo.length === 0 && window && window.fromSeconds > 0) throw outOfRange('start')
-  if (ofVideo.length === 0) throw apiError('corrupt_media', { cause: 'no frame' })
-  return ofVideo.toSorted((a, b) => seconds(a.pts_time, 0) - seconds(b.pts_time, 0))
+  const shown = picturesOf(packets, video)
+  if (shown.length > 0) return shown
+  throw isAfterOthers(window) ? outOfRange('start') : apiError('corrupt_media', { cause: 'no frame' })
 }
+
+/** Returns the packets of the shown pictures in the order of their times. */
+const picturesOf = (packets: FfprobePacket[], video: FfprobeStream): FfprobePacket[] =>
+  packets
+    .filter(({ stream_index, flags }) => stream_index === video.index && !flags.includes('D'))
+    .sort((a, b) => seconds(a.pts_time, 0) - seconds(b.pts_time, 0))
 
 function readColorSpace(video: FfprobeStream): VideoInfo['colorSpace'] {
   if (/^(gbr|rgb|bgr)/.test(video.pix_fmt ?? '')) return 'rgb'

@@ -302,11 +302,9 @@ const ADDRESS_SPACE = { bytes: 1024 ** 3, bytesPerThread: 256 * 1024 ** 2 }
 function skippedFrames(info: MediaInfo): number {
   if (!info.edited) return 0
   // A part in a pause has few frames, those before it may be many.
-  const fps = isAnimation(info) ? info.fps : Math.max(info.fps, Math.min(info.baseFps, MOST_FPS))
+  const fps = isAnimation(info) ? info.fps : Math.max(info.fps, Math.min(info.baseFps, FAST_FPS))
   return (info.edited.cut.startSeconds * fps) / (info.edited.edit.speed ?? 1)
 }
-
-const MOST_FPS = 60
 
 /** Limits of one run: ten times the prediction plus the time to start, which only a file made to be slow reaches. */
 export function runLimits(info: MediaInfo, threads: number): RunLimits {
