@@ -7,7 +7,7 @@ import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { isDiskFull } from '../../ffmpeg/machine-faults.ts'
 import { runConfined } from '../../ffmpeg/run-confined.ts'
 import { FfmpegLog } from './ffmpeg-log.ts'
-import { runLimits } from './rendition-plan.ts'
+import { runLimits } from './run-limits.ts'
 import type { Rendition } from './verify-renditions.ts'
 import { workFiles } from './work-files.ts'
 

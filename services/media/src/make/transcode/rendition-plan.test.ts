@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { AnimationInfo, VideoInfo } from '../../db/media-info.ts'
-import { planRenditions, runLimits } from './rendition-plan.ts'
+import { planRenditions } from './rendition-plan.ts'
+import { runLimits } from './run-limits.ts'
 
 const video: VideoInfo = {
   ...{ type: 'mp4', width: 640, height: 360, durationSeconds: 5, frames: 150, fps: 30 },

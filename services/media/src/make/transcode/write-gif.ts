@@ -5,7 +5,8 @@ import { moduleBeside } from '@services/common/module-beside'
 import { type RunLimits, runConfined } from '../../ffmpeg/run-confined.ts'
 import type { GifFormat } from '../gif/gif-writer.ts'
 import type { TranscodeWork } from './encode.ts'
-import { GIF_BUDGET_BYTES, LARGEST_FILE_BYTES, type RenditionPlan } from './rendition-plan.ts'
+import { GIF_BUDGET_BYTES, type RenditionPlan } from './rendition-plan.ts'
+import { LARGEST_FILE_BYTES } from './run-limits.ts'
 import { workFiles } from './work-files.ts'
 
 /** The command line of `gif-program.ts`. */
@@ -31,7 +32,7 @@ const NODE_OPTIONS = [
 ]
 
 /**
- * ffmpeg, which ends first, has 240 s at most (rendition-plan.ts). Noise takes 0.1 s a frame, most clips 0.02. A clip has 300
+ * ffmpeg, which ends first, has 240 s at most (run-limits.ts). Noise takes 0.1 s a frame, most clips 0.02. A clip has 300
  * frames at most; Node reserves far more memory than it uses.
  */
 const LIMITS: RunLimits = {
