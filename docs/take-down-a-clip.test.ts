@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { makeClip } from './testing/clip.ts'
 import { openGuide } from './testing/guide.ts'
@@ -33,6 +35,8 @@ test('a clip that a visitor reports is hidden by a moderator, and shown again', 
   expect(await status()).toBe(451)
 
   const ID = path.split('/').at(-1)
+  await shell.run(`ID=${ID}\n${guide.take('/moderation/mp4', here)}`)
+  expect((await readFile(join(shell.folder, 'reported.mp4'))).toString('latin1', 4, 8)).toBe('ftyp')
   const again = await shell.run(`ID=${ID}\n${guide.take('Order 12', here)}`)
   expect(JSON.parse(again.stdout).success.items[0]).toMatchObject({ reason: 'illegal', note: 'Order 12 of 3 May' })
   await shell.run(`ID=${ID}\n${guide.take('unhide', here)}`)

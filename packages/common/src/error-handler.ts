@@ -6,6 +6,7 @@ import { sendInForm } from './client-errors.ts'
 import { isDatabaseUnavailable, isInterrupted, sqlStateOf } from './database-errors.ts'
 import { ApiError, RequestTimeout } from './errors.ts'
 import { hasBody } from './http-shell.ts'
+import { inWords } from './in-words.ts'
 
 /** Failures outside of handlers, common to all services. */
 export type CommonFailure =
@@ -145,11 +146,9 @@ function describeValidation({ validation = [], validationContext }: FastifyError
     keyword === 'const' && instancePath === first?.instancePath ? [String(params.allowedValue)] : [],
   )
   const field = first?.instancePath.slice(1).replaceAll('/', '.')
-  const rule = choices.length > 0 ? `must be ${inWords(choices)}` : first?.message
+  const rule = choices.length > 0 ? `must be ${inWords(choices, 'or')}` : first?.message
   return [field || validationContext, rule].filter(Boolean).join(' ')
 }
-
-const inWords = (choices: string[]) => new Intl.ListFormat('en', { type: 'disjunction' }).format(choices)
 
 const pathOf = ({ url }: FastifyRequest) => url.split('?', 1)[0] as string
 

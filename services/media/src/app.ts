@@ -30,6 +30,7 @@ import { eventRoutes } from './flows/clips/events.routes.ts'
 import { linkRoutes } from './flows/clips/link.routes.ts'
 import { listRoutes } from './flows/clips/list.routes.ts'
 import { fileRoutes } from './flows/files/file.routes.ts'
+import { reviewRoutes } from './flows/files/review.routes.ts'
 import { variantRoutes } from './flows/files/variants/variant.routes.ts'
 import { importRoutes } from './flows/imports/import.routes.ts'
 import { moderationRoutes } from './flows/moderation/moderation.routes.ts'
@@ -144,6 +145,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   // Scope `admin`
   await app.register(tokenRoutes, { deps })
   await app.register(moderationRoutes, { deps })
+  await app.register(reviewRoutes, { deps })
   return app
 }
 

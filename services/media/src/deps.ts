@@ -27,7 +27,8 @@ import { requireDecoders } from './ffmpeg/require-decoders.ts'
 import { createKnownFiles, type KnownFiles } from './flows/files/known-files.ts'
 import { createRateLimits, type RateLimits } from './http/rate-limit.ts'
 import type { RemoteTimeouts } from './ingest/remote/deadlines.ts'
-import type { Remote, RemoteOptions } from './ingest/remote/fetch-remote.ts'
+import type { Remote } from './ingest/remote/fetch-remote.ts'
+import { openRemotes } from './ingest/remote/open-remotes.ts'
 import type { AssembleManifest, ExtractPage } from './ingest/sites/site.ts'
 import { checkYtdlp, requireYtdlp } from './ingest/ytdlp/check-ytdlp.ts'
 import { type AtWork, createAtWork } from './make/jobs/at-work.ts'
@@ -37,7 +38,6 @@ import { observeMedia } from './metrics.ts'
 import { PATIENCE, type Patience } from './patience.ts'
 import type { BlobStorage } from './store/blobs/blob-storage.ts'
 import { createDiskBlobs } from './store/blobs/disk-blobs.ts'
-import { VERSION } from './version.ts'
 
 /** Dependencies of routes and flows, as plain values built here. Functions in core/ take the fields they use. */
 export interface Deps {
@@ -51,7 +51,10 @@ export interface Deps {
   blobs: BlobStorage
   work: WorkDirectory
   tools: MediaTools
+  /** Servers that callers name, which must be public. */
   remote: Remote
+  /** Servers that the operator names, which may be private. */
+  trustedRemote: Pick<Remote, 'post'>
   assembleManifest: AssembleManifest
   /** Undefined without YTDLP_PATH. */
   extractPage?: ExtractPage
@@ -158,7 +161,7 @@ export async function openDeps(
       openMediaQueue(config, log, { migrate: false, supervise: config.worker.enabled }),
       opening,
     ])
-    const remote = openRemoteWhenUsed({ ...config.egress, userAgent: `media/${VERSION}`, timeouts: remoteTimeouts })
+    const { remote, trustedRemote } = openRemotes(config.egress, remoteTimeouts)
     const slots = createAllSlots(config.limits, patience)
     const parts = { config, log, tools, work, remote, ...slots }
     const closing = new AbortController()
@@ -177,6 +180,7 @@ export async function openDeps(
       : () => {}
     return {
       ...parts,
+      trustedRemote,
       db,
       reads,
       pool,
@@ -206,6 +210,7 @@ export async function openDeps(
           async () => closing.abort(),
           // Local resources first: the rest waits for a database that may hang.
           () => remote.close(),
+          () => trustedRemote.close(),
           () => work.close(),
           () => queue.stop(1_000),
           () => requests.close(),
@@ -246,21 +251,6 @@ export async function openBlobs(
   if (storage.kind === 'disk') return createDiskBlobs(storage.blobsDir)
   const { openS3Blobs } = await import('./store/blobs/s3-blobs.ts')
   return openS3Blobs(storage.s3, patience, log)
-}
-
-/** Loads the HTTP client with the first import, which saves memory of an idle service. */
-function openRemoteWhenUsed(options: RemoteOptions): Remote {
-  let opened: Promise<Remote> | undefined
-  const open = () => {
-    opened ??= import('./ingest/remote/fetch-remote.ts').then(({ createRemote }) => createRemote(options))
-    return opened
-  }
-  return {
-    fetch: async (...args) => (await open()).fetch(...args),
-    post: async (...args) => (await open()).post(...args),
-    checkUrl: async (url) => (await open()).checkUrl(url),
-    close: async () => (await opened)?.close(),
-  }
 }
 
 /** Returns undefined without MEDIA_YTDLP_PATH. Throws when the program cannot be run or the cookies cannot be read. */

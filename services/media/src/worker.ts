@@ -55,12 +55,6 @@ export async function startWorker(deps: Deps): Promise<() => Promise<void>> {
     tracked(makeVariantOfSource(deps, job)),
   )
   if (deps.config.moderation.scanner) {
-    await deps.remote.checkUrl(deps.config.moderation.scanner.url).catch((err) => {
-      deps.log.error(
-        { err },
-        'MEDIA_SCAN_URL is refused like an import: see MEDIA_IMPORT_ALLOW_CIDRS and MEDIA_IMPORT_PORTS',
-      )
-    })
     const scans = { concurrency: SCANS_AT_ONCE, mostPerTenant: SCANS_AT_ONCE - RESERVE_SLOTS }
     await deps.queue.work<ScanJob>(SCAN_QUEUE.name, scans, (job) => tracked(scanSource(deps, job)))
   }

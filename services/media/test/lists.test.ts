@@ -207,7 +207,7 @@ test('an admin sees the clips of all tokens, or of one', async () => {
 test('a refused filter names the values that it may have', async () => {
   const messageOf = async (query: string) =>
     (await service.get(`/media?${query}`, { token: service.token })).body.error.message
-  expect(await messageOf('state=gone')).toBe('Not accepted: state must be processing, ready, or failed.')
+  expect(await messageOf('state=gone')).toBe('Not accepted: state must be processing, ready or failed.')
   expect(await messageOf('order=up')).toBe('Not accepted: order must be asc or desc.')
 })
 

@@ -186,6 +186,55 @@ describe('a decision without a report', () => {
   })
 })
 
+describe('files for moderators', () => {
+  const review = (kind: string, headers: Record<string, string> = {}, clipId = id) =>
+    service.get(`/media/${clipId}/moderation/${kind}`, { token: admin.token, ...headers })
+
+  test('of a hidden, private or expired clip are those that visitors saw, and no cache keeps them', async () => {
+    const kinds = ['gif', 'jpg', 'mp4', 'webm']
+    const shown = await Promise.all(kinds.map(async (kind) => (await service.get(`/f/${id}.${kind}`)).bytes))
+    await service.call('PATCH', `/media/${id}`, {
+      body: JSON.stringify({ visibility: 'private', expires_in: '1m' }),
+      headers: { token: service.token, 'content-type': 'application/json' },
+    })
+    await moderate({ action: 'hide' })
+    service.clock.advance({ seconds: 120 })
+    for (const [index, kind] of kinds.entries()) {
+      const { status, bytes, headers } = await review(kind)
+      expect([kind, status, bytes]).toEqual([kind, 200, shown[index]])
+      expect(headers.get('cache-control')).toBe('no-store')
+      expect(headers.get('content-security-policy')).toMatch(/^default-src 'none'.*sandbox/)
+    }
+    const part = await review('mp4', { range: 'bytes=4-7' })
+    expect([part.status, Buffer.from(part.bytes).toString()]).toEqual([206, 'ftyp'])
+    const etag = (await review('mp4')).headers.get('etag') ?? ''
+    expect((await review('mp4', { 'if-none-match': etag })).status).toBe(304)
+  })
+
+  test('are never a redirect to the CDN', async () => {
+    const behind = await startTestService({
+      MEDIA_DATABASE_URL: service.deps.config.database.url,
+      MEDIA_BLOBS_DIR: service.blobsDir,
+      MEDIA_WORKERS_ENABLED: 'false',
+      MEDIA_FILES_REDIRECT_URL: 'https://cdn.example',
+    })
+    expect((await behind.get(`/f/${id}.mp4`)).status).toBe(302)
+    expect((await behind.get(`/media/${id}/moderation/mp4`, { token: admin.token })).status).toBe(200)
+    await behind.close()
+  })
+
+  test('need the scope admin, and a clip that has them', async () => {
+    const path = `/media/${id}/moderation/mp4`
+    expect((await service.get(path)).status).toBe(401)
+    expect((await service.get(path, { token: service.token })).status).toBe(403)
+    expect((await review('exe')).status).toBe(422)
+    expect((await review('mp4', {}, 'zzzzzzzz')).status).toBe(404)
+    await moderate({ action: 'delete' })
+    const { status, headers } = await review('mp4')
+    expect([status, headers.get('cache-control')]).toEqual([410, 'no-store'])
+  })
+})
+
 async function inPieces(video: Uint8Array) {
   const { begin, send } = tusOf(service)
   return send(await begin(video.length), 0, video)

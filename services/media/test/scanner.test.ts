@@ -104,6 +104,21 @@ test('a new source is sent once, signed, with its poster and three frames', asyn
   }
 })
 
+test('a scanner in a private network is asked, and imports cannot reach it', async () => {
+  const guarded = await startTestService({
+    ...{ MEDIA_SCAN_URL: scanner.url.replace('127.0.0.1', 'localhost'), MEDIA_SCAN_SECRET: SECRET },
+    MEDIA_IMPORT_ALLOW_CIDRS: '',
+  })
+  const id = idIn(await guarded.upload(bytes))
+  await expect.poll(() => verdictOf(guarded, id)).toBe('ok')
+  scanner.received.length = 0
+  for (const source of [scanner.url, guarded.deps.config.moderation.scanner?.url]) {
+    expect((await guarded.importFrom({ source })).body.error.code).toBe('source_forbidden')
+  }
+  expect(scanner.received).toEqual([])
+  await guarded.close()
+})
+
 describe('a verdict', () => {
   test.for<[string, number, object]>([
     ['nsfw', 200, { state: 'ready', nsfw: true }],

@@ -525,6 +525,7 @@ describe('every address', () => {
       '/media/{id}/events',
       '/media/{id}/links',
       '/media/{id}/moderation',
+      '/media/{id}/moderation/{kind}',
       '/oembed',
       '/oembed/{id}',
       '/reports',

@@ -9,7 +9,7 @@ export const moderationVariables = {
     { min: 1, max: 100 },
   ),
   SCAN_URL: httpUrl(
-    'Address of a scanner that gets poster and three frames of each new clip. One in a private network needs IMPORT_ALLOW_CIDRS.',
+    'Address of a scanner that gets poster and three frames of each new clip. It may be in a private network.',
   ),
   SCAN_SECRET: parsed(
     'string',

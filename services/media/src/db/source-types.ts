@@ -1,5 +1,6 @@
 // Types of media that a source may have. The one rule: a type is known by the file's bytes (make/probe/sniff.ts), never
 // by its name or a header. Tests: test/source-types.test.ts. Next: config/sources.ts, ffmpeg/hardening.ts.
+import { inWords } from '@services/common/in-words'
 import type { MediaType } from './media-info.ts'
 
 interface SourceType {
@@ -49,5 +50,3 @@ export const fileDialogTypes = (types: readonly MediaType[]): string =>
   [...inOrder(types).map(mimeOf), ...inOrder(types).flatMap((type) => SOURCE_TYPES[type].endings)].join()
 
 const inOrder = (types: readonly MediaType[]) => ALL_TYPES.filter((type) => types.includes(type))
-
-const inWords = (words: readonly string[], word: string) => `${words.slice(0, -1).join(', ')} ${word} ${words.at(-1)}`

@@ -43,6 +43,7 @@ const calls: [
   ['links that are refused', 'POST', (id) => `/media/${id}/links`, { expires_in: 'soon' }],
   ['end of all links', 'DELETE', (id) => `/media/${id}/links`],
   ['decisions', 'GET', (id) => `/media/${id}/moderation`],
+  ['mp4 for a moderator', 'GET', (id) => `/media/${id}/moderation/mp4`],
   ['decision', 'POST', (id) => `/media/${id}/moderation`, { action: 'unhide' }],
   ['deletion', 'DELETE', (id) => `/media/${id}`],
   ['deletion by a delete token', 'DELETE', (id) => `/media/${id}`, undefined, { 'x-delete-token': 'wrong' }],

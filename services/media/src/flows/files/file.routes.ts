@@ -12,14 +12,14 @@ import { findPublicFile } from './find-public-file.ts'
 import { answerProcessing, DownloadQuery, FILE_REQUEST_HEADERS, fileAnswers, sendFile } from './send-file.http.ts'
 
 /** Files by the extension in the URL. */
-const FILES: Record<string, { kind: RenditionKind; type: string }> = {
+export const FILES = {
   gif: { kind: 'gif', type: 'image/gif' },
   jpg: { kind: 'jpg', type: 'image/jpeg' },
   mp4: { kind: 'mp4', type: 'video/mp4' },
   webm: { kind: 'webm', type: 'video/webm' },
   'av1.mp4': { kind: 'av1', type: 'video/mp4' },
   webp: { kind: 'webp', type: 'image/webp' },
-}
+} as const satisfies Record<string, { kind: RenditionKind; type: string }>
 
 const TYPES = [...new Set(Object.values(FILES).map(({ type }) => type))]
 
@@ -43,7 +43,7 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     handler: async (request, reply) => {
       // The router splits at the last dot, this at the first: `av1.mp4` is one extension.
       const [, id = '', ending = ''] = /^([^.]*)\.(.*)$/.exec(`${request.params.id}.${request.params.kind}`) ?? []
-      const found = Object.hasOwn(FILES, ending) ? FILES[ending] : undefined
+      const found = Object.hasOwn(FILES, ending) ? FILES[ending as keyof typeof FILES] : undefined
       if (!found) throw apiError('not_found')
       const file = await findPublicFile(deps, { id, kind: found.kind, query: request.query })
       if (file.state === 'processing') return answerProcessing(reply, file.progress)

@@ -21,18 +21,19 @@ const ProcessingShape = Type.Object(
 )
 const FILE_HEADERS = ['ETag', 'Last-Modified', 'Accept-Ranges', 'Content-Disposition']
 
-/** Documentation of the answers with files of these types. */
-export const fileAnswers = (types: string[]) => ({
-  200: withHeaders(Type.Unsafe<unknown>({ content: contentOf(types) }), ...FILE_HEADERS),
-  202: withHeaders(ProcessingShape, 'Retry-After'),
+/** Documentation of the answers with files of these types; each has the further headers. */
+export const fileAnswers = (types: string[], headers: string[] = []) => ({
+  200: withHeaders(Type.Unsafe<unknown>({ content: contentOf(types) }), ...FILE_HEADERS, ...headers),
+  202: withHeaders(ProcessingShape, 'Retry-After', ...headers),
   // Several ranges are sent as parts.
   206: withHeaders(
     Type.Unsafe<unknown>({ content: contentOf([...types, 'multipart/byteranges']) }),
     'Content-Range',
     ...FILE_HEADERS,
+    ...headers,
   ),
-  302: withHeaders(Type.Null(), 'Location'),
-  304: withHeaders(Type.Null(), ...FILE_HEADERS),
+  302: withHeaders(Type.Null(), 'Location', ...headers),
+  304: withHeaders(Type.Null(), ...FILE_HEADERS, ...headers),
 })
 
 export const FILE_REQUEST_HEADERS = [
