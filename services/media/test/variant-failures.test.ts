@@ -96,15 +96,15 @@ test('a variant that is requested of two services at once, many times, is made o
   await first.close()
 })
 
-test('requests at once never claim more than 80 variants of a clip', async () => {
+test('requests at once never claim more than 40 signed variants of a clip', async () => {
   const key = 'key-of-many-variants'
   const { service, id } = await withoutWorkers({ MEDIA_VARIANT_KEY: key, MEDIA_DB_MAX_POOL_SIZE: '20' })
-  const paths = Array.from({ length: 100 }, (_, n) => `/w:${20 + n}/${id}.gif`)
+  const paths = Array.from({ length: 60 }, (_, n) => `/w:${20 + n}/${id}.gif`)
   const answers = await Promise.all(paths.map((path) => service.get(`/v/${signVariant(key, path)}${path}`)))
-  expect(answers.filter(({ status }) => status === 202)).toHaveLength(80)
+  expect(answers.filter(({ status }) => status === 202)).toHaveLength(40)
   expect(new Set(answers.map(codeOf))).toEqual(new Set(['202 undefined', '429 too_many_variants']))
-  expect(await rows(service)).toHaveLength(80)
-  expect((await service.deps.pool.query(`select from media_queue.job where name = 'variants'`)).rows).toHaveLength(80)
+  expect(await rows(service)).toHaveLength(40)
+  expect((await service.deps.pool.query(`select from media_queue.job where name = 'variants'`)).rows).toHaveLength(40)
   await service.close()
 })
 
@@ -151,6 +151,32 @@ test('requests at once for a still that cannot be made share one attempt, and th
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([500]))
   expect(await rows(service)).toEqual([{ name: 't0.jpg', state: 'failed' }])
   expect((await service.get(`/f/${id}/t0.jpg`)).status).toBe(503)
+  await service.close()
+})
+
+test('a still whose ffmpeg is killed or ends at its time limit is made by a request a minute later', async () => {
+  const tools = { ...unboxedTools }
+  const service = await startTestService({}, { tools, patience: { otherStillMs: 100 } })
+  const id = idIn(await service.upload(await wideClip()))
+  const path = `/f/${id}/t0.jpg`
+  tools.ffmpeg = { ...unboxedTools.ffmpeg, path: await programThat('kill -9 $$') }
+  const answer = await service.get(path)
+  expect([codeOf(answer), answer.headers.get('retry-after')]).toEqual(['503 unavailable', '60'])
+  tools.ffmpeg = unboxedTools.ffmpeg
+  expect((await service.get(path)).status).toBe(202)
+  service.clock.advance({ seconds: 61 })
+  expect((await service.get(path)).status).toBe(200)
+  await service.close()
+})
+
+test('the limit of one address is not that of another that waits for the same still', async () => {
+  const settings = { MEDIA_RATE_LIMIT_HEADER: 'x-real-ip', MEDIA_RATE_LIMIT_VARIANTS: '1/1h' }
+  const service = await startTestService(settings)
+  const id = idIn(await service.upload(await wideClip()))
+  const from = (address: string, name: string) => service.get(`/f/${id}/${name}`, { 'x-real-ip': address })
+  expect((await from('203.0.113.7', 't0.jpg')).status).toBe(200)
+  const answers = await Promise.all([from('203.0.113.7', 't1.jpg'), from('203.0.113.8', 't1.jpg')])
+  expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 429])
   await service.close()
 })
 

@@ -348,29 +348,36 @@ test('max2m files are the best that fit into two million bytes, and an mp4 is th
   }
 })
 
-test('strangers make 40 variants of a clip, which leaves room for 40 signed ones; then others are refused, and those stay', async () => {
+test('an animation is never larger than the mp4 that it is made of', async () => {
   const service = await startTestService({ MEDIA_VARIANT_KEY: NEW })
-  const id = idIn(await service.upload(await clip('plain.mp4')))
-  const fill = (from: number, to: number) =>
+  const id = idIn(await service.upload(gif(1400, 1400, [{ delay: 50 }, { delay: 50, color: 1 }])))
+  const { bytes } = await made(service, signed(NEW, 'fmt:anim.webp', `${id}.webp`))
+  expect(await sharp(bytes, { animated: true }).metadata()).toMatchObject({ width: 1080, pageHeight: 1080 })
+  await service.close()
+})
+
+test('a clip has 24 frames and 40 signed variants; neither takes the place of a size, and those that are made stay', async () => {
+  const service = await startTestService({ MEDIA_VARIANT_KEY: NEW })
+  const id = idIn(await service.upload(await wideClip()))
+  const fill = (names: string[]) =>
     service.deps.pool.query(
       `insert into variants (source_id, name, state, extension, claimed_at, used_at)
-        select id, 't' || n || '.jpg', 'original', 'jpg', $1, $1 from sources, generate_series($2::int, $3::int) n`,
-      [service.clock.now(), from, to],
+        select id, name, 'original', 'jpg', $1, $1 from sources, unnest($2::text[]) name`,
+      [service.clock.now(), names],
     )
-  const fixed = (seconds: number) => service.get(`/f/${id}/t${seconds}.jpg`)
+  const frame = (seconds: number) => service.get(`/f/${id}/t${seconds}.jpg`)
   const one = (width: number) => service.get(signed(NEW, `w:${width}`, `${id}.jpg`))
-  await fill(100, 138)
-  const statuses = (await Promise.all([0, 0.5, 1].map(fixed))).map(({ status }) => status)
-  expect(statuses.toSorted()).toEqual([200, 429, 429])
-  const refused = await fixed([0, 0.5, 1][statuses.indexOf(429)] as number)
+  await fill(Array.from({ length: 22 }, (_, n) => `t${100 + n}.jpg`))
+  const statuses = (await Promise.all([0, 0.5, 1].map(frame))).map(({ status }) => status)
+  expect(statuses.toSorted()).toEqual([200, 200, 429])
+  const refused = await frame([0, 0.5, 1][statuses.indexOf(429)] as number)
   expect(codeOf(refused)).toBe('429 too_many_variants')
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
-  expect((await one(20)).status).toBe(200)
-  await fill(200, 237)
+  await fill(Array.from({ length: 39 }, (_, n) => `w${100 + n}.jpg`))
   expect((await Promise.all([21, 22].map(one))).map(({ status }) => status).toSorted()).toEqual([200, 429])
-  expect(await rowsOf(service, id)).toHaveLength(80)
   expect(codeOf(await service.get(signed(NEW, 'w:30', `${id}.gif`)))).toBe('429 too_many_variants')
-  expect((await one(20)).status).toBe(200)
+  expect((await service.get(`/f/${id}/w160.jpg`)).status).toBe(200)
+  expect((await Promise.all([0, 0.5, 1].map(frame))).filter(({ status }) => status === 200)).toHaveLength(2)
   await service.close()
 })
 

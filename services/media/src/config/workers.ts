@@ -25,7 +25,7 @@ export const workerVariables = {
   }),
   GIF_ENCODER: oneOf(
     ['own', 'ffmpeg'],
-    'Encoder of GIFs: `own` halves their bytes; `ffmpeg` takes less CPU and has one palette for all frames.',
+    'Encoder of the GIF of a clip: `own` halves its bytes; `ffmpeg` takes less CPU and has one palette for all frames. GIF variants are always by `own`.',
     { default: 'own' },
   ),
   COPY: oneOf(

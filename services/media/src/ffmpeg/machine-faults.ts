@@ -30,5 +30,11 @@ const KILLED_RETRY_SECONDS = 10
 /** SIGKILL is rarely the file's doing: the kernel's out-of-memory killer sends it. */
 export const wasKilled = (outcome: RunOutcome) => outcome.state === 'failed' && outcome.signal === 'SIGKILL'
 
+/** Whether a program was killed, or ended at its time limit, by the error whose cause is its outcome. */
+export function hasLackedTime(error: unknown): boolean {
+  const outcome = (error as { cause?: RunOutcome }).cause
+  return outcome?.state === 'timed-out' || (outcome !== undefined && wasKilled(outcome))
+}
+
 export const busyAfterKill = (outcome: RunOutcome) =>
   apiError('busy', { retryAfterSeconds: KILLED_RETRY_SECONDS, cause: outcome })

@@ -16,6 +16,11 @@ test.each<[RawEdit, object | undefined]>([
     { start: 1.235, duration: 1.265 },
   ],
   [{ end: 4 }, { duration: 4 }],
+  [
+    { start: 10 / 3, duration: '3.3333333333333335', speed: 4 / 3 },
+    { start: 3.333, duration: 3.333, speed: 1.33 },
+  ],
+  [{ start: 0.1 + 0.2 - 0.3 }, { start: 0 }],
   [{ crop: '10, 20,30,40' }, { crop: { x: 10, y: 20, width: 30, height: 40 } }],
   [{ crop: '9:16' }, { crop: { ratio: { width: 9, height: 16 } } }],
   [{ speed: '0.25' }, { speed: 0.25 }],

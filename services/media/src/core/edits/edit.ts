@@ -146,8 +146,8 @@ const toMilliseconds = (seconds: number) => Math.round(seconds * 1000) / 1000
 
 /** `12.5`, or `1:02.250`. */
 function readTime(param: string, value: unknown): number {
-  const text = String(value).trim()
-  const [, minutes = '0', seconds] = /^(?:(\d{1,4}):(?=[0-5]\d(?:\.|$)))?(\d{1,5}(?:\.\d{1,9})?)$/.exec(text) ?? []
+  const text = typeof value === 'number' ? String(toMilliseconds(value)) : String(value).trim()
+  const [, minutes = '0', seconds] = /^(?:(\d{1,4}):(?=[0-5]\d(?:\.|$)))?(\d{1,5}(?:\.\d{1,20})?)$/.exec(text) ?? []
   const time = Number(minutes) * 60 + Number(seconds)
   if (seconds === undefined || time > MOST_SECONDS) {
     throw invalidField(param, 'must be seconds, as in 12.5, or minutes and seconds, as in 1:02.5')
@@ -162,7 +162,7 @@ function readPosition(text: string): Caption['position'] {
 }
 
 function readSpeed(text: string): number {
-  const speed = /^\d(\.\d{1,9})?$/.test(text.trim()) ? Math.round(Number(text) * 100) / 100 : 0
+  const speed = /^\d(\.\d{1,20})?$/.test(text.trim()) ? Math.round(Number(text) * 100) / 100 : 0
   if (speed >= SPEED.least && speed <= SPEED.most) return speed
   throw invalidField('speed', `must be a number from ${SPEED.least} to ${SPEED.most}`)
 }

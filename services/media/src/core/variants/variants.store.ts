@@ -47,20 +47,26 @@ export async function findVariant(db: Kysely<DB>, clipId: string, name: string, 
 }
 
 /**
- * Claims a variant for the caller, who makes it. Returns `taken` when another has it, `full` when the source has `most`
- * variants, and `gone` when the source is no longer ready. A claim from before `staleBefore` is taken over.
+ * Claims a variant for the caller, who makes it. Returns `taken` when another has it, `full` when the source has `most` others
+ * whose name `isAlike`, and `gone` when the source is no longer ready. A claim from before `staleBefore` is taken over.
  */
 export async function claimVariant(
   trx: Transaction<DB>,
   { sourceId, name, claimedAt }: Claim,
-  { extension, most, staleBefore }: { extension: string; most: number; staleBefore: Date | null },
+  {
+    extension,
+    most,
+    isAlike,
+    staleBefore,
+  }: { extension: string; most: number; isAlike: (name: string) => boolean; staleBefore: Date | null },
 ): Promise<'claimed' | 'taken' | 'full' | 'gone'> {
   if (!(await lockReady(trx, sourceId))) return 'gone'
-  const { count } = await trx
+  const others = await trx
     .selectFrom('variants')
-    .select(({ fn }) => fn.countAll<number>().filterWhere('name', '!=', name).as('count'))
+    .select('name')
     .where('source_id', '=', sourceId)
-    .executeTakeFirstOrThrow()
+    .where('name', '!=', name)
+    .execute()
   const claimed = await trx
     .insertInto('variants')
     .values({ source_id: sourceId, name, state: 'making', extension, claimed_at: claimedAt, used_at: claimedAt })
@@ -74,7 +80,7 @@ export async function claimVariant(
     .returning('name')
     .executeTakeFirst()
   if (!claimed) return 'taken'
-  return count >= most ? 'full' : 'claimed'
+  return others.filter((other) => isAlike(other.name)).length >= most ? 'full' : 'claimed'
 }
 
 /** Locks the source before its files. False when it is not ready. */

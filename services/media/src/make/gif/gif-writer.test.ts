@@ -152,4 +152,42 @@ describe('a GIF', () => {
     const noise = framesOf(3, (x, y, frame) => [x * 97, y * 61, x * y * 31 + frame * 7].map((value) => value & 0xff))
     expect((await show(write(noise))).images).toHaveLength(3)
   })
+
+  test('ends each image with an end code of the width that a reader expects', () => {
+    // Of 1,500 widths, the last three once ended with too few bits.
+    for (const width of [1, 3, 457, 458, 459]) {
+      const frame = Uint8Array.from({ length: 3 * width }, (_, at) => (at * 2_654_435_761) >>> 24)
+      expect([width, lastCode(write([frame], { width, height: 1 }))]).toEqual([width, 'end'])
+    }
+  })
 })
+
+/** Reads the codes of a file with one image as GIF89a, appendix F, has their widths, and returns what the last one is. */
+function lastCode(file: Buffer): string {
+  const byte = (at: number) => file[at] ?? 0
+  const tableBytes = (flags: number) => (flags & 0x80 ? 3 * 2 ** ((flags & 7) + 1) : 0)
+  const data: number[] = []
+  /** Returns the place after the blocks. */
+  const readBlocks = (from: number, target: number[] = []): number => {
+    let at = from
+    for (; byte(at) > 0; at += byte(at) + 1) target.push(...file.subarray(at + 1, at + 1 + byte(at)))
+    return at + 1
+  }
+  let at = 13 + tableBytes(byte(10))
+  while (byte(at) === 0x21) at = readBlocks(at + 2)
+  at += 10 + tableBytes(byte(at + 9))
+  const clear = 2 ** byte(at)
+  readBlocks(at + 1, data)
+
+  let [position, width, known] = [0, byte(at) + 1, clear + 2]
+  while (position + width <= 8 * data.length) {
+    let code = 0
+    for (let bit = 0; bit < width; bit++, position++)
+      code |= (((data[position >> 3] ?? 0) >> (position & 7)) & 1) << bit
+    if (code === clear + 1) return 8 * data.length - position < 8 ? 'end' : 'early end'
+    known++
+    if (code === clear) [width, known] = [byte(at) + 1, clear + 2]
+    else if (known > 2 ** width && width < 12) width++
+  }
+  return 'no end'
+}

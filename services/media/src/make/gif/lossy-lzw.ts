@@ -141,6 +141,8 @@ export function createLossyLzw(pixels: number, width: number) {
       }
     }
     put(code)
+    // A reader counts the last code as well.
+    if (next === 1 << codeBits && codeBits < MOST_BITS) codeBits++
     put(clear + 1)
     if (pendingBits > 0) output[length++] = pending
     return output.subarray(0, length)

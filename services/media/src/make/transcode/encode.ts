@@ -41,16 +41,23 @@ export interface TranscodeWork extends TranscodeOptions {
 /** Progress of the whole when encoding starts and ends; the rest is overview and verification. */
 export const ENCODING = { from: 0.05, to: 0.95 }
 
+/** Pipe to our GIF writer, which a run waits for. */
+export interface FramesPipe {
+  pipe: Writable
+  /** Predicted CPU seconds of the writer. */
+  writerSeconds: number
+}
+
 interface EncodeRun {
   progress?: typeof ENCODING
-  frames?: Writable | undefined
+  frames?: FramesPipe
   onFrames?: (count: number) => void
 }
 
 /**
- * Runs ffmpeg and returns what its log shows; `progress` is its part of the whole, `frames` the pipe that it writes frames to,
- * `onFrames` receives the number of frames that its first output has. Throws processing_timeout, or an Error whose cause is
- * the failed `RunOutcome`.
+ * Runs ffmpeg and returns what its log shows; `progress` is its part of the whole, `frames` where it writes frames to, `onFrames`
+ * receives the number of frames that its first output has. Throws processing_timeout, or an Error whose cause is the failed
+ * `RunOutcome`.
  */
 export async function encode(
   work: TranscodeWork,
@@ -60,12 +67,12 @@ export async function encode(
   const log = new FfmpegLog()
   const { tools, info, threads, signal, onProgress } = work
   const outcome = await runConfined(tools.ffmpeg.path, args, {
-    limits: runLimits(info, threads),
+    limits: runLimits(info, threads, frames?.writerSeconds),
     limiters: tools.limiters,
     cwd: work.workDirectory,
     signal,
     onLogLine: log.add,
-    ...(frames && { outputTo: frames }),
+    ...(frames && { outputTo: frames.pipe }),
     onLine: (line) => {
       const count = /^frame=\s*(\d+)/.exec(line)?.[1]
       if (count) onFrames?.(Number(count))

@@ -3,12 +3,12 @@ import { resolve } from 'node:path'
 import type { Size } from '../../core/clips/geometry.ts'
 import type { ExtraKind } from '../../db/tables.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
-import { runConfined } from '../../ffmpeg/run-confined.ts'
 import { hashFile } from '../../store/blobs/measure.ts'
 import { runFfprobe } from '../probe/ffprobe.ts'
 import { readTag } from '../probe/ffprobe-values.ts'
 import { av1Command, clearPosterCommand } from './ffmpeg-command.ts'
 import { type ClearPoster, makeWebp, posterTime } from './poster.ts'
+import { runFfmpeg } from './run-ffmpeg.ts'
 import { type Rendition, verifyVideo } from './verify-renditions.ts'
 import { workFiles } from './work-files.ts'
 
@@ -42,7 +42,7 @@ async function takeClearPoster(tools: MediaTools, work: ExtrasWork): Promise<Cle
   const { directory, size, durationSeconds, signal } = work
   const path = resolve(directory, workFiles.webm)
   if (!(await hasAlpha(tools, path, signal))) return undefined
-  await runFfmpeg(tools, work, clearPosterCommand(tools.ffmpeg, workFiles.webm, posterTime(durationSeconds)))
+  await run(tools, work, clearPosterCommand(tools.ffmpeg, workFiles.webm, posterTime(durationSeconds)))
   return { path: resolve(directory, workFiles.clearPoster), ...size }
 }
 
@@ -58,7 +58,7 @@ async function makeAv1(tools: MediaTools, work: ExtrasWork): Promise<Rendition |
   const { directory, size, mostBytes, signal } = work
   if (!tools.ffmpeg.av1Encoder || Math.min(size.width, size.height) < SMALLEST_SIDE) return undefined
   const path = resolve(directory, workFiles.av1)
-  await runFfmpeg(tools, work, av1Command(tools.ffmpeg))
+  await run(tools, work, av1Command(tools.ffmpeg))
   const input = { demuxer: 'mov', size, signal } as const
   const [before, after] = await Promise.all([
     verifyVideo(tools, resolve(directory, workFiles.input), { ...input, codec: 'h264' }),
@@ -69,8 +69,5 @@ async function makeAv1(tools: MediaTools, work: ExtrasWork): Promise<Rendition |
   return made.bytes < mostBytes ? { ...made, ...size } : undefined
 }
 
-async function runFfmpeg({ ffmpeg, limiters }: MediaTools, { directory, signal }: ExtrasWork, args: string[]) {
-  const how = { limits: LIMITS, limiters, cwd: directory, niceness: 19, signal }
-  const outcome = await runConfined(ffmpeg.path, args, how)
-  if (outcome.state !== 'done') throw new Error('ffmpeg made no extra', { cause: outcome })
-}
+const run = (tools: MediaTools, { directory, signal }: ExtrasWork, args: string[]) =>
+  runFfmpeg({ tools, workDirectory: directory, signal }, args, { limits: LIMITS, niceness: 19 })

@@ -163,3 +163,11 @@ test('the longest clip gets four minutes at most, and the shortest gets enough t
   expect(short.wallSeconds).toBeGreaterThanOrEqual(15)
   expect(short.cpuSeconds).toBe(2 * short.wallSeconds)
 })
+
+test('a run that feeds the GIF writer may wait ten times as long as the writer needs for noise, without more CPU', () => {
+  const slow = { ...video, width: 480, height: 270, frames: 300, durationSeconds: 30 }
+  const [alone, feeding] = [runLimits(slow, 2), runLimits(slow, 2, 20)]
+  expect(feeding.wallSeconds - alone.wallSeconds).toBeCloseTo(200)
+  expect(feeding.cpuSeconds).toBe(alone.cpuSeconds)
+  expect(runLimits(slow, 2, 60).wallSeconds).toBe(240)
+})

@@ -22,15 +22,18 @@ function skippedFrames(info: MediaInfo): number {
   return (info.edited.cut.startSeconds * fps) / (info.edited.edit.speed ?? 1)
 }
 
-/** Limits of one run: ten times the prediction plus the time to start, which only a file made to be slow reaches. */
-export function runLimits(info: MediaInfo, threads: number): RunLimits {
+/**
+ * Limits of one run: ten times the prediction plus the time to start, which only a file made to be slow reaches. `writerSeconds`:
+ * prediction for our GIF writer, which the run waits for without using its CPU (write-gif.ts).
+ */
+export function runLimits(info: MediaInfo, threads: number, writerSeconds = 0): RunLimits {
   const { width, height } = decodedSize(info)
   const frames = Math.max(info.frames + skippedFrames(info), info.durationSeconds * 10)
   const predicted = CPU_SECONDS_PER_PIXEL * width * height * frames
-  const wallSeconds = Math.min(240, 15 + 10 * predicted)
+  const secondsFor = (work: number) => Math.min(240, 15 + 10 * work)
   return {
-    wallSeconds,
-    cpuSeconds: 2 * wallSeconds * threads,
+    wallSeconds: secondsFor(predicted + writerSeconds),
+    cpuSeconds: 2 * secondsFor(predicted) * threads,
     memoryBytes: memoryBound(decodedSize(info)) + ADDRESS_SPACE.bytes + threads * ADDRESS_SPACE.bytesPerThread,
     fileBytes: LARGEST_FILE_BYTES,
   }

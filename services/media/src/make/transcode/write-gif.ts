@@ -4,7 +4,7 @@ import type { Writable } from 'node:stream'
 import { moduleBeside } from '@services/common/module-beside'
 import { type RunLimits, runConfined } from '../../ffmpeg/run-confined.ts'
 import type { GifFormat } from '../gif/gif-writer.ts'
-import type { TranscodeWork } from './encode.ts'
+import type { FramesPipe, TranscodeWork } from './encode.ts'
 import { GIF_BUDGET_BYTES, type RenditionPlan } from './rendition-plan.ts'
 import { LARGEST_FILE_BYTES } from './run-limits.ts'
 import { workFiles } from './work-files.ts'
@@ -31,10 +31,10 @@ const NODE_OPTIONS = [
   ...(compiled ? [] : ['--v8-pool-size=0']),
 ]
 
-/**
- * ffmpeg, which ends first, has 240 s at most (run-limits.ts). Noise takes 0.1 s a frame, most clips 0.02. A clip has 300
- * frames at most; Node reserves far more memory than it uses.
- */
+/** Noise, which takes longest: 0.1 s for a frame of 480 x 270. Most clips take a fifth. */
+const SECONDS_PER_PIXEL = 8e-7
+
+/** ffmpeg, which ends first, has 240 s at most (run-limits.ts). Node reserves far more memory than it uses. */
 const LIMITS: RunLimits = {
   wallSeconds: 300,
   cpuSeconds: 300,
@@ -54,7 +54,8 @@ export class GifWriterFailed extends Error {
 export async function writeGif<Encoded>(
   { tools, workDirectory, signal }: Pick<TranscodeWork, 'tools' | 'workDirectory' | 'signal'>,
   input: GifProgramInput,
-  encodeFrames: (frames: Writable) => Promise<Encoded>,
+  encodeFrames: (frames: FramesPipe) => Promise<Encoded>,
+  niceness?: number,
 ): Promise<Encoded> {
   const args = [...NODE_OPTIONS, PROGRAM, JSON.stringify(input)]
   const started = Promise.withResolvers<Writable>()
@@ -63,11 +64,14 @@ export async function writeGif<Encoded>(
     return new GifWriterFailed('the GIF writer failed', { cause })
   }
   const writing = runConfined(process.execPath, args, {
-    ...{ limits: LIMITS, limiters: tools.limiters, cwd: workDirectory, signal, environment, onInput: started.resolve },
+    ...{ limits: LIMITS, limiters: tools.limiters, cwd: workDirectory, signal, niceness },
+    ...{ environment, onInput: started.resolve },
   })
   writing.catch(started.reject)
-  const frames = await started.promise.catch((cause) => Promise.reject(failed(cause)))
-  const [encoded, written] = await Promise.allSettled([encodeFrames(frames).finally(() => frames.destroy()), writing])
+  const pipe = await started.promise.catch((cause) => Promise.reject(failed(cause)))
+  const { width, height, budget } = input.format
+  const frames = { pipe, writerSeconds: width * height * budget.frames * SECONDS_PER_PIXEL }
+  const [encoded, written] = await Promise.allSettled([encodeFrames(frames).finally(() => pipe.destroy()), writing])
   if (written.status === 'rejected') throw failed(written.reason)
   if (written.value.state !== 'done') throw failed(written.value)
   if (encoded.status === 'rejected') throw encoded.reason

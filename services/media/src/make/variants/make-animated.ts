@@ -6,8 +6,10 @@ import type { Size } from '../../core/clips/geometry.ts'
 import type { Variant } from '../../core/variants/variant.ts'
 import { hashFile } from '../../store/blobs/measure.ts'
 import { runFfprobe } from '../probe/ffprobe.ts'
+import type { FramesPipe } from '../transcode/encode.ts'
 import { hasAlpha } from '../transcode/make-extras.ts'
 import { GIF_BUDGET_BYTES, planGif, slowestGifDelay } from '../transcode/rendition-plan.ts'
+import { runFfmpeg } from '../transcode/run-ffmpeg.ts'
 import { runLimits } from '../transcode/run-limits.ts'
 import { type Rendition, verifyGif, verifyVideo } from '../transcode/verify-renditions.ts'
 import { workFiles } from '../transcode/work-files.ts'
@@ -21,7 +23,7 @@ import {
   type Picture,
   variantMp4,
 } from './variant-command.ts'
-import { runFfmpeg, type VariantMade, type VariantWork } from './variant-work.ts'
+import type { VariantMade, VariantWork } from './variant-work.ts'
 
 /** Gives way to clips, the API and stills. */
 const NICENESS = 19
@@ -75,10 +77,11 @@ async function makeGif(work: VariantWork, animation: Animation, budgetBytes: num
   const totalCentiseconds = Math.round(durationSeconds * 100)
   const budget = { bytes: budgetBytes, frames: Math.ceil(totalCentiseconds / delayCentiseconds) }
   const format = { width, height, delayCentiseconds, loopCount, hasAlpha, budget }
-  await writeGif(work, { file: workFiles.gif, format, totalCentiseconds }, async (frames) => {
-    await runFfmpeg(work, gifFramesCommand(work.tools.ffmpeg, animation), { ...background(work), frames })
-    return ''
-  })
+  const encodeFrames = (frames: FramesPipe) => {
+    const how = { limits: runLimits(work.info, 1, frames.writerSeconds), niceness: NICENESS, frames: frames.pipe }
+    return runFfmpeg(work, gifFramesCommand(work.tools.ffmpeg, animation), how)
+  }
+  await writeGif(work, { file: workFiles.gif, format, totalCentiseconds }, encodeFrames, NICENESS)
   const path = resolve(work.workDirectory, workFiles.gif)
   const { seconds, ...size } = await verifyGif(path)
   requireLength(seconds, durationSeconds, delayCentiseconds / 100)

@@ -6,10 +6,11 @@ import type { Variant } from '../../core/variants/variant.ts'
 import { hashFile } from '../../store/blobs/measure.ts'
 // Its settings of sharp hold for the whole process.
 import { JPEG, WEBP } from '../transcode/poster.ts'
+import { runFfmpeg } from '../transcode/run-ffmpeg.ts'
 import type { Rendition } from '../transcode/verify-renditions.ts'
 import { workFiles } from '../transcode/work-files.ts'
 import { frameCommand, lastFrameCommand, type Picture } from './variant-command.ts'
-import { runFfmpeg, type VariantWork } from './variant-work.ts'
+import type { VariantWork } from './variant-work.ts'
 
 /** A request waits for it. The slowest seek decodes five seconds of 1080p. */
 const LIMITS = { wallSeconds: 15, cpuSeconds: 20, memoryBytes: 3 * 1024 ** 3, fileBytes: 64 * 1024 ** 2 }

@@ -12,7 +12,7 @@ import { countPrefix, type Found, listCompletions, measureList, sortList, walkLi
 /** Clips of a list that is read whole. */
 const SHORT = 4_000
 /** Clips that a page reads at most along a list, where each costs a descent of an index (4 to 7 us), and along a sort. */
-const LISTED = 5_000
+const LISTED = 4_000
 const SORTED = 10_000
 /** Words with a common beginning whose lists are merged. */
 const MERGED = 50

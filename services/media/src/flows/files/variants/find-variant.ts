@@ -1,6 +1,7 @@
 // Finds a variant of a public clip, and has it made at its first request. The one rule: a row claims a variant before any work
 // begins, so one process makes it, and a source has a bounded number. Tests: test/variants.test.ts. Next: make/variants/.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { ApiError } from '@services/common/errors'
 import { allowancesOf } from '../../../core/tokens/allowance.ts'
 import { findTokenLimits } from '../../../core/tokens/tokens.store.ts'
 import { storedBytes } from '../../../core/tokens/usage.store.ts'
@@ -16,13 +17,13 @@ import {
 import { type Claim, claimVariant, findVariant, noteUse, releaseClaim } from '../../../core/variants/variants.store.ts'
 import type { Deps } from '../../../deps.ts'
 import { apiError, busy } from '../../../errors.ts'
-import { isDiskFull } from '../../../ffmpeg/machine-faults.ts'
+import { hasLackedTime, isDiskFull } from '../../../ffmpeg/machine-faults.ts'
 import { giveUp } from '../../../make/jobs/add-variant.ts'
 import { tenantOf, VARIANTS_QUEUE, type VariantJob } from '../../../make/jobs/queues.ts'
 import { makeVariant } from '../../../make/variants/store-variant.ts'
 
-/** Variants of one source, whatever their state. Strangers can make those of the fixed set; signed ones fit beside them. */
-const MOST_VARIANTS = { fixed: 40, signed: 80 }
+/** Frames and signed variants of one source, whatever their state. Neither takes the place of the other fixed ones, which are 27. */
+const MOST_VARIANTS = { frame: 24, size: Number.POSITIVE_INFINITY, signed: 40 }
 /** Variants that nothing requests are deleted after 30 days. */
 const FULL_RETRY_SECONDS = 86_400
 
@@ -65,7 +66,13 @@ export async function findOrMakeVariant(deps: Deps, wanted: Wanted): Promise<Fou
   // Requests of one process for the same still share what the first of them gets, a failure as well.
   const key = `${found.source.id} ${nameOfVariant(variant)}`
   const known = deps.stillsInWork.get(key)
-  if (known) return known
+  if (known) {
+    return known.catch((error) => {
+      // The limits of the first caller are not those of the others.
+      if (error instanceof ApiError && error.status === 429) return findOrMakeVariant(deps, wanted)
+      throw error
+    })
+  }
   const work = makeStillNow(deps, wanted).finally(() => deps.stillsInWork.delete(key))
   deps.stillsInWork.set(key, work)
   return work
@@ -159,11 +166,21 @@ async function claimAndMake(deps: Deps, variant: Variant, { id, info }: Found['s
     await makeVariant(deps, claim, { info, variant, signal: deps.hurry })
     return true
   } catch (error) {
+    // The machine may be busy, or the file slow: the claim stays, so that another attempt is made when it is stale.
+    if (hasLackedTime(error)) {
+      throw apiError('unavailable', { retryAfterSeconds: STILL_CLAIM_MS / 1000, cause: error })
+    }
     // Without the database the claim becomes stale.
     await (deps.hurry.aborted ? releaseClaim(deps.db, claim) : giveUp(deps, claim, error)).catch(() => {})
     if (isDiskFull(error)) throw apiError('unavailable', { retryAfterSeconds: DISK_RETRY_SECONDS, cause: error })
     throw error
   }
+}
+
+function kindOf(name: string): keyof typeof MOST_VARIANTS {
+  const fixed = parseFixedVariant(name)
+  if (!fixed) return 'signed'
+  return fixed.atSeconds === undefined ? 'size' : 'frame'
 }
 
 /** Throws gone and too_many_variants. */
@@ -174,8 +191,10 @@ async function takeClaim(
   staleBefore: Date | null,
 ): Promise<'claimed' | 'taken'> {
   const { extension } = VARIANT_TYPES[ending]
-  const most = parseFixedVariant(claim.name) ? MOST_VARIANTS.fixed : MOST_VARIANTS.signed
-  const outcome = await claimVariant(trx, claim, { extension, most, staleBefore })
+  const kind = kindOf(claim.name)
+  const most = MOST_VARIANTS[kind]
+  const isAlike = (name: string) => kindOf(name) === kind
+  const outcome = await claimVariant(trx, claim, { extension, most, isAlike, staleBefore })
   if (outcome === 'gone') throw apiError('gone')
   if (outcome === 'full') {
     throw apiError('too_many_variants', { details: { limit: most }, retryAfterSeconds: FULL_RETRY_SECONDS })
