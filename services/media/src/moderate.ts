@@ -3,7 +3,7 @@
 // core/reports/, flows/moderation/, make/jobs/scan-source.ts.
 import type { Transaction } from 'kysely'
 import { lockClip } from './core/clips/clips.store.ts'
-import { lockSources, overruleVerdict } from './core/clips/sources.store.ts'
+import { detachFromSources, lockSources, overruleVerdict } from './core/clips/sources.store.ts'
 import {
   deleteBlocked,
   findFileHash,
@@ -26,7 +26,6 @@ import type { DB, HiddenReason } from './db/tables.ts'
 import { softDeleteIn } from './delete-clip.ts'
 import type { Deps } from './deps.ts'
 import { apiError } from './errors.ts'
-import { detachFromSources } from './housekeeping.store.ts'
 import { failSourceIn } from './make/jobs/fail-source.ts'
 import { countModeration } from './metrics.ts'
 
