@@ -95,7 +95,7 @@ async function apply(
   if (action === 'hide') await hideAndTell(deps, trx, [id], { reason, origin })
   if (action === 'unhide' && (await unhideClip(trx, id))) {
     await overruleVerdict(trx, id, 'hide')
-    await emitToAdmins(deps, trx, 'media.unhidden', { id, state: 'unhidden' })
+    await emitToAdmins(deps, trx, 'media.unhidden', [{ id, state: 'unhidden' }])
   }
   if (action === 'nsfw') await markNsfw(trx, [id], true)
   if (action === 'safe') {
@@ -114,9 +114,9 @@ export async function hideAndTell(
   ids: readonly string[],
   { reason, origin }: { reason: HiddenReason; origin: Moderation['origin'] },
 ): Promise<void> {
-  for (const id of await hideClips(trx, ids, { reason, now: deps.now() })) {
-    await emitToAdmins(deps, trx, 'media.hidden', { id, state: 'hidden', reason, origin })
-  }
+  const hidden = await hideClips(trx, ids, { reason, now: deps.now() })
+  const events = hidden.map((id) => ({ id, state: 'hidden', reason, origin }))
+  await emitToAdmins(deps, trx, 'media.hidden', events)
 }
 
 /**

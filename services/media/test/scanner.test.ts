@@ -149,6 +149,27 @@ describe('a verdict', () => {
     for (const file of [bytes, made]) expect((await open.upload(file)).body.error.code).toBe('blocked_content')
   })
 
+  test('hide hides 8,200 clips, more than one statement can record', async () => {
+    const held = holdAnswers()
+    const id = idIn(await open.upload(bytes))
+    await expect.poll(held.asked).toBe(true)
+    // Without the triggers, which take most of the time.
+    await open.deps.pool.query(`
+      set local session_replication_role = 'replica';
+      insert into clips (id, source_id, source_kind, created_at)
+        select lpad(n::text, 8, '0'), source_id, source_kind, created_at
+        from generate_series(1, 8200) n, clips where id = '${id}';`)
+    held.say('hide')
+    await expect.poll(() => verdictOf(open, id)).toBe('hide')
+    const { rows } = await open.deps.pool.query(
+      `select count(hidden_at)::int as hidden, count(moderations.id)::int as recorded
+        from clips left join moderations on clip_id = clips.id
+        where source_id = (select source_id from clips where id = $1)`,
+      [id],
+    )
+    expect(rows).toEqual([{ hidden: 8_201, recorded: 8_201 }])
+  })
+
   test('hide hides clips that are added at the same time, too', async () => {
     const held = holdAnswers()
     const first = idIn(await open.upload(bytes))
