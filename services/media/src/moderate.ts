@@ -121,7 +121,7 @@ export async function hideAndTell(
 
 /**
  * Refuses these files from now on, and ends their clips: ready ones are deleted, processing ones fail with blocked_content. The
- * caller holds the locks of the bytes, so that no further clip joins. Returns the clips.
+ * caller holds the locks of the bytes, so that no further clip joins. Returns the clips, first `clipId`.
  */
 export async function blockBytes(
   deps: ModerateDeps,
@@ -150,7 +150,8 @@ export async function blockBytes(
     ended.map(({ sourceId }) => sourceId),
     now,
   )
-  return clips.map(({ id }) => id)
+  // The source of the named clip may have failed.
+  return [...new Set([clipId, ...clips.map(({ id }) => id)])]
 }
 
 /** Records the decision for each clip, and closes the reports that it answers. */

@@ -47,6 +47,10 @@ async function report(clipId = id, reason = 'copyright') {
 }
 
 const reports = async (query = '') => (await service.get(`/reports${query}`, { token: admin.token })).body.success.items
+const decisionsAbout = async (clipId: string): Promise<string[]> => {
+  const { body } = await service.get(`/media/${clipId}/moderation`, { token: admin.token })
+  return body.success.items.map(({ action }: { action: string }) => action)
+}
 const statusOf = async (path: string) => (await service.get(path)).status
 const detailsOf = async (clipId = id, token = service.token) =>
   (await service.get(`/media/${clipId}`, { token })).body.success
@@ -298,6 +302,19 @@ describe('blocked bytes', () => {
       [theirs],
     )
     expect(rows).toEqual([{ clips: 0, bytes: 0 }])
+  })
+
+  test('are refused if their clip failed, and its reports are answered', async () => {
+    const reportId = await report()
+    await service.deps.pool.query(
+      `update sources set state = 'failed', error_code = 'corrupt_media', finished_at = $1
+       where id = (select source_id from clips where id = $2)`,
+      [service.clock.now(), id],
+    )
+    const { status, body } = await decide(reportId, { action: 'block' })
+    expect([status, body.success]).toMatchObject([200, { state: 'closed', decision: { action: 'block' } }])
+    expect(await decisionsAbout(id)).toEqual(['block'])
+    expect((await service.upload(bytes)).body.error.code).toBe('blocked_content')
   })
 
   test('wait for an upload that is being accepted, and end its clip', async () => {
