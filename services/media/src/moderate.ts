@@ -49,7 +49,7 @@ export async function moderate(
   const ids = await deps.db.transaction().execute(async (trx) => {
     const bytes = decision.action === 'block' ? await lockBytesOfClip(trx, clipId) : undefined
     const isThere = (await lockClip(trx, clipId)) !== undefined
-    if (!isThere && decision.action !== 'unblock') throw apiError('gone')
+    if (!isThere && !bytes && decision.action !== 'unblock') throw apiError('gone')
     const reason = decision.reason ?? (reportId ? await requireOpen(trx, reportId) : undefined)
     const ids = bytes
       ? await blockBytes(deps, trx, { ...bytes, clipId })
@@ -121,7 +121,7 @@ export async function hideAndTell(
 
 /**
  * Refuses these files from now on, and ends their clips: ready ones are deleted, processing ones fail with blocked_content. The
- * caller holds the locks of the bytes, so that no further clip joins. Returns the clips, first `clipId`.
+ * caller holds the locks of the bytes, so that no further clip joins. Returns the clips, first `clipId`, which may be deleted.
  */
 export async function blockBytes(
   deps: ModerateDeps,
@@ -150,7 +150,7 @@ export async function blockBytes(
     ended.map(({ sourceId }) => sourceId),
     now,
   )
-  // The source of the named clip may have failed.
+  // The named clip is not among them if it is deleted or its source failed.
   return [...new Set([clipId, ...clips.map(({ id }) => id)])]
 }
 

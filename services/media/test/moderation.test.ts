@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { countLockWaits } from '@services/common/testing/lock-waits'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { cleanUp } from '../src/housekeeping.ts'
 import { clip } from './clips.ts'
 import { gif } from './gif-bytes.ts'
 import { startReceiver } from './receiver.ts'
@@ -176,9 +177,9 @@ describe('a decision without a report', () => {
     expect((await detailsOf()).nsfw).toBe(false)
   })
 
-  test('of a deleted clip is 410', async () => {
+  test('of a deleted clip is 410, unless it is about the bytes', async () => {
     await moderate({ action: 'delete' })
-    for (const action of ['hide', 'unhide', 'nsfw', 'delete', 'block']) {
+    for (const action of ['hide', 'unhide', 'nsfw', 'delete']) {
       expect((await moderate({ action })).status).toBe(410)
     }
   })
@@ -313,6 +314,39 @@ describe('blocked bytes', () => {
     )
     const { status, body } = await decide(reportId, { action: 'block' })
     expect([status, body.success]).toMatchObject([200, { state: 'closed', decision: { action: 'block' } }])
+    expect(await decisionsAbout(id)).toEqual(['block'])
+    expect((await service.upload(bytes)).body.error.code).toBe('blocked_content')
+  })
+
+  async function expire(also = '') {
+    await service.deps.pool.query(`update clips set ${also} expires_at = $1 where id = $2`, [service.clock.now(), id])
+    service.clock.advance({ seconds: 1 })
+    await cleanUp(service.deps)
+  }
+
+  test.for<[string, () => Promise<unknown>]>([
+    ['its owner', () => service.call('DELETE', `/media/${id}`, { headers: { token: service.token } })],
+    ['a moderator', () => moderate({ action: 'delete' })],
+    ['the end of its lifetime', () => expire()],
+    ['the end of its lifetime without a token', () => expire('token_id = null,')],
+  ])('are refused although their clip was deleted before, by %s', async ([, end]) => {
+    await end()
+    // The source goes with its files.
+    service.clock.advance({ seconds: 601 })
+    await cleanUp(service.deps)
+    expect(await statusOf(`/gif/${id}`)).toBe(410)
+    expect((await moderate({ action: 'block' })).status).toBe(200)
+    expect((await service.upload(bytes)).body.error.code).toBe('blocked_content')
+    expect((await moderate({ action: 'unblock' })).status).toBe(200)
+    expect((await service.upload(bytes)).status).toBe(201)
+  })
+
+  test('are refused by a report whose clip was deleted, which cannot be dismissed', async () => {
+    const reportId = await report()
+    await service.call('DELETE', `/media/${id}`, { headers: { token: service.token } })
+    expect((await decide(reportId, { action: 'dismiss' })).status).toBe(410)
+    const { body } = await decide(reportId, { action: 'block' })
+    expect(body.success).toMatchObject({ state: 'closed', clip: { state: 'deleted' }, decision: { action: 'block' } })
     expect(await decisionsAbout(id)).toEqual(['block'])
     expect((await service.upload(bytes)).body.error.code).toBe('blocked_content')
   })

@@ -34,15 +34,15 @@ export async function lockBytes(trx: Transaction<DB>, hashes: readonly string[])
     from unnest(${[...hashes].sort()}::text[]) as hash`.execute(trx)
 }
 
-/** Hash of the file of a clip; undefined when the clip is deleted. */
+/** Hash of the file of a clip; undefined when a version that kept none has deleted the clip. */
 export async function findFileHash(db: Kysely<DB>, clipId: string): Promise<string | undefined> {
   const found = await db
     .selectFrom('clips')
-    .innerJoin('sources', 'sources.id', 'clips.source_id')
-    .select(sql<string>`encode(coalesce(file_sha256, sha256), 'hex')`.as('sha256'))
+    .leftJoin('sources', 'sources.id', 'clips.source_id')
+    .select(sql<string | null>`encode(coalesce(file_sha256, sha256, deleted_sha256), 'hex')`.as('sha256'))
     .where('clips.id', '=', clipId)
     .executeTakeFirst()
-  return found?.sha256
+  return found?.sha256 ?? undefined
 }
 
 /**
