@@ -137,9 +137,12 @@ export async function deleteSources(trx: Transaction<DB>, ids: readonly string[]
   return [...names, ...variants]
 }
 
-/** Deletes what 410 was answered by; 404 follows. */
+/** Deletes what 410 was answered by; 404 follows. `unblock` needs those with which bytes are blocked. */
 export const deleteTombstones = (db: Kysely<DB>, before: Date) =>
-  deleteInBatches(db, 'clips', { column: 'deleted_at', before })
+  deleteInBatches(db, 'clips', {
+    ...{ column: 'deleted_at', before },
+    condition: sql`not exists (select from ${sql.table('blocked_hashes')} where clip_id = id)`,
+  })
 
 /** Deletes counters whose window has ended; the library's `expire` is in milliseconds. */
 export const deleteExpiredLimits = (db: Kysely<DB>, before: Date) =>

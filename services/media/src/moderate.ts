@@ -103,7 +103,9 @@ async function apply(
     await overruleVerdict(trx, id, 'nsfw')
   }
   if (action === 'delete') await softDeleteIn(deps, trx, id, 'removed')
-  if (action === 'unblock') await deleteBlocked(trx, id)
+  if (action === 'unblock' && !(await deleteBlocked(trx, id))) {
+    throw apiError('not_found', { message: 'No bytes are blocked with this clip.' })
+  }
   return [id]
 }
 

@@ -16,7 +16,11 @@ let widths = 20
 let bytes: Uint8Array
 
 beforeAll(async () => {
-  service = await startTestService({ MEDIA_RATE_LIMIT_HEADER: 'x-client', MEDIA_RATE_LIMIT_READ: '100000/1m' })
+  service = await startTestService({
+    MEDIA_RATE_LIMIT_HEADER: 'x-client',
+    MEDIA_RATE_LIMIT_READ: '100000/1m',
+    MEDIA_TOMBSTONES_KEEP: '48h',
+  })
   admin = await service.newToken({ scopes: ['admin'] })
 })
 afterAll(() => service.close())
@@ -349,6 +353,47 @@ describe('blocked bytes', () => {
     expect(body.success).toMatchObject({ state: 'closed', clip: { state: 'deleted' }, decision: { action: 'block' } })
     expect(await decisionsAbout(id)).toEqual(['block'])
     expect((await service.upload(bytes)).body.error.code).toBe('blocked_content')
+  })
+
+  test('cannot be known from a clip that an earlier version deleted', async () => {
+    await moderate({ action: 'delete' })
+    await service.deps.pool.query('update clips set deleted_sha256 = null where id = $1', [id])
+    for (const [action, status] of [
+      ['block', 410],
+      ['unblock', 404],
+    ]) {
+      expect([action, (await moderate({ action })).status]).toEqual([action, status])
+    }
+  })
+
+  test('are allowed again by each clip of them, with all that were blocked together', async () => {
+    const other = idIn(await service.upload(bytes))
+    const made = (await service.get(`/f/${id}.mp4`)).bytes
+    const copy = idIn(await service.upload(made))
+    for (const named of [other, copy]) {
+      await moderate({ action: 'block' })
+      expect((await moderate({ action: 'unblock' }, named)).status).toBe(200)
+      for (const file of [bytes, made]) expect((await service.upload(file)).status).toBe(201)
+      expect((await moderate({ action: 'unblock' }, named)).status).toBe(404)
+      expect(await decisionsAbout(named)).toEqual(expect.arrayContaining(['unblock', 'block']))
+    }
+  })
+
+  test('are allowed again by the clip that was blocked, however long ago', async () => {
+    const other = idIn(await service.upload(bytes))
+    await moderate({ action: 'block' })
+    const forget = async () => {
+      service.clock.advance({ seconds: 2 * 86_400 + 1 })
+      await cleanUp(service.deps)
+    }
+    await forget()
+    expect([await statusOf(`/gif/${id}`), await statusOf(`/gif/${other}`)]).toEqual([410, 404])
+    expect((await service.upload(bytes)).body.error.code).toBe('blocked_content')
+    const { body } = await moderate({ action: 'unblock' })
+    expect(body.success.items).toMatchObject([{ action: 'unblock' }, { action: 'block' }])
+    expect((await service.upload(bytes)).status).toBe(201)
+    await forget()
+    expect(await statusOf(`/gif/${id}`)).toBe(404)
   })
 
   test('wait for an upload that is being accepted, and end its clip', async () => {

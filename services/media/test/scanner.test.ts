@@ -249,11 +249,22 @@ describe('with MEDIA_SCAN_REQUIRED=true', () => {
     ).toEqual([])
   })
 
-  test('a blocked clip is refused to its waiting caller, and nothing of it stays', async () => {
+  test('a blocked clip is refused to its waiting caller, until a moderator allows its bytes', async () => {
     answer('block')
     const { status, body } = await strict.upload(bytes)
     expect([status, body.error.code]).toEqual([422, 'blocked_content'])
     expect((await strict.upload(bytes)).body.error.code).toBe('blocked_content')
+    const find = 'select clip_id as id from blocked_hashes where sha256 = sha256($1)'
+    const { rows } = await strict.deps.pool.query(find, [bytes])
+    strict.clock.advance({ seconds: 1 })
+    const { token } = await strict.newToken({ scopes: ['admin'] })
+    const allowed = await strict.call('POST', `/media/${rows[0].id}/moderation`, {
+      body: JSON.stringify({ action: 'unblock' }),
+      headers: { token, 'content-type': 'application/json' },
+    })
+    expect(allowed.body.success.items).toMatchObject([{ action: 'unblock' }, { action: 'block', origin: 'scanner' }])
+    answer('ok')
+    expect((await strict.upload(bytes)).status).toBe(201)
   })
 
   test('a hidden one is accepted, and shown to its owner as hidden', async () => {
