@@ -38,8 +38,8 @@ export type Decision = Pick<Moderation, 'action' | 'origin' | 'note'> & {
 }
 
 /**
- * Decides about one clip, and answers its open reports; `dismiss` answers one report alone. Returns the id of the record. Throws
- * gone for a deleted clip, not_found and already_decided for a report.
+ * Decides about one clip, and answers its open reports; `dismiss` answers one report alone. Throws gone for a deleted clip, whose
+ * bytes can still be blocked and allowed; not_found and already_decided for a report; not_found if `unblock` finds no bytes.
  */
 export async function moderate(
   deps: ModerateDeps,
