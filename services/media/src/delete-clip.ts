@@ -4,6 +4,7 @@ import type { Transaction } from 'kysely'
 import { isExpired } from './core/clips/access.ts'
 import { hardDeleteClipRow, lockClip, softDeleteClipRow } from './core/clips/clips.store.ts'
 import { deleteFailedSource, detachFromSource } from './core/clips/sources.store.ts'
+import { hasBlocked } from './core/reports/blocked-bytes.store.ts'
 import { type EmitDeps, emitEvent } from './core/webhooks/emit-event.ts'
 import type { DB } from './db/tables.ts'
 import type { Deps } from './deps.ts'
@@ -39,10 +40,15 @@ export async function softDeleteIn(
   return sourceId !== undefined
 }
 
-/** Deletes a failed clip. Its client got the failure as the answer, or had a week to read it. */
+/**
+ * Deletes a failed clip. Its client got the failure as the answer, or had a week to read it. A tombstone stays if bytes were
+ * blocked with the clip.
+ */
 export async function hardDeleteClip({ db, now }: Pick<Deps, 'db' | 'now'>, id: string): Promise<void> {
   await db.transaction().execute(async (trx) => {
-    const sourceId = await hardDeleteClipRow(trx, id)
+    await lockClip(trx, id)
+    const isNeeded = await hasBlocked(trx, id)
+    const sourceId = await (isNeeded ? softDeleteClipRow(trx, id, now()) : hardDeleteClipRow(trx, id))
     if (!sourceId) return
     await detachFromSource(trx, sourceId, now())
     await deleteFailedSource(trx, sourceId)

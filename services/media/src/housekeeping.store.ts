@@ -111,17 +111,6 @@ export async function softDeleteClipRows(trx: Transaction<DB>, ids: readonly str
   return clips.flatMap((clip) => clip.source_id ?? [])
 }
 
-/** Takes a clip from a source for each time that it is named. */
-export async function detachFromSources(trx: Transaction<DB>, ids: readonly string[], now: Date): Promise<void> {
-  const sources = sql.table('sources')
-  await sql`select from ${sources} where id = any (${ids}::uuid[]) order by id for update`.execute(trx)
-  await sql`
-    update ${sources} set clip_count = clip_count - clips,
-      unreferenced_at = case when clip_count = clips then ${now}::timestamptz end
-    from (select named, count(*)::integer as clips from unnest(${ids}::uuid[]) named group by named) detached
-    where id = named`.execute(trx)
-}
-
 /**
  * Deletes the sources that still have no clip; from here on no clip can join them. Returns the names of their files; the caller
  * drops the references.
@@ -148,9 +137,12 @@ export async function deleteSources(trx: Transaction<DB>, ids: readonly string[]
   return [...names, ...variants]
 }
 
-/** Deletes what 410 was answered by; 404 follows. */
+/** Deletes what 410 was answered by; 404 follows. `unblock` needs those with which bytes are blocked. */
 export const deleteTombstones = (db: Kysely<DB>, before: Date) =>
-  deleteInBatches(db, 'clips', { column: 'deleted_at', before })
+  deleteInBatches(db, 'clips', {
+    ...{ column: 'deleted_at', before },
+    condition: sql`not exists (select from ${sql.table('blocked_hashes')} where clip_id = id)`,
+  })
 
 /** Deletes counters whose window has ended; the library's `expire` is in milliseconds. */
 export const deleteExpiredLimits = (db: Kysely<DB>, before: Date) =>

@@ -3,6 +3,7 @@
 // store/blobs/, core/clips/.
 import { repeatBatch } from '@services/common/delete-in-batches'
 import { type Kinds, type Runs, runRound, startRounds } from '@services/common/housekeeping'
+import { detachFromSources } from './core/clips/sources.store.ts'
 import { monthOf } from './core/reports/reporter.ts'
 import { deleteKeysBefore, deleteReportsBefore } from './core/reports/reports.store.ts'
 import { dayOf, deleteDaysBefore } from './core/tokens/usage.store.ts'
@@ -17,7 +18,6 @@ import {
   deleteExpiredLimits,
   deleteSources,
   deleteTombstones,
-  detachFromSources,
   listExpiredAnonymousClips,
   listExpiredClips,
   listFailedClips,

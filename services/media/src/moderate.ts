@@ -3,7 +3,7 @@
 // core/reports/, flows/moderation/, make/jobs/scan-source.ts.
 import type { Transaction } from 'kysely'
 import { lockClip } from './core/clips/clips.store.ts'
-import { lockSources, overruleVerdict } from './core/clips/sources.store.ts'
+import { detachFromSources, lockSources, overruleVerdict } from './core/clips/sources.store.ts'
 import {
   deleteBlocked,
   findFileHash,
@@ -26,7 +26,6 @@ import type { DB, HiddenReason } from './db/tables.ts'
 import { softDeleteIn } from './delete-clip.ts'
 import type { Deps } from './deps.ts'
 import { apiError } from './errors.ts'
-import { detachFromSources } from './housekeeping.store.ts'
 import { failSourceIn } from './make/jobs/fail-source.ts'
 import { countModeration } from './metrics.ts'
 
@@ -39,8 +38,8 @@ export type Decision = Pick<Moderation, 'action' | 'origin' | 'note'> & {
 }
 
 /**
- * Decides about one clip, and answers its open reports; `dismiss` answers one report alone. Returns the id of the record. Throws
- * gone for a deleted clip, not_found and already_decided for a report.
+ * Decides about one clip, and answers its open reports; `dismiss` answers one report alone. Throws gone for a deleted clip, whose
+ * bytes can still be blocked and allowed; not_found and already_decided for a report; not_found if `unblock` finds no bytes.
  */
 export async function moderate(
   deps: ModerateDeps,
@@ -50,7 +49,7 @@ export async function moderate(
   const ids = await deps.db.transaction().execute(async (trx) => {
     const bytes = decision.action === 'block' ? await lockBytesOfClip(trx, clipId) : undefined
     const isThere = (await lockClip(trx, clipId)) !== undefined
-    if (!isThere && decision.action !== 'unblock') throw apiError('gone')
+    if (!isThere && !bytes && decision.action !== 'unblock') throw apiError('gone')
     const reason = decision.reason ?? (reportId ? await requireOpen(trx, reportId) : undefined)
     const ids = bytes
       ? await blockBytes(deps, trx, { ...bytes, clipId })
@@ -96,7 +95,7 @@ async function apply(
   if (action === 'hide') await hideAndTell(deps, trx, [id], { reason, origin })
   if (action === 'unhide' && (await unhideClip(trx, id))) {
     await overruleVerdict(trx, id, 'hide')
-    await emitToAdmins(deps, trx, 'media.unhidden', { id, state: 'unhidden' })
+    await emitToAdmins(deps, trx, 'media.unhidden', [{ id, state: 'unhidden' }])
   }
   if (action === 'nsfw') await markNsfw(trx, [id], true)
   if (action === 'safe') {
@@ -104,7 +103,9 @@ async function apply(
     await overruleVerdict(trx, id, 'nsfw')
   }
   if (action === 'delete') await softDeleteIn(deps, trx, id, 'removed')
-  if (action === 'unblock') await deleteBlocked(trx, id)
+  if (action === 'unblock' && !(await deleteBlocked(trx, id))) {
+    throw apiError('not_found', { message: 'No bytes are blocked with this clip.' })
+  }
   return [id]
 }
 
@@ -115,14 +116,14 @@ export async function hideAndTell(
   ids: readonly string[],
   { reason, origin }: { reason: HiddenReason; origin: Moderation['origin'] },
 ): Promise<void> {
-  for (const id of await hideClips(trx, ids, { reason, now: deps.now() })) {
-    await emitToAdmins(deps, trx, 'media.hidden', { id, state: 'hidden', reason, origin })
-  }
+  const hidden = await hideClips(trx, ids, { reason, now: deps.now() })
+  const events = hidden.map((id) => ({ id, state: 'hidden', reason, origin }))
+  await emitToAdmins(deps, trx, 'media.hidden', events)
 }
 
 /**
  * Refuses these files from now on, and ends their clips: ready ones are deleted, processing ones fail with blocked_content. The
- * caller holds the locks of the bytes, so that no further clip joins. Returns the clips.
+ * caller holds the locks of the bytes, so that no further clip joins. Returns the clips, first `clipId`, which may be deleted.
  */
 export async function blockBytes(
   deps: ModerateDeps,
@@ -151,7 +152,8 @@ export async function blockBytes(
     ended.map(({ sourceId }) => sourceId),
     now,
   )
-  return clips.map(({ id }) => id)
+  // The named clip is not among them if it is deleted or its source failed.
+  return [...new Set([clipId, ...clips.map(({ id }) => id)])]
 }
 
 /** Records the decision for each clip, and closes the reports that it answers. */

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { countLockWaits } from '@services/common/testing/lock-waits'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { cleanUp } from '../src/housekeeping.ts'
 import { clip } from './clips.ts'
 import { gif } from './gif-bytes.ts'
 import { startReceiver } from './receiver.ts'
@@ -15,7 +16,11 @@ let widths = 20
 let bytes: Uint8Array
 
 beforeAll(async () => {
-  service = await startTestService({ MEDIA_RATE_LIMIT_HEADER: 'x-client', MEDIA_RATE_LIMIT_READ: '100000/1m' })
+  service = await startTestService({
+    MEDIA_RATE_LIMIT_HEADER: 'x-client',
+    MEDIA_RATE_LIMIT_READ: '100000/1m',
+    MEDIA_TOMBSTONES_KEEP: '48h',
+  })
   admin = await service.newToken({ scopes: ['admin'] })
 })
 afterAll(() => service.close())
@@ -47,6 +52,10 @@ async function report(clipId = id, reason = 'copyright') {
 }
 
 const reports = async (query = '') => (await service.get(`/reports${query}`, { token: admin.token })).body.success.items
+const decisionsAbout = async (clipId: string): Promise<string[]> => {
+  const { body } = await service.get(`/media/${clipId}/moderation`, { token: admin.token })
+  return body.success.items.map(({ action }: { action: string }) => action)
+}
 const statusOf = async (path: string) => (await service.get(path)).status
 const detailsOf = async (clipId = id, token = service.token) =>
   (await service.get(`/media/${clipId}`, { token })).body.success
@@ -172,9 +181,9 @@ describe('a decision without a report', () => {
     expect((await detailsOf()).nsfw).toBe(false)
   })
 
-  test('of a deleted clip is 410', async () => {
+  test('of a deleted clip is 410, unless it is about the bytes', async () => {
     await moderate({ action: 'delete' })
-    for (const action of ['hide', 'unhide', 'nsfw', 'delete', 'block']) {
+    for (const action of ['hide', 'unhide', 'nsfw', 'delete']) {
       expect((await moderate({ action })).status).toBe(410)
     }
   })
@@ -300,6 +309,93 @@ describe('blocked bytes', () => {
     expect(rows).toEqual([{ clips: 0, bytes: 0 }])
   })
 
+  test('are refused if their clip failed, and its reports are answered', async () => {
+    const reportId = await report()
+    await service.deps.pool.query(
+      `update sources set state = 'failed', error_code = 'corrupt_media', finished_at = $1
+       where id = (select source_id from clips where id = $2)`,
+      [service.clock.now(), id],
+    )
+    const { status, body } = await decide(reportId, { action: 'block' })
+    expect([status, body.success]).toMatchObject([200, { state: 'closed', decision: { action: 'block' } }])
+    expect(await decisionsAbout(id)).toEqual(['block'])
+    expect((await service.upload(bytes)).body.error.code).toBe('blocked_content')
+  })
+
+  async function expire(also = '') {
+    await service.deps.pool.query(`update clips set ${also} expires_at = $1 where id = $2`, [service.clock.now(), id])
+    service.clock.advance({ seconds: 1 })
+    await cleanUp(service.deps)
+  }
+
+  test.for<[string, () => Promise<unknown>]>([
+    ['its owner', () => service.call('DELETE', `/media/${id}`, { headers: { token: service.token } })],
+    ['a moderator', () => moderate({ action: 'delete' })],
+    ['the end of its lifetime', () => expire()],
+    ['the end of its lifetime without a token', () => expire('token_id = null,')],
+  ])('are refused although their clip was deleted before, by %s', async ([, end]) => {
+    await end()
+    // The source goes with its files.
+    service.clock.advance({ seconds: 601 })
+    await cleanUp(service.deps)
+    expect(await statusOf(`/gif/${id}`)).toBe(410)
+    expect((await moderate({ action: 'block' })).status).toBe(200)
+    expect((await service.upload(bytes)).body.error.code).toBe('blocked_content')
+    expect((await moderate({ action: 'unblock' })).status).toBe(200)
+    expect((await service.upload(bytes)).status).toBe(201)
+  })
+
+  test('are refused by a report whose clip was deleted, which cannot be dismissed', async () => {
+    const reportId = await report()
+    await service.call('DELETE', `/media/${id}`, { headers: { token: service.token } })
+    expect((await decide(reportId, { action: 'dismiss' })).status).toBe(410)
+    const { body } = await decide(reportId, { action: 'block' })
+    expect(body.success).toMatchObject({ state: 'closed', clip: { state: 'deleted' }, decision: { action: 'block' } })
+    expect(await decisionsAbout(id)).toEqual(['block'])
+    expect((await service.upload(bytes)).body.error.code).toBe('blocked_content')
+  })
+
+  test('cannot be known from a clip that an earlier version deleted', async () => {
+    await moderate({ action: 'delete' })
+    await service.deps.pool.query('update clips set deleted_sha256 = null where id = $1', [id])
+    for (const [action, status] of [
+      ['block', 410],
+      ['unblock', 404],
+    ]) {
+      expect([action, (await moderate({ action })).status]).toEqual([action, status])
+    }
+  })
+
+  test('are allowed again by each clip of them, with all that were blocked together', async () => {
+    const other = idIn(await service.upload(bytes))
+    const made = (await service.get(`/f/${id}.mp4`)).bytes
+    const copy = idIn(await service.upload(made))
+    for (const named of [other, copy]) {
+      await moderate({ action: 'block' })
+      expect((await moderate({ action: 'unblock' }, named)).status).toBe(200)
+      for (const file of [bytes, made]) expect((await service.upload(file)).status).toBe(201)
+      expect((await moderate({ action: 'unblock' }, named)).status).toBe(404)
+      expect(await decisionsAbout(named)).toEqual(expect.arrayContaining(['unblock', 'block']))
+    }
+  })
+
+  test('are allowed again by the clip that was blocked, however long ago', async () => {
+    const other = idIn(await service.upload(bytes))
+    await moderate({ action: 'block' })
+    const forget = async () => {
+      service.clock.advance({ seconds: 2 * 86_400 + 1 })
+      await cleanUp(service.deps)
+    }
+    await forget()
+    expect([await statusOf(`/gif/${id}`), await statusOf(`/gif/${other}`)]).toEqual([410, 404])
+    expect((await service.upload(bytes)).body.error.code).toBe('blocked_content')
+    const { body } = await moderate({ action: 'unblock' })
+    expect(body.success.items).toMatchObject([{ action: 'unblock' }, { action: 'block' }])
+    expect((await service.upload(bytes)).status).toBe(201)
+    await forget()
+    expect(await statusOf(`/gif/${id}`)).toBe(404)
+  })
+
   test('wait for an upload that is being accepted, and end its clip', async () => {
     const { pool } = service.deps
     const client = await pool.connect()
@@ -335,6 +431,32 @@ describe('blocked bytes', () => {
     expect(rows).toEqual([])
     expect((await service.upload(bytes)).body.error.code).toBe('blocked_content')
   })
+})
+
+test('block ends, records and announces 8,200 clips, more than one statement can insert', async () => {
+  const idle = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
+  const { token } = await idle.newToken({ scopes: ['admin'] })
+  const call = (path: string, caller: string, body: object) =>
+    idle.call('POST', path, {
+      body: JSON.stringify(body),
+      headers: { token: caller, 'content-type': 'application/json' },
+    })
+  await call('/webhooks', idle.token, { url: 'http://127.0.0.1:9', events: ['media.deleted'] })
+  // Without the triggers, which take most of the time.
+  await idle.deps.pool.query(`
+    set local session_replication_role = 'replica';
+    insert into sources (id, sha256, pipeline_version, state, bytes, info, has_audio, clip_count, created_at)
+      values (md5('source')::uuid, sha256('source'), 1, 'ready', 1, '{}', false, 8200, now());
+    insert into clips (id, token_id, source_id, source_kind, created_at)
+      select lpad(n::text, 8, '0'), token_id, md5('source')::uuid, 'upload', now()
+      from generate_series(1, 8200) n, webhooks;`)
+  expect((await call('/media/00000001/moderation', token, { action: 'block' })).status).toBe(200)
+  const { rows } = await idle.deps.pool.query(`
+    select (select count(*)::int from clips where deleted_at is null) as left,
+      (select count(distinct clip_id)::int from moderations) as recorded,
+      (select count(*)::int from webhook_deliveries) as announced`)
+  expect(rows).toEqual([{ left: 0, recorded: 8_200, announced: 8_200 }])
+  await idle.close()
 })
 
 test('a clip that waits for its transcode is answered with blocked_content when its bytes are blocked', async () => {

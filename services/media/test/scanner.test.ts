@@ -149,6 +149,27 @@ describe('a verdict', () => {
     for (const file of [bytes, made]) expect((await open.upload(file)).body.error.code).toBe('blocked_content')
   })
 
+  test('hide hides 8,200 clips, more than one statement can record', async () => {
+    const held = holdAnswers()
+    const id = idIn(await open.upload(bytes))
+    await expect.poll(held.asked).toBe(true)
+    // Without the triggers, which take most of the time.
+    await open.deps.pool.query(`
+      set local session_replication_role = 'replica';
+      insert into clips (id, source_id, source_kind, created_at)
+        select lpad(n::text, 8, '0'), source_id, source_kind, created_at
+        from generate_series(1, 8200) n, clips where id = '${id}';`)
+    held.say('hide')
+    await expect.poll(() => verdictOf(open, id)).toBe('hide')
+    const { rows } = await open.deps.pool.query(
+      `select count(hidden_at)::int as hidden, count(moderations.id)::int as recorded
+        from clips left join moderations on clip_id = clips.id
+        where source_id = (select source_id from clips where id = $1)`,
+      [id],
+    )
+    expect(rows).toEqual([{ hidden: 8_201, recorded: 8_201 }])
+  })
+
   test('hide hides clips that are added at the same time, too', async () => {
     const held = holdAnswers()
     const first = idIn(await open.upload(bytes))
@@ -228,11 +249,22 @@ describe('with MEDIA_SCAN_REQUIRED=true', () => {
     ).toEqual([])
   })
 
-  test('a blocked clip is refused to its waiting caller, and nothing of it stays', async () => {
+  test('a blocked clip is refused to its waiting caller, until a moderator allows its bytes', async () => {
     answer('block')
     const { status, body } = await strict.upload(bytes)
     expect([status, body.error.code]).toEqual([422, 'blocked_content'])
     expect((await strict.upload(bytes)).body.error.code).toBe('blocked_content')
+    const find = 'select clip_id as id from blocked_hashes where sha256 = sha256($1)'
+    const { rows } = await strict.deps.pool.query(find, [bytes])
+    strict.clock.advance({ seconds: 1 })
+    const { token } = await strict.newToken({ scopes: ['admin'] })
+    const allowed = await strict.call('POST', `/media/${rows[0].id}/moderation`, {
+      body: JSON.stringify({ action: 'unblock' }),
+      headers: { token, 'content-type': 'application/json' },
+    })
+    expect(allowed.body.success.items).toMatchObject([{ action: 'unblock' }, { action: 'block', origin: 'scanner' }])
+    answer('ok')
+    expect((await strict.upload(bytes)).status).toBe(201)
   })
 
   test('a hidden one is accepted, and shown to its owner as hidden', async () => {

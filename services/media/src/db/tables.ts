@@ -163,6 +163,8 @@ export interface DB {
     hidden_reason: ColumnType<HiddenReason | null, HiddenReason | null | undefined, HiddenReason | null>
     created_at: Date
     deleted_at: MaybeTime
+    /** Hash of the file that a deleted clip had. */
+    deleted_sha256: ColumnType<Buffer | null, Buffer | null | undefined, Buffer | null>
   }
   /** A row for each of a clip's `tag_keys` that triggers keep (migration 0011); none of deleted clips. */
   clip_tags: {

@@ -205,9 +205,11 @@ export async function lockClip(
     .executeTakeFirst()
 }
 
-/** Columns that a tombstone empties: its source and the texts of the owner. */
+/** Columns that a tombstone empties, its source and the texts of the owner, and the hash by which its bytes can be blocked. */
 export const TOMBSTONE = {
   source_id: null,
+  deleted_sha256: sql<Buffer>`(
+    select coalesce(file_sha256, sha256) from ${sql.table('sources')} source where source.id = source_id)`,
   title: null,
   tags: [] as string[],
   tag_keys: [] as string[],

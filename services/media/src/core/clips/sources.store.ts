@@ -96,6 +96,17 @@ export async function detachFromSource(trx: Transaction<DB>, id: string, now: Da
     .execute()
 }
 
+/** Takes a clip from a source for each time that it is named. */
+export async function detachFromSources(trx: Transaction<DB>, ids: readonly string[], now: Date): Promise<void> {
+  const sources = sql.table('sources')
+  await sql`select from ${sources} where id = any (${ids}::uuid[]) order by id for update`.execute(trx)
+  await sql`
+    update ${sources} set clip_count = clip_count - clips,
+      unreferenced_at = case when clip_count = clips then ${now}::timestamptz end
+    from (select named, count(*)::integer as clips from unnest(${ids}::uuid[]) named group by named) detached
+    where id = named`.execute(trx)
+}
+
 /** Returns false when the source was decided already. */
 export async function markReady(
   trx: Transaction<DB>,

@@ -18,7 +18,8 @@ export async function refuseBlocked(db: Kysely<DB>, sha256: string): Promise<voi
     .select('clip_id')
     .where('sha256', '=', Buffer.from(sha256, 'hex'))
     .executeTakeFirst()
-  if (blocked) throw apiError('blocked_content')
+  // The id under which a moderator allows them again.
+  if (blocked) throw apiError('blocked_content', { cause: `blocked with the clip ${blocked.clip_id}` })
 }
 
 /** The same, and no decision about the bytes is made until the transaction ends. Call it first in the transaction. */
@@ -34,15 +35,15 @@ export async function lockBytes(trx: Transaction<DB>, hashes: readonly string[])
     from unnest(${[...hashes].sort()}::text[]) as hash`.execute(trx)
 }
 
-/** Hash of the file of a clip; undefined when the clip is deleted. */
+/** Hash of the file of a clip; undefined when a version that kept none has deleted the clip. */
 export async function findFileHash(db: Kysely<DB>, clipId: string): Promise<string | undefined> {
   const found = await db
     .selectFrom('clips')
-    .innerJoin('sources', 'sources.id', 'clips.source_id')
-    .select(sql<string>`encode(coalesce(file_sha256, sha256), 'hex')`.as('sha256'))
+    .leftJoin('sources', 'sources.id', 'clips.source_id')
+    .select(sql<string | null>`encode(coalesce(file_sha256, sha256, deleted_sha256), 'hex')`.as('sha256'))
     .where('clips.id', '=', clipId)
     .executeTakeFirst()
-  return found?.sha256
+  return found?.sha256 ?? undefined
 }
 
 /**
@@ -107,8 +108,23 @@ export async function insertBlocked(
     on conflict (sha256) do nothing`.execute(trx)
 }
 
-/** Allows the bytes that were blocked with this clip. Returns the number of their hashes. */
-export async function deleteBlocked(trx: Transaction<DB>, clipId: string): Promise<number> {
-  const gone = await trx.deleteFrom('blocked_hashes').where('clip_id', '=', clipId).executeTakeFirst()
-  return Number(gone.numDeletedRows)
+/** Whether bytes were blocked with this clip, so that `unblock` needs its id. */
+export async function hasBlocked(trx: Transaction<DB>, clipId: string): Promise<boolean> {
+  const blocked = await trx
+    .selectFrom('blocked_hashes')
+    .select('clip_id')
+    .where('clip_id', '=', clipId)
+    .limit(1)
+    .executeTakeFirst()
+  return blocked !== undefined
+}
+
+/** Allows the bytes that were blocked with this clip, or together with its file. False when there are none. */
+export async function deleteBlocked(trx: Transaction<DB>, clipId: string): Promise<boolean> {
+  const blocked = sql.table('blocked_hashes')
+  const sha256 = (await findFileHash(trx, clipId)) ?? null
+  const { numAffectedRows = 0n } = await sql`
+    delete from ${blocked} where clip_id = ${clipId}
+      or clip_id = (select clip_id from ${blocked} where sha256 = decode(${sha256}, 'hex'))`.execute(trx)
+  return numAffectedRows > 0n
 }

@@ -1,14 +1,21 @@
+import { BATCH } from '@services/common/delete-in-batches'
 import { type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, HiddenReason } from '../../db/tables.ts'
 import { TOMBSTONE } from '../clips/clips.store.ts'
 
 export type Moderation = Selectable<DB['moderations']>
 
+/** Inserts in batches: PostgreSQL takes 65,535 parameters in a statement, and one decision may be about more clips. */
 export async function insertModerations(
   trx: Transaction<DB>,
   moderations: readonly Insertable<DB['moderations']>[],
 ): Promise<void> {
-  if (moderations.length > 0) await trx.insertInto('moderations').values(moderations).execute()
+  for (let at = 0; at < moderations.length; at += BATCH) {
+    await trx
+      .insertInto('moderations')
+      .values(moderations.slice(at, at + BATCH))
+      .execute()
+  }
 }
 
 /** The latest decisions about a clip, newest first. */

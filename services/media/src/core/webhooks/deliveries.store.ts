@@ -1,4 +1,4 @@
-import { deleteInBatches } from '@services/common/delete-in-batches'
+import { BATCH, deleteInBatches } from '@services/common/delete-in-batches'
 import { type Expression, type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, Scope, WebhookEvent } from '../../db/tables.ts'
 import { type Clip, selectClips } from '../clips/clips.store.ts'
@@ -45,11 +45,17 @@ export async function findAdminListeners(trx: Transaction<DB>, event: WebhookEve
   return rows.map(({ id }) => id)
 }
 
+/** Inserts in batches: PostgreSQL takes 65,535 parameters in a statement, and one change may be about more clips. */
 export async function insertDeliveries(
   trx: Transaction<DB>,
   deliveries: readonly Insertable<DB['webhook_deliveries']>[],
 ): Promise<void> {
-  await trx.insertInto('webhook_deliveries').values(deliveries).execute()
+  for (let at = 0; at < deliveries.length; at += BATCH) {
+    await trx
+      .insertInto('webhook_deliveries')
+      .values(deliveries.slice(at, at + BATCH))
+      .execute()
+  }
 }
 
 /** The delivery with its receiver, if this attempt is its next. */

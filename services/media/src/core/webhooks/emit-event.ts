@@ -31,20 +31,16 @@ export async function emitEvent(
   await queueDeliveries(deps, trx, event, events)
 }
 
-/** Writes deliveries of an event of any clip to the webhooks of admins. */
+/** Writes deliveries of an event of any clips to the webhooks of admins. */
 export async function emitToAdmins(
   deps: EmitDeps,
   trx: Transaction<DB>,
   event: AdminEvent,
-  data: { id: string } & Record<string, unknown>,
+  clips: readonly ({ id: string } & Record<string, unknown>)[],
 ): Promise<void> {
   const webhookIds = await findAdminListeners(trx, event, deps.now())
-  await queueDeliveries(
-    deps,
-    trx,
-    event,
-    webhookIds.map((webhookId) => ({ webhookId, data })),
-  )
+  const events = webhookIds.flatMap((webhookId) => clips.map((data) => ({ webhookId, data })))
+  await queueDeliveries(deps, trx, event, events)
 }
 
 async function queueDeliveries(

@@ -51,11 +51,9 @@ async function storeReport(
   const isNew = await insertReport(trx, { id, clip_id: clipId, ...fields, reporter, created_at: now })
   if (!isNew) return false
   const open = before.open + 1
-  await emitToAdmins(deps, trx, 'media.reported', {
-    id: clipId,
-    report: { id, reason: fields.reason },
-    open_reports: open,
-  })
+  await emitToAdmins(deps, trx, 'media.reported', [
+    { id: clipId, report: { id, reason: fields.reason }, open_reports: open },
+  ])
   countReport(fields.reason)
   const { hideAt } = deps.config.moderation
   // One address counts once: the index excludes a second report, and its hash changes with the month.
