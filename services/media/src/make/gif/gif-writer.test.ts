@@ -154,7 +154,7 @@ describe('a GIF', () => {
   })
 
   test('ends each image with an end code of the width that a reader expects', () => {
-    // Of 1,500 widths, the last three once ended with too few bits.
+    // The last three widths once ended with too few bits, as the only ones of 1,500.
     for (const width of [1, 3, 457, 458, 459]) {
       const frame = Uint8Array.from({ length: 3 * width }, (_, at) => (at * 2_654_435_761) >>> 24)
       expect([width, lastCode(write([frame], { width, height: 1 }))]).toEqual([width, 'end'])
