@@ -114,6 +114,28 @@ describe('in a browser', { tags: 'chromium' }, () => {
     expect(await page.locator('video.still').isVisible()).toBe(true)
   })
 
+  test.each([
+    [1280, 720],
+    [240, 180],
+    [160, 120],
+  ])('a sensitive clip is shown and hidden again, on its page and in its player of %i x %i', async (width, height) => {
+    const sensitive = idIn(await service.upload(await clip('plain.gif'), [['nsfw', 'true']]))
+    const { page } = await openPage({ javaScriptEnabled: true })
+    await page.setViewportSize({ width, height })
+    for (const path of ['gif', 'embed']) {
+      await page.goto(`${service.url}/${path}/${sensitive}`)
+      await page.getByText('Show it').click()
+      await playing(page)
+      // Fails if another element is at its middle.
+      await page.getByText('Hide', { exact: true }).click()
+      expect([path, await page.isVisible('video.moving'), await page.isVisible('text=Show it')]).toEqual([
+        path,
+        false,
+        true,
+      ])
+    }
+  })
+
   test('a user pastes a token, drops a file and gets links to a clip that plays, without a mouse', async () => {
     const { page, complaints } = await openPage({ javaScriptEnabled: true })
     await page.goto(`${service.url}/`)
