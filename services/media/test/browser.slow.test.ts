@@ -265,6 +265,31 @@ describe('in a browser', { tags: 'chromium' }, () => {
     expect(complaints()).toEqual([])
   })
 
+  test('a visit can put off only a deletion that is planned, and a refusal of it is shown at its box', async () => {
+    const { page } = await openPage({ javaScriptEnabled: true })
+    await page.goto(`${service.url}/`)
+    await page.fill('#token', service.token)
+    await page.setInputFiles('#file', await clip('plain.gif'))
+    await page.click('#more summary')
+    expect(await page.isDisabled('#sliding')).toBe(true)
+    await page.selectOption('#expires_in', '1d')
+    await page.check('#sliding')
+    await page.selectOption('#expires_in', '')
+    await page.click('#send')
+    await page.waitForSelector('#done-title:focus')
+    await page.click('#another')
+
+    const error = { code: 'invalid_field', message: 'Not accepted: sliding needs a token.', param: 'sliding' }
+    await page.route('**/tus', (route) => route.fulfill({ status: 422, json: { error } }))
+    await page.setInputFiles('#file', await clip('plain.gif'))
+    await page.selectOption('#expires_in', '1d')
+    await page.check('#sliding')
+    await page.click('#send')
+    await page.waitForSelector('#sliding:focus[aria-invalid=true]')
+    expect(await page.textContent('#sliding-error')).toContain('needs a token')
+    expect(await page.isVisible('#file-error')).toBe(false)
+  })
+
   test('an unticked box sends nothing, so the site decides whether an import is safe for work', async () => {
     const { page } = await openPage({ javaScriptEnabled: true })
     const bytes = gif(31, 20, [{ delay: 10 }, { delay: 10, color: 1 }])

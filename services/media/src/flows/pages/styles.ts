@@ -124,6 +124,7 @@ input::placeholder { color: var(--quiet); opacity: 1 }
 input:focus-visible, button:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px }
 input[aria-invalid=true] { border-color: var(--bad); box-shadow: 0 0 0 1px var(--bad) }
 .check { display: flex; align-items: center; gap: .5rem; min-height: 2.25rem; margin-top: .25rem; font-size: .875rem }
+.check:has(:disabled) { color: var(--quiet) }
 .check input { width: 1.125rem; height: 1.125rem; margin: 0; accent-color: var(--accent) }
 .drop { position: relative; display: grid; place-items: center; min-height: 9rem; padding: 1rem; border: 2px dashed #868d9a; border-radius: 14px; background: var(--ground); text-align: center }
 .drop.over, .drop:hover { border-color: var(--accent) }

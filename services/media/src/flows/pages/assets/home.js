@@ -57,13 +57,20 @@ for (const type of ['dragenter', 'dragover', 'dragleave', 'drop']) {
   })
 }
 
+/** Disables the box without a lifetime: no deletion could be put off. */
+function allowSliding() {
+  $('sliding').disabled = !$('expires_in').value
+}
+$('expires_in').addEventListener('change', allowSliding)
+allowSliding()
+
 // Problems, shown at their field.
 
 const EDITS = ['start', 'end', 'crop', 'speed', 'caption', 'caption_position', 'poster_at']
 const TEXTS = ['title', 'tags', 'attribution_site', 'attribution_user', 'attribution_url']
 const ACCESS = ['visibility', 'expires_in']
 const FLAGS = ['nsfw', 'mute', 'sliding']
-const FIELDS = ['token', 'file', 'source', ...EDITS, ...TEXTS, ...ACCESS]
+const FIELDS = ['token', 'file', 'source', 'sliding', ...EDITS, ...TEXTS, ...ACCESS]
 
 function complain(field, text) {
   $(`${field}-error`).textContent = text
@@ -404,7 +411,7 @@ $('cancel').addEventListener('click', () => {
 function readFields() {
   const names = [...TEXTS, ...EDITS, ...ACCESS]
   const fields = Object.fromEntries(names.map((name) => [name, $(name).value.trim()]).filter(([, value]) => value))
-  const flags = FLAGS.filter((name) => $(name).checked)
+  const flags = FLAGS.filter((name) => $(name).matches(':checked:enabled'))
   return { ...fields, ...Object.fromEntries(flags.map((name) => [name, 'true'])) }
 }
 
