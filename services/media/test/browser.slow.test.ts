@@ -179,7 +179,6 @@ describe('in a browser', { tags: 'chromium' }, () => {
     ])
 
     await page.locator('#another').press('Enter')
-    await page.selectOption('#visibility', '')
     expect(await focused()).toBe('file')
     await page.fill('#source', `${service.url}/f/${id}.gif`)
     await page.locator('#send').press('Enter')
@@ -263,6 +262,40 @@ describe('in a browser', { tags: 'chromium' }, () => {
     const poster = await service.get(`${link.replace('/gif/', '/f/')}.jpg`)
     expect((await sharp(poster.bytes).stats()).channels[0]?.mean).toBeGreaterThan(190)
     expect(complaints()).toEqual([])
+  })
+
+  test('another clip begins with the form as it was, and with the same token', async () => {
+    const { page } = await openPage({ javaScriptEnabled: true })
+    await page.goto(`${service.url}/`)
+    await page.fill('#token', service.token)
+    await page.check('#keep')
+    // The sliders are set when a video is shown.
+    const fields = () =>
+      page.$$eval('#form :is(input:not([type=range]), select)', (all) =>
+        all.map((each) => {
+          const { id, value, checked, disabled } = each as unknown as Record<string, unknown>
+          return { id, value, checked, disabled }
+        }),
+      )
+    const before = await fields()
+    await page.setInputFiles('#file', await clip('plain.gif'))
+    for (const id of ['trim', 'more']) await page.click(`#${id} summary`)
+    const texts = {
+      ...{ start: '0.1', end: '1.3', caption: 'Hi', poster_at: '0.2', title: 'First', tags: 'one' },
+      ...{ attribution_site: 'reddit', attribution_user: 'ada', attribution_url: 'https://example.com/1' },
+    }
+    const choices = { crop: '1:1', speed: '2', caption_position: 'top', visibility: 'unlisted', expires_in: '7d' }
+    for (const [id, text] of Object.entries(texts)) await page.fill(`#${id}`, text)
+    for (const [id, choice] of Object.entries(choices)) await page.selectOption(`#${id}`, choice)
+    for (const id of ['mute', 'nsfw', 'sliding']) await page.check(`#${id}`)
+    await page.click('#send')
+    await page.waitForSelector('#done-title:focus')
+    const link = (await page.getAttribute('#links a', 'href')) as string
+    const { body } = await service.get(link.replace('/gif/', '/media/'), { token: service.token })
+    expect(body.success).toMatchObject({ title: 'First', visibility: 'unlisted', sliding: true })
+    await page.click('#another')
+    expect(await fields()).toEqual(before)
+    expect(await page.evaluate('sessionStorage.length')).toBe(1)
   })
 
   test('a visit can put off only a deletion that is planned, and a refusal of it is shown at its box', async () => {

@@ -397,10 +397,12 @@ $('another').addEventListener('click', () => {
   $('preview').pause()
   $('done').hidden = true
   $('add').hidden = false
+  const [token, isKept] = [$('token').value, $('keep').checked]
+  form.reset()
+  $('token').value = token
+  $('keep').checked = isKept
+  allowSliding()
   forgetFile()
-  $('source').value = ''
-  $('title').value = ''
-  $('caption').value = ''
   $('file').focus()
 })
 $('cancel').addEventListener('click', () => {
