@@ -379,6 +379,21 @@ describe('in a browser', { tags: 'chromium' }, () => {
     expect(await page.textContent('#facts')).toContain('30 × 20')
   })
 
+  test('a token that may not read gets the links to its private clip', async () => {
+    const { page } = await openPage({ javaScriptEnabled: true })
+    await page.goto(`${service.url}/`)
+    await page.fill('#token', (await service.newToken({ scopes: ['write'] })).token)
+    const buffer = gif(32, 20, [{ delay: 10 }, { delay: 10, color: 1 }])
+    await page.setInputFiles('#file', { name: 'a.gif', mimeType: 'image/gif', buffer })
+    await page.click('#more summary')
+    await page.selectOption('#visibility', 'private')
+    await page.click('#send')
+    await page.waitForSelector('#done-title:focus')
+    expect(await page.isVisible('#ends')).toBe(true)
+    const link = (await page.getAttribute('#links a', 'href')) as string
+    expect((await page.goto(link))?.status()).toBe(200)
+  })
+
   test('without scripts the page at / names another way', async () => {
     const { page } = await openPage({ javaScriptEnabled: false })
     await page.goto(`${service.url}/`)

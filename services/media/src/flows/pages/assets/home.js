@@ -283,15 +283,15 @@ async function importFrom(source, { headers, fields, wait, signal }) {
 
 // Wait until the clip is ready.
 
-async function waitUntilReady(result, { headers, signal }, what) {
-  const id = result.page.split('/').at(-1)
+async function waitUntilReady({ page, files }, { headers, signal }, what) {
+  const id = new URL(page).pathname.split('/').at(-1)
   report(MAKING, undefined)
   while (!signal.aborted) {
     const answer = await fetch(`media/${id}/events`, { headers, signal }).catch(() => undefined)
     signal.throwIfAborted()
     if (answer?.status === 200) {
       if (await followEvents(answer.body, what)) return
-    } else if (answer && (await isThere(id, signal))) return
+    } else if (answer && (await isThere(files.gif, signal))) return
     await pause(2_000, signal)
   }
 }
@@ -329,10 +329,10 @@ async function linkTo(result, { headers, signal }) {
   return { ...result, page: url, files, embed }
 }
 
-/** Checks the GIF, which is never stored before the others, for a token without the scope `read`. */
-async function isThere(id, signal) {
+/** Checks the GIF at its address, which is never stored before the others, for a token without the scope `read`. */
+async function isThere(gif, signal) {
   const asked = { method: 'HEAD', cache: 'no-store', redirect: 'manual', signal }
-  const { status, type } = await fetch(`f/${id}.gif`, asked)
+  const { status, type } = await fetch(`f/${gif.split('/').at(-1)}`, asked)
   if (status >= 400 && status !== 429 && status < 500) throw new Problem('The clip could not be made.')
   // Only existing files are redirected to a CDN, which this page may not call.
   return status === 200 || type === 'opaqueredirect'
@@ -450,10 +450,11 @@ form.addEventListener('submit', async (event) => {
     const wait = token ? { Prefer: 'respond-async' } : {}
     const call = { headers, wait, fields: readFields(), signal }
     const { result, state } = await (file ? upload(file, call) : importFrom(source, call))
-    if (state !== 'ready') await waitUntilReady(result, call, file ? 'file' : 'source')
     const isPrivate = call.fields.visibility === 'private'
+    const addresses = () => (isPrivate ? linkTo(result, call) : result)
+    if (state !== 'ready') await waitUntilReady(await addresses(), call, file ? 'file' : 'source')
     $('ends').hidden = !isPrivate
-    showResult(isPrivate ? await linkTo(result, call) : result)
+    showResult(await addresses())
     say('The clip is ready')
   } catch (error) {
     $('work').hidden = true
