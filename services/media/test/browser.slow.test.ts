@@ -343,7 +343,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     expect(details.body.success.nsfw).toBe(true)
   })
 
-  test('a clip that is too long is reported with its length if that is known', async () => {
+  test('a clip that is too long is reported with its length if that is known, and a source that is too long for a part', async () => {
     const { page } = await openPage({ javaScriptEnabled: true })
     let details: object
     await page.route('**/media/import', (route) =>
@@ -352,14 +352,21 @@ describe('in a browser', { tags: 'chromium' }, () => {
     await page.goto(`${service.url}/`)
     await page.fill('#token', service.token)
     await page.fill('#source', 'https://example.com/watch')
-    for (const [told, text] of [
-      [{ limit: 30, actual: 41.2 }, 'The clip is 41.2 seconds long; 30 are allowed. Choose a part'],
+    await page.click('#trim summary')
+    const advice = 'Choose a part of it under “Trim”.'
+    for (const [told, start, text] of [
+      [{ limit: 30, actual: 41.2 }, '', `The clip is 41.2 seconds long; 30 are allowed. ${advice}`],
       // The refusal of yt-dlp.
-      [{ limit: 30 }, 'The clip is longer than 30 seconds. Choose a part'],
+      [{ limit: 30 }, '', `The clip is longer than 30 seconds. ${advice}`],
+      // Twice the speed permits twice the length.
+      [{ limit: 60, actual: 70 }, '', `The clip is 70 seconds long; 60 are allowed. ${advice}`],
+      [{ limit: 30, actual: 35 }, '10', `The clip is 35 seconds long; 30 are allowed. ${advice}`],
+      [{ limit: 600, actual: 700 }, '10', 'The source is 700 seconds long; 600 are allowed.'],
     ] as const) {
       details = told
+      await page.fill('#start', start)
       await page.locator('#send').press('Enter')
-      await page.waitForSelector(`#source-error:text("${text}")`)
+      await page.waitForSelector(`#source-error:text-is("${text}")`)
     }
   })
 

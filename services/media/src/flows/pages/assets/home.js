@@ -4,6 +4,7 @@ const $ = (id) => document.getElementById(id)
 const form = $('form')
 const KEPT = 'media token'
 const MAX_BYTES = Number(form.dataset.maxBytes)
+const MAX_SECONDS = Number(form.dataset.maxSeconds)
 const MAKING = 'Making the files'
 const NEEDS_TOKEN = form.dataset.needsToken === 'true'
 
@@ -107,6 +108,9 @@ function toProblem(status, text, what) {
     const { actual, limit } = details
     const isKnown = actual !== undefined
     const sentence = isKnown ? `is ${actual} seconds long; ${limit} are allowed` : `is longer than ${limit} seconds`
+    // The higher limit of a source of which a part was chosen.
+    const isOfSource = limit > MAX_SECONDS && ($('start').value || $('end').value)
+    if (isOfSource) return new Problem(`The source ${sentence}.`, what)
     return new Problem(`The clip ${sentence}. Choose a part of it under “Trim”.`, what)
   }
   if (status === 415) return new Problem(`Only ${form.dataset.types} are accepted.`, what)
