@@ -114,6 +114,28 @@ describe('in a browser', { tags: 'chromium' }, () => {
     expect(await page.locator('video.still').isVisible()).toBe(true)
   })
 
+  test.each([
+    [1280, 720],
+    [240, 180],
+    [160, 120],
+  ])('a sensitive clip is shown and hidden again, on its page and in its player of %i x %i', async (width, height) => {
+    const sensitive = idIn(await service.upload(await clip('plain.gif'), [['nsfw', 'true']]))
+    const { page } = await openPage({ javaScriptEnabled: true })
+    await page.setViewportSize({ width, height })
+    for (const path of ['gif', 'embed']) {
+      await page.goto(`${service.url}/${path}/${sensitive}`)
+      await page.getByText('Show it').click()
+      await playing(page)
+      // Fails if another element is at its middle.
+      await page.getByText('Hide', { exact: true }).click()
+      expect([path, await page.isVisible('video.moving'), await page.isVisible('text=Show it')]).toEqual([
+        path,
+        false,
+        true,
+      ])
+    }
+  })
+
   test('a user pastes a token, drops a file and gets links to a clip that plays, without a mouse', async () => {
     const { page, complaints } = await openPage({ javaScriptEnabled: true })
     await page.goto(`${service.url}/`)
@@ -157,7 +179,6 @@ describe('in a browser', { tags: 'chromium' }, () => {
     ])
 
     await page.locator('#another').press('Enter')
-    await page.selectOption('#visibility', '')
     expect(await focused()).toBe('file')
     await page.fill('#source', `${service.url}/f/${id}.gif`)
     await page.locator('#send').press('Enter')
@@ -243,6 +264,65 @@ describe('in a browser', { tags: 'chromium' }, () => {
     expect(complaints()).toEqual([])
   })
 
+  test('another clip begins with the form as it was, and with the same token', async () => {
+    const { page } = await openPage({ javaScriptEnabled: true })
+    await page.goto(`${service.url}/`)
+    await page.fill('#token', service.token)
+    await page.check('#keep')
+    // The sliders are set when a video is shown.
+    const fields = () =>
+      page.$$eval('#form :is(input:not([type=range]), select)', (all) =>
+        all.map((each) => {
+          const { id, value, checked, disabled } = each as unknown as Record<string, unknown>
+          return { id, value, checked, disabled }
+        }),
+      )
+    const before = await fields()
+    await page.setInputFiles('#file', await clip('plain.gif'))
+    for (const id of ['trim', 'more']) await page.click(`#${id} summary`)
+    const texts = {
+      ...{ start: '0.1', end: '1.3', caption: 'Hi', poster_at: '0.2', title: 'First', tags: 'one' },
+      ...{ attribution_site: 'reddit', attribution_user: 'ada', attribution_url: 'https://example.com/1' },
+    }
+    const choices = { crop: '1:1', speed: '2', caption_position: 'top', visibility: 'unlisted', expires_in: '7d' }
+    for (const [id, text] of Object.entries(texts)) await page.fill(`#${id}`, text)
+    for (const [id, choice] of Object.entries(choices)) await page.selectOption(`#${id}`, choice)
+    for (const id of ['mute', 'nsfw', 'sliding']) await page.check(`#${id}`)
+    await page.click('#send')
+    await page.waitForSelector('#done-title:focus')
+    const link = (await page.getAttribute('#links a', 'href')) as string
+    const { body } = await service.get(link.replace('/gif/', '/media/'), { token: service.token })
+    expect(body.success).toMatchObject({ title: 'First', visibility: 'unlisted', sliding: true })
+    await page.click('#another')
+    expect(await fields()).toEqual(before)
+    expect(await page.evaluate('sessionStorage.length')).toBe(1)
+  })
+
+  test('a visit can put off only a deletion that is planned, and a refusal of it is shown at its box', async () => {
+    const { page } = await openPage({ javaScriptEnabled: true })
+    await page.goto(`${service.url}/`)
+    await page.fill('#token', service.token)
+    await page.setInputFiles('#file', await clip('plain.gif'))
+    await page.click('#more summary')
+    expect(await page.isDisabled('#sliding')).toBe(true)
+    await page.selectOption('#expires_in', '1d')
+    await page.check('#sliding')
+    await page.selectOption('#expires_in', '')
+    await page.click('#send')
+    await page.waitForSelector('#done-title:focus')
+    await page.click('#another')
+
+    const error = { code: 'invalid_field', message: 'Not accepted: sliding needs a token.', param: 'sliding' }
+    await page.route('**/tus', (route) => route.fulfill({ status: 422, json: { error } }))
+    await page.setInputFiles('#file', await clip('plain.gif'))
+    await page.selectOption('#expires_in', '1d')
+    await page.check('#sliding')
+    await page.click('#send')
+    await page.waitForSelector('#sliding:focus[aria-invalid=true]')
+    expect(await page.textContent('#sliding-error')).toContain('needs a token')
+    expect(await page.isVisible('#file-error')).toBe(false)
+  })
+
   test('an unticked box sends nothing, so the site decides whether an import is safe for work', async () => {
     const { page } = await openPage({ javaScriptEnabled: true })
     const bytes = gif(31, 20, [{ delay: 10 }, { delay: 10, color: 1 }])
@@ -263,7 +343,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     expect(details.body.success.nsfw).toBe(true)
   })
 
-  test('a clip that is too long is reported with its length if that is known', async () => {
+  test('a clip that is too long is reported with its length if that is known, and a source that is too long for a part', async () => {
     const { page } = await openPage({ javaScriptEnabled: true })
     let details: object
     await page.route('**/media/import', (route) =>
@@ -272,14 +352,21 @@ describe('in a browser', { tags: 'chromium' }, () => {
     await page.goto(`${service.url}/`)
     await page.fill('#token', service.token)
     await page.fill('#source', 'https://example.com/watch')
-    for (const [told, text] of [
-      [{ limit: 30, actual: 41.2 }, 'The clip is 41.2 seconds long; 30 are allowed. Choose a part'],
+    await page.click('#trim summary')
+    const advice = 'Choose a part of it under “Trim”.'
+    for (const [told, start, text] of [
+      [{ limit: 30, actual: 41.2 }, '', `The clip is 41.2 seconds long; 30 are allowed. ${advice}`],
       // The refusal of yt-dlp.
-      [{ limit: 30 }, 'The clip is longer than 30 seconds. Choose a part'],
+      [{ limit: 30 }, '', `The clip is longer than 30 seconds. ${advice}`],
+      // Twice the speed permits twice the length.
+      [{ limit: 60, actual: 70 }, '', `The clip is 70 seconds long; 60 are allowed. ${advice}`],
+      [{ limit: 30, actual: 35 }, '10', `The clip is 35 seconds long; 30 are allowed. ${advice}`],
+      [{ limit: 600, actual: 700 }, '10', 'The source is 700 seconds long; 600 are allowed.'],
     ] as const) {
       details = told
+      await page.fill('#start', start)
       await page.locator('#send').press('Enter')
-      await page.waitForSelector(`#source-error:text("${text}")`)
+      await page.waitForSelector(`#source-error:text-is("${text}")`)
     }
   })
 
@@ -297,6 +384,21 @@ describe('in a browser', { tags: 'chromium' }, () => {
     await page.locator('#send').press('Enter')
     await page.waitForSelector('#done-title:focus')
     expect(await page.textContent('#facts')).toContain('30 × 20')
+  })
+
+  test('a token that may not read gets the links to its private clip', async () => {
+    const { page } = await openPage({ javaScriptEnabled: true })
+    await page.goto(`${service.url}/`)
+    await page.fill('#token', (await service.newToken({ scopes: ['write'] })).token)
+    const buffer = gif(32, 20, [{ delay: 10 }, { delay: 10, color: 1 }])
+    await page.setInputFiles('#file', { name: 'a.gif', mimeType: 'image/gif', buffer })
+    await page.click('#more summary')
+    await page.selectOption('#visibility', 'private')
+    await page.click('#send')
+    await page.waitForSelector('#done-title:focus')
+    expect(await page.isVisible('#ends')).toBe(true)
+    const link = (await page.getAttribute('#links a', 'href')) as string
+    expect((await page.goto(link))?.status()).toBe(200)
   })
 
   test('without scripts the page at / names another way', async () => {

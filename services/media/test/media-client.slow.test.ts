@@ -133,6 +133,24 @@ test.for([false, true])(
   },
 )
 
+test('an upload in pieces that loses its connection while the clip is made waits for the files', async () => {
+  const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
+  onTestFinished(() => service.close())
+  let piece: Connection | undefined
+  let isReported = false
+  const baseUrl = await startProxy(service.url, (way, chunk, connection) => {
+    if (way === 'up' && chunk.includes('PATCH /tus/')) piece = connection
+    if (way === 'down' && chunk.includes('x-media-state: processing')) isReported = true
+  })
+  const upload = createMediaClient({ baseUrl, token: service.token }).upload(await longFile(5_000), { resumable: true })
+  await expect.poll(async () => (await service.countRows()).clips).toBe(1)
+  piece?.cut()
+  await expect.poll(() => isReported).toBe(true)
+  await service.startWorker()
+  expect(await upload).toMatchObject({ state: 'ready', isReplay: false })
+  expect((await service.countRows()).clips).toBe(1)
+})
+
 test('an abort ends an upload with its reason, and leaves nothing behind', async ({ service }) => {
   const before = await service.countRows()
   const client = createMediaClient({ baseUrl: service.url, token: service.token })

@@ -26,7 +26,12 @@ export const sourceVariables = {
     parseSourceTypes,
   ),
   MAX_FILE_BYTES: integer('Largest source file in bytes.', { default: '157286400', min: 1 }),
-  MAX_DURATION: parsed('duration', 'Longest source, up to 39 s.', { default: '30s' }, parseMaxDuration),
+  MAX_DURATION: parsed(
+    'duration',
+    'Longest clip, up to 39 s: the whole source, or the chosen part of it.',
+    { default: '30s' },
+    parseMaxDuration,
+  ),
   MAX_SOURCE_DURATION: parsed(
     'duration',
     'Longest source of which `start` and `duration` choose a part, up to 60m.',

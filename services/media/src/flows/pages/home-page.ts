@@ -98,7 +98,8 @@ curl --json '{"source":"https://example.com/clip.mp4"}' -H 'Token: mh_&hellip;' 
 <div class="field"><label for="visibility">Who can see it</label><select id="visibility" aria-describedby="visibility-error"><option value="">Everyone</option><option value="unlisted">Everyone with the address</option><option value="private">Only with a link that ends</option></select><p class="error" id="visibility-error" hidden></p></div>
 <div class="field"><label for="expires_in">Delete it</label><select id="expires_in" aria-describedby="expires_in-error"><option value="">${needsToken ? 'Never' : 'As usual here'}</option><option value="1h">After an hour</option><option value="1d">After a day</option><option value="7d">After a week</option><option value="30d">After 30 days</option></select><p class="error" id="expires_in-error" hidden></p></div>
 </div>
-<label class="check"><input id="sliding" type="checkbox"> Each visit puts the deletion off</label>
+<label class="check"><input id="sliding" type="checkbox" aria-describedby="sliding-error"> Each visit puts the deletion off</label>
+<p class="error" id="sliding-error" hidden></p>
 <fieldset>
 <legend>Attribution</legend>
 <div class="field"><label for="attribution_site">Site <span class="optional">twitter, reddit, instagram or an address</span></label><input id="attribution_site" list="sites" autocomplete="off" autocapitalize="off" aria-describedby="attribution_site-error"><datalist id="sites"><option value="twitter"><option value="reddit"><option value="instagram"></datalist><p class="error" id="attribution_site-error" hidden></p></div>

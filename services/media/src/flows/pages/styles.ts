@@ -102,11 +102,12 @@ video { position: absolute; inset: 0; width: 100%; height: 100%; object-fit: con
 .home { position: absolute; z-index: 1; top: .5rem; left: .5rem; max-width: calc(100% - 6rem); overflow: hidden; padding: .25rem .75rem; border-radius: 99px; background: #000a; color: #fff; font-size: .8125rem; font-weight: 600; text-decoration: none; text-overflow: ellipsis; white-space: nowrap; opacity: 0; transition: opacity .15s }
 .home.report { right: .5rem; left: auto; max-width: 5rem }
 body:hover .home, .home:focus-visible { opacity: 1 }
+.gate[open] .opened { top: 2.75rem }
 .home:focus-visible { outline: 2px solid #6ea0ff }
 @media (max-height: 11rem) { .notice { gap: .25rem; padding: .5rem } .notice > :not(strong, .button, .progress) { display: none } }
 @media (hover: none), (max-width: 12rem) { .home:not(.report) { display: none } }
 @media (hover: none) { .home.report { opacity: .7 } }
-@media (max-width: 12rem) { .home.report { display: none } }
+@media (max-width: 12rem) { .home.report { display: none } .gate[open] .opened { top: .75rem } }
 `
 
 /** Styles of `sitePageCss` and of a form. */
@@ -123,6 +124,7 @@ input::placeholder { color: var(--quiet); opacity: 1 }
 input:focus-visible, button:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px }
 input[aria-invalid=true] { border-color: var(--bad); box-shadow: 0 0 0 1px var(--bad) }
 .check { display: flex; align-items: center; gap: .5rem; min-height: 2.25rem; margin-top: .25rem; font-size: .875rem }
+.check:has(:disabled) { color: var(--quiet) }
 .check input { width: 1.125rem; height: 1.125rem; margin: 0; accent-color: var(--accent) }
 .drop { position: relative; display: grid; place-items: center; min-height: 9rem; padding: 1rem; border: 2px dashed #868d9a; border-radius: 14px; background: var(--ground); text-align: center }
 .drop.over, .drop:hover { border-color: var(--accent) }

@@ -50,7 +50,7 @@ async function findClips(db: Kysely<DB>, { sort, ...asked }: Asked): Promise<Fou
   return isShort ? sortList(db, list, sort, page) : walkSort(db, sort, wide)
 }
 
-const isNarrowed = ({ tokenId, ...filters }: Search) =>
+const isNarrowed = ({ tokenId, now, ...filters }: Search) =>
   Object.values(filters).some((filter) => (Array.isArray(filter) ? filter.length > 0 : filter !== undefined))
 
 /** Chooses a short list that has all matches, or else the one with the fewest clips in the direction of the walk. */

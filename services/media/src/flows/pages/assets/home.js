@@ -4,6 +4,7 @@ const $ = (id) => document.getElementById(id)
 const form = $('form')
 const KEPT = 'media token'
 const MAX_BYTES = Number(form.dataset.maxBytes)
+const MAX_SECONDS = Number(form.dataset.maxSeconds)
 const MAKING = 'Making the files'
 const NEEDS_TOKEN = form.dataset.needsToken === 'true'
 
@@ -57,13 +58,20 @@ for (const type of ['dragenter', 'dragover', 'dragleave', 'drop']) {
   })
 }
 
+/** Disables the box without a lifetime: no deletion could be put off. */
+function allowSliding() {
+  $('sliding').disabled = !$('expires_in').value
+}
+$('expires_in').addEventListener('change', allowSliding)
+allowSliding()
+
 // Problems, shown at their field.
 
 const EDITS = ['start', 'end', 'crop', 'speed', 'caption', 'caption_position', 'poster_at']
 const TEXTS = ['title', 'tags', 'attribution_site', 'attribution_user', 'attribution_url']
 const ACCESS = ['visibility', 'expires_in']
 const FLAGS = ['nsfw', 'mute', 'sliding']
-const FIELDS = ['token', 'file', 'source', ...EDITS, ...TEXTS, ...ACCESS]
+const FIELDS = ['token', 'file', 'source', 'sliding', ...EDITS, ...TEXTS, ...ACCESS]
 
 function complain(field, text) {
   $(`${field}-error`).textContent = text
@@ -100,6 +108,9 @@ function toProblem(status, text, what) {
     const { actual, limit } = details
     const isKnown = actual !== undefined
     const sentence = isKnown ? `is ${actual} seconds long; ${limit} are allowed` : `is longer than ${limit} seconds`
+    // The higher limit of a source of which a part was chosen.
+    const isOfSource = limit > MAX_SECONDS && ($('start').value || $('end').value)
+    if (isOfSource) return new Problem(`The source ${sentence}.`, what)
     return new Problem(`The clip ${sentence}. Choose a part of it under “Trim”.`, what)
   }
   if (status === 415) return new Problem(`Only ${form.dataset.types} are accepted.`, what)
@@ -276,15 +287,15 @@ async function importFrom(source, { headers, fields, wait, signal }) {
 
 // Wait until the clip is ready.
 
-async function waitUntilReady(result, { headers, signal }, what) {
-  const id = result.page.split('/').at(-1)
+async function waitUntilReady({ page, files }, { headers, signal }, what) {
+  const id = new URL(page).pathname.split('/').at(-1)
   report(MAKING, undefined)
   while (!signal.aborted) {
     const answer = await fetch(`media/${id}/events`, { headers, signal }).catch(() => undefined)
     signal.throwIfAborted()
     if (answer?.status === 200) {
       if (await followEvents(answer.body, what)) return
-    } else if (answer && (await isThere(id, signal))) return
+    } else if (answer && (await isThere(files.gif, signal))) return
     await pause(2_000, signal)
   }
 }
@@ -322,10 +333,10 @@ async function linkTo(result, { headers, signal }) {
   return { ...result, page: url, files, embed }
 }
 
-/** Checks the GIF, which is never stored before the others, for a token without the scope `read`. */
-async function isThere(id, signal) {
+/** Checks the GIF at its address, which is never stored before the others, for a token without the scope `read`. */
+async function isThere(gif, signal) {
   const asked = { method: 'HEAD', cache: 'no-store', redirect: 'manual', signal }
-  const { status, type } = await fetch(`f/${id}.gif`, asked)
+  const { status, type } = await fetch(`f/${gif.split('/').at(-1)}`, asked)
   if (status >= 400 && status !== 429 && status < 500) throw new Problem('The clip could not be made.')
   // Only existing files are redirected to a CDN, which this page may not call.
   return status === 200 || type === 'opaqueredirect'
@@ -390,10 +401,12 @@ $('another').addEventListener('click', () => {
   $('preview').pause()
   $('done').hidden = true
   $('add').hidden = false
+  const [token, isKept] = [$('token').value, $('keep').checked]
+  form.reset()
+  $('token').value = token
+  $('keep').checked = isKept
+  allowSliding()
   forgetFile()
-  $('source').value = ''
-  $('title').value = ''
-  $('caption').value = ''
   $('file').focus()
 })
 $('cancel').addEventListener('click', () => {
@@ -404,7 +417,7 @@ $('cancel').addEventListener('click', () => {
 function readFields() {
   const names = [...TEXTS, ...EDITS, ...ACCESS]
   const fields = Object.fromEntries(names.map((name) => [name, $(name).value.trim()]).filter(([, value]) => value))
-  const flags = FLAGS.filter((name) => $(name).checked)
+  const flags = FLAGS.filter((name) => $(name).matches(':checked:enabled'))
   return { ...fields, ...Object.fromEntries(flags.map((name) => [name, 'true'])) }
 }
 
@@ -441,10 +454,11 @@ form.addEventListener('submit', async (event) => {
     const wait = token ? { Prefer: 'respond-async' } : {}
     const call = { headers, wait, fields: readFields(), signal }
     const { result, state } = await (file ? upload(file, call) : importFrom(source, call))
-    if (state !== 'ready') await waitUntilReady(result, call, file ? 'file' : 'source')
     const isPrivate = call.fields.visibility === 'private'
+    const addresses = () => (isPrivate ? linkTo(result, call) : result)
+    if (state !== 'ready') await waitUntilReady(await addresses(), call, file ? 'file' : 'source')
     $('ends').hidden = !isPrivate
-    showResult(isPrivate ? await linkTo(result, call) : result)
+    showResult(await addresses())
     say('The clip is ready')
   } catch (error) {
     $('work').hidden = true
