@@ -248,11 +248,7 @@ test('a clip of a moment can be edited as a longer one can, but has no parts', a
 test('a part of a gif counts its whole length, as any source', async () => {
   const frames = Array.from({ length: 60 }, (_, at) => ({ delay: 300, color: (at % 2) as 0 | 1 }))
   const { status, body } = await edited(gif(20, 20, frames), { start: '10', duration: '5' })
-  expect([status, body.error.code, body.error.details]).toEqual([
-    422,
-    'duration_exceeded',
-    { limit: 120, actual: 180, hint: 'start,duration' },
-  ])
+  expect([status, body.error.code, body.error.details]).toEqual([422, 'duration_exceeded', { limit: 120, actual: 180 }])
 })
 
 test.each([

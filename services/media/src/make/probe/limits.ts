@@ -59,13 +59,17 @@ export function refuseLongDuration(
   whole: number | null = seconds,
 ): void {
   if (seconds <= limits.durationSeconds + DURATION_TOLERANCE_SECONDS) return
-  const actual = whole === null ? {} : { actual: Math.round(whole * 1000) / 1000 }
+  const actual = whole === null ? {} : { actual: roundedSeconds(whole) }
   throw apiError('duration_exceeded', { details: { limit: limits.durationSeconds, ...actual, ...PART_HINT } })
 }
 
-/** Refuses a source that is too long even for a part of it. */
-export const refuseLongSource = ({ sourceSeconds }: Pick<ProbeLimits, 'sourceSeconds'>, seconds: number): void =>
-  refuseLongDuration({ durationSeconds: sourceSeconds }, seconds)
+/** Refuses a source that is too long even for a part of it, so without a hint. */
+export function refuseLongSource({ sourceSeconds }: Pick<ProbeLimits, 'sourceSeconds'>, seconds: number): void {
+  if (seconds <= sourceSeconds + DURATION_TOLERANCE_SECONDS) return
+  throw apiError('duration_exceeded', { details: { limit: sourceSeconds, actual: roundedSeconds(seconds) } })
+}
+
+const roundedSeconds = (seconds: number) => Math.round(seconds * 1000) / 1000
 
 /** Tolerance of declared durations, rounded and of longer sound; the probe decides (contract/media.md 3.5, 3.6). */
 export const DECLARED_TOLERANCE_SECONDS = 0.5
