@@ -21,7 +21,7 @@ const ROWS = Number(process.env.BENCH_ROWS || 1_000_000)
 const RESULTS = process.env.BENCH_RESULTS
 
 /** Requests of each list; fewer do not measure a p99. */
-const REQUESTS = Number(process.env.BENCH_REQUESTS || 100)
+const REQUESTS = Number(process.env.BENCH_REQUESTS || 200)
 
 const SETTINGS = { MEDIA_WORKERS_ENABLED: 'false', MEDIA_RATE_LIMIT_READ: '1000000' }
 

@@ -56,7 +56,7 @@ export async function measureLists(service: Service, lists: readonly MeasuredLis
     const { id, what } = list
     const answers = await requestRepeatedly(service, list)
     const times = answers.map(({ ms }) => ms).sort((a, b) => a - b)
-    const percentile = (share: number) => times[Math.floor(times.length * share)] as number
+    const percentile = (share: number) => times[Math.ceil(times.length * share) - 1] as number
     const measured = { id, what: `${what}: p99`, against: 'the bound', unit: 'ms', compared: 'ratio' } as const
     service.report.row({ ...measured, ours: percentile(0.99), theirs: list.boundMs ?? BOUND_MS, goal: { atMost: 1 } })
     service.report.figure(`p50-${id}`, { what: `${what}: p50`, unit: 'ms', value: percentile(0.5) })
