@@ -141,7 +141,8 @@ export async function deleteSources(trx: Transaction<DB>, ids: readonly string[]
 export const deleteTombstones = (db: Kysely<DB>, before: Date) =>
   deleteInBatches(db, 'clips', {
     ...{ column: 'deleted_at', before },
-    condition: sql`not exists (select from ${sql.table('blocked_hashes')} where clip_id = id)`,
+    // Not `not exists`: a plan could join the tables, and then read all clips for each batch.
+    condition: sql`(select true from ${sql.table('blocked_hashes')} where clip_id = id limit 1) is null`,
   })
 
 /** Deletes counters whose window has ended; the library's `expire` is in milliseconds. */

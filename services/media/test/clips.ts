@@ -58,7 +58,7 @@ const recipes = {
     ...['-crf', '50', '-b:v', '0', '-pix_fmt', 'yuv420p', '-metadata', 'title=Secret title'],
   ],
   'fits-vp8.webm': [
-    ...[...lavfi('testsrc2=s=320x240:r=25:d=2'), '-c:v', 'libvpx', '-deadline', 'realtime', '-cpu-used', '8'],
+    ...[...lavfi('testsrc2=s=320x240:r=25:d=2'), '-c:v', 'libvpx', '-deadline', 'realtime', '-cpu-used', '-8'],
     ...['-crf', '50', '-b:v', '100k', '-pix_fmt', 'yuv420p', '-metadata', 'title=Secret title'],
   ],
   'small.mp4': [...lavfi('testsrc2=s=64x48:r=10:d=1'), ...x264],
