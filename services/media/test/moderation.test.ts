@@ -214,6 +214,8 @@ describe('files for moderators', () => {
       expect(headers.get('cache-control')).toBe('no-store')
       expect(headers.get('content-security-policy')).toMatch(/^default-src 'none'.*sandbox/)
     }
+    const head = await service.call('HEAD', `/media/${id}/moderation/mp4`, { headers: { token: admin.token } })
+    expect([head.status, Number(head.headers.get('content-length'))]).toEqual([200, shown[2]?.length])
     const part = await review('mp4', { range: 'bytes=4-7' })
     expect([part.status, Buffer.from(part.bytes).toString()]).toEqual([206, 'ftyp'])
     const etag = (await review('mp4')).headers.get('etag') ?? ''
@@ -412,6 +414,18 @@ describe('blocked bytes', () => {
     const { status, body } = await upload
     if (status === 201) expect(await statusOf(`/f/${idIn(await upload)}.mp4`)).toBe(410)
     else expect([status, body.error.code]).toEqual([422, 'blocked_content'])
+  })
+
+  test('get many decisions at once, by each of their clips, without a deadlock', async () => {
+    const clips = [id]
+    while (clips.length < 6) clips.push(idIn(await service.upload(bytes)))
+    const actions = ['block', 'unblock', 'hide', 'unhide', 'nsfw', 'unblock', 'delete', 'block']
+    const answers = await Promise.all(
+      clips.flatMap((clipId, n) => actions.map((_, at) => moderate({ action: actions[(at + n) % 8] }, clipId))),
+    )
+    expect(new Set(answers.map(({ status }) => (status < 500 ? 'answered' : status)))).toEqual(new Set(['answered']))
+    const deadlocks = 'select deadlocks::int from pg_stat_database where datname = current_database()'
+    expect((await service.deps.pool.query(deadlocks)).rows).toEqual([{ deadlocks: 0 }])
   })
 
   test('that are being uploaded while they are blocked are refused or ended, whichever is first', async () => {

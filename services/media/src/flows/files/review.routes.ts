@@ -1,10 +1,10 @@
-// GET /media/{id}/moderation/{kind}: a file of any clip for moderators, who must see what was hidden. The one rule: no cache and no
+// GET and HEAD /media/{id}/moderation/{kind}: a file of any clip for moderators, who must see what was hidden. The one rule: no cache and no
 // redirect keeps it, because its public address may not be answered. Tests: test/moderation.test.ts. Next: send-file.http.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { isClipId } from '../../core/clips/clip-id.ts'
 import { findFile } from '../../core/clips/renditions.store.ts'
-import { MAIN_KINDS, type MainKind } from '../../db/tables.ts'
+import { MAIN_KINDS } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { requireToken } from '../../http/authenticate.ts'
@@ -22,17 +22,17 @@ export const reviewRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
   app.addHook('onRequest', (request, reply) => deps.limits.count(request, reply, 'read'))
   app.addHook('onSend', async (_request, reply) => void reply.header('cache-control', 'no-store'))
 
-  app.get<{ Params: { id: string; kind: MainKind } }>(
-    '/media/:id/moderation/:kind',
-    {
-      schema: {
-        ...tokenRoute('moderation', 'reviewFile', 'A file of a clip, also of a hidden or private one'),
-        params: Type.Object({ id: Type.String(), kind: Type.Enum(MAIN_KINDS) }),
-        requestHeaders: FILE_REQUEST_HEADERS,
-        response: { ...ANSWERS, ...errorResponses(401, 403, 404, 410, 412, 416, 422, 429) },
-      },
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: '/media/:id/moderation/:kind',
+    exposeHeadRoute: false,
+    schema: {
+      ...tokenRoute('moderation', 'reviewFile', 'A file of a clip, also of a hidden or private one'),
+      params: Type.Object({ id: Type.String(), kind: Type.Enum(MAIN_KINDS) }),
+      requestHeaders: FILE_REQUEST_HEADERS,
+      response: { ...ANSWERS, ...errorResponses(401, 403, 404, 410, 412, 416, 422, 429) },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const { id, kind } = request.params
       const file = isClipId(id) ? await findFile(deps.db, id, kind) : undefined
       if (file?.state === 'deleted') throw apiError('gone')
@@ -41,5 +41,5 @@ export const reviewRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       const wanted = { name: id, ending: kind, extension: kind, type: FILES[kind].type, download: false }
       return sendFile(deps, request, reply, { ...wanted, file: { ...file, visibility: 'private', endsAt: deps.now() } })
     },
-  )
+  })
 }
