@@ -3,7 +3,7 @@
 import type { Transaction } from 'kysely'
 import { isExpired } from './core/clips/access.ts'
 import { hardDeleteClipRow, lockClip, softDeleteClipRow } from './core/clips/clips.store.ts'
-import { deleteFailedSource, detachFromSource } from './core/clips/sources.store.ts'
+import { deleteFailedSource, detachFromSource } from './core/clips/source-clips.store.ts'
 import { hasBlocked } from './core/reports/blocked-bytes.store.ts'
 import { type EmitDeps, emitEvent } from './core/webhooks/emit-event.ts'
 import type { DB } from './db/tables.ts'

@@ -30,7 +30,7 @@ import type { RemoteTimeouts } from './ingest/remote/deadlines.ts'
 import type { Remote } from './ingest/remote/fetch-remote.ts'
 import { openRemotes } from './ingest/remote/open-remotes.ts'
 import type { AssembleManifest, ExtractPage } from './ingest/sites/site.ts'
-import { checkYtdlp, requireYtdlp } from './ingest/ytdlp/check-ytdlp.ts'
+import { openYtdlp } from './ingest/ytdlp/open-ytdlp.ts'
 import { type AtWork, createAtWork } from './make/jobs/at-work.ts'
 import { EXTRAS_QUEUE, SCAN_QUEUE, TRANSCODE_QUEUE, VARIANTS_QUEUE } from './make/jobs/queues.ts'
 import { openWorkDirectory, type WorkDirectory } from './make/jobs/work-directory.ts'
@@ -251,30 +251,6 @@ export async function openBlobs(
   if (storage.kind === 'disk') return createDiskBlobs(storage.blobsDir)
   const { openS3Blobs } = await import('./store/blobs/s3-blobs.ts')
   return openS3Blobs(storage.s3, patience, log)
-}
-
-/** Returns undefined without MEDIA_YTDLP_PATH. Throws when the program cannot be run or the cookies cannot be read. */
-async function openYtdlp(
-  deps: Pick<Deps, 'config' | 'tools' | 'work' | 'log'>,
-  now: Date,
-  signal: AbortSignal,
-): Promise<ExtractPage | undefined> {
-  const { config, log } = deps
-  const { path, cookies } = config.ytdlp
-  if (!path) return undefined
-  await requireYtdlp(config.ytdlp)
-  const { limiters } = deps.tools
-  if (limiters.sandbox?.kind !== 'bwrap') {
-    log.warn('bwrap does not work here: only its own --proxy option keeps yt-dlp from internal addresses')
-  }
-  void checkYtdlp(path, { limiters, log, now, signal })
-  let opened: Promise<ExtractPage> | undefined
-  return async (...args) => {
-    opened ??= import('./ingest/ytdlp/extract-page.ts').then(({ createExtractPage }) =>
-      createExtractPage(deps, { path, cookies }),
-    )
-    return (await opened)(...args)
-  }
 }
 
 async function openTools({ ffmpeg, source }: Config, given: MediaTools | undefined): Promise<MediaTools> {

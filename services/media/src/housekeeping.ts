@@ -1,9 +1,10 @@
 // Deletes and rescues every five minutes: bytes that no clip uses, expired clips, old deliveries, lost jobs. The one
 // rule: a failed item is retried in the next round and never stops the others. Tests: test/housekeeping.test.ts. Next:
 // store/blobs/, core/clips/.
+import { batchesOf } from '@services/common/batches-of'
 import { repeatBatch } from '@services/common/delete-in-batches'
 import { type Kinds, type Runs, runRound, startRounds } from '@services/common/housekeeping'
-import { detachFromSources } from './core/clips/sources.store.ts'
+import { detachFromSources } from './core/clips/source-clips.store.ts'
 import { monthOf } from './core/reports/reporter.ts'
 import { deleteKeysBefore, deleteReportsBefore } from './core/reports/reports.store.ts'
 import { dayOf, deleteDaysBefore } from './core/tokens/usage.store.ts'
@@ -165,8 +166,7 @@ async function* inChunks(
   noteFailure: (err: unknown, item: string) => void,
 ): AsyncGenerator<void, void> {
   for await (const page of pages) {
-    for (let at = 0; at < page.length; at += size) {
-      const chunk = page.slice(at, at + size)
+    for (const chunk of batchesOf(page, size)) {
       const isDone = await work(chunk).then(
         () => true,
         () => false,

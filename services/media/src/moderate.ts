@@ -3,7 +3,8 @@
 // core/reports/, flows/moderation/, make/jobs/scan-source.ts.
 import type { Transaction } from 'kysely'
 import { lockClip } from './core/clips/clips.store.ts'
-import { detachFromSources, lockSources, overruleVerdict } from './core/clips/sources.store.ts'
+import { detachFromSources } from './core/clips/source-clips.store.ts'
+import { lockSources, overruleVerdict } from './core/clips/sources.store.ts'
 import {
   deleteBlocked,
   findFileHash,

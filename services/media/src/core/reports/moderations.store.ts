@@ -1,3 +1,4 @@
+import { batchesOf } from '@services/common/batches-of'
 import { BATCH } from '@services/common/delete-in-batches'
 import { type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, HiddenReason } from '../../db/tables.ts'
@@ -10,12 +11,7 @@ export async function insertModerations(
   trx: Transaction<DB>,
   moderations: readonly Insertable<DB['moderations']>[],
 ): Promise<void> {
-  for (let at = 0; at < moderations.length; at += BATCH) {
-    await trx
-      .insertInto('moderations')
-      .values(moderations.slice(at, at + BATCH))
-      .execute()
-  }
+  for (const batch of batchesOf(moderations, BATCH)) await trx.insertInto('moderations').values(batch).execute()
 }
 
 /** The latest decisions about a clip, newest first. */

@@ -1,3 +1,4 @@
+import { batchesOf } from '@services/common/batches-of'
 import { BATCH, deleteInBatches } from '@services/common/delete-in-batches'
 import { type Expression, type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, Scope, WebhookEvent } from '../../db/tables.ts'
@@ -50,12 +51,7 @@ export async function insertDeliveries(
   trx: Transaction<DB>,
   deliveries: readonly Insertable<DB['webhook_deliveries']>[],
 ): Promise<void> {
-  for (let at = 0; at < deliveries.length; at += BATCH) {
-    await trx
-      .insertInto('webhook_deliveries')
-      .values(deliveries.slice(at, at + BATCH))
-      .execute()
-  }
+  for (const batch of batchesOf(deliveries, BATCH)) await trx.insertInto('webhook_deliveries').values(batch).execute()
 }
 
 /** The delivery with its receiver, if this attempt is its next. */

@@ -5,6 +5,7 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { batchesOf } from '@services/common/batches-of'
 import { ApiError } from '@services/common/errors'
 import type { Transaction } from 'kysely'
 import { type Clip, findClip } from '../../core/clips/clips.store.ts'
@@ -143,8 +144,7 @@ export async function sweepUploads(deps: Pick<Deps, 'config' | 'db' | 'now'>): P
   }
   const directory = directoryOf(deps.config.storage.workDir)
   const files = (await readdir(directory).catch(() => [])).filter(isUploadId)
-  for (let at = 0; at < files.length; at += BATCH) {
-    const some = files.slice(at, at + BATCH)
+  for (const some of batchesOf(files, BATCH)) {
     const needed = new Set(await findContinuable(deps.db, some))
     for (const path of some.filter((id) => !needed.has(id)).map((id) => join(directory, id))) {
       // Another process may delete in the same directory.

@@ -8,13 +8,8 @@ import { type AccessChanges, applyAccess } from '../../core/clips/access.ts'
 import type { ClipFields } from '../../core/clips/clip-fields.ts'
 import { makeClipId } from '../../core/clips/clip-id.ts'
 import { type Clip, insertClip } from '../../core/clips/clips.store.ts'
-import {
-  attachToSource,
-  findSourceByContent,
-  insertSource,
-  originalNamed,
-  type SourceRow,
-} from '../../core/clips/sources.store.ts'
+import { attachToSource } from '../../core/clips/source-clips.store.ts'
+import { findSourceByContent, insertSource, originalNamed, type SourceRow } from '../../core/clips/sources.store.ts'
 import { decodedSize } from '../../core/edits/decoded-size.ts'
 import { type Edit, sourceKey } from '../../core/edits/edit.ts'
 import { holdBytes, refuseBlocked } from '../../core/reports/blocked-bytes.store.ts'

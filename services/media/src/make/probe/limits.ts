@@ -58,18 +58,19 @@ export function refuseLongDuration(
   seconds: number,
   whole: number | null = seconds,
 ): void {
-  if (seconds <= limits.durationSeconds + DURATION_TOLERANCE_SECONDS) return
-  const actual = whole === null ? {} : { actual: roundedSeconds(whole) }
-  throw apiError('duration_exceeded', { details: { limit: limits.durationSeconds, ...actual, ...PART_HINT } })
+  refuseLonger(limits.durationSeconds, seconds, { whole, ...PART_HINT })
 }
 
 /** Refuses a source that is too long even for a part of it, so without a hint. */
 export function refuseLongSource({ sourceSeconds }: Pick<ProbeLimits, 'sourceSeconds'>, seconds: number): void {
-  if (seconds <= sourceSeconds + DURATION_TOLERANCE_SECONDS) return
-  throw apiError('duration_exceeded', { details: { limit: sourceSeconds, actual: roundedSeconds(seconds) } })
+  refuseLonger(sourceSeconds, seconds, { whole: seconds })
 }
 
-const roundedSeconds = (seconds: number) => Math.round(seconds * 1000) / 1000
+function refuseLonger(limit: number, seconds: number, { whole, ...hint }: { whole: number | null; hint?: string }) {
+  if (seconds <= limit + DURATION_TOLERANCE_SECONDS) return
+  const actual = whole === null ? {} : { actual: Math.round(whole * 1000) / 1000 }
+  throw apiError('duration_exceeded', { details: { limit, ...actual, ...hint } })
+}
 
 /** Tolerance of declared durations, rounded and of longer sound; the probe decides (contract/media.md 3.5, 3.6). */
 export const DECLARED_TOLERANCE_SECONDS = 0.5

@@ -77,10 +77,8 @@ async function makeGif(work: VariantWork, animation: Animation, budgetBytes: num
   const totalCentiseconds = Math.round(durationSeconds * 100)
   const budget = { bytes: budgetBytes, frames: Math.ceil(totalCentiseconds / delayCentiseconds) }
   const format = { width, height, delayCentiseconds, loopCount, hasAlpha, budget }
-  const encodeFrames = (frames: FramesPipe) => {
-    const how = { limits: runLimits(work.info, 1, frames.writerSeconds), niceness: NICENESS, frames: frames.pipe }
-    return runFfmpeg(work, gifFramesCommand(work.tools.ffmpeg, animation), how)
-  }
+  const encodeFrames = (frames: FramesPipe) =>
+    runFfmpeg(work, gifFramesCommand(work.tools.ffmpeg, animation), background(work, frames))
   await writeGif(work, { file: workFiles.gif, format, totalCentiseconds }, encodeFrames, NICENESS)
   const path = resolve(work.workDirectory, workFiles.gif)
   const { seconds, ...size } = await verifyGif(path)
@@ -136,7 +134,11 @@ async function readMp4({ tools, workDirectory, signal }: VariantWork) {
   return { durationSeconds, soundBytes }
 }
 
-const background = ({ info }: VariantWork) => ({ limits: runLimits(info, 1), niceness: NICENESS })
+const background = ({ info }: VariantWork, frames?: FramesPipe) => ({
+  limits: runLimits(info, 1, frames?.writerSeconds),
+  niceness: NICENESS,
+  ...(frames && { frames: frames.pipe }),
+})
 
 function requireSize(made: Size, { width, height }: Size): Size {
   if (made.width === width && made.height === height) return { width, height }

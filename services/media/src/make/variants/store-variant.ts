@@ -1,7 +1,6 @@
 // Makes a claimed variant and stores it. The one rule: a variant exists once its claim is settled, so a killed build leaves only
 // a claim, which the next request or housekeeping takes over. Tests: test/variants.test.ts. Next: make-still.ts, make-animated.ts.
 import { join } from 'node:path'
-import type { Size } from '../../core/clips/geometry.ts'
 import { findRenditions } from '../../core/clips/renditions.store.ts'
 import { isStill, sizeOfVariant, VARIANT_TYPES, type Variant } from '../../core/variants/variant.ts'
 import { type Claim, settleVariant } from '../../core/variants/variants.store.ts'
@@ -27,8 +26,11 @@ export async function makeVariant(
   await using directory = await deps.work.newDirectory()
   await fetchFiles(deps, inputsOf(variant, info, files), directory.path, signal)
   const work = { tools: deps.tools, workDirectory: directory.path, info, signal }
-  const largest = isStill(variant) ? original : (files.mp4 ?? original)
-  const picture = { ...within(sizeOfVariant(variant, original) ?? original, largest), crops: variant.fit === 'cover' }
+  const asked = sizeOfVariant(variant, original) ?? { width: original.width, height: original.height }
+  // Animations are made of the mp4, which is smaller than a large GIF that was kept.
+  const { width, height } = isStill(variant) ? original : (files.mp4 ?? original)
+  const size = sizeOfVariant({ ending: variant.ending, width, height, fit: 'inside' }, asked) ?? asked
+  const picture = { ...size, crops: variant.fit === 'cover' }
   const made = isStill(variant) ? await still(work, variant, picture) : await animated(work, variant, picture, original)
   await settle(deps, claim, variant, isSuperfluous(variant, made, original.bytes) ? 'original' : made)
 }
@@ -39,12 +41,6 @@ const still = async (...[work, variant, picture]: Parameters<typeof import('./ma
 })
 const animated = async (...args: Parameters<typeof import('./make-animated.ts').makeAnimated>) =>
   (await import('./make-animated.ts')).makeAnimated(...args)
-
-/** Animations are made of the mp4, which is smaller than a large GIF that was kept. */
-function within({ width, height }: Size, most: Size): Size {
-  const scale = Math.min(1, most.width / width, most.height / height)
-  return { width: Math.round(width * scale), height: Math.round(height * scale) }
-}
 
 /** A smaller picture with more bytes has no use: its address redirects to the clip's file. */
 function isSuperfluous({ fit, atSeconds, maxBytes }: Variant, made: VariantMade, originalBytes: number): boolean {
