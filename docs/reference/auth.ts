@@ -1,5 +1,5 @@
 // Generated parts of docs/reference/auth. The pages need marks for each: `<!-- NAME -->` and `<!-- end NAME -->`.
-import { createLogger } from '../../packages/common/src/logger.ts'
+import { createLogger } from '../../packages/common/src/telemetry/logger.ts'
 import { createApp } from '../../services/auth/src/app.ts'
 import { commands } from '../../services/auth/src/commands.ts'
 import { captchaVariables } from '../../services/auth/src/config/captcha.ts'

@@ -3,8 +3,8 @@
 // services/*/test/reference.test.ts; the command that writes the pages: update.ts.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Command } from '../../packages/common/src/cli.ts'
 import type { ErrorCatalogue } from '../../packages/common/src/errors.ts'
+import type { Command } from '../../packages/common/src/process/command-line.ts'
 
 export interface Generated {
   /** Path of the page below docs/reference. */

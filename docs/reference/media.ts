@@ -1,5 +1,5 @@
 // Generated parts of docs/reference/media. The pages need marks for each: `<!-- NAME -->` and `<!-- end NAME -->`.
-import { createLogger } from '../../packages/common/src/logger.ts'
+import { createLogger } from '../../packages/common/src/telemetry/logger.ts'
 import { createApp } from '../../services/media/src/app.ts'
 import { commands } from '../../services/media/src/commands.ts'
 import { databaseVariables } from '../../services/media/src/config/database.ts'

@@ -143,7 +143,7 @@ describe.each(services)('the image of %s', (service) => {
   test('copies existing files, none of the other service and no tests', () => {
     const files = sources.flatMap((source) => contextFiles(repository, source))
     expect(files).toContain(`services/${service}/src/main.ts`)
-    expect(files).toContain('packages/common/src/config.ts')
+    expect(files).toContain('packages/common/src/config/variables.ts')
     const allowed = new RegExp(
       `^(LICENSE|package.json|pnpm-[a-z]+.yaml|infra/bundle/(bundle.ts|package.json)|(packages/common|services/${service})/.+)$`,
     )

@@ -1,4 +1,4 @@
-import type { Variables } from '../../packages/common/src/config.ts'
+import type { Variables } from '../../packages/common/src/config/variables.ts'
 
 export interface ChartFacts {
   name: 'auth' | 'media'

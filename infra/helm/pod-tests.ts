@@ -6,7 +6,7 @@ import { brokenRules } from './pod-security.ts'
 import { all, objectsOf, pods, type Renderings } from './rendered-objects.ts'
 
 /** File with the time limit of `stopOnSignal`. */
-const SHUTDOWN = join(import.meta.dirname, '../../packages/common/src/shutdown.ts')
+const SHUTDOWN = join(import.meta.dirname, '../../packages/common/src/process/shutdown.ts')
 
 export function podTests(rendered: Renderings): void {
   test('every pod passes the restricted Pod Security Standard, on a read-only file system', () => {

@@ -1,4 +1,4 @@
-import type { Environment } from '../../packages/common/src/config.ts'
+import type { Environment } from '../../packages/common/src/config/variables.ts'
 import type { KubernetesObject } from './helm.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: objects of many kinds

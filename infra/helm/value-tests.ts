@@ -1,7 +1,7 @@
 // Tests of an operator's values in both charts: they arrive unchanged in the right object, or are refused.
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { Environment } from '../../packages/common/src/config.ts'
+import type { Environment } from '../../packages/common/src/config/variables.ts'
 import type { ChartFacts } from './chart-facts.ts'
 import { chartFolder, type KubernetesObject, render, valueFile } from './helm.ts'
 import { schemaProblems } from './kubernetes-schema.ts'

@@ -1,5 +1,5 @@
-import type { ApiDocs } from '@services/common/api-docs'
-import { MAX_COUNTED } from '@services/common/counted-page'
+import { MAX_COUNTED } from '@services/common/database/counted-page'
+import type { ApiDocs } from '@services/common/http/api-docs'
 import type { Config } from './config.ts'
 import { VERSION } from './version.ts'
 

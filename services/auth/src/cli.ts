@@ -1,4 +1,4 @@
-import { runCommandLine } from '@services/common/cli'
+import { runCommandLine } from '@services/common/process/command-line'
 import { commands } from './commands.ts'
 
 await runCommandLine('auth', commands)

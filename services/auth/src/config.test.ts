@@ -1,4 +1,4 @@
-import { ConfigError } from '@services/common/config'
+import { ConfigError } from '@services/common/config/variables'
 import { describe, expect, test } from 'vitest'
 import { settingsToReview } from './config/review.ts'
 import { readConfig, variables } from './config.ts'

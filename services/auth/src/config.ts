@@ -1,8 +1,14 @@
 // Settings of the service: each file of config/ declares, checks and groups the variables of one subject. The one rule:
 // no other code reads the environment; it gets its part (`config.smtp`), checked and in seconds. Tests: config.test.ts. Next: config/<subject>.ts.
-import { ConfigError, type Environment, readVariables, type Values, type Variables } from '@services/common/config'
-import { databaseSettings } from '@services/common/database-settings'
-import { telemetrySettings } from '@services/common/telemetry-settings'
+import {
+  ConfigError,
+  type Environment,
+  readVariables,
+  type Values,
+  type Variables,
+} from '@services/common/config/variables'
+import { databaseSettings } from '@services/common/database/settings'
+import { telemetrySettings } from '@services/common/telemetry/settings'
 import { captchaProblems, captchaSettings, captchaVariables } from './config/captcha.ts'
 import { externalSettings, externalVariables } from './config/external.ts'
 import {

@@ -1,9 +1,9 @@
 // Deletes expired rows every ten minutes. The one rule: each kind in small batches that skip locked rows, so no request
 // waits for it. Table of rows: contract/auth-platform.md 11.8. Tests: housekeeping.test.ts. Next: db/decoy-
 // rows.store.ts and the stores.
-import { repeatBatch } from '@services/common/delete-in-batches'
-import { type Kinds, type Runs, runRound, startRounds } from '@services/common/housekeeping'
-import type { Logger } from '@services/common/logger'
+import { repeatBatch } from '@services/common/housekeeping/delete-in-batches'
+import { type Kinds, type Runs, runRound, startRounds } from '@services/common/housekeeping/rounds'
+import type { Logger } from '@services/common/telemetry/logger'
 import { deleteOldAuditEntries, deleteRefusedSignIns } from './core/audit/audit.store.ts'
 import { deleteExpiredChallenges } from './core/factors/challenges.store.ts'
 import { deleteStaleFactors } from './core/factors/factors.store.ts'

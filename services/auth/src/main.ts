@@ -1,4 +1,4 @@
-import { runService } from '@services/common/run-service'
+import { runService } from '@services/common/process/run-service'
 import { portVariables, startUp, warnOfOpenSettings } from './start.ts'
 
 await runService(

@@ -1,7 +1,7 @@
 // All domain metrics, and no others (telemetry has request durations), by the OpenTelemetry API: a count has no effect
 // while metrics are disabled. No attribute may hold a caller's text. Tests: test/telemetry.slow.test.ts.
 import { metrics } from '@opentelemetry/api'
-import { counter } from '@services/common/instruments'
+import { counter } from '@services/common/telemetry/instruments'
 import type { MessageChannel } from './db/tables.ts'
 
 /** Accounts created by users. `method`: password, otp (a link or code requested for an unknown address), anonymous. */

@@ -1,5 +1,5 @@
-import { withDatabase } from '@services/common/database'
-import { openReads, type Reads } from '@services/common/replica'
+import { withDatabase } from '@services/common/database/pool'
+import { openReads, type Reads } from '@services/common/database/replica'
 import { type DB, TABLES } from './db/tables.ts'
 import type { Deps } from './deps.ts'
 import { startUp } from './start.ts'

@@ -1,10 +1,10 @@
 // Starts and stops the parts of the service. The one rule: parts close in reverse order, each step with a
 // time limit (shutdown.ts of common). Tests: test/processes.slow.test.ts. Next: deps.ts, app.ts, worker.ts.
 
-import { boundMemory } from '@services/common/bound-memory'
-import type { Logger } from '@services/common/logger'
-import { inOrder } from '@services/common/shutdown'
-import { startTelemetry } from '@services/common/telemetry'
+import { boundMemory } from '@services/common/process/limit-heap'
+import { inOrder } from '@services/common/process/shutdown'
+import type { Logger } from '@services/common/telemetry/logger'
+import { startTelemetry } from '@services/common/telemetry/start-sdk'
 import type { FastifyInstance } from 'fastify'
 import { createApp } from './app.ts'
 import type { Config } from './config.ts'

@@ -1,5 +1,5 @@
-import type { Logger } from '@services/common/logger'
-import { readSettings } from '@services/common/start-up'
+import { readSettings } from '@services/common/process/read-settings'
+import type { Logger } from '@services/common/telemetry/logger'
 import { settingsToReview } from './config/review.ts'
 import { type Config, readConfig } from './config.ts'
 

@@ -1,4 +1,4 @@
-import { inOrder } from '@services/common/shutdown'
+import { inOrder } from '@services/common/process/shutdown'
 import { openMailTemplates } from './adapters/mail/mail-templates.ts'
 import { createMailer } from './adapters/mail/smtp.ts'
 import { createSmsSender } from './adapters/sms/send-sms.ts'

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
-import { createLogger } from '@services/common/logger'
-import { migrate, onMigrationConnection } from '@services/common/migrate'
+import { migrate, onMigrationConnection } from '@services/common/migrations/migrate'
+import { createLogger } from '@services/common/telemetry/logger'
 import { longLocks } from '@services/common/testing/migration-locks'
 import { cloneTemplate } from '@services/common/testing/template-database'
 import pg from 'pg'

@@ -1,4 +1,4 @@
-// Processes of the service behind PgBouncer in transaction mode. Requirements: packages/common/src/pooler.ts.
+// Processes of the service behind PgBouncer in transaction mode. Requirements: packages/common/src/database/pooler.ts.
 import { countLockWaits } from '@services/common/testing/lock-waits'
 import { startPooledRole } from '@services/common/testing/pgbouncer'
 import { programOf } from '@services/common/testing/program'

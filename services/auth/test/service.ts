@@ -1,4 +1,4 @@
-import { createLogger } from '@services/common/logger'
+import { createLogger } from '@services/common/telemetry/logger'
 import { createTestClock, type TestClock } from '@services/common/testing/clock'
 import { answerHolder, type HoldAnswer } from '@services/common/testing/held-answers'
 import { type Mailbox, startMailbox } from '@services/common/testing/mailbox'

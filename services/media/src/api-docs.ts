@@ -1,4 +1,4 @@
-import type { ApiDocs } from '@services/common/api-docs'
+import type { ApiDocs } from '@services/common/http/api-docs'
 import type { Config } from './config.ts'
 import { ICON } from './flows/pages/document.ts'
 import { ProblemShape, RATE_HEADERS } from './http/shapes.ts'

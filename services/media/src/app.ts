@@ -1,11 +1,11 @@
 // The map of the service: every hook and route, in scopes by the token they need. The one rule: a route that is not
 // here does not exist. Tests: test/wire.test.ts, test/discovery.test.ts. Next: flows/, a folder per endpoint.
 import cors from '@fastify/cors'
-import { documentApi } from '@services/common/api-docs'
-import { answerClientErrors, answerUnreadableAddress, refuseTunnels } from '@services/common/client-errors'
-import { DOCUMENTED } from '@services/common/documented'
-import { installErrorHandler } from '@services/common/error-handler'
-import { healthRoutes } from '@services/common/health'
+import { documentApi } from '@services/common/http/api-docs'
+import { openUnreadBodies } from '@services/common/http/drain-body'
+import { installErrorHandler } from '@services/common/http/error-handler'
+import { healthRoutes } from '@services/common/http/health.routes'
+import { answerClientErrors, answerUnreadableAddress, refuseTunnels } from '@services/common/http/parser-errors'
 import {
   answerInTurn,
   closeConnectionsOnStop,
@@ -17,10 +17,10 @@ import {
   requestId,
   requireOneHost,
   secureHeaders,
-} from '@services/common/http-shell'
-import { openRequestTelemetry } from '@services/common/request-telemetry'
-import { sharedCompilers } from '@services/common/shared-compilers'
-import { openUnreadBodies } from '@services/common/unread-body'
+} from '@services/common/http/request-hooks'
+import { openRequestTelemetry } from '@services/common/http/request-spans'
+import { DOCUMENTED } from '@services/common/http/route-schema'
+import { sharedCompilers } from '@services/common/http/shared-compilers'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import { apiDocs } from './api-docs.ts'
 import type { Deps } from './deps.ts'

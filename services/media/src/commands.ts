@@ -1,5 +1,5 @@
-import type { Command } from '@services/common/cli'
-import { serviceCommands } from '@services/common/service-commands'
+import type { Command } from '@services/common/process/command-line'
+import { serviceCommands } from '@services/common/process/service-commands'
 import { variables } from './config.ts'
 import { migrateAll, openDeps, withMigrations } from './deps.ts'
 import { resolveTools } from './ffmpeg/binaries.ts'

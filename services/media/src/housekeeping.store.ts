@@ -1,4 +1,4 @@
-import { BATCH, deleteInBatches } from '@services/common/delete-in-batches'
+import { BATCH, deleteInBatches } from '@services/common/housekeeping/delete-in-batches'
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import { TOMBSTONE } from './core/clips/clips.store.ts'
 import { deleteVariantsOf } from './core/variants/variants.store.ts'

@@ -1,9 +1,9 @@
 // Deletes and rescues every five minutes: bytes that no clip uses, expired clips, old deliveries, lost jobs. The one
 // rule: a failed item is retried in the next round and never stops the others. Tests: test/housekeeping.test.ts. Next:
 // store/blobs/, core/clips/.
-import { batchesOf } from '@services/common/batches-of'
-import { repeatBatch } from '@services/common/delete-in-batches'
-import { type Kinds, type Runs, runRound, startRounds } from '@services/common/housekeeping'
+import { batchesOf } from '@services/common/concurrency/chunks'
+import { repeatBatch } from '@services/common/housekeeping/delete-in-batches'
+import { type Kinds, type Runs, runRound, startRounds } from '@services/common/housekeeping/rounds'
 import { detachFromSources } from './core/clips/source-clips.store.ts'
 import { monthOf } from './core/reports/reporter.ts'
 import { deleteKeysBefore, deleteReportsBefore } from './core/reports/reports.store.ts'

@@ -1,4 +1,4 @@
-import { runService } from '@services/common/run-service'
+import { runService } from '@services/common/process/run-service'
 import { portVariables, startUp } from './start.ts'
 
 // Loaded by processes that serve: the first of several does not (MEDIA_WEB_CONCURRENCY).

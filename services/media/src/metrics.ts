@@ -1,14 +1,14 @@
-// All domain metrics; those of process, pool and queues are in common's observe-service.ts. The one rule: no attribute
+// All domain metrics; those of process, pool and queues are in common's process/process-metrics.ts. The one rule: no attribute
 // holds text of a caller: results are our codes, sites the names of our adapters. While metrics are disabled the API of
 // OpenTelemetry does nothing. Tests: test/telemetry.slow.test.ts.
 import { statfs } from 'node:fs/promises'
 import { metrics } from '@opentelemetry/api'
-import { tablePrefix } from '@services/common/database'
-import { counter, histogram } from '@services/common/instruments'
-import { askedInTime, observeService, observeTogether } from '@services/common/observe-service'
-import type { Queue } from '@services/common/queue'
-import type { Reads } from '@services/common/replica'
-import type { Slots } from '@services/common/slots'
+import type { Slots } from '@services/common/concurrency/semaphore'
+import { tablePrefix } from '@services/common/database/pool'
+import type { Reads } from '@services/common/database/replica'
+import { askedInTime, observeService, observeTogether } from '@services/common/process/process-metrics'
+import type { Queue } from '@services/common/queue/queue'
+import { counter, histogram } from '@services/common/telemetry/instruments'
 import type pg from 'pg'
 import type { Config } from './config.ts'
 import type { MediaInfo } from './db/media-info.ts'

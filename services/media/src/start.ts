@@ -1,4 +1,4 @@
-import { readSettings } from '@services/common/start-up'
+import { readSettings } from '@services/common/process/read-settings'
 import { type Config, readConfig } from './config.ts'
 
 /** Variable that changes each port, for the error of a port in use. */

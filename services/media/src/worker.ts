@@ -1,4 +1,4 @@
-import { inOrder } from '@services/common/shutdown'
+import { inOrder } from '@services/common/process/shutdown'
 import { deliverWebhook } from './core/webhooks/deliver-webhook.ts'
 import { WEBHOOK_QUEUE, type WebhookJob } from './core/webhooks/webhook-queue.ts'
 import type { Deps } from './deps.ts'

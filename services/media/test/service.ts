@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
-import { createLogger } from '@services/common/logger'
+import { createLogger } from '@services/common/telemetry/logger'
 import { createTestClock, type TestClock } from '@services/common/testing/clock'
 import { answerHolder, type HoldAnswer } from '@services/common/testing/held-answers'
 import { pooledSettings } from '@services/common/testing/pooled'

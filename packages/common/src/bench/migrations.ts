@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { startEmbeddedPostgres } from '../dev/embedded-postgres.ts'
-import { createLogger } from '../logger.ts'
-import { migrate, onMigrationConnection, pendingMigrations } from '../migrate.ts'
-import { readMigrations } from '../migration-files.ts'
+import { migrate, onMigrationConnection, pendingMigrations } from '../migrations/migrate.ts'
+import { readMigrations } from '../migrations/migration-files.ts'
+import { createLogger } from '../telemetry/logger.ts'
 
 /** Time between two statements of one kind, so that the load is the same on every machine. */
 const PAUSE_MS = 5

@@ -2,7 +2,7 @@
 // that one can be deleted. A service: dev-service.ts; ready message: dev-child.ts. Tests: dev-all.slow.test.ts.
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { readEnvFile } from '../config.ts'
+import { readEnvFile } from '../config/variables.ts'
 import { type BannerSection, formatBanner } from './dev-child.ts'
 import { findTakenPorts, portInUseMessage, suggestPorts, type WantedPort } from './dev-ports.ts'
 import { type DevService, startDevService } from './dev-service.ts'

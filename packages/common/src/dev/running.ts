@@ -4,7 +4,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isAlive, processBirth } from '../process-birth.ts'
+import { isAlive, processBirth } from '../process/process-identity.ts'
 
 export type Addresses = { url: string; inboxUrl?: string | undefined }
 

@@ -1,4 +1,4 @@
-import { PermanentFailure } from '@services/common/run-job'
+import { PermanentFailure } from '@services/common/queue/run-job'
 
 /** Failure that may pass. Its text, like a PermanentFailure's, is stored, so it names no address and no code. */
 export class TemporaryFailure extends Error {

@@ -1,4 +1,4 @@
-import { boolean, duration, httpUrl, oneOf, text, type Values, type Variables } from '@services/common/config'
+import { boolean, duration, httpUrl, oneOf, text, type Values, type Variables } from '@services/common/config/variables'
 
 export const captchaVariables = {
   SECURITY_CAPTCHA_ENABLED: boolean('Require a captcha on public endpoints.', { default: 'false' }),

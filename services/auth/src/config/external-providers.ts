@@ -10,7 +10,7 @@ import {
   text,
   type Values,
   type Variables,
-} from '@services/common/config'
+} from '@services/common/config/variables'
 import { jsonObject } from '../adapters/json-object.ts'
 import { forEach } from './for-each.ts'
 

@@ -1,4 +1,4 @@
-import { boolean, httpUrl, parsed, text, type Values, type Variables } from '@services/common/config'
+import { boolean, httpUrl, parsed, text, type Values, type Variables } from '@services/common/config/variables'
 import { parseSecret } from './jwt.ts'
 import type { signupVariables } from './signup.ts'
 

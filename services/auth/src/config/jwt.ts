@@ -1,4 +1,4 @@
-import { duration, list, oneOf, parsed, text, type Values, type Variables } from '@services/common/config'
+import { duration, list, oneOf, parsed, text, type Values, type Variables } from '@services/common/config/variables'
 import { parseJwtKeys } from '../core/keys/jwt-keys.ts'
 import type { serverVariables } from './server.ts'
 

@@ -1,4 +1,4 @@
-import { boolean, headerName, integer, parsed, type Values, type Variables } from '@services/common/config'
+import { boolean, headerName, integer, parsed, type Values, type Variables } from '@services/common/config/variables'
 import { parseRate } from '../core/limits/rate.ts'
 
 export const limitVariables = {

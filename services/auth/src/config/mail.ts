@@ -7,7 +7,7 @@ import {
   text,
   type Values,
   type Variables,
-} from '@services/common/config'
+} from '@services/common/config/variables'
 import { actionLink } from '../adapters/mail/action-link.ts'
 import { parseAuthorizedAddresses } from '../adapters/mail/authorized-addresses.ts'
 import { checkSubject } from '../adapters/mail/check-template.ts'

@@ -8,7 +8,7 @@ import {
   text,
   type Values,
   type Variables,
-} from '@services/common/config'
+} from '@services/common/config/variables'
 import { smsTemplate } from './sms.ts'
 
 export const mfaVariables = {

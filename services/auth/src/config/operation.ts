@@ -1,8 +1,8 @@
 // Variables of operation: database, log and audit, telemetry, and inherited ones without effect.
-import { boolean, duration, oneOf, text, type Values, type Variables } from '@services/common/config'
-import { databaseVariables as commonVariables } from '@services/common/database-settings'
-import { LOG_LEVELS } from '@services/common/logger'
-import { metricsVariables } from '@services/common/telemetry-settings'
+import { boolean, duration, oneOf, text, type Values, type Variables } from '@services/common/config/variables'
+import { databaseVariables as commonVariables } from '@services/common/database/settings'
+import { LOG_LEVELS } from '@services/common/telemetry/logger'
+import { metricsVariables } from '@services/common/telemetry/settings'
 
 export const databaseVariables = {
   ...commonVariables({

@@ -1,4 +1,4 @@
-import { baseUrl, boolean, integer, parsed, type Values, type Variables } from '@services/common/config'
+import { baseUrl, boolean, integer, parsed, type Values, type Variables } from '@services/common/config/variables'
 import { parseRequiredCharacters } from '../core/passwords/password-rules.ts'
 
 export const passwordVariables = {

@@ -11,7 +11,7 @@ import {
   text,
   type Values,
   type Variables,
-} from '@services/common/config'
+} from '@services/common/config/variables'
 import { parseAllowList } from '../core/redirects/allow-list.ts'
 import type { limitVariables } from './limits.ts'
 

@@ -1,4 +1,4 @@
-import { boolean, duration, type Values, type Variables } from '@services/common/config'
+import { boolean, duration, type Values, type Variables } from '@services/common/config/variables'
 import type { jwtVariables } from './jwt.ts'
 
 export const sessionVariables = {

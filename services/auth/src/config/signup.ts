@@ -1,4 +1,4 @@
-import { boolean, duration, type Values, type Variables } from '@services/common/config'
+import { boolean, duration, type Values, type Variables } from '@services/common/config/variables'
 import { canReachPhones, type PhoneReach } from './sms-gateways.ts'
 
 export const signupVariables = {

@@ -1,4 +1,4 @@
-import { baseUrl, duration, oneOf, parsed, text, type Values, type Variables } from '@services/common/config'
+import { baseUrl, duration, oneOf, parsed, text, type Values, type Variables } from '@services/common/config/variables'
 import { httpGatewayProblems } from '../adapters/sms/http-gateway.ts'
 import {
   parseHttpBody,

@@ -1,4 +1,4 @@
-import { boolean, duration, integer, parsed, type Values, type Variables } from '@services/common/config'
+import { boolean, duration, integer, parsed, type Values, type Variables } from '@services/common/config/variables'
 import { parseCountries } from '../adapters/sms/countries.ts'
 import { parseSmsTemplate } from '../adapters/sms/sms-text.ts'
 import { parseMoment, parseTestNumbers } from '../adapters/sms/test-numbers.ts'

@@ -1,4 +1,4 @@
-import { duration, oneOf, parsed, port, text, type Values, type Variables } from '@services/common/config'
+import { duration, oneOf, parsed, port, text, type Values, type Variables } from '@services/common/config/variables'
 import { jsonObject } from '../adapters/json-object.ts'
 import { parseEmail } from '../adapters/mail/email-address.ts'
 import type { serverVariables } from './server.ts'

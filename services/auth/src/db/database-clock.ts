@@ -1,4 +1,4 @@
-import type { Logger } from '@services/common/logger'
+import type { Logger } from '@services/common/telemetry/logger'
 import { type Kysely, sql } from 'kysely'
 import type pg from 'pg'
 import type { DB } from './tables.ts'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { deleteInBatches } from '@services/common/delete-in-batches'
+import { deleteInBatches } from '@services/common/housekeeping/delete-in-batches'
 import { type Expression, type Kysely, type QueryCreator, type SqlBool, sql } from 'kysely'
 import type { DB } from './tables.ts'
 

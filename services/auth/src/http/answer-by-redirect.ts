@@ -1,8 +1,9 @@
 // Answers of addresses that browsers come to from outside: mail links and the way back from a provider. The one rule:
 // success, failure and timeout all redirect, and the request is answered once.
-import { answerTimeoutBy, isPastDeadline } from '@services/common/deadline'
-import { explainFailure } from '@services/common/error-handler'
+
 import type { ApiError } from '@services/common/errors'
+import { explainFailure } from '@services/common/http/error-handler'
+import { answerTimeoutBy, isPastDeadline } from '@services/common/request-deadline'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { BUTTON_PAGE_CSP } from './button-page.ts'
 import { errorAnswers } from './error-bodies.ts'

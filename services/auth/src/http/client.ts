@@ -1,4 +1,9 @@
-import { limitKeyOfAddress, parseAddress, readTrustedHeader, type TrustedClient } from '@services/common/client-address'
+import {
+  limitKeyOfAddress,
+  parseAddress,
+  readTrustedHeader,
+  type TrustedClient,
+} from '@services/common/http/client-address'
 import type { FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
 import type { Client } from '../core/sessions/start-session.ts'

@@ -1,4 +1,4 @@
-import { inDocument } from '@services/common/documented'
+import { inDocument } from '@services/common/http/route-schema'
 import { Type } from 'typebox'
 import type { Position } from '../db/position.ts'
 import { NIL_UUID, UUID } from '../db/uuid.ts'

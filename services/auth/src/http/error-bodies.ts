@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { CommonFailure, ErrorAnswers } from '@services/common/error-handler'
 import type { ApiError } from '@services/common/errors'
+import type { CommonFailure, ErrorAnswers } from '@services/common/http/error-handler'
 import { apiError, type ErrorCode } from '../errors.ts'
 
 /** Date of the error form (contract/auth-core.md 2.1): before 2024-01-01 `code` is the status, then the error code. */

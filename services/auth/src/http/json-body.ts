@@ -1,4 +1,4 @@
-import { jsonParser, withoutNulls } from '@services/common/json-body'
+import { jsonParser, withoutNulls } from '@services/common/http/json-parser'
 import type { FastifyInstance } from 'fastify'
 import { apiError } from '../errors.ts'
 

@@ -1,5 +1,5 @@
-import { MAX_COUNTED, MAX_OFFSET, type PageOf, type Total } from '@services/common/counted-page'
-import { inDocument } from '@services/common/documented'
+import { MAX_COUNTED, MAX_OFFSET, type PageOf, type Total } from '@services/common/database/counted-page'
+import { inDocument } from '@services/common/http/route-schema'
 import { Type } from 'typebox'
 import { apiError } from '../errors.ts'
 

@@ -1,6 +1,6 @@
 // This folder holds what routes share: callers and their tokens, limits, shapes of errors, pages and cookies. The one
 // rule: it knows no flow. Tests: here and test/bad-input.test.ts. Next: authenticate.ts, admin-only.ts, rate-limit.ts.
-import { inDocument, withHeaders } from '@services/common/documented'
+import { inDocument, withHeaders } from '@services/common/http/route-schema'
 import { Type } from 'typebox'
 
 /** Documented error bodies; error-bodies.ts selects the form. */

@@ -1,4 +1,4 @@
-import { databaseVariables as commonVariables } from '@services/common/database-settings'
+import { databaseVariables as commonVariables } from '@services/common/database/settings'
 
 export const databaseVariables = commonVariables({
   poolSize: {

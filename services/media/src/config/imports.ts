@@ -1,4 +1,4 @@
-import { baseUrl, list, parsed, text, type Values, type Variables } from '@services/common/config'
+import { baseUrl, list, parsed, text, type Values, type Variables } from '@services/common/config/variables'
 import ipaddr from 'ipaddr.js'
 import { SITE_NAMES } from '../ingest/sites/site-names.ts'
 import type { serverVariables } from './server.ts'

@@ -1,5 +1,5 @@
 // Limits of callers: rates, quotas, uploads. Limits of a source are in sources.ts.
-import { duration, headerName, integer, parsed, type Values, type Variables } from '@services/common/config'
+import { duration, headerName, integer, parsed, type Values, type Variables } from '@services/common/config/variables'
 
 const rate = (meaning: string, usual: string) => parsed('rate', meaning, { default: usual }, parseRate)
 

@@ -1,6 +1,6 @@
-import { boolean, oneOf, text, type Values, type Variables } from '@services/common/config'
-import { LOG_LEVELS } from '@services/common/logger'
-import { metricsVariables, telemetrySettings } from '@services/common/telemetry-settings'
+import { boolean, oneOf, text, type Values, type Variables } from '@services/common/config/variables'
+import { LOG_LEVELS } from '@services/common/telemetry/logger'
+import { metricsVariables, telemetrySettings } from '@services/common/telemetry/settings'
 
 export const logVariables = {
   LOG_LEVEL: oneOf(LOG_LEVELS, 'Least severe level that is logged.', { default: 'info' }),

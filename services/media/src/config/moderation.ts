@@ -1,5 +1,13 @@
 // Reports of visitors, and the operator's scanner.
-import { boolean, httpUrl, integer, oneOf, parsed, type Values, type Variables } from '@services/common/config'
+import {
+  boolean,
+  httpUrl,
+  integer,
+  oneOf,
+  parsed,
+  type Values,
+  type Variables,
+} from '@services/common/config/variables'
 import { isSecret } from '../core/webhooks/webhook-secret.ts'
 
 export const moderationVariables = {

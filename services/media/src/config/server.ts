@@ -8,7 +8,7 @@ import {
   text,
   type Values,
   type Variables,
-} from '@services/common/config'
+} from '@services/common/config/variables'
 import type { moderationVariables } from './moderation.ts'
 
 export const serverVariables = {

@@ -1,4 +1,4 @@
-import { duration, integer, list, oneOf, parsed, type Values, type Variables } from '@services/common/config'
+import { duration, integer, list, oneOf, parsed, type Values, type Variables } from '@services/common/config/variables'
 import type { MediaType } from '../db/media-info.ts'
 import { ADDABLE_MIMES, ALL_TYPES, mimeOf, USUAL_TYPES } from '../db/source-types.ts'
 import { LARGEST_SIDE } from '../ffmpeg/hardening.ts'

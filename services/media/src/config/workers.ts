@@ -1,5 +1,5 @@
 import { availableParallelism, totalmem } from 'node:os'
-import { boolean, integer, oneOf, text, type Values, type Variables } from '@services/common/config'
+import { boolean, integer, oneOf, text, type Values, type Variables } from '@services/common/config/variables'
 import { memoryBound } from '../ffmpeg/memory-bound.ts'
 import type { serverVariables } from './server.ts'
 import type { sourceVariables } from './sources.ts'

@@ -1,6 +1,6 @@
 // Types of media that a source may have. The one rule: a type is known by the file's bytes (make/probe/sniff.ts), never
 // by its name or a header. Tests: test/source-types.test.ts. Next: config/sources.ts, ffmpeg/hardening.ts.
-import { inWords } from '@services/common/in-words'
+import { inWords } from '@services/common/list-in-words'
 import type { MediaType } from './media-info.ts'
 
 interface SourceType {

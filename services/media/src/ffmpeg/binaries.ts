@@ -3,7 +3,7 @@ import { access, chmod, constants, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { ConfigError } from '@services/common/config'
+import { ConfigError } from '@services/common/config/variables'
 import { isolatedEnvironment, type Limiters, limiterArgs, SETPRIV_ARGS } from './run-confined.ts'
 import { SANDBOX_PROGRAMS, SANDBOXES, type Sandbox } from './sandbox.ts'
 

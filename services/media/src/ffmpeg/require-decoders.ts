@@ -1,4 +1,4 @@
-import { ConfigError } from '@services/common/config'
+import { ConfigError } from '@services/common/config/variables'
 import type { MediaType } from '../db/media-info.ts'
 import { mimeOf } from '../db/source-types.ts'
 import { type Ffmpeg, listNames } from './binaries.ts'

@@ -3,7 +3,7 @@ import { constants } from 'node:os'
 import { basename } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { SpanKind } from '@opentelemetry/api'
-import { noteFailure, traced } from '@services/common/tracing'
+import { noteFailure, traced } from '@services/common/telemetry/spans'
 import { type Sandbox, sandboxArgs } from './sandbox.ts'
 
 /**

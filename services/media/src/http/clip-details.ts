@@ -1,4 +1,4 @@
-import { inDocument } from '@services/common/documented'
+import { inDocument } from '@services/common/http/route-schema'
 import { Type } from 'typebox'
 import type { Config } from '../config.ts'
 import type { Clip } from '../core/clips/clips.store.ts'

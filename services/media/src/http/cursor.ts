@@ -1,4 +1,4 @@
-import { inDocument } from '@services/common/documented'
+import { inDocument } from '@services/common/http/route-schema'
 import { type TSchema, Type } from 'typebox'
 import { invalidField } from '../core/clips/clip-fields.ts'
 import { orNull } from './shapes.ts'

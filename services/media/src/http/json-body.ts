@@ -1,4 +1,4 @@
-import { jsonParser } from '@services/common/json-body'
+import { jsonParser } from '@services/common/http/json-parser'
 import type { FastifyInstance } from 'fastify'
 import { apiError } from '../errors.ts'
 

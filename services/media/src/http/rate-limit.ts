@@ -1,6 +1,6 @@
-import { readTrustedHeader } from '@services/common/client-address'
-import { tablePrefix } from '@services/common/database'
+import { tablePrefix } from '@services/common/database/pool'
 import { ApiError } from '@services/common/errors'
+import { readTrustedHeader } from '@services/common/http/client-address'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type pg from 'pg'
 import { type RateLimiterAbstract, RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'

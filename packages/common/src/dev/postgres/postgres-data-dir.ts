@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { chown, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isAlive } from '../../process-birth.ts'
+import { isAlive } from '../../process/process-identity.ts'
 import { collectLastLines, describeRefusal, type PostgresBinaries, spawnPostgres } from './postgres-process.ts'
 import type { PostgresUser } from './postgres-user.ts'
 

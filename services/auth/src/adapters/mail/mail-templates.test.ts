@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type MeterProvider, metrics } from '@opentelemetry/api'
-import { ConfigError } from '@services/common/config'
+import { ConfigError } from '@services/common/config/variables'
 import { afterEach, describe, expect, test } from 'vitest'
 import { startTestService, type TestService } from '../../../test/service.ts'
 

@@ -1,5 +1,5 @@
-import { AnswerTooLarge, readText } from '@services/common/read-text'
-import { tracedFetch } from '@services/common/tracing'
+import { tracedFetch } from '@services/common/telemetry/spans'
+import { AnswerTooLarge, readText } from '@services/common/upstream/read-text'
 import type { Config } from '../../config.ts'
 import { checkBody } from './check-template.ts'
 import type { MailKind } from './kinds.ts'

@@ -1,4 +1,4 @@
-import { PermanentFailure } from '@services/common/run-job'
+import { PermanentFailure } from '@services/common/queue/run-job'
 import { TemporaryFailure } from '../delivery-failures.ts'
 
 /** Members of nodemailer's errors. */

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { SpanKind } from '@opentelemetry/api'
-import { traced } from '@services/common/tracing'
+import { traced } from '@services/common/telemetry/spans'
 import type { Transporter } from 'nodemailer'
 import type { Config } from '../../config.ts'
 import { toFailure } from './smtp-failure.ts'

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { ConfigError } from '@services/common/config'
+import { ConfigError } from '@services/common/config/variables'
 import type { Config } from '../../config.ts'
 import { checkBody } from './check-template.ts'
 import { ALL_KINDS, type MailKind, settingName } from './kinds.ts'

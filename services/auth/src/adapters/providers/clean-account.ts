@@ -1,4 +1,4 @@
-import { isStorable } from '@services/common/storable'
+import { isStorable } from '@services/common/database/storable-json'
 import type { Metadata } from '../../db/tables.ts'
 import { isEmail } from '../mail/email-address.ts'
 import type { ExternalAccount, ExternalEmail } from './provider.ts'

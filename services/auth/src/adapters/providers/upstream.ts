@@ -1,5 +1,5 @@
-import { readText } from '@services/common/read-text'
-import { tracedFetch } from '@services/common/tracing'
+import { tracedFetch } from '@services/common/telemetry/spans'
+import { readText } from '@services/common/upstream/read-text'
 import { apiError } from '../../errors.ts'
 
 /** Tokens and profiles take kilobytes, a tenant's key set some dozen. */

@@ -1,5 +1,5 @@
-import { AnswerTooLarge, readText } from '@services/common/read-text'
-import { tracedFetch } from '@services/common/tracing'
+import { tracedFetch } from '@services/common/telemetry/spans'
+import { AnswerTooLarge, readText } from '@services/common/upstream/read-text'
 
 /** Answers of gateways take a kilobyte or two. */
 const MAX_ANSWER_BYTES = 64 * 1024

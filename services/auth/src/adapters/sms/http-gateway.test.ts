@@ -1,5 +1,5 @@
-import { createLogger } from '@services/common/logger'
-import { PermanentFailure } from '@services/common/run-job'
+import { PermanentFailure } from '@services/common/queue/run-job'
+import { createLogger } from '@services/common/telemetry/logger'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { smsConfig } from '../../../test/sms-config.ts'
 import { type Behaviour, type SmsUpstream, startSmsGateways } from '../../../test/upstreams/sms-gateways.ts'

@@ -1,4 +1,4 @@
-import { PermanentFailure } from '@services/common/run-job'
+import { PermanentFailure } from '@services/common/queue/run-job'
 import type { Config } from '../../config.ts'
 import { type GatewayAnswer, jsonAnswer, postForm } from './call-gateway.ts'
 import { describeAnswer, failureOfStatus, GatewayRefusal, messageIdFrom, type SmsGateway } from './gateway.ts'

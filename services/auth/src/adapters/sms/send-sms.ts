@@ -1,5 +1,5 @@
-import type { Logger } from '@services/common/logger'
-import { PermanentFailure } from '@services/common/run-job'
+import { PermanentFailure } from '@services/common/queue/run-job'
+import type { Logger } from '@services/common/telemetry/logger'
 import type { Config } from '../../config.ts'
 import { TemporaryFailure } from '../delivery-failures.ts'
 import { GatewayRefusal, type SmsChannel, type SmsGateway, type SmsMessage } from './gateway.ts'

@@ -1,4 +1,4 @@
-import { PermanentFailure } from '@services/common/run-job'
+import { PermanentFailure } from '@services/common/queue/run-job'
 import type { Twilio } from 'twilio'
 import type { MessageListInstanceCreateOptions } from 'twilio/lib/rest/api/v2010/account/message.js'
 import type { Config } from '../../config.ts'

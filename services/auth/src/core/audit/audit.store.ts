@@ -1,5 +1,5 @@
-import { jsonb } from '@services/common/database'
-import { BATCH, deleteInBatches } from '@services/common/delete-in-batches'
+import { jsonb } from '@services/common/database/pool'
+import { BATCH, deleteInBatches } from '@services/common/housekeeping/delete-in-batches'
 import { type Kysely, sql } from 'kysely'
 import type { Position } from '../../db/position.ts'
 import type { DB, Metadata } from '../../db/tables.ts'

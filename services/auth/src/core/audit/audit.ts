@@ -1,7 +1,7 @@
 // The audit log: a row and a log line for each committed event. The one rule: log lines contain ids, never addresses.
 // Tests: audit.test.ts. Next: sign-in-attempt.ts for refused sign-ins, audit.store.ts for the table.
-import { afterCommit } from '@services/common/after-commit'
-import type { Logger } from '@services/common/logger'
+import { afterCommit } from '@services/common/database/after-commit'
+import type { Logger } from '@services/common/telemetry/logger'
 import type { Kysely } from 'kysely'
 import type { DB, Metadata } from '../../db/tables.ts'
 import { type AuditAction, LOG_TYPES } from './actions.ts'

@@ -1,7 +1,8 @@
 // Search in the audit log. The one rule: in a large log an index finds the entries of an action or of a user, newest first; only a
 // small one is read. Tests: flows/admin/large-tables.test.ts.
-import { MAX_COUNTED } from '@services/common/counted-page'
-import { PLANNED_EACH_TIME } from '@services/common/database-connection'
+
+import { PLANNED_EACH_TIME } from '@services/common/database/connection'
+import { MAX_COUNTED } from '@services/common/database/counted-page'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { containing } from '../../db/like.ts'
 import type { Position } from '../../db/position.ts'

@@ -1,5 +1,5 @@
 import { ApiError } from '@services/common/errors'
-import { counted } from '@services/common/instruments'
+import { counted } from '@services/common/telemetry/instruments'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { NIL_UUID } from '../../db/uuid.ts'

@@ -1,5 +1,5 @@
-import { jsonb } from '@services/common/database'
-import { deleteInBatches } from '@services/common/delete-in-batches'
+import { jsonb } from '@services/common/database/pool'
+import { deleteInBatches } from '@services/common/housekeeping/delete-in-batches'
 import { type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, WebauthnChallenge } from '../../db/tables.ts'
 

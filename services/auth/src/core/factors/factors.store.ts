@@ -7,7 +7,7 @@
 // | verified | the first proof (flows/mfa/) | removal (remove-factor.ts) |
 //
 // Tests: flows/mfa/*.test.ts, flows/admin/factors.test.ts. Next: flows/mfa/, totp.ts, webauthn.ts, recovery-codes.store.ts.
-import { jsonb } from '@services/common/database'
+import { jsonb } from '@services/common/database/pool'
 import { type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, FactorJson, FactorType, StoredCredential } from '../../db/tables.ts'
 

@@ -1,5 +1,5 @@
 import { type KeyObject, timingSafeEqual } from 'node:crypto'
-import { seal, unseal } from '@services/common/sealed'
+import { seal, unseal } from '@services/common/seal'
 import { apiError } from '../../errors.ts'
 
 /** Loaded with the first factor: it takes 5 MiB (measured). */

@@ -1,4 +1,4 @@
-import { jsonb } from '@services/common/database'
+import { jsonb } from '@services/common/database/pool'
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB, Metadata } from '../../db/tables.ts'
 import { deleteAllFactors } from '../factors/factors.store.ts'

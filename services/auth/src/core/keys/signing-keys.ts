@@ -2,7 +2,7 @@
 // key is never accepted as a secret. Tests: signing-keys.test.ts, openid-configuration.test.ts. Next:
 // ../sessions/answer-session.ts signs, ../../flows/settings/jwks.routes.ts publishes.
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
-import { ConfigError } from '@services/common/config'
+import { ConfigError } from '@services/common/config/variables'
 import { type CryptoKey, errors, importJWK, type JWTHeaderParameters, type JWTPayload, jwtVerify, SignJWT } from 'jose'
 import type { JwtKey, SigningAlgorithm } from './jwt-keys.ts'
 

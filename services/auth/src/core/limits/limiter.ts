@@ -3,7 +3,7 @@
 // database is unreachable each process counts for itself. Tests: test/limits.test.ts, test/replicas.test.ts,
 // adapters/sms/sms-guards.test.ts. Next: guards.ts; attempts at passwords count their own way, in password-attempts.ts.
 import { createHash } from 'node:crypto'
-import { regardlessOfDeadline } from '@services/common/deadline'
+import { regardlessOfDeadline } from '@services/common/request-deadline'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { apiError, type ErrorCode } from '../../errors.ts'

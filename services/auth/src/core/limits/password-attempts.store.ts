@@ -1,4 +1,4 @@
-import { prepared } from '@services/common/prepared'
+import { prepared } from '@services/common/database/prepared-statement'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 

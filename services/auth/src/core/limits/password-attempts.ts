@@ -1,8 +1,8 @@
 // Each failed attempt at a password doubles the wait before the next. The one rule: an attempt during a wait is refused
 // before its password is checked, so the refusal does not reveal whether it was right. SQL: password-attempts.store.ts.
 import { createHash } from 'node:crypto'
-import { regardlessOfDeadline } from '@services/common/deadline'
-import { createKeyedMutex } from '@services/common/keyed-mutex'
+import { createKeyedMutex } from '@services/common/concurrency/keyed-mutex'
+import { regardlessOfDeadline } from '@services/common/request-deadline'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'

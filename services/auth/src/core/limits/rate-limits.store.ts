@@ -1,5 +1,5 @@
-import { deleteInBatches } from '@services/common/delete-in-batches'
-import { prepared } from '@services/common/prepared'
+import { prepared } from '@services/common/database/prepared-statement'
+import { deleteInBatches } from '@services/common/housekeeping/delete-in-batches'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 

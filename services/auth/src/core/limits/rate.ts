@@ -1,4 +1,4 @@
-import { duration } from '@services/common/config'
+import { duration } from '@services/common/config/variables'
 
 export interface Rate {
   points: number

@@ -1,4 +1,4 @@
-import { deleteInBatches } from '@services/common/delete-in-batches'
+import { deleteInBatches } from '@services/common/housekeeping/delete-in-batches'
 import type { Kysely, Transaction } from 'kysely'
 import type { Config } from '../../config.ts'
 import type { DB } from '../../db/tables.ts'

@@ -1,4 +1,4 @@
-import { deleteInBatches } from '@services/common/delete-in-batches'
+import { deleteInBatches } from '@services/common/housekeeping/delete-in-batches'
 import { expressionBuilder, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import { insertDecoy } from '../../db/decoy-rows.store.ts'
 import type { DB, TokenPurpose } from '../../db/tables.ts'

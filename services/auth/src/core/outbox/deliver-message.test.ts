@@ -1,5 +1,5 @@
-import { createLogger } from '@services/common/logger'
-import type { QueueJob } from '@services/common/run-job'
+import type { QueueJob } from '@services/common/queue/run-job'
+import { createLogger } from '@services/common/telemetry/logger'
 import { describe, expect } from 'vitest'
 import { test as base, startTestService, type TestService } from '../../../test/service.ts'
 import { TemporaryFailure } from '../../adapters/delivery-failures.ts'

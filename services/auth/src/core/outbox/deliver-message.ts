@@ -1,10 +1,10 @@
 // Delivery: one attempt of a worker at a message. The one rule: a message whose link or code was used or replaced meanwhile is
 // not sent. Retries: MESSAGE_QUEUES in outbox.ts. Tests: deliver-message.test.ts. Next: channels.ts, messages.store.ts.
 import type { KeyObject } from 'node:crypto'
-import { counted } from '@services/common/instruments'
-import type { Logger } from '@services/common/logger'
-import { PermanentFailure, type QueueJob } from '@services/common/run-job'
-import { unseal } from '@services/common/sealed'
+import { PermanentFailure, type QueueJob } from '@services/common/queue/run-job'
+import { unseal } from '@services/common/seal'
+import { counted } from '@services/common/telemetry/instruments'
+import type { Logger } from '@services/common/telemetry/logger'
 import type { Kysely } from 'kysely'
 import { safeWords, TemporaryFailure } from '../../adapters/delivery-failures.ts'
 import type { DB, MessageChannel } from '../../db/tables.ts'

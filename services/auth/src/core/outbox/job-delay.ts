@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { QueueJob } from '@services/common/run-job'
+import type { QueueJob } from '@services/common/queue/run-job'
 
 /**
  * Longest delay of a job that a stranger's request may cause. Its cost then falls at a random moment instead of right

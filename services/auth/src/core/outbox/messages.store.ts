@@ -1,5 +1,5 @@
-import { countedPage, type PageOf, type Total, totalOf } from '@services/common/counted-page'
-import { deleteInBatches } from '@services/common/delete-in-batches'
+import { countedPage, type PageOf, type Total, totalOf } from '@services/common/database/counted-page'
+import { deleteInBatches } from '@services/common/housekeeping/delete-in-batches'
 import { type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, MessageChannel, MessageState } from '../../db/tables.ts'
 

@@ -10,9 +10,9 @@
 //
 // Tests: outbox.test.ts, deliver-message.test.ts, outbox.slow.test.ts (retries). Next: deliver-message.ts, channels.ts.
 import type { KeyObject } from 'node:crypto'
-import type { QueueDefinition } from '@services/common/declare-queue'
-import type { Queue } from '@services/common/queue'
-import { seal } from '@services/common/sealed'
+import type { Queue } from '@services/common/queue/queue'
+import type { QueueDefinition } from '@services/common/queue/queue-definition'
+import { seal } from '@services/common/seal'
 import type { Transaction } from 'kysely'
 import type { MailKind, VariablesOf } from '../../adapters/mail/kinds.ts'
 import type { SmsChannel } from '../../adapters/sms/gateway.ts'

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { createSlots } from '@services/common/slots'
+import { createSlots } from '@services/common/concurrency/semaphore'
 import { argon2id, type HashOptions, hash } from 'argon2'
 import { apiError } from '../../errors.ts'
 import { observeHashQueue } from '../../metrics.ts'

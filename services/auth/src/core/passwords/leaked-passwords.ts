@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { fetchText } from '@services/common/fetch-text'
-import type { Logger } from '@services/common/logger'
+import type { Logger } from '@services/common/telemetry/logger'
+import { fetchText } from '@services/common/upstream/fetch-text'
 import { apiError } from '../../errors.ts'
 import { countLeakCheck } from '../../metrics.ts'
 

@@ -1,4 +1,4 @@
-import { prepared } from '@services/common/prepared'
+import { prepared } from '@services/common/database/prepared-statement'
 import { expressionBuilder, type Kysely, sql } from 'kysely'
 import type { Aal, AmrEntry, DB } from '../../db/tables.ts'
 import { toUser, type User, type UserJson, userJson } from '../users/users.store.ts'

@@ -1,5 +1,5 @@
-import { currentDeadline, regardlessOfDeadline } from '@services/common/deadline'
-import { together } from '@services/common/together'
+import { together } from '@services/common/concurrency/batch-loads'
+import { currentDeadline, regardlessOfDeadline } from '@services/common/request-deadline'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { type RotatedSession, type Rotation, rotateSessions } from './rotate-session.store.ts'

@@ -1,4 +1,4 @@
-import { inDocument } from '@services/common/documented'
+import { inDocument } from '@services/common/http/route-schema'
 import type { Kysely } from 'kysely'
 import { Type } from 'typebox'
 import type { DB } from '../../db/tables.ts'

@@ -1,4 +1,4 @@
-import { prepared } from '@services/common/prepared'
+import { prepared } from '@services/common/database/prepared-statement'
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { Aal, AmrEntry, DB } from '../../db/tables.ts'
 import type { AuditEntry } from '../audit/audit.store.ts'

@@ -1,4 +1,4 @@
-import { isUniqueViolation } from '@services/common/database-errors'
+import { isUniqueViolation } from '@services/common/database/errors'
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'

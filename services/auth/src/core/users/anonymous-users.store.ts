@@ -1,4 +1,4 @@
-import { BATCH } from '@services/common/delete-in-batches'
+import { BATCH } from '@services/common/housekeeping/delete-in-batches'
 import { type Kysely, sql } from 'kysely'
 import type { Position } from '../../db/position.ts'
 import type { DB } from '../../db/tables.ts'

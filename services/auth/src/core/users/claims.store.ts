@@ -1,5 +1,5 @@
-import { jsonb } from '@services/common/database'
-import { deleteInBatches } from '@services/common/delete-in-batches'
+import { jsonb } from '@services/common/database/pool'
+import { deleteInBatches } from '@services/common/housekeeping/delete-in-batches'
 import { expressionBuilder, type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import { insertDecoy } from '../../db/decoy-rows.store.ts'
 import type { Claim, DB, Metadata } from '../../db/tables.ts'

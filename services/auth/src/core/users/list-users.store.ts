@@ -1,5 +1,5 @@
-import { countedPage, type PageOf, scannedPage, type Total, totalOf } from '@services/common/counted-page'
-import { prepared } from '@services/common/prepared'
+import { countedPage, type PageOf, scannedPage, type Total, totalOf } from '@services/common/database/counted-page'
+import { prepared } from '@services/common/database/prepared-statement'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Position } from '../../db/position.ts'
 import { containsText } from '../../db/search-users.store.ts'

@@ -1,4 +1,4 @@
-import { inDocument } from '@services/common/documented'
+import { inDocument } from '@services/common/http/route-schema'
 import { Type } from 'typebox'
 import type { FactorJson } from '../../db/tables.ts'
 import { isoTime } from './iso-time.ts'

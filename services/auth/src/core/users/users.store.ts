@@ -1,5 +1,5 @@
-import { jsonb } from '@services/common/database'
-import { prepared } from '@services/common/prepared'
+import { jsonb } from '@services/common/database/pool'
+import { prepared } from '@services/common/database/prepared-statement'
 import { type ExpressionBuilder, type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import { jsonArrayFrom, jsonBuildObject } from 'kysely/helpers/postgres'
 import type { DB, UsersTable } from '../../db/tables.ts'

@@ -3,8 +3,8 @@
 // Counting: message-budget.ts, send-gap.ts; mails and SMS: link-mail.ts, code-message.ts; sending them again: core/outbox/.
 // Tests: message-budget.test.ts, flows/message-requests/*.test.ts, test/equal-work.test.ts.
 import type { KeyObject } from 'node:crypto'
-import type { QueueDefinition } from '@services/common/declare-queue'
-import { seal, unseal } from '@services/common/sealed'
+import type { QueueDefinition } from '@services/common/queue/queue-definition'
+import { seal, unseal } from '@services/common/seal'
 import { TemporaryFailure } from '../../adapters/delivery-failures.ts'
 import type { SmsChannel } from '../../adapters/sms/gateway.ts'
 import { TEST_MESSAGE_ID } from '../../adapters/sms/test-numbers.ts'

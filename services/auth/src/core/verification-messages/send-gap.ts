@@ -1,4 +1,4 @@
-import { regardlessOfDeadline } from '@services/common/deadline'
+import { regardlessOfDeadline } from '@services/common/request-deadline'
 import type { Kysely, Transaction } from 'kysely'
 import { mailboxOf } from '../../adapters/mail/email-address.ts'
 import type { Config } from '../../config.ts'

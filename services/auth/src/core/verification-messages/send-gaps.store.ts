@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { deleteInBatches } from '@services/common/delete-in-batches'
+import { deleteInBatches } from '@services/common/housekeeping/delete-in-batches'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { inDocument } from '@services/common/documented'
+import { inDocument } from '@services/common/http/route-schema'
 import { Type } from 'typebox'
 import { audit } from '../../core/audit/audit.ts'
 import { endSession, endSessions } from '../../core/sessions/end-sessions.store.ts'

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { withHeaders } from '@services/common/documented'
+import { withHeaders } from '@services/common/http/route-schema'
 import { Type } from 'typebox'
 import { type ListedEntry, listAuditEntries, listAuditEntriesAfter } from '../../core/audit/list-audit.store.ts'
 import type { AuditSearch } from '../../core/audit/search-audit.store.ts'

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { command, UsageError } from '@services/common/cli'
+import { command, UsageError } from '@services/common/process/command-line'
 import { isoTime } from '../../core/users/iso-time.ts'
 import { type ListedUser, listUsersAfter } from '../../core/users/list-users.store.ts'
 import { toRegisteredBody } from '../../core/users/user-shape.ts'

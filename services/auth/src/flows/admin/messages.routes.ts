@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { withHeaders } from '@services/common/documented'
+import { withHeaders } from '@services/common/http/route-schema'
 import { Type } from 'typebox'
 import { listMessages, type VisibleMessage } from '../../core/outbox/messages.store.ts'
 import type { MessageChannel, MessageState } from '../../db/tables.ts'

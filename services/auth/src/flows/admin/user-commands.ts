@@ -2,9 +2,9 @@
 // that an operator's input is checked and audited like an admin's.
 import { isUtf8 } from 'node:buffer'
 import { randomUUID, randomUUIDv7 } from 'node:crypto'
-import { CommandFailure, command, printResult, UsageError } from '@services/common/cli'
 import { ApiError } from '@services/common/errors'
-import type { Logger } from '@services/common/logger'
+import { CommandFailure, command, printResult, UsageError } from '@services/common/process/command-line'
+import type { Logger } from '@services/common/telemetry/logger'
 import { parseEmail } from '../../adapters/mail/email-address.ts'
 import type { Actor } from '../../core/audit/audit.ts'
 import { createPasswords } from '../../core/passwords/hash-password.ts'

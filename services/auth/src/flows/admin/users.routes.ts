@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { withHeaders } from '@services/common/documented'
+import { withHeaders } from '@services/common/http/route-schema'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { type Direction, listUsers, listUsersAfter, type UserSearch } from '../../core/users/list-users.store.ts'

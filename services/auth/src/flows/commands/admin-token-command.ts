@@ -1,5 +1,5 @@
-import { command, printResult, UsageError } from '@services/common/cli'
-import { parseDurationSeconds } from '@services/common/duration'
+import { parseDurationSeconds } from '@services/common/config/duration'
+import { command, printResult, UsageError } from '@services/common/process/command-line'
 import { importSigningKeys } from '../../core/keys/signing-keys.ts'
 import { startUp } from '../../start.ts'
 

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { CommandFailure, command, UsageError } from '@services/common/cli'
+import { CommandFailure, command, UsageError } from '@services/common/process/command-line'
 import { findAuditPosition, listOldestAuditEntries } from '../../core/audit/list-audit.store.ts'
 import { readDatabaseTime } from '../../db/database-clock.ts'
 import type { Position } from '../../db/position.ts'

@@ -1,4 +1,4 @@
-import { command, printResult, UsageError } from '@services/common/cli'
+import { command, printResult, UsageError } from '@services/common/process/command-line'
 import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
 
 const ALGORITHMS = ['RS256', 'ES256', 'EdDSA'] as const

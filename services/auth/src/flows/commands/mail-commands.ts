@@ -1,7 +1,7 @@
 // Commands that need no database: keys, admin tokens, mail, redirects. The one rule: results go to standard output, all else to
 // standard error. Tests: test/cli.test.ts, ../../adapters/mail/test-mail.test.ts. Read next: ../../commands.ts.
 import { randomUUID } from 'node:crypto'
-import { CommandFailure, command, printResult, UsageError } from '@services/common/cli'
+import { CommandFailure, command, printResult, UsageError } from '@services/common/process/command-line'
 import { SAMPLE_VARIABLES } from '../../adapters/mail/check-template.ts'
 import { parseEmail } from '../../adapters/mail/email-address.ts'
 import { ALL_KINDS, isMailKind } from '../../adapters/mail/kinds.ts'

@@ -1,4 +1,4 @@
-import { command, printResult } from '@services/common/cli'
+import { command, printResult } from '@services/common/process/command-line'
 import { judgeTarget } from '../../core/redirects/redirect-rules.ts'
 import { startUp } from '../../start.ts'
 

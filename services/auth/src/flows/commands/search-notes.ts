@@ -1,5 +1,5 @@
-import { tablePrefix, withDatabase } from '@services/common/database'
-import { createLogger } from '@services/common/logger'
+import { tablePrefix, withDatabase } from '@services/common/database/pool'
+import { createLogger } from '@services/common/telemetry/logger'
 import type { Config } from '../../config.ts'
 import { describeSearch } from '../../db/search-users.store.ts'
 import { type DB, TABLES } from '../../db/tables.ts'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
-import { CommandFailure, command, printResult } from '@services/common/cli'
+import { CommandFailure, command, printResult } from '@services/common/process/command-line'
 import { NIL_UUID } from '../../db/uuid.ts'
 import { onDatabase, onReads } from '../../on-database.ts'
 import { findUsersAfter } from './export-users.store.ts'

@@ -1,4 +1,4 @@
-import { isStorable } from '@services/common/storable'
+import { isStorable } from '@services/common/database/storable-json'
 import { parseEmail } from '../../adapters/mail/email-address.ts'
 import { isSupportedHash } from '../../core/passwords/imported-hash.ts'
 import { UUID } from '../../db/uuid.ts'

@@ -1,4 +1,4 @@
-import { PermanentFailure, type QueueJob } from '@services/common/run-job'
+import { PermanentFailure, type QueueJob } from '@services/common/queue/run-job'
 import { TemporaryFailure } from '../../adapters/delivery-failures.ts'
 import { type AuditLog, audit, noteOrigin } from '../../core/audit/audit.ts'
 import { messageExists } from '../../core/outbox/messages.store.ts'

@@ -1,6 +1,6 @@
 // POST /otp and /magiclink. Limits: http/rate-limit.ts and core/verification-messages/message-request.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { withHeaders } from '@services/common/documented'
+import { withHeaders } from '@services/common/http/route-schema'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { parseChannel } from '../../adapters/sms/parse-channel.ts'

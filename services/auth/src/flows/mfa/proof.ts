@@ -1,5 +1,5 @@
 import { createHmac, type KeyObject } from 'node:crypto'
-import { isUniqueViolation } from '@services/common/database-errors'
+import { isUniqueViolation } from '@services/common/database/errors'
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
 import type { Transaction } from 'kysely'
 import { recordRefusal } from '../../core/audit/sign-in-attempt.ts'

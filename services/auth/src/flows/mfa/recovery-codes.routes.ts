@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { inDocument } from '@services/common/documented'
+import { inDocument } from '@services/common/http/route-schema'
 import { Type } from 'typebox'
 import { USUAL_NAME } from '../../core/factors/factors.store.ts'
 import { SessionShape } from '../../core/sessions/answer-session.ts'

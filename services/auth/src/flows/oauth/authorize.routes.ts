@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { inDocument } from '@services/common/documented'
+import { inDocument } from '@services/common/http/route-schema'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { hashLinkToken } from '../../core/one-time-tokens/one-time-token.ts'

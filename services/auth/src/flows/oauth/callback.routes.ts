@@ -1,9 +1,9 @@
 // The address providers send the browser back to. The one rule: the browser always ends at the application, with a session, a
 // code or an error; while the attempt is unknown, that is the site itself (contract/auth-external.md 2.3).
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { inDocument } from '@services/common/documented'
 import type { ApiError } from '@services/common/errors'
-import { unseal } from '@services/common/sealed'
+import { inDocument } from '@services/common/http/route-schema'
+import { unseal } from '@services/common/seal'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { primaryEmail } from '../../adapters/providers/clean-account.ts'

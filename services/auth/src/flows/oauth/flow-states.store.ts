@@ -1,4 +1,4 @@
-import { deleteInBatches } from '@services/common/delete-in-batches'
+import { deleteInBatches } from '@services/common/housekeeping/delete-in-batches'
 import type { Kysely, Selectable } from 'kysely'
 import type { Linking } from '../../core/identities/link-identity.ts'
 import type { Pkce } from '../../core/one-time-tokens/pkce.ts'

@@ -7,7 +7,7 @@
 // address to begin      | begun, when opened for the first time within its lifetime
 // begun                 | used, by one callback of the same browser within its lifetime
 // begun                 | expired
-import { seal, unseal } from '@services/common/sealed'
+import { seal, unseal } from '@services/common/seal'
 import type { ConfiguredProvider } from '../../adapters/providers/configure-provider.ts'
 import type { SignedIn } from '../../adapters/providers/sign-in-client.ts'
 import { type AuditLog, pendingAudit } from '../../core/audit/audit.ts'

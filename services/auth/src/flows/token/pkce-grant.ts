@@ -1,4 +1,4 @@
-import { unseal } from '@services/common/sealed'
+import { unseal } from '@services/common/seal'
 import { type AuditLog, pendingAudit } from '../../core/audit/audit.ts'
 import { findAuthCode, type ProviderTokens, takeAuthCode } from '../../core/one-time-tokens/auth-codes.store.ts'
 import { hashLinkToken } from '../../core/one-time-tokens/one-time-token.ts'

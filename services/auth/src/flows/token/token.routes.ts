@@ -1,7 +1,7 @@
 // POST /token: signing in and refreshing. The one rule: each grant is a file of its own, and the route reads the request for it.
 // Tests: here, test/contract/token.test.ts, test/limits.test.ts. Read next: password-grant.ts, refresh-token-grant.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { counted } from '@services/common/instruments'
+import { counted } from '@services/common/telemetry/instruments'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { recordSignIn } from '../../core/audit/sign-in-attempt.ts'

@@ -1,5 +1,5 @@
-import type { Logger } from '@services/common/logger'
-import { outsideTrace } from '@services/common/tracing'
+import type { Logger } from '@services/common/telemetry/logger'
+import { outsideTrace } from '@services/common/telemetry/spans'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { type ClipState, findStates } from './clips.store.ts'

@@ -7,7 +7,7 @@
 //              |                                                 | ready, failed, or no row when its last clip is deleted
 // ready        | four files stored; clips of the same bytes join | failed if `blobs check` finds a file lost
 // failed       | `error_code` is the reason; shown for a week    | no row, nor its clips
-import { jsonb } from '@services/common/database'
+import { jsonb } from '@services/common/database/pool'
 import { type InferResult, type Kysely, type NotNull, sql, type Transaction } from 'kysely'
 import type { DB, HiddenReason, RenditionKind, SourceState } from '../../db/tables.ts'
 import type { ErrorCode } from '../../errors.ts'

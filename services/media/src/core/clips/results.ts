@@ -1,5 +1,5 @@
-import { keepListening, type ListenOptions } from '@services/common/keep-listening'
-import type { NotifyMode } from '@services/common/notifications'
+import type { NotifyMode } from '@services/common/database/settings'
+import { keepListening, type ListenOptions } from '@services/common/listen/listener'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import type { ErrorCode } from '../../errors.ts'

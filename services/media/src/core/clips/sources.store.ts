@@ -1,4 +1,4 @@
-import { jsonb } from '@services/common/database'
+import { jsonb } from '@services/common/database/pool'
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, ExtraKind, Verdict } from '../../db/tables.ts'
 import type { ErrorCode } from '../../errors.ts'

@@ -1,4 +1,4 @@
-import type { Logger } from '@services/common/logger'
+import type { Logger } from '@services/common/telemetry/logger'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import type { Access } from './access.ts'

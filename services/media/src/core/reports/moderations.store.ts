@@ -1,5 +1,5 @@
-import { batchesOf } from '@services/common/batches-of'
-import { BATCH } from '@services/common/delete-in-batches'
+import { batchesOf } from '@services/common/concurrency/chunks'
+import { BATCH } from '@services/common/housekeeping/delete-in-batches'
 import { type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, HiddenReason } from '../../db/tables.ts'
 import { TOMBSTONE } from '../clips/clips.store.ts'

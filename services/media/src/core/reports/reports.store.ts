@@ -1,4 +1,4 @@
-import { deleteInBatches } from '@services/common/delete-in-batches'
+import { deleteInBatches } from '@services/common/housekeeping/delete-in-batches'
 import { type Insertable, type Kysely, sql, type Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { jsonb } from '@services/common/database'
+import { jsonb } from '@services/common/database/pool'
 import type { Scope, TokenLimits } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { hashToken, makeToken, prefixOf } from './api-token.ts'

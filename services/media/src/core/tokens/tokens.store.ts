@@ -1,4 +1,4 @@
-import { jsonb } from '@services/common/database'
+import { jsonb } from '@services/common/database/pool'
 import { type Insertable, type Kysely, type Selectable, sql } from 'kysely'
 import type { DB, Scope, TokenLimits } from '../../db/tables.ts'
 

@@ -7,7 +7,7 @@
 // delivered      | null                                   | pending on replay
 // failed         | null: a day of attempts, or disabled   | pending on replay
 import { ApiError } from '@services/common/errors'
-import { outsideTrace } from '@services/common/tracing'
+import { outsideTrace } from '@services/common/telemetry/spans'
 import type { Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'

@@ -1,5 +1,5 @@
-import { batchesOf } from '@services/common/batches-of'
-import { BATCH, deleteInBatches } from '@services/common/delete-in-batches'
+import { batchesOf } from '@services/common/concurrency/chunks'
+import { BATCH, deleteInBatches } from '@services/common/housekeeping/delete-in-batches'
 import { type Expression, type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, Scope, WebhookEvent } from '../../db/tables.ts'
 import { type Clip, selectClips } from '../clips/clips.store.ts'

@@ -1,6 +1,6 @@
 // Events of clips. They are written in the transaction of the change, so that an event is sent if and only if the
 // change happened. Delivery: deliver-webhook.ts.
-import { jsonb } from '@services/common/database'
+import { jsonb } from '@services/common/database/pool'
 import type { Transaction } from 'kysely'
 import type { AdminEvent, ClipEvent, DB, WebhookEvent } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'

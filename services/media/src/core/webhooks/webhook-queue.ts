@@ -1,4 +1,4 @@
-import type { QueueDefinition } from '@services/common/declare-queue'
+import type { QueueDefinition } from '@services/common/queue/queue-definition'
 
 export interface WebhookJob {
   deliveryId: string

@@ -1,5 +1,5 @@
 import { createSecretKey, hkdfSync, randomBytes } from 'node:crypto'
-import { seal, unseal } from '@services/common/sealed'
+import { seal, unseal } from '@services/common/seal'
 
 /** Standard Webhooks: the prefix and base64 of 24 to 64 bytes. */
 const SECRET = /^whsec_([A-Za-z0-9+/]+={0,2})$/

@@ -1,4 +1,4 @@
-import { PLANNED_EACH_TIME } from '@services/common/database-connection'
+import { PLANNED_EACH_TIME } from '@services/common/database/connection'
 import { type Kysely, sql } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
 import { type Clip, selectClips } from '../../core/clips/clips.store.ts'

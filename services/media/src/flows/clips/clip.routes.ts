@@ -2,7 +2,7 @@
 // because only ids are public. Tests: test/clip-life.test.ts, lists.test.ts, events.test.ts. Next: core/clips/.
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { withoutNulls } from '@services/common/json-body'
+import { withoutNulls } from '@services/common/http/json-parser'
 import type { FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
 import { type TSchema, Type } from 'typebox'

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { createSlots } from '@services/common/slots'
+import { createSlots } from '@services/common/concurrency/semaphore'
 import { Type } from 'typebox'
 import { createClipWatch } from '../../core/clips/clip-watch.ts'
 import type { ClipState } from '../../core/clips/clips.store.ts'

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { inDocument } from '@services/common/documented'
+import { inDocument } from '@services/common/http/route-schema'
 import { Type } from 'typebox'
 import { readSpan } from '../../core/clips/access.ts'
 import { invalidField } from '../../core/clips/clip-fields.ts'

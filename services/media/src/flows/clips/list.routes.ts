@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { inDocument } from '@services/common/documented'
+import { inDocument } from '@services/common/http/route-schema'
 import { type Static, Type } from 'typebox'
 import { invalidField, oneLine, tagKey } from '../../core/clips/clip-fields.ts'
 import type { ApiToken } from '../../core/tokens/tokens.store.ts'

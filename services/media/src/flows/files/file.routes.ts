@@ -2,7 +2,7 @@
 // and its headers make browsers distrust it (contract/media.md 4.8). Tests: test/serving.test.ts,
 // test/delivery.test.ts. Next: send-file.http.ts, variants/ (other sizes and formats).
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { inDocument } from '@services/common/documented'
+import { inDocument } from '@services/common/http/route-schema'
 import { Type } from 'typebox'
 import type { RenditionKind } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'

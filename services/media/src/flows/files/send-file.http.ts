@@ -1,6 +1,6 @@
 // Sends stored files: those of clips and their variants. The one rule: the headers are set when the file is open, so that a failure
 // carries none of them. Tests: test/serving.test.ts, test/delivery.test.ts. Next: ranges.ts, store/blobs/.
-import { inDocument, withHeaders } from '@services/common/documented'
+import { inDocument, withHeaders } from '@services/common/http/route-schema'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Deps } from '../../deps.ts'

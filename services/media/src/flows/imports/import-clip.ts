@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises'
-import { counted } from '@services/common/instruments'
+import { counted } from '@services/common/telemetry/instruments'
 import type { AccessChanges } from '../../core/clips/access.ts'
 import { type ClipFields, fillFields } from '../../core/clips/clip-fields.ts'
 import type { Edit } from '../../core/edits/edit.ts'

@@ -1,9 +1,9 @@
 // POST and GET /media/import. The one rule: addresses are reached only through ingest/remote/, which refuses private networks.
 // Tests: test/import.test.ts, test/sites.test.ts. Next: import-form.http.ts, import-clip.ts, ingest/.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { inDocument } from '@services/common/documented'
-import { endSlowBody } from '@services/common/http-shell'
-import { withoutNulls } from '@services/common/json-body'
+import { withoutNulls } from '@services/common/http/json-parser'
+import { endSlowBody } from '@services/common/http/request-hooks'
+import { inDocument } from '@services/common/http/route-schema'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { type AccessRules, accessRulesOf, cleanNewAccess } from '../../core/clips/access.ts'

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { withHeaders } from '@services/common/documented'
 import { ApiError } from '@services/common/errors'
+import { withHeaders } from '@services/common/http/route-schema'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { isClipId } from '../../core/clips/clip-id.ts'

@@ -2,9 +2,9 @@
 // that it reveals nothing. There are no cookies: a form on the page of another site can do no more than its sender could.
 // Tests: test/reports.test.ts, test/doors/report-door.test.ts. Next: file-report.ts, ../moderation/.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { readTrustedHeader } from '@services/common/client-address'
-import { inDocument } from '@services/common/documented'
 import { ApiError } from '@services/common/errors'
+import { readTrustedHeader } from '@services/common/http/client-address'
+import { inDocument } from '@services/common/http/route-schema'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { toView } from '../../core/clips/clip-view.ts'

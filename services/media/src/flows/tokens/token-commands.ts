@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { command, printResult, UsageError } from '@services/common/cli'
-import { withDatabase } from '@services/common/database'
+import { withDatabase } from '@services/common/database/pool'
+import { command, printResult, UsageError } from '@services/common/process/command-line'
 import type { Kysely } from 'kysely'
 import { createToken, USUAL_SCOPES } from '../../core/tokens/create-token.ts'
 import { type ApiToken, listTokens, revokeToken, updateToken } from '../../core/tokens/tokens.store.ts'

@@ -3,7 +3,7 @@
 // test/unfinished-uploads.test.ts. Next: tus.http.ts (requests), tus-protocol.ts (rules), resumable-uploads.ts (the
 // clip).
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { inDocument } from '@services/common/documented'
+import { inDocument } from '@services/common/http/route-schema'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Deps } from '../../deps.ts'

@@ -2,7 +2,7 @@
 // otherwise queues one transcode. The one rule: after the transaction the clip is accepted, and nothing a client does
 // undoes it. Tests: test/{upload,sharing,idempotency}.test.ts. Next: accept-once.ts, ../../make/jobs/transcode-source.ts.
 import { randomInt } from 'node:crypto'
-import { resultOf } from '@services/common/instruments'
+import { resultOf } from '@services/common/telemetry/instruments'
 import type { Transaction } from 'kysely'
 import { type AccessChanges, applyAccess } from '../../core/clips/access.ts'
 import type { ClipFields } from '../../core/clips/clip-fields.ts'

@@ -1,5 +1,5 @@
-import { jsonb } from '@services/common/database'
-import { deleteInBatches } from '@services/common/delete-in-batches'
+import { jsonb } from '@services/common/database/pool'
+import { deleteInBatches } from '@services/common/housekeeping/delete-in-batches'
 import type { Kysely } from 'kysely'
 import type { DB, Refusal } from '../../db/tables.ts'
 

@@ -6,7 +6,7 @@
  */
 import { rename } from 'node:fs/promises'
 import { isIP } from 'node:net'
-import type { Slots } from '@services/common/slots'
+import type { Slots } from '@services/common/concurrency/semaphore'
 import type { Config } from '../../config.ts'
 import { type Edit, longestSource, neededSpan } from '../../core/edits/edit.ts'
 import { apiError } from '../../errors.ts'

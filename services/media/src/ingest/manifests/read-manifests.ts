@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { moduleBeside } from '@services/common/module-beside'
+import { moduleBeside } from '@services/common/process/sibling-module'
 import { apiError, type ErrorCode } from '../../errors.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { type RunLimits, runConfined } from '../../ffmpeg/run-confined.ts'

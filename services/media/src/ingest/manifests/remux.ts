@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Slots } from '@services/common/slots'
+import type { Slots } from '@services/common/concurrency/semaphore'
 import { apiError } from '../../errors.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { hardenedGlobals, hardenedInput, type StreamDemuxer } from '../../ffmpeg/hardening.ts'

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
-import { tracedRequest } from '@services/common/tracing'
+import { tracedRequest } from '@services/common/telemetry/spans'
 import { type Dispatcher, request } from 'undici'
 import type { Guard } from './ssrf-guard.ts'
 import { toUpstreamFailure } from './translate-error.ts'

@@ -1,4 +1,4 @@
-import { tracedRequest } from '@services/common/tracing'
+import { tracedRequest } from '@services/common/telemetry/spans'
 import { type Dispatcher, request } from 'undici'
 import type { Guard } from './ssrf-guard.ts'
 import { toUpstreamFailure } from './translate-error.ts'

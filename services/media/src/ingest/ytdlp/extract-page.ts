@@ -3,8 +3,9 @@
  * go through our guard, and our own fetcher gets the media. The one rule: neither the program nor its output is
  * trusted. Tests: beside the files. Next: run-ytdlp.ts and guard-proxy.ts run it, read-answer.ts reads it.
  */
+
+import { createSlots } from '@services/common/concurrency/semaphore'
 import type { ApiError } from '@services/common/errors'
-import { createSlots } from '@services/common/slots'
 import type { Config } from '../../config.ts'
 import { longestSource } from '../../core/edits/edit.ts'
 import { apiError, busy } from '../../errors.ts'

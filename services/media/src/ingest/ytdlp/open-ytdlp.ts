@@ -1,4 +1,4 @@
-import type { Logger } from '@services/common/logger'
+import type { Logger } from '@services/common/telemetry/logger'
 import type { Config } from '../../config.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import type { WorkDirectory } from '../../make/jobs/work-directory.ts'

@@ -1,6 +1,6 @@
 import { copyFile, open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { moduleBeside } from '@services/common/module-beside'
+import { moduleBeside } from '@services/common/process/sibling-module'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { type RunLimits, type RunOutcome, runConfined } from '../../ffmpeg/run-confined.ts'
 import { DECLARED_TOLERANCE_SECONDS } from '../../make/probe/limits.ts'

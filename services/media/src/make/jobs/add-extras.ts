@@ -2,7 +2,7 @@
 // begin and at any time after, and are dropped rather than delay one. Tests: test/extras*.test.ts. Next:
 // ../transcode/make-extras.ts.
 import { join } from 'node:path'
-import type { QueueJob } from '@services/common/run-job'
+import type { QueueJob } from '@services/common/queue/run-job'
 import type { Transaction } from 'kysely'
 import { findRenditions, insertRenditions } from '../../core/clips/renditions.store.ts'
 import { addExtras, findSource, type SourceRow } from '../../core/clips/sources.store.ts'

@@ -1,7 +1,7 @@
 // Makes the variants that take longer than a request waits: gif, animated webp and mp4. The one rule: a job belongs to a claim; if
 // that was settled or given up meanwhile, there is nothing to do. Tests: test/variants.test.ts. Next: ../variants/.
 import { ApiError } from '@services/common/errors'
-import type { QueueJob } from '@services/common/run-job'
+import type { QueueJob } from '@services/common/queue/run-job'
 import { findSource } from '../../core/clips/sources.store.ts'
 import { type Claim, findClaim, releaseClaim, settleVariant } from '../../core/variants/variants.store.ts'
 import type { Deps } from '../../deps.ts'

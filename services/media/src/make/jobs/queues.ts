@@ -1,4 +1,4 @@
-import type { QueueDefinition } from '@services/common/declare-queue'
+import type { QueueDefinition } from '@services/common/queue/queue-definition'
 import type { Variant } from '../../core/variants/variant.ts'
 import type { Way } from '../../metrics.ts'
 

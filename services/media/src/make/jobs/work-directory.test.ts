@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { isZombie } from '@services/common/process-birth'
+import { isZombie } from '@services/common/process/process-identity'
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { openWorkDirectory } from './work-directory.ts'
 

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { mkdir, mkdtempDisposable, readdir, readFile, readlink, rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isZombie, processBirth } from '@services/common/process-birth'
+import { isZombie, processBirth } from '@services/common/process/process-identity'
 import { apiError } from '../../errors.ts'
 
 /** Sign of life, and the silence after which a process counts as dead: an hour, because a machine may be suspended. */

@@ -1,7 +1,7 @@
 import { chmod, copyFile, mkdtemp, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ConfigError } from '@services/common/config'
+import { ConfigError } from '@services/common/config/variables'
 import { expect, test } from 'vitest'
 import { embeddedTools, systemPath } from '../../../test/clips.ts'
 import { resolveTools } from '../../ffmpeg/binaries.ts'

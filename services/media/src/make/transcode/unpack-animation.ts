@@ -1,4 +1,4 @@
-import { moduleBeside } from '@services/common/module-beside'
+import { moduleBeside } from '@services/common/process/sibling-module'
 import { apiError } from '../../errors.ts'
 import { type RunLimits, runConfined } from '../../ffmpeg/run-confined.ts'
 import { EXIT } from '../animation/exit-codes.ts'

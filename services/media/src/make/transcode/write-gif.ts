@@ -1,7 +1,7 @@
 import { getCompileCacheDir } from 'node:module'
 import { dirname } from 'node:path'
 import type { Writable } from 'node:stream'
-import { moduleBeside } from '@services/common/module-beside'
+import { moduleBeside } from '@services/common/process/sibling-module'
 import { type RunLimits, runConfined } from '../../ffmpeg/run-confined.ts'
 import type { GifFormat } from '../gif/gif-writer.ts'
 import type { FramesPipe, TranscodeWork } from './encode.ts'

@@ -15,8 +15,8 @@ import {
   type S3Client,
 } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
-import type { Logger } from '@services/common/logger'
-import { createSlots, type Slots } from '@services/common/slots'
+import { createSlots, type Slots } from '@services/common/concurrency/semaphore'
+import type { Logger } from '@services/common/telemetry/logger'
 import { busy } from '../../errors.ts'
 import { type BlobName, type BlobStorage, type ByteRange, blobKey, isLeftover, parseBlobKey } from './blob-storage.ts'
 import { readPatiently } from './read-patiently.ts'

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { boolean, httpUrl, oneOf, parsed, text, type Values } from '@services/common/config'
+import { boolean, httpUrl, oneOf, parsed, text, type Values } from '@services/common/config/variables'
 
 /** Variables of the file storage, a part of ../config.ts. `requiredStorage` says which of them are required. */
 export const storageVariables = {

@@ -1,4 +1,4 @@
-import { PLANNED_EACH_TIME } from '@services/common/database-connection'
+import { PLANNED_EACH_TIME } from '@services/common/database/connection'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../../db/tables.ts'
 import {

@@ -1,4 +1,4 @@
-import { CommandFailure, command, printResult, UsageError } from '@services/common/cli'
+import { CommandFailure, command, printResult, UsageError } from '@services/common/process/command-line'
 import { parseSignedVariant } from '../../../core/variants/variant.ts'
 import { startUp } from '../../../start.ts'
 import { signVariant } from './signature.ts'

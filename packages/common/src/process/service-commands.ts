@@ -1,0 +1,139 @@
+// Commands that every service has: serve, worker, migrate, config, version. The one rule: all differences between services are
+// members of `ServiceParts`. The command line itself: command-line.ts. Tests: test/cli.test.ts of each service.
+
+import { type Variables, variablesTable } from '../config/variables.ts'
+import { type MigrateOptions, migrationStates, pendingMigrations } from '../migrations/migrate.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import { startTelemetry, type TelemetryOptions } from '../telemetry/start-sdk.ts'
+import { type Command, CommandFailure, command, printResult } from './command-line.ts'
+import { explainStartFailure } from './explain-start-failure.ts'
+import { boundMemory } from './limit-heap.ts'
+import { inOrder, stopOnSignal } from './shutdown.ts'
+
+interface Settings {
+  telemetry: Omit<TelemetryOptions, 'service' | 'version' | 'log'>
+}
+
+interface ServiceParts<Config extends Settings> {
+  name: string
+  prefix: string
+  version: string
+  variables: Variables
+  workerSummary: string
+  startUp(how?: { toStderr?: boolean }): { config: Config; log: Logger }
+  /** Variables that set its ports, by port. */
+  portVariables(config: Config): Record<number, string>
+  /** Runs main.ts, which may start several processes. */
+  serve(): Promise<unknown>
+  /** Checks more than the settings themselves; resolves to notes, a sentence each. */
+  checkConfig?(config: Config): Promise<readonly string[]>
+  /** Lists valid settings that an operator should review, one line each. */
+  review?(config: Config): string[]
+  migrateAll(config: Config, log: Logger): Promise<void>
+  withMigrations<Result>(
+    config: Config,
+    log: Logger,
+    work: (migrations: MigrateOptions) => Promise<Result>,
+  ): Promise<Result>
+  /** Starts the worker, even where the service runs workers itself; resolves to its stop steps, in order. */
+  startWorker(config: Config, log: Logger): Promise<(() => unknown)[]>
+}
+
+export function serviceCommands<Config extends Settings>(service: ServiceParts<Config>): Command[] {
+  return [
+    command({ name: 'serve', summary: 'run the service', run: service.serve }),
+    command({ name: 'worker', summary: service.workerSummary, run: () => runWorker(service) }),
+    command({
+      name: 'migrate',
+      summary: 'apply pending migrations',
+      options: { 'dry-run': { meaning: 'print the SQL that would be applied' } },
+      run: ({ options, json }) => (options['dry-run'] ? printPending(service, json) : runMigrate(service, json)),
+    }),
+    command({
+      name: 'migrate status',
+      summary: 'list migrations and when they were applied',
+      run: ({ json }) => printStatus(service, json),
+    }),
+    command({
+      name: 'config check',
+      summary: 'check the settings without starting',
+      run: async ({ json }) => {
+        const { config } = service.startUp({ toStderr: true })
+        const notes = (await service.checkConfig?.(config)) ?? []
+        const review = service.review?.(config) ?? []
+        const toReview = review.length === 0 ? [] : ['settings to review:', ...review.map((line) => `  - ${line}`)]
+        const text = ['the configuration is complete', ...notes, ...toReview].join('\n')
+        printResult(json, { complete: true, notes, review }, text)
+      },
+    }),
+    command({
+      name: 'config table',
+      summary: 'print all variables as a Markdown table',
+      run: ({ json }) => printResult(json, listVariables(service), variablesTable(service.variables, service.prefix)),
+    }),
+    command({
+      name: 'version',
+      summary: 'print the version',
+      run: ({ json }) => printResult(json, { version: service.version }, service.version),
+    }),
+  ]
+}
+
+type Service = ServiceParts<Settings>
+
+async function runWorker(service: Service) {
+  const { config, log } = service.startUp()
+  const { name, version } = service
+  const stopTelemetry = await startTelemetry({ service: name, version, ...config.telemetry, log }).catch((error) => {
+    // The service on the same machine may hold the metrics port.
+    const explained = explainStartFailure(error, service.portVariables(config))
+    throw explained ? new CommandFailure(explained) : error
+  })
+  const stops = await service.startWorker(config, log)
+  boundMemory()
+  log.info('worker started')
+  stopOnSignal(log, () => inOrder(log, [...stops, stopTelemetry]))
+}
+
+async function runMigrate(service: Service, json: boolean) {
+  const { config, log } = service.startUp({ toStderr: true })
+  const applied = (await service.withMigrations(config, log, pendingMigrations)).map(({ name }) => name)
+  // Runs with nothing pending too: the queue's tables may need an update.
+  await service.migrateAll(config, log)
+  printResult(json, { applied }, applied.map((name) => `applied ${name}`).join('\n') || 'nothing to apply')
+}
+
+async function printPending(service: Service, json: boolean) {
+  const { config, log } = service.startUp({ toStderr: true })
+  const pending = await service.withMigrations(config, log, pendingMigrations)
+  if (json || pending.length > 0) {
+    const shown = pending.map(({ name, sql, isAlone }) => ({ name, sql, alone: isAlone }))
+    printResult(json, shown, shown.map(({ name, sql }) => `-- ${name}\n${sql}`).join('\n'))
+  }
+}
+
+async function printStatus(service: Service, json: boolean) {
+  const { config, log } = service.startUp({ toStderr: true })
+  const migrations = await service.withMigrations(config, log, migrationStates)
+  const status = migrations.map(({ name, appliedAt, file }) => ({
+    name,
+    applied_at: appliedAt?.toISOString() ?? null,
+    alone: file?.isAlone ?? null,
+  }))
+  const lines = status.map(
+    ({ name, applied_at: at, alone }) => `${at ?? 'pending'.padEnd(24)}  ${name}${!at && alone ? ' (runs alone)' : ''}`,
+  )
+  printResult(json, status, lines.join('\n'))
+}
+
+const listVariables = ({ variables, prefix }: Service) =>
+  Object.entries(variables).map(
+    ([name, { type, meaning, required = false, default: fallback = null, aliases = [] }]) => ({
+      name: prefix + name,
+      type,
+      required,
+      default: fallback,
+      aliases,
+      meaning,
+    }),
+  )

@@ -1,0 +1,168 @@
+// SQL on pg-boss's own tables: turns of tenants, jobs found by their data, and counts, which its API gives late or not at all.
+// The one rule: no other file of the sources names its tables or columns. pg-boss-tables.test.ts fails when an upgrade
+// changes them; the statements are tested through the queue, in queue.test.ts.
+import { createHash } from 'node:crypto'
+import { sql } from 'kysely'
+import type { PgBoss } from 'pg-boss'
+import type { AnyTransaction } from '../database/after-commit.ts'
+import { DEAD } from './queue-definition.ts'
+
+/** Members of a job's data, by which it is found. */
+export type Members = Record<string, string>
+
+export interface JobIndex {
+  name: string
+  /** Columns and condition. */
+  on: string
+}
+
+/** Table with the rows of `job`: its only partition, unless a queue asks for its own. */
+export const ROWS_OF_JOBS = 'job_common'
+
+/** Channel on which pg-boss listens for names of queues with new jobs. */
+export const channelOf = (schema: string) => `pgboss_${createHash('sha224').update(schema).digest('hex').slice(0, 24)}`
+
+interface JobTable {
+  schema: string
+  /** Name of the queue. */
+  name: string
+}
+
+/** Tenants take turns, a job each: `group_id` is the tenant, `priority` the turn, negated as the highest is first. */
+interface Turn {
+  tenant: string
+  turn: number
+}
+
+/** Options of pg-boss for a job with this turn. */
+export const sendOptions = ({ tenant, turn }: Turn) => ({ group: { id: tenant }, priority: -turn })
+
+/** Unfinished jobs with a tenant: the condition of both indexes on turns, in the words that the planner compares. */
+const TAKING_TURNS = `state < 'completed' and group_id is not null`
+
+/**
+ * Indexes on pg-boss's table of jobs, for the questions of this file that it has none for. The turn's is negated like the
+ * priority, so that the planner takes neither for the other's question.
+ */
+export const turnIndexes: readonly JobIndex[] = [
+  { name: 'job_last_turn', on: `(name, group_id, priority) where ${TAKING_TURNS}` },
+  { name: 'job_current_turn', on: `(name, (-priority)) where ${TAKING_TURNS}` },
+]
+
+/** Index for jobs that are looked for by this member of their data. */
+export const memberIndex = (member: string): JobIndex => ({
+  name: `job_by_${member.toLowerCase()}`,
+  on: `(name, (data ->> '${member}')) where state < 'completed'`,
+})
+
+/** Retries and postponed jobs keep their turns. The search for a job that is due passes over so many of them at most. */
+const MOST_SCHEDULED = 100
+
+/**
+ * Finds the turn after the tenant's last unfinished job, and no earlier than the current turn of the queue: an idle tenant
+ * accumulates no credit. The lock gives two concurrent requests of a tenant different turns, and other tenants do not wait for
+ * it. The current turn is that of the first job that is due, or of the first of all when the first MOST_SCHEDULED are scheduled.
+ */
+export async function nextTurn(trx: AnyTransaction, { schema, name }: JobTable, tenant: string): Promise<Turn> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`${schema}.${name} ${tenant}`}, 0))`.execute(trx)
+  const jobs = sql`${sql.id(schema, 'job')} where name = ${name} and ${sql.raw(TAKING_TURNS)}`
+  const first = sql`select -priority as turn, start_after from ${jobs} order by -priority`
+  const { rows } = await sql<{ turn: number }>`select greatest(
+      (select -priority + 1 from ${jobs} and group_id = ${tenant} order by priority limit 1),
+      coalesce(
+        (select turn from (${first} limit ${sql.lit(MOST_SCHEDULED)}) as next where start_after <= now() order by turn limit 1),
+        (select turn from (${first} limit 1) as next),
+        0
+      )
+    ) as turn`.execute(trx)
+  return { tenant, turn: rows[0]?.turn ?? 0 }
+}
+
+/** Finds the turn of a job; undefined when the job is gone or has no tenant. */
+export async function turnOf(trx: AnyTransaction, { schema, name }: JobTable, id: string): Promise<Turn | undefined> {
+  const { rows } = await sql<Turn>`select group_id as tenant, -priority as turn
+    from ${sql.id(schema, 'job')} where name = ${name} and id = ${id} and group_id is not null`.execute(trx)
+  return rows[0]
+}
+
+/** Moves the waiting job whose data has these members to this turn, unless its own is earlier. */
+export async function giveTurn(trx: AnyTransaction, { schema, name }: JobTable, data: Members, { tenant, turn }: Turn) {
+  await sql`update ${sql.id(schema, 'job')} set priority = ${-turn}, group_id = ${tenant}
+    where name = ${name} and state < 'active' and -priority > ${turn} and ${hasMembers(data)}`.execute(trx)
+}
+
+/** Whether an unfinished job's data has these members. */
+export async function hasJob(trx: AnyTransaction, { schema, name }: JobTable, data: Members): Promise<boolean> {
+  const { rows } = await sql<{ found: boolean }>`select exists (
+    select from ${sql.id(schema, 'job')} where name = ${name} and state < 'completed' and ${hasMembers(data)}
+  ) as found`.execute(trx)
+  return rows[0]?.found === true
+}
+
+/** The names are literals, as in the index. */
+const hasMembers = (data: Members) =>
+  sql.join(
+    Object.entries(data).map(([member, value]) => sql`data ->> ${sql.lit(member)} = ${value}`),
+    sql` and `,
+  )
+
+export interface QueueFigures {
+  queue: string
+  /** Jobs that could begin now and were never attempted. */
+  waiting: number
+  /** Jobs that begin later, because they were sent so. */
+  scheduled: number
+  running: number
+  /** Jobs that failed and will be retried. */
+  retrying: number
+  /** Seconds since the oldest waiting job could begin; 0 without one. */
+  oldestWaitingSeconds: number
+  /** Seconds since the oldest retrying job was sent; 0 without one. */
+  oldestRetryingSeconds: number
+  dead: number
+}
+
+export async function readFigures(boss: PgBoss, schema: string, names: readonly string[]): Promise<QueueFigures[]> {
+  const { rows } = await boss.getDb().executeSql(
+    `select queue.name as queue,
+      count(*) filter (where state = 'created' and start_after <= now())::int as waiting,
+      count(*) filter (where state = 'created' and start_after > now())::int as scheduled,
+      count(*) filter (where state = 'active')::int as running,
+      count(*) filter (where state = 'retry')::int as retrying,
+      coalesce(extract(epoch from now() - min(start_after) filter (where state = 'created' and start_after <= now())), 0)::float8
+        as "oldestWaitingSeconds",
+      coalesce(extract(epoch from now() - min(created_on) filter (where state = 'retry')), 0)::float8 as "oldestRetryingSeconds",
+      (select count(*)::int from ${schema}.job as given_up
+        where given_up.name = queue.name || '${DEAD}' and given_up.state < 'completed') as dead
+    from unnest($1::text[]) as queue(name)
+    left join ${schema}.job on job.name = queue.name and job.state < 'completed'
+    group by queue.name`,
+    [names],
+  )
+  return rows
+}
+
+/** Conditions of pg-boss's own indexes, each in an order of its index: without it the planner may read the whole table. */
+const COUNTED = {
+  waiting: `state < 'active' and not blocked order by priority desc`,
+  running: `state = 'active' and group_id is not null order by group_id`,
+}
+
+export async function countUpTo(
+  boss: PgBoss,
+  { schema, name }: JobTable,
+  counted: keyof typeof COUNTED,
+  most: number,
+): Promise<number> {
+  const text = `select count(*)::int as jobs
+    from (select from ${schema}.job where name = $1 and ${COUNTED[counted]} limit $2) as counted`
+  const { rows } = await boss.getDb().executeSql(text, [name, most])
+  return rows[0].jobs
+}
+
+export async function countUnfinished(boss: PgBoss, { schema, name }: JobTable, tenant?: string): Promise<number> {
+  const text = `select count(*)::int as jobs from ${schema}.job
+    where name = $1 and state < 'completed' and ($2::text is null or group_id = $2)`
+  const { rows } = await boss.getDb().executeSql(text, [name, tenant ?? null])
+  return rows[0].jobs
+}

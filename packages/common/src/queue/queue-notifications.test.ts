@@ -1,0 +1,114 @@
+import pg from 'pg'
+import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest'
+import { openDatabase } from '../database/pool.ts'
+import { NOTIFY_MODES, type NotifyMode } from '../database/settings.ts'
+import { createLogger } from '../telemetry/logger.ts'
+import { cloneTemplate } from '../testing/template-database.ts'
+import { channelOf } from './pg-boss-tables.ts'
+import { openQueue, type Queue } from './queue.ts'
+
+const log = createLogger({ name: 'test', level: 'fatal' })
+const limits = {
+  ...{ retryLimit: 3, retryDelaySeconds: 1, retryDelayMaxSeconds: 2 },
+  ...{ expireInSeconds: 60, heartbeatSeconds: 10 },
+}
+const queues = ['lone', 'undone', 'upgraded', 'last', ...NOTIFY_MODES].map((name) => ({ name, ...limits }))
+
+/** Poll interval longer than a test, so that only notifications start jobs. */
+const NEVER = 3_600
+
+let database: Awaited<ReturnType<typeof cloneTemplate>>
+let opened: ReturnType<typeof openDatabase>
+
+const open = (notify: NotifyMode, migrate = false): Promise<Queue> =>
+  openQueue({
+    ...{ url: database.url, schema: 'jobs', applicationName: notify, log, queues, notify },
+    ...{ migrate, supervise: false },
+  })
+
+beforeAll(async () => {
+  database = await cloneTemplate(inject('databaseServerUrl'), `${inject('testRunId')}_notified`, async () => {})
+  opened = openDatabase({ url: database.url, maxPoolSize: 2, applicationName: 'test', log })
+  await (await open('batched', true)).stop(0)
+})
+
+afterAll(async () => {
+  await opened.close()
+  await database.drop()
+})
+
+const send = (queue: Queue, name: string, how?: { afterSeconds?: number }) =>
+  opened.db.transaction().execute((trx) => queue.send(trx, name, {}, how))
+
+/** Collects the names of queues that the channel carries. */
+async function listen(): Promise<string[]> {
+  const heard: string[] = []
+  const client = new pg.Client({ connectionString: database.url })
+  await client.connect()
+  client.on('notification', ({ payload = '' }) => heard.push(payload))
+  await client.query(`listen ${channelOf('jobs')}`)
+  onTestFinished(() => client.end())
+  return heard
+}
+
+test.each(['batched', 'each'] as const)('a lone job begins without a poll in another process (%s)', async (mode) => {
+  const [sender, worker] = [await open(mode), await open(mode)]
+  const begun = Promise.withResolvers<void>()
+  await worker.work('lone', { concurrency: 1, pollSeconds: NEVER }, async () => begun.resolve())
+  await expect.poll(() => sender.depth('lone')).toBe(0)
+  await send(sender, 'lone')
+  await begun.promise
+  await Promise.all([sender.stop(1_000), worker.stop(1_000)])
+})
+
+test('a job of a transaction that rolls back, or that begins later, wakes no worker', async () => {
+  const heard = await listen()
+  const queue = await open('batched')
+  const undone = opened.db.transaction().execute(async (trx) => {
+    await queue.send(trx, 'undone', {})
+    throw new Error('rolled back')
+  })
+  await expect(undone).rejects.toThrow('rolled back')
+  await send(queue, 'undone', { afterSeconds: 60 })
+  await send(queue, 'last')
+  await expect.poll(() => heard).toEqual(['last'])
+  await queue.stop(0)
+})
+
+test('a process that stops has notified of all its jobs', async () => {
+  const heard = await listen()
+  const queue = await open('batched')
+  await send(queue, 'lone')
+  await send(queue, 'last')
+  await queue.stop(0)
+  await expect.poll(() => new Set(heard)).toEqual(new Set(['lone', 'last']))
+})
+
+test('without notifications a process neither notifies nor listens, and its workers poll', async () => {
+  const heard = await listen()
+  const [silent, loud] = [await open('none'), await open('each')]
+  await send(silent, 'none')
+  await send(loud, 'each')
+  await expect.poll(() => heard).toEqual(['each'])
+  const { rows } = await opened.pool.query(
+    `select application_name as name from pg_stat_activity where datname = current_database() and query ~ '^listen'`,
+  )
+  expect(rows.map(({ name }) => name)).not.toContain('none queue')
+  const begun = Promise.withResolvers<void>()
+  await silent.work('none', { concurrency: 1 }, async () => begun.resolve())
+  await begun.promise
+  await Promise.all([silent.stop(1_000), loud.stop(1_000)])
+})
+
+test('a queue of a version that notified in the transaction is changed, and works until then', async () => {
+  await opened.pool.query(`update jobs.queue set notify = true where name = 'upgraded'`)
+  const queue = await open('batched')
+  const begun = Promise.withResolvers<void>()
+  await queue.work('upgraded', { concurrency: 1, pollSeconds: NEVER }, async () => begun.resolve())
+  await send(queue, 'upgraded')
+  await begun.promise
+  await queue.stop(1_000)
+  await (await open('batched', true)).stop(0)
+  const { rows } = await opened.pool.query(`select notify from jobs.queue where name = 'upgraded'`)
+  expect(rows).toEqual([{ notify: false }])
+})

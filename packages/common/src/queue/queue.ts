@@ -1,0 +1,239 @@
+// The job queue of a service, on pg-boss: retries, back-off, dead-letter queues, turns between tenants. The one rule: a job is
+// written in the transaction of the rows it belongs to, so that a crash loses nothing. Settings of a queue: queue-definition.ts.
+// SQL that pg-boss does not offer: pg-boss-tables.ts. One job's run: run-job.ts. Tests: queue.test.ts.
+import type pg from 'pg'
+import { fromKysely, type Job, PgBoss } from 'pg-boss'
+import type { Logger } from 'pino'
+import { waitAtMost } from '../concurrency/with-timeout.ts'
+import type { AnyTransaction } from '../database/after-commit.ts'
+import { openDatabase } from '../database/pool.ts'
+import { type DatabaseAddress, pastPooler } from '../database/pooler.ts'
+import type { NotifyMode } from '../database/settings.ts'
+import { createNotifications } from '../listen/batched-notify.ts'
+import { keepListening } from '../listen/listener.ts'
+import { tracedJob, withTrace } from '../telemetry/spans.ts'
+import { makeIndexes } from './job-indexes.ts'
+import {
+  channelOf,
+  countUnfinished,
+  countUpTo,
+  giveTurn,
+  hasJob,
+  type Members,
+  memberIndex,
+  nextTurn,
+  type QueueFigures,
+  readFigures,
+  sendOptions,
+  turnIndexes,
+  turnOf,
+} from './pg-boss-tables.ts'
+import { declareQueue, type QueueDefinition } from './queue-definition.ts'
+import { type QueueJob, runJob } from './run-job.ts'
+
+export interface WorkOptions {
+  concurrency: number
+  /** Jobs of one tenant at once in this process; below `concurrency`, so that no tenant takes every slot. */
+  mostPerTenant?: number
+  /** Interval of polls, for jobs that are due or whose notification was lost. */
+  pollSeconds?: number
+}
+
+export interface Queue {
+  /**
+   * Writes a job in the caller's transaction and trace; it begins after `afterSeconds`. Tenants take turns: the n-th job of a
+   * tenant comes after the n-th job of every other, so a newcomer waits for little more than the running jobs. A job without a
+   * tenant comes next. A job `inPlaceOf` another (by id) takes its tenant and turn, if that one still exists. Finding a turn takes
+   * the tenant's lock until the commit: send last in the transaction, for one tenant in the same.
+   */
+  send(
+    trx: AnyTransaction,
+    name: string,
+    data: object,
+    how?: { afterSeconds?: number; tenant?: string; inPlaceOf?: string },
+  ): Promise<void>
+  /** Moves the waiting job with these members of its data to the tenant's next turn, if earlier. Call last in the transaction. */
+  advance(trx: AnyTransaction, name: string, data: Members, tenant: string): Promise<void>
+  /** Runs `handle` per job; an error means a retry, a lost database a rerun in this attempt once it accepts writes. */
+  work<Data extends object>(
+    name: string,
+    options: WorkOptions,
+    handle: (job: QueueJob<Data>) => Promise<void>,
+  ): Promise<void>
+  /** Whether an unfinished job's data has these members. Under a lock in `trx`, two callers cannot both find none and send. */
+  has(trx: AnyTransaction, name: string, data: Members): Promise<boolean>
+  /** Counts the jobs that wait, up to `most`: counting all takes as long as there are jobs. */
+  waiting(name: string, most: number): Promise<number>
+  /** Counts the running jobs with a tenant, up to `most`. */
+  running(name: string, most: number): Promise<number>
+  /** Counts all unfinished jobs, or those of a tenant, by reading every job. */
+  depth(name: string, tenant?: string): Promise<number>
+  /** Counts the jobs of all queues, in one statement. */
+  figures(): Promise<QueueFigures[]>
+  /** Stops taking jobs and waits up to `graceMs` for running ones; unfinished jobs return to the queue. */
+  stop(graceMs: number): Promise<void>
+}
+
+export interface QueueOptions extends DatabaseAddress {
+  schema: string
+  applicationName: string
+  queues: readonly QueueDefinition[]
+  log: Logger
+  migrate: boolean
+  notify?: NotifyMode
+  /** Whether this process supervises expired jobs and heartbeats: true where workers run. */
+  supervise: boolean
+}
+
+/** Fetching and completing take milliseconds; the second connection is for the supervisor. */
+const CONNECTIONS = 2
+const CONNECT_WITHIN_MS = 10_000
+/** Longest time that a silent connection holds a worker. */
+const STATEMENT_WITHIN_MS = 10_000
+
+/**
+ * Time limit of the supervisor's transactions, which grow with the table: deleting a million finished jobs took 2 s. An interrupted
+ * one deletes nothing. A connection that goes silent within one stops the supervision this long.
+ */
+const MAINTENANCE_WITHIN_MS = 600_000
+const BEGIN = /^\s*BEGIN;/
+/** Set in the transaction, the limit replaces the role's, which applies behind a pooler. */
+const limited = (text: string) =>
+  BEGIN.test(text)
+    ? {
+        text: text.replace(BEGIN, `$& set local statement_timeout = ${MAINTENANCE_WITHIN_MS};`),
+        query_timeout: MAINTENANCE_WITHIN_MS,
+      }
+    : { text, query_timeout: STATEMENT_WITHIN_MS }
+
+/** Interval of deletions of finished jobs, an hour old. pg-boss's default of a day would keep 25 times as many. */
+const DELETE_EVERY_SECONDS = 60
+
+/** Intervals of polls with and without notifications. Half a second is pg-boss's shortest. */
+const POLL_SECONDS = { batched: 5, each: 5, none: 0.5 }
+
+/** Interval of supervision; with heartbeats of 10 s a killed worker's job restarts within 20 s. */
+const SUPERVISE_EVERY_SECONDS = 3
+
+export async function openQueue(options: QueueOptions): Promise<Queue> {
+  const { log, migrate, schema, notify = 'batched' } = options
+  const applicationName = `${options.applicationName} queue`
+  const { pool, close } = openDatabase({
+    ...(migrate ? pastPooler(options) : options),
+    ...{ applicationName, log },
+    ...{ maxPoolSize: CONNECTIONS, connectWithinMs: CONNECT_WITHIN_MS },
+    // Limits are set per statement; migrations have none.
+    statementWithinMs: 0,
+  })
+  const executeSql = (text: string, values?: unknown[]) =>
+    pool.query({ ...(migrate ? { text } : limited(text)), values } as pg.QueryConfig)
+  const wakeWorkers = (name?: string) => {
+    for (const slot of boss.getWipData()) if (name === undefined || slot.name === name) boss.notifyWorker(slot.id)
+  }
+  const boss: PgBoss = new PgBoss({
+    // pg-boss's own pool waits forever for a silent server, and its listener leaves errors unhandled.
+    db: {
+      executeSql,
+      listen: (channel, onNotification) =>
+        keepListening({
+          ...{ ...pastPooler(options), applicationName, channel, execute: executeSql },
+          onNotification,
+          onListening: () => wakeWorkers(),
+        }),
+    },
+    schema,
+    useListenNotify: notify !== 'none',
+    migrate,
+    createSchema: migrate,
+    schedule: false,
+    supervise: options.supervise,
+    superviseIntervalSeconds: SUPERVISE_EVERY_SECONDS,
+    monitorIntervalSeconds: SUPERVISE_EVERY_SECONDS,
+    maintenanceIntervalSeconds: DELETE_EVERY_SECONDS,
+  })
+  boss.on('error', (err) => log.warn({ err }, 'queue error'))
+  boss.on('warning', (warning) => log.warn({ warning: warning.message }, 'queue warning'))
+  try {
+    await boss.start()
+    if (migrate) {
+      for (const queue of options.queues) await declareQueue(boss, queue)
+      await makeIndexes(pool, schema, indexesOf(options.queues))
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+  const notifications = createNotifications({ channel: channelOf(schema), mode: notify, execute: executeSql, log })
+  const worked = new Set<string>()
+  const stopping = new AbortController()
+  return {
+    send: async (trx, name, data, { afterSeconds = 0, tenant, inPlaceOf } = {}) => {
+      const taken = inPlaceOf === undefined ? undefined : await turnOf(trx, { schema, name }, inPlaceOf)
+      const turn = taken ?? (tenant === undefined ? undefined : await nextTurn(trx, { schema, name }, tenant))
+      await boss.send(name, withTrace(data), {
+        db: fromKysely(trx),
+        startAfter: afterSeconds,
+        ...(turn && sendOptions(turn)),
+      })
+      if (afterSeconds === 0) await notifications.send(trx, name)
+    },
+    advance: async (trx, name, data, tenant) => {
+      const turn = await nextTurn(trx, { schema, name }, tenant)
+      await giveTurn(trx, { schema, name }, data, turn)
+    },
+    work: async <Data extends object>(
+      name: string,
+      work: WorkOptions,
+      handle: (job: QueueJob<Data>) => Promise<void>,
+    ) => {
+      const { concurrency, mostPerTenant, pollSeconds } = work
+      const pollingIntervalSeconds = spread(pollSeconds ?? POLL_SECONDS[notify])
+      const workOptions = {
+        localConcurrency: concurrency,
+        ...(mostPerTenant !== undefined && { localGroupConcurrency: mostPerTenant }),
+        perJobResults: true,
+        pollingIntervalSeconds,
+        // Applies while a queue is declared by a version that notified in the transaction.
+        notifyPollingIntervalSeconds: pollingIntervalSeconds,
+      } as const
+      worked.add(name)
+      await boss.work(name, workOptions, async (jobs: Job<Data>[]) => {
+        const run = (job: Job<Data>) => {
+          const jobLog = log.child({ queue: name, jobId: job.id })
+          return tracedJob(name, job, (span) =>
+            runJob(boss, job, handle, { span, log: jobLog, stopping: stopping.signal }),
+          )
+        }
+        const results = await Promise.all(jobs.map(run))
+        // A free slot would sleep until the next notification, even with jobs waiting. All are woken, because a handler does not
+        // know its own slot.
+        wakeWorkers(name)
+        return results
+      })
+    },
+    has: (trx, name, data) => hasJob(trx, { schema, name }, data),
+    waiting: (name, most) => countUpTo(boss, { schema, name }, 'waiting', most),
+    running: (name, most) => countUpTo(boss, { schema, name }, 'running', most),
+    depth: (name, tenant) => countUnfinished(boss, { schema, name }, tenant),
+    figures: () => {
+      const names = options.queues.map(({ name }) => name)
+      return readFigures(boss, schema, names)
+    },
+    stop: async (graceMs) => {
+      stopping.abort()
+      // pg-boss's own wait polls its workers twice a second.
+      await waitAtMost(graceMs, Promise.all([...worked].map((name) => boss.offWork(name))))
+      await notifications.flush()
+      await boss.stop({ graceful: false, close: false })
+      await close()
+    },
+  }
+}
+
+function indexesOf(queues: readonly QueueDefinition[]) {
+  const members = new Set(queues.map(({ soughtBy }) => soughtBy).filter((member) => member !== undefined))
+  return [...(queues.some(({ hasTenants }) => hasTenants) ? turnIndexes : []), ...[...members].map(memberIndex)]
+}
+
+/** Adds up to a half: polling in step, the same process would come first each time, even to jobs that it cannot do. */
+const spread = (seconds: number) => seconds * (1 + Math.random() / 2)
