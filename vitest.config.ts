@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config'
-import { NEED_TAGS } from './packages/common/src/testing/needs.ts'
+import { NEED_TAGS } from './packages/common/src/testing/run/needs.ts'
 
 /** Packages whose tests stand beside their code, with the folders that hold them. */
 const PACKAGES = [
@@ -23,8 +23,8 @@ const SLOW_WORKERS = 3
  */
 export default defineConfig({
   test: {
-    globalSetup: ['packages/common/src/testing/global-setup.ts'],
-    reporters: [`${import.meta.dirname}/packages/common/src/testing/run-reporter.ts`],
+    globalSetup: ['packages/common/src/testing/run/global-setup.ts'],
+    reporters: [`${import.meta.dirname}/packages/common/src/testing/run/run-reporter.ts`],
     tags: NEED_TAGS,
     // The log of a passing test is noise.
     silent: 'passed-only',

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
-import { cloneTemplate } from '../packages/common/src/testing/template-database.ts'
+import { cloneTemplate } from '../packages/common/src/testing/database/template-database.ts'
 import { openGuide } from './testing/guide.ts'
 import { openShell, type Shell } from './testing/shell.ts'
 

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { readMetricsTable } from '../../packages/common/src/testing/metrics-table.ts'
+import { readMetricsTable } from '../../packages/common/src/testing/telemetry/metrics-table.ts'
 
 const read = (path: string) => readFile(new URL(path, import.meta.url), 'utf8')
 

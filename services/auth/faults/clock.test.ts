@@ -1,4 +1,4 @@
-import { openFaultReport } from '@services/common/testing/fault-report'
+import { openFaultReport } from '@services/common/testing/run/fault-report'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { fragmentOf, linkPath, startTestService, type TestService } from '../test/service.ts'
 

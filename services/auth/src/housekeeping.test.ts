@@ -1,4 +1,4 @@
-import { countLockWaits } from '@services/common/testing/lock-waits'
+import { countLockWaits } from '@services/common/testing/database/lock-waits'
 import { PATIENCE_MS } from '@services/common/testing/patience'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { enrollTotp, withTotp } from '../test/second-factors.ts'

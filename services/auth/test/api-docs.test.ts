@@ -1,4 +1,4 @@
-import { undocumentedRoutes } from '@services/common/testing/held-answers'
+import { undocumentedRoutes } from '@services/common/testing/http/held-answers'
 import { expect } from 'vitest'
 import { test } from './service.ts'
 

@@ -2,7 +2,7 @@
 
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { programOf } from '@services/common/testing/program'
+import { programOf } from '@services/common/testing/run/program'
 import { expect, test } from 'vitest'
 import { auth } from './command-line.ts'
 import { createDatabase } from './service.ts'

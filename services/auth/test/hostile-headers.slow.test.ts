@@ -1,6 +1,6 @@
-import { hostileRequest, isWellAnswered, SMUGGLED } from '@services/common/testing/hostile-heads'
-import { hostileRuns, sayHostile } from '@services/common/testing/hostile-run'
-import { say } from '@services/common/testing/raw-http'
+import { hostileRequest, isWellAnswered, SMUGGLED } from '@services/common/testing/http/hostile-heads'
+import { hostileRuns, sayHostile } from '@services/common/testing/http/hostile-run'
+import { say } from '@services/common/testing/http/raw-http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startTestService, type TestService } from './service.ts'
 

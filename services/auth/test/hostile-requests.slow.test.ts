@@ -1,5 +1,5 @@
-import { dereferenced } from '@services/common/testing/dereferenced'
-import { HOSTILE_SEED, hostileRuns, INNARDS } from '@services/common/testing/hostile-run'
+import { dereferenced } from '@services/common/testing/http/dereferenced'
+import { HOSTILE_SEED, hostileRuns, INNARDS } from '@services/common/testing/http/hostile-run'
 import fc from 'fast-check'
 import type { InjectOptions } from 'fastify'
 import { Compile } from 'typebox/compile'

@@ -1,4 +1,4 @@
-import { HOSTILE_BODIES, HOSTILE_TEXTS } from '@services/common/testing/hostile-values'
+import { HOSTILE_BODIES, HOSTILE_TEXTS } from '@services/common/testing/http/hostile-values'
 import fc from 'fast-check'
 
 export const hostileText = fc.oneof(

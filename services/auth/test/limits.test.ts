@@ -1,4 +1,4 @@
-import { countLockWaits } from '@services/common/testing/lock-waits'
+import { countLockWaits } from '@services/common/testing/database/lock-waits'
 import type { FastifyRequest } from 'fastify'
 import { expect } from 'vitest'
 import { createDatabase, startTestService, test } from './service.ts'

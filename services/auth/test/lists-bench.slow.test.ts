@@ -1,4 +1,4 @@
-import { runListsBench } from '@services/common/testing/lists-bench'
+import { runListsBench } from '@services/common/testing/run/lists-bench'
 import { expect, test } from 'vitest'
 
 test('the benchmark of the lists loads its rows and gets the right rows and totals from every list', async () => {

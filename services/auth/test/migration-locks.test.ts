@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url'
 import { migrate, onMigrationConnection } from '@services/common/migrations/migrate'
 import { createLogger } from '@services/common/telemetry/logger'
-import { longLocks } from '@services/common/testing/migration-locks'
-import { cloneTemplate } from '@services/common/testing/template-database'
+import { longLocks } from '@services/common/testing/database/migration-locks'
+import { cloneTemplate } from '@services/common/testing/database/template-database'
 import pg from 'pg'
 import { expect, inject, test } from 'vitest'
 

@@ -1,7 +1,7 @@
 // Processes of the service behind PgBouncer in transaction mode. Requirements: packages/common/src/database/pooler.ts.
-import { countLockWaits } from '@services/common/testing/lock-waits'
-import { startPooledRole } from '@services/common/testing/pgbouncer'
-import { programOf } from '@services/common/testing/program'
+import { countLockWaits } from '@services/common/testing/database/lock-waits'
+import { startPooledRole } from '@services/common/testing/database/pgbouncer'
+import { programOf } from '@services/common/testing/run/program'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { openStage, signUp } from './service-process.ts'

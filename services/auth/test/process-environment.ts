@@ -1,4 +1,4 @@
-import { pooledSettings } from '@services/common/testing/pooled'
+import { pooledSettings } from '@services/common/testing/database/pooled'
 import { SECRET } from './service.ts'
 
 /** All that a process of the service is given: enough to start, and nothing of where the tests run. */

@@ -1,4 +1,4 @@
-import { programOf } from '@services/common/testing/program'
+import { programOf } from '@services/common/testing/run/program'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openStage } from './service-process.ts'
 

@@ -1,4 +1,4 @@
-import { typedClient } from '@services/common/testing/typed-client'
+import { typedClient } from '@services/common/testing/http/typed-client'
 import { expect } from 'vitest'
 import { test } from './service.ts'
 

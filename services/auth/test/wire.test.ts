@@ -1,4 +1,4 @@
-import { say, sayAllThenListen } from '@services/common/testing/raw-http'
+import { say, sayAllThenListen } from '@services/common/testing/http/raw-http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startImpatient, startTestService, type TestService } from './service.ts'
 

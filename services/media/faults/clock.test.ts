@@ -1,7 +1,7 @@
 // Clocks that jump ahead or differ: items with a lifetime expire, others stay, and running work continues. The
 // service's clock is a value here. The lease of a worker uses PostgreSQL's clock, which is moved by changing stored times.
 import { readFile } from 'node:fs/promises'
-import { openFaultReport } from '@services/common/testing/fault-report'
+import { openFaultReport } from '@services/common/testing/run/fault-report'
 import { afterEach, expect, test } from 'vitest'
 import { checkBlobs, type Finding } from '../src/flows/check/check-blobs.ts'
 import { cleanUp } from '../src/housekeeping.ts'

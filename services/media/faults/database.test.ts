@@ -1,6 +1,6 @@
 // PostgreSQL dies, starts late, or fails during a stop of the service: the cost is bounded, and nothing acknowledged is lost.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openFaultReport } from '@services/common/testing/fault-report'
+import { openFaultReport } from '@services/common/testing/run/fault-report'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { eventually } from '../test/service-process.ts'
 import { openUpload } from '../test/slow-upload.ts'

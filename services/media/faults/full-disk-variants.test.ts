@@ -1,6 +1,6 @@
 // A disk that another program fills while a variant is made: the clip stays as it is, no claim and no partial file stays, and with
 // free space the next request gets the variant.
-import { openFaultReport } from '@services/common/testing/fault-report'
+import { openFaultReport } from '@services/common/testing/run/fault-report'
 import { expect, type TestContext, test } from 'vitest'
 import { idIn, send } from '../test/service.ts'
 import { eventually } from '../test/service-process.ts'

@@ -2,7 +2,7 @@
 // request completes it, and no lifetime that was answered becomes shorter.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { openFaultReport } from '@services/common/testing/fault-report'
+import { openFaultReport } from '@services/common/testing/run/fault-report'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type FormFields, idIn, send } from '../test/service.ts'
 import { eventually, type ServiceProcess } from '../test/service-process.ts'

@@ -1,6 +1,6 @@
 // Housekeeping killed at each step of the deletion of expired clips: nothing expired is reachable, clips that share their files keep
 // them, the next round completes the step, and nothing else stays.
-import { openFaultReport } from '@services/common/testing/fault-report'
+import { openFaultReport } from '@services/common/testing/run/fault-report'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { withComment } from '../test/gif-bytes.ts'
 import { type Receiver, startReceiver } from '../test/receiver.ts'

@@ -1,7 +1,7 @@
 // A process killed at each step of a variant: another one, or the same one started again, answers the address. The variant has
 // one row and one file, its bytes are counted once, and nothing else stays.
 import { createHash } from 'node:crypto'
-import { openFaultReport } from '@services/common/testing/fault-report'
+import { openFaultReport } from '@services/common/testing/run/fault-report'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { signVariant } from '../src/flows/files/variants/signature.ts'
 import { embeddedTools } from '../test/clips.ts'

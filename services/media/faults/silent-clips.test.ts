@@ -2,7 +2,7 @@
 // clip is published later, without sound, and nothing is published before.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { openFaultReport } from '@services/common/testing/fault-report'
+import { openFaultReport } from '@services/common/testing/run/fault-report'
 import { expect, test } from 'vitest'
 import { clip } from '../test/clips.ts'
 import { idIn, send } from '../test/service.ts'

@@ -1,4 +1,4 @@
-import { undocumentedRoutes } from '@services/common/testing/held-answers'
+import { undocumentedRoutes } from '@services/common/testing/http/held-answers'
 import { expect } from 'vitest'
 import { clip } from './clips.ts'
 import { idIn, test } from './service.ts'

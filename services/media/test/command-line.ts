@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { tmpdir } from 'node:os'
 import { promisify } from 'node:util'
 import { runCommand } from '@services/common/process/command-line'
-import { programOf } from '@services/common/testing/program'
+import { programOf } from '@services/common/testing/run/program'
 import { vi } from 'vitest'
 import { commands } from '../src/commands.ts'
 

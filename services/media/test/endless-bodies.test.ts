@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { say } from '@services/common/testing/raw-http'
+import { say } from '@services/common/testing/http/raw-http'
 import { expect } from 'vitest'
 import { startTestService, type TestService, test } from './service.ts'
 import { openUpload } from './slow-upload.ts'

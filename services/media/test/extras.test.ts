@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { countLockWaits } from '@services/common/testing/lock-waits'
+import { countLockWaits } from '@services/common/testing/database/lock-waits'
 import { expect } from 'vitest'
 import { checkBlobs, type Finding } from '../src/flows/check/check-blobs.ts'
 import { makeExtrasOfSource } from '../src/make/jobs/add-extras.ts'

@@ -1,5 +1,5 @@
-import { hostileRuns, sayHostile } from '@services/common/testing/hostile-run'
-import { HOSTILE_TEXTS } from '@services/common/testing/hostile-values'
+import { hostileRuns, sayHostile } from '@services/common/testing/http/hostile-run'
+import { HOSTILE_TEXTS } from '@services/common/testing/http/hostile-values'
 import { type Random, randomFrom } from '@services/common/testing/seeded-random'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TRANSCODE_QUEUE } from '../src/make/jobs/queues.ts'

@@ -1,6 +1,6 @@
 import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { countLockWaits } from '@services/common/testing/lock-waits'
+import { countLockWaits } from '@services/common/testing/database/lock-waits'
 import { expect } from 'vitest'
 import { cleanUp, startHousekeeping, sweepWorkDirectory } from '../src/housekeeping.ts'
 import { type BlobName, blobKey } from '../src/store/blobs/blob-storage.ts'

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
-import { longLocks } from '@services/common/testing/migration-locks'
-import { cloneTemplate } from '@services/common/testing/template-database'
+import { longLocks } from '@services/common/testing/database/migration-locks'
+import { cloneTemplate } from '@services/common/testing/database/template-database'
 import { expect, inject, test } from 'vitest'
 
 test('no migration keeps requests waiting for as long as a table is large', async () => {

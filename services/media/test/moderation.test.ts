@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { countLockWaits } from '@services/common/testing/lock-waits'
+import { countLockWaits } from '@services/common/testing/database/lock-waits'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { cleanUp } from '../src/housekeeping.ts'
 import { clip } from './clips.ts'

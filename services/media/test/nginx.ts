@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findFreePort } from '@services/common/dev/dev-ports'
-import { findProgram } from '@services/common/testing/needs'
+import { findProgram } from '@services/common/testing/run/needs'
 import { expect, onTestFinished } from 'vitest'
 import type { TestService } from './service.ts'
 

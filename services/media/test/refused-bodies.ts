@@ -1,5 +1,5 @@
 // Large uploads that are refused before they are read, each for another reason.
-import { sayAllThenListen } from '@services/common/testing/raw-http'
+import { sayAllThenListen } from '@services/common/testing/http/raw-http'
 import { startTestService, type TestService } from './service.ts'
 
 const BODY = Buffer.alloc(24_000_000)

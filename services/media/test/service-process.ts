@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { programOf } from '@services/common/testing/program'
+import { programOf } from '@services/common/testing/run/program'
 import { expect, vi } from 'vitest'
 import { startFlags } from './start-flags.ts'
 

@@ -1,5 +1,5 @@
 import { findFreePort } from '@services/common/dev/dev-ports'
-import { launchBrowser } from '@services/common/testing/browser'
+import { launchBrowser } from '@services/common/testing/http/browser'
 import { expect, onTestFinished, test } from 'vitest'
 import { clip } from './clips.ts'
 import { startTestService } from './service.ts'

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type OtlpCollector, startCollector, traceOf } from '@services/common/testing/otlp-collector'
+import { type OtlpCollector, startCollector, traceOf } from '@services/common/testing/telemetry/otlp-collector'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { clip } from './clips.ts'
 import { gif } from './gif-bytes.ts'

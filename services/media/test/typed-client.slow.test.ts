@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { typedClient } from '@services/common/testing/typed-client'
+import { typedClient } from '@services/common/testing/http/typed-client'
 import { expect } from 'vitest'
 import { clip } from './clips.ts'
 import { test } from './service.ts'

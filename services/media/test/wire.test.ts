@@ -1,4 +1,4 @@
-import { say } from '@services/common/testing/raw-http'
+import { say } from '@services/common/testing/http/raw-http'
 import { expect } from 'vitest'
 import { gif } from './gif-bytes.ts'
 import { idIn, type TestService, test } from './service.ts'

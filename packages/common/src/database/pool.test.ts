@@ -10,7 +10,7 @@ import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { healthRoutes } from '../http/health.routes.ts'
 import { explainStartFailure } from '../process/explain-start-failure.ts'
 import { answerWithin } from '../request-deadline.ts'
-import { cloneTemplate } from '../testing/template-database.ts'
+import { cloneTemplate } from '../testing/database/template-database.ts'
 import { PLANNED_EACH_TIME } from './connection.ts'
 import { openDatabase, waitForDatabase } from './pool.ts'
 

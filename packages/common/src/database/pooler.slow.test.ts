@@ -10,8 +10,8 @@ import { explainStartFailure, failureCode } from '../process/explain-start-failu
 import { openQueue } from '../queue/queue.ts'
 import { answerWithin } from '../request-deadline.ts'
 import { createLogger } from '../telemetry/logger.ts'
-import { LIMITS, startPooledRole } from '../testing/pgbouncer.ts'
-import { cloneTemplate } from '../testing/template-database.ts'
+import { LIMITS, startPooledRole } from '../testing/database/pgbouncer.ts'
+import { cloneTemplate } from '../testing/database/template-database.ts'
 import { type DatabaseOptions, openDatabase, waitForDatabase, withDatabase } from './pool.ts'
 import { checkPooler } from './pooler.ts'
 

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { type PostgresPair, startPostgresPair } from '../testing/postgres-pair.ts'
+import { type PostgresPair, startPostgresPair } from '../testing/database/postgres-pair.ts'
 import { openDatabase } from './pool.ts'
 import { openReads, type Reads } from './replica.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Browser, launchBrowser, type Page } from '../testing/browser.ts'
+import { type Browser, launchBrowser, type Page } from '../testing/http/browser.ts'
 import { createMessages } from './inbox/inbox-messages.ts'
 import { createInboxWeb } from './inbox/inbox-web.ts'
 

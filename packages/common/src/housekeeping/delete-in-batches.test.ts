@@ -2,7 +2,7 @@ import pg from 'pg'
 import { pino } from 'pino'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../database/pool.ts'
-import { cloneTemplate } from '../testing/template-database.ts'
+import { cloneTemplate } from '../testing/database/template-database.ts'
 import { BATCH, deleteInBatches } from './delete-in-batches.ts'
 
 interface Tables {

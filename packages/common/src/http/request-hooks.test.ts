@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import Fastify, { LogController } from 'fastify'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { ApiError } from '../errors.ts'
-import { say } from '../testing/raw-http.ts'
+import { say } from '../testing/http/raw-http.ts'
 import { type ErrorAnswers, installErrorHandler } from './error-handler.ts'
 import { answerInTurn, endSlowBodies, logRequests } from './request-hooks.ts'
 

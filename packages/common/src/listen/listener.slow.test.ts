@@ -6,7 +6,7 @@ import { pino } from 'pino'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { startEmbeddedPostgres } from '../dev/embedded-postgres.ts'
 import { createLogger } from '../telemetry/logger.ts'
-import { cloneTemplate } from '../testing/template-database.ts'
+import { cloneTemplate } from '../testing/database/template-database.ts'
 import { keepListening } from './listener.ts'
 import { countDeafListeners } from './probe-listener.ts'
 

@@ -4,8 +4,8 @@ import pg from 'pg'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { openQueue } from '../queue/queue.ts'
 import { createLogger } from '../telemetry/logger.ts'
-import { cloneTemplate } from '../testing/template-database.ts'
-import { startWay } from '../testing/way-to-server.ts'
+import { cloneTemplate } from '../testing/database/template-database.ts'
+import { startWay } from '../testing/database/way-to-server.ts'
 import { keepListening } from './listener.ts'
 
 const log = createLogger({ name: 'test', level: 'fatal' })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { pino } from 'pino'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../database/pool.ts'
-import { cloneTemplate } from '../testing/template-database.ts'
+import { cloneTemplate } from '../testing/database/template-database.ts'
 import { migrate, onMigrationConnection } from './migrate.ts'
 
 test.each([

@@ -23,7 +23,7 @@ async function run(plan: string, count: number) {
     program,
     `import { appendFileSync, readFileSync } from 'node:fs'
     import cluster from 'node:cluster'
-    import { createLogger } from '${join(import.meta.dirname, 'logger.ts')}'
+    import { createLogger } from '${join(import.meta.dirname, '../telemetry/logger.ts')}'
     import { runProcesses } from '${join(import.meta.dirname, 'run-service.ts')}'
     const note = (file) => appendFileSync('${directory}/' + file, process.pid + '\\n')
     await runProcesses(${count}, createLogger({ name: 'test', level: 'fatal' }), async () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import type { AnyTransaction } from '../database/after-commit.ts'
 import { openDatabase } from '../database/pool.ts'
 import { createLogger } from '../telemetry/logger.ts'
-import { cloneTemplate } from '../testing/template-database.ts'
+import { cloneTemplate } from '../testing/database/template-database.ts'
 import { openQueue } from './queue.ts'
 
 const log = createLogger({ name: 'test', level: 'fatal' })

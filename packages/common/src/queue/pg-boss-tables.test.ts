@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { openDatabase } from '../database/pool.ts'
 import { createLogger } from '../telemetry/logger.ts'
-import { pooledAddress } from '../testing/pooled.ts'
-import { cloneTemplate } from '../testing/template-database.ts'
+import { pooledAddress } from '../testing/database/pooled.ts'
+import { cloneTemplate } from '../testing/database/template-database.ts'
 import { openQueue } from './queue.ts'
 
 // An upgrade of pg-boss that fails here needs a reading of pg-boss-tables.ts against the new tables.

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vites
 import { openDatabase } from '../database/pool.ts'
 import { NOTIFY_MODES, type NotifyMode } from '../database/settings.ts'
 import { createLogger } from '../telemetry/logger.ts'
-import { cloneTemplate } from '../testing/template-database.ts'
+import { cloneTemplate } from '../testing/database/template-database.ts'
 import { channelOf } from './pg-boss-tables.ts'
 import { openQueue, type Queue } from './queue.ts'
 

@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { expect, inject, test } from 'vitest'
 import { openDatabase } from '../database/pool.ts'
-import { cloneTemplate } from '../testing/template-database.ts'
+import { cloneTemplate } from '../testing/database/template-database.ts'
 import { openQueue } from './queue.ts'
 
 test('deleting many finished jobs may exceed the time limits of other statements, also behind a pooler', async () => {

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
 import { startInbox } from '@services/common/dev/inbox'
-import { programOf } from '@services/common/testing/program'
+import { programOf } from '@services/common/testing/run/program'
 import { generateKeySet } from '../../src/flows/commands/keys-command.ts'
 
 const AUTOCONFIRM = {

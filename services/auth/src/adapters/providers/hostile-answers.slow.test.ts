@@ -1,4 +1,4 @@
-import { HOSTILE_SEED, hostileRuns } from '@services/common/testing/hostile-run'
+import { HOSTILE_SEED, hostileRuns } from '@services/common/testing/http/hostile-run'
 import fc from 'fast-check'
 import { afterAll, beforeAll, test } from 'vitest'
 import { wrongValue } from '../../../test/hostile-values.ts'

@@ -1,5 +1,5 @@
-import { HOSTILE_SEED, hostileRuns } from '@services/common/testing/hostile-run'
-import { HOSTILE_TEXTS } from '@services/common/testing/hostile-values'
+import { HOSTILE_SEED, hostileRuns } from '@services/common/testing/http/hostile-run'
+import { HOSTILE_TEXTS } from '@services/common/testing/http/hostile-values'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { parseAllowList } from './allow-list.ts'

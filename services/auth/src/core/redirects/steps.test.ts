@@ -1,4 +1,4 @@
-import { HOSTILE_SEED } from '@services/common/testing/hostile-run'
+import { HOSTILE_SEED } from '@services/common/testing/http/hostile-run'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { mostAlive, type Step, takesAll } from './steps.ts'

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type Browser, launchBrowser, type Page } from '@services/common/testing/browser'
+import { type Browser, launchBrowser, type Page } from '@services/common/testing/http/browser'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { claimsOf, signInAgain } from '../../../test/second-factors.ts'
 import { startTestService, type TestService, toSignedIn } from '../../../test/service.ts'

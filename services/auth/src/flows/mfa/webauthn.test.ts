@@ -1,4 +1,4 @@
-import { countLockWaits } from '@services/common/testing/lock-waits'
+import { countLockWaits } from '@services/common/testing/database/lock-waits'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { claimsOf, signInAgain } from '../../../test/second-factors.ts'
 import { createSecurityKey, type SecurityKey } from '../../../test/security-key.ts'

@@ -1,4 +1,4 @@
-import { countLockWaits } from '@services/common/testing/lock-waits'
+import { countLockWaits } from '@services/common/testing/database/lock-waits'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { askToLink, identityIn, link as linkAt, newPerson, type Person } from '../../../test/linked-identities.ts'
 import { type OpenIdProvider, pressButton, startOpenIdProvider, visitFrom } from '../../../test/openid-provider.ts'

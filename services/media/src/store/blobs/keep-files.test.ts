@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
-import { countLockWaits } from '@services/common/testing/lock-waits'
+import { countLockWaits } from '@services/common/testing/database/lock-waits'
 import { expect } from 'vitest'
 import { startTestService, test } from '../../../test/service.ts'
 import { cleanUp } from '../../housekeeping.ts'

@@ -1,6 +1,6 @@
 import { createContext, Script } from 'node:vm'
-import { HOSTILE_SEED, hostileRuns } from '@services/common/testing/hostile-run'
-import { HOSTILE_TEXTS } from '@services/common/testing/hostile-values'
+import { HOSTILE_SEED, hostileRuns } from '@services/common/testing/http/hostile-run'
+import { HOSTILE_TEXTS } from '@services/common/testing/http/hostile-values'
 import { PATIENCE_MS } from '@services/common/testing/patience'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

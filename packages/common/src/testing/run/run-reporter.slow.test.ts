@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 import { expect, test } from 'vitest'
 
-const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
+const ROOT = fileURLToPath(new URL('../../../../..', import.meta.url))
 const CONFIG = fileURLToPath(new URL('testdata/reporter.config.ts', import.meta.url))
 const SCREEN_LINES = 24
 

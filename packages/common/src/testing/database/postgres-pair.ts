@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { expect } from 'vitest'
-import { startEmbeddedPostgres } from '../dev/embedded-postgres.ts'
+import { startEmbeddedPostgres } from '../../dev/embedded-postgres.ts'
 import { startWay } from './way-to-server.ts'
 
 export type PostgresPair = Awaited<ReturnType<typeof startPostgresPair>>

@@ -2,7 +2,7 @@
 // They are sent by hostile-headers.slow.test.ts of each service.
 import { HOSTILE_TEXTS } from './hostile-values.ts'
 import type { RawAnswer } from './raw-http.ts'
-import { type Random, randomFrom } from './seeded-random.ts'
+import { type Random, randomFrom } from '../seeded-random.ts'
 
 /** Headers that parsers, proxies and frameworks interpret. */
 const COMMON_NAMES = [

@@ -21,7 +21,7 @@ export async function typedClient<Exports>(document: object, program: string): P
   const folder = await mkdtemp(join(tmpdir(), 'typed-client-'))
   try {
     // Contains the client library.
-    await symlink(fileURLToPath(new URL('../../node_modules', import.meta.url)), join(folder, 'node_modules'))
+    await symlink(fileURLToPath(new URL('../../../node_modules', import.meta.url)), join(folder, 'node_modules'))
     await writeFile(join(folder, 'package.json'), '{ "type": "module" }')
     await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
     await writeFile(join(folder, 'api.d.ts'), astToString(await openapiTS(document as OpenAPI3)))

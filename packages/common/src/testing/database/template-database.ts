@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
-import { PATIENCE_MS } from './patience.ts'
+import { PATIENCE_MS } from '../patience.ts'
 
 /**
  * Clones a database for a test file from a migrated template, in about 10 ms. `migrateTemplate` runs once per `name` and test run,

@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
-import { startEmbeddedPostgres } from '../dev/embedded-postgres.ts'
-import { processBirth } from '../process/process-identity.ts'
-import { PATIENCE_MS } from './patience.ts'
-import { startPgbouncer } from './pgbouncer.ts'
-import { POOLER_ROLE } from './template-database.ts'
+import { startEmbeddedPostgres } from '../../dev/embedded-postgres.ts'
+import { processBirth } from '../../process/process-identity.ts'
+import { PATIENCE_MS } from '../patience.ts'
+import { startPgbouncer } from '../database/pgbouncer.ts'
+import { POOLER_ROLE } from '../database/template-database.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -32,7 +32,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const folder = await makeFolder(tmpdir(), 'test-run')
   process.env.TMPDIR = folder
   // `pnpm start` sets it too: compiling takes half of each process that a test starts.
-  process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('../../../../node_modules/.cache/node', import.meta.url))
+  process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('../../../../../node_modules/.cache/node', import.meta.url))
   const server = await provideServer(project)
   const stopPooler = await providePooler(project, server.url, `${testRunId}${POOLER_ROLE}`)
   return async () => {

@@ -5,8 +5,8 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { findFreePort } from '../dev/dev-ports.ts'
-import { findProgram } from './needs.ts'
+import { findFreePort } from '../../dev/dev-ports.ts'
+import { findProgram } from '../run/needs.ts'
 import { POOLER_ROLE } from './template-database.ts'
 
 /** Settings for the services, as in docs/run-behind-pgbouncer.md. */

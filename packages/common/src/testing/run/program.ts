@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path'
 
-const root = resolve(import.meta.dirname, '../../../..')
+const root = resolve(import.meta.dirname, '../../../../..')
 
 /** Path of a program of a service: its source, or with TEST_BUNDLE=1 (`pnpm test:bundle`) the bundle of its image. */
 export const programOf = (service: 'auth' | 'media', name: 'main' | 'cli'): string =>

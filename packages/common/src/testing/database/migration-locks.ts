@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { loneStatements, readMigrations, withoutComments } from '../migrations/migration-files.ts'
+import { loneStatements, readMigrations, withoutComments } from '../../migrations/migration-files.ts'
 
 /** Modes that an `insert`, `update` or `delete` waits for. */
 const STOPS_WRITERS = ['ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock']

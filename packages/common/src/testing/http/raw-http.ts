@@ -1,5 +1,5 @@
 import { connect } from 'node:net'
-import { PATIENCE_MS } from './patience.ts'
+import { PATIENCE_MS } from '../patience.ts'
 
 export interface RawAnswer {
   /** Status; 0 if the connection ended without an answer. */

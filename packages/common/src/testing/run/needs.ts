@@ -27,7 +27,7 @@ function pgbouncerVersion(): number {
 
 const has = (program: string) => findProgram(program) !== undefined
 
-const REPOSITORY = join(import.meta.dirname, '../../../..')
+const REPOSITORY = join(import.meta.dirname, '../../../../..')
 
 const NEEDS = {
   'both-services': {

@@ -1,5 +1,5 @@
 import { type Browser, chromium } from 'playwright-core'
-import { CHROMIUM } from './needs.ts'
+import { CHROMIUM } from '../run/needs.ts'
 
 export type { Browser, Page } from 'playwright-core'
 

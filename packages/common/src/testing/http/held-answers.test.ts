@@ -1,7 +1,7 @@
 import Fastify from 'fastify'
 import { expect, test } from 'vitest'
-import { documentApi } from '../http/api-docs.ts'
-import { withHeaders } from '../http/route-schema.ts'
+import { documentApi } from '../../http/api-docs.ts'
+import { withHeaders } from '../../http/route-schema.ts'
 import { answerHolder, undocumentedRoutes } from './held-answers.ts'
 
 const text = { description: 'Text.', schema: { type: 'string' } }

@@ -1,6 +1,6 @@
 // The pooler of a test run, if TEST_POOLER asks for one: `pnpm test:pooler` runs all tests of `test` behind it.
 import { inject } from 'vitest'
-import type { DatabaseAddress } from '../database/pooler.ts'
+import type { DatabaseAddress } from '../../database/pooler.ts'
 
 /** Address of a database of the run, behind its pooler if there is one. Another server's or user's stays as it is. */
 export function pooledAddress(databaseUrl: string): DatabaseAddress {

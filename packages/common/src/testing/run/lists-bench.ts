@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import type { BenchResults } from '../bench/results.ts'
+import type { BenchResults } from '../../bench/results.ts'
 
 /** Runs the benchmark of a service's lists on a thousand rows. Rejects when an answer is wrong, with a sentence about it. */
 export async function runListsBench(service: URL): Promise<BenchResults> {
