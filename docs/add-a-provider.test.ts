@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
-import type { ExternalAccount } from '../services/auth/src/adapters/providers/provider.ts'
+import type { ExternalAccount } from '../services/auth/src/adapters/oauth/provider.ts'
 import { type OpenIdProvider, startOpenIdProvider } from '../services/auth/test/openid-provider.ts'
 import { openGuide } from './testing/guide.ts'
 import { decodeJwt } from './testing/jwt.ts'
@@ -59,7 +59,7 @@ test('settings enable a built-in provider and a custom one, and a user signs in'
 })
 
 test('the example provider maps the profile to a user, and accepts only a verified address', async () => {
-  const kinds = pathToFileURL(join(repository, 'services/auth/src/adapters/providers/provider.ts')).href
+  const kinds = pathToFileURL(join(repository, 'services/auth/src/adapters/oauth/provider.ts')).href
   await shell.write('example.ts', guide.file('example.ts', { './provider.ts': kinds }))
   const { example } = await import(pathToFileURL(join(shell.folder, 'example.ts')).href)
   const endpoints = example.endpoints(undefined)

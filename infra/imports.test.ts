@@ -72,6 +72,10 @@ function sourcesOf(folder: string): string[] {
 const LAYERS = {
   auth: ['flows', 'http', 'core', 'adapters'],
   media: ['flows', 'http', 'ingest', 'make', 'core', 'ffmpeg', 'store'],
+  common: [
+    ...['process', 'http', 'queue', 'listen', 'migrations', 'housekeeping', 'database'],
+    ...['concurrency', 'upstream', 'telemetry', 'config'],
+  ],
 }
 
 interface Rule {
@@ -137,6 +141,17 @@ describe('in packages', () => {
     expect(imports.size).toBeGreaterThan(5)
     expect([...imports.values()].flat().filter((target) => !imports.has(target))).toEqual([])
     expect(circles(imports)).toEqual([])
+  })
+
+  test('rooms of common import downwards only, and everything lies in one but the leaves', () => {
+    const all = importsIn('packages/common/src')
+    const imports = new Map([...all].filter(([path]) => !/^(dev|bench)\//.test(path)))
+    expect(imports.size).toBeGreaterThan(60)
+    expect(upwardImports(imports, LAYERS.common)).toEqual([])
+    expect(mutualImports(imports)).toEqual([])
+    expect(circles(imports)).toEqual([])
+    const leaves = [...imports.keys()].filter((path) => !path.includes('/')).map((path) => path.replace('.ts', ''))
+    expect(leaves).toEqual(['errors', 'html', 'list-in-words', 'request-deadline', 'seal'])
   })
 
   test('common and the services know nothing of the client', () => {

@@ -32,8 +32,8 @@ const PARTS: Record<string, Parts> = {
   media: {
     entries: {
       ...{ main: 'main.ts', cli: 'cli.ts', serve: 'serve.ts' },
-      'gif-program': 'make/transcode/gif-program.ts',
-      'animation-program': 'make/transcode/animation-program.ts',
+      'gif-program': 'make/gif/gif-program.ts',
+      'animation-program': 'make/animation/animation-program.ts',
       'manifest-reader': 'ingest/manifests/manifest-reader.ts',
       'proxy-bridge': 'ingest/ytdlp/proxy-bridge.ts',
     },

@@ -15,7 +15,7 @@ import { deleteEndedSessions } from '../src/core/sessions/end-sessions.store.ts'
 import type { Position } from '../src/db/position.ts'
 import { MAX_SCANNED } from '../src/db/search-reach.store.ts'
 import type { DB } from '../src/db/tables.ts'
-import { formatCursor } from '../src/http/cursor.ts'
+import { formatCursor } from '../src/http/bodies/cursor.ts'
 import { makeAdminToken, startService } from './load.ts'
 import { emailOf, GROUP, type Loaded, loadAccounts } from './load-accounts.ts'
 

@@ -2,9 +2,9 @@
 // failover that loses the last commits. Two real nodes, and one address that leads to either.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openFaultReport } from '@services/common/testing/run/fault-report'
-import { type Mailbox, startMailbox } from '@services/common/testing/mailbox'
 import { type PostgresPair, startPostgresPair } from '@services/common/testing/database/postgres-pair'
+import { type Mailbox, startMailbox } from '@services/common/testing/mailbox'
+import { openFaultReport } from '@services/common/testing/run/fault-report'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { bearer, migrateDatabase } from '../test/service.ts'
 import { openProcesses } from '../test/service-process.ts'

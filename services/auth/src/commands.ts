@@ -7,7 +7,7 @@ import { variables } from './config.ts'
 import { importSigningKeys } from './core/keys/signing-keys.ts'
 import { worstCases } from './core/redirects/allow-list.ts'
 import { migrateAll, openDeps, withMigrations } from './deps.ts'
-import { usersList } from './flows/admin/list-users-command.ts'
+import { usersList } from './flows/admin/users/list-users-command.ts'
 import {
   usersBan,
   usersCreate,
@@ -15,7 +15,7 @@ import {
   usersSetPassword,
   usersSetRole,
   usersUnban,
-} from './flows/admin/user-commands.ts'
+} from './flows/admin/users/user-commands.ts'
 import { tokensAdmin } from './flows/commands/admin-token-command.ts'
 import { auditExport } from './flows/commands/export-audit-command.ts'
 import { keysGenerate } from './flows/commands/keys-command.ts'

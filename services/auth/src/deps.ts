@@ -26,8 +26,8 @@ import { createRotateSession } from './core/sessions/rotate-session.ts'
 import { MESSAGE_REQUEST_QUEUE } from './core/verification-messages/message-request.ts'
 import { followDatabaseClock } from './db/database-clock.ts'
 import { type DB, TABLES } from './db/tables.ts'
-import { createCaptcha } from './http/captcha.ts'
-import { createLimits } from './http/rate-limit.ts'
+import { createCaptcha } from './http/caller/captcha.ts'
+import { createLimits } from './http/limits/rate-limit.ts'
 import { startCounters } from './metrics.ts'
 
 /** Everything that routes and flows need, as plain values; core/ takes only the parts it uses. */

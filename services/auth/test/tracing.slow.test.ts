@@ -1,5 +1,5 @@
-import { type OtlpCollector, startCollector, traceOf } from '@services/common/testing/telemetry/otlp-collector'
 import { say } from '@services/common/testing/http/raw-http'
+import { type OtlpCollector, startCollector, traceOf } from '@services/common/testing/telemetry/otlp-collector'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { linkPath } from './service.ts'
 import { openStage, signUp } from './service-process.ts'

@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { cpuSeconds } from '@services/common/bench/cpu'
 import { resolveTools } from '../src/ffmpeg/binaries.ts'
-import type { GifProgramInput } from '../src/make/transcode/write-gif.ts'
+import type { GifProgramInput } from '../src/make/gif/write-gif.ts'
 
 const run = promisify(execFile)
 export const tools = await resolveTools({ searchPath: process.env.PATH ?? '' })
@@ -171,7 +171,7 @@ function ffmpegToWriter(clip: Probed, args: string[]) {
   const budget = { bytes: 8_000_000, frames: clip.gifFrames }
   const format = { width, height, delayCentiseconds, loopCount: 0, hasAlpha: false, budget }
   const input: GifProgramInput = { file: 'o.gif', format, totalCentiseconds: 0 }
-  const program = resolve(import.meta.dirname, '../src/make/transcode/gif-program.ts')
+  const program = resolve(import.meta.dirname, '../src/make/gif/gif-program.ts')
   const quoted = (words: string[]) => words.map((word) => `'${word}'`).join(' ')
   const command = `${quoted([tools.ffmpeg.path, ...args])} | ${quoted([process.execPath, program, JSON.stringify(input)])}`
   return run('bash', ['-o', 'pipefail', '-c', command], { cwd: clip.directory })

@@ -1,8 +1,8 @@
 // Behavior of media when its database fails without closing connections, becomes read-only, or fails over and loses the last
 // commits: uploads, transcoding and webhooks recover. Two real nodes, and one address that leads to either.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openFaultReport } from '@services/common/testing/run/fault-report'
 import { type PostgresPair, startPostgresPair } from '@services/common/testing/database/postgres-pair'
+import { openFaultReport } from '@services/common/testing/run/fault-report'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { gif } from '../test/gif-bytes.ts'
 import { type Receiver, startReceiver } from '../test/receiver.ts'

@@ -24,7 +24,7 @@ export const countBytesIn = (source: Way, bytes: number) => bytesIn({ source }, 
 /** Duration of an attempt, including waits for the storage. */
 export const measureTranscode = (input: MediaInfo['type'], result: 'ready' | 'failed', seconds: number) =>
   transcodes(seconds, { input, result })
-/** Videos of a type that could be copied. `reason`: `fits`, or why the file was encoded (make/transcode/copy-plan.ts). */
+/** Videos of a type that could be copied. `reason`: `fits`, or why the file was encoded (make/plan/copy-plan.ts). */
 export const countCopy = (file: 'mp4' | 'webm', reason: string) => copies({ file, reason })
 export const countProbeRefusal = (code: string) => probeRefusals({ code })
 /** `site`: the adapter of the page; `other` for direct files and all other pages. `result`: `ok` or the error code. */

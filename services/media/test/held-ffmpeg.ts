@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
 import type { MediaTools } from '../src/ffmpeg/binaries.ts'
-import { workFiles } from '../src/make/transcode/work-files.ts'
+import { workFiles } from '../src/make/command/work-files.ts'
 import { embeddedTools } from './clips.ts'
 
 export interface HeldFfmpeg {

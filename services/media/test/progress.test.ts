@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { setProgress } from '../src/core/clips/sources.store.ts'
+import { setProgress } from '../src/core/sources/sources.store.ts'
 import { gif } from './gif-bytes.ts'
 import { idIn, startTestService, test } from './service.ts'
 

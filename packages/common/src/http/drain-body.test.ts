@@ -4,10 +4,11 @@ import { setTimeout } from 'node:timers/promises'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { ApiError } from '../errors.ts'
-import { PATIENCE_MS } from '../testing/patience.ts'
 import { sayAllThenListen } from '../testing/http/raw-http.ts'
+import { PATIENCE_MS } from '../testing/patience.ts'
 import { openUnreadBodies, type UnreadBodyBounds } from './drain-body.ts'
-import { type ErrorAnswers, installErrorHandler } from './error-handler.ts'
+import type { ErrorAnswers } from './error-answers.ts'
+import { installErrorHandler } from './error-handler.ts'
 import { answerClientErrors } from './parser-errors.ts'
 
 const answers: ErrorAnswers = {

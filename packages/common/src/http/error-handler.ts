@@ -1,41 +1,11 @@
 // The one place where failures become answers. The one rule: only an `ApiError` shows its text; all else is logged and answered
 // with the request's id. Failures before a route: parser-errors.ts. Catalogues and the factory: errors.ts.
-import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isDatabaseUnavailable, isInterrupted, sqlStateOf } from '../database/errors.ts'
 import { ApiError, RequestTimeout } from '../errors.ts'
 import { inWords } from '../list-in-words.ts'
-import { sendInForm } from './parser-errors.ts'
+import { type CommonFailure, type ErrorAnswers, sendInForm } from './error-answers.ts'
 import { hasBody } from './request-hooks.ts'
-
-/** Failures outside of handlers, common to all services. */
-export type CommonFailure =
-  | 'invalid_json'
-  | 'invalid_request'
-  | 'invalid_field'
-  | 'body_too_large'
-  | 'headers_too_large'
-  | 'unsupported_media_type'
-  | 'not_found'
-  | 'method_not_allowed'
-  /** The client sent too slowly; `timeout` is the service's failure. */
-  | 'too_slow'
-  | 'timeout'
-  | 'unavailable'
-  | 'unexpected'
-
-export interface ErrorAnswers {
-  /** Maps a common failure to the service's error; `detail` is public. */
-  common(failure: CommonFailure, detail: string | undefined, cause: unknown): ApiError
-  /** Maps an error of a plugin by `error.code`; undefined when unknown. */
-  plugin?(error: FastifyError): ApiError | undefined
-  /** Renders body and headers. `sent` has the request's headers, if there is a request. */
-  form(
-    error: ApiError,
-    requestId: string,
-    sent: IncomingHttpHeaders,
-  ): { body: object; headers?: Record<string, string> }
-}
 
 const FAILURE_BY_FASTIFY_CODE: Record<string, CommonFailure> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',

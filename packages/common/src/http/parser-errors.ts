@@ -5,7 +5,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { UnreadBodies } from './drain-body.ts'
-import type { CommonFailure, ErrorAnswers } from './error-handler.ts'
+import { type CommonFailure, type ErrorAnswers, sendInForm } from './error-answers.ts'
 import { secureHeadersOf } from './request-hooks.ts'
 
 const FAILURE_BY_PARSER_CODE: Record<string, CommonFailure> = {
@@ -76,13 +76,3 @@ export const answerUnreadableAddress =
     reply.code(answer.status).headers(secureHeadersOf(request, externalUrl))
     sendInForm(answers, answer, request, reply)
   }
-
-export function sendInForm(
-  answers: ErrorAnswers,
-  error: Parameters<ErrorAnswers['form']>[0],
-  request: FastifyRequest,
-  reply: FastifyReply,
-): FastifyReply {
-  const { headers = {}, body } = answers.form(error, request.id, request.headers)
-  return reply.type('application/json; charset=utf-8').headers(headers).send(body)
-}

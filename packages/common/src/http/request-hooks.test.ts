@@ -5,7 +5,8 @@ import Fastify, { LogController } from 'fastify'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { ApiError } from '../errors.ts'
 import { say } from '../testing/http/raw-http.ts'
-import { type ErrorAnswers, installErrorHandler } from './error-handler.ts'
+import type { ErrorAnswers } from './error-answers.ts'
+import { installErrorHandler } from './error-handler.ts'
 import { answerInTurn, endSlowBodies, logRequests } from './request-hooks.ts'
 
 const answers: ErrorAnswers = {

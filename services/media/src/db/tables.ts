@@ -43,7 +43,7 @@ export const RENDITION_KINDS = [...MAIN_KINDS, ...EXTRA_KINDS] as const
 export type RenditionKind = MainKind | ExtraKind
 export type VariantState = 'making' | 'stored' | 'original' | 'refused' | 'failed'
 export type SourceState = 'processing' | 'ready' | 'failed'
-/** `unlisted`: for anyone with the address, but not for search engines. `private`: only with a link (core/clips/links.ts). */
+/** `unlisted`: for anyone with the address, but not for search engines. `private`: only with a link (core/clip-access/share-links.ts). */
 export type Visibility = 'public' | 'unlisted' | 'private'
 
 export const TOKEN_LIMITS = ['upload', 'import', 'read', 'queued', 'quota_bytes', 'daily_bytes'] as const

@@ -4,7 +4,7 @@ import type { MediaType } from '../db/media-info.ts'
 export const demuxerOf = {
   ...{ gif: 'gif', mp4: 'mov', webm: 'matroska' },
   ...{ mov: 'mov', mkv: 'matroska', '3gp': 'mov' },
-  // A WebP is an APNG by then (make/transcode/unpack-animation.ts).
+  // A WebP is an APNG by then (make/animation/unpack-animation.ts).
   ...{ apng: 'apng', webp: 'apng' },
   avif: 'mov',
 } as const satisfies Record<MediaType, string>

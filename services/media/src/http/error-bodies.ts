@@ -1,5 +1,5 @@
 import type { ApiError } from '@services/common/errors'
-import type { CommonFailure, ErrorAnswers } from '@services/common/http/error-handler'
+import type { CommonFailure, ErrorAnswers } from '@services/common/http/error-answers'
 import type { FastifyError, FastifyInstance } from 'fastify'
 import { apiError, type ErrorCode, errorCatalogue } from '../errors.ts'
 import { StorageUnavailable } from '../store/blobs/blob-storage.ts'

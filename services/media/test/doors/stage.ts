@@ -3,7 +3,7 @@
 import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, vi } from 'vitest'
-import { createLink, type LinkTarget } from '../../src/core/clips/links.ts'
+import { createLink, type LinkTarget } from '../../src/core/clip-access/share-links.ts'
 import { signVariant } from '../../src/flows/files/variants/signature.ts'
 import { blobKey } from '../../src/store/blobs/blob-storage.ts'
 import { gif } from '../gif-bytes.ts'

@@ -1,5 +1,5 @@
 // States: all that decides who sees a clip, and what a visitor brings. Next: doors.ts, public-doors.test.ts.
-import type { LinkTarget } from '../../src/core/clips/links.ts'
+import type { LinkTarget } from '../../src/core/clip-access/share-links.ts'
 import { type SourceState, type StagedClip, type Step, sourceStates } from './stage.ts'
 
 /** The link that a visitor has. */

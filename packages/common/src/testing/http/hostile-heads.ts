@@ -1,8 +1,9 @@
 // Hostile request heads for a raw socket. The one rule: the same seed makes the same head, so that a failure can be repeated.
 // They are sent by hostile-headers.slow.test.ts of each service.
+
+import { type Random, randomFrom } from '../seeded-random.ts'
 import { HOSTILE_TEXTS } from './hostile-values.ts'
 import type { RawAnswer } from './raw-http.ts'
-import { type Random, randomFrom } from '../seeded-random.ts'
 
 /** Headers that parsers, proxies and frameworks interpret. */
 const COMMON_NAMES = [

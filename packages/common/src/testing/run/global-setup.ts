@@ -7,9 +7,9 @@ import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { startEmbeddedPostgres } from '../../dev/embedded-postgres.ts'
 import { processBirth } from '../../process/process-identity.ts'
-import { PATIENCE_MS } from '../patience.ts'
 import { startPgbouncer } from '../database/pgbouncer.ts'
 import { POOLER_ROLE } from '../database/template-database.ts'
+import { PATIENCE_MS } from '../patience.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {

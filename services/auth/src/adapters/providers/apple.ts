@@ -1,6 +1,6 @@
 import type { JWTPayload } from 'jose'
 import type { Metadata } from '../../db/tables.ts'
-import { type ExternalAccount, named, type OAuth2Provider, onlyEmail } from './provider.ts'
+import { type ExternalAccount, named, type OAuth2Provider, onlyEmail } from '../oauth/provider.ts'
 
 const ISSUERS = ['https://appleid.apple.com', 'https://account.apple.com']
 

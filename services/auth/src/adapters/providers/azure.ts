@@ -1,5 +1,5 @@
 import type { JWTPayload } from 'jose'
-import { type Endpoints, type ExternalAccount, type OAuth2Provider, onlyEmail } from './provider.ts'
+import { type Endpoints, type ExternalAccount, type OAuth2Provider, onlyEmail } from '../oauth/provider.ts'
 
 /** Tenant names that stand for several tenants, at Microsoft's host or that of a national cloud. */
 const ANY_TENANT = /^(.*)\/(?:common|organizations)$/

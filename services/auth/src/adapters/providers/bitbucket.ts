@@ -1,4 +1,4 @@
-import { named, type OAuth2Provider, type ProviderJson, pictured } from './provider.ts'
+import { named, type OAuth2Provider, type ProviderJson, pictured } from '../oauth/provider.ts'
 
 /** https://developer.atlassian.com/cloud/bitbucket/oauth-2 */
 export const bitbucket: OAuth2Provider = {

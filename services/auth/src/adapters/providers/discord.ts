@@ -1,4 +1,4 @@
-import { type OAuth2Provider, onlyEmail, type ProviderJson, pictured } from './provider.ts'
+import { type OAuth2Provider, onlyEmail, type ProviderJson, pictured } from '../oauth/provider.ts'
 
 /** https://discord.com/developers/docs/topics/oauth2 */
 export const discord: OAuth2Provider = {

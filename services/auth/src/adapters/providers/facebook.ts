@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { JWTPayload } from 'jose'
-import { type ExternalAccount, named, type OAuth2Provider, onlyEmail, pictured } from './provider.ts'
+import { type ExternalAccount, named, type OAuth2Provider, onlyEmail, pictured } from '../oauth/provider.ts'
 
 const FIELDS = 'email,first_name,last_name,name,picture'
 

@@ -1,4 +1,4 @@
-import { named, type OAuth2Provider, onlyEmail } from './provider.ts'
+import { named, type OAuth2Provider, onlyEmail } from '../oauth/provider.ts'
 
 /** https://www.figma.com/developers/api#oauth2 */
 export const figma: OAuth2Provider = {

@@ -1,4 +1,4 @@
-import { named, type OAuth2Provider } from './provider.ts'
+import { named, type OAuth2Provider } from '../oauth/provider.ts'
 
 /** https://docs.github.com/en/apps/oauth-apps; a GitHub Enterprise Server has its API below /api/v3. */
 export const github: OAuth2Provider = {

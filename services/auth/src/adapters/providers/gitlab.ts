@@ -1,4 +1,4 @@
-import { named, type OAuth2Provider, onlyEmail, type ProviderJson, pictured } from './provider.ts'
+import { named, type OAuth2Provider, onlyEmail, type ProviderJson, pictured } from '../oauth/provider.ts'
 
 /** https://docs.gitlab.com/api/oauth2; EXTERNAL_GITLAB_URL is the address of a self-managed one. */
 export const gitlab: OAuth2Provider = {

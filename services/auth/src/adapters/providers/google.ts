@@ -6,7 +6,7 @@ import {
   onlyEmail,
   type ProviderJson,
   pictured,
-} from './provider.ts'
+} from '../oauth/provider.ts'
 
 /** https://developers.google.com/identity/openid-connect/openid-connect */
 export const google: OAuth2Provider = {

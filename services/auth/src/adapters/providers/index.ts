@@ -1,10 +1,13 @@
 import type { ExternalProvider, ExternalProviderSettings } from '../../config/external-providers.ts'
 import type { Config } from '../../config.ts'
 import { apiError } from '../../errors.ts'
+import type { ConfiguredProvider } from '../oauth/configure-provider.ts'
+import type { Provider } from '../oauth/provider.ts'
+import { readUnverified } from '../oauth/readable-id-token.ts'
+import { SIGN_IN_WITHIN_MS } from '../oauth/upstream.ts'
 import { apple } from './apple.ts'
 import { azure } from './azure.ts'
 import { bitbucket } from './bitbucket.ts'
-import type { ConfiguredProvider } from './configure-provider.ts'
 import { discord } from './discord.ts'
 import { facebook } from './facebook.ts'
 import { figma } from './figma.ts'
@@ -15,14 +18,11 @@ import { keycloak } from './keycloak.ts'
 import { linkedin } from './linkedin.ts'
 import { notion } from './notion.ts'
 import { oidcProvider } from './oidc.ts'
-import type { Provider } from './provider.ts'
-import { readUnverified } from './readable-id-token.ts'
 import { slack } from './slack.ts'
 import { snapchat } from './snapchat.ts'
 import { spotify } from './spotify.ts'
 import { twitch } from './twitch.ts'
 import { twitter } from './twitter.ts'
-import { SIGN_IN_WITHIN_MS } from './upstream.ts'
 import { workos } from './workos.ts'
 
 /**
@@ -67,7 +67,7 @@ export async function createProviders(
   const enabled = [...known].filter(([name, [settings]]) => settings.enabled && !lackingAtAll(name, settings))
   const configured = new Map<string, ConfiguredProvider>()
   if (enabled.length > 0) {
-    const { createConfigure } = await import('./configure-provider.ts')
+    const { createConfigure } = await import('../oauth/configure-provider.ts')
     const configure = createConfigure(external.iosBundleId, withinMs)
     for (const [name, [settings, provider]] of enabled) configured.set(name, configure(name, settings, provider))
   }

@@ -6,7 +6,7 @@ import {
   onlyEmail,
   type ProviderJson,
   pictured,
-} from './provider.ts'
+} from '../oauth/provider.ts'
 
 /** Claims with a member of their own. */
 const MAPPED = ['sub', 'name', 'email', 'email_verified', 'picture', 'preferred_username', 'given_name', 'family_name']

@@ -1,4 +1,4 @@
-import { named, type OAuth2Provider, onlyEmail, type ProviderJson, pictured } from './provider.ts'
+import { named, type OAuth2Provider, onlyEmail, type ProviderJson, pictured } from '../oauth/provider.ts'
 
 const PROFILE = '(id,firstName,lastName,profilePicture(displayImage~:playableStreams))'
 

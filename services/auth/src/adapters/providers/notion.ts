@@ -1,4 +1,4 @@
-import { named, type OAuth2Provider, onlyEmail, pictured } from './provider.ts'
+import { named, type OAuth2Provider, onlyEmail, pictured } from '../oauth/provider.ts'
 
 /** https://developers.notion.com/docs/authorization */
 export const notion: OAuth2Provider = {

@@ -1,5 +1,5 @@
 import type { OidcProviderSettings } from '../../config/external-providers.ts'
-import { type ExternalAccount, type OAuth2Provider, onlyEmail, type ProviderJson } from './provider.ts'
+import { type ExternalAccount, type OAuth2Provider, onlyEmail, type ProviderJson } from '../oauth/provider.ts'
 
 /** Claims of OpenID Connect Core 5.1 that identities keep under the same name. */
 const STANDARD = [

@@ -1,4 +1,4 @@
-import { named, type OAuth2Provider, onlyEmail, pictured } from './provider.ts'
+import { named, type OAuth2Provider, onlyEmail, pictured } from '../oauth/provider.ts'
 
 const USER_ID = 'https://slack.com/user_id'
 const TEAM_ID = 'https://slack.com/team_id'

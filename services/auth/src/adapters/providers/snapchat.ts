@@ -1,5 +1,5 @@
 import type { JWTPayload } from 'jose'
-import { type ExternalAccount, named, type OAuth2Provider, onlyEmail, pictured } from './provider.ts'
+import { type ExternalAccount, named, type OAuth2Provider, onlyEmail, pictured } from '../oauth/provider.ts'
 
 const SCOPE = 'https://auth.snapchat.com/oauth2/api/user.'
 const QUERY = '{me{externalId displayName bitmoji{avatar id} email}}'

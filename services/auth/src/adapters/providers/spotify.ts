@@ -1,4 +1,4 @@
-import { named, type OAuth2Provider, onlyEmail, type ProviderJson, pictured } from './provider.ts'
+import { named, type OAuth2Provider, onlyEmail, type ProviderJson, pictured } from '../oauth/provider.ts'
 
 /** https://developer.spotify.com/documentation/web-api/tutorials/code-flow */
 export const spotify: OAuth2Provider = {

@@ -1,4 +1,4 @@
-import { named, type OAuth2Provider, onlyEmail, pictured } from './provider.ts'
+import { named, type OAuth2Provider, onlyEmail, pictured } from '../oauth/provider.ts'
 
 /** https://dev.twitch.tv/docs/authentication; the API returns an address only once it is verified. */
 export const twitch: OAuth2Provider = {

@@ -1,4 +1,4 @@
-import { named, type OAuth1Provider, onlyEmail, pictured } from './provider.ts'
+import { named, type OAuth1Provider, onlyEmail, pictured } from '../oauth/provider.ts'
 
 /** https://docs.x.com/fundamentals/authentication/oauth-1-0a/obtaining-user-access-tokens */
 export const twitter: OAuth1Provider = {

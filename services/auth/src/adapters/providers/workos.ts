@@ -1,4 +1,4 @@
-import { type GrantedSignIn, named, type OAuth2Provider, onlyEmail, type ProviderJson } from './provider.ts'
+import { type GrantedSignIn, named, type OAuth2Provider, onlyEmail, type ProviderJson } from '../oauth/provider.ts'
 
 /** https://workos.com/docs/reference/sso; needs `connection`, `organization` or `workos_provider`. */
 export const workos: OAuth2Provider = {

@@ -1,5 +1,5 @@
 // Search in the audit log. The one rule: in a large log an index finds the entries of an action or of a user, newest first; only a
-// small one is read. Tests: flows/admin/large-tables.test.ts.
+// small one is read. Tests: flows/admin/users/large-tables.test.ts.
 
 import { PLANNED_EACH_TIME } from '@services/common/database/connection'
 import { MAX_COUNTED } from '@services/common/database/counted-page'

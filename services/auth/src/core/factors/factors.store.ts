@@ -6,7 +6,7 @@
 // | unverified | insertFactor | proof, removal; a proof of another factor of its type; housekeeping |
 // | verified | the first proof (flows/mfa/) | removal (remove-factor.ts) |
 //
-// Tests: flows/mfa/*.test.ts, flows/admin/factors.test.ts. Next: flows/mfa/, totp.ts, webauthn.ts, recovery-codes.store.ts.
+// Tests: flows/mfa/*.test.ts, flows/admin/users/factors.test.ts. Next: flows/mfa/, totp.ts, webauthn.ts, recovery-codes.store.ts.
 import { jsonb } from '@services/common/database/pool'
 import { type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, FactorJson, FactorType, StoredCredential } from '../../db/tables.ts'

@@ -1,6 +1,6 @@
 import type { Transaction } from 'kysely'
-import type { CleanAccount } from '../../adapters/providers/clean-account.ts'
-import type { ExternalEmail } from '../../adapters/providers/provider.ts'
+import type { CleanAccount } from '../../adapters/oauth/clean-account.ts'
+import type { ExternalEmail } from '../../adapters/oauth/provider.ts'
 import type { Config } from '../../config.ts'
 import type { DB, Metadata } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'

@@ -1,6 +1,6 @@
 import { ApiError } from '@services/common/errors'
 import type { Kysely, Transaction } from 'kysely'
-import { primaryEmail } from '../../adapters/providers/clean-account.ts'
+import { primaryEmail } from '../../adapters/oauth/clean-account.ts'
 import type { Config } from '../../config.ts'
 import type { DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'

@@ -2,7 +2,7 @@
 // has verified an address, never because it reported one (contract/auth-external.md 2.5). Tests: ../../flows/oauth/ and
 // ../../../test/takeover.test.ts. Next: external-sign-in.ts calls this file, sign-in-again.ts handles known accounts.
 import type { Transaction } from 'kysely'
-import { primaryEmail } from '../../adapters/providers/clean-account.ts'
+import { primaryEmail } from '../../adapters/oauth/clean-account.ts'
 import type { DB } from '../../db/tables.ts'
 import { NIL_UUID } from '../../db/uuid.ts'
 import { apiError } from '../../errors.ts'

@@ -1,5 +1,5 @@
 import type { Transaction } from 'kysely'
-import { primaryEmail } from '../../adapters/providers/clean-account.ts'
+import { primaryEmail } from '../../adapters/oauth/clean-account.ts'
 import type { DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import { type AuditLog, audit } from '../audit/audit.ts'

@@ -1,4 +1,4 @@
-// Limits of requests (http/rate-limit.ts) and of messages that cost money (sms-guards.ts). The one rule: counters live
+// Limits of requests (http/limits/rate-limit.ts) and of messages that cost money (sms-guards.ts). The one rule: counters live
 // in PostgreSQL and use its clock, so all replicas count together; used-up keys are refused from memory. While the
 // database is unreachable each process counts for itself. Tests: test/limits.test.ts, test/replicas.test.ts,
 // adapters/sms/sms-guards.test.ts. Next: guards.ts; attempts at passwords count their own way, in password-attempts.ts.

@@ -3,7 +3,7 @@
 //
 // | State | Reached by | Left by |
 // | --- | --- | --- |
-// | queued | queueMessage; an admin's retry of a failed one (flows/admin/resend-failed-message.ts) | each attempt to deliver it |
+// | queued | queueMessage; an admin's retry of a failed one (flows/admin/messages/resend-failed-message.ts) | each attempt to deliver it |
 // | sent | the mail server or gateway has accepted it | |
 // | dropped | its link or code was used or replaced meanwhile, or it was only pretended | |
 // | failed | a failure that no retry can help, the last retry, or a lost job (housekeeping) | an admin's retry |

@@ -40,7 +40,7 @@ export interface Gap {
 
 export interface Asker {
   pkce?: Pkce | undefined
-  /** Network of the client, see http/client.ts. */
+  /** Network of the client, see http/limits/client.ts. */
   network: string
 }
 

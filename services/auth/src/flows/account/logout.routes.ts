@@ -7,8 +7,8 @@ import { endTokens } from '../../core/users/end-tokens.ts'
 import { lockUser } from '../../core/users/users.store.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { callerOf, requireLiveSession } from '../../http/authenticate.ts'
-import { errorResponses } from '../../http/shapes.ts'
+import { errorResponses } from '../../http/bodies/shapes.ts'
+import { callerOf, requireLiveSession } from '../../http/caller/authenticate.ts'
 
 const SCOPES = ['global', 'local', 'others'] as const
 

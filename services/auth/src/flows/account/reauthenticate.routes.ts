@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import type { Deps } from '../../deps.ts'
-import { requireLiveSession } from '../../http/authenticate.ts'
-import { mailContextOf } from '../../http/mail-context.ts'
-import { errorResponses } from '../../http/shapes.ts'
+import { errorResponses } from '../../http/bodies/shapes.ts'
+import { requireLiveSession } from '../../http/caller/authenticate.ts'
+import { mailContextOf } from '../../http/pages/mail-context.ts'
 import { sendNonce } from './send-nonce.ts'
 
 export const reauthenticateRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {

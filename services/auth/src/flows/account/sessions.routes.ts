@@ -4,8 +4,8 @@ import { endOneSession, sessionNotFound } from '../../core/sessions/end-session.
 import { listLiveSessions, SessionInfoShape } from '../../core/sessions/session-info.ts'
 import { UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
-import { callerOf, requireLiveSession } from '../../http/authenticate.ts'
-import { errorResponses } from '../../http/shapes.ts'
+import { errorResponses } from '../../http/bodies/shapes.ts'
+import { callerOf, requireLiveSession } from '../../http/caller/authenticate.ts'
 
 const security = [{ user: [] }]
 

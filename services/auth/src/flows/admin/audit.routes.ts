@@ -6,9 +6,17 @@ import type { AuditSearch } from '../../core/audit/search-audit.store.ts'
 import { FreeForm } from '../../core/users/metadata.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { CursorQuery, formatCursor, isWalk, parseCursor } from '../../http/cursor.ts'
-import { linkTo, PAGE_HEADERS, PageQuery, pageHeaders, parseLimit, parsePage, reachedPage } from '../../http/paging.ts'
-import { errorResponses } from '../../http/shapes.ts'
+import { CursorQuery, formatCursor, isWalk, parseCursor } from '../../http/bodies/cursor.ts'
+import {
+  linkTo,
+  PAGE_HEADERS,
+  PageQuery,
+  pageHeaders,
+  parseLimit,
+  parsePage,
+  reachedPage,
+} from '../../http/bodies/paging.ts'
+import { errorResponses } from '../../http/bodies/shapes.ts'
 
 const MAX_TEXT_LENGTH = 255
 

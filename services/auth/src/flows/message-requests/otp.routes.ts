@@ -1,4 +1,4 @@
-// POST /otp and /magiclink. Limits: http/rate-limit.ts and core/verification-messages/message-request.ts.
+// POST /otp and /magiclink. Limits: http/limits/rate-limit.ts and core/verification-messages/message-request.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { withHeaders } from '@services/common/http/route-schema'
 import type { FastifyRequest } from 'fastify'
@@ -9,9 +9,7 @@ import { FreeForm, requireModestMetadata } from '../../core/users/metadata.ts'
 import { requestMessage } from '../../core/verification-messages/message-request.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { oneAddress, refuseBoth, requireAddress, requireProvider } from '../../http/address.ts'
-import { captchaFields } from '../../http/captcha.ts'
-import { limitKeyOf } from '../../http/client.ts'
+import { oneAddress, refuseBoth, requireAddress, requireProvider } from '../../http/bodies/address.ts'
 import {
   ChannelField,
   Empty,
@@ -20,7 +18,9 @@ import {
   NeededField,
   pkceFields,
   RedirectQuery,
-} from '../../http/shapes.ts'
+} from '../../http/bodies/shapes.ts'
+import { captchaFields } from '../../http/caller/captcha.ts'
+import { limitKeyOf } from '../../http/limits/client.ts'
 import { requesterOf } from './requester.http.ts'
 import { sendSignIn } from './send-sign-in.ts'
 

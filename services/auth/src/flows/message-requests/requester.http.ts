@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import type { Config } from '../../config.ts'
-import { requestAudience } from '../../http/authenticate.ts'
-import { clientOf, networkOf } from '../../http/client.ts'
-import { mailContextOf } from '../../http/mail-context.ts'
+import { requestAudience } from '../../http/caller/authenticate.ts'
+import { clientOf, networkOf } from '../../http/limits/client.ts'
+import { mailContextOf } from '../../http/pages/mail-context.ts'
 
 /** Parts of a message request that depend on its requester. */
 export const requesterOf = (request: FastifyRequest, config: Config) => ({

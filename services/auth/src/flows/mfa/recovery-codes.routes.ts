@@ -4,9 +4,9 @@ import { Type } from 'typebox'
 import { USUAL_NAME } from '../../core/factors/factors.store.ts'
 import { SessionShape } from '../../core/sessions/answer-session.ts'
 import type { Deps } from '../../deps.ts'
-import { ProofBody, proofFields } from '../../http/given-proof.ts'
-import { acceptLanguageOf } from '../../http/mail-context.ts'
-import { errorResponses, Field } from '../../http/shapes.ts'
+import { errorResponses, Field } from '../../http/bodies/shapes.ts'
+import { ProofBody, proofFields } from '../../http/caller/given-proof.ts'
+import { acceptLanguageOf } from '../../http/pages/mail-context.ts'
 import { factorRequestOf } from './factors.routes.ts'
 import {
   makeRecoveryCodeSet,

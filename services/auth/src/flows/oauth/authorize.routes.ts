@@ -7,10 +7,10 @@ import { findUserIdByLinkHash } from '../../core/one-time-tokens/one-time-tokens
 import { parsePkce } from '../../core/one-time-tokens/pkce.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { bindBrowser } from '../../http/attempt-cookie.ts'
-import { requestAudience } from '../../http/authenticate.ts'
-import { redirectTarget } from '../../http/redirect-target.ts'
-import { errorResponses, pkceFields, Redirect } from '../../http/shapes.ts'
+import { errorResponses, pkceFields, Redirect } from '../../http/bodies/shapes.ts'
+import { requestAudience } from '../../http/caller/authenticate.ts'
+import { bindBrowser } from '../../http/pages/attempt-cookie.ts'
+import { redirectTarget } from '../../http/pages/redirect-target.ts'
 import { addressToBegin, beginSignIn, type SignInOrder } from './sign-in.ts'
 
 /** All other parameters are passed on to the provider: `prompt`, `login_hint`, `access_type` and the like. */

@@ -2,8 +2,8 @@ import { provenUser } from '../../core/users/proven-addresses.ts'
 import { findUserById } from '../../core/users/users.store.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { buttonPage } from '../../http/button-page.ts'
-import { pageWords } from '../../http/page-words.ts'
+import { buttonPage } from '../../http/pages/button-page.ts'
+import { pageWords } from '../../http/pages/page-words.ts'
 
 interface LinkingRequest {
   provider: string

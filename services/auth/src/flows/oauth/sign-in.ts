@@ -8,8 +8,8 @@
 // begun                 | used, by one callback of the same browser within its lifetime
 // begun                 | expired
 import { seal, unseal } from '@services/common/seal'
-import type { ConfiguredProvider } from '../../adapters/providers/configure-provider.ts'
-import type { SignedIn } from '../../adapters/providers/sign-in-client.ts'
+import type { ConfiguredProvider } from '../../adapters/oauth/configure-provider.ts'
+import type { SignedIn } from '../../adapters/oauth/sign-in-client.ts'
 import { type AuditLog, pendingAudit } from '../../core/audit/audit.ts'
 import { signInExternally } from '../../core/identities/external-sign-in.ts'
 import { issueAuthCode, type ProviderTokens } from '../../core/one-time-tokens/auth-codes.store.ts'

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import type { Deps } from '../../deps.ts'
-import { errorResponses } from '../../http/shapes.ts'
+import { errorResponses } from '../../http/bodies/shapes.ts'
 
 /** Time verifiers may cache the set. A new key has to be published at least as long before it signs. */
 const CACHE_SECONDS = 600

@@ -4,7 +4,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { EXTERNAL_PROVIDERS } from '../../config/external-providers.ts'
 import type { Deps } from '../../deps.ts'
-import { errorResponses } from '../../http/shapes.ts'
+import { errorResponses } from '../../http/bodies/shapes.ts'
 import { VERSION } from '../../version.ts'
 
 const External = Type.Object(Object.fromEntries(EXTERNAL_PROVIDERS.map((name) => [name, Type.Boolean()])), {

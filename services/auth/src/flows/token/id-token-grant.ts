@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { badRequest } from '../../adapters/providers/readable-id-token.ts'
+import { badRequest } from '../../adapters/oauth/readable-id-token.ts'
 import { type AuditLog, pendingAudit } from '../../core/audit/audit.ts'
 import { signInExternally } from '../../core/identities/external-sign-in.ts'
 import type { SessionBody } from '../../core/sessions/answer-session.ts'
@@ -8,7 +8,7 @@ import { type Client, startSession } from '../../core/sessions/start-session.ts'
 import type { MailContext } from '../../core/verification-messages/link-mail.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { Field } from '../../http/shapes.ts'
+import { Field } from '../../http/bodies/shapes.ts'
 
 export const IdTokenFields = Type.Object({
   provider: Type.Optional(Field),

@@ -11,9 +11,9 @@ import { jsonb } from '@services/common/database/pool'
 import { type InferResult, type Kysely, type NotNull, sql, type Transaction } from 'kysely'
 import type { DB, HiddenReason, RenditionKind, SourceState } from '../../db/tables.ts'
 import type { ErrorCode } from '../../errors.ts'
+import { isShowable } from '../sources/sources.store.ts'
 import { type Access, isExpired } from './access.ts'
 import { type ClipFields, tagKey } from './clip-fields.ts'
-import { isShowable } from './sources.store.ts'
 
 type NewClip = ClipFields &
   Access &

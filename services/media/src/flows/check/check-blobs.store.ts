@@ -1,5 +1,5 @@
 import { type Kysely, sql, type Transaction, type Updateable } from 'kysely'
-import { isOriginal } from '../../core/clips/sources.store.ts'
+import { isOriginal } from '../../core/sources/sources.store.ts'
 import type { DB, RenditionKind } from '../../db/tables.ts'
 import type { BlobName } from '../../store/blobs/blob-storage.ts'
 

@@ -4,6 +4,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { isClipId } from '../../core/clips/clip-id.ts'
 import { findClip } from '../../core/clips/clips.store.ts'
+import { moderate } from '../../core/lifecycle/moderate.ts'
 import { listModerations, type Moderation } from '../../core/reports/moderations.store.ts'
 import { cleanNote } from '../../core/reports/report.ts'
 import { type FoundReport, findReport, findWholeReport, listReports } from '../../core/reports/reports.store.ts'
@@ -14,7 +15,6 @@ import { apiError } from '../../errors.ts'
 import { requireToken, tokenOf } from '../../http/authenticate.ts'
 import { cutPage, linkToNext, pageOf, pageQuery, readPage } from '../../http/cursor.ts'
 import { answers, orNull, Time, tokenRoute } from '../../http/shapes.ts'
-import { moderate } from '../../moderate.ts'
 
 /** Decisions about one clip that are shown. */
 const MOST_SHOWN = 100

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { rgbaToThumbHash } from 'thumbhash'
 import { describe, expect, test } from 'vitest'
-import type { ClipView } from '../../core/clips/clip-view.ts'
+import type { ClipView } from '../../core/clip-views/clip-view.ts'
 import { clipPage } from './clip-page.ts'
 import { embedPage } from './embed-page.ts'
 import { clipWith, HOSTILE } from './testing/clip-fixture.ts'

@@ -1,10 +1,10 @@
 // Pages, the embed player and oEmbed. The one rule: pure functions from a ClipView to text; all text of users goes
-// through `html`, and no script is inline. Tests: here, and test/browser.slow.test.ts. Next: core/clips/clip-view.ts
+// through `html`, and no script is inline. Tests: here, and test/browser.slow.test.ts. Next: core/clip-views/clip-view.ts
 // (the input), head-tags.ts (previews), player.ts, page.routes.ts.
 import { type Html, html } from '@services/common/html'
-import { type ClipView, formatSeconds, titleOf } from '../../core/clips/clip-view.ts'
+import { type ClipView, formatSeconds, titleOf } from '../../core/clip-views/clip-view.ts'
+import { elementSnippet, embedSize, embedSnippet } from '../../core/clip-views/embed-snippet.ts'
 import { creditOf } from '../../core/clips/credit.ts'
-import { elementSnippet, embedSize, embedSnippet } from '../../core/clips/embed-snippet.ts'
 import { FIRST_KINDS } from '../../db/tables.ts'
 import { htmlDocument, type Page, readScript, styleOf } from './document.ts'
 import { headTags } from './head-tags.ts'

@@ -9,7 +9,7 @@ const style = styleOf(`${sitePageCss}
 `)
 
 /**
- * The page that asks before it deletes, at the address of a delete link (core/clips/delete-link.ts). The same for every id,
+ * The page that asks before it deletes, at the address of a delete link (core/clip-access/delete-link.ts). The same for every id,
  * known or not: it reveals nothing of a clip.
  */
 export function deletePage(site: Site, id: string): Page {

@@ -1,6 +1,6 @@
 import { thumbHashToAverageRGBA } from 'thumbhash'
-import { type ClipView, titleOf } from '../../core/clips/clip-view.ts'
-import { embedSize } from '../../core/clips/embed-snippet.ts'
+import { type ClipView, titleOf } from '../../core/clip-views/clip-view.ts'
+import { embedSize } from '../../core/clip-views/embed-snippet.ts'
 import { posterOf, videoSources } from './player.ts'
 
 /** Data of a clip for `<media-clip>` (assets/embed.js). Undefined members are left out. */

@@ -1,5 +1,5 @@
 import { html } from '@services/common/html'
-import { type ClipView, titleOf } from '../../core/clips/clip-view.ts'
+import { type ClipView, titleOf } from '../../core/clip-views/clip-view.ts'
 import type { Missing } from './clip-page.ts'
 import { htmlDocument, type Page, readScript, styleOf } from './document.ts'
 import { player, playerSources, refreshTag } from './player.ts'

@@ -1,14 +1,14 @@
 import { ApiError } from '@services/common/errors'
+import { findShownClip } from '../../core/clip-access/find-public-clip.ts'
+import type { LinkQuery } from '../../core/clip-access/share-links.ts'
 import { lockClip } from '../../core/clips/clips.store.ts'
-import { findShownClip } from '../../core/clips/find-public-clip.ts'
-import type { LinkQuery } from '../../core/clips/links.ts'
+import { afterDecision, hideAndTell, record } from '../../core/lifecycle/moderate.ts'
 import { MOST_OPEN_PER_CLIP, type ReportFields } from '../../core/reports/report.ts'
 import { monthOf } from '../../core/reports/reporter.ts'
 import { countOpenReports, insertReport } from '../../core/reports/reports.store.ts'
 import { emitToAdmins } from '../../core/webhooks/emit-event.ts'
 import type { Deps } from '../../deps.ts'
 import { countReport } from '../../metrics.ts'
-import { afterDecision, hideAndTell, record } from '../../moderate.ts'
 
 interface NewReport {
   clipId: string

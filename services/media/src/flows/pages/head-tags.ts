@@ -1,6 +1,6 @@
 import { type Html, html, jsonLd } from '@services/common/html'
-import { type ClipView, describe, titleOf } from '../../core/clips/clip-view.ts'
-import { embedSize } from '../../core/clips/embed-snippet.ts'
+import { type ClipView, describe, titleOf } from '../../core/clip-views/clip-view.ts'
+import { embedSize } from '../../core/clip-views/embed-snippet.ts'
 
 /**
  * Head of a clip's page for crawlers, chats and players (contract/media.md 2.17). Until the files exist there are no

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { embedSnippet } from '../../core/clips/embed-snippet.ts'
+import { embedSnippet } from '../../core/clip-views/embed-snippet.ts'
 import { oembed, oembedXml, parseOembedQuery } from './oembed.ts'
 import { clipWith, HOSTILE } from './testing/clip-fixture.ts'
 import { elementsOf } from './testing/markup.ts'

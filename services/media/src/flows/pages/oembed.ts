@@ -1,7 +1,7 @@
 import { escapeHtml } from '@services/common/html'
-import type { ClipView } from '../../core/clips/clip-view.ts'
+import type { ClipView } from '../../core/clip-views/clip-view.ts'
+import { embedSize, embedSnippet } from '../../core/clip-views/embed-snippet.ts'
 import { creditOf } from '../../core/clips/credit.ts'
-import { embedSize, embedSnippet } from '../../core/clips/embed-snippet.ts'
 import { apiError } from '../../errors.ts'
 
 export const OEMBED_CONTENT_TYPE = { json: 'application/json; charset=utf-8', xml: 'text/xml; charset=utf-8' } as const

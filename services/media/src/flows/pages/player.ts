@@ -1,6 +1,6 @@
 import { type Html, html, raw } from '@services/common/html'
 import { thumbHashToDataURL } from 'thumbhash'
-import { type ClipView, titleOf } from '../../core/clips/clip-view.ts'
+import { type ClipView, titleOf } from '../../core/clip-views/clip-view.ts'
 import type { Size } from '../../core/clips/geometry.ts'
 
 /** Seconds until a page reloads whose clip is processing. */

@@ -1,5 +1,5 @@
 import { html } from '@services/common/html'
-import { type ClipView, titleOf } from '../../core/clips/clip-view.ts'
+import { type ClipView, titleOf } from '../../core/clip-views/clip-view.ts'
 import { MOST_TEXT } from '../../core/reports/report.ts'
 import type { ReportReason } from '../../db/tables.ts'
 import { htmlDocument, type Page, type Site, siteHeader, styleOf } from './document.ts'

@@ -9,8 +9,8 @@ import { apiError } from '../../errors.ts'
 import { multipartFailure } from '../../http/error-bodies.ts'
 import type { FormField } from '../../http/form-fields.ts'
 import type { ReceivedFile } from '../../ingest/accept/accept-clip.ts'
-import type { Patience } from '../../patience.ts'
 import { createMeasure } from '../../store/blobs/measure.ts'
+import type { Patience } from '../../time-limits.ts'
 import { watchSpeed } from './upload-speed.ts'
 
 interface Form {

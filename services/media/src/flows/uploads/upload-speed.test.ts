@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { PATIENCE } from '../../patience.ts'
+import { PATIENCE } from '../../time-limits.ts'
 import { watchSpeed } from './upload-speed.ts'
 
 beforeEach(() => void vi.useFakeTimers())

@@ -1,5 +1,5 @@
 import { apiError } from '../../errors.ts'
-import type { Patience } from '../../patience.ts'
+import type { Patience } from '../../time-limits.ts'
 
 /** Slower than any mobile line; below it a connection holds resources without need. */
 const SLOWEST_BYTES_PER_SECOND = 16 * 1024

@@ -2,7 +2,7 @@
 // that was settled or given up meanwhile, there is nothing to do. Tests: test/variants.test.ts. Next: ../variants/.
 import { ApiError } from '@services/common/errors'
 import type { QueueJob } from '@services/common/queue/run-job'
-import { findSource } from '../../core/clips/sources.store.ts'
+import { findSource } from '../../core/sources/sources.store.ts'
 import { type Claim, findClaim, releaseClaim, settleVariant } from '../../core/variants/variants.store.ts'
 import type { Deps } from '../../deps.ts'
 import { isDiskFull } from '../../ffmpeg/machine-faults.ts'

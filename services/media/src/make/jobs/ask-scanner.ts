@@ -1,13 +1,13 @@
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { findRenditions } from '../../core/clips/renditions.store.ts'
-import { originalOf, type SourceRow } from '../../core/clips/sources.store.ts'
+import { originalOf, type SourceRow } from '../../core/sources/sources.store.ts'
 import { signMessage } from '../../core/webhooks/sign-message.ts'
 import { VERDICTS, type Verdict } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { runConfined } from '../../ffmpeg/run-confined.ts'
-import { scanFrameCommand } from '../transcode/ffmpeg-command.ts'
-import { workFiles } from '../transcode/work-files.ts'
+import { scanFrameCommand } from '../command/ffmpeg-command.ts'
+import { workFiles } from '../command/work-files.ts'
 
 /** Parts of the clip's length at which its frames are taken. */
 const MOMENTS = [0.25, 0.5, 0.75]

@@ -1,6 +1,6 @@
 import { deleteRenditions } from '../../core/clips/renditions.store.ts'
-import { deleteAbandonedSource } from '../../core/clips/source-clips.store.ts'
-import { lockProcessing, originalOf, type SourceRow } from '../../core/clips/sources.store.ts'
+import { deleteAbandonedSource } from '../../core/sources/source-clips.store.ts'
+import { lockProcessing, originalOf, type SourceRow } from '../../core/sources/sources.store.ts'
 import type { Deps } from '../../deps.ts'
 import { dropReferences } from '../../store/blobs/blobs.store.ts'
 import { deleteIfUnreferenced } from '../../store/blobs/keep-files.ts'

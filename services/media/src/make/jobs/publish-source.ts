@@ -1,5 +1,5 @@
 import type { Transaction } from 'kysely'
-import { markReleased, originalOf } from '../../core/clips/sources.store.ts'
+import { markReleased, originalOf } from '../../core/sources/sources.store.ts'
 import { type EmitDeps, emitEvent } from '../../core/webhooks/emit-event.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'

@@ -1,9 +1,9 @@
 import type { Transaction } from 'kysely'
-import { countRequeue, lockProcessing } from '../../core/clips/sources.store.ts'
+import { failSource } from '../../core/lifecycle/fail-source.ts'
+import { countRequeue, lockProcessing } from '../../core/sources/sources.store.ts'
 import type { EmitDeps } from '../../core/webhooks/emit-event.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
-import { failSource } from './fail-source.ts'
 import { release } from './publish-source.ts'
 import { DEAD_TRANSCODE_QUEUE, SCAN_QUEUE, scanJobOf, TRANSCODE_QUEUE, type TranscodeJob, tenantOf } from './queues.ts'
 

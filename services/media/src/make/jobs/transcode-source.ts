@@ -14,19 +14,25 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { ApiError } from '@services/common/errors'
 import type { QueueJob } from '@services/common/queue/run-job'
-import { findSource, lockProcessing, originalOf, type SourceRow, setProgress } from '../../core/clips/sources.store.ts'
+import { failSource } from '../../core/lifecycle/fail-source.ts'
+import {
+  findSource,
+  lockProcessing,
+  originalOf,
+  type SourceRow,
+  setProgress,
+} from '../../core/sources/sources.store.ts'
 import { isAnimation } from '../../db/media-info.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError, type ErrorCode } from '../../errors.ts'
 import { isDiskFull } from '../../ffmpeg/machine-faults.ts'
 import { countClip, countCopy, measureTranscode } from '../../metrics.ts'
 import { StorageUnavailable } from '../../store/blobs/blob-storage.ts'
-import { copyOf } from '../transcode/copy-plan.ts'
+import { workFiles } from '../command/work-files.ts'
+import { copyOf } from '../plan/copy-plan.ts'
 import type { Renditions } from '../transcode/make-renditions.ts'
-import { workFiles } from '../transcode/work-files.ts'
 import { chooseThreads, type Load } from './choose-threads.ts'
 import { dropAbandoned } from './drop-abandoned.ts'
-import { failSource } from './fail-source.ts'
 import { TRANSCODE_QUEUE, type TranscodeJob, tenantOf } from './queues.ts'
 import { firstFilesOf, storeRenditions } from './store-renditions.ts'
 

@@ -1,6 +1,6 @@
 import { apiError } from '../../errors.ts'
+import { readGifBlocks } from '../gif/gif-blocks.ts'
 import { DISPOSAL } from '../gif/gif-file.ts'
-import { readGifBlocks } from './gif-blocks.ts'
 import { type ProbeLimits, refuseLargePicture, refuseManyFrames } from './limits.ts'
 
 /** Browsers, and ffmpeg's demuxer, show frames with a delay of 0 or 1 cs for 10 cs. */

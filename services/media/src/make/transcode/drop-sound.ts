@@ -1,8 +1,8 @@
 import { rename } from 'node:fs/promises'
-import { encode, inWork, type TranscodeWork } from './encode.ts'
-import { withoutSoundCommand } from './ffmpeg-command.ts'
-import type { FfmpegLog } from './ffmpeg-log.ts'
-import type { RenditionPlan } from './rendition-plan.ts'
+import { withoutSoundCommand } from '../command/ffmpeg-command.ts'
+import type { RenditionPlan } from '../plan/rendition-plan.ts'
+import { encode, inWork, type TranscodeWork } from '../run/encode.ts'
+import type { FfmpegLog } from '../run/ffmpeg-log.ts'
 
 /**
  * Leaves a silent sound out of finished videos: only the log of the pass that made them shows that it is silent. Returns the plan

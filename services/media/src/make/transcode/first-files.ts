@@ -1,11 +1,11 @@
 import { hashFile } from '../../store/blobs/measure.ts'
+import { copyCommand } from '../command/ffmpeg-command.ts'
+import type { RenditionPlan } from '../plan/rendition-plan.ts'
+import { choosePoster, collectPoster } from '../poster/take-poster.ts'
+import { encode, type FirstFiles, inWork, type TranscodeWork } from '../run/encode.ts'
+import { UnusableOutput } from '../run/failures.ts'
+import { requireFitToItsEnd, verifyMp4 } from '../run/verify-renditions.ts'
 import { dropSilence } from './drop-sound.ts'
-import { encode, type FirstFiles, inWork, type TranscodeWork } from './encode.ts'
-import { UnusableOutput } from './failures.ts'
-import { copyCommand } from './ffmpeg-command.ts'
-import type { RenditionPlan } from './rendition-plan.ts'
-import { choosePoster, collectPoster } from './take-poster.ts'
-import { requireFitToItsEnd, verifyMp4 } from './verify-renditions.ts'
 
 /** Progress of the whole while the copy is decoded: about a tenth of the time that the encoders take. */
 const COPYING = { from: 0.05, to: 0.15 }

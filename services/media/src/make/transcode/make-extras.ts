@@ -4,13 +4,13 @@ import type { Size } from '../../core/clips/geometry.ts'
 import type { ExtraKind } from '../../db/tables.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { hashFile } from '../../store/blobs/measure.ts'
+import { av1Command, clearPosterCommand } from '../command/ffmpeg-command.ts'
+import { workFiles } from '../command/work-files.ts'
+import { type ClearPoster, makeWebp, posterTime } from '../poster/poster.ts'
 import { runFfprobe } from '../probe/ffprobe.ts'
 import { readTag } from '../probe/ffprobe-values.ts'
-import { av1Command, clearPosterCommand } from './ffmpeg-command.ts'
-import { type ClearPoster, makeWebp, posterTime } from './poster.ts'
-import { runFfmpeg } from './run-ffmpeg.ts'
-import { type Rendition, verifyVideo } from './verify-renditions.ts'
-import { workFiles } from './work-files.ts'
+import { runFfmpeg } from '../run/run-ffmpeg.ts'
+import { type Rendition, verifyVideo } from '../run/verify-renditions.ts'
 
 interface ExtrasWork {
   /** Holds the finished mp4 as `in.bin` and the poster; also the webm if it may have alpha. */

@@ -9,7 +9,7 @@ import { expectSound, make, renditionTests, workDirectory } from '../../../test/
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { isDiskFull } from '../../ffmpeg/machine-faults.ts'
 import { probe } from '../probe/probe.ts'
-import type { FirstFiles } from './encode.ts'
+import type { FirstFiles } from '../run/encode.ts'
 import { makeRenditions } from './make-renditions.ts'
 
 describe('with the embedded ffmpeg of 2018 makes gif, jpg, mp4 and webm', () => renditionTests(embeddedTools))

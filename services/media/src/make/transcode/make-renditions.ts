@@ -5,26 +5,25 @@ import type { MainKind } from '../../db/tables.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { refuseFullDisk } from '../../ffmpeg/machine-faults.ts'
 import { hashFile } from '../../store/blobs/measure.ts'
-import { copyOf, type Misfit, misfitOf } from './copy-plan.ts'
-import { fromBeginning } from './cut-filters.ts'
-import { writeCaption } from './draw-caption.ts'
-import { dropSilence } from './drop-sound.ts'
-import { allToTheirEnd, ENCODING, encode, inWork, type TranscodeOptions, type TranscodeWork } from './encode.ts'
-import { ChangingPicture, mayRetry, refuseAsCorrupt, UnusableOutput } from './failures.ts'
+import { unpackAnimation } from '../animation/unpack-animation.ts'
+import { writeCaption } from '../command/draw-caption.ts'
 import {
   overviewCommand,
   type RenditionsOfRun,
   renditionsCommand,
   seeks,
   transparencyCommand,
-} from './ffmpeg-command.ts'
-import type { FfmpegLog } from './ffmpeg-log.ts'
-import { makeFirstFiles } from './first-files.ts'
-import { collectGif, encodeWithGif, gifSourceOf, shrinkGif } from './make-gif.ts'
-import { isWholePoster } from './poster.ts'
-import { planRenditions, type RenditionPlan, simplerPlan } from './rendition-plan.ts'
-import { choosePoster, collectPoster } from './take-poster.ts'
-import { unpackAnimation } from './unpack-animation.ts'
+} from '../command/ffmpeg-command.ts'
+import { collectGif, encodeWithGif, gifSourceOf, shrinkGif } from '../gif/make-gif.ts'
+import { GifWriterFailed } from '../gif/write-gif.ts'
+import { copyOf, type Misfit, misfitOf } from '../plan/copy-plan.ts'
+import { fromBeginning } from '../plan/cut-filters.ts'
+import { planRenditions, type RenditionPlan, simplerPlan } from '../plan/rendition-plan.ts'
+import { isWholePoster } from '../poster/poster.ts'
+import { choosePoster, collectPoster } from '../poster/take-poster.ts'
+import { allToTheirEnd, ENCODING, encode, inWork, type TranscodeOptions, type TranscodeWork } from '../run/encode.ts'
+import { ChangingPicture, mayRetry, refuseAsCorrupt, UnusableOutput } from '../run/failures.ts'
+import type { FfmpegLog } from '../run/ffmpeg-log.ts'
 import {
   type Rendition,
   requireAllFrames,
@@ -32,8 +31,9 @@ import {
   requireFitToItsEnd,
   requireWholeLength,
   verifyVideos,
-} from './verify-renditions.ts'
-import { GifWriterFailed } from './write-gif.ts'
+} from '../run/verify-renditions.ts'
+import { dropSilence } from './drop-sound.ts'
+import { makeFirstFiles } from './first-files.ts'
 
 export interface Renditions extends EncodedFiles {
   /** Null where the source's own streams are its mp4 or webm, else why not; undefined for GIFs, which have neither. */

@@ -1,5 +1,5 @@
 import { rename } from 'node:fs/promises'
-import type { Rendition } from '../transcode/verify-renditions.ts'
+import type { Rendition } from '../run/verify-renditions.ts'
 import type { VariantMade } from './variant-work.ts'
 
 /** The first build and two more. */

@@ -9,7 +9,7 @@ import type { RenditionKind, VariantState } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { countVariant } from '../../metrics.ts'
 import { keepFiles } from '../../store/blobs/keep-files.ts'
-import { workFiles } from '../transcode/work-files.ts'
+import { workFiles } from '../command/work-files.ts'
 import type { VariantMade } from './variant-work.ts'
 
 type Files = Awaited<ReturnType<typeof findRenditions>>

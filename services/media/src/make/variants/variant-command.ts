@@ -1,9 +1,9 @@
 import type { Size } from '../../core/clips/geometry.ts'
 import type { Ffmpeg } from '../../ffmpeg/binaries.ts'
 import { hardenedGlobals, hardenedInput } from '../../ffmpeg/hardening.ts'
+import { withoutMetadata } from '../command/ffmpeg-outputs.ts'
+import { workFiles } from '../command/work-files.ts'
 import { SMALLEST_WHOLE_PART } from '../probe/picture-times.ts'
-import { withoutMetadata } from '../transcode/ffmpeg-outputs.ts'
-import { workFiles } from '../transcode/work-files.ts'
 
 // ffmpeg's arguments for variants. The input is one of our own files: the mp4, or the webm where that has the alpha plane.
 
@@ -36,7 +36,7 @@ export function lastFrameCommand(picture: Picture, atSeconds: number, threads: n
   return frameAt(picture, seek, threads, held)
 }
 
-/** Frames of our mp4 last half as long at most (make/transcode/rendition-plan.ts), and its end may be missing. */
+/** Frames of our mp4 last half as long at most (make/plan/rendition-plan.ts), and its end may be missing. */
 const LONGEST_FRAME_SECONDS = 1.2
 
 function frameAt(picture: Picture, seekSeconds: number, threads: number, filters: string[]): string[] {

@@ -1,6 +1,6 @@
 import type { MediaInfo } from '../../db/media-info.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
-import type { Rendition } from '../transcode/verify-renditions.ts'
+import type { Rendition } from '../run/verify-renditions.ts'
 
 export interface VariantWork {
   tools: MediaTools

@@ -3,7 +3,7 @@ import { Agent as HttpsAgent } from 'node:https'
 import { ListObjectsV2Command, S3Client, S3ServiceException } from '@aws-sdk/client-s3'
 import { ConfigError } from '@services/common/config/variables'
 import type { Logger } from '@services/common/telemetry/logger'
-import type { Patience } from '../../patience.ts'
+import type { Patience } from '../../time-limits.ts'
 import { StorageUnavailable } from './blob-storage.ts'
 import type { S3Settings } from './storage-settings.ts'
 

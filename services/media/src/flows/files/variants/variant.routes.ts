@@ -3,7 +3,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { LinkQuery } from '../../../core/clips/links.ts'
+import type { LinkQuery } from '../../../core/clip-access/share-links.ts'
 import {
   nameOfVariant,
   parseFixedVariant,

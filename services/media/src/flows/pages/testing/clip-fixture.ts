@@ -1,4 +1,4 @@
-import type { ClipView } from '../../../core/clips/clip-view.ts'
+import type { ClipView } from '../../../core/clip-views/clip-view.ts'
 
 /** A complete clip for tests. */
 export function clipWith(changes: Partial<ClipView> = {}): ClipView {

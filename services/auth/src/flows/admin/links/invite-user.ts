@@ -1,0 +1,86 @@
+import type { Transaction } from 'kysely'
+import { type Actor, type AuditLog, audit } from '../../../core/audit/audit.ts'
+import { insertAccount, newAccount } from '../../../core/identities/new-account.ts'
+import { applyClaim } from '../../../core/users/claims.ts'
+import { displace } from '../../../core/users/displace-holder.ts'
+import { isBanned } from '../../../core/users/is-banned.ts'
+import { mergeUserMetadata } from '../../../core/users/metadata.store.ts'
+import { requireModestMetadata } from '../../../core/users/metadata.ts'
+import { withoutFacts } from '../../../core/users/proven-addresses.ts'
+import { lockUnprovenHolder } from '../../../core/users/unproven-holder.store.ts'
+import {
+  findUserById,
+  type LockedAccount,
+  lockAndReadUser,
+  setInvited,
+  type User,
+} from '../../../core/users/users.store.ts'
+import { type MailContext, sendLinkMail } from '../../../core/verification-messages/link-mail.ts'
+import { withMessagesCounted } from '../../../core/verification-messages/message-budget.ts'
+import type { DB, Metadata } from '../../../db/tables.ts'
+import { NIL_UUID } from '../../../db/uuid.ts'
+import type { Deps } from '../../../deps.ts'
+import { apiError } from '../../../errors.ts'
+
+interface Account {
+  email: string
+  data: Metadata
+  audience: string
+}
+type Invitation = Account & { context: MailContext }
+
+/** Invites an address that is new or not confirmed yet; the user chooses a password when following the link. */
+export async function inviteUser(deps: Deps, log: AuditLog, admin: Actor, asked: Invitation): Promise<User> {
+  const { email, context } = asked
+  requireModestMetadata(asked.data)
+  return withMessagesCounted(deps, [{ channel: 'email', value: email, share: 'admins' }], () =>
+    deps.db.transaction().execute(async (trx) => {
+      const user = await lockInvited(deps, trx, log, admin, asked)
+      await sendLinkMail(deps, trx, { kind: 'invite', to: email, user, isClaim: true, ...context })
+      await audit(deps, trx, log, { action: 'user_invited', actor: admin, target: user })
+      return (await findUserById(trx, user.id)) as User
+    }),
+  )
+}
+
+/** Locks the account of an invited address. Drops data of an earlier registration, extends that of an earlier admin. */
+export async function lockInvited(
+  deps: Deps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  admin: Actor,
+  asked: Account,
+): Promise<User> {
+  const data = withoutFacts(asked.data)
+  await displaceBanned(deps, trx, log, admin, asked)
+  const user = await lockUnproven(deps, trx, { ...asked, data })
+  const { id } = user
+  if (user.is_email_vouched) await mergeUserMetadata(trx, id, data, deps.now())
+  else if (!isProven(user)) await applyClaim(trx, user, { password_hash: null, data, by_admin: true }, deps.now())
+  await setInvited(trx, id, deps.now())
+  const invited = (await findUserById(trx, id)) as User
+  requireModestMetadata(invited.user_metadata)
+  return invited
+}
+
+/** Takes the address from a banned account that never proved it: the ban is the registrant's, not the invited user's. */
+async function displaceBanned(deps: Deps, trx: Transaction<DB>, log: AuditLog, admin: Actor, asked: Account) {
+  const address = { channel: 'email', value: asked.email } as const
+  const holder = await lockUnprovenHolder(trx, { address, audience: asked.audience, exceptId: NIL_UUID })
+  if (!holder || !isBanned(holder, deps.now())) return
+  const action = await displace(trx, holder, address, deps.now())
+  await audit(deps, trx, log, { action, actor: admin, target: holder })
+}
+
+/** Returns the unconfirmed account of the address or a new one without a password. Throws email_exists for a proven address. */
+export async function lockUnproven(deps: Deps, trx: Transaction<DB>, asked: Account): Promise<LockedAccount> {
+  const { email, data, audience } = asked
+  const account = newAccount(deps, { address: { channel: 'email', value: email }, data: {}, audience }, null)
+  // Unlike a sign-up's, an admin's data gets no address added.
+  const made = { ...account, user: { ...account.user, user_metadata: data } }
+  const user = await lockAndReadUser(trx, await insertAccount(deps, trx, made))
+  if (!user || user.email !== email || user.email_confirmed_at) throw apiError('email_exists')
+  return user
+}
+
+export const isProven = (user: User) => user.email_confirmed_at !== null || user.phone_confirmed_at !== null

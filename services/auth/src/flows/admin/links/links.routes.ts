@@ -1,0 +1,97 @@
+// The links of mails that an admin requests: an invitation is sent, a generated link is returned instead.
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { parseEmail } from '../../../adapters/mail/email-address.ts'
+import { isPermitted } from '../../../core/redirects/redirect-rules.ts'
+import { FreeForm } from '../../../core/users/metadata.ts'
+import { toRegisteredBody, UserShape } from '../../../core/users/user-shape.ts'
+import type { Deps } from '../../../deps.ts'
+import { apiError } from '../../../errors.ts'
+import { choiceOf, errorResponses, Field, NeededField, RedirectQuery } from '../../../http/bodies/shapes.ts'
+import { adminOf } from '../../../http/caller/admin-only.ts'
+import { adminAudience } from '../../../http/caller/authenticate.ts'
+import { mailContextOf } from '../../../http/pages/mail-context.ts'
+import { GENERATED_TYPES, generateLink } from './generate-link.ts'
+import { inviteUser } from './invite-user.ts'
+
+export const inviteRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  app.route({
+    method: 'POST',
+    url: '/invite',
+    schema: {
+      operationId: 'inviteUser',
+      tags: ['admin'],
+      summary: 'Invites a user by mail',
+      security: [{ admin: [] }],
+      querystring: RedirectQuery,
+      requestHeaders: ['X-JWT-AUD'],
+      body: Type.Object({ email: Type.Optional(NeededField), data: Type.Optional(FreeForm) }),
+      response: { 200: UserShape, ...errorResponses(400, 401, 403, 413, 422, 429) },
+    },
+    handler: async (request) => {
+      const { email = '', data = {} } = request.body
+      const user = await inviteUser(deps, request.log, adminOf(request), {
+        email: parseEmail(email),
+        data,
+        audience: adminAudience(request, deps.config.jwt),
+        context: mailContextOf(request, deps.config),
+      })
+      return toRegisteredBody(user)
+    },
+  })
+}
+
+const GeneratedLink = Type.Object(
+  {
+    ...UserShape.properties,
+    action_link: Type.String({ description: 'Link that the mail would have.' }),
+    email_otp: Type.String(),
+    hashed_token: Type.String({ description: '`token_hash` of POST /verify.' }),
+    verification_type: Type.String(),
+    redirect_to: Type.String(),
+  },
+  { title: 'GeneratedLink' },
+)
+
+export const generateLinkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const { config } = deps
+  app.route({
+    method: 'POST',
+    url: '/admin/generate_link',
+    schema: {
+      operationId: 'adminGenerateLink',
+      tags: ['admin'],
+      summary: 'Makes the link of a mail without sending it',
+      security: [{ admin: [] }],
+      querystring: RedirectQuery,
+      requestHeaders: ['X-JWT-AUD'],
+      body: Type.Object({
+        type: Type.Optional(choiceOf(GENERATED_TYPES, { required: true })),
+        email: Type.Optional(NeededField),
+        new_email: Type.Optional(Field),
+        password: Type.Optional(Field),
+        data: Type.Optional(FreeForm),
+        redirect_to: Type.Optional(Field),
+      }),
+      response: { 200: GeneratedLink, ...errorResponses(400, 401, 403, 404, 413, 422) },
+    },
+    handler: async (request) => {
+      const { email = '', new_email: newEmail = '', password = '', data = {}, redirect_to: asked = '' } = request.body
+      const address = parseEmail(email)
+      const type = GENERATED_TYPES.find((each) => each === request.body.type)
+      if (!type) throw apiError('validation_failed', { message: 'Invalid email action link type' })
+      const rules = { siteUrl: config.siteUrl, allowList: config.redirectAllowList }
+      const context = mailContextOf(request, config)
+      const link = await generateLink(deps, request.log, adminOf(request), {
+        type,
+        email: address,
+        newEmail,
+        password,
+        data,
+        audience: adminAudience(request, config.jwt),
+        context: isPermitted(asked, rules) ? { ...context, redirectTo: asked } : context,
+      })
+      return { ...toRegisteredBody(link.user), ...link.properties }
+    },
+  })
+}

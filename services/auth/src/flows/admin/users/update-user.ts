@@ -1,0 +1,201 @@
+import type { Transaction } from 'kysely'
+import { parseEmail } from '../../../adapters/mail/email-address.ts'
+import { type Actor, type AuditLog, audit } from '../../../core/audit/audit.ts'
+import {
+  deleteProviderIdentities,
+  endEntries,
+  putAddressIdentity,
+  setIdentityVerified,
+} from '../../../core/identities/identities.store.ts'
+import { requireStrongPassword } from '../../../core/passwords/require-strong-password.ts'
+import { endSessions } from '../../../core/sessions/end-sessions.store.ts'
+import type { Address } from '../../../core/users/address.ts'
+import { refuseTakenAddress } from '../../../core/users/addresses.store.ts'
+import { changeUser, type UserChanges } from '../../../core/users/change-user.store.ts'
+import { vouchFor } from '../../../core/users/claims.store.ts'
+import { applyClaim } from '../../../core/users/claims.ts'
+import { displaceHolder } from '../../../core/users/displace-holder.ts'
+import { endTokens } from '../../../core/users/end-tokens.ts'
+import { mergeAppMetadata, mergeUserMetadata, refreshProviders } from '../../../core/users/metadata.store.ts'
+import { requireModestMetadata } from '../../../core/users/metadata.ts'
+import { parsePhone } from '../../../core/users/phone-number.ts'
+import { isPending, withoutFacts } from '../../../core/users/proven-addresses.ts'
+import { dropAddress } from '../../../core/users/unproven-holder.store.ts'
+import {
+  findUserById,
+  type LockedAccount,
+  lockAndReadUser,
+  setPassword,
+  type User,
+} from '../../../core/users/users.store.ts'
+import type { DB } from '../../../db/tables.ts'
+import { apiError } from '../../../errors.ts'
+import { bannedUntil } from './ban-duration.ts'
+import { putIdentity, refuseTaken, type UserAdminDeps } from './create-user.ts'
+import { parseName, type UserUpdate } from './user-input.ts'
+
+interface CheckedUpdate extends UserUpdate {
+  passwordHash: string | undefined
+  /** null lifts a ban, undefined leaves it. */
+  bannedUntil: Date | null | undefined
+}
+
+/** A locked user and the changes to it. */
+interface Change {
+  deps: UserAdminDeps
+  trx: Transaction<DB>
+  user: LockedAccount
+  update: CheckedUpdate
+  addresses: AddressUpdate[]
+  now: Date
+}
+
+interface AddressUpdate {
+  channel: Address['channel']
+  /** The new address, where it differs from the user's. */
+  value: string | undefined
+  /** Only true has an effect: a confirmation cannot be taken back. */
+  isConfirmed: boolean
+}
+
+/**
+ * Changes a user at once, without any message. A new password ends all sessions; a new password, address or confirmation
+ * ends all one-time tokens and pending changes of address. A ban ends pending changes too; sessions stay but cannot be used.
+ * Throws user_not_found (404), validation_failed, weak_password, email_exists, phone_exists.
+ */
+export async function updateUser(
+  deps: UserAdminDeps,
+  log: AuditLog,
+  actor: Actor,
+  userId: string,
+  update: UserUpdate,
+): Promise<User> {
+  const checked = await checkUpdate(deps, userId, update)
+  return deps.db.transaction().execute(async (trx) => {
+    const now = deps.now()
+    const user = await lockAndReadUser(trx, userId)
+    if (!user) throw apiError('user_not_found', { status: 404, message: 'User not found' })
+    if (user.deleted_at)
+      throw apiError('validation_failed', { status: 422, message: 'A deleted user cannot be changed' })
+    // An admin's confirmation or password settles who owns the address: no claim to it stays.
+    const isVouchedFor = Boolean(checked.passwordHash || checked.email_confirm || checked.phone_confirm)
+    if (isVouchedFor && user.claim && !user.confirmed_at) await applyClaim(trx, user, user.claim, now)
+    const addresses = addressesOf(user, checked)
+    const change: Change = { deps, trx, user, update: checked, addresses, now }
+    for (const { channel, value, isConfirmed } of addresses) {
+      // Takes a confirmed address from an account that never proved it.
+      if (value && isConfirmed) await displaceHolder(deps, trx, log, user, { channel, value }, actor)
+    }
+    if (isVouchedFor) await endUnprovenEntries(change)
+    await changeRow(change)
+    await changeIdentities(change)
+    if (checked.passwordHash) {
+      await setPassword(trx, userId, checked.passwordHash, now)
+      await vouchFor(trx, userId)
+      await endSessions(trx, userId)
+    }
+    if (isVouchedFor || addresses.some(({ value }) => value)) {
+      await endTokens(trx, userId, 'all', now)
+    } else if (checked.bannedUntil) await endTokens(trx, userId, 'changes', now)
+    await changeMetadata(change)
+    const updated = (await findUserById(trx, userId)) as User
+    // Only the metadata of this request: an account with too much of the rest must stay changeable, to ban it for one.
+    if (checked.user_metadata) requireModestMetadata(updated.user_metadata)
+    if (checked.app_metadata) requireModestMetadata(updated.app_metadata)
+    await audit(deps, trx, log, { action: 'user_modified', actor, target: updated })
+    return updated
+  })
+}
+
+/** Makes all checks that need no lock on the user, in the order of contract/auth-core.md 11.18, then hashes. */
+async function checkUpdate(deps: UserAdminDeps, userId: string, update: UserUpdate): Promise<CheckedUpdate> {
+  const email = update.email ? parseEmail(update.email) : undefined
+  const phone = update.phone ? parsePhone(update.phone) : undefined
+  const ban = update.ban_duration ? bannedUntil(update.ban_duration, deps.now()) : undefined
+  const { password } = update
+  if (password === '') throw apiError('weak_password', { details: { weak_password: { reasons: ['length'] } } })
+  if (password !== undefined) {
+    await requireStrongPassword(deps, password, email ?? (await findUserById(deps.db, userId))?.email)
+  }
+  const role = parseName('role', update.role)
+  const passwordHash = password === undefined ? undefined : await deps.passwords.hash(password)
+  return { ...update, email, phone, role, bannedUntil: ban, passwordHash }
+}
+
+const addressesOf = (user: User, { email, phone, email_confirm, phone_confirm }: UserUpdate): AddressUpdate[] => [
+  { channel: 'email', value: email === user.email ? undefined : email, isConfirmed: email_confirm === true },
+  { channel: 'phone', value: phone === user.phone ? undefined : phone, isConfirmed: phone_confirm === true },
+]
+
+/**
+ * Treats an admin's confirmation as the first proof of the account's address. An identity whose provider has not
+ * verified the address may be a stranger's: it is removed. If a setting had confirmed the address, everything of the
+ * registrant is removed. Accounts in use without any address stay as they are.
+ */
+async function endUnprovenEntries(change: Change): Promise<void> {
+  const { deps, trx, user, update, now } = change
+  const isProven = (user.email_confirmed_at && !user.email_assumed) || (user.phone_confirmed_at && !user.phone_assumed)
+  const isAssumed = user.email_assumed || user.phone_assumed
+  if (isProven || !(isPending(user) || isAssumed)) return
+  const hadProvider = await deleteProviderIdentities(trx, user.id, update.email ?? user.email)
+  if (!hadProvider && !isAssumed) return
+  await endEntries(trx, user.id)
+  if (isAssumed) await stripAssumed(change)
+  if (!user.email) return
+  const data = { sub: user.id, email: user.email }
+  const identity = { id: deps.newId(), userId: user.id, provider: 'email', providerId: user.id } as const
+  await putAddressIdentity(trx, { ...identity, data, now })
+}
+
+/**
+ * Removes what the registrant gave an account whose addresses a setting confirmed. A number beside the e-mail address is
+ * dropped too unless the admin names it: the confirmation is for the owner of the e-mail address.
+ */
+async function stripAssumed({ trx, user: { id, email, phone }, update, now }: Change): Promise<void> {
+  await applyClaim(trx, { id, email, phone }, { password_hash: null, data: {} }, now)
+  if (email && phone && !update.phone && !update.phone_confirm) {
+    await dropAddress(trx, id, { channel: 'phone', value: phone }, now)
+  }
+  // The admin's password confirms the address in place of the setting.
+  if (update.passwordHash) await changeUser(trx, id, { email_assumed: false, phone_assumed: false }, now)
+}
+
+async function changeRow({ trx, user, update: { role, bannedUntil }, addresses, now }: Change): Promise<void> {
+  const changes: UserChanges = {
+    ...(role && { role }),
+    ...(bannedUntil !== undefined && { banned_until: bannedUntil }),
+  }
+  for (const { channel, value, isConfirmed } of addresses) {
+    if (value) await refuseTaken(trx, { channel, value }, user.aud, user.id)
+    if (isConfirmed && (value ?? user[channel])) {
+      Object.assign(changes, { [`${channel}_confirmed_at`]: now, [`${channel}_assumed`]: false, is_anonymous: false })
+    }
+    // Ends the user's own pending change: its tokens belong to the old address. A new address inherits no proof.
+    if (value) Object.assign(changes, { [channel]: value, [`${channel}_vouched`]: true, ...NO_CHANGE[channel] })
+  }
+  await changeUser(trx, user.id, changes, now).catch(refuseTakenAddress)
+}
+
+const NO_CHANGE = {
+  email: { email_change: null, email_change_sent_at: null, email_change_confirm_status: 0 },
+  phone: { phone_change: null, phone_change_sent_at: null },
+}
+
+/** Moves the identity to the new address, which is not verified by the old address's proof. */
+async function changeIdentities({ deps, trx, user, addresses, now }: Change): Promise<void> {
+  for (const { channel, value, isConfirmed } of addresses) {
+    const current = user[channel]
+    if (value) await putIdentity(deps, trx, user.id, { channel, value, isConfirmed }, now)
+    else if (current && isConfirmed) await setIdentityVerified(trx, user.id, { channel, value: current }, now)
+  }
+}
+
+async function changeMetadata({ trx, user, update, now }: Change): Promise<void> {
+  if (update.email_confirm && (update.email || user.email)) {
+    await mergeUserMetadata(trx, user.id, { email_verified: true }, now)
+  }
+  if (update.app_metadata) await mergeAppMetadata(trx, user.id, update.app_metadata, now)
+  if (update.user_metadata) await mergeUserMetadata(trx, user.id, withoutFacts(update.user_metadata), now)
+  // Last: the list of providers is a fact, whatever an admin's form sends back.
+  await refreshProviders(trx, user.id, now)
+}

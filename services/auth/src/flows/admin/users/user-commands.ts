@@ -1,0 +1,200 @@
+// The `users` commands for one user; list-users-command.ts lists them. The one rule: commands call the flows of this folder, so
+// that an operator's input is checked and audited like an admin's.
+import { isUtf8 } from 'node:buffer'
+import { randomUUID, randomUUIDv7 } from 'node:crypto'
+import { ApiError } from '@services/common/errors'
+import { CommandFailure, command, printResult, UsageError } from '@services/common/process/command-line'
+import type { Logger } from '@services/common/telemetry/logger'
+import { parseEmail } from '../../../adapters/mail/email-address.ts'
+import type { Actor } from '../../../core/audit/audit.ts'
+import { createPasswords } from '../../../core/passwords/hash-password.ts'
+import { createLeakedPasswords } from '../../../core/passwords/leaked-passwords.ts'
+import type { Address } from '../../../core/users/address.ts'
+import { parsePhone } from '../../../core/users/phone-number.ts'
+import { toRegisteredBody } from '../../../core/users/user-shape.ts'
+import { findUserByAddress, findUserById, type User } from '../../../core/users/users.store.ts'
+import { NIL_UUID, UUID } from '../../../db/uuid.ts'
+import { onDatabase } from '../../../on-database.ts'
+import { bannedUntil } from './ban-duration.ts'
+import { createUser, type UserAdminDeps } from './create-user.ts'
+import { deleteUser } from './delete-user.ts'
+import { updateUser } from './update-user.ts'
+import type { UserUpdate } from './user-input.ts'
+
+const OPERATOR: Actor = { id: NIL_UUID, email: 'cli', phone: null, user_metadata: {} }
+
+const USER_OPERAND =
+  'USER is an id, an e-mail address or a phone number; addresses are looked up in the audience of AUTH_JWT_AUD.'
+
+const NAMED_USER = { operands: ['USER'], details: USER_OPERAND }
+const PASSWORD_STDIN = { meaning: 'read the password from the first line of standard input' }
+
+export const usersCreate = command({
+  name: 'users create',
+  summary: 'create a user, without sending anything',
+  options: {
+    email: { value: 'ADDRESS', meaning: 'their e-mail address; this or --phone is required' },
+    phone: { value: 'NUMBER', meaning: 'their phone number (E.164)' },
+    'email-confirm': { meaning: 'the e-mail address counts as proven' },
+    'phone-confirm': { meaning: 'the number counts as proven' },
+    role: { value: 'ROLE', meaning: 'their role; AUTH_JWT_DEFAULT_GROUP_NAME if absent' },
+    id: { value: 'UUID', meaning: 'their id; generated if absent' },
+    'password-stdin': PASSWORD_STDIN,
+  },
+  details: 'Without --password-stdin the user has no password. No rule on its strength applies.',
+  run: async ({ options, json }) => {
+    if (!options.email && !options.phone) throw new UsageError('needs --email or --phone')
+    await onUsers(async (deps, log) => {
+      const user = await createUser(deps, log, OPERATOR, {
+        id: options.id,
+        email: options.email,
+        phone: options.phone,
+        role: options.role,
+        password: options['password-stdin'] ? await readPassword() : undefined,
+        email_confirm: options['email-confirm'],
+        phone_confirm: options['phone-confirm'],
+      })
+      printUser(json, user, `created ${user.id}`)
+    })
+  },
+})
+
+/** `users ban`: sessions stay, but cannot be used. */
+export const usersBan = command({
+  name: 'users ban',
+  summary: 'keep a user out for a time',
+  ...NAMED_USER,
+  options: { for: { value: 'DURATION', meaning: 'from now on, as in 24h or 1h30m; required' } },
+  run: async ({ operands: [name = ''], options: { for: duration = '' }, json }) => {
+    if (!isInFuture(duration)) throw new UsageError('--for must be a duration such as 24h or 1h30m')
+    await changeNamed(json, name, { ban_duration: duration }, (user) => {
+      return `${user.id} is banned until ${user.banned_until?.toISOString()}`
+    })
+  },
+})
+
+export const usersUnban = command({
+  name: 'users unban',
+  summary: 'lift the ban of a user',
+  ...NAMED_USER,
+  run: ({ operands: [name = ''], json }) =>
+    changeNamed(json, name, { ban_duration: 'none' }, ({ id }) => `${id} is not banned`),
+})
+
+export const usersSetPassword = command({
+  name: 'users set-password',
+  summary: 'set the password of a user and end all their sessions',
+  ...NAMED_USER,
+  options: { 'password-stdin': { meaning: `${PASSWORD_STDIN.meaning}; required` } },
+  run: async ({ operands: [name = ''], options, json }) => {
+    if (!options['password-stdin'])
+      throw new UsageError('needs --password-stdin: other users of this machine can read arguments')
+    const password = await readPassword()
+    await changeNamed(json, name, { password }, ({ id }) => `${id} has a new password and no session`)
+  },
+})
+
+export const usersSetRole = command({
+  name: 'users set-role',
+  summary: 'change the role of a user',
+  operands: ['USER', 'ROLE'],
+  details: `${USER_OPERAND}\nAccess tokens already issued keep the old role until they expire.`,
+  run: async ({ operands: [name = '', role = ''], json }) => {
+    if (role === '') throw new UsageError('ROLE must not be empty')
+    await changeNamed(json, name, { role }, (user) => `${user.id} has the role ${user.role}`)
+  },
+})
+
+export const usersDelete = command({
+  name: 'users delete',
+  summary: 'delete a user and all their data',
+  ...NAMED_USER,
+  options: {
+    soft: { meaning: 'keep the id, and nothing that identifies the user' },
+    yes: { meaning: 'required: a deleted user cannot be restored' },
+  },
+  run: async ({ operands: [name = ''], options: { soft, yes }, json }) => {
+    if (!yes) throw new UsageError('needs --yes: a deleted user cannot be restored')
+    await onUsers(async (deps, log) => {
+      const { id } = await findNamedUser(deps, name)
+      const deletion = soft ? 'soft' : 'hard'
+      await deleteUser(deps, log, OPERATOR, id, deletion)
+      printResult(json, { id, deletion }, soft ? `deleted ${id} and kept the id` : `deleted ${id}`)
+    })
+  },
+})
+
+/** Runs `work` on the configured database and fails with the message a caller of the API would get. */
+export async function onUsers(work: (deps: UserAdminDeps, log: Logger) => Promise<void>): Promise<void> {
+  await onDatabase(async ({ config, db, log }) => {
+    const deps: UserAdminDeps = {
+      config,
+      db,
+      leakedPasswords: createLeakedPasswords(config.passwords.leaks, log),
+      newId: randomUUID,
+      newRowId: randomUUIDv7,
+      now: () => new Date(),
+      passwords: await createPasswords(config.passwords.hashing),
+    }
+    try {
+      await work(deps, log)
+    } catch (error) {
+      throw error instanceof ApiError ? new CommandFailure(error.message, { cause: error }) : error
+    }
+  })
+}
+
+async function findNamedUser({ db, config }: UserAdminDeps, name: string): Promise<User> {
+  const user = UUID.test(name)
+    ? await findUserById(db, name)
+    : await findUserByAddress(db, addressOf(name), config.jwt.audience)
+  if (!user) throw new CommandFailure('there is no such user')
+  return user
+}
+
+const addressOf = (name: string): Address =>
+  name.includes('@') ? { channel: 'email', value: parseEmail(name) } : { channel: 'phone', value: parsePhone(name) }
+
+/** Bound on reading only; the flow refuses passwords that are too long (password-rules.ts). */
+const MAX_LINE_BYTES = 16 * 1024
+
+/** Reads the first line of standard input: arguments would be visible in the list of processes and in the shell's history. */
+async function readPassword(): Promise<string> {
+  const line = await readLine()
+  if (!isUtf8(line)) throw new CommandFailure('the password on standard input is not valid UTF-8')
+  const password = new TextDecoder().decode(line).replace(/\r$/, '')
+  if (password === '') throw new CommandFailure('there is no password on standard input')
+  if (password.includes('\0')) throw new CommandFailure('a password must not hold NUL')
+  return password
+}
+
+async function readLine(): Promise<Buffer> {
+  let line = Buffer.alloc(0)
+  for await (const chunk of process.stdin) {
+    line = Buffer.concat([line, chunk])
+    const end = line.indexOf('\n')
+    if (end >= 0) return line.subarray(0, end)
+    if (line.length > MAX_LINE_BYTES) throw new CommandFailure('the line on standard input is too long for a password')
+  }
+  return line
+}
+
+function isInFuture(duration: string): boolean {
+  const now = new Date()
+  try {
+    const end = bannedUntil(duration, now)
+    return end !== null && end > now
+  } catch {
+    return false
+  }
+}
+
+function changeNamed(json: boolean, name: string, update: UserUpdate, describe: (user: User) => string) {
+  return onUsers(async (deps, log) => {
+    const { id } = await findNamedUser(deps, name)
+    const user = await updateUser(deps, log, OPERATOR, id, update)
+    printUser(json, user, describe(user))
+  })
+}
+
+const printUser = (json: boolean, user: User, text: string) => printResult(json, toRegisteredBody(user), text)

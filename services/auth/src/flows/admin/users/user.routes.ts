@@ -1,0 +1,163 @@
+// Operations on the user of the path: the user, their sessions and their second factors.
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { endAllSessions, endOneSession, sessionNotFound } from '../../../core/sessions/end-session.ts'
+import { listLiveSessions, SessionInfoShape } from '../../../core/sessions/session-info.ts'
+import { FactorShape, toFactorBody, toRegisteredBody, UserShape } from '../../../core/users/user-shape.ts'
+import { UUID } from '../../../db/uuid.ts'
+import type { Deps } from '../../../deps.ts'
+import { errorResponses, Field } from '../../../http/bodies/shapes.ts'
+import { adminOf } from '../../../http/caller/admin-only.ts'
+import { subjectOf } from '../../../http/caller/subject.ts'
+import { deleteUser } from './delete-user.ts'
+import { updateUser } from './update-user.ts'
+import { deleteUserFactor, updateUserFactor } from './user-factors.ts'
+import { UserFields } from './user-input.ts'
+
+const url = '/admin/users/:user_id'
+const schema = { tags: ['admin'], security: [{ admin: [] }], params: Type.Object({ user_id: Type.String() }) }
+
+export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  app.route({
+    method: 'GET',
+    url,
+    schema: {
+      ...schema,
+      operationId: 'adminGetUser',
+      summary: 'One user, soft-deleted ones too',
+      response: { 200: UserShape, ...errorResponses(401, 403, 404) },
+    },
+    handler: async (request) => toRegisteredBody(subjectOf(request)),
+  })
+
+  app.route({
+    method: 'PUT',
+    url,
+    schema: {
+      ...schema,
+      operationId: 'adminUpdateUser',
+      summary: 'Changes a user at once, without any mail',
+      description: 'A new password ends all sessions. Metadata is merged at the top level; null removes a key.',
+      body: UserFields,
+      response: { 200: UserShape, ...errorResponses(400, 401, 403, 404, 413, 422) },
+    },
+    handler: async (request) => {
+      const { id } = subjectOf(request)
+      return toRegisteredBody(await updateUser(deps, request.log, adminOf(request), id, request.body))
+    },
+  })
+
+  app.route({
+    method: 'DELETE',
+    url,
+    schema: {
+      ...schema,
+      operationId: 'adminDeleteUser',
+      summary: 'Deletes a user',
+      description:
+        'Ends all sessions. With `should_soft_delete` the row stays with its id, role and times, without addresses, metadata or password; the addresses are free for others. Without it all of the user is deleted except the audit log.',
+      body: Type.Union([Type.Object({ should_soft_delete: Type.Optional(Type.Boolean()) }), Type.Null()]),
+      response: { 200: Type.Object({}), ...errorResponses(400, 401, 403, 404, 413) },
+    },
+    handler: async (request) => {
+      const deletion = request.body?.should_soft_delete ? 'soft' : 'hard'
+      await deleteUser(deps, request.log, adminOf(request), subjectOf(request).id, deletion)
+      return {}
+    },
+  })
+}
+
+export const adminSessionsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  app.route({
+    method: 'GET',
+    url: `${url}/sessions`,
+    schema: {
+      ...schema,
+      operationId: 'adminListSessions',
+      summary: "A user's sessions, newest first",
+      response: { 200: Type.Array(SessionInfoShape), ...errorResponses(401, 403, 404) },
+    },
+    handler: (request) => listLiveSessions(deps, subjectOf(request).id),
+  })
+
+  app.route({
+    method: 'DELETE',
+    url: `${url}/sessions`,
+    schema: {
+      ...schema,
+      operationId: 'adminEndSessions',
+      summary: 'Signs a user out everywhere',
+      response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 413) },
+    },
+    handler: async (request, reply) => {
+      await endAllSessions(deps, request.log, adminOf(request), subjectOf(request))
+      return reply.code(204).send(null)
+    },
+  })
+
+  app.route({
+    method: 'DELETE',
+    url: `${url}/sessions/:session_id`,
+    schema: {
+      ...schema,
+      operationId: 'adminEndSession',
+      summary: 'Ends one session of a user',
+      params: Type.Object({ user_id: Type.String(), session_id: Type.String() }),
+      response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 413) },
+    },
+    handler: async (request, reply) => {
+      const { session_id: sessionId } = request.params
+      if (!UUID.test(sessionId)) throw sessionNotFound()
+      await endOneSession(deps, request.log, adminOf(request), subjectOf(request), sessionId)
+      return reply.code(204).send(null)
+    },
+  })
+}
+
+const FactorParams = Type.Object({ user_id: Type.String(), factor_id: Type.String() })
+
+export const adminFactorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  app.route({
+    method: 'GET',
+    url: `${url}/factors`,
+    schema: {
+      ...schema,
+      operationId: 'adminListFactors',
+      summary: "A user's second factors, oldest first",
+      response: { 200: Type.Array(FactorShape), ...errorResponses(401, 403, 404) },
+    },
+    handler: async (request) => (subjectOf(request).factors ?? []).map(toFactorBody),
+  })
+
+  app.route({
+    method: 'PUT',
+    url: `${url}/factors/:factor_id`,
+    schema: {
+      ...schema,
+      operationId: 'adminUpdateFactor',
+      summary: 'Renames a second factor, or changes its phone number',
+      params: FactorParams,
+      body: Type.Object({ friendly_name: Type.Optional(Field), phone: Type.Optional(Field) }),
+      response: { 200: FactorShape, ...errorResponses(400, 401, 403, 404, 413, 422) },
+    },
+    handler: (request) => {
+      const { friendly_name: friendlyName, phone } = request.body
+      const update = { userId: subjectOf(request).id, factorId: request.params.factor_id, friendlyName, phone }
+      return updateUserFactor(deps, request.log, adminOf(request), update)
+    },
+  })
+
+  app.route({
+    method: 'DELETE',
+    url: `${url}/factors/:factor_id`,
+    schema: {
+      ...schema,
+      operationId: 'adminDeleteFactor',
+      summary: 'Removes a second factor, for a user who lost it',
+      description: 'Sessions that were raised with it are aal1 again.',
+      params: FactorParams,
+      response: { 200: FactorShape, ...errorResponses(400, 401, 403, 404, 413) },
+    },
+    handler: (request) => deleteUserFactor(deps, request.log, subjectOf(request).id, request.params.factor_id),
+  })
+}

@@ -1,0 +1,110 @@
+import { ApiError } from '@services/common/errors'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { JWTPayload } from 'jose'
+import type { Kysely } from 'kysely'
+import type { Config } from '../../config.ts'
+import type { Actor, AuditDeps } from '../../core/audit/audit.ts'
+import { recordRefusal, unknownActor } from '../../core/audit/sign-in-attempt.ts'
+import type { SigningKeys } from '../../core/keys/signing-keys.ts'
+import { whyEnded } from '../../core/sessions/session-limits.ts'
+import { findSessionWithUser } from '../../core/sessions/sessions.store.ts'
+import { isBanned } from '../../core/users/is-banned.ts'
+import type { DB } from '../../db/tables.ts'
+import { NIL_UUID, UUID } from '../../db/uuid.ts'
+import { apiError } from '../../errors.ts'
+import { limitKeyOf } from '../limits/client.ts'
+import type { Limits } from '../limits/rate-limit.ts'
+import { sessionIdOf, verifyBearer } from './authenticate.ts'
+
+export interface AdminDeps {
+  db: Kysely<DB>
+  keys: SigningKeys
+  now: () => Date
+  config: Pick<Config, 'jwt' | 'mfa' | 'sessions'>
+}
+
+type DoorDeps = AdminDeps &
+  AuditDeps & {
+    config: Pick<Config, 'limits' | 'server'>
+    limits: Pick<Limits, 'isRefusalStored'>
+  }
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    admin: Actor | null
+  }
+}
+
+/**
+ * Requires an admin's token for all routes of the scope; `adminOf(request)` is the acting admin. Checks follow the
+ * order of contract/auth-core.md 3.4: a token with a session needs it alive, one made from the secret has none.
+ */
+export function requireAdmin(app: FastifyInstance, deps: DoorDeps): void {
+  app.decorateRequest('admin', null)
+  app.addHook('onRequest', async (request) => {
+    let claims: JWTPayload | undefined
+    try {
+      claims = await verifyBearer(request, deps)
+      request.admin = await adminOfToken(deps, claims)
+    } catch (error) {
+      await recordRefusedAdmin(deps, request, claims, error)
+      throw error
+    }
+  })
+}
+
+async function adminOfToken(deps: AdminDeps, claims: JWTPayload): Promise<Actor> {
+  const userId = await checkSession(deps, claims)
+  const role = typeof claims.role === 'string' ? claims.role : ''
+  if (!deps.config.jwt.adminRoles.includes(role)) throw apiError('not_admin')
+  return { id: userId ?? NIL_UUID, email: role, phone: null, user_metadata: {} }
+}
+
+/** Records a refused token, under its user if it is a valid token of ours. A request without a token is no attempt. */
+async function recordRefusedAdmin(
+  deps: DoorDeps,
+  request: FastifyRequest,
+  claims: JWTPayload | undefined,
+  error: unknown,
+): Promise<void> {
+  if (!(error instanceof ApiError) || error.code === 'no_authorization') return
+  const userId = claims?.sub && UUID.test(claims.sub) ? claims.sub : undefined
+  const actor = { ...unknownActor(''), ...(userId && { id: userId }) }
+  const client = limitKeyOf(request, deps.config)
+  await recordRefusal(deps, request.log, { method: 'admin', actor, client }, error)
+}
+
+/** Acting admin for the audit log: a signed-in user by id; a token made from the secret has only its role. */
+export function adminOf(request: FastifyRequest): Actor {
+  if (!request.admin) throw new Error('route outside the scope of requireAdmin')
+  return request.admin
+}
+
+/** Whether a public request comes from an admin, who needs no captcha. */
+export async function isAdminRequest(request: FastifyRequest, deps: AdminDeps): Promise<boolean> {
+  if (!request.headers.authorization) return false
+  const claims = await verifyBearer(request, deps).catch(() => undefined)
+  if (typeof claims?.role !== 'string' || !deps.config.jwt.adminRoles.includes(claims.role)) return false
+  try {
+    await checkSession(deps, claims)
+    return true
+  } catch (error) {
+    if (error instanceof ApiError) return false
+    throw error
+  }
+}
+
+/** Returns the user of the session; undefined for a token without one. */
+async function checkSession(deps: AdminDeps, claims: JWTPayload): Promise<string | undefined> {
+  const sessionId = sessionIdOf(claims)
+  if (!sessionId) return undefined
+  if (!claims.sub || !UUID.test(claims.sub)) throw apiError('bad_jwt')
+  const session = await findSessionWithUser(deps.db, sessionId, deps.config.sessions)
+  if (!session || session.user_id !== claims.sub) throw apiError('session_not_found')
+  if (isBanned(session, deps.now())) throw apiError('user_banned')
+  // A token outlives the role it was issued with.
+  if (session.role !== claims.role) throw apiError('not_admin')
+  if (whyEnded(session, deps.config.sessions, deps.now())) throw apiError('session_expired', { status: 403 })
+  if (deps.config.mfa.requiredFor !== 'nobody' && session.aal === 'aal1') throw apiError('insufficient_aal')
+  return claims.sub
+}

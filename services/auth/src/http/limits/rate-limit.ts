@@ -1,0 +1,134 @@
+// Limits of requests, opened by name and rate. The one rule: a request counts before its work, and a later refusal
+// gives its points back. Counting: core/limits/limiter.ts, password-attempts.ts; tests: test/limits.test.ts.
+import { ApiError } from '@services/common/errors'
+import type { FastifyRequest } from 'fastify'
+import { mailboxOf } from '../../adapters/mail/email-address.ts'
+import type { Config } from '../../config.ts'
+import type { Refusal } from '../../core/audit/sign-in-attempt.ts'
+import { countGuarded, type Guard, type MailShare, openBudget, ownerKey } from '../../core/limits/guards.ts'
+import {
+  consume,
+  countAll,
+  type GiveBack,
+  keyOf,
+  type Limiter,
+  type LimiterDeps,
+  openLimiter,
+} from '../../core/limits/limiter.ts'
+import { createPasswordAttempts } from '../../core/limits/password-attempts.ts'
+import type { Rate } from '../../core/limits/rate.ts'
+import { limitKeyOf } from './client.ts'
+
+const FIVE_MINUTES = 300
+
+/** More than any user needs, and too few to learn much about strangers' addresses. */
+const ADDRESS_CHANGES = { points: 10, seconds: 3600 }
+
+/** Stored refusals of known users together, and of all other callers together: each 2 GB in 90 days. */
+const REFUSALS_STORED = { points: 2_000, seconds: 3600 }
+
+/** Stored refusals of one user or client by one method: enough to be noticed, too few to exhaust the total. */
+const REFUSALS_STORED_OF_ONE = { points: 10, seconds: 3600 }
+
+/** Requests that begin sign-ins at X, in total and per client address; X counts those of an application together. */
+const PROVIDER_REQUESTS = { points: 2000, seconds: FIVE_MINUTES }
+const PROVIDER_REQUESTS_PER_ADDRESS = { points: 20, seconds: FIVE_MINUTES }
+
+export type AddressLimit = keyof ReturnType<typeof addressRatesOf>
+
+/** Rates of one client address. Each name has a counter of its own; names that share `otp` share only the rate. */
+function addressRatesOf(limits: Config['limits'], factorAttempts: Rate) {
+  const token = { points: limits.tokenPer5Minutes, seconds: FIVE_MINUTES }
+  const otp = { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }
+  return {
+    ...{ token, authorize: token, callback: token },
+    ...{ signup: otp, user: otp, otp, magiclink: otp, recover: otp, resend: otp },
+    anonymous: { points: limits.anonymousPerHour, seconds: 3600 },
+    verify: { points: limits.verifyPer5Minutes, seconds: FIVE_MINUTES },
+    factors: { ...factorAttempts, points: 2 * factorAttempts.points },
+  }
+}
+
+export type Limits = ReturnType<typeof createLimits>
+
+export function createLimits(deps: LimiterDeps, config: Pick<Config, 'limits' | 'mail' | 'mfa' | 'server'>) {
+  const { limits, mail } = config
+  const factorAttempts: Rate = { points: config.mfa.triesPerMinute, seconds: 60 }
+  const open = (name: string, rate: Rate) => openLimiter(deps, name, rate)
+  const addressRates = addressRatesOf(limits, factorAttempts)
+  const perAddress = Object.fromEntries(
+    Object.entries(addressRates).map(([name, rate]) => [name, open(name, rate)]),
+  ) as Record<AddressLimit, Limiter>
+  const passwordAttempts = createPasswordAttempts(deps, { freeAttempts: limits.freeWrongPasswords })
+  const changesResent = open('resend-changes', limits.mailsSent)
+  const capsOf = (name: string, keyFor: Guard['keyFor']): Guard[] =>
+    mail.maxPerAddress.map((rate) => ({ limiter: open(`${name}-${rate.seconds}`, rate), keyFor }))
+  const perMailbox = capsOf('mail-address', (address) => keyOf(mailboxOf(address)))
+  const perOwner = capsOf('mail-user', (owner) => owner)
+  const overBudget = 'over_email_send_rate_limit'
+  const budget = openBudget(deps, 'mails', limits.mailsSent, overBudget)
+  const inBudget = (to: string, share: MailShare) => budget(share, keyOf(mailboxOf(to)))
+  const inShare = async (to: string, share: MailShare): Promise<GiveBack> => {
+    if (share === 'admins') return async () => {}
+    return share === 'strangers'
+      ? countGuarded(perMailbox, to, overBudget)
+      : countGuarded(perOwner, ownerKey(share), overBudget)
+  }
+  const providerRequests = open('provider-requests', PROVIDER_REQUESTS)
+  const providerRequestsPerAddress = open('provider-requests-address', PROVIDER_REQUESTS_PER_ADDRESS)
+  const perFactor = open('factor', factorAttempts)
+  const refusalsStored = open('refused-sign-ins', REFUSALS_STORED)
+  const refusalsStoredOfOne = open('refused-sign-ins-of-one', REFUSALS_STORED_OF_ONE)
+  const addressChanges = open('address-change', ADDRESS_CHANGES)
+
+  return {
+    /** Counts a request against its client address; limits nothing without a trusted header. */
+    async byAddress(request: FastifyRequest, limit: AddressLimit): Promise<void> {
+      const address = limitKeyOf(request, config)
+      if (address) await consume(perAddress[limit], keyOf(address), 'over_request_rate_limit')
+    },
+    /** Counts a mail against a share of its mailbox's limit, known or not, and against the budget of all users. */
+    mailSent: (to: string, share: MailShare) => countAll([() => inShare(to, share), () => inBudget(to, share)]),
+    /** The same for a sign-in or recovery mail, which a full mailbox does not refuse. */
+    async signInMailSent(to: string, share: MailShare) {
+      let isOverCap = false
+      const giveBack = await countAll([
+        () =>
+          inShare(to, share).catch((error: unknown) => {
+            if (!(error instanceof ApiError)) throw error
+            isOverCap = true
+            return async () => {}
+          }),
+        () => inBudget(to, share),
+      ])
+      return { isOverCap, giveBack }
+    },
+    /** Counts a stranger's request to resend a change of address: each is a row until a worker answers it. */
+    changeResent: () => consume(changesResent, 'all', 'over_request_rate_limit'),
+    /** Counts a sign-in's request to a provider, by address and in total: to the provider all are ours. */
+    async providerAsked(request: FastifyRequest): Promise<void> {
+      const address = limitKeyOf(request, config)
+      const perAddress = () => consume(providerRequestsPerAddress, keyOf(address ?? ''), 'over_request_rate_limit')
+      const ofAll = () => consume(providerRequests, 'all', 'over_request_rate_limit')
+      await countAll(address ? [perAddress, ofAll] : [ofAll])
+    },
+    /** Counts a refused sign-in; false if too many were stored already, of this user or client or in total. */
+    async isRefusalStored({ method, userId, client }: Refusal): Promise<boolean> {
+      const caller = userId ?? client
+      if (caller && isOver(await refusalsStoredOfOne.count(keyOf(`${method} ${caller}`)))) return false
+      return !isOver(await refusalsStored.count(userId ? 'users' : 'all'))
+    },
+    /** Counts a user's request for another address, whose answer reveals whether it is taken. */
+    addressChange: (userId: string) => consume(addressChanges, userId, 'over_request_rate_limit'),
+    /** Counts a challenge or answer of a second factor by session, so that sessions do not exhaust each other's limit. */
+    countFactorAttempt: (factorId: string, sessionId: string) =>
+      consume(perFactor, keyOf(`${factorId} ${sessionId}`), 'over_request_rate_limit'),
+    attemptPassword: passwordAttempts.run,
+    attemptSignIn: passwordAttempts.runSignIn,
+    knownClient: passwordAttempts.knownClient,
+    noteSignIn: passwordAttempts.noteSignIn,
+    resetPasswordAttempts: passwordAttempts.forget,
+  }
+}
+
+const isOver = (counted: GiveBack | number) => typeof counted === 'number'

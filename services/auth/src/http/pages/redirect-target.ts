@@ -1,0 +1,13 @@
+import type { FastifyRequest } from 'fastify'
+import { isPermitted, type RedirectRules } from '../../core/redirects/redirect-rules.ts'
+
+/** First permitted of header and query `redirect_to`, `Referer`, site URL (contract/auth-core.md 4.1). */
+export function redirectTarget(request: FastifyRequest, rules: RedirectRules): string {
+  const query = request.query as { redirect_to?: unknown }
+  const candidates = [request.headers.redirect_to, query?.redirect_to, request.headers.referer]
+  const target = candidates.find((candidate) => typeof candidate === 'string' && isPermitted(candidate, rules))
+  return target === undefined ? rules.siteUrl : asciiUrl(target as string)
+}
+
+/** Percent-encodes other letters than ASCII, as browsers do, because a header is ASCII; ASCII URLs stay as written. */
+const asciiUrl = (target: string) => (/^[\x21-\x7e]*$/.test(target) ? target : new URL(target).href)

@@ -1,0 +1,56 @@
+// The two ways to delete a clip: softly leaves a tombstone, hard leaves no row. The one rule: files outlive both, until
+// their last clip is deleted and housekeeping runs. Tests: test/clip-life.test.ts. Next: housekeeping.ts.
+import type { Transaction } from 'kysely'
+import type { DB } from '../../db/tables.ts'
+import type { Deps } from '../../deps.ts'
+import { isExpired } from '../clips/access.ts'
+import { hardDeleteClipRow, lockClip, softDeleteClipRow } from '../clips/clips.store.ts'
+import { hasBlocked } from '../reports/blocked-bytes.store.ts'
+import { deleteFailedSource, detachFromSource } from '../sources/source-clips.store.ts'
+import { type EmitDeps, emitEvent } from '../webhooks/emit-event.ts'
+
+/**
+ * Makes the clip's URLs answer 410 from now on. False when it was deleted before. With the reason `expired` it stays if a visit
+ * or its owner has extended its lifetime.
+ */
+export async function softDeleteClip(
+  deps: Pick<Deps, 'db'> & EmitDeps,
+  id: string,
+  reason?: 'expired',
+): Promise<boolean> {
+  const { db, now } = deps
+  return db.transaction().execute(async (trx) => {
+    const clip = await lockClip(trx, id)
+    if (!clip || (reason && !isExpired({ expiresAt: clip.expires_at }, now()))) return false
+    return softDeleteIn(deps, trx, id, reason)
+  })
+}
+
+/** The same in a transaction that has locked the clip. */
+export async function softDeleteIn(
+  deps: EmitDeps,
+  trx: Transaction<DB>,
+  id: string,
+  reason?: 'expired' | 'removed',
+): Promise<boolean> {
+  const now = deps.now()
+  await emitEvent(deps, trx, 'media.deleted', { clipId: id, reason })
+  const sourceId = await softDeleteClipRow(trx, id, now)
+  if (sourceId) await detachFromSource(trx, sourceId, now)
+  return sourceId !== undefined
+}
+
+/**
+ * Deletes a failed clip. Its client got the failure as the answer, or had a week to read it. A tombstone stays if bytes were
+ * blocked with the clip.
+ */
+export async function hardDeleteClip({ db, now }: Pick<Deps, 'db' | 'now'>, id: string): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    await lockClip(trx, id)
+    const isNeeded = await hasBlocked(trx, id)
+    const sourceId = await (isNeeded ? softDeleteClipRow(trx, id, now()) : hardDeleteClipRow(trx, id))
+    if (!sourceId) return
+    await detachFromSource(trx, sourceId, now())
+    await deleteFailedSource(trx, sourceId)
+  })
+}
