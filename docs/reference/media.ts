@@ -15,7 +15,7 @@ import type { Deps } from '../../services/media/src/deps.ts'
 import { errorCatalogue } from '../../services/media/src/errors.ts'
 import { createRateLimits } from '../../services/media/src/http/rate-limit.ts'
 import { storageVariables } from '../../services/media/src/store/blobs/storage-settings.ts'
-import { PATIENCE } from '../../services/media/src/time-limits.ts'
+import { TIME_LIMITS } from '../../services/media/src/time-limits.ts'
 import { commandsPart, errorsPart, type Generated } from './generated.ts'
 import { type ApiDocument, operationParts } from './operations.ts'
 import { type VariableGroup, variableTables } from './variables.ts'
@@ -55,7 +55,14 @@ async function readDocument(): Promise<ApiDocument> {
   const log = createLogger({ name: 'reference', level: 'fatal' })
   const never = new AbortController().signal
   const limits = createRateLimits({} as Parameters<typeof createRateLimits>[0], config)
-  const app = await createApp({ config, log, limits, patience: PATIENCE, stopping: never, hurry: never } as Deps)
+  const app = await createApp({
+    config,
+    log,
+    limits,
+    timeLimits: TIME_LIMITS,
+    stopping: never,
+    forceStop: never,
+  } as Deps)
   // A real connection: answers of media set a timeout of theirs, which injected requests do not have.
   const base = await app.listen({ host: '127.0.0.1', port: 0 })
   const document = (await (await fetch(`${base}/openapi.json`)).json()) as ApiDocument

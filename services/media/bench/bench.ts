@@ -34,8 +34,8 @@ const SERVED: BenchClip = { name: 'served', file: 'served.mp4', size: '854x480',
 const PART = 'bytes=131072-196607'
 
 /** Most concurrent clips of the growth measurement. */
-const MOST_AT_ONCE = Number(process.env.BENCH_CLIPS_AT_ONCE || 64)
-const AT_ONCE = Math.min(12, 2 * MOST_AT_ONCE)
+const MAX_AT_ONCE = Number(process.env.BENCH_CLIPS_AT_ONCE || 64)
+const AT_ONCE = Math.min(12, 2 * MAX_AT_ONCE)
 /** Part of the name that selects the clips; without it, all. */
 const isChosen = ({ name }: BenchClip) => name.includes(process.env.BENCH_CLIPS ?? '')
 /** Pictures for rows that depend on the size more than on the content. */
@@ -53,7 +53,7 @@ try {
   // The first start fills the compile cache, which a deployed image has too.
   const [, ...starts] = await startTimes(4, () => startService(postgres.url, directory))
   const short = await makeClip(directory, SHORT_CLIP)
-  const measured = { report, database, newClip: () => newCopy(directory, short), least: Math.min(8, 2 * MOST_AT_ONCE) }
+  const measured = { report, database, newClip: () => newCopy(directory, short), least: Math.min(8, 2 * MAX_AT_ONCE) }
   const settings = { MEDIA_COPY: 'never' }
   const service = await startService(postgres.url, directory, { settings })
   try {
@@ -78,7 +78,7 @@ try {
     }
     await gifsAgainstUsual(report, service, directory)
     console.log(`Recordings: ${licenses.join('; ')}.`)
-    await growClips(measured, service, MOST_AT_ONCE)
+    await growClips(measured, service, MAX_AT_ONCE)
     await storedBytes(measured, SHORT_CLIP)
   } finally {
     await service.stop()

@@ -16,7 +16,7 @@ import { TRANSCODE_QUEUE } from '../src/make/jobs/queues.ts'
 
 const ROUNDS = 5
 const ROUND_MS = 2_000
-const MOST_AT_ONCE = 32
+const MAX_AT_ONCE = 32
 
 /** Waiting clips; about the `MEDIA_QUEUE_LIMIT` of an installation with a hundred slots. */
 const FEW_WAITING = 1_000
@@ -33,7 +33,7 @@ const log = createLogger({ name: 'bench', level: 'error' })
 const { name } = TRANSCODE_QUEUE
 
 export async function measureQueue(report: ReturnType<typeof startReport>, url: string): Promise<void> {
-  const database = openDatabase({ url, maxPoolSize: MOST_AT_ONCE, applicationName: 'bench', log, statementWithinMs: 0 })
+  const database = openDatabase({ url, maxPoolSize: MAX_AT_ONCE, applicationName: 'bench', log, statementWithinMs: 0 })
   const open = (notify: NotifyMode, migrate = false) =>
     openQueue({
       ...{ url, schema: 'bench_queue', applicationName: 'bench', queues: [TRANSCODE_QUEUE], log, notify },
@@ -72,7 +72,7 @@ async function modes(
   open: (notify: NotifyMode) => Promise<Queue>,
 ) {
   const queues = await Promise.all(NOTIFY_MODES.map(open))
-  for (const atOnce of [8, MOST_AT_ONCE]) {
+  for (const atOnce of [8, MAX_AT_ONCE]) {
     const rates = NOTIFY_MODES.map(() => [] as number[])
     for (let round = 0; round < ROUNDS; round++) {
       for (const [i, queue] of queues.entries())
@@ -82,7 +82,7 @@ async function modes(
     report.row({
       ...{ id: `jobs-${atOnce}`, what: `jobs committed, ${atOnce} at once`, against: 'NOTIFY in the transaction' },
       ...{ unit: '/s', ours: batched, theirs: each, compared: 'ratio' },
-      goal: atOnce === MOST_AT_ONCE ? { atLeast: 1.5 } : {},
+      goal: atOnce === MAX_AT_ONCE ? { atLeast: 1.5 } : {},
     })
     report.figure(`jobs-${atOnce}-none`, {
       what: `jobs committed without NOTIFY, ${atOnce} at once`,

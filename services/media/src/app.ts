@@ -60,10 +60,10 @@ const API_VERSION = '1'
 const HEADERS_WITHIN_MS = 15_000
 
 export async function createApp(deps: Deps): Promise<FastifyInstance> {
-  const { config, patience } = deps
+  const { config, timeLimits } = deps
   const answers = errorAnswers(config.site.baseUrl + ERRORS_PATH)
   const requestTelemetry = openRequestTelemetry('media', config.site.baseUrl, config.telemetry)
-  const unreadBodies = openUnreadBodies({ ms: patience.unreadBodyMs })
+  const unreadBodies = openUnreadBodies({ ms: timeLimits.unreadBodyMs })
   const app = Fastify({
     loggerInstance: deps.log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -99,8 +99,8 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   refuseCodedBodies(app, (status, message) =>
     apiError(status === 415 ? 'unsupported_media_type' : 'invalid_request', { message: `${message}.` }),
   )
-  endStalledAnswers(app, patience.stalledAnswerMs)
-  endSlowBodies(app, patience.slowBodyMs, () => apiError('request_too_slow'))
+  endStalledAnswers(app, timeLimits.stalledAnswerMs)
+  endSlowBodies(app, timeLimits.slowBodyMs, () => apiError('request_too_slow'))
   announceTus(app, config.source)
   // Safe for any origin: there are no cookies, so a page can do only as much as its token allows.
   await app.register(cors, {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { createKeyedMutex, type KeyedMutex } from '@services/common/concurrency/keyed-mutex'
-import { createSlots, type Slots } from '@services/common/concurrency/semaphore'
+import { createSemaphore, type Semaphore } from '@services/common/concurrency/semaphore'
 import { openDatabase, tablePrefix, waitForDatabase } from '@services/common/database/pool'
 import { checkPooler, pastPooler } from '@services/common/database/pooler'
 import { openReads, type Reads } from '@services/common/database/replica'
@@ -13,10 +13,10 @@ import type { Logger } from '@services/common/telemetry/logger'
 import type { Kysely } from 'kysely'
 import type pg from 'pg'
 import type { Config } from './config.ts'
-import { createVisits, type Visits } from './core/clips/visits.ts'
-import { openResults, type Results } from './core/sources/wait-for-source.ts'
-import { createWaitingClips, type WaitingClips } from './core/sources/waiting-clips.ts'
-import { createRequestCounts, type RequestCounts } from './core/tokens/request-counts.ts'
+import { createVisitLog, type VisitLog } from './core/clips/visit-log.ts'
+import { createQueueDepth, type QueueDepth } from './core/sources/queue-depth.ts'
+import { openSourceWaiters, type SourceWaiters } from './core/sources/wait-for-source.ts'
+import { createRequestCounter, type RequestCounter } from './core/tokens/request-counter.ts'
 import type { FoundVariant } from './core/variants/variant.ts'
 import { createReceivers, type Receivers } from './core/webhooks/receivers.ts'
 import { WEBHOOK_QUEUE } from './core/webhooks/webhook-queue.ts'
@@ -37,7 +37,7 @@ import { openWorkDirectory, type WorkDirectory } from './make/jobs/work-director
 import { observeMedia } from './metrics.ts'
 import type { BlobStorage } from './store/blobs/blob-storage.ts'
 import { createDiskBlobs } from './store/blobs/disk-blobs.ts'
-import { PATIENCE, type Patience } from './time-limits.ts'
+import { TIME_LIMITS, type TimeLimits } from './time-limits.ts'
 
 /** Dependencies of routes and flows, as plain values built here. Functions in core/ take the fields they use. */
 export interface Deps {
@@ -59,37 +59,37 @@ export interface Deps {
   /** Undefined without YTDLP_PATH. */
   extractPage?: ExtractPage
   limits: RateLimits
-  requests: RequestCounts
-  results: Results
+  requestCounter: RequestCounter
+  sourceWaiters: SourceWaiters
   knownFiles: KnownFiles
-  visits: Visits
+  visitLog: VisitLog
   /** Reports decided sources to the waiting requests of all processes. */
   announcements: Notifications
-  /** Slots of this process for work beside transcoding. */
-  probes: Slots
-  downloads: Slots
-  uploads: Slots
-  stills: Slots
+  /** Bounds of work beside transcoding in this process. */
+  probes: Semaphore
+  downloads: Semaphore
+  uploads: Semaphore
+  stills: Semaphore
   /** Stills that this process is making, by source and name. */
   stillsInWork: Map<string, Promise<FoundVariant>>
   mutex: KeyedMutex
   atWork: AtWork
   receivers: Receivers
-  waiting: WaitingClips
+  queueDepth: QueueDepth
   now: () => Date
   newId: () => string
   /** Aborts when the process is asked to stop: waiting requests answer now. */
   stopping: AbortSignal
   /** Aborts 7 s after `stopping`; requests still running fail with its reason. */
-  hurry: AbortSignal
-  patience: Patience
+  forceStop: AbortSignal
+  timeLimits: TimeLimits
 }
 
 /** Values that a test or `serve` provides. */
 export type Overrides = Partial<
-  Pick<Deps, 'now' | 'newId' | 'tools' | 'stopping' | 'hurry' | 'assembleManifest' | 'extractPage'>
+  Pick<Deps, 'now' | 'newId' | 'tools' | 'stopping' | 'forceStop' | 'assembleManifest' | 'extractPage'>
 > & {
-  patience?: Partial<Patience>
+  timeLimits?: Partial<TimeLimits>
   remoteTimeouts?: Partial<RemoteTimeouts>
 }
 
@@ -144,12 +144,18 @@ export async function openDeps(
   const options = { ...database, applicationName: 'media', log, tables: TABLES, isTraced: config.telemetry.tracing }
   const { db, pool, close } = openDatabase<DB>(options)
   const never = new AbortController().signal
-  const base = { now: () => new Date(), newId: randomUUID as () => string, stopping: never, hurry: never, ...overrides }
-  const patience = { ...PATIENCE, ...overrides.patience }
+  const base = {
+    now: () => new Date(),
+    newId: randomUUID as () => string,
+    stopping: never,
+    forceStop: never,
+    ...overrides,
+  }
+  const timeLimits = { ...TIME_LIMITS, ...overrides.timeLimits }
   // Independent of the database, and the slowest part of the start: it runs several short processes.
   const opening = Promise.all([
     openTools(config, overrides.tools),
-    openBlobs(storage, log, patience),
+    openBlobs(storage, log, timeLimits),
     openWorkDirectory(storage.workDir, storage.kind === 'disk' ? { store: storage.blobsDir } : {}),
   ])
   opening.catch(() => {})
@@ -162,21 +168,26 @@ export async function openDeps(
       opening,
     ])
     const { remote, trustedRemote } = openRemotes(config.egress, remoteTimeouts)
-    const slots = createAllSlots(config.limits, patience)
-    const parts = { config, log, tools, work, remote, ...slots }
+    const semaphores = createSemaphores(config.limits, timeLimits)
+    const parts = { config, log, tools, work, remote, ...semaphores }
     const closing = new AbortController()
     const extractPage = await openYtdlp(parts, base.now(), closing.signal)
     const channel = resultsChannelOf(config)
     const execute = (text: string, values: unknown[]) => pool.query(text, values)
     const notifying = { channel, mode: database.notify, execute, log }
-    const results = openResults({ ...notifying, db, database: pastPooler(database) })
+    const sourceWaiters = openSourceWaiters({ ...notifying, db, database: pastPooler(database) })
     const announcements = createNotifications(notifying)
     const reads = await openReads(db, options)
-    const requests = createRequestCounts({ db, log, now: base.now })
+    const requestCounter = createRequestCounter({ db, log, now: base.now })
     reportTools(tools, config, log)
-    const observed = { upload: slots.uploads, download: slots.downloads, probe: slots.probes, still: slots.stills }
+    const observed = {
+      upload: semaphores.uploads,
+      download: semaphores.downloads,
+      probe: semaphores.probes,
+      still: semaphores.stills,
+    }
     const stopObserving = config.telemetry.metrics
-      ? observeMedia({ config, pool, queue, reads, slots: observed })
+      ? observeMedia({ config, pool, queue, reads, semaphores: observed })
       : () => {}
     return {
       ...parts,
@@ -192,18 +203,18 @@ export async function openDeps(
       },
       extractPage,
       limits: createRateLimits(pool, config),
-      requests,
-      results,
+      requestCounter,
+      sourceWaiters,
       knownFiles: createKnownFiles(db),
-      visits: createVisits({ db, log, now: base.now }),
+      visitLog: createVisitLog({ db, log, now: base.now }),
       announcements,
       mutex: createKeyedMutex(),
       stillsInWork: new Map(),
       atWork: createAtWork(),
       receivers: createReceivers(),
-      waiting: createWaitingClips(),
+      queueDepth: createQueueDepth(),
       ...base,
-      patience,
+      timeLimits,
       close: () =>
         inOrder(log, [
           stopObserving,
@@ -213,8 +224,8 @@ export async function openDeps(
           () => trustedRemote.close(),
           () => work.close(),
           () => queue.stop(1_000),
-          () => requests.close(),
-          () => results.close(),
+          () => requestCounter.close(),
+          () => sourceWaiters.close(),
           () => reads.close(),
           () => announcements.flush(),
           () => blobs.close(),
@@ -228,13 +239,13 @@ export async function openDeps(
 }
 
 /** Slots per token (contract/media.md 2.7): slow sources of one token hold up no other. */
-function createAllSlots({ parallel: atOnce }: Config['limits'], { slotWaitMs: waitMs }: Patience) {
+function createSemaphores({ parallel: atOnce }: Config['limits'], { slotWaitMs: waitMs }: TimeLimits) {
   const perDownloader = { atOnce, waiting: atOnce * WAITING_DOWNLOADS }
   return {
-    probes: createSlots({ ...PROBES, waitMs }, busy),
-    downloads: createSlots({ ...DOWNLOADS, waitMs, perKey: perDownloader }, busy),
-    stills: createSlots({ ...STILLS, waitMs }, busy),
-    uploads: createSlots({ ...UPLOADS, perKey: { atOnce, waiting: 0 } }, busy),
+    probes: createSemaphore({ ...PROBES, waitMs }, busy),
+    downloads: createSemaphore({ ...DOWNLOADS, waitMs, perKey: perDownloader }, busy),
+    stills: createSemaphore({ ...STILLS, waitMs }, busy),
+    uploads: createSemaphore({ ...UPLOADS, perKey: { atOnce, waiting: 0 } }, busy),
   }
 }
 
@@ -246,11 +257,11 @@ export const resultsChannelOf = ({ database }: Pick<Config, 'database'>) =>
 export async function openBlobs(
   storage: Config['storage'],
   log: Logger,
-  patience: Patience = PATIENCE,
+  timeLimits: TimeLimits = TIME_LIMITS,
 ): Promise<BlobStorage> {
   if (storage.kind === 'disk') return createDiskBlobs(storage.blobsDir)
   const { openS3Blobs } = await import('./store/blobs/s3-blobs.ts')
-  return openS3Blobs(storage.s3, patience, log)
+  return openS3Blobs(storage.s3, timeLimits, log)
 }
 
 async function openTools({ ffmpeg, source }: Config, given: MediaTools | undefined): Promise<MediaTools> {

@@ -62,7 +62,7 @@ export const apiError = errorFactory(errorCatalogue)
 /** Seconds that the work under way takes. */
 const BUSY_SECONDS = 5
 
-/** The refusal of common/slots.ts. */
+/** The refusal of common/concurrency/semaphore.ts. */
 export const busy = (isShare: boolean) => apiError(isShare ? 'queue_full' : 'busy', { retryAfterSeconds: BUSY_SECONDS })
 
 /** Path of an error's `reference`; the fragment is the code. */

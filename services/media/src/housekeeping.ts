@@ -68,7 +68,7 @@ const CHUNK = 200
 
 type HousekeepingDeps = Pick<
   Deps,
-  'config' | 'db' | 'blobs' | 'queue' | 'announcements' | 'work' | 'log' | 'patience'
+  'config' | 'db' | 'blobs' | 'queue' | 'announcements' | 'work' | 'log' | 'timeLimits'
 > &
   EmitDeps
 
@@ -77,7 +77,7 @@ type HousekeepingDeps = Pick<
  * few minutes. Replicas may run it at once. The returned function stops it and waits for the step in hand.
  */
 export function startHousekeeping(deps: HousekeepingDeps, clean: typeof cleanUp = cleanUp): () => Promise<void> {
-  const { firstHousekeepingMs: firstMs, housekeepingEveryMs: everyMs } = deps.patience
+  const { firstHousekeepingMs: firstMs, housekeepingEveryMs: everyMs } = deps.timeLimits
   const runs: Runs = {}
   return startRounds((stopping) => clean(deps, stopping, runs), { log: deps.log, firstMs, everyMs })
 }
@@ -92,9 +92,9 @@ export const sweepWorkDirectory: typeof cleanUp = (deps, stopping, runs = {}) =>
   return runRound({ uploads, work }, roundOf(deps, stopping, runs))
 }
 
-const roundOf = ({ log, now, patience }: HousekeepingDeps, stopping: AbortSignal | undefined, runs: Runs) => ({
+const roundOf = ({ log, now, timeLimits }: HousekeepingDeps, stopping: AbortSignal | undefined, runs: Runs) => ({
   ...{ log, now, stopping, runs },
-  everyMs: patience.housekeepingEveryMs,
+  everyMs: timeLimits.housekeepingEveryMs,
 })
 
 function kindsOf(deps: HousekeepingDeps): Kinds {
@@ -163,7 +163,7 @@ async function* inChunks(
   pages: AsyncGenerator<string[], void>,
   size: number,
   work: (items: string[]) => Promise<unknown>,
-  noteFailure: (err: unknown, item: string) => void,
+  recordFailure: (err: unknown, item: string) => void,
 ): AsyncGenerator<void, void> {
   for await (const page of pages) {
     for (const chunk of batchesOf(page, size)) {
@@ -174,7 +174,7 @@ async function* inChunks(
       yield
       if (isDone) continue
       for (const item of chunk) {
-        await work([item]).catch((err) => noteFailure(err, item))
+        await work([item]).catch((err) => recordFailure(err, item))
         yield
       }
     }

@@ -3,7 +3,7 @@
 // OpenTelemetry does nothing. Tests: test/telemetry.slow.test.ts.
 import { statfs } from 'node:fs/promises'
 import { metrics } from '@opentelemetry/api'
-import type { Slots } from '@services/common/concurrency/semaphore'
+import type { Semaphore } from '@services/common/concurrency/semaphore'
 import { tablePrefix } from '@services/common/database/pool'
 import type { Reads } from '@services/common/database/replica'
 import { askedInTime, observeService, observeTogether } from '@services/common/process/process-metrics'
@@ -58,13 +58,13 @@ export function observeMedia(deps: {
   queue: Queue
   reads: Reads<DB>
   config: Config
-  slots: Record<'upload' | 'download' | 'probe' | 'still', Slots>
+  semaphores: Record<'upload' | 'download' | 'probe' | 'still', Semaphore>
 }): () => void {
   startCounters()
   const stops = [
     observeService('media', deps),
     observeDisks(deps.config.storage),
-    observeSlots(deps.slots),
+    observeSemaphores(deps.semaphores),
     observeReports(deps.pool, deps.config),
   ]
   return () => {
@@ -77,12 +77,12 @@ function observeDisks(storage: Config['storage']): () => void {
   const free = meter.createObservableGauge('media.disk.free', { description: 'Free space of the disk', unit: 'By' })
   const size = meter.createObservableGauge('media.disk.size', { description: 'Size of the disk', unit: 'By' })
   const directories = { work: storage.workDir, ...(storage.kind === 'disk' ? { blobs: storage.blobsDir } : {}) }
-  const asked = Object.entries(directories).map(
+  const queries = Object.entries(directories).map(
     ([directory, path]) => [directory, askedInTime(() => statfs(path))] as const,
   )
   return observeTogether('media', [free, size], async (result) => {
     await Promise.all(
-      asked.map(async ([directory, ask]) => {
+      queries.map(async ([directory, ask]) => {
         const found = await ask()
         // NaN when unknown: the SDK repeats the last observed value forever.
         const { bavail, blocks, bsize } = found ?? { bavail: Number.NaN, blocks: Number.NaN, bsize: 1 }
@@ -94,7 +94,7 @@ function observeDisks(storage: Config['storage']): () => void {
 }
 
 /** More are reported as this number: a count reads every row. */
-const MOST_COUNTED = 10_000
+const MAX_COUNTED = 10_000
 
 function observeReports(pool: pg.Pool, { database }: Config): () => void {
   const gauge = metrics.getMeter('media').createObservableGauge('media.reports.open', {
@@ -102,20 +102,20 @@ function observeReports(pool: pg.Pool, { database }: Config): () => void {
     unit: '{report}',
   })
   const prefix = tablePrefix(database.namespace)
-  const text = `select count(*)::integer as open from (select from ${prefix}reports where state = 'open' limit ${MOST_COUNTED}) counted`
+  const text = `select count(*)::integer as open from (select from ${prefix}reports where state = 'open' limit ${MAX_COUNTED}) counted`
   const ask = askedInTime(() => pool.query<{ open: number }>(text))
   return observeTogether('media', [gauge], async (result) => {
     result.observe(gauge, (await ask())?.rows[0]?.open ?? Number.NaN)
   })
 }
 
-function observeSlots(slots: Record<string, Slots>): () => void {
+function observeSemaphores(semaphores: Record<string, Semaphore>): () => void {
   const gauge = metrics.getMeter('media').createObservableGauge('media.slots', {
     description: 'Uploads, downloads, probes and stills under way in this process, and waiting',
     unit: '{slot}',
   })
   return observeTogether('media', [gauge], (result) => {
-    for (const [kind, { taken }] of Object.entries(slots)) {
+    for (const [kind, { taken }] of Object.entries(semaphores)) {
       const { used, waiting } = taken()
       result.observe(gauge, used, { kind, state: 'used' })
       result.observe(gauge, waiting, { kind, state: 'waiting' })

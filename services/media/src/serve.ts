@@ -25,22 +25,25 @@ export interface RunningService {
 }
 
 /** Uploads and imports still under way this long after a stop get 503, two seconds before they would be cut off. */
-const HURRY_AFTER_MS = 7_000
+const FORCE_STOP_AFTER_MS = 7_000
 
 /** Starts the HTTP side, and the worker unless separate processes do its work. */
 export async function serve(config: Config, log: Logger): Promise<RunningService> {
   const stopping = new AbortController()
-  const hurry = new AbortController()
+  const forceStop = new AbortController()
   const opened: (() => unknown)[] = []
   const stop = async () => {
     stopping.abort()
-    const timer = setTimeout(() => hurry.abort(apiError('unavailable', { retryAfterSeconds: 1 })), HURRY_AFTER_MS)
+    const timer = setTimeout(
+      () => forceStop.abort(apiError('unavailable', { retryAfterSeconds: 1 })),
+      FORCE_STOP_AFTER_MS,
+    )
     await inOrder(log, opened.toReversed())
     clearTimeout(timer)
   }
   try {
     opened.push(await startTelemetry({ service: 'media', version: VERSION, ...config.telemetry, log }))
-    const deps = await openDeps(config, log, { stopping: stopping.signal, hurry: hurry.signal })
+    const deps = await openDeps(config, log, { stopping: stopping.signal, forceStop: forceStop.signal })
     opened.push(deps.close)
     // Only here: workers and commands often run without the variable, which must not expire the token.
     await ensureBootstrapToken(deps, config.bootstrapToken)

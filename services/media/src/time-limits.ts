@@ -1,5 +1,5 @@
 /** Time limits of waits, in ms, which tests may shorten. Not settings: operators have no basis to choose them. */
-export const PATIENCE = {
+export const TIME_LIMITS = {
   /** JSON bodies are small: half a minute is enough for a very bad line. */
   slowBodyMs: 30_000,
   /** Time in which a client that is still sending notices its answer; many read only after the last byte. */
@@ -31,4 +31,4 @@ export const PATIENCE = {
   storageStartMs: 20_000,
 }
 
-export type Patience = typeof PATIENCE
+export type TimeLimits = typeof TIME_LIMITS

@@ -23,7 +23,7 @@ test('a form that never reaches its first part ends at the limit of the largest 
 })
 
 test('an upload that never ends is ended, however fast it is', async () => {
-  const service = await startTestService(noWorkers, { patience: { uploadMs: 500 } })
+  const service = await startTestService(noWorkers, { timeLimits: { uploadMs: 500 } })
   const upload = openUpload(service.url, { token: service.token })
   const drip = setInterval(() => upload.write(Buffer.alloc(1_000)), 20)
   expect(await upload.answer).toMatchObject({ status: 408, body: { error: { code: 'upload_too_slow' } } })
@@ -34,7 +34,7 @@ test('an upload that never ends is ended, however fast it is', async () => {
 })
 
 test('an upload that crawls is ended', async () => {
-  const service = await startTestService(noWorkers, { patience: { uploadWindowMs: 300 } })
+  const service = await startTestService(noWorkers, { timeLimits: { uploadWindowMs: 300 } })
   const upload = openUpload(service.url, { token: service.token })
   expect(await upload.answer).toMatchObject({ status: 408, body: { error: { code: 'upload_too_slow' } } })
   upload.abort()
@@ -43,7 +43,7 @@ test('an upload that crawls is ended', async () => {
 })
 
 test('a JSON body that does not come is ended', async () => {
-  const service = await startTestService(noWorkers, { patience: { slowBodyMs: 200 } })
+  const service = await startTestService(noWorkers, { timeLimits: { slowBodyMs: 200 } })
   const answer = await say(
     Number(new URL(service.url).port),
     `POST /media/import HTTP/1.1\r\nHost: a\r\nToken: ${service.token}\r\n` +
@@ -54,7 +54,7 @@ test('a JSON body that does not come is ended', async () => {
 })
 
 test('a refusal does not wait for the body of the request', async () => {
-  const service = await startTestService(noWorkers, { patience: { unreadBodyMs: 200 } })
+  const service = await startTestService(noWorkers, { timeLimits: { unreadBodyMs: 200 } })
   const socket = connect(Number(new URL(service.url).port), '127.0.0.1').on('error', () => {})
   const ended = once(socket, 'close')
   socket.write(

@@ -11,7 +11,7 @@ const newClip = async () =>
   idIn(await service.upload(gif(sizes++, 10, [{ delay: 10 }, { delay: 10, color: 1 }]), [], later))
 
 beforeAll(async () => {
-  service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' }, { patience: { heartbeatMs: 50 } })
+  service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' }, { timeLimits: { heartbeatMs: 50 } })
 })
 afterAll(() => service.close())
 

@@ -23,7 +23,7 @@ test('a file whose transcode never ends is 504, and leaves nothing', async () =>
 test('a clip whose steps each end late and fail is given up midway, and leaves nothing', async () => {
   const path = await programThat('sleep 2; exit 1')
   const slow = { ...tools, ffmpeg: { ...tools.ffmpeg, path } }
-  const service = await startTestService({}, { tools: slow, patience: { transcodeMs: 2_500 } })
+  const service = await startTestService({}, { tools: slow, timeLimits: { transcodeMs: 2_500 } })
   const answer = await service.upload(await readFile(await clip('small.mp4')))
   expect([answer.status, answer.body.error.code]).toEqual([504, 'processing_timeout'])
   expect(await service.traces()).toEqual({ files: [], clips: 0, sources: 0 })

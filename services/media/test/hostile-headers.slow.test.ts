@@ -19,7 +19,7 @@ beforeAll(async () => {
       MEDIA_UPLOAD_AUTH: 'optional',
       MEDIA_PARALLEL_PER_TOKEN: '100',
     },
-    { patience: { slowBodyMs: 1_000, unreadBodyMs: 1_000, uploadWindowMs: 1_000, uploadMs: 2_000 } },
+    { timeLimits: { slowBodyMs: 1_000, unreadBodyMs: 1_000, uploadWindowMs: 1_000, uploadMs: 2_000 } },
   )
   port = Number(new URL(service.url).port)
 })

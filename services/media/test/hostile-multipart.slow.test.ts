@@ -14,7 +14,7 @@ let service: TestService
 beforeAll(async () => {
   service = await startTestService(
     { MEDIA_PARALLEL_PER_TOKEN: '100' },
-    { patience: { unreadBodyMs: 1_000, uploadWindowMs: 1_000, uploadMs: 2_000 } },
+    { timeLimits: { unreadBodyMs: 1_000, uploadWindowMs: 1_000, uploadMs: 2_000 } },
   )
 })
 afterAll(() => service.close())

@@ -10,7 +10,7 @@ import { idIn, startTestService, type TestService, test } from './service.ts'
 
 const later = { prefer: 'respond-async' }
 const noWorkers = { MEDIA_WORKERS_ENABLED: 'false' }
-const often = { patience: { firstHousekeepingMs: 10, housekeepingEveryMs: 50 } }
+const often = { timeLimits: { firstHousekeepingMs: 10, housekeepingEveryMs: 50 } }
 
 /** A file that nothing refers to; one that is a directory cannot be deleted. */
 async function leave(service: TestService, name: BlobName, isDirectory = false): Promise<void> {
@@ -59,11 +59,11 @@ test('a stop waits for the running step of housekeeping', async () => {
   const lock = await deps.pool.connect()
   await lock.query('begin; lock table blobs in share mode')
   const left = Promise.withResolvers<string[]>()
-  const noteWhatIsLeft = async (graceMs: number) => {
+  const recordWhatIsLeft = async (graceMs: number) => {
     left.resolve(await service.listFiles())
     await deps.queue.stop(graceMs)
   }
-  const stop = await startWorker({ ...deps, queue: { ...deps.queue, stop: noteWhatIsLeft } })
+  const stop = await startWorker({ ...deps, queue: { ...deps.queue, stop: recordWhatIsLeft } })
   await expect.poll(() => countLockWaits(deps.pool)).toBe(1)
   const stopped = stop()
   await lock.query('rollback')

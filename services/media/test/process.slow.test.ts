@@ -126,9 +126,9 @@ test('a stalled download ends within the grace period of `docker stop`', async (
   stalled.write(`GET ${new URL(body.success.files.mp4).pathname} HTTP/1.1\r\nHost: x\r\n\r\n`)
   await once(stalled, 'readable')
   service.child.kill('SIGTERM')
-  const patience = setTimeout(() => service.child.kill('SIGKILL'), DOCKER_STOP_MS)
+  const killing = setTimeout(() => service.child.kill('SIGKILL'), DOCKER_STOP_MS)
   expect(await service.ended).toBe(0)
-  clearTimeout(patience)
+  clearTimeout(killing)
   stalled.destroy()
 })
 

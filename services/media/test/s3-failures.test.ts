@@ -12,7 +12,7 @@ import { checkBlobs } from '../src/flows/check/check-blobs.ts'
 import { TRANSCODE_QUEUE } from '../src/make/jobs/queues.ts'
 import { transcodeSource } from '../src/make/jobs/transcode-source.ts'
 import type { BlobStorage } from '../src/store/blobs/blob-storage.ts'
-import { PATIENCE } from '../src/time-limits.ts'
+import { TIME_LIMITS } from '../src/time-limits.ts'
 import { clip } from './clips.ts'
 import { gif } from './gif-bytes.ts'
 import { heldFfmpeg } from './held-ffmpeg.ts'
@@ -20,17 +20,17 @@ import { type Fault, S3_KEY, type S3Server, startS3Server } from './s3-server.ts
 import { idIn, settingsOf, startTestService, type TestService } from './service.ts'
 
 const later = { prefer: 'respond-async' }
-const patience = { storageStartMs: 0 }
-/** Short patience for requests that are never answered, and for nothing else. */
-const impatience = { ...PATIENCE, storageAnswerMs: 1_000 }
+const timeLimits = { storageStartMs: 0 }
+/** Short limits for requests that are never answered, and for nothing else. */
+const shortLimits = { ...TIME_LIMITS, storageAnswerMs: 1_000 }
 
 let directory: string
 let logFile: string
 let s3: S3Server
 let service: TestService
-/** The same bucket with the shortest patience. */
+/** The same bucket with the shortest limits. */
 let impatient: BlobStorage
-/** Patience for stalled bytes; everything before them arrives within it. */
+/** A limit for stalled bytes; everything before them arrives within it. */
 let lessPatient: BlobStorage
 /** A clip whose files are in the bucket. */
 let id: string
@@ -40,11 +40,11 @@ beforeAll(async () => {
   logFile = join(directory, 'log')
   s3 = await startS3Server()
   const settings = { ...s3.environment, MEDIA_LOG_FILE: logFile, MEDIA_LOG_LEVEL: 'debug' }
-  service = await startTestService(settings, { patience })
+  service = await startTestService(settings, { timeLimits })
   id = idIn(await service.upload(await clip('sound.mp4')))
   const { config, log } = service.deps
-  impatient = await openBlobs(config.storage, log, impatience)
-  lessPatient = await openBlobs(config.storage, log, { ...PATIENCE, storageAnswerMs: 4_000 })
+  impatient = await openBlobs(config.storage, log, shortLimits)
+  lessPatient = await openBlobs(config.storage, log, { ...TIME_LIMITS, storageAnswerMs: 4_000 })
 })
 afterAll(async () => {
   await impatient.close()
@@ -168,7 +168,7 @@ test('an upload in parts that fails leaves no part', async () => {
 })
 
 test('an accepted clip waits for an unavailable bucket without losing an attempt', async () => {
-  const api = await startTestService({ ...s3.environment, MEDIA_WORKERS_ENABLED: 'false' }, { patience })
+  const api = await startTestService({ ...s3.environment, MEDIA_WORKERS_ENABLED: 'false' }, { timeLimits })
   const { pool } = api.deps
   await api.upload(newClip(), [], later)
   const { rows } = await pool.query('select id from sources')
@@ -194,7 +194,7 @@ test('an accepted clip waits for an unavailable bucket without losing an attempt
 
 test('a bucket that is away between the first files of a clip and the rest delays the rest, and changes nothing', async () => {
   const ffmpeg = await heldFfmpeg(undefined, { making: 'out.webm' })
-  const early = await startTestService(s3.environment, { patience, tools: ffmpeg.tools })
+  const early = await startTestService(s3.environment, { timeLimits, tools: ffmpeg.tools })
   const { pool } = early.deps
   const added = await early.upload(await clip('fits.mp4'), [], { prefer: 'wait-for=mp4' })
   const files = () => Promise.all(['jpg', 'mp4'].map((kind) => early.get(`/f/${idIn(added)}.${kind}`)))
@@ -219,7 +219,7 @@ describe('a start reports the problem with the bucket:', () => {
   const log = createLogger({ name: 'test', level: 'fatal' })
   const open = (settings: Record<string, string>, storageAnswerMs = 60_000) => {
     const environment = { ...settingsOf('postgres://localhost/media', directory), ...s3.environment, ...settings }
-    return openBlobs(readConfig(environment).config.storage, log, { ...PATIENCE, ...patience, storageAnswerMs })
+    return openBlobs(readConfig(environment).config.storage, log, { ...TIME_LIMITS, ...timeLimits, storageAnswerMs })
   }
 
   test.each<[string, Record<string, string>, RegExp]>([
@@ -241,7 +241,7 @@ describe('a start reports the problem with the bucket:', () => {
     ['it hangs', 'hang', /MEDIA_S3_ENDPOINT does not answer/],
   ])('%s', async (_, fault, expected) => {
     s3.fault = () => fault
-    await expect(open({}, fault === 'hang' ? impatience.storageAnswerMs : undefined)).rejects.toThrow(expected)
+    await expect(open({}, fault === 'hang' ? shortLimits.storageAnswerMs : undefined)).rejects.toThrow(expected)
     s3.fault = () => undefined
   })
 
@@ -249,7 +249,7 @@ describe('a start reports the problem with the bucket:', () => {
     await s3.vanish()
     const { promise: isAway, resolve: warn } = Promise.withResolvers<void>()
     const listening = Object.assign(createLogger({ name: 'test', level: 'fatal' }), { warn: () => warn() })
-    const opening = openBlobs(service.deps.config.storage, listening, { ...PATIENCE, storageStartMs: 60_000 })
+    const opening = openBlobs(service.deps.config.storage, listening, { ...TIME_LIMITS, storageStartMs: 60_000 })
     await isAway
     await s3.comeBack()
     await (await opening).close()
@@ -293,7 +293,7 @@ test('no log contains the key, whatever failed', async () => {
 })
 
 test('a bucket that answers one upload late delays no other upload', async () => {
-  const api = await startTestService({ ...s3.environment, MEDIA_WORKERS_ENABLED: 'false' }, { patience })
+  const api = await startTestService({ ...s3.environment, MEDIA_WORKERS_ENABLED: 'false' }, { timeLimits })
   const [first, second] = [newClip(), newClip()]
   const { token } = await api.newToken()
   const key = `${createHash('sha256').update(first).digest('hex')}.source`

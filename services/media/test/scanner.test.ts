@@ -22,10 +22,10 @@ let bytes: Uint8Array
 beforeAll(async () => {
   scanner = await startReceiver()
   const settings = { MEDIA_SCAN_URL: `${scanner.url}/scan?of=clips`, MEDIA_SCAN_SECRET: SECRET }
-  const patience = { scanAnswerMs: 2_000 }
+  const timeLimits = { scanAnswerMs: 2_000 }
   ;[open, strict] = await Promise.all([
-    startTestService(settings, { patience }),
-    startTestService({ ...settings, MEDIA_SCAN_REQUIRED: 'true' }, { patience }),
+    startTestService(settings, { timeLimits }),
+    startTestService({ ...settings, MEDIA_SCAN_REQUIRED: 'true' }, { timeLimits }),
   ])
 })
 afterAll(async () => {

@@ -116,7 +116,7 @@ let holdAnswer: HoldAnswer | undefined
 /** The whole service on a database and a directory of its own, on a real port, with a clock in the test's hand. */
 export async function startTestService(
   settings: Record<string, string> = {},
-  { patience, ...overrides }: Omit<Overrides, 'now' | 'remoteTimeouts'> = {},
+  { timeLimits, ...overrides }: Omit<Overrides, 'now' | 'remoteTimeouts'> = {},
 ): Promise<TestService> {
   const [database, blobsDir] = await Promise.all([createDatabase(), mkdtemp(join(tmpdir(), 'media-test-'))])
   const clock = createTestClock()
@@ -128,7 +128,7 @@ export async function startTestService(
     ...overrides,
     now: clock.now,
     remoteTimeouts: PATIENT_REMOTE,
-    patience: { ...PATIENT, ...patience },
+    timeLimits: { ...PATIENT, ...timeLimits },
   })
   await ensureBootstrapToken(deps, config.bootstrapToken)
   const app = await createApp(deps)

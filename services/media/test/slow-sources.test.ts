@@ -119,12 +119,12 @@ test('imports beyond the waiting limit of the downloads get Retry-After and do n
 })
 
 test('a stopping service ends an import that would delay the stop', async () => {
-  const hurry = new AbortController()
-  const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' }, { hurry: hurry.signal })
+  const forceStop = new AbortController()
+  const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' }, { forceStop: forceStop.signal })
   const slow = importSlowly(service, service.token, 1)
   await expect.poll(() => endless.size).toBeGreaterThan(0)
   await expect.poll(() => temporary(service)).toHaveLength(1)
-  hurry.abort(apiError('unavailable', { retryAfterSeconds: 1 }))
+  forceStop.abort(apiError('unavailable', { retryAfterSeconds: 1 }))
   const [answer] = await Promise.all(slow.answers)
   expect([answer?.status, answer?.headers.get('retry-after')]).toEqual([503, '1'])
   expect(await temporary(service)).toEqual([])

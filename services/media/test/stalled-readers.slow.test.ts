@@ -34,7 +34,7 @@ const connectionsOf = ({ app: { server } }: TestService) =>
   )
 
 test('clients that read nothing are disconnected; one that reads slowly gets its whole file', async () => {
-  const service = await startTestService({}, { patience: { stalledAnswerMs: 4_000 } })
+  const service = await startTestService({}, { timeLimits: { stalledAnswerMs: 4_000 } })
   const path = await largeFile(service)
   const stalled = Array.from({ length: 20 }, () => ask(service, path))
   const slow = ask(service, path)
@@ -53,7 +53,7 @@ test('clients that read nothing are disconnected; one that reads slowly gets its
 test('an answer that has not begun is waited for, even behind another one on its connection', async () => {
   const service = await startTestService(
     { MEDIA_WORKERS_ENABLED: 'false', MEDIA_SYNC_WAIT: '1s' },
-    { patience: { stalledAnswerMs: 200 } },
+    { timeLimits: { stalledAnswerMs: 200 } },
   )
   const form = new Response(await formOf(await clip('plain.gif')))
   const body = Buffer.from(await form.arrayBuffer())

@@ -18,7 +18,7 @@ let service: TestService
 beforeEach(async ({ onTestFinished }) => {
   s3 = await startS3Server()
   const settings = { ...s3.environment, MEDIA_WORKERS_ENABLED: 'false' }
-  service = await startTestService(settings, { patience: { storageStartMs: 0 } })
+  service = await startTestService(settings, { timeLimits: { storageStartMs: 0 } })
   onTestFinished(async () => {
     await service.close()
     await s3.close()

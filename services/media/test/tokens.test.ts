@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { describe, expect } from 'vitest'
 import { isWellFormed, makeToken } from '../src/core/tokens/api-token.ts'
-import { createRequestCounts } from '../src/core/tokens/request-counts.ts'
+import { createRequestCounter } from '../src/core/tokens/request-counter.ts'
 import { cleanUp } from '../src/housekeeping.ts'
 import { mediaHere } from './command-line.ts'
 import { gif } from './gif-bytes.ts'
@@ -178,7 +178,7 @@ test('the command line makes, lists and revokes tokens', async ({ service }) => 
   expect((await service.get('/media/00000000', { token })).status).toBe(403)
   const picture = gif(90, 20, [{ delay: 10 }])
   expect((await service.upload(picture, [], { token, prefer: 'respond-async' })).status).toBe(201)
-  await service.deps.requests.write()
+  await service.deps.requestCounter.write()
   const all = await media('tokens', 'usage', '--json')
   const one = await media('tokens', 'usage', shown.id, '--json')
   await refused('tokens', 'usage', '00000000-0000-0000-0000-000000000000')
@@ -237,16 +237,16 @@ test('calls are counted in memory and written in batches, even by several proces
   const written = async () => (await deps.pool.query('select requests from token_days')).rows
   await call(3)
   expect(await written()).toEqual([])
-  const other = createRequestCounts(deps)
+  const other = createRequestCounter(deps)
   const { rows } = await deps.pool.query('select id from api_tokens')
   for (let n = 0; n < 4; n++) other.count(rows[0].id)
-  await Promise.all([deps.requests.write(), other.close()])
+  await Promise.all([deps.requestCounter.write(), other.close()])
   await call(2)
-  await deps.requests.write()
+  await deps.requestCounter.write()
   expect(await written()).toEqual([{ requests: 9 }])
   service.clock.advance({ seconds: 86_400 })
   await call(1)
-  await deps.requests.write()
+  await deps.requestCounter.write()
   expect(await written()).toHaveLength(2)
   service.clock.advance({ seconds: 396 * 86_400 })
   await cleanUp(deps)

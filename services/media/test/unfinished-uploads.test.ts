@@ -26,14 +26,14 @@ test('a caller has a limit of parallel and of unfinished uploads; a piece that i
   expect(codeOf(await tus.send(path, 0, Buffer.alloc(10)))).toEqual([429, 'queue_full'])
   held.abort()
   await expect.poll(() => service.deps.uploads.taken().used).toBe(0)
-  // Short patience for the crawling piece alone: on a busy machine other requests would exceed it.
-  const { patience } = service.deps
-  const { uploadWindowMs } = patience
-  patience.uploadWindowMs = 300
+  // A short limit for the crawling piece alone: on a busy machine other requests would exceed it.
+  const { timeLimits } = service.deps
+  const { uploadWindowMs } = timeLimits
+  timeLimits.uploadWindowMs = 300
   const slow = openPiece(service, path, { 'content-length': 49_900 }, 100)
   expect(await slow.answer).toBe(408)
   slow.abort()
-  patience.uploadWindowMs = uploadWindowMs
+  timeLimits.uploadWindowMs = uploadWindowMs
   await expect.poll(() => tus.offset(path)).toBe(100)
 
   for (let n = 1; n < 8; n++) await tus.begin(10)

@@ -54,14 +54,14 @@ test.for([
 
 test('an upload leaves no abort listener behind', async ({ service }) => {
   const any = vi.spyOn(AbortSignal, 'any')
-  const { hurry } = service.deps
+  const { forceStop } = service.deps
   const accepted = await service.upload(newGif(), [], { prefer: 'respond-async' })
   await service.upload(Buffer.from('no clip'))
   const made = any.mock.calls.map(([signals], call) => ({
     signals,
     signal: any.mock.results[call]?.value as AbortSignal,
   }))
-  const ofUploads = made.filter(({ signals }) => [...signals].includes(hurry))
+  const ofUploads = made.filter(({ signals }) => [...signals].includes(forceStop))
   expect(ofUploads).toHaveLength(2)
   for (const { signal } of ofUploads) expect(getEventListeners(signal, 'abort')).toEqual([])
   any.mockRestore()

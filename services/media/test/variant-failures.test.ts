@@ -129,7 +129,7 @@ test('a killed job leaves nothing, and the next attempt makes the variant', asyn
 })
 
 test('a still whose process was killed is made by a request a minute later', async () => {
-  const service = await startTestService({}, { patience: { otherStillMs: 100 } })
+  const service = await startTestService({}, { timeLimits: { otherStillMs: 100 } })
   const id = idIn(await service.upload(await wideClip()))
   await service.deps.pool.query(
     `insert into variants (source_id, name, state, extension, claimed_at, used_at)
@@ -156,7 +156,7 @@ test('requests at once for a still that cannot be made share one attempt, and th
 
 test('a still whose ffmpeg is killed or ends at its time limit is made by a request a minute later', async () => {
   const tools = { ...unboxedTools }
-  const service = await startTestService({}, { tools, patience: { otherStillMs: 100 } })
+  const service = await startTestService({}, { tools, timeLimits: { otherStillMs: 100 } })
   const id = idIn(await service.upload(await wideClip()))
   const path = `/f/${id}/t0.jpg`
   tools.ffmpeg = { ...unboxedTools.ffmpeg, path: await programThat('kill -9 $$') }

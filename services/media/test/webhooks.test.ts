@@ -7,7 +7,7 @@ import { deliverWebhook } from '../src/core/webhooks/deliver-webhook.ts'
 import { takeDue } from '../src/core/webhooks/deliveries.store.ts'
 import { waitAfter } from '../src/core/webhooks/webhook-queue.ts'
 import { cleanUp } from '../src/housekeeping.ts'
-import { PATIENCE } from '../src/time-limits.ts'
+import { TIME_LIMITS } from '../src/time-limits.ts'
 import { clip } from './clips.ts'
 import { gif } from './gif-bytes.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
@@ -151,10 +151,10 @@ describe('one attempt after another', () => {
   const latest = async () => (await logOf(service, id))[0]
   const rowOf = async () => (await service.deps.pool.query('select * from webhooks where id = $1', [id])).rows[0]
   /** Does the job of the newest delivery, when its time has come. */
-  const attempt = async (patience = {}) => {
+  const attempt = async (timeLimits = {}) => {
     const { id: deliveryId, attempts, next_attempt_at: next } = await latest()
     service.clock.advance({ seconds: Math.max(0, (Date.parse(next) - service.clock.now().getTime()) / 1000) })
-    const deps = { ...service.deps, patience: { ...service.deps.patience, ...patience } }
+    const deps = { ...service.deps, timeLimits: { ...service.deps.timeLimits, ...timeLimits } }
     await deliverWebhook(deps, { data: { deliveryId, attempt: attempts } })
     return latest()
   }
@@ -186,7 +186,7 @@ describe('one attempt after another', () => {
   })
 
   test('a receiver that does not answer within five seconds has failed, and gets a pause', async () => {
-    expect(PATIENCE.webhookAnswerMs).toBe(5_000)
+    expect(TIME_LIMITS.webhookAnswerMs).toBe(5_000)
     receiver.answer = () => {}
     expect(await attempt({ webhookAnswerMs: 300 })).toMatchObject({
       ...{ state: 'pending', last_status: null, last_error: 'timeout' },

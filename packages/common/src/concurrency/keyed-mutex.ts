@@ -1,4 +1,4 @@
-import { createSlots, type Slots } from './semaphore.ts'
+import { createSemaphore, type Semaphore } from './semaphore.ts'
 
 export interface KeyedMutex {
   /** Runs `work` once all earlier work of the same key has ended, however it ended. */
@@ -10,15 +10,16 @@ export function createKeyedMutex({
   mostWaiting = Infinity,
   refuse = () => new Error('too many are waiting'),
 } = {}): KeyedMutex {
-  const slotOf = new Map<string, Slots>()
+  const semaphoreOf = new Map<string, Semaphore>()
   return {
     run: async (key, work) => {
-      const slot = slotOf.get(key) ?? createSlots({ atOnce: 1, waiting: mostWaiting, waitMs: Infinity }, refuse)
-      slotOf.set(key, slot)
+      const semaphore =
+        semaphoreOf.get(key) ?? createSemaphore({ atOnce: 1, waiting: mostWaiting, waitMs: Infinity }, refuse)
+      semaphoreOf.set(key, semaphore)
       try {
-        return await slot.run(work)
+        return await semaphore.run(work)
       } finally {
-        if (slot.taken().used === 0) slotOf.delete(key)
+        if (semaphore.taken().used === 0) semaphoreOf.delete(key)
       }
     },
   }

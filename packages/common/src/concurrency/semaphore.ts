@@ -1,5 +1,5 @@
 /** Runs a bounded number of tasks at once, in order of arrival. */
-export interface Slots {
+export interface Semaphore {
   /** Runs `work` in a slot of its `key`. Throws the refusal when full or after a long wait, and `signal`'s reason. */
   run<T>(work: () => Promise<T>, whose?: { key?: string; signal?: AbortSignal }): Promise<T>
   /** Throws the refusal that `run` would throw at once. */
@@ -7,7 +7,7 @@ export interface Slots {
   taken(): { used: number; waiting: number }
 }
 
-export interface SlotLimits {
+export interface SemaphoreLimits {
   atOnce: number
   waiting: number
   waitMs: number
@@ -23,7 +23,7 @@ interface Waiting {
   start: () => void
 }
 
-export function createSlots({ atOnce, waiting, waitMs, perKey }: SlotLimits, refuse: Refusal): Slots {
+export function createSemaphore({ atOnce, waiting, waitMs, perKey }: SemaphoreLimits, refuse: Refusal): Semaphore {
   const queue: Waiting[] = []
   const running = new Map<string, number>()
   let total = 0

@@ -38,7 +38,7 @@ const ANSWER_WITHIN_MS = 1_000
 /** Limit that leaves a request time for the primary. */
 const STATEMENT_WITHIN_MS = 3_000
 /** Positions of the log, at most an hour of them, that the replica has not replayed. */
-const MOST_MARKS = 3_600
+const MAX_MARKS = 3_600
 
 export async function openReads<DB>(
   primary: Kysely<DB>,
@@ -125,7 +125,7 @@ export async function openReads<DB>(
       // After a failover that lost commits, the log of the new primary is shorter.
       while ((marks.at(-1)?.position ?? 0n) > toNumber(position)) marks.pop()
       marks.push({ position: toNumber(position), at })
-      if (marks.length > MOST_MARKS) marks.shift()
+      if (marks.length > MAX_MARKS) marks.shift()
       await follow(position)
     }
     logChange()

@@ -65,14 +65,14 @@ export function closeConnectionsOnStop(app: FastifyInstance): void {
 }
 
 /** Pipelined requests that may wait on a connection; browsers and libraries send none. */
-const MOST_SENT_AHEAD = 16
+const MAX_SENT_AHEAD = 16
 
 /** Handles pipelined requests one by one (RFC 9112 9.3.2): Node delivers all at once. Too many close the connection. */
 export function answerInTurn(app: FastifyInstance): void {
   const inLine = new WeakMap<Socket, (() => void)[]>()
   app.addHook('onRequest', ({ raw: { socket } }, reply, done) => {
     const waiting = inLine.get(socket)
-    if (waiting && waiting.length >= MOST_SENT_AHEAD) return void socket.destroy()
+    if (waiting && waiting.length >= MAX_SENT_AHEAD) return void socket.destroy()
     reply.raw.once('close', () => {
       const next = inLine.get(socket)?.shift()
       if (!next) inLine.delete(socket)

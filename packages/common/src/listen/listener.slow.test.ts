@@ -8,7 +8,7 @@ import { startEmbeddedPostgres } from '../dev/embedded-postgres.ts'
 import { createLogger } from '../telemetry/logger.ts'
 import { cloneTemplate } from '../testing/database/template-database.ts'
 import { keepListening } from './listener.ts'
-import { countDeafListeners } from './probe-listener.ts'
+import { countListenersNotReceiving } from './probe-listener.ts'
 
 const log = createLogger({ name: 'test', level: 'fatal' })
 
@@ -69,11 +69,11 @@ test('a connection on which no notifications arrive is reported, and polls repla
     execute: (text, values) => notified.client.query(text, values),
   })
   onTestFinished(() => listener.close())
-  expect({ polls, deaf: countDeafListeners() }).toEqual({ polls: 1, deaf: 0 })
+  expect({ polls, notReceiving: countListenersNotReceiving() }).toEqual({ polls: 1, notReceiving: 0 })
   await expect.poll(() => polls).toBeGreaterThan(3)
-  expect(countDeafListeners()).toBe(1)
+  expect(countListenersNotReceiving()).toBe(1)
   notified = listening
-  await expect.poll(countDeafListeners).toBe(0)
+  await expect.poll(countListenersNotReceiving).toBe(0)
   expect(lines).toEqual([expect.stringContaining('set DATABASE_DIRECT_URL'), 'notifications arrive again'])
 })
 

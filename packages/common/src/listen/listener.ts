@@ -84,7 +84,7 @@ export async function keepListening(options: ListenOptions): Promise<{ close(): 
     client.on('end', () => lose(client, new Error('the connection ended')))
     client.on('notification', ({ channel, payload }) => {
       if (client !== current) return
-      listenCheck.noteHeard()
+      listenCheck.recordReceived()
       if (channel === options.channel && payload !== undefined) options.onNotification(payload)
     })
     try {

@@ -1,4 +1,4 @@
-// Checks that a LISTEN connection hears: a pooler in transaction mode drops LISTEN without an error. The one rule: the notification
+// Checks that a LISTEN connection receives: a pooler in transaction mode drops LISTEN without an error. The one rule: the notification
 // comes from another connection. A pooler forwards one that its own statement causes. Tests: listener.slow.test.ts.
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
@@ -17,10 +17,10 @@ export interface ListenCheckOptions {
   poll: () => void
 }
 
-const deaf = new Set<object>()
+const notReceiving = new Set<object>()
 
-/** Counts the LISTEN connections of this process that hear nothing. */
-export const countDeafListeners = (): number => deaf.size
+/** Counts the LISTEN connections of this process that receive no notifications. */
+export const countListenersNotReceiving = (): number => notReceiving.size
 
 export function createListenCheck({ log, execute, poll }: ListenCheckOptions) {
   /** Only the checked connection listens on it. */
@@ -28,33 +28,33 @@ export function createListenCheck({ log, execute, poll }: ListenCheckOptions) {
   let checking: NodeJS.Timeout | undefined
   let deadline: NodeJS.Timeout | undefined
   let polling: NodeJS.Timeout | undefined
-  let hasHeard = false
+  let hasReceived = false
 
-  const noteDeaf = () => {
+  const markNotReceiving = () => {
     if (polling) return
     log.warn(
       'notifications do not arrive, polling instead: set DATABASE_DIRECT_URL to the address of PostgreSQL, not of a pooler',
     )
-    deaf.add(check)
+    notReceiving.add(check)
     polling = setInterval(poll, POLL_EVERY_MS)
   }
-  const noteHearing = () => {
+  const markReceiving = () => {
     clearTimeout(deadline)
     clearInterval(polling)
     polling = undefined
-    deaf.delete(check)
+    notReceiving.delete(check)
   }
   const run = async () => {
     const current = checking
-    hasHeard = false
+    hasReceived = false
     try {
       await execute(`select pg_notify($1, '')`, [channel])
     } catch {
       return // proves nothing about listening
     }
-    if (hasHeard || current !== checking) return
+    if (hasReceived || current !== checking) return
     clearTimeout(deadline)
-    deadline = setTimeout(noteDeaf, HEARD_WITHIN_MS)
+    deadline = setTimeout(markNotReceiving, HEARD_WITHIN_MS)
   }
   const check = {
     channel,
@@ -63,16 +63,16 @@ export function createListenCheck({ log, execute, poll }: ListenCheckOptions) {
       checking = setInterval(run, CHECK_EVERY_MS)
       void run()
     },
-    noteHeard: () => {
-      hasHeard = true
+    recordReceived: () => {
+      hasReceived = true
       if (polling) log.info('notifications arrive again')
-      noteHearing()
+      markReceiving()
     },
     /** Stops them when the connection has ended. */
     stop: () => {
       clearInterval(checking)
       checking = undefined
-      noteHearing()
+      markReceiving()
     },
   }
   return check

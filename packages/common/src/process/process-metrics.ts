@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type BatchObservableResult, metrics, type Observable } from '@opentelemetry/api'
 import type pg from 'pg'
 import type { Reads } from '../database/replica.ts'
-import { countDeafListeners } from '../listen/probe-listener.ts'
+import { countListenersNotReceiving } from '../listen/probe-listener.ts'
 import type { QueueFigures } from '../queue/pg-boss-tables.ts'
 import type { Queue } from '../queue/queue.ts'
 
@@ -105,17 +105,17 @@ function observePool(service: string, pool: PoolCounts): () => void {
     '{request}',
     'Requests that wait for a connection to the database',
   )
-  const deaf = gauge(
+  const notReceiving = gauge(
     `${service}.listeners.deaf`,
     '{connection}',
     'LISTEN connections on which no notifications arrive; polling replaces them',
   )
-  return observeTogether(service, [connections, pending, deaf], (result) => {
+  return observeTogether(service, [connections, pending, notReceiving], (result) => {
     const { totalCount, idleCount, waitingCount } = pool
     result.observe(connections, totalCount - idleCount, { 'db.client.connection.state': 'used' })
     result.observe(connections, idleCount, { 'db.client.connection.state': 'idle' })
     result.observe(pending, waitingCount)
-    result.observe(deaf, countDeafListeners())
+    result.observe(notReceiving, countListenersNotReceiving())
   })
 }
 

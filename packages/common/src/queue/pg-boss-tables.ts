@@ -56,12 +56,12 @@ export const memberIndex = (member: string): JobIndex => ({
 })
 
 /** Retries and postponed jobs keep their turns. The search for a job that is due passes over so many of them at most. */
-const MOST_SCHEDULED = 100
+const MAX_SCHEDULED = 100
 
 /**
  * Finds the turn after the tenant's last unfinished job, and no earlier than the current turn of the queue: an idle tenant
  * accumulates no credit. The lock gives two concurrent requests of a tenant different turns, and other tenants do not wait for
- * it. The current turn is that of the first job that is due, or of the first of all when the first MOST_SCHEDULED are scheduled.
+ * it. The current turn is that of the first job that is due, or of the first of all when the first MAX_SCHEDULED are scheduled.
  */
 export async function nextTurn(trx: AnyTransaction, { schema, name }: JobTable, tenant: string): Promise<Turn> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${`${schema}.${name} ${tenant}`}, 0))`.execute(trx)
@@ -70,7 +70,7 @@ export async function nextTurn(trx: AnyTransaction, { schema, name }: JobTable, 
   const { rows } = await sql<{ turn: number }>`select greatest(
       (select -priority + 1 from ${jobs} and group_id = ${tenant} order by priority limit 1),
       coalesce(
-        (select turn from (${first} limit ${sql.lit(MOST_SCHEDULED)}) as next where start_after <= now() order by turn limit 1),
+        (select turn from (${first} limit ${sql.lit(MAX_SCHEDULED)}) as next where start_after <= now() order by turn limit 1),
         (select turn from (${first} limit 1) as next),
         0
       )

@@ -273,13 +273,13 @@ test('a job that ended on a read-only database runs again in the same attempt on
     await admin.query(`select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'regaining%'`)
   }
   const refused = Promise.withResolvers<void>()
-  const noteRefusal = (line: string) => {
+  const recordRefusal = (line: string) => {
     if (JSON.parse(line).msg === 'database connection given up') refused.resolve()
   }
   const names = { url: database.url, schema: 'jobs', applicationName: 'regaining', queues: [] }
   const worker = await openQueue({
     ...names,
-    log: pino({ level: 'warn' }, { write: noteRefusal }),
+    log: pino({ level: 'warn' }, { write: recordRefusal }),
     migrate: false,
     supervise: false,
   })

@@ -19,7 +19,7 @@ export interface QueueJob<Data> {
 /** Interval of checks for a writable server: shorter than the supervisor's, which takes away jobs without heartbeats. */
 const CHECK_SERVER_EVERY_MS = 250
 /** Losses of the database that a job survives in one attempt; after more it fails as any other. */
-const MOST_LOSSES = 3
+const MAX_LOSSES = 3
 
 /** Failure that no retry can fix: the job goes to the dead-letter queue at once. */
 export class PermanentFailure extends Error {
@@ -47,7 +47,7 @@ export async function runJob<Data extends object>(
   } catch (err) {
     // The failure could not be stored either: the job would wait until its heartbeat expires.
     const isLoss = isDatabaseUnavailable(err) && !isInterrupted(err)
-    if (isLoss && losses < MOST_LOSSES && (await regain(boss, job, err, stopping))) {
+    if (isLoss && losses < MAX_LOSSES && (await regain(boss, job, err, stopping))) {
       log.warn({ err }, 'job lost its database, runs again')
       return runJob(boss, job, handle, { span, log, stopping }, losses + 1)
     }

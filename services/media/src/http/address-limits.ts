@@ -7,7 +7,7 @@ import { apiError } from '../errors.ts'
 import { addressKeyOf } from './rate-limit.ts'
 
 /** Bounds memory: further addresses in a window are not counted. */
-const MOST_ADDRESSES = 100_000
+const MAX_ADDRESSES = 100_000
 
 /** Counts every call in this scope. */
 export function limitCalls(app: FastifyInstance, deps: Deps): void {
@@ -48,7 +48,7 @@ function openCounts({ config: { limits }, now }: Deps) {
       renew()
       const address = addressKeyOf(request, header)
       const before = counts.get(address)
-      if (before !== undefined || counts.size < MOST_ADDRESSES) counts.set(address, (before ?? 0) + 1)
+      if (before !== undefined || counts.size < MAX_ADDRESSES) counts.set(address, (before ?? 0) + 1)
     },
     refuseOver: (request: FastifyRequest) => {
       const moment = renew()

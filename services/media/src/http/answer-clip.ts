@@ -81,7 +81,7 @@ async function waitForFiles(
 
   // A stopping service answers at once, because the result is complete in either state.
   const timeout = AbortSignal.any([AbortSignal.timeout(Math.ceil(leftMs)), deps.stopping, clientGone])
-  const decision = await deps.results.wait(clip.sourceId, timeout, mp4First ? 'showable' : 'decided')
+  const decision = await deps.sourceWaiters.wait(clip.sourceId, timeout, mp4First ? 'showable' : 'decided')
   if (!decision) return 'processing'
   if (decision.state === 'processing') return 'showable'
   if (decision.state === 'ready') return 'ready'

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { hashToken, isWellFormed } from '../core/tokens/api-token.ts'
-import { type ApiToken, findLiveToken, noteTokenUse } from '../core/tokens/tokens.store.ts'
+import { type ApiToken, findLiveToken, recordTokenUse } from '../core/tokens/tokens.store.ts'
 import type { Scope } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
@@ -37,8 +37,8 @@ export function requireToken(app: FastifyInstance, deps: Deps, options: TokenOpt
       throw apiError('insufficient_scope', { details: { scope: options.scope } })
     }
     request.apiToken = token
-    noteUse(deps, token)
-    deps.requests.count(token.id)
+    recordUse(deps, token)
+    deps.requestCounter.count(token.id)
   })
 }
 
@@ -86,9 +86,9 @@ function refused(reply: FastifyReply) {
 }
 
 /** Not awaited: the caller gains nothing by it, and its failure does not fail the call. */
-function noteUse({ db, log, now }: Deps, token: ApiToken): void {
+function recordUse({ db, log, now }: Deps, token: ApiToken): void {
   const at = now()
   const staleBefore = new Date(at.getTime() - NOTE_USE_EVERY_MS)
   if (token.last_used_at && token.last_used_at >= staleBefore) return
-  noteTokenUse(db, token.id, at, staleBefore).catch((err) => log.warn({ err }, 'token use not recorded'))
+  recordTokenUse(db, token.id, at, staleBefore).catch((err) => log.warn({ err }, 'token use not recorded'))
 }

@@ -86,7 +86,7 @@ export function createRateLimits(pool: pg.Pool, { limits, database }: Pick<Confi
       if (limits.header !== undefined) await countKey('variant', limits.variants, addressKeyOf(request, limits.header))
     },
     /** `onError` hook: takes back the count of a call answered "retry later" (503, queue_full), if it was counted. */
-    async giveBack(request: FastifyRequest, reply: FastifyReply, error: unknown): Promise<void> {
+    async refund(request: FastifyRequest, reply: FastifyReply, error: unknown): Promise<void> {
       const limit = counted.get(request)
       if (limit === undefined || !isSentAway(error)) return
       const left: number[] = []

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { createSlots } from '@services/common/concurrency/semaphore'
+import { createSemaphore } from '@services/common/concurrency/semaphore'
 import { argon2id, type HashOptions, hash } from 'argon2'
 import { apiError } from '../../errors.ts'
 import { observeHashQueue } from '../../metrics.ts'
@@ -29,9 +29,9 @@ const overCapacity = () => apiError('over_capacity', { retryAfterSeconds: RETRY_
 /** Runs argon2id in libuv's pool behind a bounded queue, in which none waits longer than `longestWaitMs`. */
 export async function createPasswords(settings: HashingSettings, longestWaitMs = Infinity) {
   const waiting = availableParallelism() * MAX_WAITING_PER_CORE
-  const queue = createSlots({ atOnce: HASHES_AT_ONCE, waiting, waitMs: longestWaitMs }, overCapacity)
+  const queue = createSemaphore({ atOnce: HASHES_AT_ONCE, waiting, waitMs: longestWaitMs }, overCapacity)
   observeHashQueue(() => queue.taken().waiting)
-  const costly = createSlots({ atOnce: 1, waiting: MAX_WAITING_COSTLY, waitMs: longestWaitMs }, overCapacity)
+  const costly = createSemaphore({ atOnce: 1, waiting: MAX_WAITING_COSTLY, waitMs: longestWaitMs }, overCapacity)
   const options: HashOptions = {
     type: argon2id,
     memoryCost: settings.memoryKib,

@@ -8,8 +8,8 @@ import { captionFont } from './caption-font.ts'
 
 export const CAPTION_POSITIONS = ['top', 'bottom'] as const
 
-const MOST_CHARACTERS = 120
-const MOST_LINES = 3
+const MAX_CHARACTERS = 120
+const MAX_LINES = 3
 
 /** Scripts whose letters stand side by side from left to right; ffmpeg before 6.1 joins and reorders none. */
 const DRAWN_SCRIPTS = /^[\p{scx=Latin}\p{scx=Greek}\p{scx=Cyrillic}\p{scx=Armenian}\p{scx=Georgian}\p{scx=Common}]$/u
@@ -18,7 +18,7 @@ const DRAWN_SCRIPTS = /^[\p{scx=Latin}\p{scx=Greek}\p{scx=Cyrillic}\p{scx=Armeni
 export function cleanCaption(raw: string): string {
   const given = raw.trim()
   // Bounds the work below.
-  if (given.length > 10 * MOST_CHARACTERS) throw tooLong()
+  if (given.length > 10 * MAX_CHARACTERS) throw tooLong()
   if (/\p{Cc}/u.test(given)) throw invalidField('caption', 'must not hold control characters or line breaks')
   // The font has only the text style of symbols.
   const text = given
@@ -27,14 +27,14 @@ export function cleanCaption(raw: string): string {
     .replaceAll(/\s+/g, ' ')
     .trim()
   const characters = [...text]
-  if (characters.length > MOST_CHARACTERS) throw tooLong()
+  if (characters.length > MAX_CHARACTERS) throw tooLong()
   const foreign = characters.find((character) => !isDrawn(character))
   if (foreign === undefined) return text
   const code = foreign.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')
   throw invalidField('caption', `has a character that captions cannot show: ${foreign.toWellFormed()} (U+${code})`)
 }
 
-const tooLong = () => invalidField('caption', `must be at most ${MOST_CHARACTERS} characters`)
+const tooLong = () => invalidField('caption', `must be at most ${MAX_CHARACTERS} characters`)
 
 const isDrawn = (character: string): boolean =>
   DRAWN_SCRIPTS.test(character) &&
@@ -66,7 +66,7 @@ export function layOutCaption(text: string, picture: Size): CaptionLayout | unde
       const lines = wrap(text, fontSize, width - 2 * MARGIN * fontSize)
       const isWhole = breaksWords || lines.join(' ') === text
       const tall = (lines.length * LINE_HEIGHT + 2 * MARGIN) * fontSize
-      if (isWhole && lines.length <= MOST_LINES && tall <= height) return { lines, fontSize }
+      if (isWhole && lines.length <= MAX_LINES && tall <= height) return { lines, fontSize }
     }
   }
   return undefined

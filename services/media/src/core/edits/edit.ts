@@ -44,8 +44,8 @@ export type RawEdit = Partial<Record<(typeof EDIT_FIELDS)[number], string | numb
 
 const SPEED = { least: 0.25, most: 4 }
 /** A day; the source's own length is the real limit. */
-const MOST_SECONDS = 86_400
-const MOST_PIXELS = 100_000
+const MAX_SECONDS = 86_400
+const MAX_PIXELS = 100_000
 
 /** Sides below it are of no use, and encoders refuse the smallest. */
 export const LEAST_SIDE = 16
@@ -149,7 +149,7 @@ function readTime(param: string, value: unknown): number {
   const text = typeof value === 'number' ? String(toMilliseconds(value)) : String(value).trim()
   const [, minutes = '0', seconds] = /^(?:(\d{1,4}):(?=[0-5]\d(?:\.|$)))?(\d{1,5}(?:\.\d{1,20})?)$/.exec(text) ?? []
   const time = Number(minutes) * 60 + Number(seconds)
-  if (seconds === undefined || time > MOST_SECONDS) {
+  if (seconds === undefined || time > MAX_SECONDS) {
     throw invalidField(param, 'must be seconds, as in 12.5, or minutes and seconds, as in 1:02.5')
   }
   return toMilliseconds(time)
@@ -169,7 +169,7 @@ function readSpeed(text: string): number {
 
 function readCrop(text: string): Crop | Ratio {
   const numbers = text.split(/[,:]/, 5).map((part) => (/^\s*\d{1,6}\s*$/.test(part) ? Number(part) : Number.NaN))
-  const isUsable = numbers.every((number) => number <= MOST_PIXELS)
+  const isUsable = numbers.every((number) => number <= MAX_PIXELS)
   const [x = 0, y = 0, width = 0, height = 0] = numbers
   if (isUsable && /^[^,]+:[^,]+$/.test(text) && numbers.length === 2 && x > 0 && y > 0) {
     return { ratio: { width: x, height: y } }

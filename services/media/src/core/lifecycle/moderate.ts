@@ -93,7 +93,7 @@ async function apply(
   id: string,
   { action, reason = 'other', origin }: Pick<Decision, 'action' | 'reason' | 'origin'>,
 ): Promise<string[]> {
-  if (action === 'hide') await hideAndTell(deps, trx, [id], { reason, origin })
+  if (action === 'hide') await hideAndNotify(deps, trx, [id], { reason, origin })
   if (action === 'unhide' && (await unhideClip(trx, id))) {
     await overruleVerdict(trx, id, 'hide')
     await emitToAdmins(deps, trx, 'media.unhidden', [{ id, state: 'unhidden' }])
@@ -111,7 +111,7 @@ async function apply(
 }
 
 /** Hides locked clips. */
-export async function hideAndTell(
+export async function hideAndNotify(
   deps: EmitDeps,
   trx: Transaction<DB>,
   ids: readonly string[],

@@ -10,22 +10,22 @@ export interface ReportFields {
   email: string | null
 }
 
-export const MOST_TEXT = 1_000
+export const MAX_TEXT = 1_000
 /** RFC 5321 4.5.3.1.3. */
-const MOST_EMAIL = 254
-const MOST_NOTE = 1_000
+const MAX_EMAIL = 254
+const MAX_NOTE = 1_000
 
 /** Open reports of one clip; a moderator needs no more, so further ones are not stored. */
-export const MOST_OPEN_PER_CLIP = 100
+export const MAX_OPEN_PER_CLIP = 100
 
 /** Throws invalid_field. Empty fields count as absent. */
 export function cleanReport(raw: Partial<Record<keyof ReportFields, string>>): ReportFields {
   const reason = REPORT_REASONS.find((known) => known === raw.reason?.trim().toLowerCase())
   if (!reason) throw invalidField('reason', `must be one of ${REPORT_REASONS.join(', ')}`)
-  const email = plainText('email', raw.email ?? '', MOST_EMAIL)
+  const email = plainText('email', raw.email ?? '', MAX_EMAIL)
   if (email && !/^[^\s@<>"]+@[^\s@<>"]+$/.test(email)) throw invalidField('email', 'must be an e-mail address')
-  return { reason, text: plainText('text', raw.text ?? '', MOST_TEXT), email }
+  return { reason, text: plainText('text', raw.text ?? '', MAX_TEXT), email }
 }
 
 /** Throws invalid_field. */
-export const cleanNote = (note: string | null | undefined): string | null => plainText('note', note ?? '', MOST_NOTE)
+export const cleanNote = (note: string | null | undefined): string | null => plainText('note', note ?? '', MAX_NOTE)

@@ -16,7 +16,7 @@ export type Decision =
 type Until = 'decided' | 'showable'
 
 /** Wakes requests that wait for a source: workers NOTIFY when it changes, every process LISTENs. */
-export interface Results {
+export interface SourceWaiters {
   /** Returns undefined when the signal aborts first. */
   wait(sourceId: string, signal: AbortSignal, until?: Until): Promise<Decision | undefined>
   close(): Promise<void>
@@ -31,7 +31,7 @@ interface ResultsOptions extends Pick<ListenOptions, 'channel' | 'log' | 'execut
   mode: NotifyMode
 }
 
-export function openResults(options: ResultsOptions): Results {
+export function openSourceWaiters(options: ResultsOptions): SourceWaiters {
   const { db, log, mode, channel, execute } = options
   const waiting = new Map<string, Set<Waiter>>()
   let isReading = false

@@ -5,7 +5,7 @@ import type { Kysely, Transaction } from 'kysely'
 import type { DB, TokenLimits } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import { findTokenLimits } from './tokens.store.ts'
-import { bytesOfDay, dayOf, noteClip, storedBytes } from './usage.store.ts'
+import { bytesOfDay, dayOf, recordClip, storedBytes } from './usage.store.ts'
 
 /** Undefined means unlimited. */
 export interface Allowances {
@@ -80,7 +80,7 @@ export async function takeAllowance(
 ): Promise<void> {
   const { tokenId, kept, sent, now } = clip
   const { quotaBytes, dailyBytes } = allowancesOf(usual, await findTokenLimits(trx, tokenId))
-  const today = await noteClip(trx, { tokenId, day: dayOf(now), bytes: sent })
+  const today = await recordClip(trx, { tokenId, day: dayOf(now), bytes: sent })
   const daily = dailyBytes === undefined ? undefined : { limit: dailyBytes, used: today - sent }
   const quota = quotaBytes === undefined ? undefined : { limit: quotaBytes, ...(await storedBytes(trx, tokenId)) }
   refuseOverAllowance({ ...(daily && { daily }), ...(quota && { quota }) }, { kept, sent }, now)

@@ -39,7 +39,7 @@ export async function findTokenLimits(db: Kysely<DB>, id: string): Promise<Token
 }
 
 /** Writes only when `last_used_at` is older than `staleBefore`: a busy token must not be a busy row. */
-export async function noteTokenUse(db: Kysely<DB>, id: string, now: Date, staleBefore: Date): Promise<void> {
+export async function recordTokenUse(db: Kysely<DB>, id: string, now: Date, staleBefore: Date): Promise<void> {
   await db
     .updateTable('api_tokens')
     .set({ last_used_at: now })

@@ -6,11 +6,11 @@ import type { DB } from '../../db/tables.ts'
 export const dayOf = (moment: Date): string => moment.toISOString().slice(0, 10)
 
 /** Counts a clip and its bytes; returns the day's bytes. The row stays locked, so the token's next clip sees this. */
-export async function noteClip(
+export async function recordClip(
   trx: Transaction<DB>,
   { tokenId, day, bytes }: { tokenId: string; day: string; bytes: number },
 ): Promise<number> {
-  const noted = await trx
+  const recorded = await trx
     .insertInto('token_days')
     .values({ token_id: tokenId, day, clips: 1, bytes })
     .onConflict((conflict) =>
@@ -21,7 +21,7 @@ export async function noteClip(
     )
     .returning('bytes')
     .executeTakeFirstOrThrow()
-  return noted.bytes
+  return recorded.bytes
 }
 
 export interface CountedRequests {

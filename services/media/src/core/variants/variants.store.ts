@@ -145,8 +145,8 @@ export async function findClaim(db: Kysely<DB>, { sourceId, name }: VariantKey):
   return found && { sourceId, name, claimedAt: found.claimed_at }
 }
 
-/** Notes a use, unless one was noted since `before`. */
-export async function noteUse(
+/** Records a use, unless one was recorded since `before`. */
+export async function recordUse(
   db: Kysely<DB>,
   { sourceId, name }: VariantKey,
   { now, before }: { now: Date; before: Date },
@@ -177,7 +177,7 @@ export async function deleteVariants(
     where (variant.source_id, variant.name) = (given.source_id, given.name) and used_at < ${unusedBefore}
       and ${state === undefined ? sql`state <> 'making'` : sql`state = ${state}`}
     returning variant.source_id as "sourceId", encode(sha256, 'hex') as sha256, extension, bytes`.execute(trx)
-  return giveBackBytes(trx, rows)
+  return releaseBytes(trx, rows)
 }
 
 /** Deletes all variants of sources that are being deleted or have failed, and returns the names of their files. */
@@ -185,7 +185,7 @@ export async function deleteVariantsOf(trx: Transaction<DB>, sourceIds: readonly
   const { rows } = await sql<BlobName & { sourceId: string; bytes: number }>`
     delete from ${sql.table('variants')} where source_id = any (${sourceIds}::uuid[])
     returning source_id as "sourceId", encode(sha256, 'hex') as sha256, extension, bytes`.execute(trx)
-  return giveBackBytes(trx, rows)
+  return releaseBytes(trx, rows)
 }
 
 /** Deletes the variants of a source that have this file; the next request makes them again. */
@@ -195,11 +195,11 @@ export async function deleteVariantsWith(trx: Transaction<DB>, sourceId: string,
     delete from ${sql.table('variants')}
     where source_id = ${sourceId} and sha256 = ${Buffer.from(file.sha256, 'hex')} and extension = ${file.extension}
     returning source_id as "sourceId", encode(sha256, 'hex') as sha256, extension, bytes`.execute(trx)
-  return giveBackBytes(trx, rows)
+  return releaseBytes(trx, rows)
 }
 
 /** Only stored variants have a file. */
-async function giveBackBytes(
+async function releaseBytes(
   trx: Transaction<DB>,
   rows: readonly { sourceId: string; sha256: string | null; extension: string; bytes: number }[],
 ): Promise<BlobName[]> {

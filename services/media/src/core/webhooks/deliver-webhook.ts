@@ -26,9 +26,9 @@ import {
 import { signMessage } from './sign-message.ts'
 import { DISABLE_AFTER_MS, pauseAfter, TRY_FOR_MS, WEBHOOK_QUEUE, type WebhookJob, waitAfter } from './webhook-queue.ts'
 import { unsealSecret } from './webhook-secret.ts'
-import { lockWebhook, noteFailure, noteSuccess } from './webhooks.store.ts'
+import { lockWebhook, recordFailure, recordSuccess } from './webhooks.store.ts'
 
-type DeliveryDeps = Pick<Deps, 'db' | 'queue' | 'remote' | 'config' | 'now' | 'log' | 'patience' | 'receivers'>
+type DeliveryDeps = Pick<Deps, 'db' | 'queue' | 'remote' | 'config' | 'now' | 'log' | 'timeLimits' | 'receivers'>
 type Attempt = NonNullable<Awaited<ReturnType<typeof findAttempt>>>
 
 /** Longer than an attempt may take: one that has not ended by then was lost with its process. */
@@ -118,7 +118,7 @@ async function attemptOnce(deps: DeliveryDeps, attempt: Attempt): Promise<Next> 
   if (result.error === null) {
     await deps.db.transaction().execute(async (trx) => {
       // Lock order of a deletion: see `lockWebhook`.
-      await noteSuccess(trx, receiver.id)
+      await recordSuccess(trx, receiver.id)
       await endDelivery(trx, id, 'delivered', result)
     })
     countDelivery('delivered')
@@ -132,7 +132,7 @@ async function attemptOnce(deps: DeliveryDeps, attempt: Attempt): Promise<Next> 
   const pauseMs = result.status === null ? pauseAfter(receiver.failures + 1) : 0
   const pausedUntil = pauseMs > 0 ? new Date(now.getTime() + pauseMs) : null
   await deps.db.transaction().execute(async (trx) => {
-    await noteFailure(trx, receiver.id, { now, pausedUntil, disabledAt })
+    await recordFailure(trx, receiver.id, { now, pausedUntil, disabledAt })
     if (isLast || disabledAt) return endDelivery(trx, id, 'failed', result)
     await postponeDelivery(trx, id, new Date(now.getTime() + waitMs), result)
     return sendJob(deps.queue, trx, { deliveryId: id, attempt: attempt.attempts + 1 }, waitMs)
@@ -156,7 +156,7 @@ async function send(deps: DeliveryDeps, { id, payload, receiver }: Attempt): Pro
   try {
     const { status } = await deps.remote.post(receiver.url, {
       ...(await signed(deps, receiver.secret, { id, body: JSON.stringify(payload) })),
-      totalMs: deps.patience.webhookAnswerMs,
+      totalMs: deps.timeLimits.webhookAnswerMs,
     })
     if (status >= 200 && status < 300) return { status, error: null }
     return { status, error: status >= 300 && status < 400 ? 'redirect' : 'status' }
@@ -199,7 +199,7 @@ export async function replayDelivery(
     if (!(await lockWebhook(trx, delivery.webhookId))) return undefined
     const restarted = await restartDelivery(trx, delivery, { now: moment, giveUpAt })
     if (!restarted) return undefined
-    await noteSuccess(trx, delivery.webhookId)
+    await recordSuccess(trx, delivery.webhookId)
     await sendJob(queue, trx, { deliveryId: restarted.id, attempt: restarted.attempts }, 0)
     return restarted
   })

@@ -75,7 +75,7 @@ export async function deleteWebhook(
 }
 
 /** Clears the failures of a receiver that works again. */
-export async function noteSuccess(trx: Transaction<DB>, id: string): Promise<void> {
+export async function recordSuccess(trx: Transaction<DB>, id: string): Promise<void> {
   await trx
     .updateTable('webhooks')
     .set({ failures: 0, failing_since: null, paused_until: null, disabled_at: null })
@@ -85,7 +85,7 @@ export async function noteSuccess(trx: Transaction<DB>, id: string): Promise<voi
 }
 
 /** Counts a failure; no attempt is made before `pausedUntil`, and none after `disabledAt`. */
-export async function noteFailure(
+export async function recordFailure(
   trx: Transaction<DB>,
   id: string,
   { now, pausedUntil, disabledAt }: { now: Date; pausedUntil: Date | null; disabledAt: Date | null },

@@ -10,7 +10,7 @@ import { StorageUnavailable } from '../../store/blobs/blob-storage.ts'
 import { type CheckDeps, checkBlobs, FINDING_KINDS, type Finding } from './check-blobs.ts'
 
 /** Most findings that `--json` lists; all are counted. */
-const MOST_LISTED = 1_000
+const MAX_LISTED = 1_000
 
 /** If more entries than this, and more than half, have no counterpart, store and database hardly belong together. */
 const FEW = 10
@@ -55,7 +55,7 @@ async function survey(
 ) {
   const found: Counts = {}
   const fixed: Counts = {}
-  /** The first MOST_LISTED. */
+  /** The first MAX_LISTED. */
   const findings: Finding[] = []
   /** Number of findings that were not fixed. */
   let left = 0
@@ -63,7 +63,7 @@ async function survey(
     found[finding.kind] = (found[finding.kind] ?? 0) + 1
     if (finding.fixed) fixed[finding.kind] = (fixed[finding.kind] ?? 0) + 1
     else left++
-    if (findings.length < MOST_LISTED) findings.push(finding)
+    if (findings.length < MAX_LISTED) findings.push(finding)
     onFinding(finding)
   }
   const totals = await checkBlobs(deps, { ...options, report })

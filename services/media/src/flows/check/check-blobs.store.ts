@@ -119,14 +119,14 @@ const keyOf = ({ sha256, extension }: BlobName) => ({ sha256: Buffer.from(sha256
  */
 export async function listWrongSums(db: Kysely<DB>) {
   const isWrong = sql<boolean>`(coalesce(counted.clips, 0), coalesce(counted.bytes, 0), coalesce(counted.reserved, 0))
-    <> (coalesce(noted.clips, 0), coalesce(noted.bytes, 0), coalesce(noted.reserved_bytes, 0))`
+    <> (coalesce(recorded.clips, 0), coalesce(recorded.bytes, 0), coalesce(recorded.reserved_bytes, 0))`
   return db
     .selectFrom('api_tokens')
-    .leftJoin('token_storage as noted', 'noted.token_id', 'api_tokens.id')
+    .leftJoin('token_storage as recorded', 'recorded.token_id', 'api_tokens.id')
     .leftJoin(countStored(db).as('counted'), 'counted.token_id', 'api_tokens.id')
     .select([
       'api_tokens.id as tokenId',
-      sql<number>`coalesce(noted.bytes + noted.reserved_bytes, 0)`.as('noted'),
+      sql<number>`coalesce(recorded.bytes + recorded.reserved_bytes, 0)`.as('recorded'),
       sql<number>`coalesce(counted.bytes + counted.reserved, 0)`.as('counted'),
     ])
     .where(isWrong)

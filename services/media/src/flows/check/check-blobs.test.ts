@@ -317,5 +317,5 @@ test('a store that lists in any order gives the same findings, with second check
 })
 
 test('no file younger than the longest upload is deleted', () => {
-  expect(service.deps.patience.uploadMs).toBeLessThanOrEqual(LEFTOVER_AGE_MS)
+  expect(service.deps.timeLimits.uploadMs).toBeLessThanOrEqual(LEFTOVER_AGE_MS)
 })

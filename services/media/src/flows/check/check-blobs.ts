@@ -204,8 +204,8 @@ async function checkUnfinished({ blobs, fix, report }: Check): Promise<void> {
 
 /** Checks the stored bytes of each token, which its quota is compared with. */
 async function checkSums({ db, fix, report }: Check): Promise<void> {
-  for (const { tokenId, noted, counted } of await listWrongSums(db)) {
+  for (const { tokenId, recorded, counted } of await listWrongSums(db)) {
     if (fix) await db.transaction().execute((trx) => correctSum(trx, tokenId))
-    report({ kind: 'wrong_stored_sum', token: tokenId, actual: noted, expected: counted, fixed: fix })
+    report({ kind: 'wrong_stored_sum', token: tokenId, actual: recorded, expected: counted, fixed: fix })
   }
 }

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { createSlots } from '@services/common/concurrency/semaphore'
+import { createSemaphore } from '@services/common/concurrency/semaphore'
 import { Type } from 'typebox'
 import { createClipWatch } from '../../core/clips/clip-watch.ts'
 import type { ClipState } from '../../core/clips/clips.store.ts'
@@ -27,7 +27,7 @@ const EventStream = Type.Unsafe<Readable>({
 
 export const eventRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const watch = createClipWatch(deps)
-  const streams = createSlots(STREAMS, busy)
+  const streams = createSemaphore(STREAMS, busy)
   const closing = new AbortController()
   app.addHook('preClose', async () => closing.abort())
 
@@ -67,14 +67,14 @@ export const eventRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
         const unsubscribe = watch.watch(clip.id, onState)
         // First files and the decision are sent at once, not with the next read.
         void (async () => {
-          const change = await deps.results.wait(clip.sourceId, signal, 'showable')
+          const change = await deps.sourceWaiters.wait(clip.sourceId, signal, 'showable')
           if (change) await watch.refresh(clip.id)
-          if (change?.state === 'processing' && (await deps.results.wait(clip.sourceId, signal)))
+          if (change?.state === 'processing' && (await deps.sourceWaiters.wait(clip.sourceId, signal)))
             await watch.refresh(clip.id)
         })()
         return unsubscribe
       }
-      const { heartbeatMs } = deps.patience
+      const { heartbeatMs } = deps.timeLimits
       const stream = Readable.from(streamStates(clip, subscribe, { heartbeatMs, signal }))
       void streams.run(() => new Promise<void>((resolve) => stream.once('close', resolve)), { key: token.id })
       const timer = setTimeout(() => ended.abort(), LONGEST_MS)

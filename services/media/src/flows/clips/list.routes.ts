@@ -113,12 +113,12 @@ function readTime(param: string, text: string | undefined): Date | undefined {
   return time
 }
 
-function ownerOf(caller: ApiToken, asked: string | undefined): string | null | undefined {
+function ownerOf(caller: ApiToken, requested: string | undefined): string | null | undefined {
   if (!allows(caller, 'admin')) {
-    if (asked === undefined || asked === caller.id) return caller.id
+    if (requested === undefined || requested === caller.id) return caller.id
     throw apiError('insufficient_scope', { details: { scope: 'admin' } })
   }
-  if (asked === 'none') return null
-  if (asked !== undefined && !isUuid(asked)) throw invalidField('token', 'must be the id of a token, or none')
-  return asked
+  if (requested === 'none') return null
+  if (requested !== undefined && !isUuid(requested)) throw invalidField('token', 'must be the id of a token, or none')
+  return requested
 }

@@ -14,7 +14,7 @@ const MAX_CHARACTERS = 200
 const MAX_WORDS = 16
 
 /** All parameters of GET /media as they were given, and the filter that they make. */
-interface AskedList extends Partial<Record<'limit' | 'cursor' | 'q' | 'from' | 'to', string | undefined>> {
+interface ListInput extends Partial<Record<'limit' | 'cursor' | 'q' | 'from' | 'to', string | undefined>> {
   sort?: Sort
   order?: Direction
   filter: ClipFilter
@@ -23,13 +23,13 @@ interface AskedList extends Partial<Record<'limit' | 'cursor' | 'q' | 'from' | '
 /** Reads a page of clips. Throws invalid_field for a bad search or cursor. */
 export async function readList(
   db: Kysely<DB>,
-  { filter, ...asked }: AskedList,
+  { filter, ...input }: ListInput,
 ): Promise<{ clips: ListedClip[]; nextCursor: string | null }> {
-  const { q, sort = 'created', order = sort === 'title' ? 'asc' : 'desc', cursor, limit: _, ...others } = asked
-  const limit = readLimit(asked)
+  const { q, sort = 'created', order = sort === 'title' ? 'asc' : 'desc', cursor, limit: _, ...others } = input
+  const limit = readLimit(input)
   if (q === undefined && sort === 'created' && order === 'desc' && !filter.from && !filter.to) {
     // The cursors of the version before, which knows no other list.
-    const { after } = readPage(asked, isClipId)
+    const { after } = readPage(input, isClipId)
     const { items, nextCursor } = cutPage(await listClips(db, filter, { after, order, limit: limit + 1 }), limit)
     return { clips: items, nextCursor }
   }

@@ -47,7 +47,7 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       if (!found) throw apiError('not_found')
       const file = await findPublicFile(deps, { id, kind: found.kind, query: request.query })
       if (file.state === 'processing') return answerProcessing(reply, file.progress)
-      deps.visits.note({ id, ...file })
+      deps.visitLog.record({ id, ...file })
       const { kind: extension, type } = found
       const download = request.query.download === '1'
       return sendFile(deps, request, reply, { name: id, ending, extension, type, file, download })

@@ -4,7 +4,7 @@ import { type DB, RENDITION_KINDS, type RenditionKind } from '../../db/tables.ts
 
 /** Time for which other processes may miss a deletion (docs/explanation/media/serving-files.md). */
 const KNOWN_MS = 1_000
-const MOST_KNOWN = 2_000
+const MAX_KNOWN = 2_000
 
 export type KnownFiles = ReturnType<typeof createKnownFiles>
 
@@ -26,7 +26,7 @@ export function createKnownFiles(db: Kysely<DB>) {
       if (file?.state !== 'ready' || file.visibility === 'private' || deletions !== deletionsBefore) return file
       known.set(key, { file, until })
       const [oldest] = known.keys()
-      if (known.size > MOST_KNOWN && oldest) known.delete(oldest)
+      if (known.size > MAX_KNOWN && oldest) known.delete(oldest)
       return file
     },
     /** Call it after a deletion, which then shows at once in this process. */

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { type BlobName, type BlobStorage, type ByteRange, SMALL_PART } from '../../store/blobs/blob-storage.ts'
 
 /** Each part costs a read; players and resumed downloads ask for two or three. */
-const MOST_RANGES = 16
+const MAX_RANGES = 16
 
 /** Gap in bytes that costs less to send than the header of another part (RFC 9110 15.3.7.2). */
 const SMALL_GAP = 128
@@ -14,7 +14,7 @@ const SMALL_GAP = 128
 export function parseRanges(header: string | undefined, bytes: number): ByteRange[] | 'unsatisfiable' | undefined {
   const list = /^bytes=(.*)$/i.exec(header ?? '')?.[1]?.split(',') ?? []
   const specs = list.map((spec) => spec.trim()).filter(Boolean)
-  if (specs.length === 0 || specs.length > MOST_RANGES) return undefined
+  if (specs.length === 0 || specs.length > MAX_RANGES) return undefined
   const ranges = specs.map((spec) => parseRange(spec, bytes))
   if (ranges.includes('invalid')) return undefined
   const satisfiable = ranges.filter((range) => typeof range === 'object')

@@ -82,8 +82,8 @@ export interface Wanted {
 type Sent = Wanted & { now: Date }
 
 /** Answers with a stored file, or a redirect to it: conditions, ranges, HEAD, and the headers of all files. */
-export async function sendFile(deps: Deps, { headers, method }: FastifyRequest, reply: FastifyReply, asked: Wanted) {
-  const wanted = { ...asked, now: deps.now() }
+export async function sendFile(deps: Deps, { headers, method }: FastifyRequest, reply: FastifyReply, input: Wanted) {
+  const wanted = { ...input, now: deps.now() }
   const { file } = wanted
   const { accelPrefix, site } = deps.config
   if (file.visibility !== 'public') reply.header('x-robots-tag', 'noindex')

@@ -43,7 +43,7 @@ export async function importClip(deps: Deps, input: ImportInput): Promise<Accept
 async function receiveAndAccept(deps: Deps, input: ImportInput): Promise<AcceptedClip> {
   const { url, fields, access, edit, given, tokenId, startedAt, clientGone, alongside, mp4First } = input
   const { maxBytes } = deps.config.source
-  const signal = AbortSignal.any([deps.hurry, clientGone])
+  const signal = AbortSignal.any([deps.forceStop, clientGone])
   const path = deps.work.newPath()
   const receive = () => {
     const leftMs = startedAt + deps.config.syncWaitSeconds * 1000 - Date.now()

@@ -16,23 +16,23 @@ export class ImportForm {
 }
 
 /** Number of fields that a form of an upload may have, too (receive-form.http.ts). */
-const MOST_FIELDS = 60
+const MAX_FIELDS = 60
 
 export const isMultipart = (type: string | undefined): boolean => /^multipart\/form-data\b/i.test(type ?? '')
 
 /** Longest form; a multipart one of a megabyte of empty parts takes 0.4 s to parse. */
-const MOST_BYTES = 128 * 1024
+const MAX_BYTES = 128 * 1024
 
 /** Parses forms of the routes of `app`. */
 export function acceptForms(app: FastifyInstance): void {
   app.addContentTypeParser(
     'application/x-www-form-urlencoded',
-    { parseAs: 'string', bodyLimit: MOST_BYTES },
+    { parseAs: 'string', bodyLimit: MAX_BYTES },
     async (_request: FastifyRequest, body: string) => parseQuery(body),
   )
   app.addContentTypeParser(
     'multipart/form-data',
-    { parseAs: 'buffer', bodyLimit: MOST_BYTES },
+    { parseAs: 'buffer', bodyLimit: MAX_BYTES },
     async ({ headers }: FastifyRequest, body: Buffer) => parseMultipart(body, headers['content-type'] ?? ''),
   )
 }
@@ -56,6 +56,6 @@ async function parseMultipart(body: Buffer, type: string): Promise<ImportForm> {
 }
 
 function formOf(fields: FormField[]): ImportForm {
-  if (fields.length <= MOST_FIELDS) return new ImportForm(fields)
-  throw apiError('invalid_request', { message: `The form has more than ${MOST_FIELDS} fields.` })
+  if (fields.length <= MAX_FIELDS) return new ImportForm(fields)
+  throw apiError('invalid_request', { message: `The form has more than ${MAX_FIELDS} fields.` })
 }

@@ -76,10 +76,13 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       async (request, reply) => {
         // Forms of uploads may take long; this one has no file.
         if (!isMultipart(request.headers['content-type'])) return
-        endSlowBody(request, reply, { withinMs: deps.patience.slowBodyMs, refusal: () => apiError('request_too_slow') })
+        endSlowBody(request, reply, {
+          withinMs: deps.timeLimits.slowBodyMs,
+          refusal: () => apiError('request_too_slow'),
+        })
       },
     ],
-    onError: deps.limits.giveBack,
+    onError: deps.limits.refund,
     preValidation: async (request) => {
       if (request.body instanceof ImportForm) return
       const body = withoutNulls(request.body) as Record<string, unknown>
@@ -106,7 +109,7 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     // The fields have several spellings; the schema above is documentation.
     validatorCompiler: () => () => true,
     onRequest: (request, reply) => deps.limits.count(request, reply, 'import'),
-    onError: deps.limits.giveBack,
+    onError: deps.limits.refund,
     handler: (request, reply) => {
       const { url = '' } = request.raw
       // The source may have a query, too.

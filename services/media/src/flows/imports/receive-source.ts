@@ -36,7 +36,7 @@ export interface ReceivedSource {
 /** Pages followed from the first one. */
 const DEEPEST_PAGE = 1
 /** Most sources of a page that are attempted. */
-const MOST_ATTEMPTS = 6
+const MAX_ATTEMPTS = 6
 
 type Needs = Pick<Deps, 'remote' | 'config' | 'assembleManifest' | 'extractPage'>
 
@@ -109,7 +109,7 @@ async function take(deps: Needs, found: Found, to: Destination, finding: Finding
   const { sources, durationSeconds, ...about } = found
   if (durationSeconds !== undefined) refuseSaidDuration(longestSource(deps.config.source, to.edit), durationSeconds)
   const refusals: ApiError[] = []
-  for (const source of sources.slice(0, MOST_ATTEMPTS)) {
+  for (const source of sources.slice(0, MAX_ATTEMPTS)) {
     try {
       const received = await takeOne(deps, source, to, finding)
       return { ...received, about: join(about, received.about) }

@@ -17,7 +17,7 @@ import { cutPage, linkToNext, pageOf, pageQuery, readPage } from '../../http/cur
 import { answers, orNull, Time, tokenRoute } from '../../http/shapes.ts'
 
 /** Decisions about one clip that are shown. */
-const MOST_SHOWN = 100
+const MAX_SHOWN = 100
 
 const ReasonShape = Type.Enum(REPORT_REASONS, { title: 'ReportReason' })
 const ActionShape = Type.Enum(MODERATION_ACTIONS, { title: 'ModerationAction' })
@@ -91,11 +91,11 @@ export const moderationRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
       },
     },
     async (request, reply) => {
-      const { state, limit: asked } = request.query
+      const { state, limit: requestedLimit } = request.query
       const { after, limit } = readPage(request.query, isUuid)
       const { items, nextCursor } = cutPage(await listReports(deps.db, state, { after, limit: limit + 1 }), limit)
       if (nextCursor) {
-        reply.header('link', linkToNext(baseUrl, '/reports', { limit: asked, state, cursor: nextCursor }))
+        reply.header('link', linkToNext(baseUrl, '/reports', { limit: requestedLimit, state, cursor: nextCursor }))
       }
       return { success: { items: items.map((report) => describeReport(report, baseUrl)), next_cursor: nextCursor } }
     },
@@ -129,7 +129,7 @@ export const moderationRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
     '/media/:id/moderation',
     {
       schema: {
-        ...tokenRoute('moderation', 'listDecisions', `The latest ${MOST_SHOWN} decisions about a clip`),
+        ...tokenRoute('moderation', 'listDecisions', `The latest ${MAX_SHOWN} decisions about a clip`),
         ...withId,
         response: answers(200, DecisionsShape, [401, 403, 404, 429]),
       },
@@ -169,7 +169,7 @@ export const moderationRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
     },
   )
 
-  const decisionsOf = (clipId: string): Promise<Moderation[]> => listModerations(deps.db, clipId, MOST_SHOWN)
+  const decisionsOf = (clipId: string): Promise<Moderation[]> => listModerations(deps.db, clipId, MAX_SHOWN)
 
   /** A tombstone is known, too: its bytes may be blocked. */
   async function requireKnown(id: string): Promise<string> {

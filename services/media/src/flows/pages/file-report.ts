@@ -2,8 +2,8 @@ import { ApiError } from '@services/common/errors'
 import { findShownClip } from '../../core/clip-access/find-public-clip.ts'
 import type { LinkQuery } from '../../core/clip-access/share-links.ts'
 import { lockClip } from '../../core/clips/clips.store.ts'
-import { afterDecision, hideAndTell, record } from '../../core/lifecycle/moderate.ts'
-import { MOST_OPEN_PER_CLIP, type ReportFields } from '../../core/reports/report.ts'
+import { afterDecision, hideAndNotify, record } from '../../core/lifecycle/moderate.ts'
+import { MAX_OPEN_PER_CLIP, type ReportFields } from '../../core/reports/report.ts'
 import { monthOf } from '../../core/reports/reporter.ts'
 import { countOpenReports, insertReport } from '../../core/reports/reports.store.ts'
 import { emitToAdmins } from '../../core/webhooks/emit-event.ts'
@@ -46,7 +46,7 @@ async function storeReport(
   const now = deps.now()
   const month = new Date(`${monthOf(now)}-01T00:00:00Z`)
   const before = await countOpenReports(trx, clipId, month)
-  if (before.open >= MOST_OPEN_PER_CLIP) return false
+  if (before.open >= MAX_OPEN_PER_CLIP) return false
   const id = deps.newId()
   const isNew = await insertReport(trx, { id, clip_id: clipId, ...fields, reporter, created_at: now })
   if (!isNew) return false
@@ -59,7 +59,7 @@ async function storeReport(
   // One address counts once: the index excludes a second report, and its hash changes with the month.
   const reporters = before.reporters + (reporter ? 1 : 0)
   if (!reporter || hideAt === undefined || reporters < hideAt) return false
-  await hideAndTell(deps, trx, [clipId], BY_REPORTS)
+  await hideAndNotify(deps, trx, [clipId], BY_REPORTS)
   await record(deps, trx, [clipId], BY_REPORTS)
   return true
 }

@@ -113,7 +113,7 @@ export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
   ): Promise<ClipView | ApiError> {
     try {
       const { clip, link } = await findShownClip(deps, params.id, { target, query })
-      deps.visits.note(clip)
+      deps.visitLog.record(clip)
       return toView(clip, site, link)
     } catch (error) {
       if (error instanceof ApiError && acceptsHtml({ headers })) return error

@@ -1,6 +1,6 @@
 import { html } from '@services/common/html'
 import { type ClipView, titleOf } from '../../core/clip-views/clip-view.ts'
-import { MOST_TEXT } from '../../core/reports/report.ts'
+import { MAX_TEXT } from '../../core/reports/report.ts'
 import type { ReportReason } from '../../db/tables.ts'
 import { htmlDocument, type Page, type Site, siteHeader, styleOf } from './document.ts'
 import { homePageCss } from './styles.ts'
@@ -43,7 +43,7 @@ ${Object.entries(REASONS).map(
     html`<label class="choice"><input type="radio" name="reason" value="${reason}" required> ${label}</label>\n`,
 )}</fieldset>
 <div class="field"><label for="text">Details <span class="optional">(optional)</span></label>
-<textarea id="text" name="text" rows="4" maxlength="${MOST_TEXT}"></textarea></div>
+<textarea id="text" name="text" rows="4" maxlength="${MAX_TEXT}"></textarea></div>
 <div class="field"><label for="email">Your e-mail <span class="optional">(optional)</span></label>
 <input id="email" name="email" type="email" maxlength="254" autocomplete="email">
 <p class="hint">For questions of the operator, and shown to no one else.</p></div>

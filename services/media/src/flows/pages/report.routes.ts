@@ -10,7 +10,7 @@ import { Type } from 'typebox'
 import { findShownClip } from '../../core/clip-access/find-public-clip.ts'
 import type { LinkQuery } from '../../core/clip-access/share-links.ts'
 import { toView } from '../../core/clip-views/clip-view.ts'
-import { cleanReport, MOST_TEXT } from '../../core/reports/report.ts'
+import { cleanReport, MAX_TEXT } from '../../core/reports/report.ts'
 import { reporterOf } from '../../core/reports/reporter.ts'
 import { REPORT_REASONS } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
@@ -23,7 +23,7 @@ import { fileReport } from './file-report.ts'
 import { reportPage, thanksPage } from './report-page.ts'
 
 /** A thousand characters in the encoding of a form, and the other fields. */
-const MOST_BODY_BYTES = 32 * 1024
+const MAX_BODY_BYTES = 32 * 1024
 
 const DAY_SECONDS = 86_400
 const PER_ADDRESS = { points: 5, seconds: DAY_SECONDS }
@@ -32,7 +32,7 @@ const OF_UNKNOWN = { points: 500, seconds: DAY_SECONDS }
 
 const Body = Type.Object({
   reason: Type.String(inDocument({ enum: [...REPORT_REASONS] })),
-  text: Type.Optional(Type.String({ description: `Details, up to ${MOST_TEXT} characters.` })),
+  text: Type.Optional(Type.String({ description: `Details, up to ${MAX_TEXT} characters.` })),
   email: Type.Optional(Type.String({ description: 'Address for questions of the operator.' })),
 })
 
@@ -47,7 +47,7 @@ export const reportRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
   const { site, limits } = deps.config
   app.addContentTypeParser(
     'application/x-www-form-urlencoded',
-    { parseAs: 'string', bodyLimit: MOST_BODY_BYTES },
+    { parseAs: 'string', bodyLimit: MAX_BODY_BYTES },
     async (_request: FastifyRequest, body: string) => Object.fromEntries(new URLSearchParams(body)),
   )
   const withId = { params: Type.Object({ id: Type.String() }), querystring: Type.Object(linkQuery) }
@@ -75,7 +75,7 @@ export const reportRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
   app.post<WithId & { Body: Type.Static<typeof Body> }>(
     '/gif/:id/report',
     {
-      bodyLimit: MOST_BODY_BYTES,
+      bodyLimit: MAX_BODY_BYTES,
       schema: {
         operationId: 'reportClip',
         tags: ['pages'],

@@ -10,7 +10,7 @@ import { multipartFailure } from '../../http/error-bodies.ts'
 import type { FormField } from '../../http/form-fields.ts'
 import type { ReceivedFile } from '../../ingest/accept/accept-clip.ts'
 import { createMeasure } from '../../store/blobs/measure.ts'
-import type { Patience } from '../../time-limits.ts'
+import type { TimeLimits } from '../../time-limits.ts'
 import { watchSpeed } from './upload-speed.ts'
 
 interface Form {
@@ -31,16 +31,16 @@ const LIMITS = { fields: 60, files: 5, parts: 65, fieldSize: 64 * 1024, fieldNam
  * invalid_request, upload_too_slow, unavailable (full disk, stop), and `clientGone`'s reason.
  */
 export async function receiveForm(
-  { config, work, hurry, patience }: Pick<Deps, 'config' | 'work' | 'hurry' | 'patience'>,
+  { config, work, forceStop, timeLimits }: Pick<Deps, 'config' | 'work' | 'forceStop' | 'timeLimits'>,
   request: FastifyRequest,
   { path, clientGone }: { path: string; clientGone: AbortSignal },
 ): Promise<Required<Form>> {
   const { maxBytes } = config.source
   const mostBytes = Math.min(maxBytes, Number(request.headers['content-length'] ?? maxBytes))
   // The parser does not notice the end of a connection, by the client or by our HTTP parser.
-  const signal = AbortSignal.any([hurry, clientGone])
+  const signal = AbortSignal.any([forceStop, clientGone])
   const { file, fields } = await work.withSpace(mostBytes, () =>
-    readParts(request, { path, maxBytes, signal, patience }),
+    readParts(request, { path, maxBytes, signal, timeLimits }),
   )
   if (!file) throw apiError('missing_file', { details: { param: 'file' } })
   if (file.bytes === 0) throw emptyFile()
@@ -49,13 +49,18 @@ export async function receiveForm(
 
 async function readParts(
   request: FastifyRequest,
-  { path, maxBytes, signal, patience }: { path: string; maxBytes: number; signal: AbortSignal; patience: Patience },
+  {
+    path,
+    maxBytes,
+    signal,
+    timeLimits,
+  }: { path: string; maxBytes: number; signal: AbortSignal; timeLimits: TimeLimits },
 ): Promise<Form> {
   const form: Form = { fields: [] }
   // It may have aborted before this function listens.
   signal.throwIfAborted()
   const { socket } = request.raw
-  const speed = watchSpeed(() => socket.bytesRead, patience)
+  const speed = watchSpeed(() => socket.bytesRead, timeLimits)
   const size = new AbortController()
   const stop = AbortSignal.any([signal, speed.signal, size.signal])
   const { promise: stopped, reject } = Promise.withResolvers<never>()
@@ -84,7 +89,7 @@ async function readParts(
   } finally {
     speed.stop()
     request.raw.off('data', count)
-    // A composed signal with a listener lives as long as its sources, and `hurry` lives as long as the process.
+    // A composed signal with a listener lives as long as its sources, and `forceStop` lives as long as the process.
     stop.removeEventListener('abort', onStop)
   }
 }

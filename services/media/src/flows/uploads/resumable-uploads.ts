@@ -100,7 +100,7 @@ async function accept(
   }
   try {
     const origin = { kind: 'upload', pieces: true } as const
-    const clip = await acceptClip(deps, { ...input, tokenId, origin, signal: deps.hurry, alongside })
+    const clip = await acceptClip(deps, { ...input, tokenId, origin, signal: deps.forceStop, alongside })
     countBytesIn('tus', input.file.bytes)
     await rm(partialPath(deps, id), { force: true })
     return clip

@@ -99,8 +99,8 @@ async function receive(
   const { maxBytes } = deps.config.source
   const method = reply.request.routeOptions.url === '/tus' ? 'POST' : 'PATCH'
   const gone = clientGone(reply)
-  const speed = watchSpeed(() => raw.socket.bytesRead, deps.patience)
-  const stop = AbortSignal.any([deps.hurry, gone, speed.signal])
+  const speed = watchSpeed(() => raw.socket.bytesRead, deps.timeLimits)
+  const stop = AbortSignal.any([deps.forceStop, gone, speed.signal])
   const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
   const body = hasBody ? untilStopped(raw, stop) : undefined
   const announced = headers['content-length'] === undefined ? bytes || maxBytes : Number(headers['content-length'])
@@ -216,11 +216,11 @@ async function answerFinished(
 }
 
 /** Proxies allow 4 KiB for all headers. A title of emoji, 12 bytes each, would not fit: it is in the body only. */
-const MOST_RESULT_BYTES = 2_500
+const MAX_RESULT_BYTES = 2_500
 
 function setResult(reply: FastifyReply, clip: Clip, result: Result, { site }: Deps['config']) {
   const whole = toAscii(JSON.stringify(result))
-  const fits = whole.length <= MOST_RESULT_BYTES
+  const fits = whole.length <= MAX_RESULT_BYTES
   const text = fits ? whole : toAscii(JSON.stringify(toResult({ ...clip, title: null }, site)))
   return reply.headers({ 'x-media-id': clip.id, 'x-media': text })
 }

@@ -73,7 +73,7 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
         },
       },
       onRequest: [refuseWhenFull, (request, reply) => deps.limits.count(request, reply, 'upload')],
-      onError: deps.limits.giveBack,
+      onError: deps.limits.refund,
     },
     (request, reply) => inSlot(deps, request, () => begin(flow, request, reply)),
   )

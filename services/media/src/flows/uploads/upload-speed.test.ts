@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { PATIENCE } from '../../time-limits.ts'
+import { TIME_LIMITS } from '../../time-limits.ts'
 import { watchSpeed } from './upload-speed.ts'
 
 beforeEach(() => void vi.useFakeTimers())
@@ -7,7 +7,7 @@ afterEach(() => void vi.useRealTimers())
 
 test('an upload at 16 KiB a second goes on, a slower one is aborted within a minute', () => {
   let bytes = 1_000
-  const watch = watchSpeed(() => bytes, PATIENCE)
+  const watch = watchSpeed(() => bytes, TIME_LIMITS)
   for (let n = 0; n < 5; n++) {
     bytes += 30 * 16 * 1024
     vi.advanceTimersByTime(30_000)

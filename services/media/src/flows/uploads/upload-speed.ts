@@ -1,5 +1,5 @@
 import { apiError } from '../../errors.ts'
-import type { Patience } from '../../time-limits.ts'
+import type { TimeLimits } from '../../time-limits.ts'
 
 /** Slower than any mobile line; below it a connection holds resources without need. */
 const SLOWEST_BYTES_PER_SECOND = 16 * 1024
@@ -7,7 +7,7 @@ const SLOWEST_BYTES_PER_SECOND = 16 * 1024
 /** Aborts `signal` with upload_too_slow after a slow `uploadWindowMs`, or after `uploadMs`. `stop` must be called. */
 export function watchSpeed(
   bytesRead: () => number,
-  { uploadWindowMs, uploadMs }: Pick<Patience, 'uploadWindowMs' | 'uploadMs'>,
+  { uploadWindowMs, uploadMs }: Pick<TimeLimits, 'uploadWindowMs' | 'uploadMs'>,
 ): { signal: AbortSignal; stop: () => void } {
   const controller = new AbortController()
   let seen = bytesRead()

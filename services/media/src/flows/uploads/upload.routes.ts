@@ -56,7 +56,7 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       async (request) => refuseUnreadable(request, maxBytes),
       (request, reply) => refuseUnread(deps, request, reply),
     ],
-    onError: deps.limits.giveBack,
+    onError: deps.limits.refund,
     handler: (request, reply) =>
       deps.uploads.run(() => addUpload(deps, request, reply), { key: deps.limits.keyOf(request) }),
   })

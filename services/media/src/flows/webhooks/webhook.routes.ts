@@ -17,7 +17,7 @@ import { cutPage, linkToNext, pageOf, pageQuery, readPage } from '../../http/cur
 import { answers, counted, errorResponses, orNull, Time, tokenRoute } from '../../http/shapes.ts'
 
 /** Each event is sent to all of them. */
-const MOST_WEBHOOKS = 10
+const MAX_WEBHOOKS = 10
 
 const EventShape = Type.Enum(WEBHOOK_EVENTS, { title: 'WebhookEvent' })
 const webhookMembers = {
@@ -93,8 +93,8 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
           secret: sealSecret(config.encryptionKey, secret),
           created_at: deps.now(),
         }
-        const added = await db.transaction().execute((trx) => insertWebhook(trx, webhook, { most: MOST_WEBHOOKS }))
-        if (!added) throw invalidField('url', `is one too many: a token has at most ${MOST_WEBHOOKS} webhooks`)
+        const added = await db.transaction().execute((trx) => insertWebhook(trx, webhook, { most: MAX_WEBHOOKS }))
+        if (!added) throw invalidField('url', `is one too many: a token has at most ${MAX_WEBHOOKS} webhooks`)
         reply.code(201).header('cache-control', 'no-store')
         return { success: { ...added, secret } }
       },

@@ -71,14 +71,14 @@ const BUSY_RETRY_SECONDS = 10
  * waiting clip is accepted up to twice the limit, so that the others together do not lock it out either.
  */
 export async function refuseWhenBusy(
-  { db, config, waiting }: Pick<Deps, 'db' | 'config' | 'waiting'>,
+  { db, config, queueDepth }: Pick<Deps, 'db' | 'config' | 'queueDepth'>,
   tokenId: string | null,
   ownLimits?: TokenLimits,
 ): Promise<void> {
   const { queueLimit, queueLimitPerToken } = config.worker
   const own = ownLimits ?? (tokenId === null ? {} : await findTokenLimits(db, tokenId))
   const limits = { all: queueLimit, ofToken: own.queued ?? queueLimitPerToken }
-  const { all, ofToken } = await waiting.count(db, tokenId, limits)
+  const { all, ofToken } = await queueDepth.count(db, tokenId, limits)
   const most = ofToken === 0 ? 2 * queueLimit : queueLimit
   if (all >= most) throw apiError('busy', { retryAfterSeconds: BUSY_RETRY_SECONDS })
   if (ofToken > 0 && ofToken >= limits.ofToken) {
@@ -147,7 +147,7 @@ async function shareSource(deps: Deps, known: SourceRow, input: NewClipInput): P
     const source = await attachToSource(trx, known.id)
     if (!source) return undefined
     const clip = await addClip(deps, trx, source, input)
-    await bringForward(deps, trx, source, input)
+    await prioritise(deps, trx, source, input)
     return clip
   })
 }
@@ -180,7 +180,7 @@ async function queueSource(
     const source = winner && (await attachToSource(trx, winner.id))
     if (!source) throw apiError('busy', { retryAfterSeconds: 1 })
     isShared = true
-    const last = () => bringForward(deps, trx, source, input)
+    const last = () => prioritise(deps, trx, source, input)
     return { references: [], last, result: await addClip(deps, trx, source, input) }
   })
   if (isShared) countClip(wayOf(input), 'shared')
@@ -188,7 +188,7 @@ async function queueSource(
 }
 
 /** A caller that sends waiting bytes again waits no longer than for new bytes. */
-async function bringForward(deps: Deps, trx: Transaction<DB>, source: SourceRow, { tokenId }: NewClipInput) {
+async function prioritise(deps: Deps, trx: Transaction<DB>, source: SourceRow, { tokenId }: NewClipInput) {
   if (source.state !== 'processing' || source.token_id === tokenId) return
   await deps.queue.advance(trx, TRANSCODE_QUEUE.name, { sourceId: source.id } satisfies TranscodeJob, tenantOf(tokenId))
 }

@@ -3,7 +3,7 @@ import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createSlots } from '@services/common/concurrency/semaphore'
+import { createSemaphore } from '@services/common/concurrency/semaphore'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { clip, embeddedTools } from '../../../test/clips.ts'
 import { listFiles } from '../../../test/service.ts'
@@ -33,7 +33,7 @@ beforeEach(async () => {
     remote: createRemote({ allowCidrs: ['127.0.0.1/32'] }),
     work: await openWorkDirectory(root),
     tools: embeddedTools,
-    probes: createSlots({ atOnce: 4, waiting: 10, waitMs: 600_000 }, busy),
+    probes: createSemaphore({ atOnce: 4, waiting: 10, waitMs: 600_000 }, busy),
     config: { source: { maxSeconds: 30, maxSourceSeconds: 600, maxBytes: 0, maxSide: 0 } } as Config,
   }
   remotes.push(deps.remote)

@@ -6,7 +6,7 @@
  */
 import { rename } from 'node:fs/promises'
 import { isIP } from 'node:net'
-import type { Slots } from '@services/common/concurrency/semaphore'
+import type { Semaphore } from '@services/common/concurrency/semaphore'
 import type { Config } from '../../config.ts'
 import { type Edit, longestSource, neededSpan } from '../../core/edits/edit.ts'
 import { apiError } from '../../errors.ts'
@@ -30,7 +30,7 @@ interface Needs {
   remote: Remote
   work: WorkDirectory
   tools: MediaTools
-  probes: Slots
+  probes: Semaphore
 }
 
 /** Limits of one manifest (contract/media.md 3.6). */
@@ -91,8 +91,8 @@ async function findTracks(
   const { source: limit } = deps.config
   const span = neededSpan(job.edit, limit.maxSeconds)
   const limits = { seconds: longestSource(limit, job.edit), pieces: MAX_PIECES, span }
-  const asked = URL.parse(source.url)
-  const own = asked ? [asked] : []
+  const requested = URL.parse(source.url)
+  const own = requested ? [requested] : []
   // The resolver's hosts apply to the manifest too.
   const mayMove = job.hosts ? hostRule(own, job.hosts) : () => true
   const first = await fetchManifest(deps, { kind: source.format, url: source.url }, mayMove, job)

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Slots } from '@services/common/concurrency/semaphore'
+import type { Semaphore } from '@services/common/concurrency/semaphore'
 import { apiError } from '../../errors.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { hardenedGlobals, hardenedInput, type StreamDemuxer } from '../../ffmpeg/hardening.ts'
@@ -20,7 +20,7 @@ const CONTAINER_BYTES = 1024 ** 2
  * unsupported_site_content, corrupt_media, unsupported_media_type, processing_timeout.
  */
 export async function remux(
-  { tools, probes }: { tools: MediaTools; probes: Slots },
+  { tools, probes }: { tools: MediaTools; probes: Semaphore },
   tracks: readonly string[],
   { directory, maxBytes, key, signal, missing }: RemuxOptions,
 ): Promise<string> {

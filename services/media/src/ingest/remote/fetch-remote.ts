@@ -78,13 +78,17 @@ export function createRemote(options: RemoteOptions = {}): Remote {
 
   const standIn = standInsOf(options.standIns)
 
-  const fetch: Remote['fetch'] = async (url, { totalMs = timeouts.totalMs, signal: callerSignal, ...asked }, read) => {
+  const fetch: Remote['fetch'] = async (
+    url,
+    { totalMs = timeouts.totalMs, signal: callerSignal, ...request },
+    read,
+  ) => {
     const deadlines = startDeadlines({ ...timeouts, totalMs: Math.min(totalMs, timeouts.totalMs) }, callerSignal)
     try {
       const answerMs = timeouts.connectMs + timeouts.headersMs
       const { signal } = deadlines
       const { body, ...answer } = await openResponse(egress, guard, url, {
-        ...{ ...asked, headers, signal, answerMs, standIn },
+        ...{ ...request, headers, signal, answerMs, standIn },
       })
       try {
         return await read({ ...answer, chunks: answer.next ? nothing() : readBody(body, deadlines) })

@@ -14,7 +14,7 @@ export interface PostOptions {
 }
 
 /** Part of the answer that is read, so that the connection can be reused. */
-const MOST_ANSWER_BYTES = 16 * 1024
+const MAX_ANSWER_BYTES = 16 * 1024
 
 /** Sends a body without following redirects. Throws source_forbidden, source_fetch_failed (`details.upstream`). */
 export async function postRemote(
@@ -35,7 +35,7 @@ export async function postRemote(
       ({ statusCode }) => statusCode,
     )
     if (readsAnswer) return { status: answer.statusCode, answer: await readText(answer.body) }
-    await answer.body.dump({ limit: MOST_ANSWER_BYTES, signal: late.signal }).catch(() => {})
+    await answer.body.dump({ limit: MAX_ANSWER_BYTES, signal: late.signal }).catch(() => {})
     return { status: answer.statusCode, answer: '' }
   } catch (error) {
     late.signal.throwIfAborted()
@@ -52,7 +52,7 @@ async function readText(body: AsyncIterable<Buffer>): Promise<string> {
   for await (const part of body) {
     parts.push(part)
     bytes += part.length
-    if (bytes > MOST_ANSWER_BYTES) throw upstreamFailure('bad_response', 'the answer is too long')
+    if (bytes > MAX_ANSWER_BYTES) throw upstreamFailure('bad_response', 'the answer is too long')
   }
   return Buffer.concat(parts).toString()
 }

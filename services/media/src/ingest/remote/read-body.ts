@@ -5,7 +5,7 @@ import { encodingOf } from './require-file.ts'
 import { upstreamFailure } from './upstream-error.ts'
 
 /** Limit of an unpacked page or JSON text (contract/media.md 4.4). */
-const MOST_UNPACKED_BYTES = 4 * 1024 * 1024
+const MAX_UNPACKED_BYTES = 4 * 1024 * 1024
 
 /** Reads at most `maxBytes`; unpacks unrequested compression within bounds, or throws source_fetch_failed. */
 export async function readBody(body: Pick<RemoteAnswer, 'headers' | 'chunks'>, maxBytes: number): Promise<Buffer> {
@@ -37,7 +37,7 @@ async function unpack(encoding: string, bytes: Buffer): Promise<Buffer> {
   const unpacker = Object.hasOwn(unpackers, encoding) ? unpackers[encoding] : undefined
   if (!unpacker) throw upstreamFailure('bad_response', `content-encoding ${encoding}`)
   try {
-    return await unpacker(bytes, { maxOutputLength: MOST_UNPACKED_BYTES })
+    return await unpacker(bytes, { maxOutputLength: MAX_UNPACKED_BYTES })
   } catch (error) {
     throw upstreamFailure('bad_response', error)
   }

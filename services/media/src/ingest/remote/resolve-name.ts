@@ -24,7 +24,7 @@ const ATTEMPTS = 2
 /** Some servers without IPv6 records stay silent instead of saying so. */
 const OTHER_FAMILY_MS = 500
 /** Further addresses would not be tried within the time of a connection. */
-const MOST_ADDRESSES = 16
+const MAX_ADDRESSES = 16
 
 /**
  * Resolves untrusted names without `getaddrinfo`, which holds one of Node's four threads until the name server answers, or
@@ -54,14 +54,17 @@ const LOOPBACK: readonly FoundAddress[] = [
 async function lookUp(resolver: Resolver, name: string, timeoutMs: number): Promise<FoundAddress[]> {
   const cancel = () => resolver.cancel()
   const timers = [setTimeout(cancel, timeoutMs)]
-  const hurry = (addresses: string[]) => {
+  const expectSoon = (addresses: string[]) => {
     timers.push(setTimeout(cancel, OTHER_FAMILY_MS))
     return addresses
   }
   try {
-    const answers = await Promise.allSettled([resolver.resolve4(name).then(hurry), resolver.resolve6(name).then(hurry)])
+    const answers = await Promise.allSettled([
+      resolver.resolve4(name).then(expectSoon),
+      resolver.resolve6(name).then(expectSoon),
+    ])
     const found = answers.flatMap((answer, index) =>
-      answer.status === 'fulfilled' ? answer.value.slice(0, MOST_ADDRESSES).map(toFound(index === 0 ? 4 : 6)) : [],
+      answer.status === 'fulfilled' ? answer.value.slice(0, MAX_ADDRESSES).map(toFound(index === 0 ? 4 : 6)) : [],
     )
     if (found.length > 0) return found
     throw failureOf(answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : [])))
@@ -80,7 +83,7 @@ function failureOf(reasons: (Error & { code?: string })[]): Error {
 }
 
 /** Some hosts files block thousands of names; the rest of a longer file is not read. */
-const MOST_HOSTS_BYTES = 1024 ** 2
+const MAX_HOSTS_BYTES = 1024 ** 2
 
 function createHosts(path: string): () => Promise<ReadonlyMap<string, readonly FoundAddress[]>> {
   let names = new Map<string, FoundAddress[]>()
@@ -97,7 +100,7 @@ function createHosts(path: string): () => Promise<ReadonlyMap<string, readonly F
 
 async function readStart(path: string): Promise<string> {
   await using file = await open(path)
-  const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(MOST_HOSTS_BYTES), position: 0 })
+  const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(MAX_HOSTS_BYTES), position: 0 })
   return buffer.toString('utf8', 0, bytesRead)
 }
 

@@ -14,7 +14,7 @@ interface Candidate {
 }
 
 /** Candidates that are tried at most, as any may turn out to be something else. */
-const MOST_CANDIDATES = 6
+const MAX_CANDIDATES = 6
 
 /** Finds a page's clip by its link metadata (contract/media.md 3.4), with one oEmbed request for missing parts. */
 export async function discover(page: Page, visit: Visit): Promise<Found> {
@@ -92,9 +92,9 @@ function openGraphVideos({ metas }: Page) {
 
 function videoObjectOf({ data }: Page): unknown {
   const open = data.filter(({ type }) => type.startsWith('application/ld+json')).map(({ text }) => parseJson(text))
-  for (let looked = 0; open.length > 0 && looked < MOST_NODES; looked++) {
+  for (let looked = 0; open.length > 0 && looked < MAX_NODES; looked++) {
     const node = open.shift()
-    if (Array.isArray(node)) open.push(...node.slice(0, MOST_NODES))
+    if (Array.isArray(node)) open.push(...node.slice(0, MAX_NODES))
     else if ([textAt(node, '@type'), ...listAt(node, '@type')].includes('VideoObject')) return node
     else if (typeof node === 'object' && node !== null) {
       open.push(...NESTING.map((name) => (node as Record<string, unknown>)[name]).filter(Boolean))
@@ -103,7 +103,7 @@ function videoObjectOf({ data }: Page): unknown {
   return undefined
 }
 
-const MOST_NODES = 500
+const MAX_NODES = 500
 /** Members of JSON-LD that hold the video of a page. */
 const NESTING = ['@graph', 'video', 'mainEntity', 'mainEntityOfPage', 'subjectOf']
 
@@ -127,7 +127,7 @@ function sourcesOf(page: Page, candidates: Candidate[]): MediaSource[] {
   })
   const declared = candidates.filter(({ rank }) => rank === 0).map(({ url }) => url)
   const players = [...declared, addressIn(page, metaOf(page, 'twitter:player'))].filter((url) => url !== undefined)
-  return unique([...files, ...manifests, ...knownPages(players)]).slice(0, MOST_CANDIDATES)
+  return unique([...files, ...manifests, ...knownPages(players)]).slice(0, MAX_CANDIDATES)
 }
 
 /** Takes the first only: a page is about one clip, and each costs several requests. */

@@ -2,9 +2,9 @@ import { Parser } from 'htmlparser2'
 import type { Page } from './page.ts'
 
 /** Ten times a real page. Each end tag searches all open elements, so a deep page costs the square of its length. */
-const MOST_OPEN_ELEMENTS = 512
+const MAX_OPEN_ELEMENTS = 512
 /** Length of each list of a `Page`; no honest page has more. */
-const MOST_OF_A_KIND = 200
+const MAX_OF_A_KIND = 200
 const CHUNK = 64 * 1024
 
 export function readPage(html: string, url: URL): Page {
@@ -16,7 +16,7 @@ export function readPage(html: string, url: URL): Page {
 
   const parser = new Parser({
     onopentag: (name, attributes) => {
-      if (++open > MOST_OPEN_ELEMENTS) stop()
+      if (++open > MAX_OPEN_ELEMENTS) stop()
       if (name === 'video') isInVideo = true
       if (name === 'title' && page.title === '') into = 'title'
       if (name === 'script' && isData(attributes)) into = startData(page, attributes)
@@ -49,7 +49,7 @@ const isData = ({ type = '', id = '' }: Attributes) =>
   /^application\/ld\+json/i.test(type) || (id !== '' && /json|cache/i.test(type))
 
 function startData({ data }: Page, { type = '', id = '' }: Attributes): 'data' | undefined {
-  if (data.length >= MOST_OF_A_KIND) return undefined
+  if (data.length >= MAX_OF_A_KIND) return undefined
   data.push({ type: type.toLowerCase(), id, text: '' })
   return 'data'
 }
@@ -57,7 +57,7 @@ function startData({ data }: Page, { type = '', id = '' }: Attributes): 'data' |
 function collect(page: Page, tag: string, attributes: Attributes, isInVideo: boolean): void {
   const { src = '', type = '', height = '', href = '', rel = '' } = attributes
   const add = <Item>(list: Item[], item: Item) => {
-    if (list.length < MOST_OF_A_KIND) list.push(item)
+    if (list.length < MAX_OF_A_KIND) list.push(item)
   }
   if (tag === 'meta') {
     const name = (attributes.property ?? attributes.name ?? '').trim().toLowerCase()

@@ -61,8 +61,8 @@ export function startVisit(remote: Pick<Remote, 'fetch'>, options: VisitOptions)
       const totalMs = Math.max(1, endsAt - performance.now())
       const ownHeaders = { accept: 'text/html,application/json;q=0.9,*/*;q=0.5', ...own }
       const goesOn = (next: URL) => mayVisit(next) && !until(next)
-      const asked = { ownHeaders, mayVisit: goesOn, signal, totalMs, form }
-      return remote.fetch(parsed.href, asked, readAnswer).catch(addSite(site))
+      const request = { ownHeaders, mayVisit: goesOn, signal, totalMs, form }
+      return remote.fetch(parsed.href, request, readAnswer).catch(addSite(site))
     },
   }
 }

@@ -4,7 +4,7 @@
  * trusted. Tests: beside the files. Next: run-ytdlp.ts and guard-proxy.ts run it, read-answer.ts reads it.
  */
 
-import { createSlots } from '@services/common/concurrency/semaphore'
+import { createSemaphore } from '@services/common/concurrency/semaphore'
 import type { ApiError } from '@services/common/errors'
 import type { Config } from '../../config.ts'
 import { longestSource } from '../../core/edits/edit.ts'
@@ -25,10 +25,10 @@ export function createExtractPage(
   { config, tools, work }: { config: Pick<Config, 'source' | 'egress'>; tools: MediaTools; work: WorkDirectory },
   program: { path: string; cookies: string | undefined },
 ): ExtractPage {
-  const slots = createSlots(AT_ONCE, busy)
+  const runs = createSemaphore(AT_ONCE, busy)
   const guard = createGuard(config.egress)
   return (address, { key, signal, endsAt, maxBytes, edit }) =>
-    slots.run(
+    runs.run(
       async () => {
         const url = guard.parseUrl(address)
         await using directory = await work.newDirectory()

@@ -49,7 +49,7 @@ export class StillImage extends Error {
 }
 
 /** Real files have a few hundred; 150 MB could hold 12 million empty ones. */
-export const MOST_PARTS = 100_000
+export const MAX_PARTS = 100_000
 
 export async function readBytes(file: FileHandle, start: number, length: number): Promise<Buffer> {
   const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(length), position: start })

@@ -3,7 +3,7 @@ import {
   type Animation,
   type AnimationFrame,
   BrokenAnimation,
-  MOST_PARTS,
+  MAX_PARTS,
   type Part,
   readBytes,
   requireInside,
@@ -83,7 +83,7 @@ export async function* readChunks(file: FileHandle): AsyncGenerator<Part, void> 
   if (!signature.equals(PNG_SIGNATURE)) throw new BrokenAnimation('no PNG signature')
   const { size } = await file.stat()
   let offset = PNG_SIGNATURE.length
-  for (let count = 0; count < MOST_PARTS; count++) {
+  for (let count = 0; count < MAX_PARTS; count++) {
     const head = await readBytes(file, offset, 8)
     const [length, type] = [head.readUInt32BE(0), head.toString('latin1', 4, 8)]
     if (type === 'IEND') return
@@ -92,7 +92,7 @@ export async function* readChunks(file: FileHandle): AsyncGenerator<Part, void> 
     yield { type, start: offset + 8, length }
     offset += 12 + length
   }
-  throw new BrokenAnimation(`more than ${MOST_PARTS} chunks`)
+  throw new BrokenAnimation(`more than ${MAX_PARTS} chunks`)
 }
 
 function readSize(fields: Buffer) {

@@ -3,7 +3,7 @@ import {
   type Animation,
   type AnimationFrame,
   BrokenAnimation,
-  MOST_PARTS,
+  MAX_PARTS,
   type Part,
   readBytes,
   requireInside,
@@ -28,9 +28,9 @@ export async function* readWebp(file: FileHandle): AsyncGenerator<Animation | An
   if (end > size) throw new BrokenAnimation(`ends at ${size}`)
   let animation: Animation | undefined
   let isBegun = false
-  let left = MOST_PARTS
+  let left = MAX_PARTS
   for await (const part of readChunks(file, { start: 12, end })) {
-    if (--left < 0) throw new BrokenAnimation(`more than ${MOST_PARTS} chunks`)
+    if (--left < 0) throw new BrokenAnimation(`more than ${MAX_PARTS} chunks`)
     const { type, start, length } = part
     if (!animation) {
       animation = await readHeader(file, part)

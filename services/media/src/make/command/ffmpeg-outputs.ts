@@ -17,7 +17,7 @@ export function posterOutput(): string[] {
 }
 
 /** Limit of all sequence parameter sets of a file, which take about 60 bytes for each keyframe. */
-export const MOST_SEQUENCE_BYTES = 1_000_000
+export const MAX_SEQUENCE_BYTES = 1_000_000
 
 /**
  * The source's own streams, without SEI that carries data of its encoder or others (ITU-T H.264, 7.4.1: NAL unit type 6). An mp4
@@ -26,7 +26,7 @@ export const MOST_SEQUENCE_BYTES = 1_000_000
 export function copyOutput(plan: RenditionPlan, file: 'mp4' | 'webm'): string[] {
   const ofMp4 = ['-bsf:v', 'filter_units=remove_types=6', '-movflags', '+faststart']
   const sequences = [
-    ...['-map', `0:${plan.videoStream}`, '-c', 'copy', ...withoutTags, '-fs', String(MOST_SEQUENCE_BYTES)],
+    ...['-map', `0:${plan.videoStream}`, '-c', 'copy', ...withoutTags, '-fs', String(MAX_SEQUENCE_BYTES)],
     ...['-bsf:v', 'h264_mp4toannexb,dump_extra,filter_units=pass_types=7', '-f', 'rawvideo', workFiles.sequences],
   ]
   return [

@@ -1,5 +1,5 @@
 import { WEIGHTS } from './color-error.ts'
-import { createNearest, MOST_COLORS } from './nearest-color.ts'
+import { createNearest, MAX_COLORS } from './nearest-color.ts'
 
 /** Bits of each channel that distinguish colors: 7 gain 1 % of the bytes and cost a quarter of the time of noisy frames. */
 const BITS = 6
@@ -53,7 +53,7 @@ export function createPaletteMaker(width: number): (frame: Uint8Array, changed: 
   const binsInUse = new Int32Array(BINS)
   /** Their places, box by box. */
   const used = new Int32Array(BINS)
-  const bytes = new Uint8Array(3 * MOST_COLORS)
+  const bytes = new Uint8Array(3 * MAX_COLORS)
   const colors = createNearest(bytes)
 
   /** Counts the colors and returns the number of used bins. */
@@ -163,7 +163,7 @@ export function createPaletteMaker(width: number): (frame: Uint8Array, changed: 
 
   return (frame, changed) => {
     const bins = count(frame, changed)
-    const wanted = Math.min(MOST_COLORS, Math.max(FEWEST_COLORS, Math.floor(changed.count / PIXELS_PER_COLOR)), bins)
+    const wanted = Math.min(MAX_COLORS, Math.max(FEWEST_COLORS, Math.floor(changed.count / PIXELS_PER_COLOR)), bins)
     const boxes = cut(bins, wanted)
     for (const [color, box] of boxes.entries()) {
       for (const channel of CHANNELS) bytes[3 * color + channel] = Math.round(box.sums[channel]! / box.pixels)

@@ -2,8 +2,8 @@ import { colorError } from './color-error.ts'
 import type { ChangedPixels, FramePalette } from './frame-palette.ts'
 
 /** Codes have 12 bits at most (GIF89a, appendix F). */
-const MOST_CODES = 4096
-const MOST_BITS = 12
+const MAX_CODES = 4096
+const MAX_BITS = 12
 
 /** No color: three bytes are less. */
 const TRANSPARENT = 1 << 24
@@ -29,11 +29,11 @@ export interface LossyPicture {
  */
 export function createLossyLzw(pixels: number, width: number) {
   // The dictionary is a tree of codes. 0 means none, because the codes of single colors have no parent.
-  const firstChildren = new Uint16Array(MOST_CODES)
-  const siblings = new Uint16Array(MOST_CODES)
+  const firstChildren = new Uint16Array(MAX_CODES)
+  const siblings = new Uint16Array(MAX_CODES)
   /** Last color of each code: its index, and RGB in one number. */
-  const lastColors = new Uint8Array(MOST_CODES)
-  const lastPacked = new Int32Array(MOST_CODES)
+  const lastColors = new Uint8Array(MAX_CODES)
+  const lastPacked = new Int32Array(MAX_CODES)
   const packedColors = new Int32Array(256)
   const output = new Uint8Array(2 * pixels + 4096)
 
@@ -71,13 +71,13 @@ export function createLossyLzw(pixels: number, width: number) {
       next = clear + 2
     }
     const add = (parent: number, color: number) => {
-      if (next >= MOST_CODES) return restart()
+      if (next >= MAX_CODES) return restart()
       firstChildren[next] = 0
       siblings[next] = firstChildren[parent]!
       firstChildren[parent] = next
       lastColors[next] = color
       lastPacked[next] = packedColors[color]!
-      if (next === 1 << codeBits && codeBits < MOST_BITS) codeBits++
+      if (next === 1 << codeBits && codeBits < MAX_BITS) codeBits++
       next++
     }
     const childOf = (parent: number, color: number) => {
@@ -142,7 +142,7 @@ export function createLossyLzw(pixels: number, width: number) {
     }
     put(code)
     // A reader counts the last code as well.
-    if (next === 1 << codeBits && codeBits < MOST_BITS) codeBits++
+    if (next === 1 << codeBits && codeBits < MAX_BITS) codeBits++
     put(clear + 1)
     if (pendingBits > 0) output[length++] = pending
     return output.subarray(0, length)

@@ -1,13 +1,13 @@
 import { colorError } from './color-error.ts'
 
 /** One index more is transparent. */
-export const MOST_COLORS = 255
+export const MAX_COLORS = 255
 
 /** Bits of each channel for which a nearest color is remembered. */
 const KNOWN_BITS = 7
 const KNOWN_SHIFT = 8 - KNOWN_BITS
 /** No color: tables have fewer. */
-const UNKNOWN = MOST_COLORS
+const UNKNOWN = MAX_COLORS
 
 /** Side of the cubes of colors that share candidates, in steps. */
 const CUBE = 16
@@ -23,11 +23,11 @@ export function createNearest(bytes: Uint8Array) {
   const known = new Uint8Array(1 << (3 * KNOWN_BITS))
   const begins = new Int32Array(CUBES)
   const lengths = new Int32Array(CUBES)
-  const candidates = new Uint8Array(CUBES * MOST_COLORS)
-  const errors = new Int32Array(MOST_COLORS)
-  const reds = new Int32Array(MOST_COLORS)
-  const greens = new Int32Array(MOST_COLORS)
-  const blues = new Int32Array(MOST_COLORS)
+  const candidates = new Uint8Array(CUBES * MAX_COLORS)
+  const errors = new Int32Array(MAX_COLORS)
+  const reds = new Int32Array(MAX_COLORS)
+  const greens = new Int32Array(MAX_COLORS)
+  const blues = new Int32Array(MAX_COLORS)
   let filled = 0
   let count = 0
 

@@ -9,7 +9,7 @@ export const CELL_BITS = Math.log2(CELL)
 const FLAT = 58.5
 
 /** Larger errors are visible in any texture, as trails of moving things. */
-const MOST_STEPS = 20
+const MAX_STEPS = 20
 
 export interface Tolerance {
   /** Measures a frame (RGB, 3 bytes a pixel). */
@@ -66,7 +66,7 @@ export function createTolerance({ width, height }: Size): Tolerance {
     const left = cell % across === 0 ? 0 : 1
     const above = cell < across ? 0 : across
     const weight = weights[cell]! + weights[cell - left]! + weights[cell - above]! + weights[cell - above - left]!
-    return ERROR_OF_ONE_STEP * Math.min(MOST_STEPS ** 2, (4 * share ** 2) / weight)
+    return ERROR_OF_ONE_STEP * Math.min(MAX_STEPS ** 2, (4 * share ** 2) / weight)
   }
 
   return {

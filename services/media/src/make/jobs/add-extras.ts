@@ -16,7 +16,7 @@ import { EXTRAS_QUEUE, type ExtrasJob, TRANSCODE_QUEUE } from './queues.ts'
 
 const LOOK_AGAIN_SECONDS = 30
 /** Ten minutes without an idle moment: this machine is too busy for extras. */
-const MOST_POSTPONEMENTS = 20
+const MAX_POSTPONEMENTS = 20
 const TOO_BUSY = 'extras skipped: too many clips to transcode'
 
 /** Whether extras are enabled and not too many of them wait. */
@@ -52,7 +52,7 @@ export async function makeExtrasOfSource(deps: Deps, job: QueueJob<ExtrasJob>): 
 }
 
 async function postpone({ db, queue, log }: Deps, { sourceId, postponed = 0 }: ExtrasJob): Promise<void> {
-  if (postponed >= MOST_POSTPONEMENTS) return log.info({ sourceId }, TOO_BUSY)
+  if (postponed >= MAX_POSTPONEMENTS) return log.info({ sourceId }, TOO_BUSY)
   const job: ExtrasJob = { sourceId, postponed: postponed + 1 }
   const how = { afterSeconds: LOOK_AGAIN_SECONDS }
   await db.transaction().execute((trx) => queue.send(trx, EXTRAS_QUEUE.name, job, how))

@@ -30,7 +30,7 @@ export async function askScanner(
   const body = JSON.stringify({ type: 'media.scan', timestamp: timestamp.toISOString(), data })
   const headers = await signMessage(secret, { id: `scan_${source.id}`, body, timestamp })
   const { status, answer } = await deps.trustedRemote.post(url, {
-    ...{ body, headers, totalMs: deps.patience.scanAnswerMs, readsAnswer: true },
+    ...{ body, headers, totalMs: deps.timeLimits.scanAnswerMs, readsAnswer: true },
   })
   if (status < 200 || status >= 300) throw new Error(`the scanner answered ${status}`)
   return readVerdict(answer)

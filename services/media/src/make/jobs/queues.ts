@@ -20,7 +20,7 @@ export const TRANSCODE_QUEUE: QueueDefinition = {
   retryLimit: 5,
   retryDelaySeconds: 1,
   retryDelayMaxSeconds: 30,
-  // The limit of one clip (patience.ts), plus time to store its files.
+  // The limit of one clip (time-limits.ts), plus time to store its files.
   expireInSeconds: 1_200,
   heartbeatSeconds: 10,
   hasTenants: true,

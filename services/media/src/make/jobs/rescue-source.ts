@@ -8,9 +8,9 @@ import { release } from './publish-source.ts'
 import { DEAD_TRANSCODE_QUEUE, SCAN_QUEUE, scanJobOf, TRANSCODE_QUEUE, type TranscodeJob, tenantOf } from './queues.ts'
 
 /** A job lost once is an accident; one lost three times is a fault that a fourth job will not fix. */
-const MOST_REQUEUES = 3
+const MAX_REQUEUES = 3
 
-/** Queues the source of a lost job (deleted, missing in a backup, expired) again, or fails it after MOST_REQUEUES. */
+/** Queues the source of a lost job (deleted, missing in a backup, expired) again, or fails it after MAX_REQUEUES. */
 export async function rescueSource(
   deps: Pick<Deps, 'db' | 'blobs' | 'queue' | 'announcements' | 'log'> & EmitDeps,
   id: string,
@@ -23,7 +23,7 @@ export async function rescueSource(
     for (const name of [TRANSCODE_QUEUE.name, DEAD_TRANSCODE_QUEUE]) {
       if (await deps.queue.has(trx, name, job)) return 'under way'
     }
-    if (source.requeue_count >= MOST_REQUEUES) return 'hopeless'
+    if (source.requeue_count >= MAX_REQUEUES) return 'hopeless'
     await countRequeue(trx, id)
     await deps.queue.send(trx, TRANSCODE_QUEUE.name, job, { tenant: tenantOf(source.token_id) })
     return 'queued'

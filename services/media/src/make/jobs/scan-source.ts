@@ -4,7 +4,7 @@
 import type { QueueJob } from '@services/common/queue/run-job'
 import type { Transaction } from 'kysely'
 import { failSource } from '../../core/lifecycle/fail-source.ts'
-import { afterDecision, blockBytes, hideAndTell, record } from '../../core/lifecycle/moderate.ts'
+import { afterDecision, blockBytes, hideAndNotify, record } from '../../core/lifecycle/moderate.ts'
 import { lockBytes, lockDescendants } from '../../core/reports/blocked-bytes.store.ts'
 import { lockClipsOf, markNsfw } from '../../core/reports/moderations.store.ts'
 import { findSource, originalOf, type SourceRow, setVerdict } from '../../core/sources/sources.store.ts'
@@ -28,10 +28,10 @@ export async function scanSource(deps: Deps, job: QueueJob<ScanJob>): Promise<vo
   const source = await findSource(deps.db, job.data.sourceId)
   if (!scanner || !source || source.verdict !== null || !(source.state === 'ready' || source.held)) return
   if (source.held && source.clip_count === 0 && (await dropAbandoned(deps, source))) return
-  const asked = await askScanner(deps, scanner, source, job.signal).catch((err: unknown) => ({ err }))
-  if (typeof asked === 'string') return applyVerdict(deps, source, asked, job.data)
+  const answer = await askScanner(deps, scanner, source, job.signal).catch((err: unknown) => ({ err }))
+  if (typeof answer === 'string') return applyVerdict(deps, source, answer, job.data)
   job.signal.throwIfAborted()
-  await postpone(deps, source, job, asked.err)
+  await postpone(deps, source, job, answer.err)
 }
 
 async function postpone(deps: Deps, source: SourceRow, job: QueueJob<ScanJob>, err: unknown): Promise<void> {
@@ -79,6 +79,6 @@ const decisionOf = (verdict: Exclude<Verdict, 'ok'>) =>
 
 async function judge(deps: Deps, trx: Transaction<DB>, ids: string[], verdict: Verdict): Promise<string[]> {
   if (verdict === 'nsfw') await markNsfw(trx, ids, true)
-  if (verdict === 'hide') await hideAndTell(deps, trx, ids, { reason: 'scanner', origin: 'scanner' })
+  if (verdict === 'hide') await hideAndNotify(deps, trx, ids, { reason: 'scanner', origin: 'scanner' })
   return ids
 }

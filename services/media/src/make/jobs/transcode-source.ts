@@ -121,7 +121,7 @@ async function transcode(
   const path = join(workDirectory, workFiles.input)
   const { id, info } = source
   const tooLong = new AbortController()
-  const timer = setTimeout(() => tooLong.abort(apiError('processing_timeout')), deps.patience.transcodeMs)
+  const timer = setTimeout(() => tooLong.abort(apiError('processing_timeout')), deps.timeLimits.transcodeMs)
   const endClip = deps.atWork.beginClip()
   try {
     const isCopied = await deps.blobs.copyTo(originalOf(source), path, signal)

@@ -2,7 +2,7 @@ import type { MediaInfo } from '../../db/media-info.ts'
 import { GIF_BUDGET_BYTES, type GifPlan, planRenditions, smallerGifs, toNumber } from './rendition-plan.ts'
 
 /** Bytes per pixel of noise in every plane, the hardest content; 1.28 and 0.69 were measured. */
-const MOST_PER_PIXEL = { gif: 1.5, jpg: 1 }
+const MAX_PER_PIXEL = { gif: 1.5, jpg: 1 }
 
 /** Bytes per pixel and frame of a webm at its coarsest, measured 0.13 and 0.22; `first` is the better first frame. */
 const WEBM_PER_PIXEL = { opaque: 0.2, transparent: 0.4, first: 2 }
@@ -27,13 +27,13 @@ export function mostRenditionBytes(info: MediaInfo, sourceBytes: number): number
   const mp4 = Math.min(MP4_PER_PIXEL * pixels * frames, MP4_BYTES.ahead + MP4_BYTES.perSecond * durationSeconds)
   const beside = BESIDE_PICTURES.bytes + BESIDE_PICTURES.perSecond * durationSeconds
   const gifBytes = gif.from === 'rewrite' ? sourceBytes : mostGifBytes(info, gif)
-  return Math.ceil(webm + mp4 + MOST_PER_PIXEL.jpg * pixels + gifBytes + beside)
+  return Math.ceil(webm + mp4 + MAX_PER_PIXEL.jpg * pixels + gifBytes + beside)
 }
 
 function mostGifBytes(info: MediaInfo, gif: GifPlan & { from: 'frames' }): number {
   const ofNoise = ({ size, delayCentiseconds }: typeof gif) => {
     const frames = Math.ceil((info.durationSeconds * 100) / delayCentiseconds) + 1
-    return MOST_PER_PIXEL.gif * size.width * size.height * frames
+    return MAX_PER_PIXEL.gif * size.width * size.height * frames
   }
   const [, last] = smallerGifs(info, gif)
   return Math.min(ofNoise(gif), Math.max(GIF_BUDGET_BYTES, ofNoise(last)))

@@ -16,12 +16,12 @@ export interface Range {
 }
 
 /** An index has some dozens; walking a hostile one of a million would take a second. */
-const MOST_PARTS = 10_000
+const MAX_PARTS = 10_000
 
 /** The boxes whose headers lie between two offsets; a body may end beyond (ISO 14496-12, 4.2). */
 export function* boxesIn(bytes: Buffer, { start: from, end: to }: Range): Generator<Range & { type: string }> {
   let offset = from
-  for (let count = 0; count < MOST_PARTS && offset + 16 <= Math.min(to, bytes.length); count++) {
+  for (let count = 0; count < MAX_PARTS && offset + 16 <= Math.min(to, bytes.length); count++) {
     const short = bytes.readUInt32BE(offset)
     const size = short === 1 ? Number(bytes.readBigUInt64BE(offset + 8)) : short || to - offset
     if (size < 8) return
@@ -90,7 +90,7 @@ function durationOfWebm(bytes: Buffer): number | undefined {
 /** EBML elements: an id and a size of 1 to 8 bytes each, counted by the leading zeros of their first byte (RFC 8794 4, 5). */
 export function* elementsIn(bytes: Buffer, { start: from, end: to }: Range): Generator<Range & { id: number }> {
   let offset = from
-  for (let count = 0; count < MOST_PARTS && offset < Math.min(to, bytes.length); count++) {
+  for (let count = 0; count < MAX_PARTS && offset < Math.min(to, bytes.length); count++) {
     const idLength = Math.clz32(bytes[offset] ?? 0) - 23
     const sizeAt = offset + idLength
     const sizeLength = Math.clz32(bytes[sizeAt] ?? 0) - 23

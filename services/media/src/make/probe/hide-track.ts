@@ -8,7 +8,7 @@ const LARGEST_HEADER_BYTES = 8 * 1024 ** 2
 /** The tracks of a webm precede its pictures. */
 const WEBM_HEADER_BYTES = 1024 ** 2
 /** Boxes before the index; walking a file of small ones would take minutes. */
-const MOST_BOXES = 1000
+const MAX_BOXES = 1000
 
 const unknownName = (length: number): Buffer => Buffer.alloc(length, 'x')
 
@@ -42,7 +42,7 @@ export async function readHeader(path: string, type: MediaType): Promise<{ start
   const read = async (start: number, length: number) =>
     (await file.read(Buffer.alloc(Math.min(length, size - start)), 0, undefined, start)).buffer
   if (demuxerOf[type] !== 'mov') return { start: 0, bytes: await read(0, WEBM_HEADER_BYTES) }
-  for (let start = 0, boxes = 0; start + 16 <= size && boxes < MOST_BOXES; boxes++) {
+  for (let start = 0, boxes = 0; start + 16 <= size && boxes < MAX_BOXES; boxes++) {
     const head = await read(start, 16)
     const short = head.readUInt32BE(0)
     const length = short === 1 ? Number(head.readBigUInt64BE(8)) : short || size - start

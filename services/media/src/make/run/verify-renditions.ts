@@ -7,7 +7,7 @@ import { apiError } from '../../errors.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { LARGEST_SIDE } from '../../ffmpeg/hardening.ts'
 import { MACHINE_FAULT } from '../../ffmpeg/machine-faults.ts'
-import { MOST_SEQUENCE_BYTES } from '../command/ffmpeg-outputs.ts'
+import { MAX_SEQUENCE_BYTES } from '../command/ffmpeg-outputs.ts'
 import { workFiles } from '../command/work-files.ts'
 import type { RenditionPlan } from '../plan/rendition-plan.ts'
 import { runFfprobe } from '../probe/ffprobe.ts'
@@ -62,7 +62,7 @@ export async function requireFitToItsEnd(
 /** Counts the different sequence parameter sets, each behind a start code (ITU-T H.264, annex B). */
 async function countSequences(path: string): Promise<number> {
   const bytes = await readFile(path)
-  if (bytes.length >= MOST_SEQUENCE_BYTES) return Number.POSITIVE_INFINITY
+  if (bytes.length >= MAX_SEQUENCE_BYTES) return Number.POSITIVE_INFINITY
   const units = bytes.toString('latin1').split('\0\0\x01').slice(1)
   // A start code may have a zero more.
   return new Set(units.map((unit) => unit.replace(/\0$/, ''))).size

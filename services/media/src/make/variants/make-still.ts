@@ -14,7 +14,7 @@ import type { VariantWork } from './variant-work.ts'
 
 /** A request waits for it. The slowest seek decodes five seconds of 1080p. */
 const LIMITS = { wallSeconds: 15, cpuSeconds: 20, memoryBytes: 3 * 1024 ** 3, fileBytes: 64 * 1024 ** 2 }
-const MOST_THREADS = 4
+const MAX_THREADS = 4
 /** Before the encoders, which have 10, because a request waits. */
 const NICENESS = 5
 /** Without mozjpeg, which takes 80 ms of 1080p for 8 % of the bytes. */
@@ -38,7 +38,7 @@ function posterOf({ workDirectory }: VariantWork, { width, height, crops }: Pict
 }
 
 async function frameOf(work: VariantWork, picture: Picture, atSeconds: number): Promise<Sharp> {
-  const threads = Math.min(MOST_THREADS, availableParallelism())
+  const threads = Math.min(MAX_THREADS, availableParallelism())
   const path = resolve(work.workDirectory, workFiles.poster)
   const { width, height } = picture
   for (const command of [frameCommand, lastFrameCommand]) {

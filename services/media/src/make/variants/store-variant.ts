@@ -26,10 +26,10 @@ export async function makeVariant(
   await using directory = await deps.work.newDirectory()
   await fetchFiles(deps, inputsOf(variant, info, files), directory.path, signal)
   const work = { tools: deps.tools, workDirectory: directory.path, info, signal }
-  const asked = sizeOfVariant(variant, original) ?? { width: original.width, height: original.height }
+  const requested = sizeOfVariant(variant, original) ?? { width: original.width, height: original.height }
   // Animations are made of the mp4, which is smaller than a large GIF that was kept.
   const { width, height } = isStill(variant) ? original : (files.mp4 ?? original)
-  const size = sizeOfVariant({ ending: variant.ending, width, height, fit: 'inside' }, asked) ?? asked
+  const size = sizeOfVariant({ ending: variant.ending, width, height, fit: 'inside' }, requested) ?? requested
   const picture = { ...size, crops: variant.fit === 'cover' }
   const made = isStill(variant) ? await still(work, variant, picture) : await animated(work, variant, picture, original)
   await settle(deps, claim, variant, isSuperfluous(variant, made, original.bytes) ? 'original' : made)

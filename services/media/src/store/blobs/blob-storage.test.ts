@@ -84,9 +84,9 @@ async function inBucket(): Promise<Place> {
   const client = new S3Client({ ...settings, credentials: S3_KEY, requestChecksumCalculation: 'WHEN_REQUIRED' })
   const putRaw = (key: string, content: string) =>
     client.send(new PutObjectCommand({ Bucket: bucket, Key: prefix + key, Body: content }))
-  const patience = { storageAnswerMs: ANSWER_MS, storageStartMs: 0 }
+  const timeLimits = { storageAnswerMs: ANSWER_MS, storageStartMs: 0 }
   return {
-    blobs: await openS3Blobs({ ...settings, ...S3_KEY }, patience, createLogger({ name: 'test', level: 'fatal' })),
+    blobs: await openS3Blobs({ ...settings, ...S3_KEY }, timeLimits, createLogger({ name: 'test', level: 'fatal' })),
     leaveOther: async (key) => void (await putRaw(key, 'x')),
     damage: async (name, content) => void (await putRaw(blobKey(name), content)),
     leaveUnfinished: async (minutes) => {

@@ -57,7 +57,7 @@ export interface BlobStorage {
 /** A stalled reader holds this much in any case, so a stream would cost more than it saves. */
 export const SMALL_PART = 64 * 1024
 
-/** Longer than any upload (patience.ts) and put: an older unfinished put belongs to a killed process. */
+/** Longer than any upload (time-limits.ts) and put: an older unfinished put belongs to a killed process. */
 export const LEFTOVER_AGE_MS = 60 * 60 * 1000
 
 export const isLeftover = ({ startedAt }: UnfinishedPut): boolean => Date.now() - startedAt.getTime() > LEFTOVER_AGE_MS

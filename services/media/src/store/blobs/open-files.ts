@@ -2,7 +2,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 
 /** Players request one part of a file after another; opening it each time costs as much as reading. */
 const KEPT_MS = 1_000
-const MOST_KEPT = 64
+const MAX_KEPT = 64
 
 interface OpenFile {
   handle: Promise<FileHandle>
@@ -14,7 +14,7 @@ export function createOpenFiles() {
   const kept = new Map<string, OpenFile>()
 
   const keep = (path: string): OpenFile => {
-    const file: OpenFile = { handle: open(path), readers: 0, isKept: kept.size < MOST_KEPT }
+    const file: OpenFile = { handle: open(path), readers: 0, isKept: kept.size < MAX_KEPT }
     if (file.isKept) {
       kept.set(path, file)
       setTimeout(() => letGo(path, file), KEPT_MS).unref()

@@ -4,7 +4,7 @@ import type { ByteRange } from './blob-storage.ts'
 
 /** A stalled reader holds one buffer: 8 MiB for all the large ones together, and a small one for each further reader. */
 const LARGE_PIECE_BYTES = 256 * 1024
-const MOST_LARGE_PIECES = 32
+const MAX_LARGE_PIECES = 32
 const SMALL_PIECE_BYTES = 64 * 1024
 
 /** File streams that reuse buffers: new ones make V8 collect its heap several times a second, a third of the CPU. */
@@ -13,12 +13,12 @@ export function createFilePipes() {
   let taken = 0
 
   const take = () => {
-    if (taken >= MOST_LARGE_PIECES) return Buffer.allocUnsafe(SMALL_PIECE_BYTES)
+    if (taken >= MAX_LARGE_PIECES) return Buffer.allocUnsafe(SMALL_PIECE_BYTES)
     taken++
     return free.pop() ?? Buffer.allocUnsafeSlow(LARGE_PIECE_BYTES)
   }
   /** A buffer that a broken connection was still writing is not reused. */
-  const giveBack = (piece: Buffer, isUnused: boolean) => {
+  const release = (piece: Buffer, isUnused: boolean) => {
     if (piece.length !== LARGE_PIECE_BYTES) return
     taken--
     if (isUnused) free.push(piece)
@@ -39,7 +39,7 @@ export function createFilePipes() {
           isUnused = true
         }
       } finally {
-        giveBack(piece, isUnused)
+        release(piece, isUnused)
       }
     }
     stream.pipe = (to, { end = true } = {}) => {

@@ -15,12 +15,20 @@ import {
   type S3Client,
 } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
-import { createSlots, type Slots } from '@services/common/concurrency/semaphore'
+import { createSemaphore, type Semaphore } from '@services/common/concurrency/semaphore'
 import type { Logger } from '@services/common/telemetry/logger'
 import { busy } from '../../errors.ts'
 import { type BlobName, type BlobStorage, type ByteRange, blobKey, isLeftover, parseBlobKey } from './blob-storage.ts'
 import { readPatiently } from './read-patiently.ts'
-import { askS3, isMissing, openS3Client, type S3Patience, statusOf, toUnavailable, waitForBucket } from './s3-client.ts'
+import {
+  askS3,
+  isMissing,
+  openS3Client,
+  type S3TimeLimits,
+  statusOf,
+  toUnavailable,
+  waitForBucket,
+} from './s3-client.ts'
 import type { S3Settings } from './storage-settings.ts'
 
 /** Larger files are uploaded in parts, so that two parts of 8 MiB are all that is in memory (contract/media.md 6.2). */
@@ -31,7 +39,7 @@ const PARTS_AT_ONCE = 2
 const PUTS_AT_ONCE = 4
 
 /** Multiple of `answerMs` that a part of 8 MiB may take; an answer takes milliseconds. */
-const PART_PATIENCE = 3
+const ANSWERS_PER_PART = 3
 
 const CONTENT_TYPES: Record<string, string> = {
   gif: 'image/gif',
@@ -45,22 +53,22 @@ const CONTENT_TYPES: Record<string, string> = {
 interface Bucket extends Pick<S3Settings, 'bucket' | 'prefix'> {
   client: S3Client
   answerMs: number
-  puts: Slots
+  puts: Semaphore
 }
 
 /** Blobs in a bucket that exists. Throws a ConfigError that says what is wrong with the settings. */
-export async function openS3Blobs(settings: S3Settings, patience: S3Patience, log: Logger): Promise<BlobStorage> {
-  const client = openS3Client(settings, patience)
+export async function openS3Blobs(settings: S3Settings, timeLimits: S3TimeLimits, log: Logger): Promise<BlobStorage> {
+  const client = openS3Client(settings, timeLimits)
   try {
-    await waitForBucket(client, settings, patience, log)
+    await waitForBucket(client, settings, timeLimits, log)
   } catch (error) {
     client.destroy()
     throw error
   }
   const { bucket, prefix } = settings
   // Callers are bounded themselves, and a hanging put is given up.
-  const puts = createSlots({ atOnce: PUTS_AT_ONCE, waiting: Infinity, waitMs: Infinity }, busy)
-  const s3 = { client, bucket, prefix, answerMs: patience.storageAnswerMs, puts }
+  const puts = createSemaphore({ atOnce: PUTS_AT_ONCE, waiting: Infinity, waitMs: Infinity }, busy)
+  const s3 = { client, bucket, prefix, answerMs: timeLimits.storageAnswerMs, puts }
   return {
     put: (name, path) => putBlob(s3, name, path),
     open: (name, range) => openBlob(s3, name, range),
@@ -102,7 +110,7 @@ async function uploadFile(s3: Bucket, name: BlobName, { path, size }: { path: st
     // A failing upload aborts its source.
     if (error.name !== 'AbortError') unreadable = error
   })
-  const progress = givenUpAfter(s3.answerMs * PART_PATIENCE)
+  const progress = givenUpAfter(s3.answerMs * ANSWERS_PER_PART)
   const type = CONTENT_TYPES[name.extension]
   const upload = new Upload({
     client: under(s3, progress.signal),

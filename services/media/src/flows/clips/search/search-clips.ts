@@ -1,6 +1,6 @@
-// Search and sort (contract/media.md 2.15a). The one rule: no page reads more than a bounded number of rows, whatever is asked
+// Search and sort (contract/media.md 2.15a). The one rule: no page reads more than a bounded number of rows, whatever is input
 // among however many clips. A list that is short enough is read whole; of a long one a page walks along an index, and ends after
-// a number of clips even if it has found fewer than were asked for. Tests: test/search.test.ts, test/search-at-size.test.ts.
+// a number of clips even if it has found fewer than were requested. Tests: test/search.test.ts, test/search-at-size.test.ts.
 // Next: search.store.ts (the walks), lists.store.ts (their lists), position.ts (cursors).
 import type { Kysely } from 'kysely'
 import type { DB } from '../../../db/tables.ts'
@@ -17,7 +17,7 @@ const SORTED = 10_000
 /** Words with a common beginning whose lists are merged. */
 const MERGED = 50
 
-interface Asked {
+interface SearchInput {
   search: Search
   sort: Sort
   order: Direction
@@ -28,23 +28,23 @@ interface Asked {
 /** Ids of a page. It may have fewer than `limit` and yet a next one. */
 export async function searchClips(
   db: Kysely<DB>,
-  asked: Asked,
+  input: SearchInput,
 ): Promise<{ ids: string[]; next: Position | undefined }> {
-  const { limit } = asked
-  const found = await findClips(db, { ...asked, limit: limit + 1 })
+  const { limit } = input
+  const found = await findClips(db, { ...input, limit: limit + 1 })
   const matches = found.filter(({ isEnd }) => !isEnd)
   const page = matches.slice(0, limit)
   const end = found.find(({ isEnd }) => isEnd)
   return { ids: page.map(({ id }) => id), next: matches.length > limit ? page.at(-1) : end }
 }
 
-async function findClips(db: Kysely<DB>, { sort, ...asked }: Asked): Promise<Found[]> {
-  const page = { ...asked, most: LISTED }
-  const wide = { ...asked, most: SORTED }
-  if (sort !== 'created' && !isNarrowed(asked.search)) return walkSort(db, sort, wide)
+async function findClips(db: Kysely<DB>, { sort, ...input }: SearchInput): Promise<Found[]> {
+  const page = { ...input, most: LISTED }
+  const wide = { ...input, most: SORTED }
+  if (sort !== 'created' && !isNarrowed(input.search)) return walkSort(db, sort, wide)
   const { list, isShort } = await chooseList(
     db,
-    sort === 'created' ? asked : { ...asked, order: 'desc', after: undefined },
+    sort === 'created' ? input : { ...input, order: 'desc', after: undefined },
   )
   if (sort === 'created') return walkList(db, list, page)
   return isShort ? sortList(db, list, sort, page) : walkSort(db, sort, wide)
@@ -56,7 +56,7 @@ const isNarrowed = ({ tokenId, now, ...filters }: Search) =>
 /** Chooses a short list that has all matches, or else the one with the fewest clips in the direction of the walk. */
 async function chooseList(
   db: Kysely<DB>,
-  { search, order, after }: Pick<Asked, 'search' | 'order' | 'after'>,
+  { search, order, after }: Pick<SearchInput, 'search' | 'order' | 'after'>,
 ): Promise<{ list: ClipList; isShort: boolean }> {
   const sign = order === 'desc' ? -1 : 1
   let sparsest: { list: ClipList; reach: number } | undefined

@@ -14,7 +14,13 @@ import {
   VARIANT_TYPES,
   type Variant,
 } from '../../../core/variants/variant.ts'
-import { type Claim, claimVariant, findVariant, noteUse, releaseClaim } from '../../../core/variants/variants.store.ts'
+import {
+  type Claim,
+  claimVariant,
+  findVariant,
+  recordUse,
+  releaseClaim,
+} from '../../../core/variants/variants.store.ts'
 import type { Deps } from '../../../deps.ts'
 import { apiError, busy } from '../../../errors.ts'
 import { hasLackedTime, isDiskFull } from '../../../ffmpeg/machine-faults.ts'
@@ -23,7 +29,7 @@ import { tenantOf, VARIANTS_QUEUE, type VariantJob } from '../../../make/jobs/qu
 import { makeVariant } from '../../../make/variants/store-variant.ts'
 
 /** Frames and signed variants of one source, whatever their state. Neither takes the place of the other fixed ones, which are 27. */
-const MOST_VARIANTS = { frame: 24, size: Number.POSITIVE_INFINITY, signed: 40 }
+const MAX_VARIANTS = { frame: 24, size: Number.POSITIVE_INFINITY, signed: 40 }
 /** Variants that nothing requests are deleted after 30 days. */
 const FULL_RETRY_SECONDS = 86_400
 
@@ -32,8 +38,8 @@ const STILL_CLAIM_MS = 60_000
 /** Interval of checks for a still that another process is making. */
 const CHECK_EVERY_MS = 50
 
-/** Uses are noted once a day, because each costs a write. */
-const USE_NOTED_MS = 86_400_000
+/** Uses are recorded once a day, because each costs a write. */
+const USE_RECORDED_MS = 86_400_000
 
 /** Failed variants are deleted after an hour by housekeeping, and then tried again. */
 const FAILED_RETRY_SECONDS = 3_600
@@ -101,10 +107,12 @@ const isOtherFormat = ({ ending, width, height }: Variant) =>
 async function settledOf(deps: Deps, { variant }: Wanted, { source, row }: Found): Promise<FoundVariant | undefined> {
   if (!row || row.state === 'making') return undefined
   const now = deps.now()
-  const before = new Date(now.getTime() - USE_NOTED_MS)
+  const before = new Date(now.getTime() - USE_RECORDED_MS)
   if (row.usedAt < before) {
     const key = { sourceId: source.id, name: nameOfVariant(variant) }
-    await noteUse(deps.db, key, { now, before }).catch((err) => deps.log.warn({ err }, 'use of a variant not noted'))
+    await recordUse(deps.db, key, { now, before }).catch((err) =>
+      deps.log.warn({ err }, 'use of a variant not recorded'),
+    )
   }
   const { state, sha256, bytes } = row
   if (state === 'refused') throw apiError('cannot_fit', { details: { smallest: bytes } })
@@ -139,7 +147,7 @@ async function queueVariant(deps: Deps, wanted: Wanted, { source, tokenId, origi
 async function makeStillNow(deps: Deps, wanted: Wanted): Promise<FoundVariant> {
   const { variant } = wanted
   let hasCounted = false
-  for (let waitedMs = 0; waitedMs < deps.patience.otherStillMs; waitedMs += CHECK_EVERY_MS) {
+  for (let waitedMs = 0; waitedMs < deps.timeLimits.otherStillMs; waitedMs += CHECK_EVERY_MS) {
     const found = await find(deps, wanted)
     const settled = await settledOf(deps, wanted, found)
     if (settled) return settled
@@ -163,7 +171,7 @@ async function claimAndMake(deps: Deps, variant: Variant, { id, info }: Found['s
   const taken = await deps.db.transaction().execute((trx) => takeClaim(trx, claim, variant, staleBefore))
   if (taken === 'taken') return false
   try {
-    await makeVariant(deps, claim, { info, variant, signal: deps.hurry })
+    await makeVariant(deps, claim, { info, variant, signal: deps.forceStop })
     return true
   } catch (error) {
     // The machine may be busy, or the file slow: the claim stays, so that another attempt is made when it is stale.
@@ -171,13 +179,13 @@ async function claimAndMake(deps: Deps, variant: Variant, { id, info }: Found['s
       throw apiError('unavailable', { retryAfterSeconds: STILL_CLAIM_MS / 1000, cause: error })
     }
     // Without the database the claim becomes stale.
-    await (deps.hurry.aborted ? releaseClaim(deps.db, claim) : giveUp(deps, claim, error)).catch(() => {})
+    await (deps.forceStop.aborted ? releaseClaim(deps.db, claim) : giveUp(deps, claim, error)).catch(() => {})
     if (isDiskFull(error)) throw apiError('unavailable', { retryAfterSeconds: DISK_RETRY_SECONDS, cause: error })
     throw error
   }
 }
 
-function kindOf(name: string): keyof typeof MOST_VARIANTS {
+function kindOf(name: string): keyof typeof MAX_VARIANTS {
   const fixed = parseFixedVariant(name)
   if (!fixed) return 'signed'
   return fixed.atSeconds === undefined ? 'size' : 'frame'
@@ -192,7 +200,7 @@ async function takeClaim(
 ): Promise<'claimed' | 'taken'> {
   const { extension } = VARIANT_TYPES[ending]
   const kind = kindOf(claim.name)
-  const most = MOST_VARIANTS[kind]
+  const most = MAX_VARIANTS[kind]
   const isAlike = (name: string) => kindOf(name) === kind
   const outcome = await claimVariant(trx, claim, { extension, most, isAlike, staleBefore })
   if (outcome === 'gone') throw apiError('gone')

@@ -111,7 +111,7 @@ async function answer(
     countBuild: () => limits.countVariant(request),
   })
   if (found.state === 'processing') return answerProcessing(reply, found.progress)
-  deps.visits.note({ id, ...clip })
+  deps.visitLog.record({ id, ...clip })
   if (found.state === 'original') return redirectToFile(deps, reply, { id, original, query, clip })
   const options = nameOfVariant(variant).slice(0, -ending.length - 1)
   const file = { ...clip, sha256: found.sha256, bytes: found.bytes }

@@ -174,7 +174,7 @@ const pause = (ms, signal) =>
 // Upload of a file, in pieces that survive a bad connection.
 
 const TUS = { 'Tus-Resumable': '1.0.0' }
-const PATIENCE = [500, 1_000, 2_000, 4_000, 8_000, 16_000]
+const TIME_LIMITS = [500, 1_000, 2_000, 4_000, 8_000, 16_000]
 const COMES_BACK = [409, 423, 429, 502, 503, 504]
 
 const inBase64 = (text) =>
@@ -203,9 +203,9 @@ async function upload(file, { headers, fields, wait, signal }) {
     if (answer.status >= 400 && !COMES_BACK.includes(answer.status)) {
       throw toProblem(answer.status, answer.responseText, 'file')
     }
-    if (failures === PATIENCE.length) throw toProblem(answer.status, answer.responseText, 'file')
+    if (failures === TIME_LIMITS.length) throw toProblem(answer.status, answer.responseText, 'file')
     report('Connection lost, retrying', undefined)
-    await pause(PATIENCE[failures++], signal)
+    await pause(TIME_LIMITS[failures++], signal)
     const found = await fetch(path, { method: 'HEAD', headers: { ...headers, ...TUS }, signal }).catch(() => undefined)
     if (found?.headers.get('X-Media')) {
       return { result: JSON.parse(found.headers.get('X-Media')), state: found.headers.get('X-Media-State') }

@@ -2,7 +2,7 @@
 // a loop. home.js says which file is chosen, and sends the fields.
 const $ = (id) => document.getElementById(id)
 const [video, start, end, from, to] = ['source-video', 'start', 'end', 'from', 'to'].map($)
-const MOST_SECONDS = Number($('form').dataset.maxSeconds)
+const MAX_SECONDS = Number($('form').dataset.maxSeconds)
 /** Shorter parts are refused. */
 const LEAST_SECONDS = 0.1
 
@@ -34,8 +34,8 @@ video.addEventListener('loadedmetadata', () => {
   for (const button of [$('start-here'), $('end-here')]) button.hidden = false
   $('trim-preview').hidden = false
   from.value = 0
-  to.value = Math.min(video.duration, MOST_SECONDS)
-  const isTooLong = video.duration > MOST_SECONDS + LEAST_SECONDS
+  to.value = Math.min(video.duration, MAX_SECONDS)
+  const isTooLong = video.duration > MAX_SECONDS + LEAST_SECONDS
   if (isTooLong) $('trim').open = true
   playAsChosen()
   write()
@@ -64,10 +64,10 @@ function write() {
 
 function describe() {
   const seconds = (Number(to.value) - Number(from.value)) / Number($('speed').value || 1)
-  const isTooLong = seconds > MOST_SECONDS + 0.05
+  const isTooLong = seconds > MAX_SECONDS + 0.05
   const length = `${format(Math.floor(seconds * 100) / 100)} seconds`
   $('part').textContent = isTooLong
-    ? `This part lasts ${length}; ${MOST_SECONDS} are allowed.`
+    ? `This part lasts ${length}; ${MAX_SECONDS} are allowed.`
     : `The clip lasts ${length}.`
   $('part').className = isTooLong ? 'error' : 'hint'
   const percent = (time) => `${(100 * Number(time)) / video.duration}%`

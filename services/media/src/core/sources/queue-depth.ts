@@ -1,10 +1,10 @@
 // Counts the clips that wait, for the limits of the queue. The one rule: near a limit each count is new, so limits are exact
-// in all replicas; far below it a count serves for up to a second. Tests: waiting-clips.test.ts. Next: sources.store.ts.
+// in all replicas; far below it a count serves for up to a second. Tests: queue-depth.test.ts. Next: sources.store.ts.
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { countProcessing, type Processing } from './sources.store.ts'
 
-export type WaitingClips = ReturnType<typeof createWaitingClips>
+export type QueueDepth = ReturnType<typeof createQueueDepth>
 
 /** Use of a count; twice as long for all but the first that counts again. */
 const REUSED_MS = 500
@@ -19,7 +19,7 @@ interface Counted {
 }
 
 /** A count reads each of the waiting clips, and each upload asks for it three times. */
-export function createWaitingClips(count = countProcessing, now = () => performance.now()) {
+export function createQueueDepth(count = countProcessing, now = () => performance.now()) {
   /** Keys are tokens, and `all`. */
   const counted = new Map<string | null, Counted>()
 

@@ -6,7 +6,7 @@ import { extendLifetime } from './clips.store.ts'
 
 type Visited = Pick<Access, 'expiresAt' | 'slidingSeconds'> & { id: string }
 
-export type Visits = ReturnType<typeof createVisits>
+export type VisitLog = ReturnType<typeof createVisitLog>
 
 /** A lifetime is extended at most once a day, or once in half of itself if that is less. */
 const EXTEND_EVERY_MS = 86_400_000
@@ -15,11 +15,11 @@ const EXTEND_EVERY_MS = 86_400_000
 const KNOWN_MS = 1_000
 
 /** Extends the lifetime of clips by visits of a page or file. */
-export function createVisits({ db, log, now }: { db: Kysely<DB>; log: Logger; now: () => Date }) {
+export function createVisitLog({ db, log, now }: { db: Kysely<DB>; log: Logger; now: () => Date }) {
   const extended = new Set<string>()
   return {
     /** Does not wait: the visitor gains nothing by it, and its failure does not fail the visit. */
-    note({ id, expiresAt, slidingSeconds }: Visited): void {
+    record({ id, expiresAt, slidingSeconds }: Visited): void {
       if (!expiresAt || slidingSeconds === null || extended.has(id)) return
       const spanMs = slidingSeconds * 1000
       const later = new Date(now().getTime() + spanMs)

@@ -1,8 +1,8 @@
 import type { Kysely } from 'kysely'
 import { expect, test } from 'vitest'
 import type { DB } from '../../db/tables.ts'
+import { createQueueDepth } from './queue-depth.ts'
 import type { Processing } from './sources.store.ts'
-import { createWaitingClips } from './waiting-clips.ts'
 
 const DATABASE = {} as Kysely<DB>
 
@@ -14,7 +14,7 @@ function waitingIn(database: Processing) {
     asked.push(most)
     return { all: Math.min(most.all, database.all), ofToken: Math.min(most.ofToken, database.ofToken) }
   }
-  const waiting = createWaitingClips(count, () => now)
+  const waiting = createQueueDepth(count, () => now)
   const limits = { all: 200_000, ofToken: 100_000 }
   return {
     asked,

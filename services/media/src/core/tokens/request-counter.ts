@@ -4,13 +4,13 @@ import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { addRequests, type CountedRequests, dayOf } from './usage.store.ts'
 
-export type RequestCounts = ReturnType<typeof createRequestCounts>
+export type RequestCounter = ReturnType<typeof createRequestCounter>
 
 /** A killed process loses the calls of this long. */
 const WRITE_EVERY_MS = 10_000
 
 /** Counts the calls of tokens in memory and writes them every few seconds: a call costs no statement. */
-export function createRequestCounts({ db, log, now }: { db: Kysely<DB>; log: Logger; now: () => Date }) {
+export function createRequestCounter({ db, log, now }: { db: Kysely<DB>; log: Logger; now: () => Date }) {
   let counted = new Map<string, CountedRequests>()
   let timer: NodeJS.Timeout | undefined
 
