@@ -21,7 +21,7 @@ afterAll(async () => {
 test('migrate applies pending migrations, and the service reports its readiness and version', async () => {
   guide.leave('media migrate --dry-run', 'services/media/test/migrate.test.ts')
   guide.leave('media migrate', 'services/media/test/migrate.test.ts')
-  expect((await shell.run(guide.take('auth migrate'))).stdout).toMatch(/^applied 0001-accounts\n/)
+  expect((await shell.run(guide.take('auth migrate'))).stdout).toMatch(/^applied 0001-users\n/)
   const here = { 'https://media.example.com': mediaUrl }
   expect((await shell.run(guide.take('/health/ready', here))).code).toBe(0)
   const { stdout } = await shell.run(guide.take('/health', here))

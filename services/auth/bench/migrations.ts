@@ -26,7 +26,7 @@ const STATEMENTS = {
 
 await measureMigrations({
   folder: fileURLToPath(new URL('../migrations', import.meta.url)),
-  loadedAt: '0018-rows-for-nobody',
+  loadedAt: '0007-limits',
   load,
   statements: STATEMENTS,
   ids: 'select id from users limit 1000',

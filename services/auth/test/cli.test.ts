@@ -282,17 +282,17 @@ test('migrate says what it applied, in words and as JSON', async () => {
   const settings = { AUTH_DATABASE_URL: database.url, AUTH_DB_NAMESPACE: 'fresh' }
   const pending = await authHere(['migrate', '--dry-run', '--json'], settings)
   expect(JSON.parse(pending.stdout)[0]).toMatchObject({
-    name: '0001-accounts',
+    name: '0001-users',
     sql: expect.stringContaining('fresh_users'),
   })
   const before = await authHere(['migrate', 'status', '--json'], settings)
-  expect(JSON.parse(before.stdout)[0]).toEqual({ name: '0001-accounts', applied_at: null, alone: false })
+  expect(JSON.parse(before.stdout)[0]).toEqual({ name: '0001-users', applied_at: null, alone: false })
   const applied = await authHere(['migrate', '--json'], settings)
-  expect(JSON.parse(applied.stdout).applied).toContain('0001-accounts')
+  expect(JSON.parse(applied.stdout).applied).toContain('0001-users')
   expect(JSON.parse((await authHere(['migrate', '--json'], settings)).stdout)).toEqual({ applied: [] })
   const after = await authHere(['migrate', 'status', '--json'], settings)
   expect(JSON.parse(after.stdout)[0].applied_at).toMatch(/^\d{4}-/)
-  expect((await authHere(['migrate', 'status'], settings)).stdout).toMatch(/^\d{4}-.* 0001-accounts$/m)
+  expect((await authHere(['migrate', 'status'], settings)).stdout).toMatch(/^\d{4}-.* 0001-users$/m)
   expect((await authHere(['migrate', '--dry-run'], settings)).stdout).toBe('')
   await database.drop()
 })

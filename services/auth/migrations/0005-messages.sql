@@ -1,5 +1,4 @@
--- Mail and SMS on their way out, and what became of them. The queue's job names only the row. Addresses, links and codes
--- are inside `sealed` (AES-256-GCM) and are gone once the message has left.
+-- Outbox: mail and SMS on their way out, and what became of them. A job of the queue names only the row.
 
 create table {{prefix}}messages (
   id uuid primary key,
@@ -9,6 +8,7 @@ create table {{prefix}}messages (
   state text not null default 'queued' check (state in ('queued', 'sent', 'failed', 'dropped')),
   attempts integer not null default 0,
   last_error text,
+  -- Address, link and code, under AES-256-GCM; deleted when the message has left.
   sealed text,
   lifetime_seconds integer,
   provider text,
@@ -18,7 +18,8 @@ create table {{prefix}}messages (
   updated_at timestamptz not null
 );
 
--- For the list of GET /admin/messages: all, of a state, of a user. The second serves housekeeping too.
+-- The list of GET /admin/messages: all, of a state, of a channel, of a user. The index on the state serves housekeeping too.
 create index {{prefix}}messages_created_at_idx on {{prefix}}messages (created_at desc, id);
 create index {{prefix}}messages_state_idx on {{prefix}}messages (state, created_at desc, id);
+create index {{prefix}}messages_channel_idx on {{prefix}}messages (channel, created_at desc, id);
 create index {{prefix}}messages_user_id_idx on {{prefix}}messages (user_id, created_at desc);
