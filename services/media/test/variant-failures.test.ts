@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { parseFixedVariant, type Variant } from '../src/core/variants/variant.ts'
 import type { Deps } from '../src/deps.ts'
 import { checkBlobs, type Finding } from '../src/flows/check/check-blobs.ts'
@@ -169,14 +169,48 @@ test('a still whose ffmpeg is killed or ends at its time limit is made by a requ
   await service.close()
 })
 
-test('the limit of one address is not that of another that waits for the same still', async () => {
+/** A service with a ready clip whose addresses may have one variant an hour made; `spent` has had its own. */
+async function withSpentLimit() {
   const settings = { MEDIA_RATE_LIMIT_HEADER: 'x-real-ip', MEDIA_RATE_LIMIT_VARIANTS: '1/1h' }
   const service = await startTestService(settings)
   const id = idIn(await service.upload(await wideClip()))
-  const from = (address: string, name: string) => service.get(`/f/${id}/${name}`, { 'x-real-ip': address })
-  expect((await from('203.0.113.7', 't0.jpg')).status).toBe(200)
-  const answers = await Promise.all([from('203.0.113.7', 't1.jpg'), from('203.0.113.8', 't1.jpg')])
-  expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 429])
+  const askFor = (name: string, address: string) => service.get(`/f/${id}/${name}`, { 'x-real-ip': address })
+  const still = { spent: () => askFor('t1.jpg', '203.0.113.7'), other: () => askFor('t1.jpg', '203.0.113.8') }
+  expect((await askFor('t0.jpg', '203.0.113.7')).status).toBe(200)
+  const joins = vi.spyOn(service.deps.stillsInWork, 'get')
+  const secondWaits = () => expect.poll(() => joins.mock.results.map(({ value }) => typeof value)).toContain('object')
+  return { service, still, secondWaits }
+}
+
+test('an address over its limit gets a still that another one has made meanwhile', async () => {
+  const { service, still, secondWaits } = await withSpentLimit()
+  const held = await heldFfmpeg()
+  service.deps.tools = held.tools
+  const first = still.other()
+  await held.hasBegun()
+  const second = still.spent()
+  await secondWaits()
+  await held.release()
+  expect((await Promise.all([first, second])).map(({ status }) => status)).toEqual([200, 200])
+  await service.close()
+})
+
+test('the limit of one address is not that of another that waits for the same still', async () => {
+  const { service, still, secondWaits } = await withSpentLimit()
+  const { limits } = service.deps
+  const count = limits.countVariant
+  const [counting, mayCount] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  vi.spyOn(limits, 'countVariant').mockImplementationOnce(async (request) => {
+    counting.resolve()
+    await mayCount.promise
+    await count(request)
+  })
+  const first = still.spent()
+  await counting.promise
+  const second = still.other()
+  await secondWaits()
+  mayCount.resolve()
+  expect((await Promise.all([first, second])).map(({ status }) => status)).toEqual([429, 200])
   await service.close()
 })
 
