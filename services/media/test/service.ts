@@ -91,6 +91,8 @@ function directSettingsOf(databaseUrl: string, blobsDir: string): Record<string,
     // The longest wait of a test: a shorter one would answer before the clip is made.
     MEDIA_SYNC_WAIT: '10m',
     MEDIA_LOG_LEVEL: process.env.TEST_LOG_LEVEL ?? 'fatal',
+    // One per core by default: on a single core no second clip is made while a test holds the first.
+    MEDIA_WORKER_CONCURRENCY: '2',
     // Each connection costs a process of PostgreSQL; two are enough for a race.
     MEDIA_DB_MAX_POOL_SIZE: '4',
   }
