@@ -1,4 +1,4 @@
-import type { SessionBody } from '../sessions/answer-session.ts'
+import type { SessionBody } from '../sessions/issue-tokens.ts'
 
 /** Puts parameters into the query, replacing those of the same name; all others stay as written. */
 export function withQuery(target: string, parameters: Record<string, string>): string {

@@ -1,6 +1,6 @@
 // Sessions: how they start, refresh, gain a second factor and end. The one rule: a session is one row, live until
 // deleted or past a limit (session-limits.ts), and no token is stored. Tests: ../../flows/token, account and mfa. Next:
-// rotate-session.ts for the states of a refresh token, answer-session.ts for the tokens.
+// rotate-session.ts for the states of a refresh token, issue-tokens.ts for the tokens.
 import { afterCommit } from '@services/common/database/after-commit'
 import type { Kysely } from 'kysely'
 import type { AmrEntry, DB } from '../../db/tables.ts'
@@ -8,7 +8,7 @@ import { apiError } from '../../errors.ts'
 import type { Origin, PendingAudit } from '../audit/audit.ts'
 import { isPending } from '../users/proven-addresses.ts'
 import type { User } from '../users/users.store.ts'
-import { answerSession, type SessionBody, type SessionDeps } from './answer-session.ts'
+import { issueTokens, type SessionBody, type SessionDeps } from './issue-tokens.ts'
 import { insertSession } from './sessions.store.ts'
 
 export type Client = Origin
@@ -41,5 +41,5 @@ export async function startSession(
   if (!(await insertSession(db, session, audited?.entry ?? null, verifiedHash))) throw apiError('invalid_credentials')
   if (audited) await afterCommit(db, audited.log)
   const signedIn = { ...user, last_sign_in_at: now, updated_at: now }
-  return answerSession(deps, signedIn, { id, aal: 'aal1', amr, refresh_counter: 0 })
+  return issueTokens(deps, signedIn, { id, aal: 'aal1', amr, refresh_counter: 0 })
 }

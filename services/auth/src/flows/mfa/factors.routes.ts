@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { SessionShape } from '../../core/sessions/answer-session.ts'
+import { SessionShape } from '../../core/sessions/issue-tokens.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { ChannelField, choiceOf, errorResponses, Field } from '../../http/bodies/shapes.ts'

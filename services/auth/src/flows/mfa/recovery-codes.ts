@@ -17,8 +17,8 @@ import {
 import type { ActName } from '../../core/freshness/acts.ts'
 import { performActs } from '../../core/freshness/require-fresh.ts'
 import { notify } from '../../core/outbox/notify.ts'
-import { answerSession, type SessionBody } from '../../core/sessions/answer-session.ts'
 import { withLockedCaller } from '../../core/sessions/caller.ts'
+import { issueTokens, type SessionBody } from '../../core/sessions/issue-tokens.ts'
 import type { User } from '../../core/users/users.store.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
@@ -152,7 +152,7 @@ export async function useRecoveryCode(
   if (!raised) {
     return refuseProof(deps, asked, { method: 'recovery_code', message: 'Invalid recovery code entered' })
   }
-  return answerSession(deps, raised.user, raised.session)
+  return issueTokens(deps, raised.user, raised.session)
 }
 
 /** 80 bits cannot be guessed; attempts are delayed as for passwords all the same, under the client's error code. */

@@ -12,8 +12,8 @@ import { type Challenge, deleteChallenge, findChallenge, takeChallenge } from '.
 import { changeFactor, deleteUnverified, type Factor } from '../../core/factors/factors.store.ts'
 import { requireFresh, spendNonce } from '../../core/freshness/require-fresh.ts'
 import { notify } from '../../core/outbox/notify.ts'
-import { answerSession, type SessionBody } from '../../core/sessions/answer-session.ts'
 import { withLockedCaller } from '../../core/sessions/caller.ts'
+import { issueTokens, type SessionBody } from '../../core/sessions/issue-tokens.ts'
 import { endTokens } from '../../core/users/end-tokens.ts'
 import type { User } from '../../core/users/users.store.ts'
 import type { DB } from '../../db/tables.ts'
@@ -59,7 +59,7 @@ export async function verifyFactor(deps: Deps, asked: FactorRequest, given: Veri
   })
   if (!verified) return refuseProof(deps, asked, { method: factor.factor_type, message: proof.refusal })
   const { user, session, recoveryCodes } = verified
-  const body = await answerSession(deps, user, session)
+  const body = await issueTokens(deps, user, session)
   return recoveryCodes ? { ...body, recovery_codes: recoveryCodes } : body
 }
 

@@ -14,7 +14,7 @@ import {
   withClaim,
 } from '../../core/identities/new-account.ts'
 import type { Pkce } from '../../core/one-time-tokens/pkce.ts'
-import type { SessionBody } from '../../core/sessions/answer-session.ts'
+import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
 import { type Client, startSession } from '../../core/sessions/start-session.ts'
 import type { Address } from '../../core/users/address.ts'
 import { claimOf, noteClaim } from '../../core/users/claims.ts'

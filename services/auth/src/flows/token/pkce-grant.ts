@@ -4,7 +4,7 @@ import { findAuthCode, type ProviderTokens, takeAuthCode } from '../../core/one-
 import { hashLinkToken } from '../../core/one-time-tokens/one-time-token.ts'
 import { deleteOneTimeTokens } from '../../core/one-time-tokens/one-time-tokens.store.ts'
 import { isVerifierOf } from '../../core/one-time-tokens/pkce.ts'
-import type { SessionBody } from '../../core/sessions/answer-session.ts'
+import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
 import { type Client, startSession } from '../../core/sessions/start-session.ts'
 import { isBanned } from '../../core/users/is-banned.ts'
 import { findUserById, lockUser } from '../../core/users/users.store.ts'

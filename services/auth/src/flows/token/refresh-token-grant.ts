@@ -1,6 +1,6 @@
 import { type AuditLog, audit, logAudit } from '../../core/audit/audit.ts'
-import { answerSession, type SessionBody } from '../../core/sessions/answer-session.ts'
 import { endReusedSession } from '../../core/sessions/end-sessions.store.ts'
+import { issueTokens, type SessionBody } from '../../core/sessions/issue-tokens.ts'
 import { parseRefreshToken, type RefreshToken } from '../../core/sessions/refresh-token.ts'
 import { judgeRefusal } from '../../core/sessions/rotate-session.ts'
 import { whyEnded } from '../../core/sessions/session-limits.ts'
@@ -26,7 +26,7 @@ export async function refreshSession(deps: Deps, log: AuditLog, text: string, cl
     const session = await deps.rotateSession({ ...token, ...client, auditId })
     if (session) {
       logAudit(log, { action: 'token_refreshed', actor: session.user })
-      return answerSession(deps, session.user, session)
+      return issueTokens(deps, session.user, session)
     }
     await refuse(deps, log, token)
   }

@@ -22,7 +22,7 @@ import {
   takeByLinkHash,
 } from '../../core/one-time-tokens/one-time-tokens.store.ts'
 import { requireStrongPassword } from '../../core/passwords/require-strong-password.ts'
-import type { SessionBody } from '../../core/sessions/answer-session.ts'
+import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
 import { type Client, startSession } from '../../core/sessions/start-session.ts'
 import { isBanned } from '../../core/users/is-banned.ts'
 import { findUserById, lockUser } from '../../core/users/users.store.ts'

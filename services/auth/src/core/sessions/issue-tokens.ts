@@ -40,7 +40,7 @@ export interface SessionDeps {
 }
 
 /** Issues new tokens for a session. In the access token `amr` is newest first, and a random `jti` makes it unique. */
-export async function answerSession(
+export async function issueTokens(
   { keys, refreshTokenKey, now, newId, config: { jwt } }: SessionDeps,
   user: User,
   session: { id: string; aal: Aal; amr: AmrEntry[]; refresh_counter: number },
