@@ -23,7 +23,7 @@ import { sharedCompilers } from '@services/common/http/shared-compilers'
 import { answerWithin } from '@services/common/request-deadline'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import { apiDocs } from './api-docs.ts'
-import { noteOrigin } from './core/audit/audit.ts'
+import { recordOrigin } from './core/audit/audit.ts'
 import type { Deps } from './deps.ts'
 import { apiError } from './errors.ts'
 import { logoutRoutes } from './flows/account/logout.routes.ts'
@@ -86,7 +86,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, keywords: [DOCUMENTED] } },
   })
 
-  basePath.noteRoutes(app)
+  basePath.recordRoutes(app)
   requestTelemetry.watch(app)
   answerInTurn(app)
   answerWithin(app, config.server.maxRequestSeconds * 1000)
@@ -97,7 +97,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   logRequests(app)
   secureHeaders(app, config.server.externalUrl)
   app.addHook('onRequest', (request, _reply, done) => {
-    noteOrigin(request.log, () => clientOf(request, config))
+    recordOrigin(request.log, () => clientOf(request, config))
     done()
   })
   requireOneHost(app, () => apiError('validation_failed', { message: 'A request has one Host header' }))

@@ -320,7 +320,7 @@ test.each(['AUTH_AUDIT_KEEP', 'AUTH_AUDIT_LOG_KEEP'])(
 )
 
 /** Notes each statement that deletes from a table, in order. */
-async function noteDeletions({ deps: { pool } }: TestService, ...tables: string[]) {
+async function recordDeletions({ deps: { pool } }: TestService, ...tables: string[]) {
   await pool.query(`
     create table noted (id serial, what text);
     create function note() returns trigger language plpgsql as
@@ -337,7 +337,7 @@ test('many rows of one kind do not keep the other kinds waiting', async () => {
   const longAgo = new Date(service.clock.now().getTime() - 86_400_000)
   const insert = `insert into nobodys_rows select sha256(n::text::bytea), $1 from generate_series(1, 2500) n`
   await service.deps.pool.query(insert, [longAgo])
-  const deletions = await noteDeletions(service, 'nobodys_rows', 'rate_limits')
+  const deletions = await recordDeletions(service, 'nobodys_rows', 'rate_limits')
   await deleteExpired(service.deps, service.deps.log)
   expect(await deletions()).toEqual(['nobodys_rows', 'rate_limits', 'nobodys_rows', 'nobodys_rows'])
   await service.close()
@@ -345,7 +345,7 @@ test('many rows of one kind do not keep the other kinds waiting', async () => {
 
 test('a stop waits for the statement in hand and begins no other', async () => {
   const service = await startTestService({ AUTH_WORKERS_ENABLED: 'false' })
-  const deletions = await noteDeletions(service, 'nobodys_rows', 'rate_limits')
+  const deletions = await recordDeletions(service, 'nobodys_rows', 'rate_limits')
   const client = await service.deps.pool.connect()
   await client.query('begin')
   await client.query('lock table nobodys_rows in access exclusive mode')

@@ -97,7 +97,7 @@ function kindsOf({ db, now, config }: Deps, log: Logger): Kinds {
       anonymousMaxIdleSeconds && {
         'anonymous users': {
           everyMs: searchEveryMs(anonymousMaxIdleSeconds),
-          begin: () => noteDeleted(log, deleteIdleAnonymousUsers(db, ago(anonymousMaxIdleSeconds))),
+          begin: () => logDeleted(log, deleteIdleAnonymousUsers(db, ago(anonymousMaxIdleSeconds))),
         },
       }),
   }
@@ -117,7 +117,7 @@ function longestIdle({ inactivitySeconds, keepIdleSeconds }: Deps['config']['ses
   return limits.length > 0 ? Math.min(...(limits as number[])) : undefined
 }
 
-async function* noteDeleted(log: Logger, batches: AsyncGenerator<number, void>): AsyncGenerator<void, void> {
+async function* logDeleted(log: Logger, batches: AsyncGenerator<number, void>): AsyncGenerator<void, void> {
   for await (const deleted of batches) {
     if (deleted > 0) log.info({ deleted }, 'idle anonymous users deleted')
     yield

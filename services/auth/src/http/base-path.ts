@@ -14,7 +14,7 @@ export function withoutBasePath(externalUrl: string) {
       const below = path.slice(base.length)
       return origin + (below.startsWith('/') ? below : `/${below}`)
     },
-    noteRoutes(app: FastifyInstance): void {
+    recordRoutes(app: FastifyInstance): void {
       app.addHook('onRoute', ({ url }) => {
         if (url.split('/')[1] === firstOfBase) isFree = false
       })

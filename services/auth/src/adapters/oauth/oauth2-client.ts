@@ -176,8 +176,8 @@ const standardised = ({ access_token, error, error_description }: ProviderJson) 
   error === undefined ? { access_token, token_type: 'bearer' } : { error: String(error), error_description }
 
 async function getJson(config: Configuration, accessToken: string, url: string, headers: Record<string, string> = {}) {
-  const asked = new Headers({ accept: 'application/json', ...headers })
-  const response = await fetchProtectedResource(config, accessToken, new URL(url), 'GET', null, asked)
+  const requestHeaders = new Headers({ accept: 'application/json', ...headers })
+  const response = await fetchProtectedResource(config, accessToken, new URL(url), 'GET', null, requestHeaders)
   if (!response.ok) throw new Error(`the provider answered ${response.status}`)
   const json: unknown = await response.json()
   if (typeof json !== 'object' || json === null)

@@ -50,7 +50,7 @@ export interface Origin {
 const origins = new WeakMap<object, () => Origin>()
 
 /** Ties a request's logger to its origin, which audit entries then contain; read only when an event is audited. */
-export const noteOrigin = (log: object, readOrigin: () => Origin): void => void origins.set(log, readOrigin)
+export const recordOrigin = (log: object, readOrigin: () => Origin): void => void origins.set(log, readOrigin)
 
 /** Returns the origin of the logger's request; undefined for commands and workers. */
 export const originOf = (log: object): Origin | undefined => origins.get(log)?.()

@@ -8,14 +8,10 @@ export type Challenge = Selectable<DB['factor_challenges']>
 /** `ip` is the client's, which the answer must come from too. */
 export type NewChallenge = Omit<Insertable<DB['factor_challenges']>, 'webauthn'> & { webauthn?: WebauthnChallenge }
 
-export async function insertChallenge(
-  trx: Transaction<DB>,
-  { webauthn: asked, ...challenge }: NewChallenge,
-): Promise<void> {
-  const webauthn = (asked ? jsonb(asked) : null) as never
+export async function insertChallenge(trx: Transaction<DB>, { webauthn, ...challenge }: NewChallenge): Promise<void> {
   await trx
     .insertInto('factor_challenges')
-    .values({ ...challenge, webauthn })
+    .values({ ...challenge, webauthn: (webauthn ? jsonb(webauthn) : null) as never })
     .execute()
 }
 

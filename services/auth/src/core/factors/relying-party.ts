@@ -14,21 +14,21 @@ const MAX_ORIGINS = 10
 export function relyingPartyOf(
   { rpId, origins }: { rpId: string | undefined; origins: string[] },
   rules: RedirectRules,
-  asked: unknown,
+  input: unknown,
 ): RelyingParty {
   if (rpId) return { rpId, origins }
-  const { rpId: askedId, rpOrigins: askedOrigins } = (asked ?? {}) as { rpId?: unknown; rpOrigins?: unknown }
+  const { rpId: inputId, rpOrigins: inputOrigins } = (input ?? {}) as { rpId?: unknown; rpOrigins?: unknown }
   const site = new URL(rules.siteUrl)
-  if ((askedId ?? askedOrigins ?? null) === null) return { rpId: site.hostname, origins: [site.origin] }
-  if (!isTexts(askedOrigins)) throw refused('rpOrigins must be a list of origins')
-  if (!askedOrigins.every((origin) => isOrigin(origin) && isAllowed(origin, rules))) {
+  if ((inputId ?? inputOrigins ?? null) === null) return { rpId: site.hostname, origins: [site.origin] }
+  if (!isTexts(inputOrigins)) throw refused('rpOrigins must be a list of origins')
+  if (!inputOrigins.every((origin) => isOrigin(origin) && isAllowed(origin, rules))) {
     throw refused('rpOrigins must be origins of the site or of its permitted redirect targets')
   }
-  const domain = typeof askedId === 'string' ? askedId.toLowerCase() : ''
-  if (!askedOrigins.every((origin) => isWithin(new URL(origin).hostname, domain))) {
+  const domain = typeof inputId === 'string' ? inputId.toLowerCase() : ''
+  if (!inputOrigins.every((origin) => isWithin(new URL(origin).hostname, domain))) {
     throw refused('rpId must be the domain of all rpOrigins, or one they are part of')
   }
-  return { rpId: domain, origins: askedOrigins }
+  return { rpId: domain, origins: inputOrigins }
 }
 
 const isTexts = (value: unknown): value is string[] =>

@@ -11,7 +11,7 @@ const USER_VERIFICATION = 'preferred'
 const ALGORITHMS = [-7, -8, -257]
 
 export async function creationOptions(
-  { rpId, displayName, challenge, timeoutSeconds }: AskedKey & { displayName: string },
+  { rpId, displayName, challenge, timeoutSeconds }: KeyQuestion & { displayName: string },
   owner: { id: string; name: string },
   known: readonly StoredCredential[],
 ) {
@@ -32,7 +32,7 @@ export async function creationOptions(
 }
 
 export async function requestOptions(
-  { rpId, challenge, timeoutSeconds }: AskedKey,
+  { rpId, challenge, timeoutSeconds }: KeyQuestion,
   { id, transports }: StoredCredential,
 ) {
   const { generateAuthenticationOptions } = await library()
@@ -45,7 +45,7 @@ export async function requestOptions(
   })
 }
 
-interface AskedKey {
+interface KeyQuestion {
   rpId: string
   challenge: Buffer
   timeoutSeconds: number
@@ -64,14 +64,14 @@ const expectationsOf = ({ challenge, origins, rpId }: WebauthnChallenge) => ({
 
 /** Returns the new key, or undefined if the answer is not to this challenge. */
 export async function checkRegistration(
-  asked: WebauthnChallenge,
+  challenge: WebauthnChallenge,
   response: RegistrationResponseJSON,
 ): Promise<StoredCredential | undefined> {
   const { verifyRegistrationResponse } = await library()
   if (!(await isWithoutCertificates(response))) return undefined
   const { verified, registrationInfo } = await verifyRegistrationResponse({
     response,
-    ...expectationsOf(asked),
+    ...expectationsOf(challenge),
     supportedAlgorithmIDs: ALGORITHMS,
   }).catch(refused)
   if (!verified || !registrationInfo) return undefined
@@ -88,7 +88,7 @@ export async function checkRegistration(
 
 /** Returns the key with its new counter, or undefined if the answer is not its own to this challenge, or the counter went back. */
 export async function checkAssertion(
-  asked: WebauthnChallenge,
+  challenge: WebauthnChallenge,
   credential: StoredCredential,
   response: AuthenticationResponseJSON,
 ): Promise<StoredCredential | undefined> {
@@ -96,7 +96,7 @@ export async function checkAssertion(
   const { verifyAuthenticationResponse } = await library()
   const { verified, authenticationInfo } = await verifyAuthenticationResponse({
     response,
-    ...expectationsOf(asked),
+    ...expectationsOf(challenge),
     credential: {
       id: credential.id,
       publicKey: new Uint8Array(Buffer.from(credential.publicKey, 'base64url')),

@@ -7,7 +7,7 @@ import { apiError } from '../../errors.ts'
 import { countSignUp } from '../../metrics.ts'
 import { type AuditLog, audit } from '../audit/audit.ts'
 import { isEmailTaken } from '../users/addresses.store.ts'
-import { claimOf, noteClaim } from '../users/claims.ts'
+import { claimOf, recordClaim } from '../users/claims.ts'
 import { isBanned } from '../users/is-banned.ts'
 import { isPending } from '../users/proven-addresses.ts'
 import { isHeldUnproven } from '../users/unproven-holder.store.ts'
@@ -108,7 +108,7 @@ async function isConfirmationSent(deps: Deps, log: AuditLog, { userId, email, co
   const address = { channel: 'email', value: email } as const
   const claim = claimOf(deps, { address, passwordHash: null, data: {} })
   // Stored even if limits refuse the mail.
-  if (isAnother) await deps.db.transaction().execute((trx) => noteClaim(trx, claim))
+  if (isAnother) await deps.db.transaction().execute((trx) => recordClaim(trx, claim))
   return isSent(deps, email, async (trx) => {
     const holder = await lockAndReadUser(trx, userId)
     if (!holder) return

@@ -36,7 +36,7 @@ export type PasswordAttempts = ReturnType<typeof createPasswordAttempts>
 const DAY_MS = 86_400_000
 /** Time for which an address counts as the account's own after a sign-in. */
 const KNOWN_FOR_MS = 30 * DAY_MS
-/** Notes are prolonged once a day at most, so that most sign-ins write none. */
+/** Marks are prolonged once a day at most, so that most sign-ins write none. */
 const KNOWN_AGAIN_AFTER_MS = DAY_MS
 const ACCOUNT_ALONE_FACTOR = 4
 /** Attempts at one account from one address that wait for each other in one process; no person makes more. */
@@ -53,7 +53,7 @@ export function createPasswordAttempts(
 ) {
   const mutex = createKeyedMutex({ mostWaiting: MAX_WAITING, refuse: () => mustWait(1000) })
 
-  const note = async (keys: string[]) => {
+  const mark = async (keys: string[]) => {
     if (keys.length === 0) return
     const until = now().getTime() + KNOWN_FOR_MS
     const unlessUntil = until - KNOWN_AGAIN_AFTER_MS
@@ -61,8 +61,8 @@ export function createPasswordAttempts(
   }
 
   /**
-   * Runs a sign-in's attempt; undefined: wrong password. Throws over_request_rate_limit while it has to wait. After a right
-   * password the sign-in may still be refused; `noteSignIn` of the result, which never fails, is called after its success.
+   * Runs a sign-in's attempt; undefined: wrong password. Throws over_request_rate_limit while it has to wait. After a
+   * right password the sign-in may still be refused; call `markClientKnown` of the result, which never fails, on success.
    */
   const runSignIn = (subject: PasswordAttempt, isRight: () => Promise<boolean>) => {
     const { guards, ...keys } = keysOf(subject)
@@ -84,21 +84,21 @@ export function createPasswordAttempts(
       })
       if (!right) return undefined
       await regardlessOfDeadline(() => forgetCounters(db, { keys: guards }))
-      // The first statement has read how long the notes last: most sign-ins need no other one.
+      // The first statement has read how long the marks last: most sign-ins need no other one.
       const isDue = (key: string) => (before.get(key)?.expire ?? 0) < at + KNOWN_FOR_MS - KNOWN_AGAIN_AFTER_MS
       return {
         /** An unproven identifier owns no messages: any stranger can register it. */
-        noteSignIn: ({ isProven }: { isProven: boolean }) => note(notedKeys(keys, isProven).filter(isDue)),
+        markClientKnown: ({ isProven }: { isProven: boolean }) => mark(knownKeys(keys, isProven).filter(isDue)),
       }
     })
   }
 
   return {
     runSignIn,
-    /** Runs an attempt of a caller with a session; a right one notes the client address at once. */
+    /** Runs an attempt of a caller with a session; a right one marks the client address as known at once. */
     async run(subject: PasswordAttempt, isRight: () => Promise<boolean>): Promise<boolean> {
       const right = await runSignIn(subject, isRight)
-      await right?.noteSignIn({ isProven: false })
+      await right?.markClientKnown({ isProven: false })
       return right !== undefined
     },
     /** Forgets the failed attempts at a password that was replaced. Never fails: counters expire by themselves. */
@@ -111,12 +111,12 @@ export function createPasswordAttempts(
       return owner !== null && (await counterExists(db, owner, now())) ? owner : undefined
     },
     /** Lets the trusted address count as the account's own after a sign-in by link or code, which proves the identifier. */
-    noteSignIn: (subject: PasswordAttempt): Promise<void> => note(notedKeys(keysOf(subject), true)),
+    markClientKnown: (subject: PasswordAttempt): Promise<void> => mark(knownKeys(keysOf(subject), true)),
   }
 }
 
-/** Notes of a sign-in: its client address does not wait, and owns messages to the identifier if that is proven. */
-const notedKeys = ({ known, owner }: Pick<ReturnType<typeof keysOf>, 'known' | 'owner'>, isProven: boolean): string[] =>
+/** Marks of a sign-in: its client address does not wait, and owns messages to the identifier if that is proven. */
+const knownKeys = ({ known, owner }: Pick<ReturnType<typeof keysOf>, 'known' | 'owner'>, isProven: boolean): string[] =>
   [known, isProven ? owner : null].filter((key) => key !== null)
 
 function mustWait(ms: number) {

@@ -10,7 +10,7 @@ import { safeWords, TemporaryFailure } from '../../adapters/delivery-failures.ts
 import type { DB, MessageChannel } from '../../db/tables.ts'
 import { countMessage, countMessageAttempt } from '../../metrics.ts'
 import { restartLifetime } from '../one-time-tokens/one-time-tokens.store.ts'
-import { findQueuedMessage, markDropped, markSent, noteFailure } from './messages.store.ts'
+import { findQueuedMessage, markDropped, markSent, recordFailure } from './messages.store.ts'
 import { MESSAGE_QUEUES, type MessageContent, type MessageJob } from './outbox.ts'
 
 /** Message on its way out; `id` is the same at every attempt, so that one sent twice after a crash can be recognised. */
@@ -72,7 +72,7 @@ export async function deliverMessage(deps: DeliveryDeps, job: QueueJob<MessageJo
     countMessage(message.channel, message.kind, 'sent')
   } catch (error) {
     const isFinal = error instanceof PermanentFailure || job.retryCount >= MESSAGE_QUEUES[message.channel].retryLimit
-    await noteFailure(db, message.id, { error: safeWords(error), isFinal, now: now() })
+    await recordFailure(db, message.id, { error: safeWords(error), isFinal, now: now() })
     if (!isFinal) throw error
     countMessage(message.channel, message.kind, 'failed')
     log.error({ reason: safeWords(error) }, 'message given up')

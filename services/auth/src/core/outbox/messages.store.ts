@@ -66,7 +66,7 @@ export async function markDropped(db: Kysely<DB>, id: string, reason: string | n
 }
 
 /** Notes a failed attempt; the content is kept for the next one, or for an admin's retry. */
-export async function noteFailure(
+export async function recordFailure(
   db: Kysely<DB>,
   id: string,
   { error, isFinal, now }: { error: string; isFinal: boolean; now: Date },

@@ -47,14 +47,14 @@ export async function findCallers(
 type CallerRow = { place: number; user: UserJson } & (FoundSession | { id: null })
 
 const callersQuery =
-  (singlePerUser: boolean) => (_: Kysely<DB>, asked: { userIds: string[]; sessionIds: (string | null)[] }) =>
+  (singlePerUser: boolean) => (_: Kysely<DB>, input: { userIds: string[]; sessionIds: (string | null)[] }) =>
     sql<CallerRow>`
-      select asked.place, session.id, session.aal, session.amr, session.created_at, session.refreshed_at, session.not_after,
+      select named.place, session.id, session.aal, session.amr, session.created_at, session.refreshed_at, session.not_after,
         ${isReplaced(singlePerUser, 'session')} as is_replaced, ${userJson(expressionBuilder<DB, 'users'>())}
-      from unnest((select ${asked.userIds}::uuid[]), (select ${asked.sessionIds}::uuid[]))
-        with ordinality asked (user_id, session_id, place)
-      join ${sql.table('users')} on ${sql.ref('users.id')} = asked.user_id
-      left join ${sql.table('sessions')} session on session.user_id = asked.user_id and session.id = asked.session_id`
+      from unnest((select ${input.userIds}::uuid[]), (select ${input.sessionIds}::uuid[]))
+        with ordinality named (user_id, session_id, place)
+      join ${sql.table('users')} on ${sql.ref('users.id')} = named.user_id
+      left join ${sql.table('sessions')} session on session.user_id = named.user_id and session.id = named.session_id`
 
 const selectCallers = prepared(callersQuery(false))
 const selectCallersOfNewest = prepared(callersQuery(true))

@@ -56,7 +56,7 @@ export async function rotateSessions(
   return rotations.map((_, index) => rotated.get(index + 1))
 }
 
-interface Asked extends RotationTimes {
+interface RotationInput extends RotationTimes {
   sessionIds: string[]
   counters: number[]
   userAgents: (string | null)[]
@@ -66,44 +66,44 @@ interface Asked extends RotationTimes {
 
 type RotatedRow = Omit<RotatedSession, 'user'> & { place: number; user: UserJson }
 
-const rotationQuery = (singlePerUser: boolean, waits: boolean) => (_: Kysely<DB>, asked: Asked) => {
+const rotationQuery = (singlePerUser: boolean, waits: boolean) => (_: Kysely<DB>, input: RotationInput) => {
   const [sessions, users] = [sql.table('sessions'), sql.table('users')]
   // The lists stand in subqueries: the planner would make a plan for each length otherwise.
   return sql<RotatedRow>`
-    with asked as (
+    with presented as (
       select * from unnest(
-        (select ${asked.sessionIds}::uuid[]), (select ${asked.counters}::bigint[]),
-        (select ${asked.userAgents}::text[]), (select ${asked.ips}::inet[]), (select ${asked.auditIds}::uuid[])
-      ) with ordinality asked (session_id, counter, user_agent, ip, audit_id, place)
+        (select ${input.sessionIds}::uuid[]), (select ${input.counters}::bigint[]),
+        (select ${input.userAgents}::text[]), (select ${input.ips}::inet[]), (select ${input.auditIds}::uuid[])
+      ) with ordinality presented (session_id, counter, user_agent, ip, audit_id, place)
     ), held as (
       ${
         waits
-          ? sql`select session_id as id from asked`
-          : sql`select id from ${sessions} where id in (select session_id from asked) for update skip locked`
+          ? sql`select session_id as id from presented`
+          : sql`select id from ${sessions} where id in (select session_id from presented) for update skip locked`
       }
     ), rotated as (
       update ${sessions} session set
-        refresh_counter = asked.counter + 1,
-        refreshed_at = case session.refresh_counter when asked.counter then ${asked.now} else session.refreshed_at end,
-        user_agent = asked.user_agent,
-        ip = asked.ip
-      from asked, ${users} owner
-      where session.id = asked.session_id and owner.id = session.user_id and session.id in (select id from held)
-        and (session.refresh_counter = asked.counter
-          or (session.refresh_counter = asked.counter + 1 and session.refreshed_at > ${asked.reusableSince}))
-        and (owner.banned_until is null or owner.banned_until <= ${asked.now})
-        and (session.not_after is null or session.not_after > ${asked.now})
-        and (${asked.startedAfter}::timestamptz is null or session.created_at > ${asked.startedAfter}::timestamptz)
-        and (${asked.activeAfter}::timestamptz is null or session.refreshed_at > ${asked.activeAfter}::timestamptz)
+        refresh_counter = presented.counter + 1,
+        refreshed_at = case session.refresh_counter when presented.counter then ${input.now} else session.refreshed_at end,
+        user_agent = presented.user_agent,
+        ip = presented.ip
+      from presented, ${users} owner
+      where session.id = presented.session_id and owner.id = session.user_id and session.id in (select id from held)
+        and (session.refresh_counter = presented.counter
+          or (session.refresh_counter = presented.counter + 1 and session.refreshed_at > ${input.reusableSince}))
+        and (owner.banned_until is null or owner.banned_until <= ${input.now})
+        and (session.not_after is null or session.not_after > ${input.now})
+        and (${input.startedAfter}::timestamptz is null or session.created_at > ${input.startedAfter}::timestamptz)
+        and (${input.activeAfter}::timestamptz is null or session.refreshed_at > ${input.activeAfter}::timestamptz)
         and not ${isReplaced(singlePerUser, 'session')}
-      returning asked.place, asked.audit_id, session.id, session.user_id, session.aal, session.amr,
+      returning presented.place, presented.audit_id, session.id, session.user_id, session.aal, session.amr,
         session.refresh_counter, session.ip
     ), audited as (
       insert into ${sql.table('audit_log_entries')} (id, payload, created_at, ip_address)
       select rotated.audit_id, jsonb_strip_nulls(jsonb_build_object(
           'actor_id', actor.id, 'actor_via_sso', false, 'actor_username', coalesce(actor.phone, actor.email, ''),
           'actor_name', actor.user_metadata ->> 'full_name', 'action', 'token_refreshed', 'log_type', 'token')),
-        ${asked.now}::timestamptz, coalesce(host(rotated.ip), '')
+        ${input.now}::timestamptz, coalesce(host(rotated.ip), '')
       from rotated join ${users} actor on actor.id = rotated.user_id
       where rotated.audit_id is not null
     )

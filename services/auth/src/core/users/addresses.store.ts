@@ -41,7 +41,7 @@ export const requestPhoneChange = (trx: Transaction<DB>, id: string, phone: stri
   changeUser(trx, id, { phone_change: phone, phone_change_sent_at: now }, now)
 
 /** Records the first of two confirmations of a change; false if there was one already. */
-export async function noteFirstConfirmation(trx: Transaction<DB>, id: string, now: Date): Promise<boolean> {
+export async function recordFirstConfirmation(trx: Transaction<DB>, id: string, now: Date): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable('users')
     .set({ email_change_confirm_status: 1, updated_at: now })

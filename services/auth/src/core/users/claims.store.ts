@@ -38,9 +38,9 @@ export async function putAddressClaim(
       data_tag = excluded.data_tag,
       expires_at = greatest(claims.expires_at, excluded.expires_at)
     returning password_differs, data_differs`.execute(trx)
-  const [noted] = rows
-  if (!noted) throw new Error('claim not stored')
-  return noted
+  const [stored] = rows
+  if (!stored) throw new Error('claim not stored')
+  return stored
 }
 
 /**

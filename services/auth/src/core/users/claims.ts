@@ -44,18 +44,18 @@ export function claimOf(
  * statements: the first may wait for another request, and the second must see the account it made. Flows call this
  * twice: before any refusal, and with the message, when the lifetime of its link or code begins.
  */
-export async function noteClaim(trx: Transaction<DB>, claim: AddressClaim): Promise<Claim> {
-  const noted = await putAddressClaim(trx, claim, 'with earlier')
+export async function recordClaim(trx: Transaction<DB>, claim: AddressClaim): Promise<Claim> {
+  const stored = await putAddressClaim(trx, claim, 'with earlier')
   const left: Claim = {
-    password_hash: noted.password_differs ? null : claim.passwordHash,
-    data: noted.data_differs ? {} : claim.data,
+    password_hash: stored.password_differs ? null : claim.passwordHash,
+    data: stored.data_differs ? {} : claim.data,
   }
   await narrowClaims(trx, claim, left)
   return left
 }
 
 /** Stores the claim of an admin, which ends all earlier ones. */
-export async function noteAdminClaim(trx: Transaction<DB>, claim: AddressClaim): Promise<void> {
+export async function recordAdminClaim(trx: Transaction<DB>, claim: AddressClaim): Promise<void> {
   await putAddressClaim(trx, claim, 'alone')
 }
 

@@ -29,11 +29,11 @@ export function withChangesCounted<Result>(
   work: () => Promise<Result>,
 ): Promise<Result> {
   const gaps = wanted.flatMap((to) => [user.id, to.value].map((key): Gap => ({ kind: gapKindOf(to), key })))
-  return withinGaps(deps, gaps, () => withMessagesCounted(deps, askedAddresses(deps, user, wanted, share), work))
+  return withinGaps(deps, gaps, () => withMessagesCounted(deps, addressesToAgree(deps, user, wanted, share), work))
 }
 
 /** Lists the recipients of changes: the wanted addresses, and the current one if it must agree too. */
-export const askedAddresses = (
+export const addressesToAgree = (
   deps: { config: Pick<Config, 'mail'> },
   user: Pick<User, 'email' | 'email_confirmed_at'>,
   wanted: readonly Address[],
@@ -69,7 +69,7 @@ export async function sendEmailChange(
   }
 }
 
-/** Notes the requested address; links and codes for another one are deleted. */
+/** Records the requested address; links and codes for another one are deleted. */
 export async function beginEmailChange(
   deps: { now: () => Date },
   trx: Transaction<DB>,

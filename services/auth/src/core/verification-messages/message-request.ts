@@ -1,5 +1,5 @@
 // Requests without a session for a message with a link or code. The one rule: the request does the same work for every address,
-// known or not, and notes a claim; a worker then finds the account and sends the message that fits (flows/message-requests/).
+// known or not, and records a claim; a worker then finds the account and sends the message that fits (flows/message-requests/).
 // Counting: message-budget.ts, send-gap.ts; mails and SMS: link-mail.ts, code-message.ts; sending them again: core/outbox/.
 // Tests: message-budget.test.ts, flows/message-requests/*.test.ts, test/equal-work.test.ts.
 import type { KeyObject } from 'node:crypto'
@@ -15,8 +15,7 @@ import type { Pkce } from '../one-time-tokens/pkce.ts'
 import { type DelayedJob, notBefore } from '../outbox/job-delay.ts'
 import type { OutboxDeps } from '../outbox/outbox.ts'
 import type { Address } from '../users/address.ts'
-import { claimOf, noteClaim } from '../users/claims.ts'
-import { type AskedSettings, settingsAsked } from './asked-settings.ts'
+import { claimOf, recordClaim } from '../users/claims.ts'
 import type { MailContext } from './link-mail.ts'
 import {
   type BudgetDeps,
@@ -26,7 +25,8 @@ import {
   withResendCounted,
   withSignInMailCounted,
 } from './message-budget.ts'
-import { type Asker, type GapKind, gapKeyOf, type SendGapDeps, withinGaps } from './send-gap.ts'
+import { type RequestSettings, requestSettings } from './request-settings.ts'
+import { type GapKind, gapKeyOf, type Requester, type SendGapDeps, withinGaps } from './send-gap.ts'
 
 export interface MessageRequest {
   type: 'recovery' | 'sign_in' | 'confirmation' | 'email_change' | 'phone_change'
@@ -45,7 +45,7 @@ export interface MessageRequest {
   /** The mailbox is over its cap: a mail goes only to a proven address, with a code too long to be guessed. */
   isOverCap?: boolean
   /** Settings of the instance that received the request; a request of an older version has none. */
-  settings?: AskedSettings
+  settings?: RequestSettings
 }
 
 /** Requests take milliseconds; that of a worker that died is retried soon. */
@@ -72,7 +72,7 @@ function gapKindOf({ type, address }: Pick<MessageRequest, 'type' | 'address'>):
   return type === 'confirmation' ? 'confirmation' : 'sign_in_link'
 }
 
-type Asked = Omit<MessageRequest, 'messageId' | 'settings'> & Asker & { clientAddress?: string | undefined }
+type MessageInput = Omit<MessageRequest, 'messageId' | 'settings'> & Requester & { clientAddress?: string | undefined }
 
 /**
  * Queues the request for a worker; `answer` handles one of a test number at once, because its known code follows immediately.
@@ -80,33 +80,33 @@ type Asked = Omit<MessageRequest, 'messageId' | 'settings'> & Asker & { clientAd
  */
 export async function requestMessage(
   deps: BudgetDeps & SendGapDeps & OutboxDeps & { config: Config; codeKey: KeyObject },
-  { clientAddress, network, ...asked }: Asked,
+  { clientAddress, network, ...input }: MessageInput,
   answer?: (request: MessageRequest) => Promise<void>,
 ): Promise<string> {
-  const { address, type, audience, data = {} } = asked
+  const { address, type, audience, data = {} } = input
   // The claim comes before any refusal: even a refused request of the owner voids a stranger's registration.
   if (type === 'sign_in' || type === 'recovery') {
     const claim = claimOf(deps, { address, passwordHash: null, data: type === 'sign_in' ? data : {} })
-    await deps.db.transaction().execute((trx) => noteClaim(trx, claim))
+    await deps.db.transaction().execute((trx) => recordClaim(trx, claim))
   }
-  const gap = gapKindOf(asked)
-  const request: MessageRequest = { ...asked, messageId: deps.newId(), settings: settingsAsked(deps.config) }
+  const gap = gapKindOf(input)
+  const request: MessageRequest = { ...input, messageId: deps.newId(), settings: requestSettings(deps.config) }
   const isTest = isTestNumber(deps, address.value)
-  const note = (isOverCap = false) => {
+  const queueRequest = (isOverCap = false) => {
     if (isTest && answer) return answer(request)
     const sealed = seal(deps.outboxKey, { ...request, isOverCap })
     const job: MessageRequestJob = { sealed, notBefore: notBefore(deps) }
     return deps.db.transaction().execute((trx) => deps.queue.send(trx, MESSAGE_REQUEST_QUEUE.name, job))
   }
   const identifier = `${audience}\0${address.value}`
-  const client = isChange(asked) ? undefined : await deps.limits.knownClient({ identifier, address: clientAddress })
+  const client = isChange(input) ? undefined : await deps.limits.knownClient({ identifier, address: clientAddress })
   const recipient: Recipient = client === undefined ? address : { ...address, share: { client } }
-  const noteSignIn = (isOverCap: boolean) =>
-    isOverCap ? withinGaps(deps, [{ kind: 'over_cap', key: address.value }], () => note(true)) : note()
-  await withinGaps(deps, [{ kind: gap, key: gapKeyOf(address, { ...asked, network }) }], () => {
-    if (isChange(request)) return withResendCounted(deps, address, note)
-    if (gap === 'sign_in_link') return withSignInMailCounted(deps, recipient, noteSignIn)
-    return withMessagesCounted(deps, [recipient], note)
+  const queueSignIn = (isOverCap: boolean) =>
+    isOverCap ? withinGaps(deps, [{ kind: 'over_cap', key: address.value }], () => queueRequest(true)) : queueRequest()
+  await withinGaps(deps, [{ kind: gap, key: gapKeyOf(address, { ...input, network }) }], () => {
+    if (isChange(request)) return withResendCounted(deps, address, queueRequest)
+    if (gap === 'sign_in_link') return withSignInMailCounted(deps, recipient, queueSignIn)
+    return withMessagesCounted(deps, [recipient], queueRequest)
   })
   return isTest ? TEST_MESSAGE_ID : request.messageId
 }

@@ -38,7 +38,7 @@ export interface Gap {
   key: string
 }
 
-export interface Asker {
+export interface Requester {
   pkce?: Pkce | undefined
   /** Network of the client, see http/limits/client.ts. */
   network: string
@@ -48,7 +48,7 @@ export interface Asker {
  * Returns the key of an address's gaps. A link with a code challenge serves only its requester, so each network has gaps of its
  * own: a stranger's request must not delay the owner's. All mails to a mailbox are counted apart (message-budget.ts).
  */
-export const gapKeyOf = ({ channel, value }: Address, { pkce, network }: Asker): string =>
+export const gapKeyOf = ({ channel, value }: Address, { pkce, network }: Requester): string =>
   channel === 'email' && pkce ? `${value} ${network}` : value
 
 /**

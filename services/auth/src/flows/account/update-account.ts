@@ -32,7 +32,7 @@ import { provenUser, withoutFacts } from '../../core/users/proven-addresses.ts'
 import { isHeldUnproven } from '../../core/users/unproven-holder.store.ts'
 import { findUserById, lockUser, setPassword, touchUser, type User } from '../../core/users/users.store.ts'
 import {
-  askedAddresses,
+  addressesToAgree,
   sendEmailChange,
   sendPhoneChange,
   withChangesCounted,
@@ -58,14 +58,14 @@ export interface AccountChanges extends GivenProof {
   smsChannel: SmsChannel
 }
 
-export async function updateAccount(deps: Deps, caller: LiveCaller, asked: AccountChanges): Promise<User> {
+export async function updateAccount(deps: Deps, caller: LiveCaller, input: AccountChanges): Promise<User> {
   const { user, session } = caller
   const proven = provenUser(user)
   const changes: AccountChanges = {
-    ...asked,
-    email: asked.email === proven.email ? undefined : asked.email,
-    phone: asked.phone === proven.phone ? undefined : asked.phone,
-    data: asked.data && withoutFacts(asked.data),
+    ...input,
+    email: input.email === proven.email ? undefined : input.email,
+    phone: input.phone === proven.phone ? undefined : input.phone,
+    data: input.data && withoutFacts(input.data),
   }
   // Before any look-up: the answer reveals whether an address is taken.
   if (changes.email || changes.phone) await deps.limits.addressChange(user.id)
@@ -99,13 +99,13 @@ export async function updateAccount(deps: Deps, caller: LiveCaller, asked: Accou
 }
 
 function actsOf({ password, email, phone, appMetadata }: AccountChanges): ActName[] {
-  const asked: Partial<Record<ActName, boolean>> = {
+  const isIncluded: Partial<Record<ActName, boolean>> = {
     'new password': password !== undefined,
     'new e-mail address': email !== undefined,
     'new number': phone !== undefined,
     'own app_metadata': appMetadata !== undefined,
   }
-  return (Object.keys(asked) as ActName[]).filter((act) => asked[act])
+  return (Object.keys(isIncluded) as ActName[]).filter((act) => isIncluded[act])
 }
 
 const newAddresses = ({ email, phone }: AccountChanges): Address[] => [
@@ -133,7 +133,7 @@ async function checkChanges(
   requireSecondFactor(deps.config, acts, user, session)
   if (password !== undefined) requireAddressForPassword(user, changes.email || changes.phone)
   // Before the answer reveals whether an address is taken.
-  requireAuthorized(deps, askedAddresses(deps, user, addressesToProve(deps, user, changes)))
+  requireAuthorized(deps, addressesToAgree(deps, user, addressesToProve(deps, user, changes)))
   for (const address of newAddresses(changes)) {
     if (await canBeProven(deps, user, address)) continue
     const refuseTaken = address.channel === 'email' ? refuseTakenEmail : refuseTakenPhone

@@ -1,11 +1,10 @@
 import { PermanentFailure, type QueueJob } from '@services/common/queue/run-job'
 import { TemporaryFailure } from '../../adapters/delivery-failures.ts'
-import { type AuditLog, audit, noteOrigin } from '../../core/audit/audit.ts'
+import { type AuditLog, audit, recordOrigin } from '../../core/audit/audit.ts'
 import { messageExists } from '../../core/outbox/messages.store.ts'
-import { claimOf, noteClaim } from '../../core/users/claims.ts'
+import { claimOf, recordClaim } from '../../core/users/claims.ts'
 import { releaseAddress } from '../../core/users/unproven-holder.store.ts'
 import { findUserByEmail, lockUser, setSentAt } from '../../core/users/users.store.ts'
-import { withSettingsAsked } from '../../core/verification-messages/asked-settings.ts'
 import { sendLinkMail } from '../../core/verification-messages/link-mail.ts'
 import {
   MESSAGE_REQUEST_QUEUE,
@@ -14,6 +13,7 @@ import {
   openRequest,
 } from '../../core/verification-messages/message-request.ts'
 import { pretendMessage } from '../../core/verification-messages/pretend-message.ts'
+import { withRequestSettings } from '../../core/verification-messages/request-settings.ts'
 import { takeMailboxSlot } from '../../core/verification-messages/send-gap.ts'
 import type { Deps } from '../../deps.ts'
 import { decoyUser } from './decoy-user.ts'
@@ -36,11 +36,11 @@ export async function answerMessageRequest(deps: Deps, job: QueueJob<MessageRequ
   // Already sent by a worker that died after its commit.
   if (await messageExists(deps.db, request.messageId)) return
   const { settings } = request
-  const asked = settings ? { ...deps, config: withSettingsAsked(deps.config, settings) } : deps
+  const requestDeps = settings ? { ...deps, config: withRequestSettings(deps.config, settings) } : deps
   const log = deps.log.child({ jobId: job.id })
   const { origin } = request
-  if (origin) noteOrigin(log, () => origin)
-  await ANSWERS[request.type](asked, log, request)
+  if (origin) recordOrigin(log, () => origin)
+  await ANSWERS[request.type](requestDeps, log, request)
 }
 
 /** Gives a request that cannot be opened here back to the other workers; after the last retry it is an error in the log. */
@@ -57,7 +57,7 @@ function openUnlessLast(deps: Deps, { data, retryCount }: QueueJob<MessageReques
 async function sendRecovery(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
   const { address, audience, context, pkce, messageId, isOverCap } = request
   await deps.db.transaction().execute(async (trx) => {
-    await noteClaim(trx, claimOf(deps, { address, passwordHash: null, data: {} }))
+    await recordClaim(trx, claimOf(deps, { address, passwordHash: null, data: {} }))
     await releaseAddress(trx, address, audience, deps.now())
     const user = await findUserByEmail(trx, address.value, audience)
     const unknown = decoyUser(deps, request)

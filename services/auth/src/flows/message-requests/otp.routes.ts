@@ -59,7 +59,7 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
     const address = oneAddress(body)
     const smsChannel = parseChannel(config.sms, body.channel)
     requireModestMetadata(data)
-    const asked = {
+    const input = {
       type: 'sign_in',
       address,
       ...requesterOf(request, config),
@@ -69,7 +69,7 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
       createUser,
       data,
     } as const
-    return requestMessage(deps, asked, (noted) => sendSignIn(deps, request.log, noted))
+    return requestMessage(deps, input, (queued) => sendSignIn(deps, request.log, queued))
   }
 
   app.route({

@@ -60,8 +60,8 @@ export const resendRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       if (email !== '') requireProvider(config, 'email')
       if (phone !== '') requireProvider(config, 'phone')
       const address = oneAddress({ email, phone })
-      const asked = { type: sent.request, address, ...requesterOf(request, config), pkce }
-      const messageId = await requestMessage(deps, asked, (noted) => sendAgain(deps, request.log, noted))
+      const input = { type: sent.request, address, ...requesterOf(request, config), pkce }
+      const messageId = await requestMessage(deps, input, (queued) => sendAgain(deps, request.log, queued))
       return { message_id: messageId }
     },
   })

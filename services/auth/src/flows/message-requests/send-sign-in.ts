@@ -4,7 +4,7 @@
 import type { Transaction } from 'kysely'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
 import { confirmed, insertAccount, newAccount } from '../../core/identities/new-account.ts'
-import { claimOf, noteClaim } from '../../core/users/claims.ts'
+import { claimOf, recordClaim } from '../../core/users/claims.ts'
 import { releaseAddress } from '../../core/users/unproven-holder.store.ts'
 import { findUserByAddress, lockAndReadUser, setSentAt, type User } from '../../core/users/users.store.ts'
 import { sendCodeSms } from '../../core/verification-messages/code-message.ts'
@@ -27,7 +27,7 @@ export async function sendSignIn(deps: Deps, log: AuditLog, request: MessageRequ
   const isNew = await deps.db.transaction().execute(async (trx) => {
     // The claim first: the order of locks.
     const { data = {} } = request
-    const claim = await noteClaim(trx, claimOf(deps, { ...request, passwordHash: null, data }))
+    const claim = await recordClaim(trx, claimOf(deps, { ...request, passwordHash: null, data }))
     await releaseAddress(trx, address, request.audience, deps.now())
     const known = await lockExisting(trx, request)
     const isProven = known !== undefined && !isUnconfirmed(known, address)

@@ -106,10 +106,10 @@ async function sendPhoneCode(
 
 const CHALLENGE_BYTES = 32
 
-/** Opens a challenge to a security key; `asked` is the relying party in the request. */
-async function challengeKey(deps: Deps, { user }: LiveCaller, factor: Factor, asked: unknown, open: Open) {
+/** Opens a challenge to a security key; `input` is the relying party in the request. */
+async function challengeKey(deps: Deps, { user }: LiveCaller, factor: Factor, input: unknown, open: Open) {
   const { mfa, siteUrl, redirectAllowList } = deps.config
-  const party = relyingPartyOf(mfa.webauthn, { siteUrl, allowList: redirectAllowList }, asked)
+  const party = relyingPartyOf(mfa.webauthn, { siteUrl, allowList: redirectAllowList }, input)
   const challenge = deps.random(CHALLENGE_BYTES)
   const question = { rpId: party.rpId, challenge, timeoutSeconds: mfa.challengeSeconds }
   const stored = { ...party, challenge: challenge.toString('base64url') }

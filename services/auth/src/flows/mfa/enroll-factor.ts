@@ -130,11 +130,11 @@ function requireFree({ config }: Deps, factors: Factor[], user: Pick<User, 'fact
 /** Removes a factor (contract/auth-external.md 4.5). */
 export async function unenrollFactor(
   deps: Deps,
-  asked: FactorRequest,
+  request: FactorRequest,
   factorId: string,
   acceptLanguage: string | undefined,
 ): Promise<{ id: string }> {
-  const { log, caller } = asked
+  const { log, caller } = request
   const found = await requireFactor(deps.db, caller.user, factorId)
   const find = async (trx: Transaction<DB>) => {
     const factor = await requireFactor(trx, caller.user, found.id)
@@ -144,7 +144,7 @@ export async function unenrollFactor(
   }
   // An unverified factor protects nothing, so its removal needs no proof.
   const acts: ActName[] = found.status === 'verified' ? ['removing a proven factor'] : []
-  return performActs(deps, asked, acts, find, async (trx, user, factor) => {
+  return performActs(deps, request, acts, find, async (trx, user, factor) => {
     await removeFactor(deps, trx, user, factor, acceptLanguage)
     const traits = { factor_id: factor.id, factor_type: factor.factor_type, factor_status: factor.status }
     await audit(deps, trx, log, { action: 'factor_unenrolled', actor: user, traits })

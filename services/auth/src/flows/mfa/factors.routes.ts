@@ -63,10 +63,10 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       response: { 200: EnrolledFactor, ...errorResponses(400, 401, 403, 413, 422, 429) },
     },
     handler: async (request) => {
-      const asked = factorRequestOf(deps, request, request.body)
+      const factorRequest = factorRequestOf(deps, request, request.body)
       await deps.limits.byAddress(request, 'user')
       const { factor_type: factorType, friendly_name: friendlyName, issuer, phone } = request.body
-      return enrollFactor(deps, asked, { factorType, friendlyName, issuer, phone })
+      return enrollFactor(deps, factorRequest, { factorType, friendlyName, issuer, phone })
     },
   })
 
@@ -89,11 +89,11 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       response: { 200: OpenChallenge, ...errorResponses(400, 401, 403, 404, 413, 422, 429) },
     },
     handler: async (request) => {
-      const asked = factorRequestOf(deps, request)
+      const factorRequest = factorRequestOf(deps, request)
       await deps.limits.byAddress(request, 'factors')
       const { channel, webauthn } = request.body ?? {}
       const order = { factorId: request.params.factor_id, channel, webauthn, ip: ipOf(request) }
-      return challengeFactor(deps, asked, order)
+      return challengeFactor(deps, factorRequest, order)
     },
   })
 
@@ -115,11 +115,17 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       response: { 200: VerifiedShape, ...errorResponses(400, 401, 403, 404, 413, 422, 429) },
     },
     handler: async (request) => {
-      const asked = factorRequestOf(deps, request, request.body)
+      const factorRequest = factorRequestOf(deps, request, request.body)
       await deps.limits.byAddress(request, 'factors')
       const { challenge_id: challengeId, code, webauthn } = request.body
       const origin = { ip: ipOf(request), acceptLanguage: acceptLanguageOf(request) }
-      return verifyFactor(deps, asked, { factorId: request.params.factor_id, challengeId, code, webauthn, ...origin })
+      return verifyFactor(deps, factorRequest, {
+        factorId: request.params.factor_id,
+        challengeId,
+        code,
+        webauthn,
+        ...origin,
+      })
     },
   })
 
@@ -139,8 +145,8 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       },
     },
     handler: async (request) => {
-      const asked = factorRequestOf(deps, request, request.body)
-      return unenrollFactor(deps, asked, request.params.factor_id, acceptLanguageOf(request))
+      const factorRequest = factorRequestOf(deps, request, request.body)
+      return unenrollFactor(deps, factorRequest, request.params.factor_id, acceptLanguageOf(request))
     },
   })
 }

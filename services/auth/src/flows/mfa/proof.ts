@@ -40,12 +40,12 @@ interface Proof {
 }
 
 /** Reads the proof in the request. Throws validation_failed for a malformed one. */
-export function proofOf(deps: Deps, asked: FactorRequest, factor: Factor, given: Verification): Proof {
+export function proofOf(deps: Deps, request: FactorRequest, factor: Factor, given: Verification): Proof {
   if (factor.factor_type === 'webauthn') return webauthnProof(factor, given.webauthn)
   const { code } = given
   if (!code) throw apiError('validation_failed', { message: 'Code needs to be non-empty' })
   // A code has a million values: failed attempts double a wait, as for passwords but counted apart.
-  const subject = factorAttempt(`factor ${factor.id}`, asked)
+  const subject = factorAttempt(`factor ${factor.id}`, request)
   return {
     counted: (attempt) => countedAttempt(deps, subject, attempt),
     ...(factor.factor_type === 'totp' ? totpProof(deps, factor, code) : phoneProof(deps, code)),
@@ -145,17 +145,17 @@ function webauthnProof(factor: Factor, webauthn: unknown): Proof {
   return {
     refusal: REFUSAL,
     counted: (attempt) => attempt(),
-    async check({ webauthn: asked }) {
-      if (!asked) return undefined
-      if (asked.type !== type) throw refused(`The challenge is of type ${asked.type}`)
-      return asked.type === 'create' ? register(factor, asked, response) : assert(factor, asked, response)
+    async check({ webauthn: challenge }) {
+      if (!challenge) return undefined
+      if (challenge.type !== type) throw refused(`The challenge is of type ${challenge.type}`)
+      return challenge.type === 'create' ? register(factor, challenge, response) : assert(factor, challenge, response)
     },
   }
 }
 
 /** Spending throws mfa_verification_failed for a key of any existing factor, and resolves to false if this one has a key. */
-async function register(factor: Factor, asked: WebauthnChallenge, response: unknown): Promise<Spend | undefined> {
-  const credential = await checkRegistration(asked, response as RegistrationResponseJSON)
+async function register(factor: Factor, challenge: WebauthnChallenge, response: unknown): Promise<Spend | undefined> {
+  const credential = await checkRegistration(challenge, response as RegistrationResponseJSON)
   if (!credential) return undefined
   return (trx) =>
     setCredential(trx, factor, credential).catch((cause) => {
@@ -163,9 +163,9 @@ async function register(factor: Factor, asked: WebauthnChallenge, response: unkn
     })
 }
 
-async function assert(factor: Factor, asked: WebauthnChallenge, response: unknown): Promise<Spend | undefined> {
+async function assert(factor: Factor, challenge: WebauthnChallenge, response: unknown): Promise<Spend | undefined> {
   const { credential } = factor
-  const advanced = credential && (await checkAssertion(asked, credential, response as AuthenticationResponseJSON))
+  const advanced = credential && (await checkAssertion(challenge, credential, response as AuthenticationResponseJSON))
   return advanced ? (trx) => advanceCredential(trx, factor, credential, advanced) : undefined
 }
 

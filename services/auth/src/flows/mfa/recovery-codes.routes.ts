@@ -48,9 +48,9 @@ export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       response: { 200: NewRecoveryCodes, ...errorResponses(400, 401, 403, 413, 422, 429) },
     },
     handler: async (request) => {
-      const asked = factorRequestOf(deps, request, request.body)
+      const factorRequest = factorRequestOf(deps, request, request.body)
       await deps.limits.byAddress(request, 'user')
-      return makeRecoveryCodeSet(deps, asked, request.body?.friendly_name || USUAL_NAME)
+      return makeRecoveryCodeSet(deps, factorRequest, request.body?.friendly_name || USUAL_NAME)
     },
   })
 
@@ -66,9 +66,9 @@ export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       response: { 200: NewRecoveryCodes, ...errorResponses(400, 401, 403, 404, 413, 422, 429) },
     },
     handler: async (request) => {
-      const asked = factorRequestOf(deps, request, request.body)
+      const factorRequest = factorRequestOf(deps, request, request.body)
       await deps.limits.byAddress(request, 'user')
-      return replaceRecoveryCodeSet(deps, asked)
+      return replaceRecoveryCodeSet(deps, factorRequest)
     },
   })
 
@@ -91,9 +91,9 @@ export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       response: { 200: SessionShape, ...errorResponses(400, 401, 403, 413, 422, 429) },
     },
     handler: async (request) => {
-      const asked = factorRequestOf(deps, request)
+      const factorRequest = factorRequestOf(deps, request)
       await deps.limits.byAddress(request, 'factors')
-      return useRecoveryCode(deps, asked, request.body.code ?? '', acceptLanguageOf(request))
+      return useRecoveryCode(deps, factorRequest, request.body.code ?? '', acceptLanguageOf(request))
     },
   })
 

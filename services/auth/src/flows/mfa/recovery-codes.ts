@@ -71,9 +71,13 @@ export async function giveFirstRecoveryCodes(
   return giveRecoveryCodes(deps, trx, { user_id: user.id, set_id: deps.newId(), friendly_name })
 }
 
-export function makeRecoveryCodeSet(deps: Deps, asked: FactorRequest, friendlyName: string): Promise<NewRecoveryCodes> {
+export function makeRecoveryCodeSet(
+  deps: Deps,
+  request: FactorRequest,
+  friendlyName: string,
+): Promise<NewRecoveryCodes> {
   requireShortName(friendlyName)
-  return renew(deps, asked, 'making recovery codes', async (trx, user) => {
+  return renew(deps, request, 'making recovery codes', async (trx, user) => {
     if (await findRecoveryCodes(trx, user.id)) {
       throw apiError('mfa_verified_factor_exists', {
         message: 'Recovery codes already exist, regenerate them to replace the set',
@@ -86,8 +90,8 @@ export function makeRecoveryCodeSet(deps: Deps, asked: FactorRequest, friendlyNa
   })
 }
 
-export function replaceRecoveryCodeSet(deps: Deps, asked: FactorRequest): Promise<NewRecoveryCodes> {
-  return renew(deps, asked, 'replacing recovery codes', async (trx, user) => {
+export function replaceRecoveryCodeSet(deps: Deps, request: FactorRequest): Promise<NewRecoveryCodes> {
+  return renew(deps, request, 'replacing recovery codes', async (trx, user) => {
     const { id, friendly_name } = await requireSet(trx, user)
     return { user_id: user.id, set_id: id, friendly_name: friendly_name ?? USUAL_NAME }
   })
@@ -97,21 +101,21 @@ type CodeSet = { user_id: string; set_id: string; friendly_name: string }
 
 async function renew(
   deps: Deps,
-  asked: FactorRequest,
+  request: FactorRequest,
   act: ActName,
   setOf: (trx: Transaction<DB>, user: User) => Promise<CodeSet>,
 ): Promise<NewRecoveryCodes> {
   if (!deps.config.mfa.recoveryCodes) throw apiError('mfa_recovery_codes_enroll_not_enabled')
-  requireVerifiedFactor(asked.caller.user)
+  requireVerifiedFactor(request.caller.user)
   const find = (_: unknown, user: User) => requireVerifiedFactor(user)
-  const made = await performActs(deps, asked, [act], find, async (trx, user) => {
+  const made = await performActs(deps, request, [act], find, async (trx, user) => {
     const set = await setOf(trx, user)
-    await audit(deps, trx, asked.log, { action: 'recovery_codes_renewed', actor: user })
+    await audit(deps, trx, request.log, { action: 'recovery_codes_renewed', actor: user })
     const codes = await giveRecoveryCodes(deps, trx, set)
     const { set_id: id, friendly_name } = set
     return { id, type: 'recovery_code', friendly_name, total: codes.length, codes } as const
   })
-  await deps.limits.resetPasswordAttempts(attemptOf(asked))
+  await deps.limits.resetPasswordAttempts(attemptOf(request))
   return made
 }
 
@@ -119,11 +123,11 @@ function requireVerifiedFactor(user: User): void {
   if (!hasVerifiedFactor(user)) throw apiError('mfa_recovery_codes_sole_factor')
 }
 
-export async function removeRecoveryCodes(deps: Deps, asked: FactorRequest): Promise<{ id: string }> {
-  await requireSet(deps.db, asked.caller.user)
-  return performActs(deps, asked, ['removing recovery codes'], requireSet, async (trx, user, { id }) => {
+export async function removeRecoveryCodes(deps: Deps, request: FactorRequest): Promise<{ id: string }> {
+  await requireSet(deps.db, request.caller.user)
+  return performActs(deps, request, ['removing recovery codes'], requireSet, async (trx, user, { id }) => {
     await deleteRecoveryCodes(trx, user.id)
-    await audit(deps, trx, asked.log, { action: 'recovery_codes_removed', actor: user })
+    await audit(deps, trx, request.log, { action: 'recovery_codes_removed', actor: user })
     return { id }
   })
 }
@@ -131,14 +135,14 @@ export async function removeRecoveryCodes(deps: Deps, asked: FactorRequest): Pro
 /** Uses a code up and raises the session to aal2. */
 export async function useRecoveryCode(
   deps: Deps,
-  asked: FactorRequest,
+  request: FactorRequest,
   code: string,
   acceptLanguage: string | undefined,
 ): Promise<SessionBody> {
-  const { log, caller } = asked
+  const { log, caller } = request
   if (!deps.config.mfa.recoveryCodes) throw apiError('mfa_recovery_codes_verify_not_enabled')
   const hash = hashRecoveryCode(caller.user.id, code)
-  const raised = await countedAttempt(deps, attemptOf(asked), () =>
+  const raised = await countedAttempt(deps, attemptOf(request), () =>
     withLockedCaller(deps, caller, async (trx, { user, session }) => {
       if (!(await spendRecoveryCode(trx, user.id, hash, deps.now()))) return undefined
       const remaining = (await findRecoveryCodes(trx, user.id))?.remaining ?? 0
@@ -150,7 +154,7 @@ export async function useRecoveryCode(
     }),
   ).catch(throwAsLocked)
   if (!raised) {
-    return refuseProof(deps, asked, { method: 'recovery_code', message: 'Invalid recovery code entered' })
+    return refuseProof(deps, request, { method: 'recovery_code', message: 'Invalid recovery code entered' })
   }
   return issueTokens(deps, raised.user, raised.session)
 }
@@ -161,7 +165,7 @@ function throwAsLocked(error: unknown): never {
   throw apiError('mfa_recovery_codes_locked', { retryAfterSeconds: error.retryAfterSeconds ?? 1 })
 }
 
-const attemptOf = (asked: FactorRequest) => factorAttempt(`recovery codes ${asked.caller.user.id}`, asked)
+const attemptOf = (request: FactorRequest) => factorAttempt(`recovery codes ${request.caller.user.id}`, request)
 
 /** Stores new codes, with the user locked. Only their hashes are kept. */
 async function giveRecoveryCodes(deps: Deps, trx: Transaction<DB>, set: CodeSet): Promise<string[]> {

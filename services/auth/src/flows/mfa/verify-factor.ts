@@ -35,14 +35,14 @@ import {
 export type VerifiedSession = SessionBody & { recovery_codes?: string[] }
 
 /** Verifies a factor and raises the session to aal2 (contract/auth-external.md 4.4). */
-export async function verifyFactor(deps: Deps, asked: FactorRequest, given: Verification): Promise<VerifiedSession> {
-  const { log, caller } = asked
+export async function verifyFactor(deps: Deps, request: FactorRequest, given: Verification): Promise<VerifiedSession> {
+  const { log, caller } = request
   const factor = await requireFactor(deps.db, caller.user, given.factorId)
   requireEnabled(deps.config.mfa, factor.factor_type, 'verify')
-  const proof = proofOf(deps, asked, factor, given)
+  const proof = proofOf(deps, request, factor, given)
   await deps.limits.countFactorAttempt(factor.id, caller.session.id)
   requireMayProve(deps, caller.user, caller.session, factor)
-  const freshness = await requireFresh(deps, caller, actsOfProof(factor), asked.proof)
+  const freshness = await requireFresh(deps, caller, actsOfProof(factor), request.proof)
   const challenge = await requireOpenChallenge(deps, factor, given)
   // Only codes can be guessed: each wrong one lengthens the wait, in all replicas.
   const verified = await proof.counted(async () => {
@@ -57,7 +57,7 @@ export async function verifyFactor(deps: Deps, asked: FactorRequest, given: Veri
       return complete(deps, trx, log, { user, session, factor: current, challenge, given })
     })
   })
-  if (!verified) return refuseProof(deps, asked, { method: factor.factor_type, message: proof.refusal })
+  if (!verified) return refuseProof(deps, request, { method: factor.factor_type, message: proof.refusal })
   const { user, session, recoveryCodes } = verified
   const body = await issueTokens(deps, user, session)
   return recoveryCodes ? { ...body, recovery_codes: recoveryCodes } : body

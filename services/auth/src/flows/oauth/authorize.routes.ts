@@ -57,7 +57,7 @@ export const authorizeRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
       const whole = { ...order, inviteTokenHash, linking: null }
       if (!isWhereProviderAnswers(deps, request, order.provider))
         return reply.redirect(addressToBegin(deps, whole), 302)
-      const begun = await beginSignIn(deps, whole, () => deps.limits.providerAsked(request))
+      const begun = await beginSignIn(deps, whole, () => deps.limits.countProviderRequest(request))
       bindBrowser(request, reply, deps.attemptKey, begun)
       return reply.redirect(begun.url, 302)
     },

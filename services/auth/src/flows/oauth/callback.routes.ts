@@ -101,7 +101,7 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
       return { page: await linkingPage(deps, { provider, userId, fields, acceptLanguage: acceptLanguageOf(request) }) }
     }
     if (order.linking && !isButtonPressed(request, shown, pageProof)) throw begunElsewhere()
-    const begun = await beginSignIn(deps, order, () => deps.limits.providerAsked(request), id)
+    const begun = await beginSignIn(deps, order, () => deps.limits.countProviderRequest(request), id)
     bindBrowser(request, reply, deps.attemptKey, begun)
     return found(begun.url)
   }

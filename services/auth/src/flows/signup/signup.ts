@@ -17,7 +17,7 @@ import type { Pkce } from '../../core/one-time-tokens/pkce.ts'
 import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
 import { type Client, startSession } from '../../core/sessions/start-session.ts'
 import type { Address } from '../../core/users/address.ts'
-import { claimOf, noteClaim } from '../../core/users/claims.ts'
+import { claimOf, recordClaim } from '../../core/users/claims.ts'
 import { requireModestMetadata } from '../../core/users/metadata.ts'
 import { withoutFacts } from '../../core/users/proven-addresses.ts'
 import { findUserById, insertUser, lockAndReadUser, type User } from '../../core/users/users.store.ts'
@@ -79,10 +79,10 @@ async function signUpUnconfirmed(deps: Deps, log: AuditLog, account: Account, in
   const { user, address } = account
   const claim = claimOf(deps, { ...input, passwordHash: account.passwordHash })
   // Before any refusal: even a refused request of the owner removes a stranger's password.
-  await deps.db.transaction().execute((trx) => noteClaim(trx, claim))
+  await deps.db.transaction().execute((trx) => recordClaim(trx, claim))
   const work = () =>
     deps.db.transaction().execute(async (trx) => {
-      const holderId = await insertAccount(deps, trx, withClaim(account, await noteClaim(trx, claim)))
+      const holderId = await insertAccount(deps, trx, withClaim(account, await recordClaim(trx, claim)))
       const holder = (await lockAndReadUser(trx, holderId)) ?? refuseVanishedAccount()
       const request = { ...input, isClaim: true, choosesPassword: true }
       const { isPending } = await sendConfirmation(deps, trx, holder, request)

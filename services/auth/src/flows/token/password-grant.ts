@@ -54,7 +54,7 @@ export async function signInWithPassword(deps: Deps, log: AuditLog, input: Passw
     }),
     reportWeaknesses(deps, input.password, user.email),
   ])
-  await right.noteSignIn({ isProven: !isAssumed })
+  await right.markClientKnown({ isProven: !isAssumed })
   if (deps.passwords.needsRehash(hash, input.password)) await strengthenHash(deps, user.id, hash, input.password)
   return weakness ? { ...session, weak_password: weakness } : session
 }

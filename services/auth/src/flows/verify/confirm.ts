@@ -14,7 +14,7 @@ import {
   applyEmailChange,
   applyPhoneChange,
   confirmAddress,
-  noteFirstConfirmation,
+  recordFirstConfirmation,
   refuseTakenEmail,
   refuseTakenPhone,
 } from '../../core/users/addresses.store.ts'
@@ -175,7 +175,7 @@ async function changeEmail(
   if (!email) throw apiError('otp_expired')
   requireOwnAddress(token.purpose === 'email_change_new' ? email : user.email, token)
   const now = deps.now()
-  if (needsBothAddresses(deps, user) && (await noteFirstConfirmation(trx, user.id, now))) return undefined
+  if (needsBothAddresses(deps, user) && (await recordFirstConfirmation(trx, user.id, now))) return undefined
   const before = (await findUserById(trx, user.id)) as User
   await displaceHolder(deps, trx, log, before, { channel: 'email', value: email })
   await refuseTakenEmail(trx, email, before.aud, user.id)

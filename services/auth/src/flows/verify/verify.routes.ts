@@ -69,8 +69,8 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
 
   async function redeemLink(request: LinkRequest, link: Link): Promise<Redirection> {
     await limits.byAddress(request, 'verify')
-    const asked = { ...senderOf(request), type: link.type, givesCode: true }
-    return seeOther(withOutcome(link, await countedAsOtp(() => verifyLink(deps, link.token, asked))))
+    const input = { ...senderOf(request), type: link.type, givesCode: true }
+    return seeOther(withOutcome(link, await countedAsOtp(() => verifyLink(deps, link.token, input))))
   }
 
   app.route({
@@ -139,12 +139,12 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       if ((token === '') === (tokenHash === '')) {
         throw apiError('validation_failed', { message: 'Verify requires either a token or a token hash' })
       }
-      const asked = { ...senderOf(request), type, password }
+      const input = { ...senderOf(request), type, password }
       if (tokenHash !== '') {
         if (email || phone || redirect_to) {
           throw apiError('validation_failed', { message: 'Only the token_hash and type should be provided' })
         }
-        return toAnswer(await countedAsOtp(() => verifyLink(deps, tokenHash, asked)))
+        return toAnswer(await countedAsOtp(() => verifyLink(deps, tokenHash, input)))
       }
       if ((email === '') === (phone === '')) {
         throw apiError('validation_failed', { message: 'Only an email address or phone number should be provided' })
@@ -153,7 +153,7 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       const audience = requestAudience(request, config.jwt)
       const code = { address, audience, code: token }
       const attempt = { method: 'otp', typed: address }
-      return toAnswer(await recordSignIn(deps, request.log, attempt, () => verifyCode(deps, code, asked)))
+      return toAnswer(await recordSignIn(deps, request.log, attempt, () => verifyCode(deps, code, input)))
     },
   })
 }

@@ -71,9 +71,9 @@ export type VerifyOutcome =
   /** The first of the two addresses of an e-mail change has agreed. */
   | { awaitsOtherAddress: true }
 
-export async function verifyLink(deps: Deps, linkToken: string, asked: VerifyRequest): Promise<VerifyOutcome> {
+export async function verifyLink(deps: Deps, linkToken: string, request: VerifyRequest): Promise<VerifyOutcome> {
   try {
-    return await redeemLink(deps, linkToken, asked)
+    return await redeemLink(deps, linkToken, request)
   } catch (error) {
     throw error instanceof ApiError && error.code === 'otp_expired' ? linkExpired() : error
   }
@@ -82,17 +82,17 @@ export async function verifyLink(deps: Deps, linkToken: string, asked: VerifyReq
 /** Applications match this text, and the one for a code in errors.ts, word by word. */
 const linkExpired = () => apiError('otp_expired', { message: 'Email link is invalid or has expired' })
 
-async function redeemLink(deps: Deps, linkToken: string, asked: VerifyRequest) {
-  if (!TYPES_OF_LINKS.includes(asked.type)) {
+async function redeemLink(deps: Deps, linkToken: string, request: VerifyRequest) {
+  if (!TYPES_OF_LINKS.includes(request.type)) {
     throw apiError('validation_failed', { message: 'Invalid email verification type' })
   }
-  const purposes = PURPOSES[asked.type] as readonly TokenPurpose[]
+  const purposes = PURPOSES[request.type] as readonly TokenPurpose[]
   const tokenHash = hashLinkToken(linkToken)
   const userId = await findUserIdByLinkHash(deps.db, tokenHash, purposes)
   if (!userId) throw apiError('otp_expired')
-  const password = givenPassword(asked)
+  const password = givenPassword(request)
   if (password) await requireStrongPassword(deps, password, (await findUserById(deps.db, userId))?.email)
-  return redeem(deps, asked, userId, (trx) => takeLink(trx, asked, userId, tokenHash, purposes))
+  return redeem(deps, request, userId, (trx) => takeLink(trx, request, userId, tokenHash, purposes))
 }
 
 /** Purposes whose other links may stay valid. A change of address ends its other links. */
@@ -122,12 +122,12 @@ async function takeLink(
 export async function verifyCode(
   deps: Deps,
   { address, audience, code }: { address: string; audience: string; code: string },
-  asked: VerifyRequest,
+  request: VerifyRequest,
 ) {
-  const purposes = Object.hasOwn(PURPOSES, asked.type) ? PURPOSES[asked.type] : undefined
+  const purposes = Object.hasOwn(PURPOSES, request.type) ? PURPOSES[request.type] : undefined
   if (!purposes) throw apiError('otp_expired')
   // Before the attempt is counted: a weak password is not a guess at the code.
-  const password = givenPassword(asked)
+  const password = givenPassword(request)
   if (password) await requireStrongPassword(deps, password, address)
   const candidates = await countAttempt(deps.db, { address, audience, purposes, now: deps.now() })
   const match = candidates.find(
@@ -136,7 +136,7 @@ export async function verifyCode(
   )
   if (!match?.code_hash) throw apiError('otp_expired')
   const { user_id: userId, purpose, code_hash: codeHash } = match
-  return redeem(deps, asked, userId, async (trx) => {
+  return redeem(deps, request, userId, async (trx) => {
     const token = await takeByCodeHash(trx, userId, purpose, codeHash)
     return token && { token }
   })
@@ -144,12 +144,12 @@ export async function verifyCode(
 
 async function redeem(
   deps: Deps,
-  asked: VerifyRequest,
+  request: VerifyRequest,
   userId: string,
   take: (trx: Transaction<DB>) => Promise<Taken | undefined>,
 ): Promise<VerifyOutcome> {
-  const { log, type, acceptLanguage } = asked
-  const password = givenPassword(asked)
+  const { log, type, acceptLanguage } = request
+  const password = givenPassword(request)
   // Before the transaction, which must not hold locks while hashing.
   const passwordHash = password ? await deps.passwords.hash(password) : undefined
   let proven: string | undefined
@@ -165,19 +165,19 @@ async function redeem(
     if (!signedIn) return { awaitsOtherAddress: true }
     proven = `${signedIn.aud}\0${token.relates_to}`
     const effective = effectiveType(type, token.purpose)
-    if (asked.givesCode && token.code_challenge) {
+    if (request.givesCode && token.code_challenge) {
       // A banned account's links must not open the new account, and that account may be deleted.
       if (signedIn.id === user.id) await putLinksBack(trx, spared, now)
       const pkce = { challenge: token.code_challenge, method: token.code_challenge_method as ChallengeMethod }
       const method = effective === 'signup' ? 'email/signup' : effective
       return { authCode: await issueAuthCode(deps, trx, { userId: signedIn.id, pkce, method }) }
     }
-    const session = await startSession(deps, trx, signedIn, sessionMethod(token.purpose), asked.client)
+    const session = await startSession(deps, trx, signedIn, sessionMethod(token.purpose), request.client)
     return { session: { ...session, type: effective } }
   })
   // An auth code counts as a sign-in once it is exchanged: a mail scanner may have opened the link.
   if (proven && 'session' in outcome) {
-    await deps.limits.noteSignIn({ identifier: proven, address: asked.clientAddress })
+    await deps.limits.markClientKnown({ identifier: proven, address: request.clientAddress })
   }
   return outcome
 }

@@ -106,7 +106,7 @@ export function createLimits(deps: LimiterDeps, config: Pick<Config, 'limits' | 
     /** Counts a stranger's request to resend a change of address: each is a row until a worker answers it. */
     changeResent: () => consume(changesResent, 'all', 'over_request_rate_limit'),
     /** Counts a sign-in's request to a provider, by address and in total: to the provider all are ours. */
-    async providerAsked(request: FastifyRequest): Promise<void> {
+    async countProviderRequest(request: FastifyRequest): Promise<void> {
       const address = limitKeyOf(request, config)
       const perAddress = () => consume(providerRequestsPerAddress, keyOf(address ?? ''), 'over_request_rate_limit')
       const ofAll = () => consume(providerRequests, 'all', 'over_request_rate_limit')
@@ -126,7 +126,7 @@ export function createLimits(deps: LimiterDeps, config: Pick<Config, 'limits' | 
     attemptPassword: passwordAttempts.run,
     attemptSignIn: passwordAttempts.runSignIn,
     knownClient: passwordAttempts.knownClient,
-    noteSignIn: passwordAttempts.noteSignIn,
+    markClientKnown: passwordAttempts.markClientKnown,
     resetPasswordAttempts: passwordAttempts.forget,
   }
 }

@@ -5,7 +5,7 @@ import { issueToken } from '../../../core/one-time-tokens/one-time-token.ts'
 import { requireStrongPassword } from '../../../core/passwords/require-strong-password.ts'
 import { refuseTakenEmail } from '../../../core/users/addresses.store.ts'
 import { setAdminClaim } from '../../../core/users/claims.store.ts'
-import { claimOf, noteAdminClaim, noteClaim } from '../../../core/users/claims.ts'
+import { claimOf, recordAdminClaim, recordClaim } from '../../../core/users/claims.ts'
 import { mergeUserMetadata } from '../../../core/users/metadata.store.ts'
 import { mergedMetadata, requireModestMetadata } from '../../../core/users/metadata.ts'
 import { withoutFacts } from '../../../core/users/proven-addresses.ts'
@@ -58,8 +58,8 @@ interface Made {
 }
 
 /** Makes the link and code of a mail without sending them. A magic link for an unknown address signs up. */
-export async function generateLink(deps: Deps, log: AuditLog, admin: Actor, asked: LinkOrder) {
-  const order = { ...asked, data: withoutFacts(asked.data) }
+export async function generateLink(deps: Deps, log: AuditLog, admin: Actor, input: LinkOrder) {
+  const order = { ...input, data: withoutFacts(input.data) }
   requireModestMetadata(order.data)
   await releaseAddress(deps.db, { channel: 'email', value: order.email }, order.audience, deps.now())
   const known = await findUserByEmail(deps.db, order.email, order.audience)
@@ -114,7 +114,7 @@ const MAKERS: Record<GeneratedType, (making: Making) => Promise<Made>> = {
   signup: async (making) => {
     const { deps, trx, order, passwordHash } = making
     // Before the account: the order of locks.
-    await noteAdminClaim(trx, emailClaim(making, passwordHash, order.data))
+    await recordAdminClaim(trx, emailClaim(making, passwordHash, order.data))
     const user = await lockUnproven(deps, trx, order)
     await claimForAdmin(making, user)
     await setSentAt(trx, user.id, 'confirmation_sent_at', deps.now())
@@ -153,7 +153,7 @@ const emailClaim = ({ deps, order: { email } }: Making, passwordHash: string | n
 async function makeSignInLink(making: Making, kind: 'magic_link' | 'recovery'): Promise<Made> {
   const { deps, trx, log, order } = making
   // Another request may have registered the address with a password; this link proves the address, that request did not.
-  await noteClaim(trx, emailClaim(making, null, {}))
+  await recordClaim(trx, emailClaim(making, null, {}))
   const user = await lockKnown(trx, order)
   await setSentAt(trx, user.id, 'recovery_sent_at', deps.now())
   await audit(deps, trx, log, { action: 'user_recovery_requested', actor: user })

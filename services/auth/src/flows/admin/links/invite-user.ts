@@ -30,12 +30,12 @@ interface Account {
 type Invitation = Account & { context: MailContext }
 
 /** Invites an address that is new or not confirmed yet; the user chooses a password when following the link. */
-export async function inviteUser(deps: Deps, log: AuditLog, admin: Actor, asked: Invitation): Promise<User> {
-  const { email, context } = asked
-  requireModestMetadata(asked.data)
+export async function inviteUser(deps: Deps, log: AuditLog, admin: Actor, invitation: Invitation): Promise<User> {
+  const { email, context } = invitation
+  requireModestMetadata(invitation.data)
   return withMessagesCounted(deps, [{ channel: 'email', value: email, share: 'admins' }], () =>
     deps.db.transaction().execute(async (trx) => {
-      const user = await lockInvited(deps, trx, log, admin, asked)
+      const user = await lockInvited(deps, trx, log, admin, invitation)
       await sendLinkMail(deps, trx, { kind: 'invite', to: email, user, isClaim: true, ...context })
       await audit(deps, trx, log, { action: 'user_invited', actor: admin, target: user })
       return (await findUserById(trx, user.id)) as User
@@ -49,11 +49,11 @@ export async function lockInvited(
   trx: Transaction<DB>,
   log: AuditLog,
   admin: Actor,
-  asked: Account,
+  account: Account,
 ): Promise<User> {
-  const data = withoutFacts(asked.data)
-  await displaceBanned(deps, trx, log, admin, asked)
-  const user = await lockUnproven(deps, trx, { ...asked, data })
+  const data = withoutFacts(account.data)
+  await displaceBanned(deps, trx, log, admin, account)
+  const user = await lockUnproven(deps, trx, { ...account, data })
   const { id } = user
   if (user.is_email_vouched) await mergeUserMetadata(trx, id, data, deps.now())
   else if (!isProven(user)) await applyClaim(trx, user, { password_hash: null, data, by_admin: true }, deps.now())
@@ -64,17 +64,20 @@ export async function lockInvited(
 }
 
 /** Takes the address from a banned account that never proved it: the ban is the registrant's, not the invited user's. */
-async function displaceBanned(deps: Deps, trx: Transaction<DB>, log: AuditLog, admin: Actor, asked: Account) {
-  const address = { channel: 'email', value: asked.email } as const
-  const holder = await lockUnprovenHolder(trx, { address, audience: asked.audience, exceptId: NIL_UUID })
+async function displaceBanned(deps: Deps, trx: Transaction<DB>, log: AuditLog, admin: Actor, account: Account) {
+  const address = { channel: 'email', value: account.email } as const
+  const holder = await lockUnprovenHolder(trx, { address, audience: account.audience, exceptId: NIL_UUID })
   if (!holder || !isBanned(holder, deps.now())) return
   const action = await displace(trx, holder, address, deps.now())
   await audit(deps, trx, log, { action, actor: admin, target: holder })
 }
 
 /** Returns the unconfirmed account of the address or a new one without a password. Throws email_exists for a proven address. */
-export async function lockUnproven(deps: Deps, trx: Transaction<DB>, asked: Account): Promise<LockedAccount> {
-  const { email, data, audience } = asked
+export async function lockUnproven(
+  deps: Deps,
+  trx: Transaction<DB>,
+  { email, data, audience }: Account,
+): Promise<LockedAccount> {
   const account = newAccount(deps, { address: { channel: 'email', value: email }, data: {}, audience }, null)
   // Unlike a sign-up's, an admin's data gets no address added.
   const made = { ...account, user: { ...account.user, user_metadata: data } }

@@ -76,7 +76,13 @@ export const generateLinkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
       response: { 200: GeneratedLink, ...errorResponses(400, 401, 403, 404, 413, 422) },
     },
     handler: async (request) => {
-      const { email = '', new_email: newEmail = '', password = '', data = {}, redirect_to: asked = '' } = request.body
+      const {
+        email = '',
+        new_email: newEmail = '',
+        password = '',
+        data = {},
+        redirect_to: redirectTo = '',
+      } = request.body
       const address = parseEmail(email)
       const type = GENERATED_TYPES.find((each) => each === request.body.type)
       if (!type) throw apiError('validation_failed', { message: 'Invalid email action link type' })
@@ -89,7 +95,7 @@ export const generateLinkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
         password,
         data,
         audience: adminAudience(request, config.jwt),
-        context: isPermitted(asked, rules) ? { ...context, redirectTo: asked } : context,
+        context: isPermitted(redirectTo, rules) ? { ...context, redirectTo } : context,
       })
       return { ...toRegisteredBody(link.user), ...link.properties }
     },

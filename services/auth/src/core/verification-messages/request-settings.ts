@@ -4,7 +4,7 @@ const pickFrom = <Part extends object, Key extends keyof Part>(part: Part, keys:
   Object.fromEntries(keys.map((key) => [key, part[key]])) as Pick<Part, Key>
 
 /** Settings that travel with a request: while a change of them rolls out, the worker may belong to an instance with others. */
-export const settingsAsked = ({ jwt, mail, siteUrl, signup, sms, smtp }: Config) => ({
+export const requestSettings = ({ jwt, mail, siteUrl, signup, sms, smtp }: Config) => ({
   siteUrl,
   jwt: pickFrom(jwt, ['defaultRole']),
   signup: pickFrom(signup, ['disabled']),
@@ -25,15 +25,15 @@ export const settingsAsked = ({ jwt, mail, siteUrl, signup, sms, smtp }: Config)
   sms: pickFrom(sms, ['autoconfirm', 'codeLength', 'codeLifetimeSeconds', 'minGapSeconds', 'providers', 'template']),
 })
 
-export type AskedSettings = ReturnType<typeof settingsAsked>
+export type RequestSettings = ReturnType<typeof requestSettings>
 
 /** Replaces a worker's settings by those of the instance that received the request. */
-export const withSettingsAsked = (config: Config, asked: AskedSettings): Config => ({
+export const withRequestSettings = (config: Config, settings: RequestSettings): Config => ({
   ...config,
-  siteUrl: asked.siteUrl,
-  jwt: { ...config.jwt, ...asked.jwt },
-  signup: { ...config.signup, ...asked.signup },
-  smtp: { ...config.smtp, ...asked.smtp },
-  mail: { ...config.mail, ...asked.mail },
-  sms: { ...config.sms, ...asked.sms },
+  siteUrl: settings.siteUrl,
+  jwt: { ...config.jwt, ...settings.jwt },
+  signup: { ...config.signup, ...settings.signup },
+  smtp: { ...config.smtp, ...settings.smtp },
+  mail: { ...config.mail, ...settings.mail },
+  sms: { ...config.sms, ...settings.sms },
 })
