@@ -11,7 +11,7 @@ import { createDatabase, startTestService } from '../test/service.ts'
 
 /** Rounds of requests; a statement is lost within as many, as soon as two processes share a server connection. */
 const ROUNDS = 20
-const MOST_ROUNDS = 200
+const MAX_ROUNDS = 200
 const STATEMENTS = 200
 
 /** The service does not know of this pooler, so nothing checks it at start. */
@@ -71,7 +71,7 @@ describe('a pooler that loses prepared statements', { tags: 'pgbouncer' }, () =>
     // The first and most frequent statement differs between the processes.
     const [reader, refresher] = [await start(url, 'reader'), await start(url, 'refresher')]
     const seen = { ok: 0, lost: 0 }
-    for (let round = 0; round < ROUNDS || (round < MOST_ROUNDS && seen.lost === 0); round++) {
+    for (let round = 0; round < ROUNDS || (round < MAX_ROUNDS && seen.lost === 0); round++) {
       await Promise.all(
         people.flatMap((person) =>
           [

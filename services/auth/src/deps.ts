@@ -51,7 +51,7 @@ export type Overrides = Partial<typeof PROCESS_DEFAULTS> &
   }
 
 /** Callers looked up by one statement. */
-const MOST_CALLERS = 32
+const MAX_CALLERS = 32
 
 /** Share of a request's time spent waiting for a password hash; the rest is for the hash and the work after it. */
 const HASH_WAIT_SHARE = 0.5
@@ -153,7 +153,7 @@ export async function makeDeps(
     /** Authenticates attempts at providers: the browser's cookie, and the state it carries before one begins. */
     attemptKey: deriveKey(config.encryptionSecret, 'attempt'),
     providers,
-    findCaller: together((callers: readonly NamedCaller[]) => findCallers(db, callers, config.sessions), MOST_CALLERS),
+    findCaller: together((callers: readonly NamedCaller[]) => findCallers(db, callers, config.sessions), MAX_CALLERS),
     rotateSession: createRotateSession({ db, now, config }),
     /** UUIDv7, for rows of sign-ins and refreshes: their index grows at its end, not at a random page per row. */
     newRowId: (): string => randomUUIDv7(),

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../../errors.ts'
-import { consume, countAll, type GiveBack, type Limiter, type LimiterDeps, openLimiter } from './limiter.ts'
+import { consume, countAll, type Limiter, type LimiterDeps, openLimiter, type Refund } from './limiter.ts'
 import type { Rate } from './rate.ts'
 
 export interface Guard {
@@ -9,7 +9,7 @@ export interface Guard {
 }
 
 /** Counts a message by guards from the narrowest to the widest: an address over its own cap takes nothing from the others. */
-export const countGuarded = (guards: readonly Guard[], address: string, code: ErrorCode): Promise<GiveBack> =>
+export const countGuarded = (guards: readonly Guard[], address: string, code: ErrorCode): Promise<Refund> =>
   countAll(guards.map((guard) => () => consume(guard.limiter, guard.keyFor(address), code)))
 
 /**
@@ -45,7 +45,7 @@ export function openBudget(deps: LimiterDeps, name: string, rate: Rate, code: Er
     const counted = await reserve.count(recipient)
     return typeof counted === 'function' ? counted : countAmong(open)()
   }
-  return (share: MailShare, recipient: string): Promise<GiveBack> => {
+  return (share: MailShare, recipient: string): Promise<Refund> => {
     if (share === 'admins') return countAll([countAmong(all)])
     return countAll([share === 'strangers' ? countAmong(open) : countOwn(recipient), countAmong(all)])
   }

@@ -9,12 +9,12 @@ import type { DB } from '../../db/tables.ts'
 import { apiError, type ErrorCode } from '../../errors.ts'
 import { countLimitHit } from '../../metrics.ts'
 import type { Rate } from './rate.ts'
-import { countPoint, giveBackPoint } from './rate-limits.store.ts'
+import { countPoint, refundPoint } from './rate-limits.store.ts'
 
 export interface Limiter {
   name: string
   /** Counts one and returns a function that undoes it; at the limit counts none and returns the milliseconds left. */
-  count(key: string): Promise<GiveBack | number>
+  count(key: string): Promise<Refund | number>
 }
 
 export interface LimiterDeps {
@@ -23,7 +23,7 @@ export interface LimiterDeps {
 }
 
 /** Takes back a count whose work was not done. Never fails: a counter that cannot be reached expires by itself. */
-export type GiveBack = () => Promise<void>
+export type Refund = () => Promise<void>
 
 /** `name` is unique among all counters. */
 export function openLimiter({ db, now }: LimiterDeps, name: string, { points, seconds }: Rate): Limiter {
@@ -40,15 +40,15 @@ export function openLimiter({ db, now }: LimiterDeps, name: string, { points, se
       try {
         const waitMs = await countPoint(db, { ...point, points })
         if (waitMs > 0) over.begin(key, point.at + waitMs)
-        return waitMs || giveBack(point)
+        return waitMs || refund(point)
       } catch {
         return insurance.count(key, windowMs) > points ? insurance.leftMs(key) : async () => {}
       }
     },
   }
-  function giveBack(point: Parameters<typeof giveBackPoint>[1]): GiveBack {
+  function refund(point: Parameters<typeof refundPoint>[1]): Refund {
     return async () => {
-      await giveBackPoint(db, point).catch(() => {})
+      await refundPoint(db, point).catch(() => {})
       // A blocked key may have a point left.
       over.clear()
     }
@@ -85,7 +85,7 @@ function createWindows(now: () => Date) {
 }
 
 /** Counts one; at the limit it throws `code` with the time left. */
-export async function consume(limiter: Limiter, key: string, code: ErrorCode): Promise<GiveBack> {
+export async function consume(limiter: Limiter, key: string, code: ErrorCode): Promise<Refund> {
   const counted = await limiter.count(key)
   if (typeof counted === 'function') return counted
   countLimitHit(limiter.name)
@@ -93,10 +93,10 @@ export async function consume(limiter: Limiter, key: string, code: ErrorCode): P
 }
 
 /** Counts in all, in this order, or in none: work that one limit refuses uses up no other. */
-export async function countAll(counts: (() => Promise<GiveBack>)[]): Promise<GiveBack> {
-  const counted: GiveBack[] = []
-  const undo: GiveBack = async () => {
-    await regardlessOfDeadline(() => Promise.all(counted.map((giveBack) => giveBack())))
+export async function countAll(counts: (() => Promise<Refund>)[]): Promise<Refund> {
+  const counted: Refund[] = []
+  const undo: Refund = async () => {
+    await regardlessOfDeadline(() => Promise.all(counted.map((refund) => refund())))
   }
   try {
     for (const count of counts) counted.push(await count())
@@ -109,7 +109,7 @@ export async function countAll(counts: (() => Promise<GiveBack>)[]): Promise<Giv
 
 /** Runs `work` after it was counted; work that throws does not count. */
 export async function whileCounted<Result>(
-  counts: (() => Promise<GiveBack>)[],
+  counts: (() => Promise<Refund>)[],
   work: () => Promise<Result>,
 ): Promise<Result> {
   const undo = await countAll(counts)

@@ -74,7 +74,7 @@ const count = prepared((db: Kysely<DB>, { account, accountFree, pair, pairFree, 
 })
 
 /** Undoes `countAttempt`: the count, and the start of the wait (`expire`) if it is still `countedUntil`. */
-export async function giveBack(
+export async function refundAttempt(
   db: Kysely<DB>,
   keys: string[],
   before: ReadonlyMap<string, Counter>,

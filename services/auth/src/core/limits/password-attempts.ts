@@ -12,8 +12,8 @@ import {
   counterExists,
   FORGET_AFTER_MS,
   forgetCounters,
-  giveBack,
   keepKeys,
+  refundAttempt,
 } from './password-attempts.store.ts'
 
 /**
@@ -71,7 +71,7 @@ export function createPasswordAttempts(
       const accountFree = keys.pair ? freeAttempts * ACCOUNT_ALONE_FACTOR : freeAttempts
       const { counted, before } = await countAttempt(db, { ...keys, accountFree, pairFree: freeAttempts, at })
       // Regardless of the deadline: the next attempt would wait for one that was not made.
-      const undo = () => regardlessOfDeadline(() => giveBack(db, counted, before, at + FORGET_AFTER_MS))
+      const undo = () => regardlessOfDeadline(() => refundAttempt(db, counted, before, at + FORGET_AFTER_MS))
       if (counted.length < guards.length) {
         // A parallel attempt may have won the race for one counter: undo the other.
         await undo()

@@ -41,7 +41,7 @@ const count = prepared((db: Kysely<DB>, { key, at, until, points }: Point & { un
 })
 
 /** Gives a point back unless its window has ended. Deletes a counter at 0: refusals would leave a row per address. */
-export async function giveBackPoint(db: Kysely<DB>, { key, at, windowMs }: Omit<Point, 'points'>): Promise<void> {
+export async function refundPoint(db: Kysely<DB>, { key, at, windowMs }: Omit<Point, 'points'>): Promise<void> {
   const counter = await db
     .updateTable('rate_limits')
     .set((eb) => ({ points: eb('points', '-', 1) }))

@@ -2,7 +2,7 @@ import { isCountryAllowed } from '../../adapters/sms/countries.ts'
 import type { Config } from '../../config.ts'
 import { apiError } from '../../errors.ts'
 import { countGuarded, type Guard, openBudget, ownerKey, type Share } from './guards.ts'
-import { countAll, type GiveBack, keyOf, type LimiterDeps, openLimiter } from './limiter.ts'
+import { countAll, keyOf, type LimiterDeps, openLimiter, type Refund } from './limiter.ts'
 import type { Rate } from './rate.ts'
 
 export type SmsGuards = ReturnType<typeof createSmsGuards>
@@ -53,7 +53,7 @@ export function createSmsGuards(deps: LimiterDeps, config: { sms: { guards: Conf
   return {
     requireAllowedCountry,
     /** Counts a message to this number and its block in the share; throws over_sms_send_rate_limit if that is used up. */
-    async allow(phone: string, share: Share = 'strangers'): Promise<GiveBack> {
+    async allow(phone: string, share: Share = 'strangers'): Promise<Refund> {
       requireAllowedCountry(phone)
       return countAll([...inShare(phone, share), ...budgets.map((count) => () => count(share, keyOf(phone)))])
     },

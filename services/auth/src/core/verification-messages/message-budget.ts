@@ -4,7 +4,7 @@ import { testCodeOf } from '../../adapters/sms/test-numbers.ts'
 import type { Config } from '../../config.ts'
 import { apiError } from '../../errors.ts'
 import type { MailShare, Share } from '../limits/guards.ts'
-import { type GiveBack, whileCounted } from '../limits/limiter.ts'
+import { type Refund, whileCounted } from '../limits/limiter.ts'
 import type { PasswordAttempts } from '../limits/password-attempts.ts'
 import type { SmsGuards } from '../limits/sms-guards.ts'
 import type { Address } from '../users/address.ts'
@@ -12,9 +12,9 @@ import type { Address } from '../users/address.ts'
 export interface BudgetDeps {
   config: Pick<Config, 'mail' | 'sms' | 'smtp'>
   limits: {
-    mailSent(to: string, share: MailShare): Promise<GiveBack>
-    signInMailSent(to: string, share: MailShare): Promise<{ isOverCap: boolean; giveBack: GiveBack }>
-    changeResent(): Promise<GiveBack>
+    mailSent(to: string, share: MailShare): Promise<Refund>
+    signInMailSent(to: string, share: MailShare): Promise<{ isOverCap: boolean; refund: Refund }>
+    changeResent(): Promise<Refund>
     knownClient: PasswordAttempts['knownClient']
   }
   smsGuards: SmsGuards
@@ -57,9 +57,9 @@ export async function withSignInMailCounted<Result>(
   requireWay(deps, recipient)
   let isOver = false
   const count = async () => {
-    const { isOverCap, giveBack } = await deps.limits.signInMailSent(recipient.value, recipient.share ?? 'strangers')
+    const { isOverCap, refund } = await deps.limits.signInMailSent(recipient.value, recipient.share ?? 'strangers')
     isOver = isOverCap
-    return giveBack
+    return refund
   }
   return whileCounted([count], () => work(isOver))
 }

@@ -7,7 +7,7 @@ import { apiError } from '../../errors.ts'
 import { countLimitHit } from '../../metrics.ts'
 import type { Pkce } from '../one-time-tokens/pkce.ts'
 import type { Address } from '../users/address.ts'
-import { giveBackSendGap, type SendGap, takeSendGap } from './send-gaps.store.ts'
+import { releaseSendGap, type SendGap, takeSendGap } from './send-gaps.store.ts'
 
 /**
  * Kinds of messages with a gap of their own. Sign-in and recovery mails share one, because they share a token. `resend`
@@ -74,7 +74,7 @@ export async function withinGaps<Result>(
     return await work()
   } catch (error) {
     // Gaps that cannot be given back expire by themselves.
-    for (const gap of taken) await regardlessOfDeadline(() => giveBackSendGap(deps.db, gap)).catch(() => {})
+    for (const gap of taken) await regardlessOfDeadline(() => releaseSendGap(deps.db, gap)).catch(() => {})
     throw error
   }
 }

@@ -28,7 +28,7 @@ export async function takeSendGap(db: Kysely<DB>, gap: SendGap): Promise<number>
 }
 
 /** Undoes `takeSendGap`, unless another request took the gap since. */
-export async function giveBackSendGap(db: Kysely<DB>, gap: SendGap): Promise<void> {
+export async function releaseSendGap(db: Kysely<DB>, gap: SendGap): Promise<void> {
   await db.deleteFrom('send_gaps').where('key', '=', keyOf(gap)).where('sent_at', '=', gap.now).execute()
 }
 

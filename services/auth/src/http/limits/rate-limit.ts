@@ -9,11 +9,11 @@ import { countGuarded, type Guard, type MailShare, openBudget, ownerKey } from '
 import {
   consume,
   countAll,
-  type GiveBack,
   keyOf,
   type Limiter,
   type LimiterDeps,
   openLimiter,
+  type Refund,
 } from '../../core/limits/limiter.ts'
 import { createPasswordAttempts } from '../../core/limits/password-attempts.ts'
 import type { Rate } from '../../core/limits/rate.ts'
@@ -68,7 +68,7 @@ export function createLimits(deps: LimiterDeps, config: Pick<Config, 'limits' | 
   const overBudget = 'over_email_send_rate_limit'
   const budget = openBudget(deps, 'mails', limits.mailsSent, overBudget)
   const inBudget = (to: string, share: MailShare) => budget(share, keyOf(mailboxOf(to)))
-  const inShare = async (to: string, share: MailShare): Promise<GiveBack> => {
+  const inShare = async (to: string, share: MailShare): Promise<Refund> => {
     if (share === 'admins') return async () => {}
     return share === 'strangers'
       ? countGuarded(perMailbox, to, overBudget)
@@ -92,7 +92,7 @@ export function createLimits(deps: LimiterDeps, config: Pick<Config, 'limits' | 
     /** The same for a sign-in or recovery mail, which a full mailbox does not refuse. */
     async signInMailSent(to: string, share: MailShare) {
       let isOverCap = false
-      const giveBack = await countAll([
+      const refund = await countAll([
         () =>
           inShare(to, share).catch((error: unknown) => {
             if (!(error instanceof ApiError)) throw error
@@ -101,7 +101,7 @@ export function createLimits(deps: LimiterDeps, config: Pick<Config, 'limits' | 
           }),
         () => inBudget(to, share),
       ])
-      return { isOverCap, giveBack }
+      return { isOverCap, refund }
     },
     /** Counts a stranger's request to resend a change of address: each is a row until a worker answers it. */
     changeResent: () => consume(changesResent, 'all', 'over_request_rate_limit'),
@@ -131,4 +131,4 @@ export function createLimits(deps: LimiterDeps, config: Pick<Config, 'limits' | 
   }
 }
 
-const isOver = (counted: GiveBack | number) => typeof counted === 'number'
+const isOver = (counted: Refund | number) => typeof counted === 'number'
