@@ -39,6 +39,7 @@ const UNDOCUMENTED = [
     'GET /favicon.ico',
     'GET /favicon.svg',
     'GET /home.js',
+    ...['elements', 'follow', 'problems', 'progress', 'result', 'upload'].map((name) => `GET /home/${name}.js`),
   ],
   ...['GET /gif/:id/delete', 'GET /trim.js'],
   'GET /openapi.json',

@@ -23,7 +23,7 @@ export const clipPage = (clip: ClipView): Page =>
     head: html`${refreshTag(clip)}${headTags(clip)}${clip.isShowable && script(clip)}`,
     style,
     ...playerSources(clip),
-    script: `${clip.siteUrl}clip.js`,
+    scripts: [`${clip.siteUrl}clip.js`],
     body: html`<header><a href="${clip.siteUrl}">${clip.siteName}</a></header>
 <main>
 <article class="clip">

@@ -20,7 +20,7 @@ export function deletePage(site: Site, id: string): Page {
     noindex: true,
     head: html`<script src="${new URL(DELETE_SCRIPT.path.slice(1), siteUrl).href}" defer></script>\n`,
     style,
-    script: `${siteUrl}delete.js`,
+    scripts: [`${siteUrl}delete.js`],
     connects: true,
     body: html`${siteHeader(site)}
 <main>

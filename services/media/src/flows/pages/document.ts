@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
+import { posix } from 'node:path'
 import { type Html, html, raw, toText } from '@services/common/html'
 import type { Config } from '../../config.ts'
 
@@ -29,10 +30,8 @@ interface Document {
   body: Html
   /** URLs of pictures and videos, and of their redirects, which the policy covers, too. */
   files?: readonly (string | undefined)[]
-  /** URL of a script without its query, which a policy cannot have. */
-  script?: string | undefined
-  /** A second one. */
-  module?: string
+  /** URLs of scripts without their queries, which a policy cannot have. A slash at the end stands for all in a folder. */
+  scripts?: readonly string[]
   /** Only target of forms, without its query, which a policy cannot have. */
   formTarget?: string
   /** Allows scripts to call this service. */
@@ -69,14 +68,14 @@ ${body}
  * capacitor: pages of desktop and mobile applications (CSP 3, 6.7.2.8).
  */
 function policyOf(document: Document, styles: Style[]): string {
-  const { siteUrl, isFramed, placeholder, files = [], script, module, formTarget, connects, showsLocal } = document
+  const { siteUrl, isFramed, placeholder, files = [], scripts = [], formTarget, connects, showsLocal } = document
   const origins = [...new Set(files.filter((url) => url !== undefined).map((url) => new URL(url).origin))]
   return [
     "default-src 'none'",
     ['style-src', ...styles.map(({ source }) => source)].join(' '),
     ['img-src', iconUrl(siteUrl), ...origins, ...(placeholder ? ['data:'] : [])].join(' '),
     ...(origins.length > 0 ? [['media-src', ...origins, ...(showsLocal ? ['blob:'] : [])].join(' ')] : []),
-    ...(script ? [['script-src', script, ...(module ? [module] : [])].join(' ')] : []),
+    ...(scripts.length > 0 ? [['script-src', ...scripts].join(' ')] : []),
     ...(connects ? ["connect-src 'self'"] : []),
     "base-uri 'none'",
     `form-action ${formTarget ?? "'none'"}`,
@@ -97,11 +96,24 @@ export const styleOf = (css: string): Style => ({
   source: `'sha256-${createHash('sha256').update(css).digest('base64')}'`,
 })
 
-/** Reads a script; its path changes with its text, so that no cache serves an old one. */
-export function readScript(name: string): { text: string; path: string } {
-  const text = readFileSync(new URL(`assets/${name}`, import.meta.url), 'utf8')
-  return { text, path: `/${name}?v=${createHash('sha256').update(text).digest('hex').slice(0, 12)}` }
+/** A script; `path` changes with its text and with the modules that it imports, so that no cache serves an old one. */
+export interface Script {
+  name: string
+  text: string
+  path: string
 }
+
+export function readScript(name: string): Script {
+  const source = readFileSync(new URL(`assets/${name}`, import.meta.url), 'utf8')
+  const text = source.replace(/(?<= from ')\.\/[\w/-]+\.js(?=')/g, (module) => `${module}?${queryOf(name, module)}`)
+  return { name, text, path: `/${name}?v=${createHash('sha256').update(text).digest('hex').slice(0, 12)}` }
+}
+
+const queryOf = (importer: string, module: string) =>
+  readScript(posix.join(posix.dirname(importer), module)).path.split('?')[1]
+
+export const readScripts = (folder: string): Script[] =>
+  readdirSync(new URL(`assets/${folder}`, import.meta.url)).map((name) => readScript(`${folder}/${name}`))
 
 export type Site = Pick<Config['site'], 'name' | 'baseUrl'>
 

@@ -21,7 +21,7 @@ export const embedPage = (clip: ClipView, { scriptUrl }: { scriptUrl?: string } 
 ${refreshTag(clip)}${scriptUrl && html`<script src="${scriptUrl}" defer></script>\n`}`,
     style,
     ...playerSources(clip),
-    script: scriptUrl,
+    scripts: scriptUrl ? [scriptUrl] : [],
     body: html`${player(clip, clip)}
 <a class="home" href="${clip.urls.page}" target="_blank" rel="noopener" dir="auto">${titleOf(clip)}</a>
 ${clip.isShowable && clip.urls.report && html`<a class="home report" href="${clip.urls.report}" target="_blank" rel="noopener nofollow">Report</a>`}`,

@@ -1,11 +1,12 @@
 import { html, raw } from '@services/common/html'
 import type { Config } from '../../config.ts'
 import { fileDialogTypes, namesInWords } from '../../db/source-types.ts'
-import { htmlDocument, type Page, readScript, siteHeader, styleOf } from './document.ts'
+import { htmlDocument, type Page, readScript, readScripts, siteHeader, styleOf } from './document.ts'
 import { homePageCss } from './styles.ts'
 
-export const HOME_SCRIPT = readScript('home.js')
-export const TRIM_SCRIPT = readScript('trim.js')
+const HOME_SCRIPT = readScript('home.js')
+const TRIM_SCRIPT = readScript('trim.js')
+export const HOME_SCRIPTS = [HOME_SCRIPT, TRIM_SCRIPT, ...readScripts('home')]
 
 const style = styleOf(homePageCss)
 
@@ -26,12 +27,11 @@ export function homePage(
     title: `Add a clip · ${site.name}`,
     siteUrl: `${site.baseUrl}/`,
     noindex: true,
-    head: html`<script src="${site.baseUrl}${HOME_SCRIPT.path}" defer></script>
+    head: html`<script src="${site.baseUrl}${HOME_SCRIPT.path}" type="module"></script>
 <script src="${site.baseUrl}${TRIM_SCRIPT.path}" type="module"></script>\n`,
     style,
     files: [site.filesBaseUrl, site.filesRedirectUrl],
-    script: `${site.baseUrl}/home.js`,
-    module: `${site.baseUrl}/trim.js`,
+    scripts: ['home.js', 'trim.js', 'home/'].map((name) => `${site.baseUrl}/${name}`),
     showsLocal: true,
     connects: true,
     body: html`${siteHeader(site)}

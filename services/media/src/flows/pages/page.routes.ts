@@ -17,17 +17,17 @@ import { DELETE_SCRIPT, deletePage } from './delete-page.ts'
 import { ICON, ICON_PATHS, type Page } from './document.ts'
 import { EMBED_SCRIPT, embedPage, missingEmbed } from './embed-page.ts'
 import { errorsPage } from './errors-page.ts'
-import { HOME_SCRIPT, homePage, TRIM_SCRIPT } from './home-page.ts'
+import { HOME_SCRIPTS, homePage } from './home-page.ts'
 
 const JAVASCRIPT = 'text/javascript; charset=utf-8'
 
 /** Texts that any page may load. */
 const STATIC = [
-  { path: '/home.js', type: JAVASCRIPT, text: HOME_SCRIPT.text },
-  { path: '/trim.js', type: JAVASCRIPT, text: TRIM_SCRIPT.text },
-  { path: '/clip.js', type: JAVASCRIPT, text: CLIP_SCRIPT.text },
-  { path: '/delete.js', type: JAVASCRIPT, text: DELETE_SCRIPT.text },
-  { path: '/embed.js', type: JAVASCRIPT, text: EMBED_SCRIPT.text },
+  ...[...HOME_SCRIPTS, CLIP_SCRIPT, DELETE_SCRIPT, EMBED_SCRIPT].map(({ name, text }) => ({
+    path: `/${name}`,
+    type: JAVASCRIPT,
+    text,
+  })),
   ...ICON_PATHS.map((path) => ({ path, type: 'image/svg+xml', text: ICON })),
 ]
 
@@ -161,6 +161,7 @@ Allow: /embed/
 Allow: /embed.js
 Allow: /clip.js
 Allow: /home.js
+Allow: /home/
 Allow: /trim.js
 Allow: /f/
 Allow: /v/
