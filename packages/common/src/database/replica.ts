@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CompiledQuery, type Kysely, sql } from 'kysely'
 import type pg from 'pg'
-import { waitAtMost } from '../concurrency/with-timeout.ts'
+import { withTimeout } from '../concurrency/with-timeout.ts'
 import { isPastDeadline } from '../request-deadline.ts'
 import { isDatabaseUnavailable, isInterrupted } from './errors.ts'
 import { type DatabaseOptions, openDatabase } from './pool.ts'
@@ -108,7 +108,7 @@ export async function openReads<DB>(
     }
   }
 
-  const catchesUp = async (position: string) => (await waitAtMost(CATCH_UP_WITHIN_MS, follow(position))) === true
+  const catchesUp = async (position: string) => (await withTimeout(CATCH_UP_WITHIN_MS, follow(position))) === true
 
   const noteFailure = (error: unknown) => {
     // A statement may be cancelled for its own length, or because it holds up the replica.

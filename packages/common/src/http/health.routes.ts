@@ -1,7 +1,7 @@
 import type {} from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import type pg from 'pg'
-import { waitAtMost } from '../concurrency/with-timeout.ts'
+import { withTimeout } from '../concurrency/with-timeout.ts'
 import { isWritable } from '../database/check-idle-connections.ts'
 
 const StateShape = {
@@ -26,7 +26,7 @@ export function healthRoutes(app: FastifyInstance, options: { pool: pg.Pool; isS
   const ready = route('getReadiness', 'Whether a database that accepts writes answers too', states)
   app.get('/health/ready', ready, async (_request, reply) => {
     if (options.isStopping()) return reply.code(503).send({ status: 'stopping' })
-    const isReady = await waitAtMost(READY_WITHIN_MS, isWritable(options.pool))
+    const isReady = await withTimeout(READY_WITHIN_MS, isWritable(options.pool))
     if (isReady !== true) return reply.code(503).send({ status: 'database unavailable' })
     return { status: 'ok' }
   })

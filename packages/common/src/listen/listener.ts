@@ -1,6 +1,6 @@
 import pg from 'pg'
 import type { Logger } from 'pino'
-import { waitAtMost } from '../concurrency/with-timeout.ts'
+import { withTimeout } from '../concurrency/with-timeout.ts'
 import { checkIdleConnections } from '../database/check-idle-connections.ts'
 import { addressesOf, requireWrites } from '../database/failover.ts'
 import { createListenCheck, type ListenCheckOptions } from './probe-listener.ts'
@@ -110,7 +110,7 @@ export async function keepListening(options: ListenOptions): Promise<{ close(): 
       isClosed = true
       clearTimeout(timer)
       listenCheck.stop()
-      if (current) await waitAtMost(GOODBYE_WITHIN_MS, current.end()).catch(() => {})
+      if (current) await withTimeout(GOODBYE_WITHIN_MS, current.end()).catch(() => {})
     },
   }
 }

@@ -1,7 +1,7 @@
 import cluster from 'node:cluster'
 import closeWithGrace from 'close-with-grace'
 import type { Logger } from 'pino'
-import { waitAtMost } from '../concurrency/with-timeout.ts'
+import { withTimeout } from '../concurrency/with-timeout.ts'
 
 /** Time limit of a stop: shorter than Kubernetes' default of 30 s. */
 export const STOP_WITHIN_MS = 25_000
@@ -26,7 +26,7 @@ const STEP_WITHIN_MS = 10_000
 export async function inOrder(log: Logger, steps: (() => unknown)[]): Promise<void> {
   for (const step of steps) {
     try {
-      const how = await waitAtMost(STEP_WITHIN_MS, step())
+      const how = await withTimeout(STEP_WITHIN_MS, step())
       if (how === 'late') log.warn('stop step timed out, continuing')
     } catch (err) {
       log.warn({ err }, 'stop step failed, continuing')

@@ -4,7 +4,7 @@
 import type pg from 'pg'
 import { fromKysely, type Job, PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'
-import { waitAtMost } from '../concurrency/with-timeout.ts'
+import { withTimeout } from '../concurrency/with-timeout.ts'
 import type { AnyTransaction } from '../database/after-commit.ts'
 import { openDatabase } from '../database/pool.ts'
 import { type DatabaseAddress, pastPooler } from '../database/pooler.ts'
@@ -222,7 +222,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     stop: async (graceMs) => {
       stopping.abort()
       // pg-boss's own wait polls its workers twice a second.
-      await waitAtMost(graceMs, Promise.all([...worked].map((name) => boss.offWork(name))))
+      await withTimeout(graceMs, Promise.all([...worked].map((name) => boss.offWork(name))))
       await notifications.flush()
       await boss.stop({ graceful: false, close: false })
       await close()
