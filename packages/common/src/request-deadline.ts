@@ -7,7 +7,7 @@ export interface Deadline {
   hasExpired: boolean
   /** Whether the body is being read; until then it waits in the connection, however fast it was sent. */
   readsBody: boolean
-  /** Callbacks that abandon the running statements. */
+  /** Callbacks that cancel the running statements. */
   running: Set<() => void>
   /** The route's own answer, in place of an error. */
   answer?: (timeout: RequestTimeout) => void
@@ -41,7 +41,7 @@ export function answerWithin(app: FastifyInstance, ms: number, startTimer: Start
     const deadline: Deadline = { hasExpired: false, readsBody: false, running: new Set() }
     const timer = startTimer(() => {
       deadline.hasExpired = true
-      for (const abandon of deadline.running) abandon()
+      for (const cancel of deadline.running) cancel()
       if (reply.sent) return
       quieten(reply)
       if (reply.raw.headersSent) reply.raw.destroy()

@@ -16,7 +16,7 @@ interface Wire extends pg.Connection {
  * for a lock runs on and may commit. Neither is cancelling: a late cancel could hit another caller's statement. Closing first would
  * make a pooler forget the key. Uses TLS where the client does: a proxy may accept nothing else, and the key must stay secret.
  */
-export function abandonStatement(client: pg.Client, noteLost: (err: Error) => void): void {
+export function cancelStatement(client: pg.Client, noteLost: (err: Error) => void): void {
   const { host, port, ssl, sslNegotiation, processID, secretKey } = client as unknown as {
     host: string
     port: number

@@ -1,18 +1,18 @@
-// A connection of a pool: it names statements, abandons those whose request has ended, and drops itself when it is useless.
+// A connection of a pool: it names statements, cancels those whose request has ended, and drops itself when it is useless.
 // The one rule: a connection that leads to a server without writes never returns to the pool. Tests: pool.test.ts.
 import { createHash } from 'node:crypto'
 import type { Attributes } from '@opentelemetry/api'
 import pg from 'pg'
 import { currentDeadline } from '../request-deadline.ts'
 import { isTraced } from '../telemetry/spans.ts'
-import { abandonStatement } from './cancel-statement.ts'
+import { cancelStatement } from './cancel-statement.ts'
 import { noteRefusedConnection } from './errors.ts'
 import { databaseAttributes, tracedStatement } from './statement-spans.ts'
 
 export interface ClientHooks {
   names: StatementNames
   noteRefusal(err: Error): void
-  /** An abandoned statement may run until its time limit. */
+  /** A statement that was to be cancelled may run until its time limit. */
   noteLostCancel(err: Error): void
   /** `error`: the server's, if that revealed it. */
   noteUseless(error?: Error): void
@@ -67,12 +67,12 @@ export class PreparingClient extends pg.Client {
       if (args[0] === 'rollback') return this.send(...args)
       return Promise.reject(new Error('the request expired before this statement'))
     }
-    const abandon = () => {
-      abandonStatement(this, this.hooks.noteLostCancel)
+    const cancel = () => {
+      cancelStatement(this, this.hooks.noteLostCancel)
       this.noteUseless()
     }
-    deadline.running.add(abandon)
-    return this.send(...args).finally(() => deadline.running.delete(abandon))
+    deadline.running.add(cancel)
+    return this.send(...args).finally(() => deadline.running.delete(cancel))
   }
 
   /** Decides from a statement's error whether the connection is still useful. */
@@ -80,7 +80,7 @@ export class PreparingClient extends pg.Client {
     if (this.isUseless || !(error instanceof Error)) return
     const code = error instanceof pg.DatabaseError ? (error.code ?? '') : ''
     if (LOST_NAME_STATES.test(code)) this.hooks.noteLostName(error)
-    if (error.message === READ_TIMEOUT) abandonStatement(this, this.hooks.noteLostCancel)
+    if (error.message === READ_TIMEOUT) cancelStatement(this, this.hooks.noteLostCancel)
     else if (!USELESS_STATES.test(code)) return
     this.noteUseless(error)
   }
