@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID, randomUUIDv7 } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
-import { together } from '@services/common/concurrency/batch-loads'
+import { batchLoads } from '@services/common/concurrency/batch-loads'
 import { type DatabaseOptions, openDatabase, tablePrefix, waitForDatabase } from '@services/common/database/pool'
 import { checkPooler } from '@services/common/database/pooler'
 import { openReads, type Reads, readsOf } from '@services/common/database/replica'
@@ -153,7 +153,7 @@ export async function makeDeps(
     /** Authenticates attempts at providers: the browser's cookie, and the state it carries before one begins. */
     attemptKey: deriveKey(config.encryptionSecret, 'attempt'),
     providers,
-    findCaller: together((callers: readonly NamedCaller[]) => findCallers(db, callers, config.sessions), MAX_CALLERS),
+    findCaller: batchLoads((callers: readonly NamedCaller[]) => findCallers(db, callers, config.sessions), MAX_CALLERS),
     rotateSession: createRotateSession({ db, now, config }),
     /** UUIDv7, for rows of sign-ins and refreshes: their index grows at its end, not at a random page per row. */
     newRowId: (): string => randomUUIDv7(),

@@ -1,11 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { expect, test } from 'vitest'
-import { together } from './batch-loads.ts'
+import { batchLoads } from './batch-loads.ts'
 
 /** Doubles numbers except `refuse`, and records its calls. */
 function doubling(most: number, refuse: (keys: readonly number[]) => boolean = () => false) {
   const calls: (readonly number[])[] = []
-  const double = together(async (keys: readonly number[]) => {
+  const double = batchLoads(async (keys: readonly number[]) => {
     calls.push(keys)
     if (refuse(keys)) throw new Error(`refused ${keys}`)
     return keys.map((key) => 2 * key)
@@ -46,7 +46,7 @@ test('a failed batch of one key is not repeated', async () => {
 test('a repeated load runs in the context of its request', async () => {
   const asker = new AsyncLocalStorage<string>()
   const askers: unknown[] = []
-  const name = together(async (keys: readonly string[]) => {
+  const name = batchLoads(async (keys: readonly string[]) => {
     askers.push(asker.getStore())
     if (keys.length > 1) throw new Error('the first one has gone')
     return keys

@@ -14,7 +14,7 @@ interface Request<Key, Result> {
  * request and ends with its deadline. After a failed batch each key is loaded separately, so that no request fails
  * because of another: `load` must tolerate two calls. A batch of several requests belongs to no trace.
  */
-export function together<Key, Result>(
+export function batchLoads<Key, Result>(
   load: (keys: readonly Key[]) => Promise<readonly Result[]>,
   most: number,
 ): (key: Key) => Promise<Result> {
@@ -28,7 +28,7 @@ export function together<Key, Result>(
       const results = await inTraceOf(batch, () => load(batch.map(({ key }) => key)))
       for (const [index, { resolve }] of batch.entries()) resolve(results[index] as Result)
     } catch (error) {
-      for (const { reject } of batch) reject(batch.length === 1 ? error : FAILED_TOGETHER)
+      for (const { reject } of batch) reject(batch.length === 1 ? error : BATCH_FAILED)
     }
   }
 
@@ -40,7 +40,7 @@ export function together<Key, Result>(
 
   return (key) =>
     request(key).catch(async (error) => {
-      if (error !== FAILED_TOGETHER) throw error
+      if (error !== BATCH_FAILED) throw error
       return (await load([key]))[0] as Result
     })
 }
@@ -50,4 +50,4 @@ function inTraceOf<Result>(batch: readonly { within: Context }[], work: () => Re
   return first && others.length === 0 ? context.with(first.within, work) : outsideTrace(work)
 }
 
-const FAILED_TOGETHER = Symbol('failed together')
+const BATCH_FAILED = Symbol('batch failed')

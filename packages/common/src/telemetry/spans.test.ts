@@ -5,7 +5,7 @@ import { context, diag, metrics, propagation, trace } from '@opentelemetry/api'
 import Fastify from 'fastify'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
-import { together } from '../concurrency/batch-loads.ts'
+import { batchLoads } from '../concurrency/batch-loads.ts'
 import { openDatabase } from '../database/pool.ts'
 import { summarize } from '../database/statement-spans.ts'
 import { openRequestTelemetry } from '../http/request-spans.ts'
@@ -220,7 +220,7 @@ test('an unreachable upstream has the code of the failure, not the class of fetc
 
 test('a statement of several requests belongs to no trace; one of a single request to its own', async () => {
   const shared: number[] = []
-  const double = together(async (keys: readonly number[]) => {
+  const double = batchLoads(async (keys: readonly number[]) => {
     shared.push(keys.length)
     await opened.pool.query('select 1 from pg_class limit 1')
     return keys

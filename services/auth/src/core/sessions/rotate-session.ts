@@ -1,4 +1,4 @@
-import { together } from '@services/common/concurrency/batch-loads'
+import { batchLoads } from '@services/common/concurrency/batch-loads'
 import { currentDeadline, regardlessOfDeadline } from '@services/common/request-deadline'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
@@ -49,7 +49,7 @@ export function createRotateSession(deps: RotationDeps): RotateSession {
     }
     return rotateSessions(deps.db, rotations, times, sessions)
   }
-  const rotate = together<Rotation, RotatedSession | undefined | 'skipped'>(async (rotations) => {
+  const rotate = batchLoads<Rotation, RotatedSession | undefined | 'skipped'>(async (rotations) => {
     const rotated = await rotateAll(rotations)
     return rotations.length === 1 ? rotated : rotated.map((session) => session ?? 'skipped')
   }, MAX_TOGETHER)
