@@ -41,7 +41,7 @@ export async function startWorker(deps: Deps): Promise<() => Promise<void>> {
     return work.finally(() => running.delete(work))
   }
   const { concurrency } = deps.config.worker
-  const slots = { concurrency: concurrency + RESERVE_SLOTS, mostPerTenant: concurrency }
+  const slots = { concurrency: concurrency + RESERVE_SLOTS, maxPerTenant: concurrency }
   await deps.queue.work<TranscodeJob>(TRANSCODE_QUEUE.name, slots, (job) => tracked(transcodeSource(deps, job)))
   // Jobs that pg-boss moves to another queue are not notified of.
   const dead = { concurrency: 1, pollSeconds: 2 }
@@ -55,7 +55,7 @@ export async function startWorker(deps: Deps): Promise<() => Promise<void>> {
     tracked(makeVariantOfSource(deps, job)),
   )
   if (deps.config.moderation.scanner) {
-    const scans = { concurrency: SCANS_AT_ONCE, mostPerTenant: SCANS_AT_ONCE - RESERVE_SLOTS }
+    const scans = { concurrency: SCANS_AT_ONCE, maxPerTenant: SCANS_AT_ONCE - RESERVE_SLOTS }
     await deps.queue.work<ScanJob>(SCAN_QUEUE.name, scans, (job) => tracked(scanSource(deps, job)))
   }
   await deps.queue.work<WebhookJob>(WEBHOOK_QUEUE.name, { concurrency: WEBHOOKS_AT_ONCE }, (job) =>

@@ -3,13 +3,13 @@ import { expect, test } from 'vitest'
 import { batchLoads } from './batch-loads.ts'
 
 /** Doubles numbers except `refuse`, and records its calls. */
-function doubling(most: number, refuse: (keys: readonly number[]) => boolean = () => false) {
+function doubling(max: number, refuse: (keys: readonly number[]) => boolean = () => false) {
   const calls: (readonly number[])[] = []
   const double = batchLoads(async (keys: readonly number[]) => {
     calls.push(keys)
     if (refuse(keys)) throw new Error(`refused ${keys}`)
     return keys.map((key) => 2 * key)
-  }, most)
+  }, max)
   return { double, calls }
 }
 

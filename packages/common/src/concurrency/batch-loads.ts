@@ -9,20 +9,20 @@ interface Request<Key, Result> {
 }
 
 /**
- * Batches the keys requested in one turn of the event loop into calls of `load`, of at most `most` keys each, with
+ * Batches the keys requested in one turn of the event loop into calls of `load`, of at most `max` keys each, with
  * results in their order. Many rows cost a database little more than one. `load` runs in the context of the first
  * request and ends with its deadline. After a failed batch each key is loaded separately, so that no request fails
  * because of another: `load` must tolerate two calls. A batch of several requests belongs to no trace.
  */
 export function batchLoads<Key, Result>(
   load: (keys: readonly Key[]) => Promise<readonly Result[]>,
-  most: number,
+  max: number,
 ): (key: Key) => Promise<Result> {
   let waiting: Request<Key, Result>[] = []
 
   const loadWaiting = async () => {
-    const batch = waiting.slice(0, most)
-    waiting = waiting.slice(most)
+    const batch = waiting.slice(0, max)
+    waiting = waiting.slice(max)
     if (waiting.length > 0) setImmediate(loadWaiting)
     try {
       const results = await inTraceOf(batch, () => load(batch.map(({ key }) => key)))

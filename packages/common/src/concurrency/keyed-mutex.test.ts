@@ -19,7 +19,7 @@ test('work of one key runs one at a time, even after a failure; other keys do no
 })
 
 test('a full queue of a key refuses work until it is shorter', async () => {
-  const mutex = createKeyedMutex({ mostWaiting: 1, refuse: () => new Error('too long') })
+  const mutex = createKeyedMutex({ maxWaiting: 1, refuse: () => new Error('too long') })
   const gate = Promise.withResolvers<void>()
   const runs = [mutex.run('a', () => gate.promise), mutex.run('a', async () => {})]
   await expect(mutex.run('a', async () => {})).rejects.toThrow('too long')

@@ -5,16 +5,16 @@ export interface KeyedMutex {
   run<Result>(key: string, work: () => Promise<Result>): Promise<Result>
 }
 
-/** Runs one at a time per key, in order of arrival. Refuses work behind `mostWaiting` waiting callers of its key. */
+/** Runs one at a time per key, in order of arrival. Refuses work behind `maxWaiting` waiting callers of its key. */
 export function createKeyedMutex({
-  mostWaiting = Infinity,
+  maxWaiting = Infinity,
   refuse = () => new Error('too many are waiting'),
 } = {}): KeyedMutex {
   const semaphoreOf = new Map<string, Semaphore>()
   return {
     run: async (key, work) => {
       const semaphore =
-        semaphoreOf.get(key) ?? createSemaphore({ atOnce: 1, waiting: mostWaiting, waitMs: Infinity }, refuse)
+        semaphoreOf.get(key) ?? createSemaphore({ atOnce: 1, waiting: maxWaiting, waitMs: Infinity }, refuse)
       semaphoreOf.set(key, semaphore)
       try {
         return await semaphore.run(work)

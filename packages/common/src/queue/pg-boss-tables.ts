@@ -152,11 +152,11 @@ export async function countUpTo(
   boss: PgBoss,
   { schema, name }: JobTable,
   counted: keyof typeof COUNTED,
-  most: number,
+  max: number,
 ): Promise<number> {
   const text = `select count(*)::int as jobs
     from (select from ${schema}.job where name = $1 and ${COUNTED[counted]} limit $2) as counted`
-  const { rows } = await boss.getDb().executeSql(text, [name, most])
+  const { rows } = await boss.getDb().executeSql(text, [name, max])
   return rows[0].jobs
 }
 

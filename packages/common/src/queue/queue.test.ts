@@ -223,7 +223,7 @@ test('a tenant with more jobs than slots leaves one to the others', async () => 
   await send('many', 6)
   await queue.work<{ tenant: string }>(
     'reserved',
-    { concurrency: 3, mostPerTenant: 2 },
+    { concurrency: 3, maxPerTenant: 2 },
     async ({ data: { tenant } }) => {
       if (tenant === 'many') await new Promise<void>((resolve) => held.push(resolve))
       done.push(tenant)

@@ -34,7 +34,7 @@ import { type QueueJob, runJob } from './run-job.ts'
 export interface WorkOptions {
   concurrency: number
   /** Jobs of one tenant at once in this process; below `concurrency`, so that no tenant takes every slot. */
-  mostPerTenant?: number
+  maxPerTenant?: number
   /** Interval of polls, for jobs that are due or whose notification was lost. */
   pollSeconds?: number
 }
@@ -62,10 +62,10 @@ export interface Queue {
   ): Promise<void>
   /** Whether an unfinished job's data has these members. Under a lock in `trx`, two callers cannot both find none and send. */
   has(trx: AnyTransaction, name: string, data: Members): Promise<boolean>
-  /** Counts the jobs that wait, up to `most`: counting all takes as long as there are jobs. */
-  waiting(name: string, most: number): Promise<number>
-  /** Counts the running jobs with a tenant, up to `most`. */
-  running(name: string, most: number): Promise<number>
+  /** Counts the jobs that wait, up to `max`: counting all takes as long as there are jobs. */
+  waiting(name: string, max: number): Promise<number>
+  /** Counts the running jobs with a tenant, up to `max`. */
+  running(name: string, max: number): Promise<number>
   /** Counts all unfinished jobs, or those of a tenant, by reading every job. */
   depth(name: string, tenant?: string): Promise<number>
   /** Counts the jobs of all queues, in one statement. */
@@ -186,11 +186,11 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       work: WorkOptions,
       handle: (job: QueueJob<Data>) => Promise<void>,
     ) => {
-      const { concurrency, mostPerTenant, pollSeconds } = work
+      const { concurrency, maxPerTenant, pollSeconds } = work
       const pollingIntervalSeconds = spread(pollSeconds ?? POLL_SECONDS[notify])
       const workOptions = {
         localConcurrency: concurrency,
-        ...(mostPerTenant !== undefined && { localGroupConcurrency: mostPerTenant }),
+        ...(maxPerTenant !== undefined && { localGroupConcurrency: maxPerTenant }),
         perJobResults: true,
         pollingIntervalSeconds,
         // Applies while a queue is declared by a version that notified in the transaction.
@@ -212,8 +212,8 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       })
     },
     has: (trx, name, data) => hasJob(trx, { schema, name }, data),
-    waiting: (name, most) => countUpTo(boss, { schema, name }, 'waiting', most),
-    running: (name, most) => countUpTo(boss, { schema, name }, 'running', most),
+    waiting: (name, max) => countUpTo(boss, { schema, name }, 'waiting', max),
+    running: (name, max) => countUpTo(boss, { schema, name }, 'running', max),
     depth: (name, tenant) => countUnfinished(boss, { schema, name }, tenant),
     figures: () => {
       const names = options.queues.map(({ name }) => name)

@@ -51,7 +51,7 @@ export function createPasswordAttempts(
   { db, now }: { db: Kysely<DB>; now: () => Date },
   { freeAttempts }: { freeAttempts: number },
 ) {
-  const mutex = createKeyedMutex({ mostWaiting: MAX_WAITING, refuse: () => mustWait(1000) })
+  const mutex = createKeyedMutex({ maxWaiting: MAX_WAITING, refuse: () => mustWait(1000) })
 
   const mark = async (keys: string[]) => {
     if (keys.length === 0) return
