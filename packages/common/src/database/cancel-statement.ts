@@ -16,7 +16,7 @@ interface Wire extends pg.Connection {
  * for a lock runs on and may commit. Neither is cancelling: a late cancel could hit another caller's statement. Closing first would
  * make a pooler forget the key. Uses TLS where the client does: a proxy may accept nothing else, and the key must stay secret.
  */
-export function cancelStatement(client: pg.Client, noteLost: (err: Error) => void): void {
+export function cancelStatement(client: pg.Client, onLost: (err: Error) => void): void {
   const { host, port, ssl, sslNegotiation, processID, secretKey } = client as unknown as {
     host: string
     port: number
@@ -44,7 +44,7 @@ export function cancelStatement(client: pg.Client, noteLost: (err: Error) => voi
   })
   wire.once('end', () => {
     clearTimeout(giveUp)
-    if (!isSent) noteLost(failure)
+    if (!isSent) onLost(failure)
     client.end().catch(() => {})
   })
   if (host.startsWith('/')) wire.connect(`${host}/.s.PGSQL.${port}`)

@@ -10,7 +10,7 @@ const openPools = new Map<string, Set<pg.Pool>>()
 const poolsBeingChecked = new WeakSet<pg.Pool>()
 
 /** Registers a pool for checks until the returned function is called. */
-export function noteOpenPool(url: string, pool: pg.Pool): () => void {
+export function recordOpenPool(url: string, pool: pg.Pool): () => void {
   const siblings = openPools.get(url) ?? new Set()
   openPools.set(url, siblings.add(pool))
   return () => {

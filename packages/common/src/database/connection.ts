@@ -6,17 +6,17 @@ import pg from 'pg'
 import { currentDeadline } from '../request-deadline.ts'
 import { isTraced } from '../telemetry/spans.ts'
 import { cancelStatement } from './cancel-statement.ts'
-import { noteRefusedConnection } from './errors.ts'
+import { recordRefusedConnection } from './errors.ts'
 import { databaseAttributes, tracedStatement } from './statement-spans.ts'
 
 export interface ClientHooks {
   names: StatementNames
-  noteRefusal(err: Error): void
+  onRefusal(err: Error): void
   /** A statement that was to be cancelled may run until its time limit. */
-  noteLostCancel(err: Error): void
+  onLostCancel(err: Error): void
   /** `error`: the server's, if that revealed it. */
-  noteUseless(error?: Error): void
-  noteLostName(err: Error): void
+  onUseless(error?: Error): void
+  onLostName(err: Error): void
 }
 
 const READ_TIMEOUT = 'Query read timeout'
@@ -51,8 +51,8 @@ export class PreparingClient extends pg.Client {
     super.connect((error: Error | undefined) => {
       if (error) {
         // An untrusted certificate or a missing password is a wrong setting, not an outage.
-        if (error instanceof pg.DatabaseError) noteRefusedConnection(error)
-        this.hooks.noteRefusal(error)
+        if (error instanceof pg.DatabaseError) recordRefusedConnection(error)
+        this.hooks.onRefusal(error)
       }
       callback(error)
     })
@@ -68,33 +68,33 @@ export class PreparingClient extends pg.Client {
       return Promise.reject(new Error('the request expired before this statement'))
     }
     const cancel = () => {
-      cancelStatement(this, this.hooks.noteLostCancel)
-      this.noteUseless()
+      cancelStatement(this, this.hooks.onLostCancel)
+      this.markUseless()
     }
     deadline.running.add(cancel)
     return this.send(...args).finally(() => deadline.running.delete(cancel))
   }
 
   /** Decides from a statement's error whether the connection is still useful. */
-  noteFailure(error: unknown): void {
+  judgeFailure(error: unknown): void {
     if (this.isUseless || !(error instanceof Error)) return
     const code = error instanceof pg.DatabaseError ? (error.code ?? '') : ''
-    if (LOST_NAME_STATES.test(code)) this.hooks.noteLostName(error)
-    if (error.message === READ_TIMEOUT) cancelStatement(this, this.hooks.noteLostCancel)
+    if (LOST_NAME_STATES.test(code)) this.hooks.onLostName(error)
+    if (error.message === READ_TIMEOUT) cancelStatement(this, this.hooks.onLostCancel)
     else if (!USELESS_STATES.test(code)) return
-    this.noteUseless(error)
+    this.markUseless(error)
   }
 
-  private noteUseless(error?: Error): void {
+  private markUseless(error?: Error): void {
     this.isUseless = true
-    this.hooks.noteUseless(error)
+    this.hooks.onUseless(error)
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: as above
   private send(...args: any[]): any {
     const sent = this.sendNamed(...args)
     // The pool reports a callback's error when it releases the connection.
-    if (sent instanceof Promise) sent.catch((error) => this.noteFailure(error))
+    if (sent instanceof Promise) sent.catch((error) => this.judgeFailure(error))
     return sent
   }
 

@@ -64,4 +64,4 @@ export function isUniqueViolation(error: unknown, constraint?: string): boolean 
   return code === '23505' && (constraint === undefined || (violated ?? '').endsWith(constraint))
 }
 
-export const noteRefusedConnection = (error: Error): void => void refusedConnections.add(error)
+export const recordRefusedConnection = (error: Error): void => void refusedConnections.add(error)

@@ -2,7 +2,7 @@
 // primary returns only once it takes them. Tests: failover.slow.test.ts.
 import type pg from 'pg'
 import { takesWrites } from './check-idle-connections.ts'
-import { isDatabaseRefusal, noteRefusedConnection } from './errors.ts'
+import { isDatabaseRefusal, recordRefusedConnection } from './errors.ts'
 
 /** Addresses that all pools and listeners of the process share: one failed connection spares the others. */
 export interface Addresses {
@@ -42,7 +42,7 @@ function makeAddresses(urls: readonly string[]): Addresses {
 export async function requireWrites(client: pg.ClientBase, withinMs: number): Promise<void> {
   if (await takesWrites(client, withinMs)) return
   const error = new Error('the server accepts no writes')
-  noteRefusedConnection(error)
+  recordRefusedConnection(error)
   throw error
 }
 

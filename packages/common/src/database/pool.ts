@@ -4,7 +4,7 @@ import { Kysely, sql } from 'kysely'
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { CommitDialect } from './after-commit.ts'
-import { checkIdleConnections, noteOpenPool } from './check-idle-connections.ts'
+import { checkIdleConnections, recordOpenPool } from './check-idle-connections.ts'
 import { type ClientHooks, PreparingClient, StatementNames, TracedClient, TracedPool } from './connection.ts'
 import { isDatabaseRefusal, isDatabaseUnavailable } from './errors.ts'
 import { addressesOf, attemptEachAddress, requireWrites } from './failover.ts'
@@ -48,21 +48,21 @@ export interface Database<DB> {
 /** Opens a pool and its query builder. The pool replaces broken connections, so a restarted server needs no action. */
 export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
   const { statementWithinMs = STATEMENT_WITHIN_MS, connectWithinMs = CONNECT_WITHIN_MS } = options
-  const noteGivenUp = reportSome((err) => options.log.warn({ err }, 'database connection given up'))
+  const logGivenUp = reportSome((err) => options.log.warn({ err }, 'database connection given up'))
   const hooks: ClientHooks = {
     names: new StatementNames(),
-    noteRefusal: reportSome((err) => {
+    onRefusal: reportSome((err) => {
       if (!pool.ending) options.log.warn({ err: withoutStack(err) }, 'database connection failed')
     }),
-    noteLostCancel: reportSome((err) => options.log.warn({ err }, 'statement could not be cancelled')),
-    noteUseless: (err) => {
-      if (err) noteGivenUp(err)
+    onLostCancel: reportSome((err) => options.log.warn({ err }, 'statement could not be cancelled')),
+    onUseless: (err) => {
+      if (err) logGivenUp(err)
       checkIdleConnections(options.url)
     },
-    noteLostName: reportSome((err) => options.log.error({ err }, LOST_NAME)),
+    onLostName: reportSome((err) => options.log.error({ err }, LOST_NAME)),
   }
   let lastHost: string | undefined
-  const noteHost = ({ host, port }: pg.Client) => {
+  const recordHost = ({ host, port }: pg.Client) => {
     const next = `${host}:${port}`
     if (lastHost !== undefined && lastHost !== next) options.log.warn({ host: next }, 'database host changed')
     lastHost = next
@@ -91,29 +91,29 @@ export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
     ...(addresses.count > 1 && {
       onConnect: async (client) => {
         await requireWrites(client, addressWithinMs)
-        noteHost(client as pg.Client)
+        recordHost(client as pg.Client)
       },
     }),
   })
   if (addresses.count > 1) attemptEachAddress(pool, addresses)
   // A broken connection fails its running statement. Between two statements of a transaction it has none, and without a listener
   // its error would end the process.
-  const noteLoss = (err: Error) => {
+  const logLoss = (err: Error) => {
     // The pool reports itself closed before its connections have ended.
     if (!pool.ending) options.log.warn({ err }, 'database connection lost')
   }
   pool.on('error', () => {}) // the connection's own listener logs it
   pool.on('connect', (client) => {
     // The server's last message and the end of the connection are two errors about one loss.
-    client.once('error', noteLoss).on('error', () => {})
+    client.once('error', logLoss).on('error', () => {})
   })
   pool.on('release', (err, client) => {
     if (!(client instanceof PreparingClient)) return
-    if (err) client.noteFailure(err)
+    if (err) client.judgeFailure(err)
     // The pool keeps no connection that is ending.
     if (client.isUseless) client.end().catch(() => {})
   })
-  const forgetPool = noteOpenPool(options.url, pool)
+  const forgetPool = recordOpenPool(options.url, pool)
   const plugins = options.namespace ? [tablePrefixPlugin(`${options.namespace}_`, options.tables ?? [])] : []
   const db = new Kysely<DB>({ dialect: new CommitDialect({ pool }), plugins })
   return {

@@ -103,14 +103,14 @@ export async function openReads<DB>(
       }
       return true
     } catch (error) {
-      noteFailure(error)
+      recordFailure(error)
       return false
     }
   }
 
   const catchesUp = async (position: string) => (await withTimeout(CATCH_UP_WITHIN_MS, follow(position))) === true
 
-  const noteFailure = (error: unknown) => {
+  const recordFailure = (error: unknown) => {
     // A statement may be cancelled for its own length, or because it holds up the replica.
     if (isInterrupted(error) || isPastDeadline()) return
     failure = error
@@ -138,7 +138,7 @@ export async function openReads<DB>(
       if (isFinal(result)) return result
     } catch (error) {
       // The replica may lack a row, or a table of the newest migration.
-      if (isDatabaseUnavailable(error)) noteFailure(error)
+      if (isDatabaseUnavailable(error)) recordFailure(error)
     }
     return work(primary)
   }

@@ -1,11 +1,12 @@
-// Checks that a LISTEN connection receives: a pooler in transaction mode drops LISTEN without an error. The one rule: the notification
-// comes from another connection. A pooler forwards one that its own statement causes. Tests: listener.slow.test.ts.
+// Checks that a LISTEN connection receives: a pooler in transaction mode drops LISTEN without an error, and every job would
+// wait for its poll. The one rule: the notification comes from another connection. A pooler forwards one that its own
+// statement causes. Tests: listener.slow.test.ts.
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 
 /** Interval of checks: a NOTIFY takes a lock of the whole server when it commits. */
 const CHECK_EVERY_MS = 10_000
-const HEARD_WITHIN_MS = 5_000
+const RECEIVED_WITHIN_MS = 5_000
 
 /** Interval of polls in place of notifications. */
 const POLL_EVERY_MS = 500
@@ -54,7 +55,7 @@ export function createListenCheck({ log, execute, poll }: ListenCheckOptions) {
     }
     if (hasReceived || current !== checking) return
     clearTimeout(deadline)
-    deadline = setTimeout(markNotReceiving, HEARD_WITHIN_MS)
+    deadline = setTimeout(markNotReceiving, RECEIVED_WITHIN_MS)
   }
   const check = {
     channel,

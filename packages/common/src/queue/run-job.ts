@@ -5,7 +5,7 @@ import type { Span } from '@opentelemetry/api'
 import type { Job, JobResult, PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'
 import { isDatabaseUnavailable, isInterrupted, sqlStateOf } from '../database/errors.ts'
-import { errorType, noteFailure, withoutTrace } from '../telemetry/spans.ts'
+import { errorType, recordFailure, withoutTrace } from '../telemetry/spans.ts'
 
 export interface QueueJob<Data> {
   id: string
@@ -51,7 +51,7 @@ export async function runJob<Data extends object>(
       log.warn({ err }, 'job lost its database, runs again')
       return runJob(boss, job, handle, { span, log, stopping }, losses + 1)
     }
-    noteFailure(span, errorType(err))
+    recordFailure(span, errorType(err))
     if (err instanceof PermanentFailure) {
       log.error({ err }, 'job failed for good')
       return { id, status: 'deadletter', output: { message: err.message } }

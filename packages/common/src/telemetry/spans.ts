@@ -48,7 +48,7 @@ async function inSpan<Result>(
   try {
     return await context.with(trace.setSpan(parent, span), work, undefined, span)
   } catch (error) {
-    noteFailure(span, errorType(error))
+    recordFailure(span, errorType(error))
     throw error
   } finally {
     span.end()
@@ -58,7 +58,7 @@ async function inSpan<Result>(
 export const outsideTrace = <Result>(work: () => Result): Result => context.with(ROOT_CONTEXT, work)
 
 /** Marks the span as failed; the cause is in the log, whose lines name the trace. */
-export function noteFailure(span: Span | undefined, type: string): void {
+export function recordFailure(span: Span | undefined, type: string): void {
   span?.setAttribute('error.type', type)
   span?.setStatus({ code: SpanStatusCode.ERROR })
 }
@@ -117,7 +117,7 @@ export async function tracedRequest<Answer>(
     const answer = await ask(sendsTrace ? traceHeaders() : NO_HEADERS)
     const status = statusOf(answer)
     span.setAttribute('http.response.status_code', status)
-    if (status >= 400) noteFailure(span, String(status))
+    if (status >= 400) recordFailure(span, String(status))
     return answer
   })
 }

@@ -3,7 +3,7 @@ import { constants } from 'node:os'
 import { basename } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { SpanKind } from '@opentelemetry/api'
-import { noteFailure, traced } from '@services/common/telemetry/spans'
+import { recordFailure, traced } from '@services/common/telemetry/spans'
 import { type Sandbox, sandboxArgs } from './sandbox.ts'
 
 /**
@@ -71,10 +71,10 @@ export function runConfined(path: string, args: readonly string[], options: RunO
   return traced({ scope: 'programs', name, kind: SpanKind.CLIENT, attributes }, async (span) => {
     const outcome = await run(path, args, options)
     if (outcome.state === 'done') span?.setAttribute('process.exit.code', 0)
-    else if (outcome.state !== 'failed') noteFailure(span, outcome.state)
+    else if (outcome.state !== 'failed') recordFailure(span, outcome.state)
     else {
       if (outcome.exitCode !== null) span?.setAttribute('process.exit.code', outcome.exitCode)
-      noteFailure(span, outcome.signal ?? String(outcome.exitCode))
+      recordFailure(span, outcome.signal ?? String(outcome.exitCode))
     }
     return outcome
   })

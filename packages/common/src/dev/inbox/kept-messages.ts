@@ -18,12 +18,12 @@ export async function keepMessages(file: string): Promise<KeptMessages> {
   const loaded = parseMessages(await readFile(file, 'utf8').catch(() => ''))
   let unsaved: Message[] | undefined
   let writing: Promise<void> | undefined
-  let hurry = new AbortController()
+  let saveNow = new AbortController()
   let hasFailed = false
 
   async function writeAll(): Promise<void> {
     while (unsaved) {
-      await sleep(SAVE_AFTER_MS, undefined, { signal: hurry.signal }).catch(() => {})
+      await sleep(SAVE_AFTER_MS, undefined, { signal: saveNow.signal }).catch(() => {})
       const content = JSON.stringify(unsaved)
       unsaved = undefined
       try {
@@ -45,9 +45,9 @@ export async function keepMessages(file: string): Promise<KeptMessages> {
       writing ??= writeAll()
     },
     async flush() {
-      hurry.abort()
+      saveNow.abort()
       await writing
-      hurry = new AbortController()
+      saveNow = new AbortController()
     },
   }
 }
