@@ -92,12 +92,12 @@ describe('a sliding lifetime', () => {
 
   test.for(['/gif/', '/embed/', '/f/'])(
     'is extended by a visit of %s, once a day at most',
-    async (door, { service }) => {
+    async (endpoint, { service }) => {
       const id = await upload(service, [
         ['expires_in', '7d'],
         ['sliding', 'true'],
       ])
-      const path = door === '/f/' ? `/f/${id}.jpg` : door + id
+      const path = endpoint === '/f/' ? `/f/${id}.jpg` : endpoint + id
       service.clock.advance({ seconds: 86_000 })
       await visit(service, path)
       expect(await lifetimeOf(service, id)).toBeCloseTo(7 * 86_400 - 86_000, -2)

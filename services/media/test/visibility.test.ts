@@ -1,4 +1,4 @@
-// Links to private clips, and what their owner learns. The visibility of a clip at each address: doors/.
+// Links to private clips, and what their owner learns. The visibility of a clip at each address: endpoints/.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { clip } from './clips.ts'
 import { idIn, startTestService, type TestService } from './service.ts'

@@ -1,8 +1,8 @@
 // Timing: a clip that a visitor must not know costs the service the same statements as an id that no clip ever had. No test measures
 // time; a further statement is what a stranger could measure.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { doors } from './doors.ts'
-import { knockAtAll } from './knock.ts'
+import { endpoints } from './endpoints.ts'
+import { requestAll } from './request-endpoints.ts'
 import { openStage, type Stage, type StagedClip, UNKNOWN_ID } from './stage.ts'
 import { allStates, type Visitor } from './states.ts'
 
@@ -26,22 +26,22 @@ beforeAll(async () => {
 })
 afterAll(() => stage.close())
 
-/** Statements that a door could run; counts of tokens and notifications come later and from elsewhere. */
+/** Statements that an endpoint could run; counts of tokens and notifications come later and from elsewhere. */
 const OF_CLIPS = /"(clips|sources|renditions|variants|reports)"|rate_limits/
 
 const heardBy = new WeakSet<object>()
 
-/** Statements of each door, one door after the other. */
+/** Statements of each endpoint, one endpoint after the other. */
 async function statementsOf(visit: {
   it: StagedClip
   visitor: Visitor
   id?: string
 }): Promise<Record<string, string[]>> {
   const statements: Record<string, string[]> = {}
-  for (const door of doors) {
+  for (const endpoint of endpoints) {
     heard = []
-    await knockAtAll(stage.service, stage, [door], visit)
-    statements[door.name] = heard
+    await requestAll(stage.service, stage, [endpoint], visit)
+    statements[endpoint.name] = heard
   }
   heard = undefined
   return statements
@@ -50,7 +50,7 @@ async function statementsOf(visit: {
 const ofUnknown: Partial<Record<Visitor, Record<string, string[]>>> = {}
 
 test.for(allStates.filter(({ answer }) => answer === 404))(
-  '$source and $name: each door runs the statements that it runs for an unknown id',
+  '$source and $name: each endpoint runs the statements that it runs for an unknown id',
   async ({ source, steps, visitor }) => {
     const it = await stage.make(source, steps)
     ofUnknown[visitor] ??= await statementsOf({ it, visitor, id: UNKNOWN_ID })

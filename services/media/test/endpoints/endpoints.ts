@@ -1,9 +1,9 @@
-// Doors: every address of a clip that takes no token, with the conditions, ranges and formats that a request can name. The one rule:
-// an address that is new in the service is new here. Next: states.ts, public-doors.test.ts.
+// Endpoints: every address of a clip that takes no token, with the conditions, ranges and formats that a request can
+// name. The one rule: an address that is new in the service is new here. Next: states.ts, public-endpoints.test.ts.
 import type { LinkTarget } from '../../src/core/clip-access/share-links.ts'
 import { type SourceState, signed, sourceStates } from './stage.ts'
 
-export interface Door {
+export interface Endpoint {
   name: string
   /** Address that a link to it is signed for. */
   target: LinkTarget
@@ -16,7 +16,7 @@ export interface Door {
 type Row = [
   name: string,
   target: LinkTarget,
-  path: Door['path'],
+  path: Endpoint['path'],
   shown: [ready: number, processing: number, failed: number],
   headers?: Record<string, string>,
 ]
@@ -33,13 +33,13 @@ const signedAt = (options: string, ending: string) => (id: string, query: string
 const oembedOf = (address: string) => (id: string, query: string) =>
   `/oembed?url=${encodeURIComponent(withQuery(address.replace('ID', id), query))}`
 
-const toDoor = ([name, target, path, shown, headers = {}]: Row): Door => ({
+const toEndpoint = ([name, target, path, shown, headers = {}]: Row): Endpoint => ({
   ...{ name, target, path, headers },
-  shown: Object.fromEntries(sourceStates.map((state, index) => [state, shown[index]])) as Door['shown'],
+  shown: Object.fromEntries(sourceStates.map((state, index) => [state, shown[index]])) as Endpoint['shown'],
 })
 
 /** Poster and mp4 of the processing clip are stored already. */
-export const fileDoors: Door[] = (
+export const fileEndpoints: Endpoint[] = (
   [
     ['gif', 'gif', at('/f/ID.gif'), [200, 202, 404]],
     ['jpg', 'jpg', at('/f/ID.jpg'), [200, 200, 404]],
@@ -76,9 +76,9 @@ export const fileDoors: Door[] = (
     ['signed mp4', 'mp4', signedAt('w:480', 'mp4'), [200, 202, 404]],
     ['signed animated WebP', 'gif', signedAt('w:320,fmt:anim.webp', 'webp'), [200, 202, 404]],
   ] satisfies Row[]
-).map(toDoor)
+).map(toEndpoint)
 
-export const pageDoors: Door[] = (
+export const pageEndpoints: Endpoint[] = (
   [
     ['page', 'page', at('/gif/ID'), [200, 200, 404], HTML],
     ['page for a program', 'page', at('/gif/ID'), [200, 200, 404]],
@@ -95,10 +95,12 @@ export const pageDoors: Door[] = (
     ['oEmbed of a file', 'mp4', oembedOf('https://files.example/f/ID.mp4'), [200, 200, 404]],
     ['oEmbed of an extra', 'av1', oembedOf('https://files.example/f/ID.av1.mp4'), [200, 200, 404]],
   ] satisfies Row[]
-).map(toDoor)
+).map(toEndpoint)
 
-export const doors: Door[] = [...fileDoors, ...pageDoors]
+export const endpoints: Endpoint[] = [...fileEndpoints, ...pageEndpoints]
 
-/** A value for each door, by its name. */
-export const byDoor = <Value>(doors: readonly Door[], of: (door: Door) => Value): Record<string, Value> =>
-  Object.fromEntries(doors.map((door) => [door.name, of(door)]))
+/** A value for each endpoint, by its name. */
+export const byEndpoint = <Value>(
+  endpoints: readonly Endpoint[],
+  of: (endpoint: Endpoint) => Value,
+): Record<string, Value> => Object.fromEntries(endpoints.map((endpoint) => [endpoint.name, of(endpoint)]))

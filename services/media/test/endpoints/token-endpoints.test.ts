@@ -1,8 +1,9 @@
-// The doors that take a token: an owner and an admin see a clip in every state, and to any other token each clip is an unknown one.
+// The endpoints that take a token: an owner and an admin see a clip in every state, and to any other token each clip is
+// an unknown one.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Receiver, startReceiver } from '../receiver.ts'
 import type { Answer } from '../service.ts'
-import { comparable } from './knock.ts'
+import { comparable } from './request-endpoints.ts'
 import { openStage, SECRET_TITLE, type Stage, sourceStates, UNKNOWN_ID } from './stage.ts'
 import { allStates, type State, states } from './states.ts'
 
@@ -51,7 +52,7 @@ const calls: [
 
 const lists = [
   ...['/media?', '/media?order=asc&', '/media?sort=title&', '/media?sort=bytes&', '/media?sort=duration&'],
-  ...['/media?q=title+owner&', '/media?tag=doors&', '/media?nsfw=false&'],
+  ...['/media?q=title+owner&', '/media?tag=endpoints&', '/media?nsfw=false&'],
 ]
 
 /** The answer without the allowances of its token, which every call uses up. */

@@ -1,8 +1,8 @@
 // Two processes on one database: a change by one shows in the answers of the other. Pages and links follow at once; files that the other has just
 // served follow within the second for which it knows them (known-files.ts, docs/security/known-gaps.md).
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { byDoor, doors, fileDoors, pageDoors } from './doors.ts'
-import { knockAtAll, pick, statusOf } from './knock.ts'
+import { byEndpoint, endpoints, fileEndpoints, pageEndpoints } from './endpoints.ts'
+import { pick, requestAll, statusOf } from './request-endpoints.ts'
 import { openStage, type Stage, type StagedClip, type Step } from './stage.ts'
 import type { Visitor } from './states.ts'
 
@@ -16,12 +16,12 @@ afterAll(() => stage.close())
 /** Time for which a process knows a file. */
 const KNOWN_MS = 1_000
 
-const all = (asked: typeof doors, status: number) => byDoor(asked, () => status)
-const own = (asked: typeof doors) => byDoor(asked, ({ shown }) => shown.ready)
+const all = (asked: typeof endpoints, status: number) => byEndpoint(asked, () => status)
+const own = (asked: typeof endpoints) => byEndpoint(asked, ({ shown }) => shown.ready)
 
-const statusesOf = async (process: 'service' | 'second', asked: typeof doors, it: StagedClip, visitor: Visitor) =>
+const statusesOf = async (process: 'service' | 'second', asked: typeof endpoints, it: StagedClip, visitor: Visitor) =>
   pick(
-    await knockAtAll(process === 'service' ? stage.service : stage.others.second, stage, asked, { it, visitor }),
+    await requestAll(process === 'service' ? stage.service : stage.others.second, stage, asked, { it, visitor }),
     statusOf,
   )
 
@@ -43,14 +43,14 @@ describe.for(changes)('a clip that becomes %s in one process', ([step, answer]) 
     const it = await stage.make('ready', ['public'])
     // Both know the files when the clip changes.
     for (const process of ['service', 'second'] as const) {
-      expect(await statusesOf(process, doors, it, 'no link')).toEqual(own(doors))
+      expect(await statusesOf(process, endpoints, it, 'no link')).toEqual(own(endpoints))
     }
     await stage.steps[step](it)
-    expect(await statusesOf('service', doors, it, 'no link')).toEqual(all(doors, answer))
-    expect(await statusesOf('second', pageDoors, it, 'no link')).toEqual(all(pageDoors, answer))
+    expect(await statusesOf('service', endpoints, it, 'no link')).toEqual(all(endpoints, answer))
+    expect(await statusesOf('second', pageEndpoints, it, 'no link')).toEqual(all(pageEndpoints, answer))
     passKnownTime()
     try {
-      expect(await statusesOf('second', fileDoors, it, 'no link')).toEqual(all(fileDoors, answer))
+      expect(await statusesOf('second', fileEndpoints, it, 'no link')).toEqual(all(fileEndpoints, answer))
     } finally {
       vi.restoreAllMocks()
     }
@@ -64,19 +64,19 @@ test('an expired clip is gone at the second in a process that knows its files', 
     headers: { token: stage.service.token, 'content-type': 'application/json' },
   }
   await stage.service.call('PATCH', `/media/${it.id}`, sent)
-  expect(await statusesOf('second', doors, it, 'no link')).toEqual(own(doors))
+  expect(await statusesOf('second', endpoints, it, 'no link')).toEqual(own(endpoints))
   stage.others.second.clock.advance({ seconds: 60 })
-  expect(await statusesOf('second', doors, it, 'no link')).toEqual(all(doors, 410))
+  expect(await statusesOf('second', endpoints, it, 'no link')).toEqual(all(endpoints, 410))
 })
 
 test('links that are ended, and a private clip that is hidden or made public, answer so at once in the other process', async () => {
   const it = await stage.make('ready', ['private'])
-  expect(await statusesOf('second', doors, it, 'link')).toEqual(own(doors))
+  expect(await statusesOf('second', endpoints, it, 'link')).toEqual(own(endpoints))
   await stage.steps.hidden(it)
-  expect(await statusesOf('second', doors, it, 'link')).toEqual(all(doors, 451))
+  expect(await statusesOf('second', endpoints, it, 'link')).toEqual(all(endpoints, 451))
   await stage.steps['shown again'](it)
   await stage.steps['links ended'](it)
-  expect(await statusesOf('second', doors, it, 'link')).toEqual(all(doors, 404))
+  expect(await statusesOf('second', endpoints, it, 'link')).toEqual(all(endpoints, 404))
   await stage.steps.public(it)
-  expect(await statusesOf('second', doors, it, 'no link')).toEqual(own(doors))
+  expect(await statusesOf('second', endpoints, it, 'no link')).toEqual(own(endpoints))
 })

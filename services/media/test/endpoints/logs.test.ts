@@ -1,14 +1,14 @@
-// Logs: no line of any level holds what opens a private clip, nor its texts, whether a door opens, refuses or fails.
+// Logs: no line of any level holds what opens a private clip, nor its texts, whether an endpoint opens, refuses or fails.
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { doors } from './doors.ts'
-import { knockAtAll, pick, statusOf } from './knock.ts'
+import { endpoints } from './endpoints.ts'
+import { pick, requestAll, statusOf } from './request-endpoints.ts'
 import { openStage, SECRET_TITLE } from './stage.ts'
 
-test('a log of all doors names neither links nor keys, tokens and titles', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'media-doors-'))
+test('a log of all endpoints names neither links nor keys, tokens and titles', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'media-endpoints-'))
   const file = join(folder, 'log')
   const stage = await openStage({ MEDIA_LOG_LEVEL: 'debug', MEDIA_LOG_FILE: file })
   onTestFinished(async () => {
@@ -19,13 +19,13 @@ test('a log of all doors names neither links nor keys, tokens and titles', async
   await stage.makeVariants()
   const it = await stage.make('ready', ['private'])
   for (const visitor of ['link', 'forged link', 'no link'] as const) {
-    await knockAtAll(service, stage, doors, { it, visitor })
+    await requestAll(service, stage, endpoints, { it, visitor })
   }
   await service.call('POST', `/gif/${it.id}/report${it.links.page}`, { body: new URLSearchParams({ reason: 'other' }) })
   // The files are lost, once no worker writes others: HEAD, which looks for them each time, fails with a cause in the log.
   await service.traces()
   await rm(service.blobsDir, { recursive: true })
-  const lost = await knockAtAll(service, stage, doors, { it, visitor: 'link', method: 'HEAD' })
+  const lost = await requestAll(service, stage, endpoints, { it, visitor: 'link', method: 'HEAD' })
   expect(pick(lost, statusOf)).toMatchObject({ gif: 500, page: 200 })
 
   await new Promise<void>((done) => service.deps.log.flush(() => done()))

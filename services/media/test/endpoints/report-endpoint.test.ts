@@ -1,6 +1,7 @@
-// The one door that takes something: a report of any clip has one answer, and is kept only of a clip that the visitor sees.
+// The one endpoint that takes something: a report of any clip has one answer, and is kept only of a clip that the
+// visitor sees.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { comparable } from './knock.ts'
+import { comparable } from './request-endpoints.ts'
 import { openStage, type Stage, UNKNOWN_ID } from './stage.ts'
 import { allStates, queryOf } from './states.ts'
 

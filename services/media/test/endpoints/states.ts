@@ -1,4 +1,4 @@
-// States: all that decides who sees a clip, and what a visitor brings. Next: doors.ts, public-doors.test.ts.
+// States: all that decides who sees a clip, and what a visitor brings. Next: endpoints.ts, public-endpoints.test.ts.
 import type { LinkTarget } from '../../src/core/clip-access/share-links.ts'
 import { type SourceState, type StagedClip, type Step, sourceStates } from './stage.ts'
 
@@ -9,7 +9,7 @@ export interface State {
   name: string
   steps: Step[]
   visitor: Visitor
-  /** `shown`: the door's own answer. 404: that of an id which no clip ever had. */
+  /** `shown`: the endpoint's own answer. 404: that of an id which no clip ever had. */
   answer: 'shown' | 404 | 410 | 451
 }
 

@@ -1,5 +1,5 @@
-// Clips behind the doors: one made clip, whose bytes all others share. The one rule: a step is what an owner or a moderator does;
-// only the bytes of processing and failed clips are rows of the test. Next: states.ts, doors.ts.
+// Clips behind the endpoints: one made clip, whose bytes all others share. The one rule: a step is what an owner or a
+// moderator does; only the bytes of processing and failed clips are rows of the test. Next: states.ts, endpoints.ts.
 import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, vi } from 'vitest'
@@ -122,7 +122,7 @@ async function addClip(service: TestService, sourceId: string): Promise<StagedCl
   const { pool, config } = service.deps
   const texts: FormFields = [
     ['title', SECRET_TITLE],
-    ['tags', 'doors'],
+    ['tags', 'endpoints'],
   ]
   const id = idIn(await service.upload(wideGif(), texts))
   const { body } = await service.call('POST', `/media/${id}/links`, { headers: { token: service.token } })
@@ -170,7 +170,7 @@ async function makeSources(service: TestService): Promise<Record<SourceState, st
 const isMade = (service: TestService, path: string) =>
   vi.waitFor(async () => expect((await service.get(path)).status).not.toBe(202), { timeout: 60_000, interval: 20 })
 
-/** Extras with the bytes of other files: encoders of AV1 are missing in many builds, and no door looks inside. */
+/** Extras with the bytes of other files: encoders of AV1 are missing in many builds, and no endpoint looks inside. */
 async function addExtras({ deps, blobsDir }: TestService, sourceId: string): Promise<void> {
   for (const [extra, like] of [
     ['webp', 'jpg'],
