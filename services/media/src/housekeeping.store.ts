@@ -1,6 +1,5 @@
 import { BATCH, deleteInBatches } from '@services/common/housekeeping/delete-in-batches'
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
-import { TOMBSTONE } from './core/clips/clips.store.ts'
 import { deleteVariantsOf } from './core/variants/variants.store.ts'
 import type { DB } from './db/tables.ts'
 import type { BlobName } from './store/blobs/blob-storage.ts'
@@ -88,27 +87,6 @@ async function* pages(
     if (!last) return
     yield rows.map((row) => row.id)
   }
-}
-
-/** Leaves tombstones of expired clips without a token, which have neither webhooks nor a quota. Returns the source of each. */
-export async function softDeleteClipRows(trx: Transaction<DB>, ids: readonly string[], now: Date): Promise<string[]> {
-  const clips = await trx
-    .selectFrom('clips')
-    .select(['id', 'source_id'])
-    .where(sql<boolean>`id = any (${ids}::text[])`)
-    .where('deleted_at', 'is', null)
-    .where('token_id', 'is', null)
-    .where('expires_at', '<=', now)
-    .orderBy('id')
-    .forUpdate()
-    .skipLocked()
-    .execute()
-  await trx
-    .updateTable('clips')
-    .set({ ...TOMBSTONE, deleted_at: now })
-    .where(sql<boolean>`id = any (${clips.map(({ id }) => id)}::text[])`)
-    .execute()
-  return clips.flatMap((clip) => clip.source_id ?? [])
 }
 
 /**

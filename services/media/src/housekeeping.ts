@@ -4,10 +4,9 @@
 import { batchesOf } from '@services/common/concurrency/chunks'
 import { repeatBatch } from '@services/common/housekeeping/delete-in-batches'
 import { type Kinds, type Runs, runRound, startRounds } from '@services/common/housekeeping/rounds'
-import { hardDeleteClip, softDeleteClip } from './core/lifecycle/delete-clip.ts'
+import { hardDeleteClip, softDeleteClip, softDeleteExpired } from './core/lifecycle/delete-clip.ts'
 import { monthOf } from './core/reports/reporter.ts'
 import { deleteKeysBefore, deleteReportsBefore } from './core/reports/reports.store.ts'
-import { detachFromSources } from './core/sources/source-clips.store.ts'
 import { dayOf, deleteDaysBefore } from './core/tokens/usage.store.ts'
 import { deleteVariants, type VariantKey } from './core/variants/variants.store.ts'
 import { rescueDeliveries } from './core/webhooks/deliver-webhook.ts'
@@ -28,9 +27,8 @@ import {
   listUnreferencedBlobs,
   listUnreferencedSources,
   listUnusedVariants,
-  softDeleteClipRows,
 } from './housekeeping.store.ts'
-import { deleteOutcomesBefore } from './ingest/accept/idempotency.store.ts'
+import { deleteOutcomesBefore, KEY_LIFETIME_MS } from './ingest/accept/idempotency.store.ts'
 import { rescueSource } from './make/jobs/rescue-source.ts'
 import { rescueVariant } from './make/jobs/rescue-variant.ts'
 import { parseBlobFile } from './store/blobs/blob-storage.ts'
@@ -45,9 +43,6 @@ const KEEP_FAILED_MS = 7 * 86_400_000
 
 /** Usage of tokens: a year and a month, to compare a month with the same one a year earlier. */
 const KEEP_DAYS_MS = 396 * 86_400_000
-
-/** Outcomes of requests with a key, which are replayed for one day. */
-const KEEP_OUTCOMES_MS = 2 * 86_400_000
 
 /** Long enough for the months that a dispute about a decision takes. */
 const KEEP_REPORTS_MS = 180 * 86_400_000
@@ -141,7 +136,7 @@ function kindsOf(deps: HousekeepingDeps): Kinds {
     'lost deliveries': { begin: () => repeatBatch((limit) => rescueDeliveries(deps, limit)) },
     limits: { begin: () => deleteExpiredLimits(db, now()) },
     'usage of tokens': { begin: () => deleteDaysBefore(db, dayOf(ago(KEEP_DAYS_MS))) },
-    'outcomes of requests': { begin: () => deleteOutcomesBefore(db, ago(KEEP_OUTCOMES_MS)) },
+    'outcomes of requests': { begin: () => deleteOutcomesBefore(db, ago(KEY_LIFETIME_MS)) },
     reports: { begin: () => deleteReportsBefore(db, ago(KEEP_REPORTS_MS)) },
     'keys of reporters': { begin: () => once(() => deleteKeysBefore(db, monthOf(now()))) },
     deliveries: { begin: () => deleteDeliveriesBefore(db, ago(KEEP_DELIVERIES_MS)) },
@@ -179,12 +174,6 @@ async function* inChunks(
       }
     }
   }
-}
-
-async function softDeleteExpired({ db, now }: HousekeepingDeps, ids: readonly string[]): Promise<void> {
-  await db.transaction().execute(async (trx) => {
-    await detachFromSources(trx, await softDeleteClipRows(trx, ids, now()), now())
-  })
 }
 
 const toKey = (id: string): VariantKey => {

@@ -3,6 +3,9 @@ import type { MediaType } from '../db/media-info.ts'
 import { ADDABLE_MIMES, ALL_TYPES, mimeOf, USUAL_TYPES } from '../db/source-types.ts'
 import { LARGEST_SIDE } from '../ffmpeg/hardening.ts'
 
+/** Limits of a source without settings. */
+export const USUAL_LIMITS = { maxSeconds: 30, maxSourceSeconds: 600, maxSide: 4096 }
+
 export const sourceVariables = {
   UPLOAD_AUTH: oneOf(['required', 'optional'], '`optional` allows uploads without a token, within tight limits.', {
     default: 'required',
@@ -29,18 +32,18 @@ export const sourceVariables = {
   MAX_DURATION: parsed(
     'duration',
     'Longest clip, up to 39 s: the whole source, or the chosen part of it.',
-    { default: '30s' },
+    { default: `${USUAL_LIMITS.maxSeconds}s` },
     parseMaxDuration,
   ),
   MAX_SOURCE_DURATION: parsed(
     'duration',
     'Longest source of which `start` and `duration` choose a part, up to 60m.',
-    { default: '10m' },
+    { default: `${USUAL_LIMITS.maxSourceSeconds / 60}m` },
     parseMaxSourceDuration,
   ),
   MAX_SIDE: integer(
     `Largest width and height of a source in pixels, up to ${LARGEST_SIDE}; larger ones are refused before they are decoded.`,
-    { default: '4096', min: 1, max: LARGEST_SIDE },
+    { default: String(USUAL_LIMITS.maxSide), min: 1, max: LARGEST_SIDE },
   ),
   RESUME_WITHIN: duration('Lifetime of an unfinished resumable upload.', {
     default: '24h',

@@ -1,5 +1,12 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { RenditionKind } from '../../db/tables.ts'
+import { readSpan } from '../clips/access.ts'
+import { invalidField } from '../clips/clip-fields.ts'
+
+/** Times for which a link is good. */
+const USUAL_SECONDS = 3600
+const SHORTEST_SECONDS = 60
+const LONGEST_SECONDS = 30 * 86_400
 
 /** A signed address: one of a file is good for that file alone. */
 export type LinkTarget = 'page' | 'embed' | 'oembed' | RenditionKind
@@ -29,6 +36,23 @@ const SALT_BYTES = 32
 const SIGNATURE_CHARACTERS = 22
 
 export const makeLinkSalt = (): Buffer => randomBytes(SALT_BYTES)
+
+/** Throws invalid_field. */
+export function readLinkSeconds(span: string | number | undefined): number {
+  if (span === undefined) return USUAL_SECONDS
+  const seconds = readSpan(String(span).trim()) ?? 0
+  if (seconds >= SHORTEST_SECONDS && seconds <= LONGEST_SECONDS) return seconds
+  throw invalidField('expires_in', 'must be a duration such as 90m or 7d, from 60 seconds to 30 days')
+}
+
+/** Whole seconds; a link never outlasts its clip. */
+export function linkExpiry(
+  { expiresAt }: { expiresAt: Date | null },
+  { seconds, now }: { seconds: number; now: Date },
+): Date {
+  const end = Math.min(now.getTime() + seconds * 1000, expiresAt?.getTime() ?? Number.POSITIVE_INFINITY)
+  return new Date(Math.floor(end / 1000) * 1000)
+}
 
 /**
  * The salt is in the database; without `encryptionKey`, if one is set, its reader can make no link. `expiresAt` is in whole

@@ -205,36 +205,6 @@ export async function lockClip(
     .executeTakeFirst()
 }
 
-/** Columns that a tombstone empties, its source and the texts of the owner, and the hash by which its bytes can be blocked. */
-export const TOMBSTONE = {
-  source_id: null,
-  deleted_sha256: sql<Buffer>`(
-    select coalesce(file_sha256, sha256) from ${sql.table('sources')} source where source.id = source_id)`,
-  title: null,
-  tags: [] as string[],
-  tag_keys: [] as string[],
-  attribution: null,
-  source_url: null,
-}
-
-/** Leaves a tombstone without the texts of the owner. Returns the source it had; undefined if it was deleted before. */
-export async function softDeleteClipRow(trx: Transaction<DB>, id: string, now: Date): Promise<string | undefined> {
-  const clip = await lockClip(trx, id)
-  if (!clip) return undefined
-  await trx
-    .updateTable('clips')
-    .set({ ...TOMBSTONE, deleted_at: now })
-    .where('id', '=', id)
-    .execute()
-  return clip.source_id ?? undefined
-}
-
-/** Deletes the row, for a clip that was never ready. Returns its source. */
-export async function hardDeleteClipRow(trx: Transaction<DB>, id: string): Promise<string | undefined> {
-  const erased = await trx.deleteFrom('clips').where('id', '=', id).returning('source_id').executeTakeFirst()
-  return erased?.source_id ?? undefined
-}
-
 /** Hash of the delete token, for deleted clips too. */
 export async function findDeleteTokenHash(db: Kysely<DB>, id: string): Promise<Buffer | undefined> {
   const found = await db.selectFrom('clips').select('delete_token_hash').where('id', '=', id).executeTakeFirst()

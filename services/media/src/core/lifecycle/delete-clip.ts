@@ -4,10 +4,11 @@ import type { Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { isExpired } from '../clips/access.ts'
-import { hardDeleteClipRow, lockClip, softDeleteClipRow } from '../clips/clips.store.ts'
+import { lockClip } from '../clips/clips.store.ts'
 import { hasBlocked } from '../reports/blocked-bytes.store.ts'
-import { deleteFailedSource, detachFromSource } from '../sources/source-clips.store.ts'
+import { deleteFailedSource, detachFromSource, detachFromSources } from '../sources/source-clips.store.ts'
 import { type EmitDeps, emitEvent } from '../webhooks/emit-event.ts'
+import { hardDeleteClipRow, softDeleteClipRow, softDeleteExpiredRows } from './delete-clip.store.ts'
 
 /**
  * Makes the clip's URLs answer 410 from now on. False when it was deleted before. With the reason `expired` it stays if a visit
@@ -38,6 +39,13 @@ export async function softDeleteIn(
   const sourceId = await softDeleteClipRow(trx, id, now)
   if (sourceId) await detachFromSource(trx, sourceId, now)
   return sourceId !== undefined
+}
+
+/** Deletes expired clips without a token, many at once: they have no webhooks. */
+export async function softDeleteExpired({ db, now }: Pick<Deps, 'db' | 'now'>, ids: readonly string[]): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    await detachFromSources(trx, await softDeleteExpiredRows(trx, ids, now()), now())
+  })
 }
 
 /**

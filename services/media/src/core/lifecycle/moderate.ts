@@ -14,21 +14,15 @@ import {
   insertBlocked,
   lockDescendants,
 } from '../reports/blocked-bytes.store.ts'
-import {
-  buryClips,
-  hideClips,
-  insertModerations,
-  lockClipsOf,
-  type Moderation,
-  markNsfw,
-  unhideClip,
-} from '../reports/moderations.store.ts'
+import { insertModerations, type Moderation } from '../reports/moderations.store.ts'
 import { closeReports, findReport } from '../reports/reports.store.ts'
 import { detachFromSources } from '../sources/source-clips.store.ts'
 import { lockSources, overruleVerdict } from '../sources/sources.store.ts'
 import { type EmitDeps, emitEvent, emitToAdmins } from '../webhooks/emit-event.ts'
+import { softDeleteClipRows } from './delete-clip.store.ts'
 import { softDeleteIn } from './delete-clip.ts'
 import { failSourceIn } from './fail-source.ts'
+import { hideClips, lockClipsOf, markNsfw, unhideClip } from './moderate.store.ts'
 
 export type ModerateDeps = Pick<Deps, 'db' | 'knownFiles' | 'announcements'> & EmitDeps
 
@@ -143,7 +137,7 @@ export async function blockBytes(
   }
   const ready = new Set(sources.flatMap(({ id, state }) => (state === 'ready' ? id : [])))
   const ended = clips.filter(({ sourceId }) => ready.has(sourceId))
-  await buryClips(
+  await softDeleteClipRows(
     trx,
     ended.map(({ id }) => id),
     now,

@@ -1,6 +1,6 @@
 // Reports of visitors and decisions about clips. The one rule: a report holds no address; its reporter is an HMAC whose key
 // is deleted when the month has ended (reporter.ts). Tests: test/reports.test.ts, test/moderation.test.ts. Next:
-// reports.store.ts, blocked-bytes.store.ts, ../../moderate.ts (a decision is applied).
+// reports.store.ts, blocked-bytes.store.ts, ../lifecycle/moderate.ts (a decision is applied).
 import { REPORT_REASONS, type ReportReason } from '../../db/tables.ts'
 import { invalidField, plainText } from '../clips/clip-fields.ts'
 
@@ -14,9 +14,6 @@ export const MAX_TEXT = 1_000
 /** RFC 5321 4.5.3.1.3. */
 const MAX_EMAIL = 254
 const MAX_NOTE = 1_000
-
-/** Open reports of one clip; a moderator needs no more, so further ones are not stored. */
-export const MAX_OPEN_PER_CLIP = 100
 
 /** Throws invalid_field. Empty fields count as absent. */
 export function cleanReport(raw: Partial<Record<keyof ReportFields, string>>): ReportFields {

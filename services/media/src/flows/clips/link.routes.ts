@@ -1,20 +1,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inDocument } from '@services/common/http/route-schema'
 import { Type } from 'typebox'
-import { createLink, makeLinkSalt } from '../../core/clip-access/share-links.ts'
+import { createLink, linkExpiry, makeLinkSalt, readLinkSeconds } from '../../core/clip-access/share-links.ts'
 import { toResult } from '../../core/clip-views/clip-result.ts'
-import { readSpan } from '../../core/clips/access.ts'
-import { invalidField } from '../../core/clips/clip-fields.ts'
 import { setLinkSalt } from '../../core/clips/clips.store.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { addTokenRoutes, tokenOf } from '../../http/authenticate.ts'
 import { answers, counted, errorResponses, ResultShape, Time, tokenRoute } from '../../http/shapes.ts'
 import { findOwnClip } from './clip.routes.ts'
-
-const USUAL_SECONDS = 3600
-const SHORTEST_SECONDS = 60
-const LONGEST_SECONDS = 30 * 86_400
 
 const { files, embed, oembed } = ResultShape.properties
 const LinksShape = Type.Object(
@@ -49,14 +43,11 @@ export const linkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       },
       async (request) => {
         const clip = await findOwnClip(deps, tokenOf(request), request.params.id)
-        const seconds = readSeconds(request.body?.expires_in)
+        const seconds = readLinkSeconds(request.body?.expires_in)
         const linkSalt = await setLinkSalt(deps.db, clip.id, { fresh: makeLinkSalt() })
         if (!linkSalt) throw apiError('gone')
-        const end = Math.min(
-          deps.now().getTime() + seconds * 1000,
-          clip.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY,
-        )
-        const link = createLink(encryptionKey, { id: clip.id, linkSalt }, new Date(Math.floor(end / 1000) * 1000))
+        const expiresAt = linkExpiry(clip, { seconds, now: deps.now() })
+        const link = createLink(encryptionKey, { id: clip.id, linkSalt }, expiresAt)
         const { page: url, ...addresses } = toResult(clip, site, link)
         return { success: { url, ...addresses, expires_at: link.expiresAt } }
       },
@@ -78,11 +69,4 @@ export const linkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       },
     )
   })
-}
-
-function readSeconds(span: string | number | undefined): number {
-  if (span === undefined) return USUAL_SECONDS
-  const seconds = readSpan(String(span).trim()) ?? 0
-  if (seconds >= SHORTEST_SECONDS && seconds <= LONGEST_SECONDS) return seconds
-  throw invalidField('expires_in', 'must be a duration such as 90m or 7d, from 60 seconds to 30 days')
 }

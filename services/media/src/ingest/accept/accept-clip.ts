@@ -23,13 +23,7 @@ import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { TRANSCODE_QUEUE, type TranscodeJob, tenantOf } from '../../make/jobs/queues.ts'
 import { mostRenditionBytes } from '../../make/plan/most-bytes.ts'
-import {
-  defaultProbeLimits,
-  type ProbeLimits,
-  refuseLargePicture,
-  refuseLongDuration,
-  unsupportedType,
-} from '../../make/probe/limits.ts'
+import { probeLimitsOf, refuseLargePicture, refuseLongDuration, unsupportedType } from '../../make/probe/limits.ts'
 import { probe } from '../../make/probe/probe.ts'
 import { countClip, countProbeRefusal, type Way } from '../../metrics.ts'
 import { keepFiles } from '../../store/blobs/keep-files.ts'
@@ -118,7 +112,7 @@ async function shareKnown(deps: Deps, key: string, input: NewClipInput): Promise
 }
 
 const probeCounted = (deps: Deps, path: string, edit: Edit | undefined): Promise<MediaInfo> =>
-  probe(deps.tools, path, { limits: limitsOf(deps), edit }).catch((error) => {
+  probe(deps.tools, path, { limits: probeLimitsOf(deps.config.source), edit }).catch((error) => {
     countProbeRefusal(resultOf(error))
     throw error
   })
@@ -126,17 +120,9 @@ const probeCounted = (deps: Deps, path: string, edit: Edit | undefined): Promise
 const wayOf = ({ origin }: NewClipInput): Way =>
   origin.kind === 'import' ? 'import' : origin.pieces ? 'tus' : 'upload'
 
-const limitsOf = ({ config: { source } }: Deps): ProbeLimits => ({
-  ...defaultProbeLimits,
-  types: source.types,
-  durationSeconds: source.maxSeconds,
-  sourceSeconds: source.maxSourceSeconds,
-  side: source.maxSide,
-})
-
 async function shareSource(deps: Deps, known: SourceRow, input: NewClipInput): Promise<AcceptedClip | undefined> {
   // The source may have been measured under other limits.
-  const limits = limitsOf(deps)
+  const limits = probeLimitsOf(deps.config.source)
   if (!limits.types.includes(known.info.type)) throw unsupportedType(limits.types, `known as ${known.info.type}`)
   const { width, height } = decodedSize(known.info)
   refuseLargePicture(limits, width, height)

@@ -7,9 +7,14 @@ import type { Refusal } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError, type ErrorCode } from '../../errors.ts'
 import type { AcceptedClip, NewClipInput } from './accept-clip.ts'
-import { findOutcome, forgetOutcome, insertOutcome, type KeyedRequest, replaceOutcome } from './idempotency.store.ts'
-
-const REMEMBERED_MS = 86_400_000
+import {
+  findOutcome,
+  forgetOutcome,
+  insertOutcome,
+  KEY_LIFETIME_MS,
+  type KeyedRequest,
+  replaceOutcome,
+} from './idempotency.store.ts'
 
 /**
  * Accepts a clip, or finds the one of the first request with this key. Throws that request's refusal, and
@@ -80,7 +85,7 @@ async function recall(deps: Deps, keyed: KeyedRequest): Promise<Clip | undefined
 
 function timesOf({ now }: Pick<Deps, 'now'>) {
   const moment = now()
-  return { now: moment, since: new Date(moment.getTime() - REMEMBERED_MS) }
+  return { now: moment, since: new Date(moment.getTime() - KEY_LIFETIME_MS) }
 }
 
 /** Whether a retry would get the refusal again: no limit, no timeout, no fault of ours or of the upstream. */

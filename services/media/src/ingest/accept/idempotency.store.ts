@@ -3,6 +3,9 @@ import { deleteInBatches } from '@services/common/housekeeping/delete-in-batches
 import type { Kysely } from 'kysely'
 import type { DB, Refusal } from '../../db/tables.ts'
 
+/** Time for which an Idempotency-Key gets the outcome of its first request; then housekeeping deletes it. */
+export const KEY_LIFETIME_MS = 86_400_000
+
 export interface KeyedRequest {
   tokenId: string
   route: 'upload' | 'import'

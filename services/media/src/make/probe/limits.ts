@@ -1,3 +1,5 @@
+import { USUAL_LIMITS } from '../../config/sources.ts'
+import type { Config } from '../../config.ts'
 import type { MediaType } from '../../db/media-info.ts'
 import { mimeOf, mimesInWords, USUAL_TYPES } from '../../db/source-types.ts'
 import { apiError } from '../../errors.ts'
@@ -20,19 +22,27 @@ export interface ProbeLimits {
 }
 
 /**
- * Limits of contract/media.md 4.6; the first two are settings. 3700 frames are 30 s at 120 fps and a little; 8e9
+ * Limits of contract/media.md 4.6; those of `USUAL_LIMITS` are settings. 3700 frames are 30 s at 120 fps and a little; 8e9
  * pixel-frames are 30 s of 4K at 30 fps. A GIF of 1e9 is 30 s of 1080p at 16 fps, some 40 CPU seconds; without the
  * limit a few KB could cost any amount.
  */
 export const defaultProbeLimits: ProbeLimits = {
-  types: USUAL_TYPES,
-  durationSeconds: 30,
-  sourceSeconds: 600,
-  side: 4096,
+  ...settingsOf({ types: [...USUAL_TYPES], ...USUAL_LIMITS }),
   frames: 3700,
   pixelFrames: 8e9,
   gifPixelFrames: 1e9,
   streams: 8,
+}
+
+type SourceSettings = Pick<Config['source'], 'types' | 'maxSeconds' | 'maxSourceSeconds' | 'maxSide'>
+
+export const probeLimitsOf = (settings: SourceSettings): ProbeLimits => ({
+  ...defaultProbeLimits,
+  ...settingsOf(settings),
+})
+
+function settingsOf({ types, maxSeconds, maxSourceSeconds, maxSide }: SourceSettings) {
+  return { types, durationSeconds: maxSeconds, sourceSeconds: maxSourceSeconds, side: maxSide }
 }
 
 /** Names the types that are accepted here. */
