@@ -692,7 +692,7 @@ describe('an address that counts as confirmed by a setting', () => {
     expect((await refresh(toSignedIn(body))).access_token).toBeUndefined()
   })
 
-  test('leaves an account whose holder has proven another one, for a new account of its owner', async () => {
+  test('leaves an account whose registrant has proven another one, for a new account of its owner', async () => {
     const phone = newNumber()
     const stranger = await service.signedUp(undefined, STRANGERS)
     expect((await autoconfirming.put('/user', { phone }, stranger.auth)).body.phone).toBe(phone)
@@ -858,14 +858,14 @@ describe('where accounts at a provider link to no user', () => {
   test('a stranger who registered the address keeps its owner from nothing', async () => {
     const own = await service.with({ AUTH_EXTERNAL_GOOGLE_LINKING: 'never' })
     const email = newAddress()
-    const squatters = await linkOf(email, () =>
+    const registrants = await linkOf(email, () =>
       service.post('/signup', { email, password: STRANGERS, data: { planted: true } }),
     )
     const { access_token } = fragmentOf(await come(own, 'google', verifiedAt(email)))
     const owner = await read(bearerOf(access_token))
     expect(owner).toMatchObject({ email, app_metadata: { providers: ['google'] } })
     expect(owner.user_metadata).not.toHaveProperty('planted')
-    expect(fragmentOf(await service.get(squatters)).access_token).toBeUndefined()
+    expect(fragmentOf(await service.get(registrants)).access_token).toBeUndefined()
     expect((await signIn(service, email, STRANGERS)).status).toBe(400)
     const { body: entries } = await service.get('/admin/audit?query=action:user_deleted', service.admin)
     const deleted = { actor_id: owner.id, traits: expect.objectContaining({ user_email: email }) }

@@ -23,8 +23,8 @@ describe('a stranger who registers an address first', () => {
   test('by data of a sign-up with a phone number does not take the address', async () => {
     const service = await startTestService({ AUTH_SMS_AUTOCONFIRM: 'true' })
     const data = { email: 'victim@example.com', email_verified: true, phone: '1' }
-    const squatter = await service.post('/signup', { phone: '4915112345678', password: STRANGERS, data })
-    expect(squatter.body.user.user_metadata).not.toHaveProperty('email')
+    const registrant = await service.post('/signup', { phone: '4915112345678', password: STRANGERS, data })
+    expect(registrant.body.user.user_metadata).not.toHaveProperty('email')
     await service.post('/signup', { email: 'victim@example.com', password: OWNERS })
     expect((await service.mailbox.waitFor('victim@example.com')).subject).toContain('Confirm')
     await service.close()
@@ -142,11 +142,11 @@ describe('an address that another person registered and never confirmed', () => 
     const { auth, userId } = await service.signedIn('before@example.com')
     const email = 'squatted@example.com'
     await service.post('/signup', { email, password: STRANGERS })
-    const squatters = await service.mailbox.waitFor(email)
+    const registrants = await service.mailbox.waitFor(email)
     await change(service, auth, email)
     expect((await service.get('/user', auth)).body).toMatchObject({ id: userId, email })
     expect((await signIn(service, email, STRANGERS)).status).toBe(400)
-    expect((await service.get(linkPath(squatters.text))).headers.location).toContain('otp_expired')
+    expect((await service.get(linkPath(registrants.text))).headers.location).toContain('otp_expired')
     const { body } = await service.get('/admin/users', service.admin)
     expect(body.users).toHaveLength(1)
     const { body: entries } = await service.get('/admin/audit?query=action:user_deleted', service.admin)

@@ -10,7 +10,7 @@ import { isEmailTaken } from '../users/addresses.store.ts'
 import { claimOf, recordClaim } from '../users/claims.ts'
 import { isBanned } from '../users/is-banned.ts'
 import { isPending } from '../users/proven-addresses.ts'
-import { isHeldUnproven } from '../users/unproven-holder.store.ts'
+import { hasRegistrant } from '../users/registrants.store.ts'
 import { lockAndReadUser, type User } from '../users/users.store.ts'
 import { beginEmailChange, sendEmailChange } from '../verification-messages/address-change.ts'
 import { sendConfirmation } from '../verification-messages/confirmation.ts'
@@ -110,12 +110,12 @@ async function isConfirmationSent(deps: Deps, log: AuditLog, { userId, email, co
   // Stored even if limits refuse the mail.
   if (isAnother) await deps.db.transaction().execute((trx) => recordClaim(trx, claim))
   return isSent(deps, email, async (trx) => {
-    const holder = await lockAndReadUser(trx, userId)
-    if (!holder) return
-    const { isPending } = await sendConfirmation(deps, trx, holder, { address, context, isClaim: isAnother })
+    const account = await lockAndReadUser(trx, userId)
+    if (!account) return
+    const { isPending } = await sendConfirmation(deps, trx, account, { address, context, isClaim: isAnother })
     if (!isPending) return
     const traits = { provider: 'email' }
-    await audit(deps, trx, log, { action: 'user_confirmation_requested', actor: holder, traits })
+    await audit(deps, trx, log, { action: 'user_confirmation_requested', actor: account, traits })
   })
 }
 
@@ -125,7 +125,7 @@ const isChangeSent = (deps: Deps, { userId, email, context }: AddressMail) =>
     const user = await lockAndReadUser(trx, userId)
     if (user?.email_change !== email) return
     const held = { address: { channel: 'email', value: email }, audience: user.aud, exceptId: userId } as const
-    const isPretended = (await isEmailTaken(trx, email, user.aud, userId)) && !(await isHeldUnproven(trx, held))
+    const isPretended = (await isEmailTaken(trx, email, user.aud, userId)) && !(await hasRegistrant(trx, held))
     await sendEmailChange(deps, trx, user, email, { context, isPretended })
   })
 

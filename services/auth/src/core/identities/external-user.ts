@@ -11,11 +11,11 @@ import { hasVerifiedFactor } from '../factors/assurance.ts'
 import { notify } from '../outbox/notify.ts'
 import { confirmAddress, findUserIdsByEmails } from '../users/addresses.store.ts'
 import { changeUser, noAddress } from '../users/change-user.store.ts'
-import { displace, isBannedInUse } from '../users/displace-holder.ts'
+import { displace, isBannedInUse } from '../users/displace-registrant.ts'
 import { endTokens } from '../users/end-tokens.ts'
 import { isBanned } from '../users/is-banned.ts'
 import { refreshProviders } from '../users/metadata.store.ts'
-import { dropAddress, lockUnprovenHolder, releaseAddress, type UnprovenHolder } from '../users/unproven-holder.store.ts'
+import { dropAddress, lockRegistrant, type Registrant, releaseAddress } from '../users/registrants.store.ts'
 import { findUserById, insertUser, type LockedAccount, lockAndReadUser, type User } from '../users/users.store.ts'
 import {
   type ExternalDeps as Deps,
@@ -25,7 +25,7 @@ import {
   identityData,
   mergeIfItFits,
 } from './external-account.ts'
-import { findIdentity, forgetUnprovenOwner, insertIdentity } from './identities.store.ts'
+import { findIdentity, forgetRegistrant, insertIdentity } from './identities.store.ts'
 import { blankUser, refuseVanishedAccount } from './new-account.ts'
 import { signInAgain } from './sign-in-again.ts'
 
@@ -53,35 +53,35 @@ async function joinOrCreate(deps: Deps, trx: Transaction<DB>, log: AuditLog, sig
   for (const value of account.emails.map(({ email }) => email).toSorted()) {
     await releaseAddress(trx, { channel: 'email', value }, audience, deps.now())
   }
-  const squatters = await lockSquatters(deps, trx, audience, verified)
-  const holders = verified.length > 0 ? await findUserIdsByEmails(trx, verified, audience) : []
+  const registrants = await lockRegistrants(deps, trx, audience, verified)
+  const accountIds = verified.length > 0 ? await findUserIdsByEmails(trx, verified, audience) : []
   // A sign-up that commits between the two reads would look like a rightful owner.
-  if (holders.length > 0 && (await lockSquatters(deps, trx, audience, verified)).size !== squatters.size) {
+  if (accountIds.length > 0 && (await lockRegistrants(deps, trx, audience, verified)).size !== registrants.size) {
     refuseVanishedAccount()
   }
-  const [owner, another] = holders.filter((id) => !squatters.has(id))
+  const [owner, another] = accountIds.filter((id) => !registrants.has(id))
   if (another) {
     throw apiError('conflict', {
       message: 'Multiple accounts with the same email address in the same linking domain detected: default',
     })
   }
   const preferred = primaryEmail(account)?.email
-  const holder = owner ?? holders.find((id) => squatters.get(id)?.email === preferred) ?? holders[0]
-  if (!holder) {
+  const userId = owner ?? accountIds.find((id) => registrants.get(id)?.email === preferred) ?? accountIds[0]
+  if (!userId) {
     const found = await createExternalUser(deps, trx, signIn)
     // Undefined: another request got the address meanwhile and is visible now.
     return found ?? joinOrCreate(deps, trx, log, signIn)
   }
-  const squatter = squatters.get(holder)
-  if (squatter && isBannedInUse(squatter, 'email', deps.now())) throw apiError('user_banned')
-  // The registrant never proved the address, so its prover is not banned.
-  const isRegistrantBanned = isBanned({ banned_until: squatter?.banned_until ?? null }, deps.now())
+  const registrant = registrants.get(userId)
+  if (registrant && isBannedInUse(registrant, 'email', deps.now())) throw apiError('user_banned')
+  // It never proved the address, so its prover is not banned.
+  const isRegistrantBanned = isBanned({ banned_until: registrant?.banned_until ?? null }, deps.now())
   if (provider.settings.linking === 'never' || isRegistrantBanned) {
     if (owner) throw apiError('email_exists')
-    return createInsteadOf(deps, trx, log, signIn, squatters)
+    return createInsteadOf(deps, trx, log, signIn, registrants)
   }
-  await link(deps, trx, log, signIn, { userId: holder, squatters })
-  return { userId: holder, isNew: false, isAnother: false }
+  await link(deps, trx, log, signIn, { userId, registrants })
+  return { userId, isNew: false, isAnother: false }
 }
 
 /** Creates a user for an account at a provider. Undefined when another request got the address first. */
@@ -90,12 +90,12 @@ async function createExternalUser(deps: Deps, trx: Transaction<DB>, { provider, 
   if (config.signup.disabled) throw apiError('signup_disabled')
   const now = deps.now()
   const email = primaryEmail(account)
-  const [holder] = email ? await findUserIdsByEmails(trx, [email.email], audience) : []
-  if (holder && email?.verified) return undefined
-  if (holder && !config.external.allowUnverifiedEmail) return { userId: holder, isNew: false, isAnother: true }
+  const [takenBy] = email ? await findUserIdsByEmails(trx, [email.email], audience) : []
+  if (takenBy && email?.verified) return undefined
+  if (takenBy && !config.external.allowUnverifiedEmail) return { userId: takenBy, isNew: false, isAnother: true }
   // The user is admitted without the address, so that the answer does not reveal whether it is taken.
   const reportedEmail = config.external.allowUnverifiedEmail && !email?.verified ? email?.email : undefined
-  const ownEmail = reportedEmail || holder ? undefined : email
+  const ownEmail = reportedEmail || takenBy ? undefined : email
   const isAssumed = ownEmail !== undefined && !ownEmail.verified && config.mail.autoconfirm
   const data = identityData(account, email)
   const id = deps.newId()
@@ -115,41 +115,42 @@ async function createExternalUser(deps: Deps, trx: Transaction<DB>, { provider, 
   return { userId: id, isNew: true, isAnother: false, reportedEmail }
 }
 
-/** Takes the addresses from squatters and creates an account. */
+/** Takes the addresses from registrants and creates an account. */
 async function createInsteadOf(
   deps: Deps,
   trx: Transaction<DB>,
   log: AuditLog,
   signIn: ExternalSignIn,
-  squatters: ReadonlyMap<string, UnprovenHolder>,
+  registrants: ReadonlyMap<string, Registrant>,
 ): Promise<Found> {
   const displaced = []
-  for (const target of squatters.values()) displaced.push({ target, action: await displaceSquatter(deps, trx, target) })
+  for (const target of registrants.values())
+    displaced.push({ target, action: await displaceFromEmail(deps, trx, target) })
   const found = (await createExternalUser(deps, trx, signIn)) ?? refuseVanishedAccount()
   const actor = (await findUserById(trx, found.userId)) as User
   for (const event of displaced) await audit(deps, trx, log, { ...event, actor })
   return found
 }
 
-const displaceSquatter = (deps: Deps, trx: Transaction<DB>, squatter: UnprovenHolder) =>
-  displace(trx, squatter, { channel: 'email', value: squatter.email ?? '' }, deps.now())
+const displaceFromEmail = (deps: Deps, trx: Transaction<DB>, registrant: Registrant) =>
+  displace(trx, registrant, { channel: 'email', value: registrant.email ?? '' }, deps.now())
 
 /**
  * Locks the accounts that have one of the addresses unproven, in the order of addresses against deadlocks. One with a
  * proven number belongs to its owner and only loses the address.
  */
-async function lockSquatters(deps: Deps, trx: Transaction<DB>, audience: string, addresses: readonly string[]) {
-  const squatters = new Map<string, UnprovenHolder>()
+async function lockRegistrants(deps: Deps, trx: Transaction<DB>, audience: string, addresses: readonly string[]) {
+  const registrants = new Map<string, Registrant>()
   for (const value of addresses.toSorted()) {
     const address = { channel: 'email', value } as const
-    const holder = await lockUnprovenHolder(trx, { address, audience, exceptId: NIL_UUID })
-    if (!holder) continue
-    if (holder.phone_confirmed_at && !holder.phone_assumed) {
-      await dropAddress(trx, holder.id, address, deps.now())
-      await refreshProviders(trx, holder.id, deps.now())
-    } else squatters.set(holder.id, holder)
+    const registrant = await lockRegistrant(trx, { address, audience, exceptId: NIL_UUID })
+    if (!registrant) continue
+    if (registrant.phone_confirmed_at && !registrant.phone_assumed) {
+      await dropAddress(trx, registrant.id, address, deps.now())
+      await refreshProviders(trx, registrant.id, deps.now())
+    } else registrants.set(registrant.id, registrant)
   }
-  return squatters
+  return registrants
 }
 
 /**
@@ -160,36 +161,36 @@ async function lockSquatters(deps: Deps, trx: Transaction<DB>, audience: string,
 export const isGuarded = (user: Pick<User, 'factors' | 'email_confirmed_at' | 'phone_confirmed_at'>): boolean =>
   hasVerifiedFactor(user) && Boolean(user.email_confirmed_at || user.phone_confirmed_at)
 
-/** Links the account to a user and displaces other squatters: an attacker could block the owner by registering two. */
+/** Links the account to a user and displaces other registrants: an attacker could block the owner by registering two. */
 async function link(
   deps: Deps,
   trx: Transaction<DB>,
   log: AuditLog,
   { provider, account, acceptLanguage }: ExternalSignIn,
-  { userId, squatters }: { userId: string; squatters: ReadonlyMap<string, UnprovenHolder> },
+  { userId, registrants }: { userId: string; registrants: ReadonlyMap<string, Registrant> },
 ): Promise<void> {
   const now = deps.now()
   const user = (await lockAndReadUser(trx, userId)) ?? refuseVanishedAccount()
   // The factor of a registrant without a proven address guards nothing.
-  if (!squatters.has(userId) && isGuarded(user)) return
+  if (!registrants.has(userId) && isGuarded(user)) return
   const email = account.emails.find(({ email: address, verified }) => verified && address === user.email)
   const data = identityData(account, email ?? primaryEmail(account))
   const identityId = deps.newId()
   await insertIdentity(trx, { id: identityId, userId, provider: provider.name, providerId: account.sub, data, now })
-  if (squatters.has(userId)) {
-    await forgetUnprovenOwner(trx, userId, { identityId, data, now })
+  if (registrants.has(userId)) {
+    await forgetRegistrant(trx, userId, { identityId, data, now })
     await changeUser(trx, userId, noAddress('phone'), now)
   } else {
-    if (user.invited_at) await forgetRegistrant(trx, user, identityId, now)
+    if (user.invited_at) await forgetPendingRegistrant(trx, user, identityId, now)
     await mergeIfItFits(trx, user, data, now)
   }
   if (email && (!user.email_confirmed_at || user.email_assumed)) {
     await endTokens(trx, userId, 'all', now)
     await confirmAddress(trx, userId, 'email', now)
   }
-  for (const target of squatters.values()) {
+  for (const target of registrants.values()) {
     if (target.id === userId) continue
-    const action = await displaceSquatter(deps, trx, target)
+    const action = await displaceFromEmail(deps, trx, target)
     await audit(deps, trx, log, { action, actor: user, target })
   }
   await audit(deps, trx, log, { action: 'identity_linked', actor: user, traits: { provider: provider.name } })
@@ -197,8 +198,13 @@ async function link(
 }
 
 /** Removes the registrant's access if no address was proven; data of an admin's invitation stays. */
-export async function forgetRegistrant(trx: Transaction<DB>, user: LockedAccount, identityId: string, now: Date) {
+export async function forgetPendingRegistrant(
+  trx: Transaction<DB>,
+  user: LockedAccount,
+  identityId: string,
+  now: Date,
+) {
   if (user.email_confirmed_at || user.phone_confirmed_at) return
   const data = user.is_email_vouched ? user.user_metadata : {}
-  await forgetUnprovenOwner(trx, user.id, { identityId, data, now })
+  await forgetRegistrant(trx, user.id, { identityId, data, now })
 }

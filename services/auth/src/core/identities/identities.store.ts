@@ -135,7 +135,7 @@ export async function anonymiseIdentity(trx: Transaction<DB>, id: string, provid
     .execute()
 }
 
-/** Ends the sessions and second factors of an unproven registrant. Identities, password and data are the caller's. */
+/** Ends the sessions and second factors of a registrant. Identities, password and data are the caller's. */
 export async function endEntries(trx: Transaction<DB>, userId: string): Promise<void> {
   await endSessions(trx, userId)
   await deleteAllFactors(trx, userId)
@@ -143,7 +143,7 @@ export async function endEntries(trx: Transaction<DB>, userId: string): Promise<
 }
 
 /** Leaves an account the identity that proved it and this data, and its registrant no way in. */
-export async function forgetUnprovenOwner(
+export async function forgetRegistrant(
   trx: Transaction<DB>,
   userId: string,
   { identityId, data, now }: { identityId: string; data: Metadata; now: Date },

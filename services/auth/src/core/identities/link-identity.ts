@@ -10,12 +10,12 @@ import { findCaller } from '../sessions/find-callers.store.ts'
 import { whyEnded } from '../sessions/session-limits.ts'
 import { applyEmailChange, confirmAddress, refuseTakenEmail } from '../users/addresses.store.ts'
 import { changeUser, noAddress } from '../users/change-user.store.ts'
-import { displaceHolder } from '../users/displace-holder.ts'
+import { displaceRegistrant } from '../users/displace-registrant.ts'
 import { endTokens } from '../users/end-tokens.ts'
 import { refreshProviders } from '../users/metadata.store.ts'
 import { findUserById, type IdentityJson, lockAndReadUser, type User } from '../users/users.store.ts'
 import { type ExternalDeps, type ExternalSignIn, identityData, mergeIfItFits } from './external-account.ts'
-import { forgetRegistrant, isGuarded } from './external-user.ts'
+import { forgetPendingRegistrant, isGuarded } from './external-user.ts'
 import { deleteIdentity, findIdentity, insertIdentity } from './identities.store.ts'
 
 /** User to link the account at the provider to, and the session that requested it. */
@@ -43,7 +43,7 @@ export async function acceptInvitation(
   }
   if (!isGuarded(user)) {
     const identityId = await addIdentity(deps, trx, user.id, { provider, account })
-    await forgetRegistrant(trx, user, identityId, now)
+    await forgetPendingRegistrant(trx, user, identityId, now)
     await mergeIfItFits(trx, user, identityData(account, email), now)
   }
   await endTokens(trx, user.id, 'all', now)
@@ -74,7 +74,7 @@ export async function linkIdentity(
   await addIdentity(deps, trx, userId, { provider, account })
   const email = primaryEmail(account)
   if (!before.email && email?.verified) {
-    await displaceHolder(deps, trx, log, before, { channel: 'email', value: email.email })
+    await displaceRegistrant(deps, trx, log, before, { channel: 'email', value: email.email })
     await refuseTakenEmail(trx, email.email, before.aud, userId)
     await applyEmailChange(trx, userId, email.email, 'proven', now)
   }

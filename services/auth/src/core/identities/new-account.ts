@@ -4,7 +4,7 @@ import type { Claim, DB, Metadata } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import type { Address } from '../users/address.ts'
 import { registeredData } from '../users/proven-addresses.ts'
-import { releaseAddress } from '../users/unproven-holder.store.ts'
+import { releaseAddress } from '../users/registrants.store.ts'
 import { findUserByAddress, insertUser, NEVER_SENT, type User } from '../users/users.store.ts'
 import { insertIdentity } from './identities.store.ts'
 

@@ -5,9 +5,9 @@ import { apiError } from '../../errors.ts'
 import type { AuditLog } from '../audit/audit.ts'
 import { applyEmailChange, confirmAddress, isEmailTaken } from '../users/addresses.store.ts'
 import { changeUser } from '../users/change-user.store.ts'
-import { displaceHolder } from '../users/displace-holder.ts'
+import { displaceRegistrant } from '../users/displace-registrant.ts'
 import { isPending } from '../users/proven-addresses.ts'
-import { withdrawEmail } from '../users/unproven-holder.store.ts'
+import { withdrawEmail } from '../users/registrants.store.ts'
 import { lockAndReadUser, type User } from '../users/users.store.ts'
 import { type ExternalDeps, type ExternalSignIn, type Found, identityData, mergeIfItFits } from './external-account.ts'
 import { refreshIdentity } from './identities.store.ts'
@@ -51,6 +51,6 @@ async function takeVerified(deps: ExternalDeps, trx: Transaction<DB>, log: Audit
   const now = deps.now()
   if (user.email === email) return confirmAddress(trx, user.id, 'email', now)
   if (user.email_confirmed_at || (user.email && !(await withdrawEmail(trx, user.id, now)))) return
-  await displaceHolder(deps, trx, log, user, { channel: 'email', value: email })
+  await displaceRegistrant(deps, trx, log, user, { channel: 'email', value: email })
   if (!(await isEmailTaken(trx, email, user.aud, user.id))) await applyEmailChange(trx, user.id, email, 'proven', now)
 }

@@ -6,7 +6,7 @@ import type { Claim, DB, Metadata } from '../../db/tables.ts'
 import { isStillGood } from '../one-time-tokens/earlier-links.store.ts'
 import type { Address } from './address.ts'
 import { FACTS } from './proven-addresses.ts'
-import { hasProvider } from './unproven-holder.store.ts'
+import { hasProvider } from './registrants.store.ts'
 import { isVouched } from './users.store.ts'
 
 export interface AddressClaim {

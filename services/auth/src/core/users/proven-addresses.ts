@@ -1,6 +1,18 @@
 // Users and their addresses. The one rule: an address belongs to an account once its owner has proven it, to us or to a
-// provider; until then it is in no token or answer and no way in. States: docs/addresses.md; statements:
-// addresses.store.ts, unproven-holder.store.ts. Tests: ../../../test/addresses.test.ts. Next: users.store.ts.
+// provider; until then it is in no token or answer and no way in. Steps between states: docs/addresses.md; statements:
+// addresses.store.ts, registrants.store.ts. Tests: ../../../test/addresses.test.ts. Next: users.store.ts.
+//
+// Word       | meaning
+// owner      | person who reads the messages to an address, and so can prove it
+// registered | stored as an account's `email` or `phone`, proven or not
+// requested  | stored as `email_change` or `phone_change`: the user wants it
+// confirmed  | has a time of confirmation, so it is proven or assumed
+// proven     | its owner opened a link, entered a code, or came by a provider that verifies addresses
+// assumed    | confirmed by a setting (autoconfirm) alone: `email_assumed`, `phone_assumed`
+// vouched    | given by an admin: `email_vouched`, `phone_vouched`; no other user displaces it
+// registrant | account, and its user, with an address neither proven nor vouched: perhaps a stranger to its owner
+// pending    | account that has addresses but none confirmed, and so accepts no sign-in
+// claim      | password and metadata of a request for an address that is not proven yet: claims.ts
 import type { Metadata } from '../../db/tables.ts'
 import type { Address } from './address.ts'
 import type { User, UserJson } from './users.store.ts'

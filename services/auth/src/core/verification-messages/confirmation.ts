@@ -21,17 +21,17 @@ interface ConfirmationOrder {
   messageId?: string | undefined
 }
 
-/** Sends a pending `holder` a link or code. A confirmed one takes the same work but no message, to reveal nothing. */
+/** Sends a pending `account` a link or code. A confirmed one takes the same work but no message, to reveal nothing. */
 export async function sendConfirmation(
   deps: LinkMailDeps & { config: Pick<Config, 'sms'> },
   trx: Transaction<DB>,
-  holder: LockedAccount,
+  account: LockedAccount,
   order: ConfirmationOrder,
 ): Promise<{ isPending: boolean }> {
   const { address, isClaim } = order
-  const isPending = isUnconfirmed(holder, address)
+  const isPending = isUnconfirmed(account, address)
   // The mail shows the data of its own claim, not those a stranger registered the address with.
-  const user = holder.claim ? { ...holder, user_metadata: holder.claim.data } : holder
+  const user = account.claim ? { ...account, user_metadata: account.claim.data } : account
   const message = {
     user,
     to: address.value,
@@ -44,15 +44,15 @@ export async function sendConfirmation(
       ...message,
       ...order.context,
       // An invited user is invited again: the link must not turn into one that demands a password.
-      kind: holder.invited_at ? 'invite' : 'confirmation',
+      kind: account.invited_at ? 'invite' : 'confirmation',
       pkce: order.pkce,
-      password: passwordState(holder, order),
+      password: passwordState(account, order),
     })
   } else {
     await sendCodeSms(deps, trx, { ...message, purpose: 'phone_confirmation', channel: order.smsChannel ?? 'sms' })
   }
-  if (isPending) await setSentAt(trx, holder.id, 'confirmation_sent_at', deps.now())
-  else await touchUser(trx, holder.id, holder.updated_at)
+  if (isPending) await setSentAt(trx, account.id, 'confirmation_sent_at', deps.now())
+  else await touchUser(trx, account.id, account.updated_at)
   return { isPending }
 }
 

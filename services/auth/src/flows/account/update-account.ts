@@ -29,7 +29,7 @@ import { endTokens } from '../../core/users/end-tokens.ts'
 import { mergeAppMetadata, mergeUserMetadata, refreshProviders } from '../../core/users/metadata.store.ts'
 import { mergedMetadata, requireModestMetadata } from '../../core/users/metadata.ts'
 import { provenUser, withoutFacts } from '../../core/users/proven-addresses.ts'
-import { isHeldUnproven } from '../../core/users/unproven-holder.store.ts'
+import { hasRegistrant } from '../../core/users/registrants.store.ts'
 import { findUserById, lockUser, setPassword, touchUser, type User } from '../../core/users/users.store.ts'
 import {
   addressesToAgree,
@@ -143,9 +143,9 @@ async function checkChanges(
   if (appMetadata) requireModestMetadata(mergedMetadata(user.app_metadata, appMetadata))
 }
 
-/** Reports whether the holder never proved the address and this user has to: then it may become theirs. */
+/** Reports whether the account with the address never proved it and this user has to: then it may become theirs. */
 const canBeProven = async (deps: Deps, user: User, address: Address): Promise<boolean> =>
-  needsProof(deps, user, address) && isHeldUnproven(deps.db, { address, audience: user.aud, exceptId: user.id })
+  needsProof(deps, user, address) && hasRegistrant(deps.db, { address, audience: user.aud, exceptId: user.id })
 
 async function changePassword(
   deps: Deps,

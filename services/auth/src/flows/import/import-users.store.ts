@@ -65,9 +65,9 @@ export async function insertUsers(db: Kysely<DB>, users: ImportedUser[]): Promis
   return new Set(inserted.map(({ id }) => id))
 }
 
-export type HeldUser = Pick<User, 'id' | 'aud' | 'email' | 'phone' | 'created_at'>
+export type ExistingUser = Pick<User, 'id' | 'aud' | 'email' | 'phone' | 'created_at'>
 
-export async function findHolders(db: Kysely<DB>, users: ImportedUser[]): Promise<HeldUser[]> {
+export async function findExisting(db: Kysely<DB>, users: ImportedUser[]): Promise<ExistingUser[]> {
   const all = (column: 'id' | 'email' | 'phone') =>
     users.map(({ user }) => user[column]).filter((value) => value !== null)
   return db

@@ -3,7 +3,7 @@
 // test/cli-users.test.ts. Read next: user-line.ts.
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
-import { findHolders, type HeldUser, type ImportedUser, insertUsers } from './import-users.store.ts'
+import { type ExistingUser, findExisting, type ImportedUser, insertUsers } from './import-users.store.ts'
 import { type Line, readLines } from './read-lines.ts'
 import { type LineDefaults, parseUserLine } from './user-line.ts'
 
@@ -113,31 +113,31 @@ async function tryInsert({ db, dryRun }: ImportOptions, users: ImportedUser[]): 
 const isRefusedByContent = (error: unknown) => /^(22|23|54)/.test(String((error as { code?: unknown }).code ?? ''))
 
 async function explainOthers({ db, summary, refuse }: Run, users: ImportedUser[]): Promise<void> {
-  const held = await findHolders(db, users)
-  const byId = new Map(held.map((user) => [user.id, user]))
-  const byEmail = new Map(held.map((user) => [`${user.aud} ${user.email}`, user]))
-  const byPhone = new Map(held.map((user) => [`${user.aud} ${user.phone}`, user]))
+  const existing = await findExisting(db, users)
+  const byId = new Map(existing.map((user) => [user.id, user]))
+  const byEmail = new Map(existing.map((user) => [`${user.aud} ${user.email}`, user]))
+  const byPhone = new Map(existing.map((user) => [`${user.aud} ${user.phone}`, user]))
   for (const given of users) {
     const { id, aud, email, phone } = given.user
-    const holders: [string, HeldUser | undefined][] = [
+    const matches: [string, ExistingUser | undefined][] = [
       ['id', byId.get(id)],
       ['email', email ? byEmail.get(`${aud} ${email}`) : undefined],
       ['phone', phone ? byPhone.get(`${aud} ${phone}`) : undefined],
     ]
-    const [what, holder] = holders.find(([, user]) => user) ?? ['identity']
-    if (holder && isSame(given, holder)) summary.already_there++
-    // The holder may be missing in a dry run: a line of the same batch, rolled back since.
+    const [what, match] = matches.find(([, user]) => user) ?? ['identity']
+    if (match && isSame(given, match)) summary.already_there++
+    // It may be missing in a dry run: a line of the same batch, rolled back since.
     else refuse(given.line, `${what} belongs to another user`)
   }
 }
 
 /** Reports whether an earlier run imported this user: id, addresses and creation are the same; the rest may have changed. */
-function isSame({ user, hasOwnId, hasOwnCreatedAt }: ImportedUser, holder: HeldUser): boolean {
+function isSame({ user, hasOwnId, hasOwnCreatedAt }: ImportedUser, stored: ExistingUser): boolean {
   return (
-    user.aud === holder.aud &&
-    (!hasOwnId || user.id === holder.id) &&
-    (!user.email || user.email === holder.email) &&
-    (!user.phone || user.phone === holder.phone) &&
-    (!hasOwnCreatedAt || new Date(user.created_at).getTime() === holder.created_at.getTime())
+    user.aud === stored.aud &&
+    (!hasOwnId || user.id === stored.id) &&
+    (!user.email || user.email === stored.email) &&
+    (!user.phone || user.phone === stored.phone) &&
+    (!hasOwnCreatedAt || new Date(user.created_at).getTime() === stored.created_at.getTime())
   )
 }

@@ -3,7 +3,7 @@ import { TemporaryFailure } from '../../adapters/delivery-failures.ts'
 import { type AuditLog, audit, recordOrigin } from '../../core/audit/audit.ts'
 import { messageExists } from '../../core/outbox/messages.store.ts'
 import { claimOf, recordClaim } from '../../core/users/claims.ts'
-import { releaseAddress } from '../../core/users/unproven-holder.store.ts'
+import { releaseAddress } from '../../core/users/registrants.store.ts'
 import { findUserByEmail, lockUser, setSentAt } from '../../core/users/users.store.ts'
 import { sendLinkMail } from '../../core/verification-messages/link-mail.ts'
 import {

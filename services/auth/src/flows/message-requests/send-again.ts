@@ -3,7 +3,7 @@ import type { Kysely, Transaction } from 'kysely'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
 import { hasLiveToken } from '../../core/one-time-tokens/one-time-tokens.store.ts'
 import { CHANGE_PURPOSES } from '../../core/users/end-tokens.ts'
-import { releaseAddress } from '../../core/users/unproven-holder.store.ts'
+import { releaseAddress } from '../../core/users/registrants.store.ts'
 import { findUserByAddress, type LockedAccount, lockAndReadUser, type User } from '../../core/users/users.store.ts'
 import {
   sendEmailChange,

@@ -246,13 +246,13 @@ describe('an account that has the address', () => {
   test('that is unproven is taken over whole: password, data and sessions of its maker are gone', async () => {
     const person = newPerson()
     await service.post('/signup', { email: person.email, password, data: { planted: true } })
-    const squatters = await service.mailbox.waitFor(person.email)
+    const registrants = await service.mailbox.waitFor(person.email)
     google.next(person)
     const user = await userOf(await signIn(google, 'google'))
     expect(user.app_metadata.providers).toEqual(['google'])
     expect(user.user_metadata).not.toHaveProperty('planted')
     expect((await service.post('/token?grant_type=password', { email: person.email, password })).status).toBe(400)
-    const link = /token=([^&\s]+)/.exec(squatters.text)?.[1]
+    const link = /token=([^&\s]+)/.exec(registrants.text)?.[1]
     expect((await service.post('/verify', { type: 'signup', token_hash: link })).body.error_code).toBe('otp_expired')
   })
 
@@ -262,11 +262,11 @@ describe('an account that has the address', () => {
     await service.mailbox.waitFor(person.email)
     const phone = { phone: '4915100000041', phone_confirmed_at: service.clock.now() }
     const made = service.deps.db.updateTable('users').set(phone).where('email', '=', person.email).returning('id')
-    const squatter = await made.executeTakeFirstOrThrow()
+    const registrant = await made.executeTakeFirstOrThrow()
     google.next(person)
     const user = await userOf(await signIn(google, 'google'))
-    expect(user.id).not.toBe(squatter.id)
-    expect((await service.get(`/admin/users/${squatter.id}`, service.admin)).body.email).toBe('')
+    expect(user.id).not.toBe(registrant.id)
+    expect((await service.get(`/admin/users/${registrant.id}`, service.admin)).body.email).toBe('')
   })
 
   test('that a stranger made at another provider, unproven and without a mail, no longer lets them in', async () => {
@@ -278,14 +278,14 @@ describe('an account that has the address', () => {
     })
     const come = (at: OpenIdProvider, name: string) => signInAt(own, at, `/authorize?provider=${name}`)
     const owner = newPerson()
-    const squatter = { ...newPerson(), email: owner.email, email_verified: false }
-    corp.next(squatter)
+    const registrant = { ...newPerson(), email: owner.email, email_verified: false }
+    corp.next(registrant)
     expect(queryOf(await come(corp, 'corp')).error_code).toBe('provider_email_needs_verification')
     google.next(owner)
     const { access_token } = fragmentOf(await come(google, 'google'))
     const { body } = await own.get('/user', { authorization: `Bearer ${access_token}` })
     expect(body.app_metadata.providers).toEqual(['google'])
-    corp.next(squatter)
+    corp.next(registrant)
     expect(queryOf(await come(corp, 'corp')).error_code).toBe('provider_email_needs_verification')
     await own.close()
   })
@@ -463,10 +463,10 @@ test.each(['signup', 'otp', 'invite', 'provider'])(
   async (way) => {
     const own = await service.with({ AUTH_SMTP_MAX_FREQUENCY: '1' })
     const owner = newPerson()
-    const squatter = { ...newPerson(), email: owner.email, email_verified: false }
+    const registrant = { ...newPerson(), email: owner.email, email_verified: false }
     const come = (at: OpenIdProvider, name: string, query = '') =>
       signInAt(own, at, `/authorize?provider=${name}${query}`)
-    corp.next(squatter)
+    corp.next(registrant)
     expect(queryOf(await come(corp, 'corp')).error_code).toBe('provider_email_needs_verification')
     const before = await own.mailbox.waitFor(owner.email)
     own.clock.advance({ seconds: 61 })
@@ -485,7 +485,7 @@ test.each(['signup', 'otp', 'invite', 'provider'])(
       owner.email,
       way === 'provider' ? ['google'] : ['email'],
     ])
-    corp.next(squatter)
+    corp.next(registrant)
     expect(fragmentOf(await come(corp, 'corp'))).not.toHaveProperty('access_token')
     await own.close()
   },

@@ -82,13 +82,13 @@ async function signUpUnconfirmed(deps: Deps, log: AuditLog, account: Account, in
   await deps.db.transaction().execute((trx) => recordClaim(trx, claim))
   const work = () =>
     deps.db.transaction().execute(async (trx) => {
-      const holderId = await insertAccount(deps, trx, withClaim(account, await recordClaim(trx, claim)))
-      const holder = (await lockAndReadUser(trx, holderId)) ?? refuseVanishedAccount()
+      const storedId = await insertAccount(deps, trx, withClaim(account, await recordClaim(trx, claim)))
+      const stored = (await lockAndReadUser(trx, storedId)) ?? refuseVanishedAccount()
       const request = { ...input, isClaim: true, choosesPassword: true }
-      const { isPending } = await sendConfirmation(deps, trx, holder, request)
+      const { isPending } = await sendConfirmation(deps, trx, stored, request)
       const action = isPending ? 'user_confirmation_requested' : 'user_repeated_signup'
-      await audit(deps, trx, log, { action, actor: holder, traits: { provider: address.channel } })
-      return holderId === user.id
+      await audit(deps, trx, log, { action, actor: stored, traits: { provider: address.channel } })
+      return storedId === user.id
     })
   const isNew = await withinGaps(deps, [{ kind: gapKind(address), key: gapKeyOf(address, input) }], () =>
     withMessagesCounted(deps, [address], work),

@@ -20,7 +20,7 @@ import {
 } from '../../core/users/addresses.store.ts'
 import { hasProviderIdentity } from '../../core/users/claims.store.ts'
 import { applyClaim } from '../../core/users/claims.ts'
-import { displaceHolder } from '../../core/users/displace-holder.ts'
+import { displaceRegistrant } from '../../core/users/displace-registrant.ts'
 import { endTokens } from '../../core/users/end-tokens.ts'
 import { isBanned } from '../../core/users/is-banned.ts'
 import { refreshProviders } from '../../core/users/metadata.store.ts'
@@ -149,7 +149,7 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
     const phone = token.relates_to
     if (user.phone_change !== phone) throw apiError('otp_expired')
     const before = (await findUserById(trx, user.id)) as User
-    await displaceHolder(deps, trx, log, before, { channel: 'phone', value: phone })
+    await displaceRegistrant(deps, trx, log, before, { channel: 'phone', value: phone })
     await refuseTakenPhone(trx, phone, before.aud, user.id)
     await applyPhoneChange(trx, user.id, phone, 'proven', deps.now())
     const identity = { id: deps.newId(), userId: user.id, provider: 'phone', address: phone } as const
@@ -177,7 +177,7 @@ async function changeEmail(
   const now = deps.now()
   if (needsBothAddresses(deps, user) && (await recordFirstConfirmation(trx, user.id, now))) return undefined
   const before = (await findUserById(trx, user.id)) as User
-  await displaceHolder(deps, trx, log, before, { channel: 'email', value: email })
+  await displaceRegistrant(deps, trx, log, before, { channel: 'email', value: email })
   await refuseTakenEmail(trx, email, before.aud, user.id)
   await applyEmailChange(trx, user.id, email, 'proven', now)
   await putProvenIdentity(trx, { id: deps.newId(), userId: user.id, provider: 'email', address: email, now })

@@ -8,7 +8,7 @@ import type { Address } from '../../core/users/address.ts'
 import { confirmAddress } from '../../core/users/addresses.store.ts'
 import { changeUser, noAddress } from '../../core/users/change-user.store.ts'
 import { applyClaim } from '../../core/users/claims.ts'
-import { displace } from '../../core/users/displace-holder.ts'
+import { displace } from '../../core/users/displace-registrant.ts'
 import { isBanned } from '../../core/users/is-banned.ts'
 import { otherChannel } from '../../core/users/proven-addresses.ts'
 import { findUserById, type LockedUser, type User } from '../../core/users/users.store.ts'
@@ -25,22 +25,29 @@ export async function takeOver(
   deps: Deps,
   trx: Transaction<DB>,
   log: AuditLog,
-  holder: LockedUser,
+  registrant: LockedUser,
   address: Address,
 ): Promise<string> {
   const other = otherChannel(address.channel)
-  const isAnothers = isBanned(holder, deps.now()) || (holder[`${other}_confirmed_at`] && !holder[`${other}_assumed`])
-  const userId = isAnothers ? await moveToNewAccount(deps, trx, log, holder, address) : holder.id
-  if (!isAnothers) await stripAccount(trx, holder.id, address, deps.now())
+  const isAnothers =
+    isBanned(registrant, deps.now()) || (registrant[`${other}_confirmed_at`] && !registrant[`${other}_assumed`])
+  const userId = isAnothers ? await moveToNewAccount(deps, trx, log, registrant, address) : registrant.id
+  if (!isAnothers) await stripAccount(trx, registrant.id, address, deps.now())
   await confirmAddress(trx, userId, address.channel, deps.now())
   const identity = { id: deps.newId(), userId, provider: address.channel, address: address.value }
   await putProvenIdentity(trx, { ...identity, now: deps.now() })
   return userId
 }
 
-async function moveToNewAccount(deps: Deps, trx: Transaction<DB>, log: AuditLog, holder: LockedUser, address: Address) {
+async function moveToNewAccount(
+  deps: Deps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  registrant: LockedUser,
+  address: Address,
+) {
   if (deps.config.signup.disabled) throw apiError('signup_disabled')
-  const before = (await findUserById(trx, holder.id)) as User
+  const before = (await findUserById(trx, registrant.id)) as User
   const action = await displace(trx, before, address, deps.now())
   const account = newAccount(deps, { address, data: {}, audience: before.aud }, null)
   const { user } = account

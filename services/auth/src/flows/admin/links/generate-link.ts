@@ -9,7 +9,7 @@ import { claimOf, recordAdminClaim, recordClaim } from '../../../core/users/clai
 import { mergeUserMetadata } from '../../../core/users/metadata.store.ts'
 import { mergedMetadata, requireModestMetadata } from '../../../core/users/metadata.ts'
 import { withoutFacts } from '../../../core/users/proven-addresses.ts'
-import { releaseAddress } from '../../../core/users/unproven-holder.store.ts'
+import { releaseAddress } from '../../../core/users/registrants.store.ts'
 import {
   findUserByEmail,
   findUserById,

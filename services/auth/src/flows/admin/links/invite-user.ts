@@ -2,12 +2,12 @@ import type { Transaction } from 'kysely'
 import { type Actor, type AuditLog, audit } from '../../../core/audit/audit.ts'
 import { insertAccount, newAccount } from '../../../core/identities/new-account.ts'
 import { applyClaim } from '../../../core/users/claims.ts'
-import { displace } from '../../../core/users/displace-holder.ts'
+import { displace } from '../../../core/users/displace-registrant.ts'
 import { isBanned } from '../../../core/users/is-banned.ts'
 import { mergeUserMetadata } from '../../../core/users/metadata.store.ts'
 import { requireModestMetadata } from '../../../core/users/metadata.ts'
 import { withoutFacts } from '../../../core/users/proven-addresses.ts'
-import { lockUnprovenHolder } from '../../../core/users/unproven-holder.store.ts'
+import { lockRegistrant } from '../../../core/users/registrants.store.ts'
 import {
   findUserById,
   type LockedAccount,
@@ -66,10 +66,10 @@ export async function lockInvited(
 /** Takes the address from a banned account that never proved it: the ban is the registrant's, not the invited user's. */
 async function displaceBanned(deps: Deps, trx: Transaction<DB>, log: AuditLog, admin: Actor, account: Account) {
   const address = { channel: 'email', value: account.email } as const
-  const holder = await lockUnprovenHolder(trx, { address, audience: account.audience, exceptId: NIL_UUID })
-  if (!holder || !isBanned(holder, deps.now())) return
-  const action = await displace(trx, holder, address, deps.now())
-  await audit(deps, trx, log, { action, actor: admin, target: holder })
+  const registrant = await lockRegistrant(trx, { address, audience: account.audience, exceptId: NIL_UUID })
+  if (!registrant || !isBanned(registrant, deps.now())) return
+  const action = await displace(trx, registrant, address, deps.now())
+  await audit(deps, trx, log, { action, actor: admin, target: registrant })
 }
 
 /** Returns the unconfirmed account of the address or a new one without a password. Throws email_exists for a proven address. */

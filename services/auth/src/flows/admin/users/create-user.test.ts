@@ -280,7 +280,7 @@ describe('an address that is taken', () => {
   }) => {
     const admin = await asAdmin(service)
     const email = freshEmail()
-    const { body: squatter } = await service.post('/signup', { email, password: 'the stranger knows' })
+    const { body: registrant } = await service.post('/signup', { email, password: 'the stranger knows' })
     expect(await admin.post('/admin/users', { email })).toMatchObject({
       status: 422,
       body: { error_code: 'email_exists' },
@@ -288,10 +288,10 @@ describe('an address that is taken', () => {
     const made = await admin.post('/admin/users', { email, password: 'only the owner knows', email_confirm: true })
     expect(made).toMatchObject({ status: 200, body: { email } })
     expect((await signIn(service, email, 'only the owner knows')).body.user.id).toBe(made.body.id)
-    expect((await admin.get(`/admin/users/${squatter.id}`)).body.error_code).toBe('user_not_found')
+    expect((await admin.get(`/admin/users/${registrant.id}`)).body.error_code).toBe('user_not_found')
     const { body: entries } = await admin.get('/admin/audit?query=action:user_deleted')
     expect(entries.map(({ payload }: { payload: { traits: object } }) => payload.traits)).toContainEqual(
-      expect.objectContaining({ user_id: squatter.id, user_email: email }),
+      expect.objectContaining({ user_id: registrant.id, user_email: email }),
     )
     expect(await admin.post('/admin/users', { email, email_confirm: true })).toMatchObject({ status: 422 })
   })

@@ -10,11 +10,11 @@ import { isSupportedHash } from '../../../core/passwords/imported-hash.ts'
 import { MAX_PASSWORD_BYTES } from '../../../core/passwords/password-rules.ts'
 import type { Address } from '../../../core/users/address.ts'
 import { refuseTakenEmail, refuseTakenPhone } from '../../../core/users/addresses.store.ts'
-import { displaceHolder } from '../../../core/users/displace-holder.ts'
+import { displaceRegistrant } from '../../../core/users/displace-registrant.ts'
 import { requireModestMetadata } from '../../../core/users/metadata.ts'
 import { parsePhone } from '../../../core/users/phone-number.ts'
 import { withoutFacts } from '../../../core/users/proven-addresses.ts'
-import { findUnprovenHolderId } from '../../../core/users/unproven-holder.store.ts'
+import { findRegistrantId } from '../../../core/users/registrants.store.ts'
 import { findUserById, insertUser, type User } from '../../../core/users/users.store.ts'
 import type { DB, Metadata } from '../../../db/tables.ts'
 import { NIL_UUID, UUID } from '../../../db/uuid.ts'
@@ -35,7 +35,8 @@ export async function createUser(deps: UserAdminDeps, log: AuditLog, actor: Acto
   const { user, passwordHash } = await checkNewUser(deps, input)
   return deps.db.transaction().execute(async (trx) => {
     const addresses = addressesOf(user)
-    for (const address of addresses) if (address.isConfirmed) await displaceHolder(deps, trx, log, user, address, actor)
+    for (const address of addresses)
+      if (address.isConfirmed) await displaceRegistrant(deps, trx, log, user, address, actor)
     const vouched = { made_by_admin: true, email_vouched: user.email !== null, phone_vouched: user.phone !== null }
     if (!(await insertUser(trx, { ...user, ...vouched, password_hash: passwordHash }))) await explainConflict(trx, user)
     for (const address of addresses) await putIdentity(deps, trx, user.id, address, user.created_at)
@@ -84,8 +85,8 @@ type UserAddress = Address & { isConfirmed: boolean }
 
 /** Refuses an address of another account; a confirmed one is refused only where that account has proven it. */
 async function refuseHeld({ db }: UserAdminDeps, audience: string, address: UserAddress) {
-  const holding = { address, audience, exceptId: NIL_UUID }
-  await refuseTaken(db, address, audience, address.isConfirmed ? await findUnprovenHolderId(db, holding) : undefined)
+  const registered = { address, audience, exceptId: NIL_UUID }
+  await refuseTaken(db, address, audience, address.isConfirmed ? await findRegistrantId(db, registered) : undefined)
 }
 
 /** Throws email_exists or phone_exists when another account than `exceptId` has the address. */

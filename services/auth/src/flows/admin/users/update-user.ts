@@ -14,13 +14,13 @@ import { refuseTakenAddress } from '../../../core/users/addresses.store.ts'
 import { changeUser, type UserChanges } from '../../../core/users/change-user.store.ts'
 import { vouchFor } from '../../../core/users/claims.store.ts'
 import { applyClaim } from '../../../core/users/claims.ts'
-import { displaceHolder } from '../../../core/users/displace-holder.ts'
+import { displaceRegistrant } from '../../../core/users/displace-registrant.ts'
 import { endTokens } from '../../../core/users/end-tokens.ts'
 import { mergeAppMetadata, mergeUserMetadata, refreshProviders } from '../../../core/users/metadata.store.ts'
 import { requireModestMetadata } from '../../../core/users/metadata.ts'
 import { parsePhone } from '../../../core/users/phone-number.ts'
 import { isPending, withoutFacts } from '../../../core/users/proven-addresses.ts'
-import { dropAddress } from '../../../core/users/unproven-holder.store.ts'
+import { dropAddress } from '../../../core/users/registrants.store.ts'
 import {
   findUserById,
   type LockedAccount,
@@ -84,7 +84,7 @@ export async function updateUser(
     const change: Change = { deps, trx, user, update: checked, addresses, now }
     for (const { channel, value, isConfirmed } of addresses) {
       // Takes a confirmed address from an account that never proved it.
-      if (value && isConfirmed) await displaceHolder(deps, trx, log, user, { channel, value }, actor)
+      if (value && isConfirmed) await displaceRegistrant(deps, trx, log, user, { channel, value }, actor)
     }
     if (isVouchedFor) await endUnprovenEntries(change)
     await changeRow(change)

@@ -1,4 +1,4 @@
-// Accounts with an unproven address from a sign-up, a setting or a provider; its prover takes it (displace-holder.ts,
+// Registrants of an address, by a sign-up, a setting or a provider; its prover takes it (displace-registrant.ts,
 // ../identities/external-user.ts) unless an admin vouched for it.
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import type { DB, TokenPurpose } from '../../db/tables.ts'
@@ -7,31 +7,31 @@ import { changeUser, noAddress } from './change-user.store.ts'
 import { otherChannel } from './proven-addresses.ts'
 import { isVouched } from './users.store.ts'
 
-export interface Holding {
+export interface RegisteredAddress {
   address: Address
   audience: string
   /** Account that requests the address. */
   exceptId: string
 }
 
-export async function isHeldUnproven(db: Kysely<DB>, holding: Holding): Promise<boolean> {
-  return (await findUnprovenHolderId(db, holding)) !== undefined
+export async function hasRegistrant(db: Kysely<DB>, registered: RegisteredAddress): Promise<boolean> {
+  return (await findRegistrantId(db, registered)) !== undefined
 }
 
-export async function findUnprovenHolderId(db: Kysely<DB>, holding: Holding): Promise<string | undefined> {
-  return (await unprovenHolder(db, holding).select('id').executeTakeFirst())?.id
+export async function findRegistrantId(db: Kysely<DB>, registered: RegisteredAddress): Promise<string | undefined> {
+  return (await registrantOf(db, registered).select('id').executeTakeFirst())?.id
 }
 
-export const lockUnprovenHolder = (trx: Transaction<DB>, holding: Holding) =>
-  unprovenHolder(trx, holding)
+export const lockRegistrant = (trx: Transaction<DB>, registered: RegisteredAddress) =>
+  registrantOf(trx, registered)
     .select(['id', 'email', 'phone', 'email_confirmed_at', 'phone_confirmed_at', 'phone_assumed'])
     .select(['last_sign_in_at', 'banned_until'])
     .forUpdate()
     .executeTakeFirst()
 
-export type UnprovenHolder = NonNullable<Awaited<ReturnType<typeof lockUnprovenHolder>>>
+export type Registrant = NonNullable<Awaited<ReturnType<typeof lockRegistrant>>>
 
-const unprovenHolder = (db: Kysely<DB>, { address: { channel, value }, audience, exceptId }: Holding) =>
+const registrantOf = (db: Kysely<DB>, { address: { channel, value }, audience, exceptId }: RegisteredAddress) =>
   db
     .selectFrom('users')
     .where(channel, '=', value)

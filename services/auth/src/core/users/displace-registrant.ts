@@ -6,14 +6,14 @@ import { deleteUserRow } from './change-user.store.ts'
 import { isBanned } from './is-banned.ts'
 import { refreshProviders } from './metadata.store.ts'
 import { otherChannel } from './proven-addresses.ts'
-import { dropAddress, lockUnprovenHolder, type UnprovenHolder } from './unproven-holder.store.ts'
+import { dropAddress, lockRegistrant, type Registrant } from './registrants.store.ts'
 import type { User } from './users.store.ts'
 
 /**
  * Takes an address from an account that never proved it and frees it for `owner`, who has just proven it or was given
  * it by an admin: proof beats precedence. Only an admin may take it from a banned account that was in use.
  */
-export async function displaceHolder(
+export async function displaceRegistrant(
   deps: AuditDeps,
   trx: Transaction<DB>,
   log: AuditLog,
@@ -21,28 +21,28 @@ export async function displaceHolder(
   address: Address,
   actor: Actor = owner,
 ): Promise<void> {
-  const holder = await lockUnprovenHolder(trx, { address, audience: owner.aud, exceptId: owner.id })
-  if (!holder || (actor === owner && isBannedInUse(holder, address.channel, deps.now()))) return
-  const action = await displace(trx, holder, address, deps.now())
-  await audit(deps, trx, log, { action, actor, target: holder })
+  const registrant = await lockRegistrant(trx, { address, audience: owner.aud, exceptId: owner.id })
+  if (!registrant || (actor === owner && isBannedInUse(registrant, address.channel, deps.now()))) return
+  const action = await displace(trx, registrant, address, deps.now())
+  await audit(deps, trx, log, { action, actor, target: registrant })
 }
 
 /** Reports whether a ban extends to the address: a setting confirmed it, so its prover may be the banned user. */
-export const isBannedInUse = (holder: UnprovenHolder, channel: Address['channel'], now: Date): boolean =>
-  isBanned(holder, now) && holder[`${channel}_confirmed_at`] !== null
+export const isBannedInUse = (registrant: Registrant, channel: Address['channel'], now: Date): boolean =>
+  isBanned(registrant, now) && registrant[`${channel}_confirmed_at`] !== null
 
-/** Takes the address from a locked holder. An account that was never used and has no other address is deleted. */
+/** Takes the address from a locked registrant. An account that was never used and has no other address is deleted. */
 export async function displace(
   trx: Transaction<DB>,
-  holder: Pick<UnprovenHolder, 'id' | 'email' | 'phone' | 'last_sign_in_at'>,
+  registrant: Pick<Registrant, 'id' | 'email' | 'phone' | 'last_sign_in_at'>,
   address: Address,
   now: Date,
 ): Promise<AuditEvent['action']> {
-  if (holder[otherChannel(address.channel)] || holder.last_sign_in_at) {
-    await dropAddress(trx, holder.id, address, now)
-    await refreshProviders(trx, holder.id, now)
+  if (registrant[otherChannel(address.channel)] || registrant.last_sign_in_at) {
+    await dropAddress(trx, registrant.id, address, now)
+    await refreshProviders(trx, registrant.id, now)
     return 'user_modified'
   }
-  await deleteUserRow(trx, holder.id)
+  await deleteUserRow(trx, registrant.id)
   return 'user_deleted'
 }
