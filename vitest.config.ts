@@ -30,6 +30,7 @@ export default defineConfig({
     silent: 'passed-only',
     // A third of the run would go into loading the same modules for each file. They keep no state of their own.
     isolate: false,
+    setupFiles: process.env.TEST_SHAKEN ? [`${import.meta.dirname}/packages/common/src/testing/run/disturb.ts`] : [],
     // Limits only end hanging tests, so they are generous enough for a busy machine.
     testTimeout: 120_000,
     hookTimeout: 120_000,

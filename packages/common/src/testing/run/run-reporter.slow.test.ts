@@ -8,10 +8,10 @@ const ROOT = fileURLToPath(new URL('../../../../..', import.meta.url))
 const CONFIG = fileURLToPath(new URL('testdata/reporter.config.ts', import.meta.url))
 const SCREEN_LINES = 24
 
-async function vitest(args: string[], { ci = '' } = {}) {
+async function vitest(args: string[], env: NodeJS.ProcessEnv = {}) {
   const child = spawn(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', ...args], {
     cwd: ROOT,
-    env: { PATH: process.env.PATH, CI: ci },
+    env: { PATH: process.env.PATH, CI: '', ...env },
   })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
@@ -30,12 +30,12 @@ test('a green run fits one screen: files, skipped tests with reasons, counts and
 })
 
 test('with CI set a skipped test makes the run red', async () => {
-  const { code, output } = await vitest(['--config', CONFIG, 'green', 'skipped'], { ci: 'true' })
+  const { code, output } = await vitest(['--config', CONFIG, 'green', 'skipped'], { CI: 'true' })
   expect({ code, output }).toEqual({ code: 1, output: expect.stringContaining('a skipped test is a failure') })
 })
 
 test('but a test whose need cannot be installed does not', async () => {
-  const { code, output } = await vitest(['--config', CONFIG, 'green', 'excused'], { ci: 'true' })
+  const { code, output } = await vitest(['--config', CONFIG, 'green', 'excused'], { CI: 'true' })
   expect({ code, output }).toEqual({ code: 0, output: expect.stringContaining('1 × only root can do this') })
 })
 
@@ -46,7 +46,19 @@ test('a failed test is listed with the command that runs it alone', async () => 
     output: expect.stringContaining('FAILED red.sample.ts > a group > does'),
   })
   const [, pattern] =
-    /^ {2}npx -y pnpm@12 -C packages\/common\/src\/testing\/testdata exec vitest run .* -t '(.*)'$/m.exec(output) ?? []
+    /^ {2}npx -y pnpm@12 -C packages\/common\/src\/testing\/run\/testdata exec vitest run .* -t '(.*)'$/m.exec(
+      output,
+    ) ?? []
   const alone = await vitest(['--config', CONFIG, 'red', '-t', String(pattern).replaceAll("'\\''", "'")])
   expect(alone.output).toMatch(/Tests +1 failed \| 1 skipped/)
+})
+
+test('a failed test of a shaken run is listed with its seed', async () => {
+  const { code, output } = await vitest(['--config', CONFIG, 'red'], { TEST_SHAKEN: '42' })
+  expect({ code, output }).toEqual({ code: 1, output: expect.stringContaining(' test:shaken 42 --project ') })
+})
+
+test('a shaken run delays timers, sockets and programs, and changes nothing else', async () => {
+  const { code, output } = await vitest(['--config', CONFIG, 'shaken'], { TEST_SHAKEN: '7' })
+  expect({ code, output }).toEqual({ code: 0, output: expect.stringMatching(/Tests +7 passed/) })
 })

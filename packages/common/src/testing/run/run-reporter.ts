@@ -96,7 +96,9 @@ function commandFor(test: TestCase): string {
   const quoted = `'${pattern.replaceAll("'", "'\\''")}'`
   const { root } = test.project.vitest.config
   const folder = root === process.cwd() ? '' : ` -C ${relative(process.cwd(), root)}`
+  const seed = process.env.TEST_SHAKEN
+  const run = seed ? `test:shaken ${seed}` : 'exec vitest run'
   const inputs = INPUTS.flatMap((name) => (process.env[name] ? [`${name}=${process.env[name]} `] : []))
   const file = relative(root, test.module.moduleId)
-  return `${inputs.join('')}npx -y pnpm@12${folder} exec vitest run --project ${test.project.name} ${file} -t ${quoted}`
+  return `${inputs.join('')}npx -y pnpm@12${folder} ${run} --project ${test.project.name} ${file} -t ${quoted}`
 }
