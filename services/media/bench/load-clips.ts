@@ -52,15 +52,9 @@ const LISTS = [
 /**
  * Loads `rows` clips of one year, each with a source, four renditions and four blobs, as the service would have stored them.
  * A token for each thousand clips, of which one has a third of all; each tenth clip has none. Tags are common, rare, only on old
- * clips, or never on clips of the large token. The large token's webhooks have as many deliveries. A schema before migration
- * 0011 has no tables for lists.
+ * clips, or never on clips of the large token. The large token's webhooks have as many deliveries.
  */
-export async function loadClips(
-  url: string,
-  rows: number,
-  newest: Date,
-  { withListTables = true }: { withListTables?: boolean } = {},
-): Promise<Loaded> {
+export async function loadClips(url: string, rows: number, newest: Date): Promise<Loaded> {
   const tokens = Math.max(10, Math.floor(rows / 1_000))
   const loaded = { rows, tokens, newest }
   const at = (index: string) =>
@@ -85,7 +79,7 @@ export async function loadClips(
     [
       ...['api_tokens', 'sources', 'clips', 'renditions', 'blobs', 'token_days', 'token_storage'],
       ...['webhooks', 'webhook_deliveries'],
-      ...(withListTables ? ['clip_tags', 'clip_search', 'clip_words'] : []),
+      ...['clip_tags', 'clip_search', 'clip_words'],
     ],
     [
       `insert into api_tokens (id, name, prefix, hash, scopes, created_at)
@@ -114,7 +108,7 @@ export async function loadClips(
          case when is_deleted then ${at('i')} + interval '1 day' end,
          case when i % 10 = 9 then ${at('i')} + interval '30 days' end
        from (select i, ${isDeleted} as is_deleted, ${tags} as tags from ${all}) made`,
-      ...(withListTables ? LISTS : []),
+      ...LISTS,
       `insert into renditions (source_id, kind, sha256, bytes, width, height)
        select ${sourceId}, kind, ${digest('kind')}, bytes, width, 480 from ${ready}`,
       `insert into blobs (sha256, extension, bytes, reference_count) select ${digest('kind')}, kind, bytes, 1 from ${ready}`,

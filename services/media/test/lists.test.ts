@@ -141,59 +141,6 @@ test('a list by tag follows the changes of its clips', async () => {
   expect(await found('tag=kept')).toEqual([])
 })
 
-test('beside the version before, which knows tags as arrays alone, both list by tag what either has changed', async () => {
-  const { pool } = service.deps
-  const { token, id: tokenId } = await service.newToken()
-  const before = {
-    insert: async (id: string, tags: string[]) => {
-      const source = `insert into sources (id, sha256, token_id, pipeline_version, state, bytes, reserved_bytes, info, has_audio,
-          clip_count, created_at)
-        select gen_random_uuid(), sha256($1::text::bytea), $2, 2, 'processing', bytes, reserved_bytes, info, has_audio, 1, now()
-        from sources limit 1 returning id`
-      const [{ id: sourceId }] = (await pool.query(source, [id, tokenId])).rows
-      const clip = `insert into clips (id, token_id, source_id, tags, tag_keys, nsfw, source_kind, created_at)
-        values ($1, $2, $3, $4, $4, false, 'upload', $5) on conflict (id) do nothing returning id`
-      service.clock.advance({ seconds: 1 })
-      await pool.query(clip, [id, tokenId, sourceId, tags, service.deps.now()])
-    },
-    change: (id: string, tags: string[]) =>
-      pool.query('update clips set tags = $2, tag_keys = $2 where id = $1 and deleted_at is null', [id, tags]),
-    delete: (id: string) =>
-      pool.query(
-        `update clips set source_id = null, title = null, tags = '{}', tag_keys = '{}', attribution = null, source_url = null,
-          deleted_at = now() where id = $1`,
-        [id],
-      ),
-    erase: (id: string) => pool.query('delete from clips where id = $1', [id]),
-    list: async (tag: string) => {
-      const query = `select clips.id from clips join sources on sources.id = clips.source_id
-        where clips.deleted_at is null and clips.token_id = $1 and clips.tag_keys @> array[$2::text]
-        order by clips.created_at desc, clips.id desc`
-      return (await pool.query(query, [tokenId, tag])).rows.map(({ id }) => id)
-    },
-  }
-  const found = async (tag: string) => {
-    const ids = (await list(token, `tag=${tag}`)).ids
-    expect(await before.list(tag)).toEqual(ids)
-    return ids
-  }
-  const own = await add(token, [['tags', 'shared,own']], gif(23, 10, [{ delay: 10 }]))
-  for (const id of ['before01', 'before02', 'before03']) await before.insert(id, ['shared', id])
-  expect(await found('shared')).toEqual(['before03', 'before02', 'before01', own])
-  await before.change('before01', ['changed'])
-  await before.change(own, ['shared', 'changed'])
-  await before.delete('before02')
-  await before.erase('before03')
-  expect([await found('shared'), await found('changed')]).toEqual([[own], ['before01', own]])
-  expect([await found('own'), await found('before01'), await found('before02')]).toEqual([[], [], []])
-  await service.call('PATCH', '/media/before01', {
-    body: JSON.stringify({ tags: ['shared'] }),
-    headers: { token, 'content-type': 'application/json' },
-  })
-  await service.call('DELETE', `/media/${own}`, { headers: { token } })
-  expect([await found('shared'), await found('changed')]).toEqual([['before01'], []])
-})
-
 test('an admin sees the clips of all tokens, or of one', async () => {
   const [owner, admin] = [await service.newToken(), await service.newToken({ scopes: ['admin'] })]
   const id = await add(owner.token)

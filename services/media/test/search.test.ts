@@ -183,28 +183,31 @@ describe('a search', () => {
   })
 })
 
-test('clips that the version before adds, changes and deletes are found as they are', async () => {
+test('clips that any other statement adds, changes and deletes are found as they are', async () => {
   const { pool } = service.deps
   const { token, id: tokenId } = await service.newToken()
   const own = await add(token, [['title', 'shared apple']])
   const insert = `insert into clips (id, token_id, source_id, title, tags, tag_keys, nsfw, attribution, source_kind, created_at)
-    select $1, $2, source_id, $3, '{Old Tag}', '{old tag}', false, '{"site":"reddit","user":"earlier"}', 'upload', created_at
+    select $1, $2, source_id, $3, '{Old Tag}', '{old tag}', false, '{"site":"reddit","user":"foreign"}', 'upload', created_at
     from clips where id = $4`
-  for (const id of ['earlier1', 'earlier2', 'earlier3']) await pool.query(insert, [id, tokenId, `Shared ${id}`, own])
+  for (const id of ['foreign1', 'foreign2', 'foreign3']) await pool.query(insert, [id, tokenId, `Shared ${id}`, own])
   const found = async (q: string) => (await list(token, { q, sort: 'title' })).ids
-  expect(await found('shared')).toEqual([own, 'earlier1', 'earlier2', 'earlier3'])
-  expect(await found('old tag earlier1')).toEqual(['earlier1'])
-  await pool.query(`update clips set title = 'Other' where id = 'earlier1' and deleted_at is null`)
+  expect(await found('shared')).toEqual([own, 'foreign1', 'foreign2', 'foreign3'])
+  expect(await found('old tag foreign1')).toEqual(['foreign1'])
+  const tagged = async () => (await list(token, { tag: 'old tag' })).ids
+  expect(await tagged()).toEqual(['foreign3', 'foreign2', 'foreign1'])
+  await pool.query(`update clips set title = 'Other' where id = 'foreign1' and deleted_at is null`)
   await pool.query(
     `update clips set source_id = null, title = null, tags = '{}', tag_keys = '{}', attribution = null, source_url = null,
-      deleted_at = now() where id = 'earlier2'`,
+      deleted_at = now() where id = 'foreign2'`,
   )
-  await pool.query(`delete from clips where id = 'earlier3'`)
-  expect([await found('shared'), await found('other'), await found('earlier')]).toEqual([
+  await pool.query(`delete from clips where id = 'foreign3'`)
+  expect([await found('shared'), await found('other'), await found('foreign')]).toEqual([
     [own],
-    ['earlier1'],
-    ['earlier1'],
+    ['foreign1'],
+    ['foreign1'],
   ])
+  expect(await tagged()).toEqual(['foreign1'])
 })
 
 describe('a sorted list', () => {

@@ -166,7 +166,7 @@ export interface DB {
     /** Hash of the file that a deleted clip had. */
     deleted_sha256: ColumnType<Buffer | null, Buffer | null | undefined, Buffer | null>
   }
-  /** A row for each of a clip's `tag_keys` that triggers keep (migration 0011); none of deleted clips. */
+  /** A row for each of a clip's `tag_keys` that triggers keep; none of deleted clips. */
   clip_tags: {
     clip_id: string
     tag_key: string
@@ -174,7 +174,7 @@ export interface DB {
     created_at: Date
     nsfw: boolean
   }
-  /** Sort keys and words of clips that triggers keep (migration 0025); none of deleted clips. */
+  /** Sort keys and words of clips that triggers keep; none of deleted clips. */
   clip_search: {
     clip_id: string
     token_id: string | null
@@ -251,7 +251,7 @@ export interface DB {
     clips: Generated<number>
     bytes: Generated<number>
   }
-  /** Sums that triggers keep (migrations 0008 and 0009). */
+  /** Sums that triggers keep. */
   token_storage: {
     token_id: string
     clips: Generated<number>

@@ -149,7 +149,7 @@ export async function correctSum(trx: Transaction<DB>, tokenId: string): Promise
     .execute()
 }
 
-/** Counts like the triggers of migrations 0008 and 0009, for all clips at once. */
+/** Counts like the triggers of `token_storage`, for all clips at once. */
 const countStored = (db: Kysely<DB>) =>
   db
     .selectFrom('clips')

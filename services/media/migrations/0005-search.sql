@@ -1,7 +1,7 @@
--- What searches and sorted lists of clips read. Kept by triggers, so that the version before keeps it too.
+-- Searches and sorted lists of clips.
 
--- Form in which texts are compared, whatever the locale of the database: compatible characters are one (NFKC), and neither case nor
--- accents matter. The letters of the table have no decomposition.
+-- Form in which texts are compared, whatever the locale of the database. Compatible characters are one (NFKC), and
+-- neither case nor accents matter. The letters of the table have no decomposition.
 create function {{prefix}}search_key(text) returns text language sql immutable strict parallel safe as $$
   select case when octet_length($1) = length($1) then lower($1 collate "C") else
     replace(replace(replace(lower(normalize(translate(regexp_replace(normalize($1, NFKD), '[\u0300-\u036f]', '', 'g'),
@@ -14,8 +14,9 @@ create function {{prefix}}search_key(text) returns text language sql immutable s
     ), NFC) collate "C"), 'ß', 'ss'), 'æ', 'ae'), 'œ', 'oe') end
 $$;
 
--- Words of a text, a hundred at most, in the order of their last appearance. Everything but letters, digits and the marks of
--- scripts separates words. Chinese and Japanese are written without blanks, and emoji beside words: each character is a word.
+-- Words of a text, a hundred at most, in the order of their last appearance. Everything but letters, digits and the
+-- marks of scripts separates words. Chinese and Japanese are written without blanks, and emoji beside words: each
+-- character is a word.
 create function {{prefix}}search_words(text) returns text[] language sql immutable strict parallel safe as $$
   select coalesce(array_agg(word order by n), '{}') from (
     select left(part, 64) as word, max(n) as n
@@ -30,8 +31,8 @@ create function {{prefix}}search_words(text) returns text[] language sql immutab
   ) words
 $$;
 
--- A row for each clip that is not deleted: what lists are sorted by, and all words of title, tags and author. Bytes and duration are
--- the source's, which never change.
+-- A row for each clip that is not deleted: sort keys of lists, and all words of title, tags and author. Bytes and
+-- duration are the source's, which never change.
 create table {{prefix}}clip_search (
   clip_id text collate "C" primary key,
   token_id uuid,
@@ -61,7 +62,8 @@ create table {{prefix}}clip_words (
 create index {{prefix}}clip_words_newest_idx on {{prefix}}clip_words (word, created_at desc, clip_id desc);
 create index {{prefix}}clip_words_of_token_idx on {{prefix}}clip_words (token_id, word, created_at desc, clip_id desc);
 
--- A foreign key would delete the row of clip_search first, which has the words that are to be deleted.
+-- Triggers keep both. A foreign key would delete the row of clip_search first, which has the words that are to be
+-- deleted.
 create function {{prefix}}list_clip_words() returns trigger language plpgsql as $$
 begin
   if tg_op <> 'INSERT' then

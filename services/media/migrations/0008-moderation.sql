@@ -1,14 +1,4 @@
--- Reports of visitors, decisions about clips, and bytes that are refused. An older version that still runs shows hidden clips,
--- accepts blocked bytes, and publishes a clip before the scanner has answered.
-alter table {{prefix}}clips
-  -- A decision, which the owner cannot undo.
-  add column nsfw_forced boolean not null default false;
-
-alter table {{prefix}}sources
-  -- True while its files are stored, but wait for the scanner; they are shown to nobody.
-  add column held boolean not null default false,
-  -- Answer of the scanner, for later clips of the same bytes too. Null: none yet.
-  add column verdict text;
+-- Decisions about clips, reports of visitors, and bytes that are refused.
 
 create table {{prefix}}moderations (
   id uuid primary key,
@@ -56,8 +46,3 @@ create table {{prefix}}blocked_hashes (
 );
 
 create index {{prefix}}blocked_hashes_clip_idx on {{prefix}}blocked_hashes (clip_id);
-
-alter table {{prefix}}webhooks drop constraint {{prefix}}webhooks_events_check;
-alter table {{prefix}}webhooks add constraint {{prefix}}webhooks_events_check
-  check (events <@ array['media.ready', 'media.failed', 'media.deleted', 'media.reported', 'media.hidden', 'media.unhidden'])
-  not valid;

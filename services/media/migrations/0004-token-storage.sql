@@ -1,10 +1,18 @@
--- Bytes that the files of a source can take at most, until they are made: a quota counts them for each of its clips, so that
--- clips that wait together cannot outgrow it together. An older version that still runs reserves nothing.
-alter table {{prefix}}sources add column reserved_bytes bigint not null default 0;
-alter table {{prefix}}token_storage add column reserved_bytes bigint not null default 0;
+-- Storage that each token uses: its clips, their sources and files. An upload compares these sums with the token's
+-- quota instead of adding up all clips. Triggers change them in the transaction that changes a clip or a source; `blobs
+-- check` verifies them.
+create table {{prefix}}token_storage (
+  token_id uuid primary key references {{prefix}}api_tokens (id),
+  clips bigint not null default 0,
+  bytes bigint not null default 0,
+  -- Most bytes of the files that are still being made; not in `bytes`.
+  reserved_bytes bigint not null default 0
+);
 
--- As in migration 0008, and what is reserved as long as the source is being made.
-create or replace function {{prefix}}count_clip() returns trigger language plpgsql as $$
+-- The triggers are deferred to the end of a transaction, which then holds the source's row, so no other one changes the
+-- summands. They lock rows of several tokens in one order and after all other locks, so that two transactions never
+-- wait for each other.
+create function {{prefix}}count_clip() returns trigger language plpgsql as $$
 begin
   if tg_op <> 'INSERT' then
     update {{prefix}}token_storage kept
@@ -25,7 +33,7 @@ begin
   return null;
 end $$;
 
-create or replace function {{prefix}}count_source() returns trigger language plpgsql as $$
+create function {{prefix}}count_source() returns trigger language plpgsql as $$
 declare
   clips_change integer := (new.state <> 'failed')::integer - (old.state <> 'failed')::integer;
   bytes_change bigint := case when new.state <> 'failed' then new.bytes + new.rendition_bytes else 0 end
@@ -41,7 +49,14 @@ begin
   return null;
 end $$;
 
-drop trigger {{prefix}}source_changed on {{prefix}}sources;
+create constraint trigger {{prefix}}clip_added after insert on {{prefix}}clips
+  deferrable initially deferred for each row execute function {{prefix}}count_clip();
+create constraint trigger {{prefix}}clip_moved after update of source_id, token_id on {{prefix}}clips
+  deferrable initially deferred for each row
+  when (old.source_id is distinct from new.source_id or old.token_id is distinct from new.token_id)
+  execute function {{prefix}}count_clip();
+create constraint trigger {{prefix}}clip_removed after delete on {{prefix}}clips
+  deferrable initially deferred for each row execute function {{prefix}}count_clip();
 create constraint trigger {{prefix}}source_changed after update of state, bytes, rendition_bytes on {{prefix}}sources
   deferrable initially deferred for each row
   when (old.bytes <> new.bytes or old.rendition_bytes <> new.rendition_bytes or old.state <> new.state)
