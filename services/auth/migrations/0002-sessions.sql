@@ -37,8 +37,6 @@ create table {{prefix}}flow_states (
   -- User and session that requested to link an account. The session must still exist when the provider answers.
   linking_user_id uuid,
   linking_session_id uuid,
-  -- Whether the browser got a cookie for the attempt, without which the provider's answer is refused.
-  browser_bound boolean not null default false,
   -- Secrets of the attempt, under AUTH_ENCRYPTION_KEY.
   sealed text not null,
   used_at timestamptz,

@@ -18,7 +18,6 @@ create table {{prefix}}one_time_tokens (
   code_challenge_method text check (code_challenge_method in ('s256', 'plain')),
   -- Sent for a claim (users.claim), which the proof applies.
   sets_password boolean not null default false,
-  new_password_hash text,
   expires_at timestamptz not null,
   created_at timestamptz not null,
   primary key (user_id, purpose)

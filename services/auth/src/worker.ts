@@ -22,7 +22,7 @@ export async function startWorker(deps: Deps): Promise<() => Promise<void>> {
   const mailer = createMailer(config.smtp)
   const channels: Channels = {
     mail: mailChannel(deps.config, templates, mailer),
-    sms: smsChannel(config, createSmsSender(config.sms, log)),
+    sms: smsChannel(createSmsSender(config.sms, log)),
   }
   void templates.loadRemote()
   for (const channel of Object.keys(channels) as MessageChannel[]) {

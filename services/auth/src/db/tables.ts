@@ -127,8 +127,8 @@ interface SessionsTable {
   user_agent: string | null
   ip: string | null
   created_at: Date
-  factor_id: Generated<string | null>
-  identity_id: Generated<string | null>
+  factor_id: string | null
+  identity_id: string | null
 }
 
 export type TokenPurpose =
@@ -193,7 +193,6 @@ export interface FlowStatesTable {
   invite_token_hash: Buffer | null
   linking_user_id: string | null
   linking_session_id: string | null
-  browser_bound: Generated<boolean>
   sealed: string
   used_at: MaybeTime
   expires_at: Date
@@ -269,7 +268,7 @@ interface RecoveryCodesTable {
   user_id: string
   code_hash: Buffer
   set_id: string
-  friendly_name: Generated<string | null>
+  friendly_name: string | null
   used_at: MaybeTime
   created_at: Date
 }

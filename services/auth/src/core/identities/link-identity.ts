@@ -21,7 +21,7 @@ import { deleteIdentity, findIdentity, insertIdentity } from './identities.store
 /** User to link the account at the provider to, and the session that requested it. */
 export interface Linking {
   userId: string
-  sessionId: string | null
+  sessionId: string
 }
 
 /** Accepts an invitation by a provider's account; throws invite_not_found, or validation_failed for another address. */
@@ -98,7 +98,7 @@ async function requireStillLinkable(
   { sessionId }: Linking,
 ): Promise<void> {
   const limits = config.sessions
-  const session = (await findCaller(trx, { userId: user.id, sessionId: sessionId ?? undefined }, limits))?.session
+  const session = (await findCaller(trx, { userId: user.id, sessionId }, limits))?.session
   if (!session || whyEnded(session, limits, now())) throw apiError('session_not_found')
   requireSecondFactor(config, ['linking an identity'], user, session)
 }

@@ -10,7 +10,7 @@ export interface ProviderTokens {
   provider: string
   accessToken: string
   refreshToken?: string | undefined
-  /** Identity that signed in; codes of older versions name none. */
+  /** Identity that signed in; undefined where the user was admitted without linking the account. */
   identityId?: string | undefined
 }
 

@@ -29,8 +29,8 @@ export interface NewOneTimeToken {
 /** Wrong attempts that end a code. */
 export const MAX_ATTEMPTS = 5
 
-/** `attempts` of a long code, which stays below zero. The previous version counts it up, and would need 32,773 to end it. */
-const UNLIMITED = -32_768
+/** `attempts` of a long code, which is never counted. */
+const UNLIMITED = -1
 
 export function findAttempts(trx: Transaction<DB>, userId: string, purpose: TokenPurpose) {
   return trx

@@ -5,10 +5,8 @@ import { isMailKind } from '../../adapters/mail/kinds.ts'
 import type { MailTemplates } from '../../adapters/mail/mail-templates.ts'
 import { hasMailServer, type Mailer } from '../../adapters/mail/smtp.ts'
 import type { SmsSender } from '../../adapters/sms/send-sms.ts'
-import { smsText } from '../../adapters/sms/sms-text.ts'
 import type { Config } from '../../config.ts'
 import type { Channel } from './deliver-message.ts'
-import { FACTOR_CODE_KIND } from './outbox.ts'
 
 export const mailChannel =
   (
@@ -28,11 +26,10 @@ export const mailChannel =
   }
 
 export const smsChannel =
-  ({ mfa, sms }: Pick<Config, 'mfa' | 'sms'>, sender: SmsSender): Channel<'sms'> =>
-  async ({ id, kind, to, variables: { code, channel, text: given }, isPretended }) => {
+  (sender: SmsSender): Channel<'sms'> =>
+  async ({ id, to, variables: { code, channel, text }, isPretended }) => {
     // The worker of an instance with other settings may have such a gateway.
     if (!sender.supports(channel)) throw new TemporaryFailure(`no gateway delivers by ${channel}`)
-    const text = given ?? smsText(kind === FACTOR_CODE_KIND ? mfa.phone.template : sms.template, code)
     if (isPretended) return { provider: 'pretended', providerMessageId: null }
     const { gateway, providerMessageId } = await sender.send({ id, to, text, code, channel })
     return { provider: gateway, providerMessageId: providerMessageId ?? null }

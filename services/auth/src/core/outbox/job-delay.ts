@@ -11,8 +11,8 @@ const LONGEST_DELAY_MS = 500
 export const randomDelayMs = (): number => randomInt(LONGEST_DELAY_MS + 1)
 
 export interface DelayedJob {
-  /** Milliseconds since 1970; a job of an older version has none. */
-  notBefore?: number
+  /** Milliseconds since 1970. */
+  notBefore: number
 }
 
 export const notBefore = ({ now, delayMs }: { now: () => Date; delayMs: () => number }): number =>
@@ -20,6 +20,6 @@ export const notBefore = ({ now, delayMs }: { now: () => Date; delayMs: () => nu
 
 /** Waits until the job may begin; late jobs and retries do not wait. */
 export async function waitForMoment({ now }: { now(): Date }, { data, signal }: QueueJob<DelayedJob>): Promise<void> {
-  const leftMs = Math.min((data.notBefore ?? 0) - now().getTime(), LONGEST_DELAY_MS)
+  const leftMs = Math.min(data.notBefore - now().getTime(), LONGEST_DELAY_MS)
   if (leftMs > 0) await sleep(leftMs, undefined, { signal })
 }

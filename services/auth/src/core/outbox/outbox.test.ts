@@ -178,7 +178,7 @@ const SMS = {
   channel: 'sms',
   kind: 'confirmation',
   to: '4915112345678',
-  variables: { code: '123456', channel: 'sms' },
+  variables: { code: '123456', channel: 'sms', text: 'Your code is 123456' },
   lifetimeSeconds: null,
 } as const
 

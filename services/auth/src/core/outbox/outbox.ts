@@ -41,8 +41,8 @@ export const FACTOR_CODE_KIND = 'second_factor'
 export interface SmsVariables {
   code: string
   channel: SmsChannel
-  /** Filled in from the template of the instance that received the request; a message of an older version has none. */
-  text?: string
+  /** Filled in from the template of the instance that received the request. */
+  text: string
 }
 
 interface Variables {

@@ -54,8 +54,8 @@ export async function endSessions(trx: Transaction<DB>, userId: string, exceptId
 }
 
 /**
- * Ends the sessions that an identity may have started: for a provider those that name it and older OAuth sessions that
- * name none, for an address those by a code or link. `exceptId` stays.
+ * Ends the sessions that an identity may have started: for a provider those that name it and OAuth sessions that name none,
+ * whose account was not linked; for an address those by a code or link. `exceptId` stays.
  */
 export async function endSessionsOfIdentity(
   trx: Transaction<DB>,

@@ -35,8 +35,8 @@ export interface MessageRequest {
   address: Address
   audience: string
   context: MailContext
-  /** Origin of audit entries; a request of an older version has none. */
-  origin?: Origin
+  /** Origin of audit entries. */
+  origin: Origin
   pkce?: Pkce | undefined
   smsChannel?: SmsChannel | undefined
   /** Only for sign_in: whether an unknown address becomes an account, and its user_metadata. */
@@ -44,8 +44,8 @@ export interface MessageRequest {
   data?: Metadata
   /** The mailbox is over its cap: a mail goes only to a proven address, with a code too long to be guessed. */
   isOverCap?: boolean
-  /** Settings of the instance that received the request; a request of an older version has none. */
-  settings?: RequestSettings
+  /** Settings of the instance that received the request. */
+  settings: RequestSettings
 }
 
 /** Requests take milliseconds; that of a worker that died is retried soon. */

@@ -35,11 +35,9 @@ export async function answerMessageRequest(deps: Deps, job: QueueJob<MessageRequ
   const request = openUnlessLast(deps, job)
   // Already sent by a worker that died after its commit.
   if (await messageExists(deps.db, request.messageId)) return
-  const { settings } = request
-  const requestDeps = settings ? { ...deps, config: withRequestSettings(deps.config, settings) } : deps
+  const requestDeps = { ...deps, config: withRequestSettings(deps.config, request.settings) }
   const log = deps.log.child({ jobId: job.id })
-  const { origin } = request
-  if (origin) recordOrigin(log, () => origin)
+  recordOrigin(log, () => request.origin)
   await ANSWERS[request.type](requestDeps, log, request)
 }
 

@@ -81,14 +81,6 @@ describe("the end of somebody else's sign-in", () => {
       expect(refusal(answer)).toEqual(ELSEWHERE)
     }
   })
-
-  test('begun before this version, or by a replica that still runs another, needs no cookie', async () => {
-    google.next(newPerson())
-    const callback = await visitFrom(service, google, AUTHORIZE)
-    const id = String(callback.searchParams.get('state'))
-    await service.deps.db.updateTable('flow_states').set({ browser_bound: false }).where('id', '=', id).execute()
-    expect(fragmentOf(await back(service.otherBrowser(), callback)).access_token).toBeTruthy()
-  })
 })
 
 describe('the cookie', () => {

@@ -16,7 +16,7 @@ export interface FlowState {
   sealed: string
 }
 
-/** Stores an attempt, bound to the browser with its cookie. Returns false if the id was used before. */
+/** Stores an attempt. Returns false if the id was used before. */
 export async function insertFlowState(db: Kysely<DB>, state: FlowState, now: Date, expiresAt: Date): Promise<boolean> {
   const inserted = await db
     .insertInto('flow_states')
@@ -30,7 +30,6 @@ export async function insertFlowState(db: Kysely<DB>, state: FlowState, now: Dat
       invite_token_hash: state.inviteTokenHash,
       linking_user_id: state.linking?.userId ?? null,
       linking_session_id: state.linking?.sessionId ?? null,
-      browser_bound: true,
       sealed: state.sealed,
       expires_at: expiresAt,
       created_at: now,
@@ -48,19 +47,20 @@ export async function takeFlowState(
   { isSameBrowser }: { isSameBrowser: boolean },
   now: Date,
 ) {
-  const taken = await db
+  const taken = isSameBrowser ? await markUsed(db, id, now) : undefined
+  if (taken) return { ...fromRow(taken), refusal: taken.expires_at <= now ? ('expired' as const) : undefined }
+  const refused = await db.selectFrom('flow_states').selectAll().where('id', '=', id).executeTakeFirst()
+  return refused && { ...fromRow(refused), refusal: isSameBrowser ? ('used' as const) : ('elsewhere' as const) }
+}
+
+const markUsed = (db: Kysely<DB>, id: string, now: Date) =>
+  db
     .updateTable('flow_states')
     .set({ used_at: now })
     .where('id', '=', id)
     .where('used_at', 'is', null)
-    .$if(!isSameBrowser, (query) => query.where('browser_bound', '=', false))
     .returningAll()
     .executeTakeFirst()
-  if (taken) return { ...fromRow(taken), refusal: taken.expires_at <= now ? ('expired' as const) : undefined }
-  const refused = await db.selectFrom('flow_states').selectAll().where('id', '=', id).executeTakeFirst()
-  const isElsewhere = refused?.browser_bound && !isSameBrowser
-  return refused && { ...fromRow(refused), refusal: isElsewhere ? ('elsewhere' as const) : ('used' as const) }
-}
 
 const fromRow = (row: Selectable<FlowStatesTable>): FlowState => ({
   id: row.id,
@@ -72,7 +72,10 @@ const fromRow = (row: Selectable<FlowStatesTable>): FlowState => ({
       ? { challenge: row.code_challenge, method: row.code_challenge_method }
       : undefined,
   inviteTokenHash: row.invite_token_hash,
-  linking: row.linking_user_id ? { userId: row.linking_user_id, sessionId: row.linking_session_id } : null,
+  linking:
+    row.linking_user_id && row.linking_session_id
+      ? { userId: row.linking_user_id, sessionId: row.linking_session_id }
+      : null,
   sealed: row.sealed,
 })
 
