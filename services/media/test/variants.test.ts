@@ -18,13 +18,6 @@ const wideClip = () =>
     ...['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-g', '12', '-c:a', 'aac', '-ac', '1'],
   ])
 
-/** Moving noise, which no encoder compresses well. */
-const noisyClip = () =>
-  clipOf('variants-noise-2.mp4', [
-    ...['-f', 'lavfi', '-i', 'nullsrc=s=480x360:r=16:d=2.2,geq=random(1)*255:128:128'],
-    ...['-c:v', 'libx264', '-preset', 'ultrafast', '-crf', '10', '-pix_fmt', 'yuv420p'],
-  ])
-
 const codeOf = ({ status, body }: Answer) => `${status} ${body?.error?.code}`
 
 /** The variant once it is made, as a client gets it that follows `Retry-After`. */
@@ -52,7 +45,7 @@ const quota = async (service: TestService) =>
 test('every still of the fixed set is answered at once, in its size and format, with the headers of files', async ({
   service,
 }) => {
-  const id = idIn(await service.upload(await wideClip()))
+  const id = idIn(await service.ready(await wideClip()))
   for (const width of [160, 320, 480, 640, 960]) {
     for (const [ending, format] of [
       ['jpg', 'jpeg'],
@@ -119,7 +112,7 @@ test('a frame of a clip whose last picture lasts long is that picture', async ({
 })
 
 test('a frame of the end that could not be decoded is the last frame', async ({ service }) => {
-  const id = idIn(await service.upload(await clip('small.mp4')))
+  const id = idIn(await service.ready(await clip('small.mp4')))
   // The probe counts packets; of a damaged file the last of them give no picture.
   await service.deps.pool.query(
     `update sources set info = jsonb_set(info, '{durationSeconds}', '1.1') from clips where source_id = sources.id and clips.id = $1`,
@@ -132,7 +125,7 @@ test('a frame of the end that could not be decoded is the last frame', async ({ 
 test('animated variants and videos are made in the background, in their size, length and format', async ({
   service,
 }) => {
-  const id = idIn(await service.upload(await wideClip()))
+  const id = idIn(await service.ready(await wideClip()))
   const first = await service.get(`/f/${id}/w240.gif`)
   expect([first.status, first.headers.get('retry-after')]).toEqual([202, '2'])
   for (const width of [240, 320]) {
@@ -174,7 +167,7 @@ test('a transparent clip has transparent animated variants', async ({ service })
 test('a variant that would be no smaller than the clip redirects to its file, and nothing is made', async ({
   service,
 }) => {
-  const id = idIn(await service.upload(await clip('plain.mp4')))
+  const id = idIn(await service.ready(await clip('plain.mp4')))
   const redirect = async (name: string) => {
     const answer = await service.get(`/f/${id}/${name}`)
     return [answer.status, answer.headers.get('location')]
@@ -245,7 +238,7 @@ const signed = (key: string, options: string, file: string) =>
 
 test('a signed address has any size, crop and moment; both keys of a rotation are right, a third is not', async () => {
   const service = await startTestService({ MEDIA_VARIANT_KEY: `${NEW},${OLD}` })
-  const id = idIn(await service.upload(await wideClip()))
+  const id = idIn(await service.ready(await wideClip()))
   const size = async (path: string) => {
     const { status, bytes } = await made(service, path)
     const { width, pageHeight, height, format } = await sharp(bytes).metadata()
@@ -299,7 +292,7 @@ test('the command line signs with the first key, and refuses options that no var
 
 test('a CDN or nginx sends variants as it sends files, where one is set up', async () => {
   const service = await startTestService({ MEDIA_FILES_REDIRECT_URL: 'https://cdn.example/clips' })
-  const id = idIn(await service.upload(await wideClip()))
+  const id = idIn(await service.ready(await wideClip()))
   const redirected = await service.get(`/f/${id}/w160.jpg`)
   expect([redirected.status, redirected.headers.get('location')]).toEqual([
     302,
@@ -310,7 +303,7 @@ test('a CDN or nginx sends variants as it sends files, where one is set up', asy
   await service.close()
 
   const behind = await startTestService({ MEDIA_ACCEL_PREFIX: '/blobs' })
-  const other = idIn(await behind.upload(await wideClip()))
+  const other = idIn(await behind.ready(await wideClip()))
   const { status, headers, bytes } = await behind.get(`/f/${other}/w160.webp`)
   expect([status, headers.get('content-type'), bytes.length]).toEqual([200, 'image/webp', 0])
   expect(headers.get('x-accel-redirect')).toMatch(/^\/blobs\/.*\.webp$/)
@@ -318,47 +311,13 @@ test('a CDN or nginx sends variants as it sends files, where one is set up', asy
 })
 
 test('without a key there are no signed addresses', async ({ service }) => {
-  const id = idIn(await service.upload(await clip('plain.mp4')))
+  const id = idIn(await service.ready(await clip('plain.mp4')))
   for (const key of ['', NEW]) expect(codeOf(await service.get(signed(key, 'w:50', `${id}.jpg`)))).toBe('404 not_found')
-})
-
-test('max2m files are the best that fit into two million bytes, and an mp4 is the same when made again', async ({
-  service,
-}) => {
-  const id = idIn(await service.upload(await noisyClip()))
-  const { pool } = service.deps
-  for (const ending of ['gif', 'mp4']) {
-    const original = (await service.get(`/f/${id}.${ending}`)).bytes.length
-    expect(original).toBeGreaterThan(2_000_000)
-    const path = `/f/${id}/max2m.${ending}`
-    const answer = await made(service, path)
-    expect(answer.status).toBe(200)
-    expect(answer.bytes.length).toBeLessThanOrEqual(2_000_000)
-    expect(answer.bytes.length).toBeGreaterThan(1_000_000)
-    const { streams, format } = await inspected(service, answer, ending)
-    expect(Number(format.duration)).toBeCloseTo(2.2, 1)
-    expect(Math.abs((streams[0]?.width ?? 0) / (streams[0]?.height ?? 1) - 4 / 3)).toBeLessThan(0.02)
-    // That of a GIF would take ten seconds again, and holds by its writer (gif-writer.test.ts).
-    if (ending === 'mp4') {
-      await pool.query(`delete from variants where name = $1`, [`max2m.${ending}`])
-      expect((await made(service, path)).headers.get('etag')).toBe(answer.headers.get('etag'))
-    }
-    const own = await service.get(`/f/${id}/max25m.${ending}`)
-    expect([own.status, own.headers.get('location')]).toEqual([302, `${FILES_BASE_URL}/f/${id}.${ending}`])
-  }
-})
-
-test('an animation is never larger than the mp4 that it is made of', async () => {
-  const service = await startTestService({ MEDIA_VARIANT_KEY: NEW })
-  const id = idIn(await service.upload(gif(1400, 1400, [{ delay: 50 }, { delay: 50, color: 1 }])))
-  const { bytes } = await made(service, signed(NEW, 'fmt:anim.webp', `${id}.webp`))
-  expect(await sharp(bytes, { animated: true }).metadata()).toMatchObject({ width: 1080, pageHeight: 1080 })
-  await service.close()
 })
 
 test('a clip has 24 frames and 40 signed variants; neither takes the place of a size, and those that are made stay', async () => {
   const service = await startTestService({ MEDIA_VARIANT_KEY: NEW })
-  const id = idIn(await service.upload(await wideClip()))
+  const id = idIn(await service.ready(await wideClip()))
   const fill = (names: string[]) =>
     service.deps.pool.query(
       `insert into variants (source_id, name, state, extension, claimed_at, used_at)
@@ -384,7 +343,7 @@ test('a clip has 24 frames and 40 signed variants; neither takes the place of a 
 test('bytes of variants count to the quota of the clip, until they are deleted unused after 30 days', async () => {
   const service = await startTestService()
   const { clock, deps } = service
-  const id = idIn(await service.upload(await wideClip()))
+  const id = idIn(await service.ready(await wideClip()))
   const before = await quota(service)
   const sizes = await Promise.all(
     ['w160.jpg', 'w320.webp', 'w240.gif'].map(async (name) => (await made(service, `/f/${id}/${name}`)).bytes.length),
@@ -404,7 +363,7 @@ test('bytes of variants count to the quota of the clip, until they are deleted u
 })
 
 test('the use of a variant is written once a day', async ({ service }) => {
-  const id = idIn(await service.upload(await wideClip()))
+  const id = idIn(await service.ready(await wideClip()))
   const usedAt = async () => {
     expect((await service.get(`/f/${id}/w160.jpg`)).status).toBe(200)
     const { rows } = await service.deps.pool.query(
@@ -424,7 +383,7 @@ test('a token without storage left gets no new variants, and keeps those that it
   const service = await startTestService()
   const path = await wideClip()
   const { token, id: tokenId } = await service.newToken()
-  const id = idIn(await service.upload(path, [], { token }))
+  const id = idIn(await service.ready(path, [], { token }))
   expect((await service.get(`/f/${id}/w160.jpg`)).status).toBe(200)
   await service.deps.pool.query(`update api_tokens set limits = '{"quota_bytes": 1000}' where id = $1`, [tokenId])
   for (const name of ['w320.jpg', 'w240.gif']) {
@@ -439,7 +398,7 @@ test('one address can have a limited number of variants made; made ones are not 
   const header = { 'x-real-ip': '203.0.113.7' }
   const settings = { MEDIA_RATE_LIMIT_HEADER: 'x-real-ip', MEDIA_RATE_LIMIT_VARIANTS: '2/1h' }
   const service = await startTestService(settings)
-  const id = idIn(await service.upload(await wideClip()))
+  const id = idIn(await service.ready(await wideClip()))
   for (let n = 0; n < 5; n++) expect((await service.get(`/f/${id}/w160.jpg`, header)).status).toBe(200)
   expect((await service.get(`/f/${id}/w240.gif`, header)).status).toBe(202)
   for (const name of ['w320.jpg', 'w320.gif']) {
@@ -456,7 +415,7 @@ test('clips of the same bytes share their variants; the last deletion removes th
   const service = await startTestService()
   const { clock, deps } = service
   const path = await wideClip()
-  const [first, second] = [idIn(await service.upload(path)), idIn(await service.upload(path))] as [string, string]
+  const [first, second] = [idIn(await service.ready(path)), idIn(await service.ready(path))] as [string, string]
   const etag = async (id: string, name: string) => (await made(service, `/f/${id}/${name}`)).headers.get('etag')
   for (const name of ['w160.jpg', 'w240.gif']) expect(await etag(first, name)).toBe(await etag(second, name))
   expect(await rowsOf(service, first)).toHaveLength(2)

@@ -1,0 +1,67 @@
+// Variants whose encoders have much to do. The others: variants.test.ts.
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import sharp from 'sharp'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { signVariant } from '../src/flows/files/variants/signature.ts'
+import { clipOf } from './clips.ts'
+import { gif } from './gif-bytes.ts'
+import { inspect } from './inspect.ts'
+import { type Answer, FILES_BASE_URL, idIn, startTestService, type TestService } from './service.ts'
+
+const KEY = 'a-key-of-variants'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startTestService({ MEDIA_VARIANT_KEY: KEY })
+})
+afterAll(() => service.close())
+
+/** Moving noise, which no encoder compresses well. */
+const noisyClip = () =>
+  clipOf('variants-noise-2.mp4', [
+    ...['-f', 'lavfi', '-i', 'nullsrc=s=480x360:r=16:d=2.2,geq=random(1)*255:128:128'],
+    ...['-c:v', 'libx264', '-preset', 'ultrafast', '-crf', '10', '-pix_fmt', 'yuv420p'],
+  ])
+
+/** The variant once it is made, as a client gets it that follows `Retry-After`. */
+async function made(path: string): Promise<Answer> {
+  await expect.poll(async () => (await service.get(path)).status).not.toBe(202)
+  return service.get(path)
+}
+
+async function inspected({ bytes }: Answer, ending: string) {
+  const path = join(service.blobsDir, `${crypto.randomUUID()}.${ending}`)
+  await writeFile(path, bytes)
+  return inspect(path)
+}
+
+test('max2m files are the best that fit into two million bytes, and an mp4 is the same when made again', async () => {
+  const id = idIn(await service.upload(await noisyClip()))
+  const { pool } = service.deps
+  for (const ending of ['gif', 'mp4']) {
+    const original = (await service.get(`/f/${id}.${ending}`)).bytes.length
+    expect(original).toBeGreaterThan(2_000_000)
+    const path = `/f/${id}/max2m.${ending}`
+    const answer = await made(path)
+    expect(answer.status).toBe(200)
+    expect(answer.bytes.length).toBeLessThanOrEqual(2_000_000)
+    expect(answer.bytes.length).toBeGreaterThan(1_000_000)
+    const { streams, format } = await inspected(answer, ending)
+    expect(Number(format.duration)).toBeCloseTo(2.2, 1)
+    expect(Math.abs((streams[0]?.width ?? 0) / (streams[0]?.height ?? 1) - 4 / 3)).toBeLessThan(0.02)
+    // That of a GIF would take ten seconds again, and holds by its writer (gif-writer.test.ts).
+    if (ending === 'mp4') {
+      await pool.query(`delete from variants where name = $1`, [`max2m.${ending}`])
+      expect((await made(path)).headers.get('etag')).toBe(answer.headers.get('etag'))
+    }
+    const own = await service.get(`/f/${id}/max25m.${ending}`)
+    expect([own.status, own.headers.get('location')]).toEqual([302, `${FILES_BASE_URL}/f/${id}.${ending}`])
+  }
+})
+
+test('an animation is never larger than the mp4 that it is made of', async () => {
+  const id = idIn(await service.upload(gif(1400, 1400, [{ delay: 50 }, { delay: 50, color: 1 }])))
+  const { bytes } = await made(`/v/${signVariant(KEY, `/fmt:anim.webp/${id}.webp`)}/fmt:anim.webp/${id}.webp`)
+  expect(await sharp(bytes, { animated: true }).metadata()).toMatchObject({ width: 1080, pageHeight: 1080 })
+})
