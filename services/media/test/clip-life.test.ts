@@ -24,7 +24,7 @@ test('a clip reports the checksum of its source and of each of its files', async
 })
 
 test.for(['mp4', 'webm'] as const)('details say which file of an %s has its own streams', async (kind, { service }) => {
-  const id = idIn(await service.upload(await clip(`fits.${kind}`)))
+  const id = idIn(await service.ready(await clip(`fits.${kind}`)))
   const { sizes } = (await service.get(`/media/${id}`, { token: service.token })).body.success
   for (const each of ['gif', 'jpg', 'mp4', 'webm']) expect(sizes[each].copied).toBe(each === kind ? true : undefined)
 })
@@ -32,7 +32,7 @@ test.for(['mp4', 'webm'] as const)('details say which file of an %s has its own 
 test('page, player and oEmbed show a change at once, even through caches that hold the old ones', async ({
   service,
 }) => {
-  const id = idIn(await service.upload(await clip('plain.gif'), [['title', 'Before']]))
+  const id = idIn(await service.ready(await clip('plain.gif'), [['title', 'Before']]))
   const paths = [`/gif/${id}`, `/embed/${id}`, `/oembed/${id}`, `/oembed/${id}?format=xml`]
   const before = await Promise.all(paths.map((path) => service.get(path)))
   for (const [index, path] of paths.entries()) {
@@ -55,7 +55,7 @@ test('page, player and oEmbed show a change at once, even through caches that ho
 })
 
 test('a 304 has the headers of the full answer', async ({ service }) => {
-  const id = idIn(await service.upload(await clip('plain.gif')))
+  const id = idIn(await service.ready(await clip('plain.gif')))
   const files = ['mp4', 'webm', 'gif', 'jpg'].map((kind) => `/f/${id}.${kind}`)
   const described = ({ headers }: { headers: Headers }) => {
     const {

@@ -6,7 +6,7 @@ import { idIn, startTestService, type TestService } from './service.ts'
 async function startWithClip(settings: Record<string, string>) {
   const service = await startTestService(settings)
   onTestFinished(() => service.close())
-  const id = idIn(await service.upload(await clip('plain.mp4')))
+  const id = idIn(await service.ready(await clip('plain.mp4')))
   const [key = ''] = (await service.traces()).files.filter((path) => path.endsWith('.mp4'))
   return { service, id, key }
 }

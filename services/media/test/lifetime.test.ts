@@ -6,7 +6,7 @@ import { startReceiver } from './receiver.ts'
 import { type FormFields, idIn, startTestService, type TestService, test } from './service.ts'
 
 const upload = async (service: TestService, fields: FormFields) =>
-  idIn(await service.upload(await clip('plain.gif'), fields))
+  idIn(await service.ready(await clip('plain.gif'), fields))
 
 const detailsOf = async (service: TestService, id: string) =>
   (await service.get(`/media/${id}`, { token: service.token })).body.success
@@ -27,7 +27,7 @@ test('an expired clip is gone at the second, for its owner and in lists too, lon
     ['expires_in', '90m'],
     ['title', 'Fleeting'],
   ]
-  const answer = await service.upload(await clip('plain.gif'), fields)
+  const answer = await service.ready(await clip('plain.gif'), fields)
   const id = idIn(answer)
   const end = Date.parse(answer.headers.get('x-expires-at') ?? '')
   service.clock.advance({ seconds: (end - service.clock.now().getTime()) / 1000 - 1 })
@@ -146,11 +146,11 @@ describe('lifetime and visibility', () => {
       ['visibility', 'unlisted'],
       ['expires_in', '2h'],
     ]
-    const first = await service.upload(await clip('plain.gif'), fields, headers)
+    const first = await service.ready(await clip('plain.gif'), fields, headers)
     service.clock.advance({ seconds: 60 })
-    const again = await service.upload(await clip('plain.gif'), fields, headers)
+    const again = await service.ready(await clip('plain.gif'), fields, headers)
     expect([again.headers.get('idempotency-replayed'), idIn(again)]).toEqual(['true', idIn(first)])
-    const other = await service.upload(await clip('plain.gif'), [['visibility', 'public']], headers)
+    const other = await service.ready(await clip('plain.gif'), [['visibility', 'public']], headers)
     expect(other.body.error.code).toBe('idempotency_conflict')
   })
 
@@ -182,7 +182,7 @@ describe('lifetime and visibility', () => {
     const fields = Object.entries(wish).map(([name, value]): [string, string] => [name, String(value)])
     const id = await upload(service, [])
     for (const answer of [
-      await service.upload(await clip('plain.gif'), fields),
+      await service.ready(await clip('plain.gif'), fields),
       await service.importFrom({ source: 'https://example.com/clip.mp4', ...wish }),
       await change(service, id, wish),
     ]) {

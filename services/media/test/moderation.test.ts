@@ -27,7 +27,7 @@ afterAll(() => service.close())
 beforeEach(async () => {
   await service.deps.pool.query('delete from reports')
   bytes = gif(widths++, 12, [{ delay: 10 }])
-  id = idIn(await service.upload(bytes))
+  id = idIn(await service.readyAlike(bytes))
 })
 
 const post = (path: string, body: object, token = admin.token) =>

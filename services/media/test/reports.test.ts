@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => service.close())
 beforeEach(async () => {
   await service.deps.pool.query('delete from reports')
-  id = idIn(await service.upload(gif(16, 16, [{ delay: 10 }])))
+  id = idIn(await service.readyAlike(gif(16, 16, [{ delay: 10 }])))
 })
 
 const newAddress = () => `198.51.${Math.floor(addresses / 250)}.${addresses++ % 250}`
@@ -250,7 +250,7 @@ test('reports are deleted after 180 days, and the key of a month when it has end
 
 test('without a header for addresses reports are taken from all, hide nothing, and have one limit', async () => {
   const open = await startTestService({ MEDIA_REPORT_HIDE_AT: '1' })
-  const clip = idIn(await open.upload(gif(17, 16, [{ delay: 10 }])))
+  const clip = idIn(await open.readyAlike(gif(17, 16, [{ delay: 10 }])))
   for (const from of ['192.0.2.1', '192.0.2.1', '192.0.2.2']) {
     expect((await report([['reason', 'spam']], { clip, from, at: open })).status).toBe(202)
   }
@@ -264,7 +264,7 @@ test('without a header for addresses reports are taken from all, hide nothing, a
 
 test('with MEDIA_REPORTS=off there is neither link nor form, and reports are refused', async () => {
   const off = await startTestService({ MEDIA_REPORTS: 'off', MEDIA_RATE_LIMIT_HEADER: 'x-client' })
-  const clip = idIn(await off.upload(gif(18, 16, [{ delay: 10 }])))
+  const clip = idIn(await off.readyAlike(gif(18, 16, [{ delay: 10 }])))
   for (const path of [`/gif/${clip}`, `/embed/${clip}`]) {
     const { status, text } = await off.get(path, { accept: 'text/html' })
     expect(status).toBe(200)

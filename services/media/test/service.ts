@@ -15,6 +15,7 @@ import type { Scope, TokenLimits } from '../src/db/tables.ts'
 import { type Deps, migrateAll, type Overrides, openDeps } from '../src/deps.ts'
 import { startWorker } from '../src/worker.ts'
 import { unboxedTools } from './clips.ts'
+import { addAlikeSource, addReadySource } from './ready-sources.ts'
 
 /** Base URL in the service's settings; tests reach it elsewhere and use the paths. */
 export const BASE_URL = 'https://media.example'
@@ -47,6 +48,10 @@ export interface TestService {
   get(path: string, headers?: Record<string, string>): Promise<Answer>
   call(method: string, path: string, init?: RequestInit): Promise<Answer>
   upload(file: string | Uint8Array, fields?: FormFields, headers?: Record<string, string>): Promise<Answer>
+  /** An upload of a file that is ready at once: one transcode of it serves all tests of a run. */
+  ready(file: string | Uint8Array, fields?: FormFields, headers?: Record<string, string>): Promise<Answer>
+  /** The same for bytes of which the test reads nothing but the hash: no other clip has its source and files. */
+  readyAlike(bytes: Uint8Array, fields?: FormFields, headers?: Record<string, string>): Promise<Answer>
   importFrom(body: unknown, headers?: Record<string, string>): Promise<Answer>
   /** Every file on the disk: stored ones and temporary ones. */
   listFiles(): Promise<string[]>
@@ -153,6 +158,11 @@ export async function startTestService(
     return rows[0]
   }
 
+  const upload: TestService['upload'] = async (file, fields = [], headers = {}) => {
+    const body = await formOf(file, fields)
+    return call('POST', '/media/upload', { body, headers: { token, ...headers } })
+  }
+
   return {
     app,
     deps,
@@ -163,9 +173,14 @@ export async function startTestService(
     newToken,
     call,
     get: (path, headers = {}) => call('GET', path, { headers }),
-    upload: async (file, fields = [], headers = {}) => {
-      const body = await formOf(file, fields)
-      return call('POST', '/media/upload', { body, headers: { token, ...headers } })
+    upload,
+    ready: async (file, ...rest) => {
+      await addReadySource(deps, typeof file === 'string' ? await readFile(file) : file, startTestService)
+      return upload(file, ...rest)
+    },
+    readyAlike: async (bytes, ...rest) => {
+      await addAlikeSource(deps, bytes, startTestService)
+      return upload(bytes, ...rest)
     },
     importFrom: (body, headers = {}) =>
       call('POST', '/media/import', {

@@ -17,7 +17,7 @@ const test = base.extend<object & { id: string; mp4: Buffer }>({
         ['attribution_site', 'twitter'],
         ['attribution_user', '@ada'],
       ]
-      await use(idIn(await service.upload(await clip('sound.mp4'), fields)))
+      await use(idIn(await service.ready(await clip('sound.mp4'), fields)))
     },
     { scope: 'file' },
   ],
@@ -51,7 +51,7 @@ describe('files', () => {
     const saved = async () => (await service.get(`/f/${id}.gif?download=1`)).headers
     expect((await saved()).get('content-disposition')).toBe('attachment; filename="Hello & you.gif"')
     expect((await saved()).get('cache-control')).toBe('public, no-cache')
-    const other = idIn(await service.upload(await clip('plain.gif'), [['title', 'Grüße']]))
+    const other = idIn(await service.ready(await clip('plain.gif'), [['title', 'Grüße']]))
     const { headers } = await service.get(`/f/${other}.jpg?download=1`)
     expect(headers.get('content-disposition')).toBe(
       `attachment; filename="Grue.jpg"; filename*=UTF-8''Gr%C3%BC%C3%9Fe.jpg`,
@@ -182,7 +182,7 @@ describe('files', () => {
   })
 
   test('no cache stores a failure under the address of a file', async ({ service }) => {
-    const id = idIn(await service.upload(await clip('plain.gif')))
+    const id = idIn(await service.ready(await clip('plain.gif')))
     const { rows } = await service.deps.pool.query(
       `select encode(r.sha256, 'hex') as sha256 from renditions r
        join clips c using (source_id) where c.id = $1 and r.kind = 'mp4'`,
@@ -284,7 +284,7 @@ describe('pages', () => {
   })
 
   test('a clip that is not safe for work has no picture and no video in any preview', async ({ service }) => {
-    const id = idIn(await service.upload(await clip('plain.gif'), [['nsfw', 'true']]))
+    const id = idIn(await service.ready(await clip('plain.gif'), [['nsfw', 'true']]))
     const { text } = await service.get(`/gif/${id}`)
     const [, head = ''] = /<head>(.*)<\/head>/s.exec(text) ?? []
     expect(head).not.toMatch(/files\.example|og:(image|video):|application\/ld\+json|twitter:(image|player)/)
@@ -308,7 +308,7 @@ describe('pages', () => {
   test('the element learns from us what it shows, anew as soon as it changes, and that a clip is gone', async ({
     service,
   }) => {
-    const id = idIn(await service.upload(await clip('plain.gif')))
+    const id = idIn(await service.ready(await clip('plain.gif')))
     const address = `/embed/${id}/data`
     const { body, headers } = await service.get(address)
     expect(body).toMatchObject({ state: 'ready', width: 160, poster: `https://files.example/f/${id}.jpg` })
@@ -442,7 +442,7 @@ describe('details and deletion', () => {
   })
 
   test('a deleted clip is gone everywhere, with all text of its owner', async ({ service }) => {
-    const id = idIn(await service.upload(await clip('plain.gif'), [['title', 'secret']]))
+    const id = idIn(await service.ready(await clip('plain.gif'), [['title', 'secret']]))
     // Files that were asked for a moment ago are remembered: not beyond the deletion.
     expect((await service.get(`/f/${id}.gif`)).status).toBe(200)
     const remove = () => service.call('DELETE', `/media/${id}`, { headers: { token: service.token } })

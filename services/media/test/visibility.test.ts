@@ -18,7 +18,7 @@ interface Shown {
 
 /** A clip of its own, whose bytes others share, with links that were made while it was public. */
 async function shownClip(): Promise<Shown> {
-  const id = idIn(await service.upload(await clip('plain.gif')))
+  const id = idIn(await service.ready(await clip('plain.gif')))
   const { url, embed, files, oembed } = (await links(id)).body.success
   const queryIn = (address: string) => new URL(address).search
   const addresses = {
@@ -113,7 +113,7 @@ test('an unlisted clip is kept from search engines, and plays everywhere else', 
 })
 
 test('a clip that was uploaded as private was never public, and its owner sees all of it', async () => {
-  const id = idIn(await service.upload(await clip('plain.gif'), [['visibility', 'private']]))
+  const id = idIn(await service.ready(await clip('plain.gif'), [['visibility', 'private']]))
   expect((await service.get(`/f/${id}.mp4`)).status).toBe(404)
   const { body } = await service.get(`/media/${id}`, { token: service.token })
   expect(body.success).toMatchObject({ state: 'ready', visibility: 'private', expires_at: null, sliding: false })

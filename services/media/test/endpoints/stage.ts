@@ -124,7 +124,7 @@ async function addClip(service: TestService, sourceId: string): Promise<StagedCl
     ['title', SECRET_TITLE],
     ['tags', 'endpoints'],
   ]
-  const id = idIn(await service.upload(wideGif(), texts))
+  const id = idIn(await service.ready(wideGif(), texts))
   const { body } = await service.call('POST', `/media/${id}/links`, { headers: { token: service.token } })
   const { url, embed, files, oembed, expires_at: end } = body.success
   const inEmbed = /src="([^"]*)"/.exec(embed)?.[1]?.replaceAll('&amp;', '&')
@@ -145,7 +145,7 @@ async function addClip(service: TestService, sourceId: string): Promise<StagedCl
 /** Makes the clip once, and rows of sources that are not as far or failed. */
 async function makeSources(service: TestService): Promise<Record<SourceState, string>> {
   const { pool } = service.deps
-  const id = idIn(await service.upload(wideGif()))
+  const id = idIn(await service.ready(wideGif()))
   const { rows } = await pool.query('select source_id from clips where id = $1', [id])
   const ready: string = rows[0].source_id
   await addExtras(service, ready)

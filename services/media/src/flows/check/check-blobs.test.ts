@@ -30,7 +30,7 @@ let number = 0
 /** A ready clip, and one of its files. */
 async function newClip() {
   const bytes = gif(50, 20 + ++number, [{ delay: 10 }])
-  const id = idIn(await service.upload(bytes))
+  const id = idIn(await service.readyAlike(bytes))
   const { rows } = await service.deps.pool.query(
     `select encode(sha256, 'hex') as sha256 from renditions join clips using (source_id) where id = $1 and kind = 'mp4'`,
     [id],
