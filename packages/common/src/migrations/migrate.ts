@@ -40,9 +40,6 @@ const LOCK_RETRY_MS = 2_200
 /** Interval between two attempts to get the lock of a migration that another process runs. */
 const POLL_MS = 200
 
-/** Lock of earlier versions, which migrated with Kysely's Migrator and may start beside this one. */
-const KYSELY_LOCK = '3853314791062309107'
-
 /** SQLSTATE of a lock that was not granted in time, and of a deadlock. */
 const LOCK_CONFLICT = /^(55P03|40P01)$/
 
@@ -71,14 +68,15 @@ export async function onMigrationConnection<Result>(
  * in a file that runs alone with its first statement.
  */
 export async function migrate(options: MigrateOptions, log: Logger): Promise<void> {
-  const pending = await pendingMigrations(options)
-  if (pending.length === 0) return
+  if ((await pendingMigrations(options)).length === 0) return
   const table = tableOf(options)
   await options.db.connection().execute((db) =>
-    holdingLock(db, sql`hashtextextended(${table}, 0)`, log, async () => {
+    holdingLock(db, table, log, async () => {
       await sql`create table if not exists ${sql.table(table)} (
         name varchar(255) primary key, timestamp varchar(255) not null)`.execute(db)
-      for (const file of pending) await applyOnce(db, table, file, log.child({ migration: file.name }))
+      // Another process may have applied some meanwhile.
+      const pending = await pendingMigrations({ ...options, db })
+      for (const file of pending) await apply(db, table, file, log.child({ migration: file.name }))
     }),
   )
 }
@@ -95,7 +93,7 @@ export async function migrationStates(options: MigrateOptions): Promise<Migratio
   }))
 }
 
-/** Throws for one that precedes an applied migration: earlier versions would refuse to start beside it. */
+/** Throws for one that precedes an applied migration, so that all databases have the same order. */
 export async function pendingMigrations(options: MigrateOptions): Promise<MigrationFile[]> {
   const states = await migrationStates(options)
   const pending = states.flatMap(({ file, appliedAt }) => (file && !appliedAt ? [file] : []))
@@ -117,17 +115,10 @@ async function appliedMigrations(db: AnyDatabase, table: string): Promise<Map<st
   return new Map(applied.rows.map(({ name, timestamp }) => [name, new Date(timestamp)]))
 }
 
-/** Applies a migration unless another process has done so meanwhile. */
-async function applyOnce(db: AnyDatabase, table: string, file: MigrationFile, log: Logger): Promise<void> {
-  const record = async (trx: AnyDatabase) => {
-    const newest = Math.max(0, ...[...(await appliedMigrations(trx, table)).values()].map(Number))
-    // Kysely expects ascending times.
-    const timestamp = new Date(Math.max(Date.now(), newest + 1)).toISOString()
-    await sql`insert into ${sql.table(table)} (name, timestamp) values (${file.name}, ${timestamp})`.execute(trx)
-  }
-  const isApplied = async () => (await appliedMigrations(db, table)).has(file.name)
-  const apply = async () => {
-    if (await isApplied()) return
+async function apply(db: AnyDatabase, table: string, file: MigrationFile, log: Logger): Promise<void> {
+  const record = (trx: AnyDatabase) =>
+    sql`insert into ${sql.table(table)} values (${file.name}, ${new Date().toISOString()})`.execute(trx)
+  try {
     if (file.isAlone) {
       log.info('migration runs alone')
       for (const statement of loneStatements(file.sql)) await runAlone(db, statement, log)
@@ -140,15 +131,11 @@ async function applyOnce(db: AnyDatabase, table: string, file: MigrationFile, lo
         }),
       )
     }
-    log.info('migration applied')
-  }
-  try {
-    // An older version that waits for its lock keeps a snapshot, for which `create index concurrently` would wait.
-    await (file.isAlone ? apply() : holdingLock(db, sql.lit(KYSELY_LOCK), log, apply))
   } catch (err) {
     log.error('migration failed')
     throw err
   }
+  log.info('migration applied')
 }
 
 async function runAlone(db: AnyDatabase, statement: LoneStatement, log: Logger): Promise<void> {
@@ -200,22 +187,18 @@ async function withLockTimeout<Result>(
 }
 
 /** Polls for the lock: a session that waits inside PostgreSQL keeps a snapshot, which a concurrent index build waits for. */
-async function holdingLock<Result>(
-  db: AnyDatabase,
-  key: ReturnType<typeof sql>,
-  log: Logger,
-  work: () => Promise<Result>,
-): Promise<Result> {
+async function holdingLock(db: AnyDatabase, table: string, log: Logger, work: () => Promise<void>): Promise<void> {
+  const lock = sql`hashtextextended(${table}, 0)`
   const isHeld = async () =>
-    (await sql<{ held: boolean }>`select pg_try_advisory_lock(${key}) as held`.execute(db)).rows[0]?.held === true
+    (await sql<{ held: boolean }>`select pg_try_advisory_lock(${lock}) as held`.execute(db)).rows[0]?.held === true
   for (let attempt = 0; !(await isHeld()); attempt++) {
     if (attempt === 0) log.info('another process migrates, waiting')
     await sleep(POLL_MS)
   }
   try {
-    return await work()
+    await work()
   } finally {
     // A lost connection has lost its locks.
-    await sql`select pg_advisory_unlock(${key})`.execute(db).catch(() => {})
+    await sql`select pg_advisory_unlock(${lock})`.execute(db).catch(() => {})
   }
 }
