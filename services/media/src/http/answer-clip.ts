@@ -8,6 +8,7 @@ import { FIRST_KINDS } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import type { AcceptedClip } from '../ingest/accept/accept-clip.ts'
+import type { Attempt } from '../ingest/accept/begin-request.ts'
 import { toDetails } from './clip-details.ts'
 
 /**
@@ -60,6 +61,17 @@ export async function answerClip(
   if (clip.expiresAt) reply.header('x-expires-at', clip.expiresAt.toISOString())
   const { include } = request.query as { include?: unknown }
   return { success: include === 'details' ? await describe(deps, clip) : toResult(clip, deps.config.site) }
+}
+
+/** The answer to a request that may have a key. */
+export function answerAttempt(
+  deps: Deps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { attempt, ...added }: Parameters<typeof answerClip>[3] & { attempt: Attempt },
+): ReturnType<typeof answerClip> {
+  if (attempt.isReplay()) reply.header('idempotency-replayed', 'true')
+  return answerClip(deps, request, reply, added).catch((error) => attempt.failAfterwards(added.clip, error))
 }
 
 /** Current details, or those at acceptance if the clip was deleted meanwhile. */

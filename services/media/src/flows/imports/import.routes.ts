@@ -13,16 +13,15 @@ import type { MediaType } from '../../db/media-info.ts'
 import { namesInWords } from '../../db/source-types.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { checkAllowance } from '../../http/allowance-headers.ts'
-import { answerClip, parsePreference } from '../../http/answer-clip.ts'
+import { answerAttempt, parsePreference } from '../../http/answer-clip.ts'
 import { requireToken, tokenOf } from '../../http/authenticate.ts'
 import { clientGone } from '../../http/client-gone.ts'
 import { addedAnswers } from '../../http/clip-details.ts'
 import { type AddedFields, ClipFormFields, readFormFields } from '../../http/form-fields.ts'
 import { keyedRequest } from '../../http/idempotency-key.ts'
+import { refuseEarly } from '../../http/refuse-early.ts'
 import { AccessFields, AddHeaders, AddQuery, AttributionInput, EditFields, tokenRoute } from '../../http/shapes.ts'
-import { type NewClipInput, refuseWhenBusy } from '../../ingest/accept/accept-clip.ts'
-import { acceptOnce, failAfterwards } from '../../ingest/accept/accept-once.ts'
+import { beginRequest } from '../../ingest/accept/begin-request.ts'
 import { type ImportInput, importClip } from './import-clip.ts'
 import { acceptForms, ImportForm, isMultipart, parseQuery } from './import-form.http.ts'
 
@@ -120,40 +119,37 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
   })
 }
 
-type Wish = AddedFields & Pick<ImportInput, 'url' | 'given'>
+type RequestedImport = AddedFields & Pick<ImportInput, 'url' | 'given'>
 
 function readJson(
   { source, title, tags, nsfw, attribution, ...raw }: Static<ReturnType<typeof importBody>>,
   rules: AccessRules,
-): Wish {
+): RequestedImport {
   const url = cleanUrl('source', source)
   const fields = cleanFields({ title, tags, nsfw, attribution } as RawFields, 'attribution.')
   const edit = cleanEdit(raw)
   return { url, fields, access: cleanNewAccess(raw, rules), edit, given: { nsfw: nsfw !== undefined } }
 }
 
-function readForm({ source, fields: texts }: ImportForm, rules: AccessRules): Wish {
+function readForm({ source, fields: texts }: ImportForm, rules: AccessRules): RequestedImport {
   if (source === undefined) throw apiError('missing_source')
   const url = cleanUrl('source', source)
   const nsfw = texts.findLast(({ name }) => name === 'nsfw')?.value.trim()
   return { url, ...readFormFields(texts, rules), given: { nsfw: Boolean(nsfw) } }
 }
 
-async function addImport(deps: Deps, request: FastifyRequest, reply: FastifyReply, wish: Wish) {
+/** The stages from the request to the answer; the first that throws decides the answer. */
+async function addImport(deps: Deps, request: FastifyRequest, reply: FastifyReply, input: RequestedImport) {
   const startedAt = Date.now()
-  const { url, given: _, ...asked } = wish
-  const { id: tokenId, limits } = tokenOf(request)
+  const { url, given: _, ...described } = input
   const gone = clientGone(reply)
-  const keyed = keyedRequest(request, 'import', { content: url, ...asked })
-  const accept = async (alongside: NewClipInput['alongside']) => {
-    await refuseWhenBusy(deps, tokenId, limits)
-    await checkAllowance(deps, request, reply, { atLeastBytes: 1 })
+  const attempt = await beginRequest(deps, keyedRequest(request, 'import', { content: url, ...described }), gone)
+  const accept = async () => {
+    await refuseEarly(deps, request, reply, { atLeastBytes: 1 })
     const { mp4First } = parsePreference(request.headers.prefer)
-    return importClip(deps, { ...wish, tokenId, startedAt, clientGone: gone, alongside, mp4First })
+    const caller = { tokenId: tokenOf(request).id, startedAt, clientGone: gone, mp4First }
+    return importClip(deps, { ...input, ...caller, alongside: attempt.record })
   }
-  const { clip, isReplay } = await acceptOnce(deps, keyed, accept, gone)
-  if (isReplay) reply.header('idempotency-replayed', 'true')
-  return answerClip(deps, request, reply, { clip, startedAt, clientGone: gone }).catch((error) =>
-    failAfterwards(deps, keyed, clip, error),
-  )
+  const clip = attempt.known ?? (await attempt.settle(accept()))
+  return answerAttempt(deps, request, reply, { attempt, clip, startedAt, clientGone: gone })
 }

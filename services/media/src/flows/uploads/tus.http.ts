@@ -10,11 +10,10 @@ import { type Clip, findClip } from '../../core/clips/clips.store.ts'
 import { randomBase62 } from '../../core/tokens/api-token.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { checkAllowance } from '../../http/allowance-headers.ts'
 import { answerClip, parsePreference } from '../../http/answer-clip.ts'
 import { clientGone } from '../../http/client-gone.ts'
 import { type AddedFields, readFormFields } from '../../http/form-fields.ts'
-import { refuseWhenBusy } from '../../ingest/accept/accept-clip.ts'
+import { refuseEarly } from '../../http/refuse-early.ts'
 import { emptyFile } from './receive-form.http.ts'
 import { countUnfinished, findUpload, type ResumableUpload } from './resumable-uploads.store.ts'
 import { finishUpload, hardDeleteUpload, isUploadId, moreThanAnnounced, partialBytes } from './resumable-uploads.ts'
@@ -47,9 +46,8 @@ export async function begin(deps: Flow, request: FastifyRequest, reply: FastifyR
     const message = 'Too many unfinished uploads; finish or delete some.'
     throw apiError('queue_full', { message, retryAfterSeconds: 60 })
   }
-  await refuseWhenBusy(deps, tokenId, request.apiToken?.limits)
   const bytes = Math.min(Number(headers['upload-length']) || 0, deps.config.source.maxBytes)
-  await checkAllowance(deps, request, reply, { atLeastBytes: Math.max(1, bytes) })
+  await refuseEarly(deps, request, reply, { atLeastBytes: Math.max(1, bytes) })
   return receive(deps, request, reply, { id: randomBase62(32, randomInt), bytes })
 }
 

@@ -13,6 +13,7 @@ import { ADDED_HEADERS, AddHeaders, counted, errorResponses, ResultShape, upload
 import { begin, end, PIECE, reportOffset, resume, type WithId } from './tus.http.ts'
 import { TUS_VERSION } from './tus-headers.http.ts'
 import { createUploadLocks } from './upload-locks.ts'
+import { inSlot, refuseWhenFull } from './upload-slot.http.ts'
 
 const Params = Type.Object({ id: Type.String() })
 const COUNT = { type: 'integer', minimum: 0 }
@@ -42,7 +43,7 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
   })
   requireToken(app, deps, { scope: 'write', anonymous: () => !deps.config.uploadNeedsToken })
 
-  const refuseWhenFull = async (request: FastifyRequest) => deps.uploads.refuseWhenFull(deps.limits.keyOf(request))
+  const refuseFull = async (request: FastifyRequest) => refuseWhenFull(deps, request)
   const countCall = (request: FastifyRequest, reply: FastifyReply) => deps.limits.count(request, reply, 'read')
   const described = (operationId: string, summary: string) => ({
     ...uploadRoute(deps.config, operationId, summary),
@@ -72,7 +73,7 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
           ...errorResponses(400, 401, 403, 408, 410, 412, 413, 415, 422, 429, 504, 507),
         },
       },
-      onRequest: [refuseWhenFull, (request, reply) => deps.limits.count(request, reply, 'upload')],
+      onRequest: [refuseFull, (request, reply) => deps.limits.count(request, reply, 'upload')],
       onError: deps.limits.refund,
     },
     (request, reply) => inSlot(deps, request, () => begin(flow, request, reply)),
@@ -104,7 +105,7 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
     },
     // The body is read by the handler; the schema above is documentation.
     validatorCompiler: () => () => true,
-    onRequest: [refuseWhenFull, countCall],
+    onRequest: [refuseFull, countCall],
     handler: (request, reply) => inSlot(deps, request, () => resume(flow, request, reply)),
   })
 
@@ -141,12 +142,9 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
 
   // The protocol's workaround for proxies that allow GET and POST only.
   const overridden = { PATCH: resume, HEAD: reportOffset, DELETE: end }
-  app.post<WithId>('/tus/:id', { schema: { hide: true }, onRequest: [refuseWhenFull, countCall] }, (request, reply) => {
+  app.post<WithId>('/tus/:id', { schema: { hide: true }, onRequest: [refuseFull, countCall] }, (request, reply) => {
     const method = String(request.headers['x-http-method-override']).toUpperCase()
     if (!Object.hasOwn(overridden, method)) throw apiError('method_not_allowed')
     return inSlot(deps, request, () => overridden[method as keyof typeof overridden](flow, request, reply))
   })
 }
-
-const inSlot = <T>(deps: Deps, request: FastifyRequest, work: () => Promise<T>): Promise<T> =>
-  deps.uploads.run(work, { key: deps.limits.keyOf(request) })

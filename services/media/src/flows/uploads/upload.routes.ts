@@ -12,18 +12,19 @@ import type { MediaType } from '../../db/media-info.ts'
 import { namesInWords } from '../../db/source-types.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { checkAllowance } from '../../http/allowance-headers.ts'
-import { answerClip, parsePreference } from '../../http/answer-clip.ts'
+import { answerAttempt, parsePreference } from '../../http/answer-clip.ts'
 import { allows, requireToken } from '../../http/authenticate.ts'
 import { clientGone } from '../../http/client-gone.ts'
 import { addedAnswers } from '../../http/clip-details.ts'
 import { ClipFormFields, readFormFields } from '../../http/form-fields.ts'
 import { keyedRequest, readKey } from '../../http/idempotency-key.ts'
+import { refuseEarly } from '../../http/refuse-early.ts'
 import { AddHeaders, AddQuery, uploadRoute } from '../../http/shapes.ts'
-import { acceptClip, type NewClipInput, refuseWhenBusy } from '../../ingest/accept/accept-clip.ts'
-import { acceptOnce, failAfterwards } from '../../ingest/accept/accept-once.ts'
+import { acceptClip, type NewClipInput } from '../../ingest/accept/accept-clip.ts'
+import { beginRequest } from '../../ingest/accept/begin-request.ts'
 import { countBytesIn } from '../../metrics.ts'
 import { FORM_OVERHEAD_BYTES, fileTooLarge, receiveForm } from './receive-form.http.ts'
+import { inSlot, refuseWhenFull } from './upload-slot.http.ts'
 
 const formOf = (types: readonly MediaType[]) =>
   Type.Object({
@@ -51,14 +52,13 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     validatorCompiler: () => () => true,
     onRequest: [
       // Before the call is counted, and without a query.
-      async (request) => deps.uploads.refuseWhenFull(deps.limits.keyOf(request)),
+      async (request) => refuseWhenFull(deps, request),
       (request, reply) => deps.limits.count(request, reply, 'upload'),
       async (request) => refuseUnreadable(request, maxBytes),
       (request, reply) => refuseUnread(deps, request, reply),
     ],
     onError: deps.limits.refund,
-    handler: (request, reply) =>
-      deps.uploads.run(() => addUpload(deps, request, reply), { key: deps.limits.keyOf(request) }),
+    handler: (request, reply) => inSlot(deps, request, () => addUpload(deps, request, reply)),
   })
 }
 
@@ -72,10 +72,9 @@ async function refuseUnreadable({ headers }: FastifyRequest, maxBytes: number): 
 /** Refuses early, to spare the transfer; the binding checks come later. A key passes: its clip may exist already. */
 async function refuseUnread(deps: Deps, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   if (readKey(request) !== undefined) return
-  await refuseWhenBusy(deps, request.apiToken?.id ?? null, request.apiToken?.limits)
   // The form adds FORM_OVERHEAD_BYTES at most.
   const atLeastBytes = Math.max(1, Number(request.headers['content-length'] ?? 0) - FORM_OVERHEAD_BYTES)
-  await checkAllowance(deps, request, reply, { atLeastBytes })
+  await refuseEarly(deps, request, reply, { atLeastBytes })
 }
 
 /** The steps from the form to the answer; the first that throws decides the answer. */
@@ -86,19 +85,16 @@ async function addUpload(deps: Deps, request: FastifyRequest, reply: FastifyRepl
     const { file, fields: texts } = await receiveForm(deps, request, { path, clientGone: gone })
     countBytesIn('upload', file.bytes)
     const tokenId = request.apiToken?.id ?? null
-    const asked = readFormFields(texts, accessRulesOf(deps, tokenId))
+    const described = readFormFields(texts, accessRulesOf(deps, tokenId))
     const { mp4First, ...preference } = parsePreference(request.headers.prefer)
     // Not for a token that may not delete: its clips stay its operator's.
     const deleteLink = preference.deleteLink && (!request.apiToken || allows(request.apiToken, 'delete'))
-    const input: NewClipInput = { file, ...asked, tokenId, origin: { kind: 'upload' }, mp4First, deleteLink }
-    const keyed = keyedRequest(request, 'upload', { content: file.sha256, ...asked })
-    const accept = (alongside: NewClipInput['alongside']) => acceptClip(deps, { ...input, alongside })
-    const { clip, isReplay } = await acceptOnce(deps, keyed, accept, gone)
+    const input: NewClipInput = { file, ...described, tokenId, origin: { kind: 'upload' }, mp4First, deleteLink }
+    const keyed = keyedRequest(request, 'upload', { content: file.sha256, ...described })
+    const attempt = await beginRequest(deps, keyed, gone)
+    const clip = attempt.known ?? (await attempt.settle(acceptClip(deps, { ...input, alongside: attempt.record })))
     await rm(path, { force: true })
-    if (isReplay) reply.header('idempotency-replayed', 'true')
-    return await answerClip(deps, request, reply, { clip, startedAt: Date.now(), clientGone: gone }).catch((error) =>
-      failAfterwards(deps, keyed, clip, error),
-    )
+    return await answerAttempt(deps, request, reply, { attempt, clip, startedAt: Date.now(), clientGone: gone })
   } finally {
     await rm(path, { force: true })
   }

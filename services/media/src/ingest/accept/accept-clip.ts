@@ -1,6 +1,6 @@
 // This folder turns a received file into a clip: it refuses a file over a limit, shares the source of known bytes, and
 // otherwise queues one transcode. The one rule: after the transaction the clip is accepted, and nothing a client does
-// undoes it. Tests: test/{upload,sharing,idempotency}.test.ts. Next: accept-once.ts, ../../make/jobs/transcode-source.ts.
+// undoes it. Tests: test/{upload,sharing,idempotency}.test.ts. Next: begin-request.ts, ../../make/jobs/transcode-source.ts.
 import { randomInt } from 'node:crypto'
 import { resultOf } from '@services/common/telemetry/instruments'
 import type { Transaction } from 'kysely'
@@ -11,14 +11,14 @@ import { type Clip, insertClip } from '../../core/clips/clips.store.ts'
 import { decodedSize } from '../../core/edits/decoded-size.ts'
 import { type Edit, sourceKey } from '../../core/edits/edit.ts'
 import { holdBytes, refuseBlocked } from '../../core/reports/blocked-bytes.store.ts'
+import { refuseWhenBusy } from '../../core/sources/refuse-when-busy.ts'
 import { attachToSource } from '../../core/sources/source-clips.store.ts'
 import { findSourceByContent, insertSource, originalNamed, type SourceRow } from '../../core/sources/sources.store.ts'
 import { takeAllowance } from '../../core/tokens/allowance.ts'
 import { makeDeleteToken } from '../../core/tokens/api-token.ts'
-import { findTokenLimits } from '../../core/tokens/tokens.store.ts'
 import { emitEvent } from '../../core/webhooks/emit-event.ts'
 import type { MediaInfo } from '../../db/media-info.ts'
-import type { DB, TokenLimits } from '../../db/tables.ts'
+import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { TRANSCODE_QUEUE, type TranscodeJob, tenantOf } from '../../make/jobs/queues.ts'
@@ -56,52 +56,28 @@ export type AcceptedClip = Clip & { deleteToken?: string }
 export const acceptClip = (deps: Deps, input: NewClipInput): Promise<AcceptedClip> =>
   deps.mutex.run(input.file.sha256, () => acceptInTurn(deps, input))
 
-/** A clip takes many seconds, so an immediate retry is pointless. */
-const BUSY_RETRY_SECONDS = 10
-
-/**
- * Throws busy when so many clips wait that this one would wait for minutes. Throws queue_full when too many of them
- * belong to this token (or to callers without one), so that no token fills the queue by itself. A token without a
- * waiting clip is accepted up to twice the limit, so that the others together do not lock it out either.
- */
-export async function refuseWhenBusy(
-  { db, config, queueDepth }: Pick<Deps, 'db' | 'config' | 'queueDepth'>,
-  tokenId: string | null,
-  ownLimits?: TokenLimits,
-): Promise<void> {
-  const { queueLimit, queueLimitPerToken } = config.worker
-  const own = ownLimits ?? (tokenId === null ? {} : await findTokenLimits(db, tokenId))
-  const limits = { all: queueLimit, ofToken: own.queued ?? queueLimitPerToken }
-  const { all, ofToken } = await queueDepth.count(db, tokenId, limits)
-  const most = ofToken === 0 ? 2 * queueLimit : queueLimit
-  if (all >= most) throw apiError('busy', { retryAfterSeconds: BUSY_RETRY_SECONDS })
-  if (ofToken > 0 && ofToken >= limits.ofToken) {
-    throw apiError('queue_full', {
-      message: 'Too many clips of this token are waiting or being transcoded.',
-      retryAfterSeconds: BUSY_RETRY_SECONDS,
-    })
-  }
-}
-
+/** The stages from a file to its clip; the first that throws decides. */
 async function acceptInTurn(deps: Deps, input: NewClipInput): Promise<AcceptedClip> {
-  input.signal?.throwIfAborted()
   const { edit, signal, file } = input
+  signal?.throwIfAborted()
   await refuseBlocked(deps.db, file.sha256)
-  if (edit?.caption && !deps.tools.ffmpeg.canDrawText) {
-    throw apiError('edit_not_supported', { message: 'This service draws no captions.', details: { param: 'caption' } })
-  }
+  refuseCaption(deps, edit)
   // The probe decides what an edit changes, and so its key.
   const shared = edit ? undefined : await shareKnown(deps, file.sha256, input)
   if (shared) return shared
-
-  const slot = { key: tenantOf(input.tokenId), signal }
-  const info = await deps.probes.run(() => probeCounted(deps, file.path, edit), slot)
+  const info = await probeInTurn(deps, input)
   signal?.throwIfAborted()
   const key = sourceKey(file.sha256, info.edited?.edit)
   const sharedEdit = edit && (await shareKnown(deps, key, input))
   if (sharedEdit) return sharedEdit
+  // Before the file is stored; the limit binds in the transaction.
   await refuseWhenBusy(deps, input.tokenId)
   return queueSource(deps, { info, key }, input)
+}
+
+function refuseCaption({ tools }: Deps, edit: Edit | undefined): void {
+  if (!edit?.caption || tools.ffmpeg.canDrawText) return
+  throw apiError('edit_not_supported', { message: 'This service draws no captions.', details: { param: 'caption' } })
 }
 
 async function shareKnown(deps: Deps, key: string, input: NewClipInput): Promise<AcceptedClip | undefined> {
@@ -111,11 +87,18 @@ async function shareKnown(deps: Deps, key: string, input: NewClipInput): Promise
   return shared
 }
 
-const probeCounted = (deps: Deps, path: string, edit: Edit | undefined): Promise<MediaInfo> =>
-  probe(deps.tools, path, { limits: probeLimitsOf(deps.config.source), edit }).catch((error) => {
-    countProbeRefusal(resultOf(error))
-    throw error
-  })
+const probeInTurn = (
+  { config, tools, probes }: Deps,
+  { file, edit, tokenId, signal }: NewClipInput,
+): Promise<MediaInfo> =>
+  probes.run(
+    () =>
+      probe(tools, file.path, { limits: probeLimitsOf(config.source), edit }).catch((error) => {
+        countProbeRefusal(resultOf(error))
+        throw error
+      }),
+    { key: tenantOf(tokenId), signal },
+  )
 
 const wayOf = ({ origin }: NewClipInput): Way =>
   origin.kind === 'import' ? 'import' : origin.pieces ? 'tus' : 'upload'
@@ -128,8 +111,7 @@ async function shareSource(deps: Deps, known: SourceRow, input: NewClipInput): P
   refuseLargePicture(limits, width, height)
   refuseLongDuration(limits, known.info.durationSeconds)
   return deps.db.transaction().execute(async (trx) => {
-    await holdBytes(trx, input.file.sha256)
-    await takeBytes(deps, trx, input, known.rendition_bytes)
+    await holdAndTakeBytes(deps, trx, input, known.rendition_bytes)
     const source = await attachToSource(trx, known.id)
     if (!source) return undefined
     const clip = await addClip(deps, trx, source, input)
@@ -148,9 +130,8 @@ async function queueSource(
   const original = originalNamed(sha256)
   let isShared = false
   const accepted = await keepFiles(deps, [{ name: original, path, bytes }], async (trx) => {
-    await holdBytes(trx, sha256)
-    await takeBytes(deps, trx, input, 0)
-    // Repeated, because takeBytes makes the token's other clips wait for this transaction.
+    await holdAndTakeBytes(deps, trx, input, 0)
+    // After the allowance, which makes the token's other clips wait for this transaction.
     await refuseWhenBusy({ ...deps, db: trx }, tokenId)
     const reservedBytes = mostRenditionBytes(info, bytes)
     const hashes = { sha256: key, fileSha256: sha256 }
@@ -179,8 +160,14 @@ async function prioritise(deps: Deps, trx: Transaction<DB>, source: SourceRow, {
   await deps.queue.advance(trx, TRANSCODE_QUEUE.name, { sourceId: source.id } satisfies TranscodeJob, tenantOf(tokenId))
 }
 
-async function takeBytes({ config, now }: Deps, trx: Transaction<DB>, input: NewClipInput, renditionBytes: number) {
-  const { tokenId, file } = input
+/** The binding refusals of every new clip: blocked bytes, then the allowance of its token. */
+async function holdAndTakeBytes(
+  { config, now }: Deps,
+  trx: Transaction<DB>,
+  { tokenId, file }: NewClipInput,
+  renditionBytes: number,
+): Promise<void> {
+  await holdBytes(trx, file.sha256)
   if (tokenId === null) return
   const clip = { tokenId, sent: file.bytes, kept: file.bytes + renditionBytes, now: now() }
   await takeAllowance(trx, config.allowances, clip)

@@ -1,17 +1,19 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { refuseWhenBusy } from '../core/sources/refuse-when-busy.ts'
 import { type Allowance, allowancesOf, findAllowances, refuseOverAllowance } from '../core/tokens/allowance.ts'
 import type { Deps } from '../deps.ts'
 
 /**
- * Reports in headers what the token has left before this call, and refuses early what cannot be accepted. Callers
- * without a token have no allowance: rate limits and the expiry of their clips bound them.
+ * Refuses before the body what the acceptance of a clip would refuse: a full queue, then an allowance, whose rest before this call
+ * is reported in headers. Callers without a token have no allowance: rate limits and the expiry of their clips bound them.
  */
-export async function checkAllowance(
-  deps: Pick<Deps, 'db' | 'config' | 'now'>,
+export async function refuseEarly(
+  deps: Pick<Deps, 'db' | 'config' | 'now' | 'queueDepth'>,
   { apiToken: token }: FastifyRequest,
   reply: FastifyReply,
   { atLeastBytes }: { atLeastBytes: number },
 ): Promise<void> {
+  await refuseWhenBusy(deps, token?.id ?? null, token?.limits)
   if (!token) return
   const now = deps.now()
   const limits = allowancesOf(deps.config.allowances, token.limits)

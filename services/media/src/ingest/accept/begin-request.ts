@@ -16,53 +16,74 @@ import {
   replaceOutcome,
 } from './idempotency.store.ts'
 
-/**
- * Accepts a clip, or finds the one of the first request with this key. Throws that request's refusal, and
- * idempotency_conflict when it requested something else. Within a process the second request waits for the first.
- */
-export async function acceptOnce(
-  deps: Deps,
-  keyed: KeyedRequest | undefined,
-  accept: (alongside?: NewClipInput['alongside']) => Promise<AcceptedClip>,
-  clientGone: AbortSignal,
-): Promise<{ clip: AcceptedClip; isReplay: boolean }> {
-  if (!keyed) return { clip: await accept(), isReplay: false }
-  return deps.mutex.run(`${keyed.route} ${keyed.tokenId} ${keyed.key}`, async () => {
-    const known = await recall(deps, keyed)
-    if (known) return { clip: known, isReplay: true }
-    try {
-      const clip = await accept(async (trx, { id }) => {
-        if (!(await insertOutcome(trx, keyed, { clipId: id }, timesOf(deps)))) throw new AcceptedElsewhere()
-      })
-      return { clip, isReplay: false }
-    } catch (error) {
-      if (error instanceof AcceptedElsewhere) {
-        const clip = await recall(deps, keyed)
-        if (!clip) throw apiError('busy', { retryAfterSeconds: 1 })
-        return { clip, isReplay: true }
-      }
-      const refusal = clientGone.aborted ? undefined : toRefusal(error)
-      if (refusal) await insertOutcome(deps.db, keyed, { refusal }, timesOf(deps))
-      throw error
-    }
-  })
+/** A request that adds a clip, once its key is known. */
+export interface Attempt {
+  /** Clip of the first request with this key. */
+  known?: Clip
+  /** Writes the outcome; the step of the key in the clip's transaction. */
+  record?: NewClipInput['alongside']
+  /** Ends the acceptance of a clip that is not `known`. A refusal becomes the outcome. */
+  settle(accepting: Promise<AcceptedClip>): Promise<AcceptedClip>
+  /** The clip is that of an earlier request. */
+  isReplay(): boolean
+  /** Makes a failure after the acceptance the outcome, unless the key has another clip by then: a slow replay may learn late. */
+  failAfterwards(clip: Pick<Clip, 'id'>, error: unknown): Promise<never>
+}
+
+const WITHOUT_KEY: Attempt = {
+  settle: (accepting) => accepting,
+  isReplay: () => false,
+  failAfterwards: async (_, error) => {
+    throw error
+  },
 }
 
 /**
- * Runs the answer after a clip is accepted; a failure now becomes the outcome. A slow replay may learn of it when its
- * key already has another clip: the outcome of that clip is kept.
+ * Begins a request: waits for an earlier one of this process with its key, and finds its outcome. Throws its refusal, and
+ * idempotency_conflict when it requested something else.
  */
-export async function failAfterwards(
-  { db }: Pick<Deps, 'db'>,
+export async function beginRequest(
+  deps: Deps,
   keyed: KeyedRequest | undefined,
-  { id }: Pick<Clip, 'id'>,
-  error: unknown,
-): Promise<never> {
-  if (keyed) {
-    const refusal = toRefusal(error)
-    await (refusal ? replaceOutcome(db, keyed, id, refusal) : forgetOutcome(db, keyed, id))
+  clientGone: AbortSignal,
+): Promise<Attempt> {
+  if (!keyed) return WITHOUT_KEY
+  const release = await deps.mutex.take(`${keyed.route} ${keyed.tokenId} ${keyed.key}`)
+  let isReplay = false
+  const findKnown = async () => {
+    const known = await recall(deps, keyed)
+    isReplay = known !== undefined
+    return known
   }
-  throw error
+  const known = await findKnown().catch((error) => {
+    release()
+    throw error
+  })
+  if (known) release()
+
+  const toOutcome = async (error: unknown): Promise<Clip> => {
+    if (error instanceof AcceptedElsewhere) {
+      const clip = await findKnown()
+      if (!clip) throw apiError('busy', { retryAfterSeconds: 1 })
+      return clip
+    }
+    const refusal = clientGone.aborted ? undefined : toRefusal(error)
+    if (refusal) await insertOutcome(deps.db, keyed, { refusal }, timesOf(deps))
+    throw error
+  }
+  return {
+    ...(known && { known }),
+    record: async (trx, { id }) => {
+      if (!(await insertOutcome(trx, keyed, { clipId: id }, timesOf(deps)))) throw new AcceptedElsewhere()
+    },
+    settle: (accepting) => accepting.catch(toOutcome).finally(release),
+    isReplay: () => isReplay,
+    failAfterwards: async ({ id }, error) => {
+      const refusal = toRefusal(error)
+      await (refusal ? replaceOutcome(deps.db, keyed, id, refusal) : forgetOutcome(deps.db, keyed, id))
+      throw error
+    },
+  }
 }
 
 /** The transaction of another process won, and has ended: otherwise this one would still wait for it. */
