@@ -5,7 +5,6 @@ import { openTemplateSources } from './adapters/mail/template-sources.ts'
 import { settingsToReview } from './config/review.ts'
 import { variables } from './config.ts'
 import { importSigningKeys } from './core/keys/signing-keys.ts'
-import { worstCases } from './core/redirects/allow-list.ts'
 import { migrateAll, openDeps, withMigrations } from './deps.ts'
 import { usersList } from './flows/admin/users/list-users-command.ts'
 import {
@@ -42,7 +41,7 @@ export const commands: Command[] = [
       if (config.gaps.length > 0) throw new ConfigError(config.gaps)
       await importSigningKeys(config.jwt)
       openTemplateSources(config)
-      return [...worstCases(config.redirectAllowList), ...(await searchNotes(config))]
+      return searchNotes(config)
     },
     review: settingsToReview,
     migrateAll,

@@ -1,7 +1,7 @@
 // Patterns of AUTH_URI_ALLOW_LIST. The one rule: a wildcard in a web host never matches beyond the host, however the scheme before
 // it is written. Callers: redirect-rules.ts. Matching in bounded time: steps.ts.
 import { expandGlob, type GlobPart } from './glob-parts.ts'
-import { mostAlive, type Step, takesAll } from './steps.ts'
+import { type Step, takesAll } from './steps.ts'
 
 export interface Glob {
   pattern: string
@@ -10,7 +10,6 @@ export interface Glob {
 }
 
 interface Alternative {
-  prefix: string
   steps: readonly Step[]
   /** A pattern that names no host matches no web address. */
   refusesWeb: boolean
@@ -21,71 +20,37 @@ interface Alternative {
 /** Longest target accepted; it travels in a mail link. */
 export const MAX_TARGET_LENGTH = 2048
 
-/** Most steps of one target: 5 million take about a tenth of a second, and a request has three targets. */
-const MAX_STEPS = 5_000_000
+/**
+ * Most characters of a pattern, in all its alternatives: 500 of 40 each. A target costs at most one step per character of each;
+ * 5 million steps take about a tenth of a second.
+ */
+const MAX_PATTERN_LENGTH = 20_000
 
-/** Compiles patterns between commas outside braces. Throws an Error without quoting a malformed or too costly one. */
+/** Compiles patterns between commas outside braces. Throws an Error that names a malformed or too long one by position. */
 export function parseAllowList(text: string): Glob[] {
   const patterns = text.match(/(?:\{(?:\\.|[^\\}])*\}|\\.|[^,])+/g) ?? []
-  const allowList = patterns
+  return patterns
     .map((pattern) => pattern.trim())
     .filter(Boolean)
-    .map((pattern) => ({ pattern, alternatives: expandGlob(pattern).map(compile) }))
-  if (mostSteps(allowList) > MAX_STEPS) {
-    throw new Error(
-      'has too many long patterns with a wildcard near their beginning: one target could stop the service',
-    )
-  }
-  return allowList
+    .map((pattern, index) => {
+      const expanded = expandGlob(pattern)
+      if (expanded.flat().length > MAX_PATTERN_LENGTH) {
+        throw new Error(
+          `has a pattern of more than ${MAX_PATTERN_LENGTH} characters in all alternatives: pattern ${index + 1}`,
+        )
+      }
+      return { pattern, alternatives: expanded.map(compile) }
+    })
 }
 
 /** Whether a target without its fragment matches. */
 export const matches = ({ alternatives }: Glob, target: string): boolean =>
-  alternatives.some(
-    ({ prefix, steps, refusesWeb }) =>
-      target.startsWith(prefix) && !(refusesWeb && /^https?:/i.test(target)) && takesAll(steps, target),
-  )
+  alternatives.some(({ steps, refusesWeb }) => !(refusesWeb && /^https?:/i.test(target)) && takesAll(steps, target))
 
 /** Whether a loopback target matches, with any query and port: native apps get a new port each time (RFC 8252 7.3). */
 export function matchesLoopback({ alternatives }: Glob, { protocol, hostname }: URL, path: string): boolean {
   const target = `${protocol}//${hostname}${path || '/'}`
   return alternatives.some(({ loopback }) => loopback !== undefined && takesAll(loopback, target))
-}
-
-/** Calculates the most steps of one target, at a loopback address or elsewhere. */
-export function mostSteps(allowList: readonly Glob[]): number {
-  const alternatives = allowList.flatMap((glob) => glob.alternatives)
-  // A target at a loopback address is compared with all patterns of such addresses, whatever their port.
-  const atLoopback = alternatives.reduce((sum, { loopback }) => sum + (loopback ? mostAlive(loopback) : 0), 0)
-  return Math.max(atLoopback, mostAliveTogether(alternatives)) * MAX_TARGET_LENGTH
-}
-
-/** Patterns with contradicting prefixes are never all compared: those count that a single text can begin with. */
-function mostAliveTogether(all: readonly Alternative[]): number {
-  const alternatives = all.toSorted((one, other) =>
-    one.prefix < other.prefix ? -1 : Number(one.prefix > other.prefix),
-  )
-  const together: Alternative[] = []
-  let alive = 0
-  let most = 0
-  for (const alternative of alternatives) {
-    for (let last = together.at(-1); last && !alternative.prefix.startsWith(last.prefix); last = together.at(-1)) {
-      together.pop()
-      alive -= mostAlive(last.steps)
-    }
-    together.push(alternative)
-    alive += mostAlive(alternative.steps)
-    most = Math.max(most, alive)
-  }
-  return most
-}
-
-/** Describes the cost of the longest target for `config check`. */
-export function worstCases(allowList: readonly Glob[]): string[] {
-  if (allowList.length === 0) return []
-  const written = (globs: readonly Glob[]) => mostSteps(globs).toLocaleString('en')
-  const patterns = allowList.map((glob, index) => `  pattern ${index + 1}: ${written([glob])}`)
-  return [`AUTH_URI_ALLOW_LIST: a target costs at most ${written(allowList)} steps`, ...patterns]
 }
 
 type Takes = Step['takes']
@@ -121,9 +86,7 @@ const LOOPBACK_HOST = /^(127\.0\.0\.1|\[::1\])(:[\d*?]*)?$/
 function compile(parts: readonly GlobPart[]): Alternative {
   const steps = (from: number, to: number, wildcards: Wildcards) =>
     parts.slice(from, to).map((part) => stepOf(part, wildcards))
-  const firstWildcard = parts.findIndex(({ kind }) => kind !== 'text')
   const made = (compiled: readonly Step[], refusesWeb: boolean, loopback?: readonly Step[]): Alternative => ({
-    prefix: written(firstWildcard === -1 ? parts : parts.slice(0, firstWildcard)),
     steps: compiled,
     refusesWeb,
     loopback,
@@ -162,7 +125,7 @@ function writtenPart(part: GlobPart): string {
 }
 
 function stepOf(part: GlobPart, wildcards: Wildcards): Step {
-  if (part.kind === 'text') return { takes: (character) => character === part.text, repeats: false, text: part.text }
+  if (part.kind === 'text') return { takes: (character) => character === part.text, repeats: false }
   if (part.kind === 'set') {
     const listed = setExpression(part)
     return { takes: (character) => wildcards.inSet(character) && listed.test(character), repeats: false }

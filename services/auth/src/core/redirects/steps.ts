@@ -2,8 +2,6 @@
 export interface Step {
   takes(character: string): boolean
   repeats: boolean
-  /** The only character it takes, if there is just one. */
-  text?: string
 }
 
 /** Whether steps take the whole text, at most one comparison per step and character; backtracking may need years. */
@@ -36,16 +34,4 @@ function enter(positions: Int32Array, count: number, from: number, steps: readon
     if (!steps[position]?.repeats) break
   }
   return entered
-}
-
-/**
- * Calculates the largest number of concurrent positions: two, plus all from the first repeating step that may also take
- * the next step's character. `*` before a dot is no such step, because it ends at the dot.
- */
-export function mostAlive(steps: readonly Step[]): number {
-  const ambiguous = steps.findIndex((step, index) => {
-    const next = steps[index + 1]
-    return step.repeats && next !== undefined && (next.text === undefined || step.takes(next.text))
-  })
-  return ambiguous === -1 ? 2 : steps.length - ambiguous + 1
 }
