@@ -33,7 +33,7 @@ export interface RotatedSession {
 }
 
 /**
- * Refreshes sessions in one statement, the only place that advances them (states: rotate-session.ts). A token reused
+ * Refreshes sessions in one statement, the only place that advances them (states: refresh-reuse.ts). A token reused
  * within its interval changes no counter: twenty parallel refreshes, queued at the row lock, get one child. Undefined:
  * refused; of several refreshes also one whose session is locked or presented twice. A single one waits for the lock.
  */

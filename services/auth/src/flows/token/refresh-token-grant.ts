@@ -1,22 +1,18 @@
-import { type AuditLog, audit, logAudit } from '../../core/audit/audit.ts'
-import { endReusedSession } from '../../core/sessions/end-sessions.store.ts'
+import { type AuditLog, logAudit } from '../../core/audit/audit.ts'
 import { issueTokens, type SessionBody } from '../../core/sessions/issue-tokens.ts'
+import { catchUp, endReuse, judgeRefusal } from '../../core/sessions/refresh-reuse.ts'
 import { parseRefreshToken, type RefreshToken } from '../../core/sessions/refresh-token.ts'
-import { judgeRefusal } from '../../core/sessions/rotate-session.ts'
 import { whyEnded } from '../../core/sessions/session-limits.ts'
-import { findSessionWithUser, recoverSession } from '../../core/sessions/sessions.store.ts'
+import { findSessionWithUser } from '../../core/sessions/sessions.store.ts'
 import type { Client } from '../../core/sessions/start-session.ts'
-import { endTokens } from '../../core/users/end-tokens.ts'
 import { isBanned } from '../../core/users/is-banned.ts'
-import { lockUser } from '../../core/users/users.store.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { countReuseDetected } from '../../metrics.ts'
 
 /** Bound on parallel refreshes that overtake this one; then the caller may retry. */
 const MAX_RACES = 5
 
-/** Exchanges a refresh token for its successor; the rule is in core/sessions/rotate-session.ts. */
+/** Exchanges a refresh token for its successor; the rule is in core/sessions/refresh-reuse.ts. */
 export async function refreshSession(deps: Deps, log: AuditLog, text: string, client: Client): Promise<SessionBody> {
   const token = parseRefreshToken(deps.refreshTokenKey, text)
   if (text === '') throw apiError('validation_failed', { message: 'refresh_token required' })
@@ -52,26 +48,8 @@ async function refuse(deps: Deps, log: AuditLog, token: RefreshToken): Promise<v
   if (end) throw apiError('session_expired')
   if (verdict === 'raced') return
   const actor = { ...session, id: session.user_id }
-  const traits = { session_id: token.sessionId }
-  if (verdict === 'ahead') {
-    // The next attempt finds the token current, or one behind if a parallel request was first.
-    await deps.db.transaction().execute(async (trx) => {
-      if (!(await recoverSession(trx, token.sessionId, token.counter, now))) return
-      await audit(deps, trx, log, { action: 'token_recovered', actor, traits })
-    })
-    return
-  }
-  if (deps.config.sessions.rotation) {
-    // Committed although the request fails: the holder of the other copy must lose the session too.
-    const hasEnded = await deps.db.transaction().execute(async (trx) => {
-      await lockUser(trx, session.user_id)
-      if (!(await endReusedSession(trx, deps.config.sessions, token.sessionId, token.counter))) return false
-      // Nor return by a pending change to an address of theirs.
-      await endTokens(trx, session.user_id, 'changes', now)
-      await audit(deps, trx, log, { action: 'token_reuse_detected', actor, traits })
-      return true
-    })
-    if (hasEnded) countReuseDetected()
-  }
+  if (verdict === 'ahead') return catchUp(deps, log, actor, token)
+  // Committed although the request fails.
+  if (deps.config.sessions.rotation) await endReuse(deps, log, actor, token)
   throw apiError('refresh_token_already_used')
 }

@@ -1,0 +1,91 @@
+// Refresh tokens that are not the current one. The one rule: a session counts its refreshes, and the distance of a token to
+// that counter decides (specification, States; design.md 5.2). The statement in rotate-session.store.ts accepts the first two
+// rows; the grant asks here about the others. Tests: ../../flows/token/refresh-token-grant.test.ts.
+//
+// Counter of the token                           | result
+// current                                        | the session advances
+// one behind, replaced within the reuse interval | the same successor again
+// further behind, or later                       | `reused`, an attack: the session ends
+// ahead                                          | `ahead`: the session catches up with a token that we made and committed,
+//                                                | because the database lost writes, in a failover or by a restore
+import { currentDeadline, regardlessOfDeadline } from '@services/common/request-deadline'
+import type { Kysely } from 'kysely'
+import type { DB } from '../../db/tables.ts'
+import { countReuseDetected } from '../../metrics.ts'
+import { type Actor, type AuditDeps, type AuditLog, audit } from '../audit/audit.ts'
+import { endTokens } from '../users/end-tokens.ts'
+import { lockUser } from '../users/users.store.ts'
+import { endReusedSession } from './end-sessions.store.ts'
+import { recoverSession, restartReuseInterval } from './refresh-reuse.store.ts'
+import type { RefreshToken } from './refresh-token.ts'
+import type { Rotation } from './rotate-session.store.ts'
+import type { SessionLimits } from './session-limits.ts'
+
+interface ReuseDeps extends AuditDeps {
+  db: Kysely<DB>
+  config: AuditDeps['config'] & { sessions: SessionLimits }
+}
+
+/** Finds why a token was refused by the counter that its session has a moment later. */
+export function judgeRefusal(presented: number, current: number): 'ahead' | 'reused' | 'raced' {
+  if (presented > current) return 'ahead'
+  // Refused, yet current by now: the session advanced in between, so the refresh is repeated.
+  return presented === current ? 'raced' : 'reused'
+}
+
+/** Ends the session of a reused token, also for the caller with the other copy. */
+export async function endReuse(deps: ReuseDeps, log: AuditLog, actor: Actor, token: RefreshToken): Promise<void> {
+  const hasEnded = await deps.db.transaction().execute(async (trx) => {
+    await lockUser(trx, actor.id)
+    if (!(await endReusedSession(trx, deps.config.sessions, token.sessionId, token.counter))) return false
+    // Nor may a thief return by a pending change to an address of theirs.
+    await endTokens(trx, actor.id, 'changes', deps.now())
+    await audit(deps, trx, log, { action: 'token_reuse_detected', actor, traits: { session_id: token.sessionId } })
+    return true
+  })
+  if (hasEnded) countReuseDetected()
+}
+
+/** Advances the session to a token ahead of it. A repeated refresh finds the token current, or one behind. */
+export async function catchUp(deps: ReuseDeps, log: AuditLog, actor: Actor, token: RefreshToken): Promise<void> {
+  await deps.db.transaction().execute(async (trx) => {
+    if (!(await recoverSession(trx, token.sessionId, token.counter, deps.now()))) return
+    await audit(deps, trx, log, { action: 'token_recovered', actor, traits: { session_id: token.sessionId } })
+  })
+}
+
+/**
+ * Restarts the reuse interval when a request fails, before its answer: the database may advance the session although
+ * the answer is lost, and the caller retries with the same token. After a slow failure that retry would otherwise end the
+ * session. The next refresh waits for the restart.
+ */
+export function restartingReuseInterval<Rotated>(
+  { db, now }: { db: Kysely<DB>; now: () => Date },
+  rotate: (rotation: Rotation) => Promise<Rotated>,
+): (rotation: Rotation) => Promise<Rotated> {
+  const restarts = new Map<string, Promise<void>>()
+  return async (rotation) => {
+    const { sessionId } = rotation
+    const pending = restarts.get(sessionId)
+    if (pending) await pending
+    const since = now()
+    const rotated = rotate(rotation)
+    const restart = () => regardlessOfDeadline(() => restartReuseInterval(db, rotation, { since, until: now() }))
+    const beginRestart = () => {
+      deadline?.running.delete(beginRestart)
+      const restarted = rotated.then(restart, restart).catch(() => {})
+      restarts.set(sessionId, restarted)
+      restarted.finally(() => restarts.get(sessionId) === restarted && restarts.delete(sessionId))
+    }
+    const deadline = currentDeadline()
+    deadline?.running.add(beginRestart)
+    try {
+      return await rotated
+    } catch (error) {
+      if (!deadline?.hasExpired) beginRestart()
+      throw error
+    } finally {
+      deadline?.running.delete(beginRestart)
+    }
+  }
+}
