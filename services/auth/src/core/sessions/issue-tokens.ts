@@ -1,10 +1,8 @@
 import type { KeyObject } from 'node:crypto'
 import { Type } from 'typebox'
-import type { Aal, AmrEntry } from '../../db/tables.ts'
-import type { SigningKeys } from '../keys/signing-keys.ts'
-import { provenUser } from '../users/proven-addresses.ts'
 import { toUserBody, UserShape } from '../users/user-shape.ts'
 import type { User } from '../users/users.store.ts'
+import { type AccessTokenDeps, accessTokenClaims, type TokenSession } from './access-token.ts'
 import { formatRefreshToken } from './refresh-token.ts'
 
 /** The answer of every sign-in, refresh and second factor. */
@@ -31,46 +29,24 @@ export const SessionShape = Type.Object(
 
 export type SessionBody = Type.Static<typeof SessionShape>
 
-export interface SessionDeps {
-  keys: SigningKeys
+export interface SessionDeps extends AccessTokenDeps {
   refreshTokenKey: KeyObject
-  now: () => Date
-  newId: () => string
-  config: { jwt: { lifetimeSeconds: number; issuer: string } }
 }
 
-/** Issues new tokens for a session. In the access token `amr` is newest first, and a random `jti` makes it unique. */
+/** Issues new tokens for a session. */
 export async function issueTokens(
-  { keys, refreshTokenKey, now, newId, config: { jwt } }: SessionDeps,
+  deps: SessionDeps,
   user: User,
-  session: { id: string; aal: Aal; amr: AmrEntry[]; refresh_counter: number },
+  session: TokenSession & { refresh_counter: number },
 ): Promise<SessionBody> {
-  const issuedAt = Math.floor(now().getTime() / 1000)
-  const expiresAt = issuedAt + jwt.lifetimeSeconds
-  const { email, phone, user_metadata } = provenUser(user)
-  const accessToken = await keys.sign({
-    iss: jwt.issuer,
-    sub: user.id,
-    aud: user.aud,
-    exp: expiresAt,
-    iat: issuedAt,
-    jti: newId(),
-    email: email ?? '',
-    phone: phone ?? '',
-    app_metadata: user.app_metadata,
-    user_metadata,
-    role: user.role,
-    aal: session.aal,
-    amr: session.amr.toSorted((a, b) => b.timestamp - a.timestamp),
-    session_id: session.id,
-    is_anonymous: user.is_anonymous,
-  })
+  const claims = accessTokenClaims(deps, user, session)
+  const refreshToken = { sessionId: session.id, counter: session.refresh_counter }
   return {
-    access_token: accessToken,
+    access_token: await deps.keys.sign(claims),
     token_type: 'bearer',
-    expires_in: jwt.lifetimeSeconds,
-    expires_at: expiresAt,
-    refresh_token: formatRefreshToken(refreshTokenKey, { sessionId: session.id, counter: session.refresh_counter }),
+    expires_in: claims.exp - claims.iat,
+    expires_at: claims.exp,
+    refresh_token: formatRefreshToken(deps.refreshTokenKey, refreshToken),
     user: toUserBody(user),
   }
 }
