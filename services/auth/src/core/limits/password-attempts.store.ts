@@ -2,9 +2,12 @@ import { prepared } from '@services/common/database/prepared-statement'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 
-/** Failed attempts expire this long after the last one: longer than the longest wait, which expiry would cut short. */
-export const FORGET_AFTER_MS = 3_600_000
-const LONGEST_WAIT_MS = 900_000
+/** Numbers of the formula in password-attempts.ts. */
+export interface Wait {
+  firstMs: number
+  longestMs: number
+  expireAfterMs: number
+}
 
 /** Counter before the attempt; `expire` in milliseconds since 1970. */
 export interface Counter {
@@ -13,7 +16,7 @@ export interface Counter {
   waitMs: number
 }
 
-interface Attempt {
+interface Attempt extends Wait {
   account: string
   /** Number of failed attempts that cost no wait. */
   accountFree: number
@@ -28,9 +31,9 @@ interface Attempt {
 }
 
 /**
- * Counts an attempt for the account and the pair, unless one of them has to wait: 1 s after the last free failed attempt,
- * doubled by each further one. The statement checks the waits again under the rows' locks: of parallel attempts, in any
- * number of replicas, only those allowed are counted. Returns the keys counted and the counters as they were before.
+ * Counts an attempt for the account and the pair, unless one of them has to wait. The statement checks the waits again
+ * under the rows' locks: of parallel attempts, in any number of replicas, only those allowed are counted. Returns the
+ * keys counted and the counters as they were before.
  */
 export async function countAttempt(db: Kysely<DB>, attempt: Attempt) {
   const rows = await count(db, attempt)
@@ -40,15 +43,18 @@ export async function countAttempt(db: Kysely<DB>, attempt: Attempt) {
   }
 }
 
-const count = prepared((db: Kysely<DB>, { account, accountFree, pair, pairFree, known, owner, at }: Attempt) => {
+const count = prepared((db: Kysely<DB>, attempt: Attempt) => {
+  const { account, accountFree, pair, pairFree, known, owner, at } = attempt
   const table = sql.table('rate_limits')
   const now = sql`${at}::bigint`
+  const expireAfter = sql`${attempt.expireAfterMs}::bigint`
   const waitOf = (counter: string) => {
     const [key, points, expire] = ['key', 'points', 'expire'].map((column) => sql.ref(`${counter}.${column}`))
     const over = sql`(${points} - case when ${key} = ${pair} then ${pairFree}::integer
       when exists (select from known) then ${points} + 1 else ${accountFree}::integer end)`
-    return sql`case when ${over} < 0 then 0 else greatest(0, ${expire} - ${sql.lit(FORGET_AFTER_MS)} - ${now}
-      + least(1000 * 2 ^ least(${over}, 20), ${sql.lit(LONGEST_WAIT_MS)})) end`
+    // The exponent is bounded, because the largest would overflow.
+    return sql`case when ${over} < 0 then 0 else greatest(0, ${expire} - ${expireAfter} - ${now}
+      + least(${attempt.firstMs}::bigint * 2 ^ least(${over}, 20), ${attempt.longestMs}::bigint)) end`
   }
   const statement = sql<Counter & { key: string; isCounted: boolean }>`
     with known as (select from ${table} where key = ${known} and expire > ${now}),
@@ -58,7 +64,7 @@ const count = prepared((db: Kysely<DB>, { account, accountFree, pair, pairFree, 
     ),
     counted as (
       insert into ${table} as old (key, points, expire)
-      select key, 1, ${now} + ${sql.lit(FORGET_AFTER_MS)} from (values (${account}::varchar), (${pair})) as attempt (key)
+      select key, 1, ${now} + ${expireAfter} from (values (${account}::varchar), (${pair})) as attempt (key)
       where key is not null
         and not exists (select from before where before.key in (${account}, ${pair}) and "waitMs" > 0)
       -- The account's counter before the pair's, as in every statement about both: none waits for another in a circle.

@@ -10,10 +10,10 @@ import { countLimitHit } from '../../metrics.ts'
 import {
   countAttempt,
   counterExists,
-  FORGET_AFTER_MS,
   forgetCounters,
   keepKeys,
   refundAttempt,
+  type Wait,
 } from './password-attempts.store.ts'
 
 /**
@@ -32,6 +32,12 @@ export interface PasswordAttempt {
 }
 
 export type PasswordAttempts = ReturnType<typeof createPasswordAttempts>
+
+/**
+ * Wait after n failed attempts, of which f are free: none while n < f, then min(firstMs · 2^(n - f), longestMs) since the
+ * last one. Counters expire after that: later than the longest wait ends, which expiry would cut short.
+ */
+const WAIT: Wait = { firstMs: 1_000, longestMs: 900_000, expireAfterMs: 3_600_000 }
 
 const DAY_MS = 86_400_000
 /** Time for which an address counts as the account's own after a sign-in. */
@@ -69,9 +75,9 @@ export function createPasswordAttempts(
     return mutex.run(keys.pair ?? keys.account, async () => {
       const at = now().getTime()
       const accountFree = keys.pair ? freeAttempts * ACCOUNT_ALONE_FACTOR : freeAttempts
-      const { counted, before } = await countAttempt(db, { ...keys, accountFree, pairFree: freeAttempts, at })
+      const { counted, before } = await countAttempt(db, { ...keys, accountFree, pairFree: freeAttempts, at, ...WAIT })
       // Regardless of the deadline: the next attempt would wait for one that was not made.
-      const undo = () => regardlessOfDeadline(() => refundAttempt(db, counted, before, at + FORGET_AFTER_MS))
+      const undo = () => regardlessOfDeadline(() => refundAttempt(db, counted, before, at + WAIT.expireAfterMs))
       if (counted.length < guards.length) {
         // A parallel attempt may have won the race for one counter: undo the other.
         await undo()
