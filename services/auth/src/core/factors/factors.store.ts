@@ -74,17 +74,6 @@ export async function changeFactor(trx: Transaction<DB>, factor: Factor, changes
   await showFactors(trx, [factor.user_id])
 }
 
-/** Spends a TOTP step: false if it, or a later one, was spent before; of parallel attempts one gets true. */
-export async function spendStep(trx: Transaction<DB>, id: string, step: number): Promise<boolean> {
-  const { numUpdatedRows } = await trx
-    .updateTable('factors')
-    .set({ last_used_step: step })
-    .where('id', '=', id)
-    .where((eb) => eb.or([eb('last_used_step', 'is', null), eb('last_used_step', '<', step)]))
-    .executeTakeFirstOrThrow()
-  return numUpdatedRows > 0n
-}
-
 /**
  * Stores a factor's first credential; false if it has one, which an answer to an older challenge must not replace. Throws a
  * unique violation if any factor has this credential.
