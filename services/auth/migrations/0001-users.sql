@@ -17,11 +17,9 @@ create table {{prefix}}users (
   -- proof takes the account from its registrant.
   email_assumed boolean not null default false,
   phone_assumed boolean not null default false,
-  -- An admin gave the account this address and so vouches for it: no proof displaces the account.
+  -- An admin gave the account this address and so vouches for it: no proof displaces the account, no claim changes it.
   email_vouched boolean not null default false,
   phone_vouched boolean not null default false,
-  -- Created by an admin. A sent confirmation does not show that, because anyone can request one.
-  made_by_admin boolean not null default false,
   -- Password and metadata that the account gets with the proof of its address, in place of those it was registered with.
   claim jsonb,
   invited_at timestamptz,

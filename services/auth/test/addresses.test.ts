@@ -2,6 +2,7 @@
 // method. docs/addresses.md names the test of each step.
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { importLines } from './import-lines.ts'
 import {
   type OpenIdProvider,
   type ProviderAccount,
@@ -238,19 +239,18 @@ describe('an address that a user has left, and that an identity of theirs still 
 })
 
 describe('an account in use that never proved the address it has', () => {
-  /**
-   * State left by unlinking in older versions: the address is a provider's word, number and session are the stranger's.
-   */
+  /** Imported: the address is a provider's word, number and session are the stranger's. */
   async function squat(email: string) {
-    const stranger = await service.signedUp(undefined, STRANGERS)
     const phone = newNumber()
-    await addNumber(stranger.auth, phone)
     const person = toldAt(email)
-    await link(service, stranger.auth, 'corp', person)
-    const { db } = service.deps
-    await db.deleteFrom('identities').where('user_id', '=', stranger.userId).where('provider', '=', 'email').execute()
-    await db.updateTable('users').set({ email, email_confirmed_at: null }).where('id', '=', stranger.userId).execute()
-    return { ...stranger, phone, person }
+    const identities = [
+      { provider: 'phone', identity_data: { phone } },
+      { provider: 'corp', provider_id: person.sub, identity_data: person },
+    ]
+    const password_hash = await service.deps.passwords.hash(STRANGERS)
+    await importLines(service, [{ email, phone, phone_verified: true, password_hash, identities }])
+    const { body } = await service.post('/token?grant_type=password', { phone, password: STRANGERS })
+    return { ...toSignedIn(body), phone, person }
   }
 
   test.each(Object.keys(DOORS))(
@@ -310,9 +310,10 @@ describe('an account in use that never proved the address it has', () => {
   })
 
   test('gives back a number as well', async () => {
-    const phone = newNumber()
-    const { auth, userId } = await service.signedIn()
-    await service.deps.db.updateTable('users').set({ phone, made_by_admin: false }).where('id', '=', userId).execute()
+    const [email, phone] = [newAddress(), newNumber()]
+    const password_hash = await service.deps.passwords.hash(STRANGERS)
+    await importLines(service, [{ email, email_verified: true, phone, password_hash }])
+    const { auth, userId } = toSignedIn((await signIn(service, email, STRANGERS)).body)
     expect(await read(auth)).toMatchObject({ phone: '', new_phone: phone })
     const { body } = await service.post('/signup', { phone, password: OWNERS })
     expect(body.phone).toBe(phone)
@@ -320,6 +321,16 @@ describe('an account in use that never proved the address it has', () => {
     expect(shownBy(proven.body)).toMatchObject({ phone, email: '' })
     expect(proven.body.user.id).not.toBe(userId)
     expect((await asAdmin(userId)).phone).toBe('')
+  })
+
+  test('gives it back where an admin confirmed the number alone', async () => {
+    const email = newAddress()
+    const { body } = await service.post('/signup', { email, password: STRANGERS })
+    const confirmed = { phone: newNumber(), phone_confirm: true }
+    expect((await service.put(`/admin/users/${body.id}`, confirmed, service.admin)).status).toBe(200)
+    const owner = fragmentOf((await DOORS['a sign-in link']?.(email)) as Answer)
+    expect(decodeJwt(owner.access_token as string)).toMatchObject({ email, phone: '' })
+    expect(await asAdmin(body.id)).toMatchObject({ email: '', phone: confirmed.phone })
   })
 
   test('keeps it where an admin gave it the address', async () => {

@@ -197,7 +197,7 @@ describe('an address that another person registered and never confirmed', () => 
     const service = await startTestService({ AUTH_SMS_AUTOCONFIRM: 'true' })
     const phone = '4915100000032'
     await service.post('/admin/users', { phone }, service.admin)
-    const asked = { confirmation_sent_at: service.clock.now(), made_by_admin: false }
+    const asked = { confirmation_sent_at: service.clock.now(), phone_vouched: false }
     await service.deps.db.updateTable('users').set(asked).where('phone', '=', phone).execute()
     const { auth } = await service.signedIn('unproven@example.com')
     const refused = await service.put('/user', { phone }, auth)

@@ -53,11 +53,10 @@ export interface UsersTable {
   app_metadata: MetadataColumn
   user_metadata: MetadataColumn
   is_anonymous: Generated<boolean>
-  made_by_admin: Generated<boolean>
   /** Confirmed by a setting without a proof. */
   email_assumed: Generated<boolean>
   phone_assumed: Generated<boolean>
-  /** Set by an admin. */
+  /** Given by an admin: no account displaces its holder and no claim changes it. */
   email_vouched: Generated<boolean>
   phone_vouched: Generated<boolean>
   banned_until: MaybeTime

@@ -205,6 +205,6 @@ export async function forgetPendingRegistrant(
   now: Date,
 ) {
   if (user.email_confirmed_at || user.phone_confirmed_at) return
-  const data = user.is_email_vouched ? user.user_metadata : {}
+  const data = user.email_vouched ? user.user_metadata : {}
   await forgetRegistrant(trx, user.id, { identityId, data, now })
 }

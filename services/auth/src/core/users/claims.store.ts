@@ -7,7 +7,6 @@ import { isStillGood } from '../one-time-tokens/earlier-links.store.ts'
 import type { Address } from './address.ts'
 import { FACTS } from './proven-addresses.ts'
 import { hasProvider } from './registrants.store.ts'
-import { isVouched } from './users.store.ts'
 
 export interface AddressClaim {
   address: Address
@@ -70,7 +69,7 @@ export async function narrowClaims(
       .where(channel, '=', value)
       .where('email_confirmed_at', 'is', null)
       .where('phone_confirmed_at', 'is', null)
-      .where(sql<boolean>`not ${isVouched(channel)}`)
+      .where(`${channel}_vouched`, '=', false)
       .returning('id'),
   )
   await insertDecoy(db, `claim ${channel} ${value}`, now, sql`not exists (select from claimed)`).execute()
@@ -123,12 +122,11 @@ export async function replaceRegistered(
     .execute()
 }
 
-/** Marks the account, and its addresses unless assumed, as vouched for by an admin: no claim changes it. */
+/** Marks the account's addresses, unless assumed, as vouched for by an admin, and ends its claim. */
 export async function vouchFor(trx: Transaction<DB>, id: string): Promise<void> {
   await trx
     .updateTable('users')
     .set({
-      made_by_admin: true,
       email_vouched: sql<boolean>`email is not null and (email_vouched or not email_assumed)`,
       phone_vouched: sql<boolean>`phone is not null and (phone_vouched or not phone_assumed)`,
       claim: null,

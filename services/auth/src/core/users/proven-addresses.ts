@@ -41,7 +41,10 @@ export const isPending = (
   !user.email_confirmed_at &&
   !user.phone_confirmed_at
 
-/** Returns the user for tokens and own answers: unconfirmed addresses of older versions show as requested changes. */
+/**
+ * Returns the user for tokens and own answers. An unconfirmed address, which an admin or an import may have given an account
+ * in use, shows as a requested change.
+ */
 export function provenUser(user: User): User {
   const email = user.email_confirmed_at ? user.email : null
   const phone = user.phone_confirmed_at ? user.phone : null

@@ -5,7 +5,6 @@ import type { DB, TokenPurpose } from '../../db/tables.ts'
 import type { Address } from './address.ts'
 import { changeUser, noAddress } from './change-user.store.ts'
 import { otherChannel } from './proven-addresses.ts'
-import { isVouched } from './users.store.ts'
 
 export interface RegisteredAddress {
   address: Address
@@ -37,7 +36,7 @@ const registrantOf = (db: Kysely<DB>, { address: { channel, value }, audience, e
     .where(channel, '=', value)
     .where('aud', '=', audience)
     .where((eb) => eb.or([eb(`${channel}_confirmed_at`, 'is', null), eb(`${channel}_assumed`, '=', true)]))
-    .where(sql<boolean>`not ${isVouched(channel)}`)
+    .where(`${channel}_vouched`, '=', false)
     .where('id', '!=', exceptId)
 
 /** Removes an unproven address from an account, with its identity and tokens. */
@@ -48,8 +47,9 @@ export async function dropAddress(trx: Transaction<DB>, id: string, { channel, v
 }
 
 /**
- * Withdraws an unconfirmed address from an account in use without it, as older versions left them, before a flow looks
- * it up: the flow then creates an account instead of sharing a stranger's. One statement: needs no transaction.
+ * Withdraws an unconfirmed address from an account in use without it, before a flow looks it up: the flow then creates an
+ * account instead of sharing a stranger's. An import leaves such accounts, and an admin who confirms only the number of
+ * a pending one. One statement: needs no transaction.
  */
 export async function releaseAddress(db: Kysely<DB>, { channel, value }: Address, audience: string, now: Date) {
   await withdraw(db, channel, sql`${sql.ref(channel)} = ${value} and aud = ${audience} and ${isInUse(channel)}`, now)
@@ -67,7 +67,7 @@ async function withdraw(db: Kysely<DB>, channel: Address['channel'], whose: RawB
       update ${sql.table('users')}
       set ${own} = null, ${change} = coalesce(${change}, ${own}), claim = null, updated_at = ${now}
       where ${own} is not null and ${sql.ref(`${channel}_confirmed_at`)} is null
-        and not ${isVouched(channel)} and ${whose}
+        and not ${sql.ref(`${channel}_vouched`)} and ${whose}
       returning id
     ), no_identity as (
       delete from ${sql.table('identities')} where provider = ${channel} and user_id in (select id from withdrawn)

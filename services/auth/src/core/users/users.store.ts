@@ -1,6 +1,6 @@
 import { jsonb } from '@services/common/database/pool'
 import { prepared } from '@services/common/database/prepared-statement'
-import { type ExpressionBuilder, type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
+import type { ExpressionBuilder, Insertable, Kysely, Selectable, Transaction } from 'kysely'
 import { jsonArrayFrom, jsonBuildObject } from 'kysely/helpers/postgres'
 import type { DB, UsersTable } from '../../db/tables.ts'
 import type { Address } from './address.ts'
@@ -119,16 +119,6 @@ const selectBy = { email: userBy('email'), phone: userBy('phone') }
 export const findUserByEmail = (db: Kysely<DB>, value: string, aud: string): Promise<FoundUser | undefined> =>
   findUserByAddress(db, { channel: 'email', value }, aud)
 
-/**
- * Matches accounts whose address an admin vouched for: no account displaces them and no claim changes them. Rows of
- * older versions, and of replicas that run one, are vouched for as a whole, but an assumed address came later.
- */
-export const isVouched = (channel: Address['channel']) => {
-  const [assumed, vouched] = [sql.ref(`users.${channel}_assumed`), sql.ref(`users.${channel}_vouched`)]
-  const isOfAdmin = sql`${sql.ref('users.made_by_admin')} or ${sql.ref('users.invited_at')} is not null`
-  return sql<boolean>`(${vouched} or (not ${assumed} and (${isOfAdmin})))`
-}
-
 export async function findPasswordHash(db: Kysely<DB>, id: string): Promise<string | null | undefined> {
   const found = await db.selectFrom('users').select('password_hash').where('id', '=', id).executeTakeFirst()
   return found?.password_hash
@@ -139,9 +129,9 @@ export async function lockUser(trx: Transaction<DB>, id: string) {
   return trx
     .selectFrom('users')
     .select(['id', 'password_hash', 'claim', 'invited_at', 'banned_until'])
-    .select(['email', 'email_confirmed_at', 'email_assumed', 'email_change', 'email_change_confirm_status'])
-    .select(['phone', 'phone_confirmed_at', 'phone_assumed', 'phone_change'])
-    .select([isVouched('email').as('is_email_vouched'), isVouched('phone').as('is_phone_vouched')])
+    .select(['email', 'email_confirmed_at', 'email_assumed', 'email_vouched'])
+    .select(['email_change', 'email_change_confirm_status'])
+    .select(['phone', 'phone_confirmed_at', 'phone_assumed', 'phone_vouched', 'phone_change'])
     .where('id', '=', id)
     .forUpdate()
     .executeTakeFirst()

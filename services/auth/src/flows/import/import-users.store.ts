@@ -12,6 +12,8 @@ export interface UserRow {
   password_hash: string | null
   email_confirmed_at: string | null
   phone_confirmed_at: string | null
+  email_vouched: boolean
+  phone_vouched: boolean
   invited_at: string | null
   last_sign_in_at: string | null
   app_metadata: Metadata
@@ -34,8 +36,9 @@ export interface ImportedUser {
   identities: IdentityRow[]
 }
 
-const USER_COLUMNS = sql`id, aud, role, email, phone, password_hash, email_confirmed_at, phone_confirmed_at, invited_at,
-  last_sign_in_at, app_metadata, user_metadata, is_anonymous, banned_until, created_at, updated_at`
+const USER_COLUMNS = sql`id, aud, role, email, phone, password_hash, email_confirmed_at, phone_confirmed_at,
+  email_vouched, phone_vouched, invited_at, last_sign_in_at, app_metadata, user_metadata, is_anonymous, banned_until,
+  created_at, updated_at`
 const IDENTITY_COLUMNS = sql`id, user_id, provider, provider_id, identity_data, last_sign_in_at, created_at, updated_at`
 
 /**

@@ -3,32 +3,10 @@ import { hash as argon2, argon2i } from 'argon2'
 import bcrypt from 'bcrypt'
 import { describe, expect } from 'vitest'
 import { fillHashQueue } from '../../../test/full-hash-queue.ts'
+import { importLines } from '../../../test/import-lines.ts'
 import { type TestService, test } from '../../../test/service.ts'
-import { importUsers } from './import-users.ts'
 
 const OLD = 'the old password'
-
-async function importLines(service: TestService, lines: (object | string)[], dryRun = false) {
-  const refused: [number, string][] = []
-  const { config, db, newId, now } = service.deps
-  const text = lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n')
-  const summary = await importUsers(
-    {
-      db,
-      newId,
-      now,
-      audience: config.jwt.audience,
-      role: config.jwt.defaultRole,
-      dryRun,
-      onRefused: (line, reason) => refused.push([line, reason]),
-      onProgress: () => {},
-    },
-    (async function* () {
-      yield Buffer.from(text)
-    })(),
-  )
-  return { ...summary, reasons: refused.toSorted(([a], [b]) => a - b) }
-}
 
 const signIn = (service: TestService, email: string, password = OLD) =>
   service.post('/token?grant_type=password', { email, password })
@@ -175,6 +153,14 @@ test("an export of the reference's users table is read as it is", async ({ servi
   // Came by an external provider only: no way in by e-mail is made up.
   const { rows } = await service.deps.pool.query('select 1 from identities where user_id = $1', [google.id])
   expect(rows).toEqual([])
+})
+
+test('an address to which an invitation is on its way is kept for the invited user', async ({ service }) => {
+  const email = newEmail()
+  await importLines(service, [{ email, invited_at: '2024-05-01T12:00:00Z' }])
+  const { auth } = await service.signedIn(newEmail())
+  const refused = await service.put('/user', { email }, auth)
+  expect(refused).toMatchObject({ status: 422, body: { error_code: 'email_exists' } })
 })
 
 test('an unconfirmed address stays unconfirmed and a ban stays a ban', async ({ service }) => {

@@ -21,6 +21,7 @@ export function parseUserLine(text: string, line: number, defaults: LineDefaults
   const now = defaults.now().toISOString()
   const account = readAccount(json, defaults.newId, now)
   const identities = readIdentities(json, account, defaults.newId)
+  const invitedAt = readTime(json, 'invited_at')
   const providers = [...new Set(identities.map((identity) => identity.provider))]
   return {
     line,
@@ -31,7 +32,9 @@ export function parseUserLine(text: string, line: number, defaults: LineDefaults
       aud: readText(json, 'aud') ?? defaults.audience,
       role: readText(json, 'role') ?? defaults.role,
       password_hash: readHash(json),
-      invited_at: readTime(json, 'invited_at'),
+      email_vouched: invitedAt !== null && account.email !== null,
+      phone_vouched: invitedAt !== null && account.phone !== null,
+      invited_at: invitedAt,
       last_sign_in_at: readTime(json, 'last_sign_in_at'),
       app_metadata: { ...(providers.length > 0 ? { provider: providers[0], providers } : {}), ...account.app_metadata },
       user_metadata: readMetadata(json, 'user_metadata', 'raw_user_meta_data'),

@@ -77,7 +77,7 @@ export async function confirm(
  */
 export function provesUnproven(user: LockedUser, { purpose, relates_to }: TakenToken): boolean {
   const channel = CHANNELS[purpose]
-  if (!channel || user[channel] !== relates_to || user[`is_${channel}_vouched`]) return false
+  if (!channel || user[channel] !== relates_to || user[`${channel}_vouched`]) return false
   return !user[`${channel}_confirmed_at`]
 }
 

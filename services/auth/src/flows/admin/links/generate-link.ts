@@ -135,7 +135,7 @@ export const GENERATED_TYPES = Object.keys(MAKERS) as GeneratedType[]
 /** Replaces data that was registered before by the admin's, or merges it into data of an earlier admin. */
 async function claimForAdmin({ deps, trx, order: { data }, passwordHash }: Making, user: LockedAccount) {
   const now = deps.now()
-  if (isProven(user) || user.is_email_vouched) {
+  if (isProven(user) || user.email_vouched) {
     await mergeUserMetadata(trx, user.id, data, now)
     if (passwordHash && !isProven(user)) await setPassword(trx, user.id, passwordHash, now)
     return

@@ -55,7 +55,7 @@ export async function lockInvited(
   await displaceBanned(deps, trx, log, admin, account)
   const user = await lockUnproven(deps, trx, { ...account, data })
   const { id } = user
-  if (user.is_email_vouched) await mergeUserMetadata(trx, id, data, deps.now())
+  if (user.email_vouched) await mergeUserMetadata(trx, id, data, deps.now())
   else if (!isProven(user)) await applyClaim(trx, user, { password_hash: null, data, by_admin: true }, deps.now())
   await setInvited(trx, id, deps.now())
   const invited = (await findUserById(trx, id)) as User

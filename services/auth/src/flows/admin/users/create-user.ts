@@ -37,7 +37,7 @@ export async function createUser(deps: UserAdminDeps, log: AuditLog, actor: Acto
     const addresses = addressesOf(user)
     for (const address of addresses)
       if (address.isConfirmed) await displaceRegistrant(deps, trx, log, user, address, actor)
-    const vouched = { made_by_admin: true, email_vouched: user.email !== null, phone_vouched: user.phone !== null }
+    const vouched = { email_vouched: user.email !== null, phone_vouched: user.phone !== null }
     if (!(await insertUser(trx, { ...user, ...vouched, password_hash: passwordHash }))) await explainConflict(trx, user)
     for (const address of addresses) await putIdentity(deps, trx, user.id, address, user.created_at)
     const provider = user.email ? 'email' : 'phone'
