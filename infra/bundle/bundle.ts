@@ -25,7 +25,7 @@ const docsPage = { '@fastify/swagger-ui': ['static'] }
 const PARTS: Record<string, Parts> = {
   auth: {
     entries: { main: 'main.ts', cli: 'cli.ts', serve: 'serve.ts' },
-    files: [join(root, 'services/auth/src/core/passwords/common-passwords.txt'), join(common, 'api-docs')],
+    files: [join(root, 'services/auth/src/core/passwords/common-passwords.txt'), join(common, 'http/api-docs')],
     packages: ['argon2', 'bcrypt'],
     packageFiles: docsPage,
   },
@@ -37,7 +37,7 @@ const PARTS: Record<string, Parts> = {
       'manifest-reader': 'ingest/manifests/manifest-reader.ts',
       'proxy-bridge': 'ingest/ytdlp/proxy-bridge.ts',
     },
-    files: [join(root, 'services/media/src/flows/pages/assets'), join(common, 'api-docs')],
+    files: [join(root, 'services/media/src/flows/pages/assets'), join(common, 'http/api-docs')],
     packages: ['@ffmpeg-installer/ffmpeg', '@ffprobe-installer/ffprobe', 'sharp'],
     packageFiles: { ...docsPage, 'dejavu-fonts-ttf': ['ttf/DejaVuSansCondensed-Bold.ttf'] },
   },
