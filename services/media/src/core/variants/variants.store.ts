@@ -21,6 +21,11 @@ export interface VariantRow {
   usedAt: Date
 }
 
+const keyOf = ({ sourceId, name }: VariantKey) => ({ source_id: sourceId, name })
+
+/** Columns of a claim that still holds. */
+const claimOf = (claim: Claim) => ({ ...keyOf(claim), state: 'making', claimed_at: claim.claimedAt }) as const
+
 /** Returns the source of a clip, its file `original`, and the variant if it has a row. Undefined without such a clip. */
 export async function findVariant(db: Kysely<DB>, clipId: string, name: string, original: MainKind) {
   const found = await db
@@ -98,21 +103,18 @@ async function lockReady(trx: Transaction<DB>, sourceId: string): Promise<boolea
 /** Ends a claim. False when the source or the claim is gone: the file is then not referenced. */
 export async function settleVariant(
   trx: Transaction<DB>,
-  { sourceId, name, claimedAt }: Claim,
+  claim: Claim,
   outcome: { state: Exclude<VariantState, 'making'>; bytes: number; sha256: string | null },
 ): Promise<boolean> {
-  if (!(await lockReady(trx, sourceId))) return false
+  if (!(await lockReady(trx, claim.sourceId))) return false
   const { state, bytes, sha256 } = outcome
   const settled = await trx
     .updateTable('variants')
     .set({ state, bytes, sha256: sha256 === null ? null : Buffer.from(sha256, 'hex') })
-    .where('source_id', '=', sourceId)
-    .where('name', '=', name)
-    .where('state', '=', 'making')
-    .where('claimed_at', '=', claimedAt)
+    .where(({ and }) => and(claimOf(claim)))
     .returning('name')
     .executeTakeFirst()
-  if (settled && state === 'stored') await addBytes(trx, sourceId, bytes)
+  if (settled && state === 'stored') await addBytes(trx, claim.sourceId, bytes)
   return settled !== undefined
 }
 
@@ -124,38 +126,32 @@ const addBytes = (trx: Transaction<DB>, sourceId: string, bytes: number) =>
     .execute()
 
 /** Gives a claim up, so that the next request claims it. */
-export async function releaseClaim(db: Kysely<DB>, { sourceId, name, claimedAt }: Claim): Promise<void> {
+export async function releaseClaim(db: Kysely<DB>, claim: Claim): Promise<void> {
   await db
     .deleteFrom('variants')
-    .where('source_id', '=', sourceId)
-    .where('name', '=', name)
-    .where('state', '=', 'making')
-    .where('claimed_at', '=', claimedAt)
+    .where(({ and }) => and(claimOf(claim)))
     .execute()
 }
 
-export async function findClaim(db: Kysely<DB>, { sourceId, name }: VariantKey): Promise<Claim | undefined> {
+export async function findClaim(db: Kysely<DB>, key: VariantKey): Promise<Claim | undefined> {
   const found = await db
     .selectFrom('variants')
     .select('claimed_at')
-    .where('source_id', '=', sourceId)
-    .where('name', '=', name)
-    .where('state', '=', 'making')
+    .where(({ and }) => and({ ...keyOf(key), state: 'making' }))
     .executeTakeFirst()
-  return found && { sourceId, name, claimedAt: found.claimed_at }
+  return found && { ...key, claimedAt: found.claimed_at }
 }
 
 /** Records a use, unless one was recorded since `before`. */
 export async function recordUse(
   db: Kysely<DB>,
-  { sourceId, name }: VariantKey,
+  key: VariantKey,
   { now, before }: { now: Date; before: Date },
 ): Promise<void> {
   await db
     .updateTable('variants')
     .set({ used_at: now })
-    .where('source_id', '=', sourceId)
-    .where('name', '=', name)
+    .where(({ and }) => and(keyOf(key)))
     .where('used_at', '<', before)
     .execute()
 }

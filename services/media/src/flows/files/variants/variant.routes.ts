@@ -1,5 +1,5 @@
 // GET and HEAD /f/{id}/{variant} and /v/{signature}/{options}/{file}: other sizes and formats of a clip's files. The one rule: the
-// clip is found as its files are, so its variants are hidden and removed with it. Tests: test/variants.test.ts. Next: find-variant.ts.
+// clip is found as its files are, so its variants are hidden and removed with it. Tests: test/variants.test.ts. Next: find-or-make-variant.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
@@ -17,7 +17,7 @@ import { secondsUntil } from '../../../http/lifetime.ts'
 import { errorResponses } from '../../../http/shapes.ts'
 import { findPublicFile, type PublicFile } from '../find-public-file.ts'
 import { answerProcessing, DownloadQuery, FILE_REQUEST_HEADERS, fileAnswers, sendFile } from '../send-file.http.ts'
-import { findOrMakeVariant } from './find-variant.ts'
+import { findOrMakeVariant } from './find-or-make-variant.ts'
 import { isSigned } from './signature.ts'
 
 const TYPES = [...new Set(Object.values(VARIANT_TYPES).map(({ type }) => type))]
