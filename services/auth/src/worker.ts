@@ -16,7 +16,7 @@ import { startHousekeeping } from './housekeeping.ts'
 const CONCURRENCY = 4
 
 /** Delivers the outbox and deletes expired rows; runs inside the service or as a separate process (`worker`). */
-export async function startWorker(deps: Deps): Promise<() => Promise<void>> {
+export async function startWorker(deps: Deps, concurrency = CONCURRENCY): Promise<() => Promise<void>> {
   const { queue, config, log } = deps
   const templates = openMailTemplates(deps)
   const mailer = createMailer(config.smtp)
@@ -26,12 +26,12 @@ export async function startWorker(deps: Deps): Promise<() => Promise<void>> {
   }
   void templates.loadRemote()
   for (const channel of Object.keys(channels) as MessageChannel[]) {
-    await queue.work<MessageJob>(MESSAGE_QUEUES[channel].name, { concurrency: CONCURRENCY }, async (job) => {
+    await queue.work<MessageJob>(MESSAGE_QUEUES[channel].name, { concurrency }, async (job) => {
       await waitForMoment(deps, job)
       await deliverMessage({ ...deps, channels }, job)
     })
   }
-  await queue.work<MessageRequestJob>(MESSAGE_REQUEST_QUEUE.name, { concurrency: CONCURRENCY }, async (job) => {
+  await queue.work<MessageRequestJob>(MESSAGE_REQUEST_QUEUE.name, { concurrency }, async (job) => {
     await waitForMoment(deps, job)
     await answerMessageRequest(deps, job)
   })

@@ -86,11 +86,16 @@ function settingsFor(databaseUrl: string, settings: Record<string, string> = {})
     AUTH_LOG_LEVEL: 'fatal',
     // Each connection costs a process of PostgreSQL; two are enough for a race.
     AUTH_DB_MAX_POOL_SIZE: '4',
+    // A message after another would wait 50 ms for its turn.
+    AUTH_DB_NOTIFY: 'each',
     AUTH_API_MAX_REQUEST_DURATION: `${PATIENCE_MS / 1000}`,
     ...settings,
   }
   return readConfig(pooledSettings('AUTH_', given)).config
 }
+
+/** Slots of a queue in the worker. A new job makes each of them look for one, and two are enough for a race. */
+const SLOTS = 2
 
 /**
  * The whole service on a database of its own, with a real mail server and a clock in the test's hand. With `machineNow` it keeps
@@ -112,7 +117,7 @@ export async function startTestService(
   const overrides = { ...time, delayMs: () => 0, connectWithinMs: PATIENCE_MS, statementWithinMs: PATIENCE_MS }
   const deps = await openDeps(config, log, overrides)
   const app = await createApp(deps)
-  const stopWorker = config.server.workersEnabled ? await startWorker(deps) : async () => {}
+  const stopWorker = config.server.workersEnabled ? await startWorker(deps, SLOTS) : async () => {}
   const parts = { clock, mailbox, admin: await bearer({ role: 'service_role' }), cookies: new Map<string, string>() }
   return {
     ...parts,
@@ -120,7 +125,13 @@ export async function startTestService(
     deps,
     stopWorker,
     async settled() {
-      for (const name of ['message-requests', 'mail', 'sms']) await expect.poll(() => deps.queue.depth(name)).toBe(0)
+      const unfinished = async () => {
+        const figures = await deps.queue.figures()
+        return figures.filter(
+          ({ waiting, scheduled, running, retrying }) => waiting + scheduled + running + retrying > 0,
+        )
+      }
+      await expect.poll(unfinished).toEqual([])
     },
     async with(more) {
       const { config, log } = read(more)
