@@ -12,6 +12,7 @@ import { startReport } from '@services/common/bench/report'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
 import { deleteDeliveriesBefore } from '../src/core/webhooks/deliveries.store.ts'
 import type { DB } from '../src/db/tables.ts'
+import { listName, writePosition } from '../src/flows/clips/search/position.ts'
 import { deleteTombstones } from '../src/housekeeping.store.ts'
 import { createdAt, idOfClip, idOfToken, type Loaded, loadClips, OWNER_ID, OWNER_TOKEN } from './load-clips.ts'
 import { NOT_EXPIRED, searchLists } from './search-lists.ts'
@@ -72,17 +73,13 @@ function listsOf(loaded: Loaded): MeasuredList[] {
       where deleted_at is null and ${NOT_EXPIRED} and ${condition} order by clips.created_at desc, clips.id desc`,
     idsOf: idsOfItems,
   })
-  const after = (share: number) => {
-    const index = Math.floor(share * loaded.rows)
-    const [time, id] = [createdAt(loaded, index), idOfClip(index)]
-    return [
-      `cursor=${Buffer.from(`${time.getTime()}.${id}`).toString('base64url')}`,
-      `(clips.created_at, clips.id) < ('${time.toISOString()}', '${id}')`,
-    ] as const
-  }
   const byCursor = (id: string, what: string, share: number, [query, condition] = ['', 'true'], headers = asAdmin) => {
-    const [cursor, isAfter] = after(share)
-    return clips(id, what, [`${query}&${cursor}`, `${condition} and ${isAfter}`], headers)
+    const index = Math.floor(share * loaded.rows)
+    const last = { key: createdAt(loaded, index), id: idOfClip(index) }
+    const parameters = { ...Object.fromEntries(new URLSearchParams(query)), sort: 'created', order: 'desc' }
+    const isAfter = `(clips.created_at, clips.id) < ('${last.key.toISOString()}', '${last.id}')`
+    const cursor = writePosition(last, listName(parameters))
+    return clips(id, what, [`${query}&cursor=${cursor}`, `${condition} and ${isAfter}`], headers)
   }
   const tagged = (tag: string) => [`tag=${tag}`, `tags @> array['${tag}']`] as const
   const inState = (state: string) => [`state=${state}`, `state = '${state}'`] as const

@@ -34,6 +34,7 @@ export const INFO: MediaInfo = {
   ...{ type: 'mp4', width: 854, height: 480, durationSeconds: 5.005, frames: 150, fps: 29.97, hasAudio: true },
   ...{ codec: 'h264', videoStream: 0, audioStream: 1, isStill: false, startSeconds: 0, baseFps: 29.97, keyframes: 2 },
   ...{ longestFrameSeconds: 0.034, shortestFrameSeconds: 0.033, hdr: null, alpha: false, colorSpace: 'bt709' },
+  isInterlaced: false,
 }
 
 /** Rows that triggers would have written. */

@@ -357,17 +357,6 @@ describe('blocked bytes', () => {
     expect((await service.upload(bytes)).body.error.code).toBe('blocked_content')
   })
 
-  test('cannot be known from a clip that an earlier version deleted', async () => {
-    await moderate({ action: 'delete' })
-    await service.deps.pool.query('update clips set deleted_sha256 = null where id = $1', [id])
-    for (const [action, status] of [
-      ['block', 410],
-      ['unblock', 404],
-    ]) {
-      expect([action, (await moderate({ action })).status]).toEqual([action, status])
-    }
-  })
-
   test('are allowed again by each clip of them, with all that were blocked together', async () => {
     const other = idIn(await service.upload(bytes))
     const made = (await service.get(`/f/${id}.mp4`)).bytes

@@ -15,7 +15,7 @@ export interface MeasuredMigrations {
   /** The last migration before the load. */
   loadedAt: string
   load: (url: string) => Promise<void>
-  /** SQL of requests to an older version; the keys name them. $1 is one of `ids`. */
+  /** SQL of requests to the running version; the keys name them. $1 is one of `ids`. */
   statements: Record<string, string>
   /** Query of ids. */
   ids: string

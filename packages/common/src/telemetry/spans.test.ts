@@ -173,7 +173,7 @@ test('an unsampled trace continues, and no upstream gets its baggage', async () 
   }
 })
 
-test('a failed job has its error type; a job of an older version, without a trace, runs', async () => {
+test('a failed job has its error type; a job without a trace runs', async () => {
   const attempts: number[] = []
   await queue.work('bills', { concurrency: 1, pollSeconds: 1 }, async ({ retryCount }) => {
     attempts.push(retryCount)

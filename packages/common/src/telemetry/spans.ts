@@ -138,7 +138,7 @@ export const tracedFetch = (
 
 /** A job's data with the trace of the request that sent it. */
 interface TracedData {
-  trace?: unknown
+  trace?: Record<string, string>
 }
 
 export const withTrace = (data: object): object => (hasTrace() ? { ...data, trace: traceHeaders() } : data)
@@ -153,9 +153,8 @@ export function tracedJob<Result>(
   { id, data }: { id: string; data: object },
   work: (span: Span) => Promise<Result>,
 ): Promise<Result> {
-  const { trace: written } = data as TracedData
-  const isCarrier = typeof written === 'object' && written !== null
-  const parent = isCarrier ? propagation.extract(ROOT_CONTEXT, written) : ROOT_CONTEXT
+  const { trace } = data as TracedData
+  const parent = trace ? propagation.extract(ROOT_CONTEXT, trace) : ROOT_CONTEXT
   const attributes = {
     'messaging.system': 'postgresql',
     'messaging.operation.name': 'process',

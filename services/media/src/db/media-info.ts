@@ -12,9 +12,8 @@ export const isAnimationType = (type: MediaType): type is AnimationInfo['type'] 
 /** Facts about a source before it is transcoded. Sizes are as displayed: after pixel aspect ratio and rotation. */
 export type MediaInfo = AnimationInfo | VideoInfo
 
-/** Whether its files may be transparent; undefined in old rows of GIFs. */
-export const mayHaveAlpha = (info: MediaInfo): boolean | undefined =>
-  isAnimation(info) ? info.mayBeTransparent : info.alpha
+/** Whether its files may be transparent. */
+export const mayHaveAlpha = (info: MediaInfo): boolean => (isAnimation(info) ? info.mayBeTransparent : info.alpha)
 
 interface Picture {
   width: number
@@ -34,8 +33,8 @@ export interface AnimationInfo extends Picture {
   tickCentiseconds: number
   /** 0 loops forever; null plays once. */
   loopCount: number | null
-  /** True if the blocks allow transparent pixels; only decoding can confirm them. Absent in old rows. */
-  mayBeTransparent?: boolean
+  /** True if the blocks allow transparent pixels; only decoding can confirm them. */
+  mayBeTransparent: boolean
   /** True if the file is a GIF that can be served as it is, less its superfluous blocks. */
   rewritable: boolean
 }
@@ -47,8 +46,8 @@ export interface VideoInfo extends Picture {
   /** Index of the ffmpeg stream; a cover picture may come first. */
   videoStream: number
   audioStream: number | null
-  /** True for one picture, or a video too short to move, shown for `durationSeconds`. Absent in old rows. */
-  isStill?: boolean
+  /** True for one picture, or a video too short to move, shown for `durationSeconds`. */
+  isStill: boolean
   /** Time of the first frame; sound may begin earlier. */
   startSeconds: number
   /** Frame rate of the finest grid that all frame times fit; far above `fps` for irregular ones. */
@@ -59,9 +58,9 @@ export interface VideoInfo extends Picture {
   keyframes: number
   hdr: 'pq' | 'hlg' | null
   alpha: boolean
-  /** True if frames may consist of two fields. Absent in old rows. */
-  isInterlaced?: boolean
-  /** Facts that decide whether a stream may be copied. Absent in old rows. */
+  /** True if frames may consist of two fields. */
+  isInterlaced: boolean
+  /** Facts that decide whether a stream may be copied. Absent where an edit changes the pictures. */
   stored?: StoredStreams
   /** Colour matrix: `rgb` for files without YUV, `unknown` if the file does not name it. */
   colorSpace: 'rgb' | 'bt709' | 'unknown' | 'other'

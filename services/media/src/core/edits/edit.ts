@@ -109,10 +109,7 @@ export function describeEdit({ posterAt, crop, caption, ...edit }: ResolvedEdit)
   }
 }
 
-/**
- * Key of the bytes and their edit, in hex: the hash of the file itself without an edit, so that clips of older versions are
- * found by it.
- */
+/** Key of the bytes and their edit, in hex: the hash of the file itself without an edit. */
 export function sourceKey(sha256: string, edit: ResolvedEdit | undefined): string {
   if (!edit || Object.keys(edit).length === 0) return sha256
   return createHash('sha256')

@@ -35,15 +35,15 @@ export async function lockBytes(trx: Transaction<DB>, hashes: readonly string[])
     from unnest(${[...hashes].sort()}::text[]) as hash`.execute(trx)
 }
 
-/** Hash of the file of a clip; undefined when a version that kept none has deleted the clip. */
+/** Hash of the file of a clip, also of a deleted one; undefined for an unknown clip. */
 export async function findFileHash(db: Kysely<DB>, clipId: string): Promise<string | undefined> {
   const found = await db
     .selectFrom('clips')
     .leftJoin('sources', 'sources.id', 'clips.source_id')
-    .select(sql<string | null>`encode(coalesce(file_sha256, sha256, deleted_sha256), 'hex')`.as('sha256'))
+    .select(sql<string>`encode(coalesce(file_sha256, sha256, deleted_sha256), 'hex')`.as('sha256'))
     .where('clips.id', '=', clipId)
     .executeTakeFirst()
-  return found?.sha256 ?? undefined
+  return found?.sha256
 }
 
 /**

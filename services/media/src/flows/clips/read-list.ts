@@ -1,8 +1,7 @@
 import type { Kysely } from 'kysely'
 import { invalidField, oneLine } from '../../core/clips/clip-fields.ts'
-import { isClipId } from '../../core/clips/clip-id.ts'
 import type { DB } from '../../db/tables.ts'
-import { cutPage, readLimit, readPage } from '../../http/cursor.ts'
+import { readLimit } from '../../http/cursor.ts'
 import { type ClipFilter, type Direction, type ListedClip, listClips, listClipsById } from './clip-lists.store.ts'
 import type { Search } from './search/lists.store.ts'
 import { listName, type Position, readPosition, type Sort, writePosition } from './search/position.ts'
@@ -27,12 +26,6 @@ export async function readList(
 ): Promise<{ clips: ListedClip[]; nextCursor: string | null }> {
   const { q, sort = 'created', order = sort === 'title' ? 'asc' : 'desc', cursor, limit: _, ...others } = input
   const limit = readLimit(input)
-  if (q === undefined && sort === 'created' && order === 'desc' && !filter.from && !filter.to) {
-    // The cursors of the version before, which knows no other list.
-    const { after } = readPage(input, isClipId)
-    const { items, nextCursor } = cutPage(await listClips(db, filter, { after, order, limit: limit + 1 }), limit)
-    return { clips: items, nextCursor }
-  }
   const list = listName({ ...others, q, sort, order })
   const after = cursor === undefined ? undefined : readPosition(cursor, list, sort)
   const words = q === undefined ? [] : await readWords(db, q)

@@ -12,7 +12,7 @@ const mp4: VideoInfo = {
   ...{ type: 'mp4', width: 1280, height: 720, durationSeconds: 5, frames: 150, fps: 30 },
   ...{ hasAudio: true, codec: 'h264', videoStream: 0, audioStream: 1, startSeconds: 0, baseFps: 30 },
   ...{ longestFrameSeconds: 1 / 30, shortestFrameSeconds: 1 / 30, keyframes: 3, hdr: null, alpha: false },
-  ...{ colorSpace: 'unknown', stored: h264 },
+  ...{ isStill: false, isInterlaced: false, colorSpace: 'unknown', stored: h264 },
 }
 const opus: StoredSound = { codec: 'opus', profile: '', channels: 2, sampleRate: 48_000, bitRate: 96_000 }
 const webm: VideoInfo = {
@@ -85,8 +85,8 @@ describe('the streams of', () => {
     expect(misfit({ ...webm, ...changes, stored: { ...webm.stored, ...stored } as StoredStreams })).toBe(reason)
   })
 
-  test('a row of an older version are unknown', () => {
-    const { stored: _, ...old } = mp4
-    expect(misfit(old)).toBe('unknown')
+  test('an edit of the pictures do not', () => {
+    const { stored: _, ...edited } = mp4
+    expect(misfit(edited)).toBe('edited')
   })
 })

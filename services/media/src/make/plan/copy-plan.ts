@@ -6,17 +6,7 @@ import type { StoredStreams, VideoInfo } from '../../db/media-info.ts'
 import type { RenditionPlan } from './rendition-plan.ts'
 
 /** Reasons to encode a file although the source is of its type. */
-export type Misfit =
-  | 'unknown'
-  | 'edited'
-  | 'codec'
-  | 'picture'
-  | 'size'
-  | 'times'
-  | 'start'
-  | 'keyframes'
-  | 'bit_rate'
-  | 'sound'
+export type Misfit = 'edited' | 'codec' | 'picture' | 'size' | 'times' | 'start' | 'keyframes' | 'bit_rate' | 'sound'
 
 /** Level 4.2, which all hardware of the last ten years decodes (ITU-T H.264, table A-1): blocks of 16 x 16 pixels. */
 const H264 = {
@@ -40,7 +30,7 @@ export const copyOf = ({ type, codec }: VideoInfo): 'mp4' | 'webm' =>
 /** Null if the source's streams fit as they are. `plan.audioStream` is null for a silent track, which is left out. */
 export function misfitOf(info: VideoInfo, plan: RenditionPlan): Misfit | null {
   const { stored } = info
-  if (!stored) return info.edited ? 'edited' : 'unknown'
+  if (!stored) return 'edited'
   if (!fitsCodec(info, stored)) return 'codec'
   const isUsualPicture = stored.pixelFormat === 'yuv420p' && stored.isPlain && !info.alpha && !info.hdr
   if (!isUsualPicture || info.isInterlaced || info.isStill) return 'picture'

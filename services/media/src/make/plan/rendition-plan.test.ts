@@ -14,11 +14,12 @@ const video: VideoInfo = {
     alpha: false,
     colorSpace: 'unknown',
   },
+  ...{ isStill: false, isInterlaced: false },
 }
 
 const gif: AnimationInfo = {
   ...{ type: 'gif', width: 320, height: 240, durationSeconds: 2, frames: 20, fps: 10 },
-  ...{ hasAudio: false, tickCentiseconds: 5, loopCount: 0, rewritable: true },
+  ...{ hasAudio: false, tickCentiseconds: 5, loopCount: 0, mayBeTransparent: false, rewritable: true },
 }
 
 const every = (seconds: number) => ({ longestFrameSeconds: seconds, shortestFrameSeconds: seconds })
