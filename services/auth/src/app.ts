@@ -2,26 +2,11 @@
 // file does not exist. Read next: the folder in flows/ named like the endpoint; tests: beside the flows and in test/.
 import cors from '@fastify/cors'
 import { documentApi } from '@services/common/http/api-docs'
-import { openUnreadBodies } from '@services/common/http/drain-body'
 import { installErrorHandler } from '@services/common/http/error-handler'
 import { healthRoutes } from '@services/common/http/health.routes'
-import { answerClientErrors, answerUnreadableAddress, refuseTunnels } from '@services/common/http/parser-errors'
-import {
-  answerInTurn,
-  closeConnectionsOnStop,
-  ignoreExpectations,
-  logRequests,
-  refuseCodedBodies,
-  refuseWhileStopping,
-  requestId,
-  requireOneHost,
-  secureHeaders,
-} from '@services/common/http/request-hooks'
-import { openRequestTelemetry } from '@services/common/http/request-spans'
-import { DOCUMENTED } from '@services/common/http/route-schema'
-import { sharedCompilers } from '@services/common/http/shared-compilers'
+import { createHttpServer } from '@services/common/http/http-server'
 import { answerWithin } from '@services/common/request-deadline'
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { apiDocs } from './api-docs.ts'
 import { recordOrigin } from './core/audit/audit.ts'
 import type { Deps } from './deps.ts'
@@ -59,52 +44,34 @@ import { requireUser } from './http/caller/authenticate.ts'
 import { requireSubject } from './http/caller/subject.ts'
 import { clientOf } from './http/limits/client.ts'
 
-const MAX_BODY_BYTES = 1024 * 1024
-
 /** An access token with the largest metadata of both kinds (core/users/metadata.ts) takes about 45 KiB. */
 const MAX_HEADER_BYTES = 64 * 1024
 
 /** Builds the HTTP server; nothing listens yet. */
 export async function createApp(deps: Deps): Promise<FastifyInstance> {
   const { config } = deps
-  const basePath = withoutBasePath(config.server.externalUrl)
-  const requestTelemetry = openRequestTelemetry('auth', config.server.externalUrl, config.telemetry)
-  const unreadBodies = openUnreadBodies()
-  const app = Fastify({
-    rewriteUrl: basePath.rewriteUrl,
-    loggerInstance: deps.log as FastifyBaseLogger,
-    bodyLimit: MAX_BODY_BYTES,
-    http: { maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false },
-    clientErrorHandler: answerClientErrors(errorAnswers, unreadBodies),
-    frameworkErrors: requestTelemetry.observed(answerUnreadableAddress(errorAnswers, config.server.externalUrl)),
-    requestTimeout: config.server.maxRequestSeconds * 1000,
-    genReqId: requestId(config.server.requestIdHeader),
-    logController: new LogController({ disableRequestLogging: true }),
-    return503OnClosing: false,
-    routerOptions: { maxParamLength: 200, ignoreTrailingSlash: true },
-    schemaController: sharedCompilers,
-    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, keywords: [DOCUMENTED] } },
-  })
-
+  const { externalUrl } = config.server
+  const basePath = withoutBasePath(externalUrl)
+  const app = createHttpServer(
+    {
+      ...{ name: 'auth', externalUrl, log: deps.log, telemetry: config.telemetry, answers: errorAnswers },
+      requestIdHeader: config.server.requestIdHeader,
+      refusal: (status, message) => apiError(status === 415 ? 'bad_json' : 'validation_failed', { status, message }),
+      isStopping: deps.isStopping,
+    },
+    {
+      rewriteUrl: basePath.rewriteUrl,
+      http: { maxHeaderSize: MAX_HEADER_BYTES },
+      requestTimeout: config.server.maxRequestSeconds * 1000,
+      routerOptions: { maxParamLength: 200, ignoreTrailingSlash: true },
+    },
+  )
   basePath.recordRoutes(app)
-  requestTelemetry.watch(app)
-  answerInTurn(app)
   answerWithin(app, config.server.maxRequestSeconds * 1000)
-  refuseWhileStopping(app, deps.isStopping, () => apiError('service_unavailable', { retryAfterSeconds: 1 }))
-  closeConnectionsOnStop(app)
-  ignoreExpectations(app)
-  refuseTunnels(app, errorAnswers)
-  logRequests(app)
-  secureHeaders(app, config.server.externalUrl)
   app.addHook('onRequest', (request, _reply, done) => {
     recordOrigin(request.log, () => clientOf(request, config))
     done()
   })
-  requireOneHost(app, () => apiError('validation_failed', { message: 'A request has one Host header' }))
-  unreadBodies.watch(app)
-  refuseCodedBodies(app, (status, message) =>
-    apiError(status === 415 ? 'bad_json' : 'validation_failed', { status, message }),
-  )
   acceptJsonBodies(app)
   // Any origin: only the application's own code sets the authorization header, so a foreign page has no rights.
   await app.register(cors, {

@@ -2,26 +2,11 @@
 // here does not exist. Tests: test/wire.test.ts, test/discovery.test.ts. Next: flows/, a folder per endpoint.
 import cors from '@fastify/cors'
 import { documentApi } from '@services/common/http/api-docs'
-import { openUnreadBodies } from '@services/common/http/drain-body'
 import { installErrorHandler } from '@services/common/http/error-handler'
 import { healthRoutes } from '@services/common/http/health.routes'
-import { answerClientErrors, answerUnreadableAddress, refuseTunnels } from '@services/common/http/parser-errors'
-import {
-  answerInTurn,
-  closeConnectionsOnStop,
-  endSlowBodies,
-  ignoreExpectations,
-  logRequests,
-  refuseCodedBodies,
-  refuseWhileStopping,
-  requestId,
-  requireOneHost,
-  secureHeaders,
-} from '@services/common/http/request-hooks'
-import { openRequestTelemetry } from '@services/common/http/request-spans'
-import { DOCUMENTED } from '@services/common/http/route-schema'
-import { sharedCompilers } from '@services/common/http/shared-compilers'
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
+import { createHttpServer } from '@services/common/http/http-server'
+import { endSlowBodies } from '@services/common/http/request-hooks'
+import type { FastifyInstance } from 'fastify'
 import { apiDocs } from './api-docs.ts'
 import type { Deps } from './deps.ts'
 import { apiError, ERRORS_PATH } from './errors.ts'
@@ -50,9 +35,6 @@ import { healthRoute } from './http/health.routes.ts'
 import { acceptJsonBodies } from './http/json-body.ts'
 import { endStalledAnswers } from './http/stalled-answer.ts'
 
-/** Largest JSON body; forms have limits of their own. */
-const MAX_BODY_BYTES = 1024 * 1024
-
 /** Paths without a version stay version 1; the next would be under `/v2`. */
 const API_VERSION = '1'
 
@@ -62,43 +44,24 @@ const HEADERS_WITHIN_MS = 15_000
 export async function createApp(deps: Deps): Promise<FastifyInstance> {
   const { config, timeLimits } = deps
   const answers = errorAnswers(config.site.baseUrl + ERRORS_PATH)
-  const requestTelemetry = openRequestTelemetry('media', config.site.baseUrl, config.telemetry)
-  const unreadBodies = openUnreadBodies({ ms: timeLimits.unreadBodyMs })
-  const app = Fastify({
-    loggerInstance: deps.log as FastifyBaseLogger,
-    logController: new LogController({ disableRequestLogging: true }),
-    bodyLimit: MAX_BODY_BYTES,
-    http: { headersTimeout: HEADERS_WITHIN_MS, requireHostHeader: false },
-    requestTimeout: 0,
-    genReqId: requestId(config.server.requestIdHeader),
-    clientErrorHandler: answerClientErrors(answers, unreadBodies),
-    frameworkErrors: requestTelemetry.observed(answerUnreadableAddress(answers, config.site.baseUrl)),
-    return503OnClosing: false,
-    routerOptions: { maxParamLength: 200 },
-    schemaController: sharedCompilers,
-    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, keywords: [DOCUMENTED] } },
-  })
-  app.removeContentTypeParser('text/plain')
+  const isStopping = () => deps.stopping.aborted
+  const app = createHttpServer(
+    {
+      ...{ name: 'media', externalUrl: config.site.baseUrl, log: deps.log, telemetry: config.telemetry, answers },
+      requestIdHeader: config.server.requestIdHeader,
+      refusal: (status, message) =>
+        apiError(status === 415 ? 'unsupported_media_type' : 'invalid_request', { message: `${message}.` }),
+      isStopping,
+      headers: { 'api-version': API_VERSION },
+      unreadBodies: { ms: timeLimits.unreadBodyMs },
+    },
+    { http: { headersTimeout: HEADERS_WITHIN_MS }, requestTimeout: 0, routerOptions: { maxParamLength: 200 } },
+  )
   // Node closes further connections unanswered.
   app.server.maxConnections = config.server.maxConnections
+  app.removeContentTypeParser('text/plain')
   acceptJsonBodies(app)
-
-  requestTelemetry.watch(app)
-  answerInTurn(app)
   answerProblems(app)
-  closeConnectionsOnStop(app)
-  ignoreExpectations(app)
-  refuseTunnels(app, answers)
-  logRequests(app)
-  const isStopping = () => deps.stopping.aborted
-  refuseWhileStopping(app, isStopping, () => apiError('unavailable', { retryAfterSeconds: 1 }))
-  secureHeaders(app, config.site.baseUrl)
-  app.addHook('onRequest', async (_request, reply) => void reply.header('api-version', API_VERSION))
-  requireOneHost(app, () => apiError('invalid_request', { message: 'A request has one Host header.' }))
-  unreadBodies.watch(app)
-  refuseCodedBodies(app, (status, message) =>
-    apiError(status === 415 ? 'unsupported_media_type' : 'invalid_request', { message: `${message}.` }),
-  )
   endStalledAnswers(app, timeLimits.stalledAnswerMs)
   endSlowBodies(app, timeLimits.slowBodyMs, () => apiError('request_too_slow'))
   announceTus(app, config.source)

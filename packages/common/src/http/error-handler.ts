@@ -95,18 +95,18 @@ function toApiError(error: FastifyError, request: FastifyRequest, answers: Error
   if (error.validation) return answers.common('invalid_field', describeValidation(error), undefined)
   const fromPlugin = answers.plugin?.(error)
   if (fromPlugin) return fromPlugin
-  if (isDatabaseUnavailable(error)) {
-    const unavailable = answers.common('unavailable', undefined, error)
-    return new ApiError(unavailable.code, unavailable.status, unavailable.message, {
-      retryAfterSeconds: RETRY_AFTER_SECONDS,
-      cause: error,
-    })
-  }
+  if (isDatabaseUnavailable(error)) return unavailable(answers, error)
   // Plugins answer 403 to a path that leaves the docs' folder; to us it does not exist.
   const { statusCode = 500 } = error
   if (statusCode === 403 || statusCode === 404) return answers.common('not_found', undefined, error)
   if (statusCode >= 400 && statusCode < 500) return answers.common('invalid_request', undefined, error)
   return answers.common('unexpected', undefined, error)
+}
+
+/** Makes the 503 of a failure that passes within moments. */
+export function unavailable(answers: ErrorAnswers, cause: unknown): ApiError {
+  const { code, status, message } = answers.common('unavailable', undefined, cause)
+  return new ApiError(code, status, message, { retryAfterSeconds: RETRY_AFTER_SECONDS, cause })
 }
 
 /** `email must be string`, `sort must be created or title`: names the field and the rule, never the value. */

@@ -17,9 +17,9 @@ export const requestId = (header: string | undefined) => (request: IncomingMessa
 }
 
 /** Sets the headers of every answer. Pages replace the policy; caching is off by default because answers hold tokens. */
-export function secureHeaders(app: FastifyInstance, externalUrl: string): void {
+export function secureHeaders(app: FastifyInstance, externalUrl: string, own?: Record<string, string>): void {
   app.addHook('onRequest', (request, reply, done) => {
-    reply.headers(secureHeadersOf(request, externalUrl))
+    reply.headers({ ...secureHeadersOf(request, externalUrl), ...own })
     done()
   })
 }
