@@ -22,7 +22,7 @@ import { mailPreview, mailTest } from './flows/commands/mail-commands.ts'
 import { redirectCheck } from './flows/commands/redirect-command.ts'
 import { searchNotes } from './flows/commands/search-notes.ts'
 import { usersExport, usersImport } from './flows/import/import-commands.ts'
-import { portVariables, startUp } from './start.ts'
+import { startUp } from './start.ts'
 import { VERSION } from './version.ts'
 import { startWorker } from './worker.ts'
 
@@ -35,7 +35,6 @@ export const commands: Command[] = [
     variables,
     workerSummary: 'deliver mail and do housekeeping in a separate process',
     startUp,
-    portVariables,
     serve: () => import('./main.ts'),
     checkConfig: async (config) => {
       if (config.gaps.length > 0) throw new ConfigError(config.gaps)

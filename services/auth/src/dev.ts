@@ -7,7 +7,7 @@ import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
 import { runDev } from '@services/common/dev/run-dev'
 import { readConfig } from './config.ts'
 import { generateKeySet } from './flows/commands/keys-command.ts'
-import { portVariables, reportGaps } from './start.ts'
+import { reportGaps } from './start.ts'
 
 await runDev('auth', async ({ env, given, port, dataDir, stops, settle, leave, commandLine }) => {
   const defaults: Record<string, string> = {
@@ -55,7 +55,7 @@ await runDev('auth', async ({ env, given, port, dataDir, stops, settle, leave, c
     defaults.AUTH_SMTP_PORT = String(inbox.smtpPort)
     inboxUrl = inbox.webUrl
   }
-  const { config, log } = settle(readConfig, portVariables, defaults)
+  const { config, log } = settle(readConfig, defaults)
   reportGaps({ config, log })
   const { serve } = await loading
   const service = await serve(config, log)

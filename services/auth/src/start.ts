@@ -3,12 +3,6 @@ import type { Logger } from '@services/common/telemetry/logger'
 import { settingsToReview } from './config/review.ts'
 import { type Config, readConfig } from './config.ts'
 
-/** Settings by port, for the error message of a port in use. */
-export const portVariables = ({ server, telemetry }: Config): Record<number, string> => ({
-  [telemetry.prometheus.port]: 'AUTH_OTEL_EXPORTER_PROMETHEUS_PORT',
-  [server.port]: 'AUTH_PORT',
-})
-
 export function startUp(how?: { toStderr?: boolean }) {
   const started = readSettings('auth', readConfig, how)
   reportGaps(started)

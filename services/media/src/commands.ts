@@ -7,7 +7,7 @@ import { blobCommands } from './flows/check/blob-commands.ts'
 import { variantCommands } from './flows/files/variants/variant-commands.ts'
 import { tokenCommands } from './flows/tokens/token-commands.ts'
 import { requireYtdlp } from './ingest/ytdlp/check-ytdlp.ts'
-import { portVariables, startUp } from './start.ts'
+import { startUp } from './start.ts'
 import { VERSION } from './version.ts'
 import { startWorker } from './worker.ts'
 
@@ -20,7 +20,6 @@ export const commands: Command[] = [
     variables,
     workerSummary: 'transcode and clean up in a process of its own',
     startUp,
-    portVariables,
     checkConfig: async ({ ffmpeg, ytdlp }) => {
       await Promise.all([resolveTools(ffmpeg), requireYtdlp(ytdlp)])
       return []

@@ -9,7 +9,6 @@ import { hashToken } from './core/tokens/api-token.ts'
 import { ALL_SCOPES, createToken } from './core/tokens/create-token.ts'
 import { findLiveToken } from './core/tokens/tokens.store.ts'
 import type { RunningService } from './serve.ts'
-import { portVariables } from './start.ts'
 
 await runDev('media', async ({ given, port, dataDir, stops, settle, leave, commandLine }) => {
   const defaults: Record<string, string> = {
@@ -35,7 +34,7 @@ await runDev('media', async ({ given, port, dataDir, stops, settle, leave, comma
     stops.push(postgres.stop)
     defaults.MEDIA_DATABASE_URL = postgres.url
   }
-  const { config, log } = settle(readConfig, portVariables, defaults)
+  const { config, log } = settle(readConfig, defaults)
   const { serve } = await loading
   const service = await serve(config, log)
   stops.push(service.stop)

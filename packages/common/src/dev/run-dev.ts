@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
 import { dirname, join } from 'node:path'
 import { type Environment, readEnvFile } from '../config/variables.ts'
-import { explainStartFailure } from '../process/explain-start-failure.ts'
+import { explainStartFailure, type PortSettings, portVariables } from '../process/explain-start-failure.ts'
 import { createLogger, type Logger, type LogLevel } from '../telemetry/logger.ts'
 import { announceReady, stopWithParent } from './dev-child.ts'
 import { COMPILE_CACHE, dataPrefix, dataRoot, describeDev, PORTS, wantsHelp } from './dev-settings.ts'
@@ -21,9 +21,8 @@ export interface Dev {
   /** Exits at once with one sentence: without its database a service cannot stop in order. */
   leave(because: string): void
   /** Reads the settings, which override `defaults`, and stores them for `cli:dev`. */
-  settle<Config extends { log: { level: LogLevel; file?: string | undefined } }>(
+  settle<Config extends PortSettings & { log: { level: LogLevel; file?: string | undefined } }>(
     readConfig: (environment: Environment, file: Environment) => { config: Config; warnings: string[] },
-    portVariables: (config: Config) => Record<number, string>,
     defaults: Environment,
   ): { config: Config; log: Logger }
   /** Command, at the root of the repository, for the command line with this service's settings. */
@@ -53,10 +52,10 @@ export async function runDev(name: 'auth' | 'media', start: (dev: Dev) => Promis
       process.stderr.write(`${because}. Stopping; the next start recovers the data.\n`)
       process.exit(1)
     },
-    settle(readConfig, portVariables, defaults) {
+    settle(readConfig, defaults) {
       const { config, warnings } = readConfig(process.env, { ...defaults, ...file })
       for (const warning of warnings) process.stderr.write(`${warning}\n`)
-      Object.assign(ports, portVariables(config))
+      Object.assign(ports, portVariables(prefix, config))
       writeSettings(join(dataDir, 'dev.env'), prefix, { ...defaults, ...file, ...process.env })
       return { config, log: createLogger({ name, ...config.log }) }
     },

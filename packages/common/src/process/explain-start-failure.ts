@@ -11,6 +11,18 @@ const POOLER =
   'Set DATABASE_POOLER=transaction behind PgBouncer in transaction mode, or name statement_timeout and ' +
   'idle_in_transaction_session_timeout in its ignore_startup_parameters in session mode.'
 
+/** Settings of every service that listens. */
+export interface PortSettings {
+  server: { port: number }
+  telemetry: { prometheus: { port: number } }
+}
+
+/** Variables that set the ports, by port. */
+export const portVariables = (prefix: string, { server, telemetry }: PortSettings): Record<number, string> => ({
+  [telemetry.prometheus.port]: `${prefix}OTEL_EXPORTER_PROMETHEUS_PORT`,
+  [server.port]: `${prefix}PORT`,
+})
+
 /** Explains a failed start that the operator can fix, such as "Port 8081 is in use. Set AUTH_PORT to another one." */
 export function explainStartFailure(error: unknown, variables: Record<number, string>): string | undefined {
   if (error instanceof ConfigError) return error.message

@@ -1,14 +1,14 @@
 import cluster, { type Worker } from 'node:cluster'
 import type { Logger } from 'pino'
-import { explainStartFailure, failureCode } from './explain-start-failure.ts'
+import { explainStartFailure, failureCode, type PortSettings, portVariables } from './explain-start-failure.ts'
 import { boundMemory } from './limit-heap.ts'
 import { STOP_WITHIN_MS, stopOnSignal } from './shutdown.ts'
 
 /** The body of every main.ts: serves from the configured number of processes until a signal, or logs why it cannot start. */
-export async function runService<Config extends { server: { processes: number } }>(
+export async function runService<Config extends PortSettings & { server: { processes: number } }>(
+  prefix: string,
   { config, log }: { config: Config; log: Logger },
   serve: (config: Config, log: Logger) => Promise<{ stop(): Promise<void> }>,
-  portVariables: (config: Config) => Record<number, string>,
 ): Promise<void> {
   await runProcesses(config.server.processes, log, async () => {
     try {
@@ -16,7 +16,7 @@ export async function runService<Config extends { server: { processes: number } 
       stopOnSignal(log, service.stop)
       return true
     } catch (error) {
-      log.fatal({ err: error }, explainStartFailure(error, portVariables(config)) ?? 'could not start')
+      log.fatal({ err: error }, explainStartFailure(error, portVariables(prefix, config)) ?? 'could not start')
       log.flush(() => process.exit(failureCode(error)))
       return false
     }

@@ -6,11 +6,11 @@ import { type MigrateOptions, migrationStates, pendingMigrations } from '../migr
 import type { Logger } from '../telemetry/logger.ts'
 import { startTelemetry, type TelemetryOptions } from '../telemetry/start-sdk.ts'
 import { type Command, CommandFailure, command, printResult } from './command-line.ts'
-import { explainStartFailure } from './explain-start-failure.ts'
+import { explainStartFailure, type PortSettings, portVariables } from './explain-start-failure.ts'
 import { boundMemory } from './limit-heap.ts'
 import { inOrder, stopOnSignal } from './shutdown.ts'
 
-interface Settings {
+interface Settings extends PortSettings {
   telemetry: Omit<TelemetryOptions, 'service' | 'version' | 'log'>
 }
 
@@ -21,8 +21,6 @@ interface ServiceParts<Config extends Settings> {
   variables: Variables
   workerSummary: string
   startUp(how?: { toStderr?: boolean }): { config: Config; log: Logger }
-  /** Variables that set its ports, by port. */
-  portVariables(config: Config): Record<number, string>
   /** Runs main.ts, which may start several processes. */
   serve(): Promise<unknown>
   /** Checks more than the settings themselves; resolves to notes, a sentence each. */
@@ -86,7 +84,7 @@ async function runWorker(service: Service) {
   const { name, version } = service
   const stopTelemetry = await startTelemetry({ service: name, version, ...config.telemetry, log }).catch((error) => {
     // The service on the same machine may hold the metrics port.
-    const explained = explainStartFailure(error, service.portVariables(config))
+    const explained = explainStartFailure(error, portVariables(service.prefix, config))
     throw explained ? new CommandFailure(explained) : error
   })
   const stops = await service.startWorker(config, log)
