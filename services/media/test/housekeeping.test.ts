@@ -39,7 +39,7 @@ test('a process without workers tidies up its work directory, again and again', 
   const service = await startTestService(noWorkers, often)
   const stop = startHousekeeping(service.deps, sweepWorkDirectory)
   // Directories of another container: only their age shows that they are dead.
-  for (const name of ['000000000000_1_0123abcd', '000000000000_2_0123abcd']) {
+  for (const name of ['000000000000_1_0123abcd4567cdef', '000000000000_2_0123abcd4567cdef']) {
     const left = join(service.blobsDir, 'work', name)
     await mkdir(left)
     await writeFile(join(left, 'half-written'), 'x')

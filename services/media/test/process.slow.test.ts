@@ -102,7 +102,7 @@ test.concurrent('a stopped service answers waiting requests, refuses unfinished 
 
 test.concurrent('a process without workers removes the leftovers of a killed one', async () => {
   const { environment, blobsDir } = await startApi()
-  const left = join(blobsDir, 'work', '000000000000_1_0123abcd')
+  const left = join(blobsDir, 'work', '000000000000_1_0123abcd4567cdef')
   // Young enough to be left by the sweep at the start.
   await mkdir(left, { recursive: true })
   killedAtTheEnd(await startServe({ ...environment, MEDIA_WORKERS_ENABLED: 'false' }))

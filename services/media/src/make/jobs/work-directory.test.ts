@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { isZombie } from '@services/common/process/process-identity'
+import { processBirth } from '@services/common/process/process-identity'
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { openWorkDirectory } from './work-directory.ts'
 
@@ -14,8 +15,8 @@ beforeEach(async () => {
 afterEach(() => rm(root, { recursive: true, force: true }))
 
 /** Makes the directory of another process that has been silent for so long. */
-async function leave(processes: string, pid: number, silentMinutes = 0, end = '0123abcd'): Promise<string> {
-  const name = `${processes}_${pid}_${end}`
+async function leave(processes: string, pid: number, silentMinutes = 0, life = '0123abcd'): Promise<string> {
+  const name = `${processes}_${pid}_${life}4567cdef`
   await mkdir(join(root, name))
   await writeFile(join(root, name, 'half-written'), 'x')
   const time = Date.now() / 1000 - silentMinutes * 60
@@ -36,9 +37,10 @@ test('leftovers of dead processes are removed, files of living ones and of other
   const child = spawn(process.execPath, ['-e', ''])
   await once(child, 'exit')
   const dead = await leave(here, child.pid as number)
-  // Directories with our own pid, as named by an earlier version and by this one.
-  const predecessors = [await leave(here, process.pid), await leave(here, process.pid, 0, '0123abcd4567cdef')]
-  const alive = await leave(here, process.ppid)
+  // A directory with our own pid.
+  const predecessor = await leave(here, process.pid)
+  const birth = (await processBirth(process.ppid)) ?? ''
+  const alive = await leave(here, process.ppid, 0, createHash('sha256').update(birth).digest('hex').slice(0, 8))
   // Directories of a container beside us, whose processes have the same pids, one of them ours.
   const elsewhere = await leave('000000000000', process.pid, 50)
   const silent = await leave('000000000000', process.ppid, 61)
@@ -46,7 +48,7 @@ test('leftovers of dead processes are removed, files of living ones and of other
   const work = await openWorkDirectory(root)
   const left = await readdir(root)
   expect(left).toEqual(expect.arrayContaining([alive, elsewhere, 'readme']))
-  for (const gone of [dead, ...predecessors, silent]) expect(left).not.toContain(gone)
+  for (const gone of [dead, predecessor, silent]) expect(left).not.toContain(gone)
   await work.close()
   expect(await readdir(root)).toHaveLength(3)
 })
@@ -62,10 +64,10 @@ test('leftovers of a process killed just now are removed, though its pid is stil
   const zombie = Number(line)
   await expect.poll(() => readFile(`/proc/${parent.pid}/comm`, 'utf8')).toBe('sleep\n')
   process.kill(zombie, 'SIGKILL')
-  await expect.poll(() => isZombie(zombie)).toBe(true)
+  await expect.poll(() => processBirth(zombie)).toBeUndefined()
   const killed = await leave(here, zombie)
   // Its number is another process's by now.
-  const replaced = await leave(here, Number(parent.pid), 0, '0123abcd4567cdef')
+  const replaced = await leave(here, Number(parent.pid))
   const work = await openWorkDirectory(root)
   const left = await readdir(root)
   for (const gone of [killed, replaced]) expect(left).not.toContain(gone)

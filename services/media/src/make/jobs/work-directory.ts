@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { mkdir, mkdtempDisposable, readdir, readFile, readlink, rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isZombie, processBirth } from '@services/common/process/process-identity'
+import { processBirth } from '@services/common/process/process-identity'
 import { apiError } from '../../errors.ts'
 
 /** Sign of life, and the silence after which a process counts as dead: an hour, because a machine may be suspended. */
@@ -32,8 +32,8 @@ export async function openWorkDirectory(
   root: string,
   { store = root, freeBytesOf = freeBytesOnDisk, remove = removeFolder }: WorkDirectoryOptions = {},
 ) {
-  const [processes, life] = await Promise.all([readProcessSpace(), readOwnLife()])
-  const own = `${processes}_${process.pid}_${life}${randomUUID().slice(0, 8)}`
+  const [processes, birth] = await Promise.all([readProcessSpace(), processBirth('self')])
+  const own = `${processes}_${process.pid}_${lifeOf(birth)}${randomUUID().slice(0, 8)}`
   const directory = join(root, own)
   await mkdir(directory, { recursive: true, mode: 0o700 })
 
@@ -51,7 +51,7 @@ export async function openWorkDirectory(
     const { mtimeMs: now } = await stat(directory)
     const failures: unknown[] = []
     for (const entry of await readdir(root)) {
-      if (entry !== own && (await isLeftover(root, entry, { processes, life, now }))) {
+      if (entry !== own && (await isLeftover(root, entry, { processes, now }))) {
         await remove(join(root, entry)).catch((error) => failures.push(error))
       }
     }
@@ -106,17 +106,15 @@ async function freeBytesOnDisk(directory: string): Promise<number> {
   return bavail * bsize
 }
 
+/** Another process of this namespace lives if its pid still has its start; all others by the time since their last beat. */
 async function isLeftover(
   root: string,
   entry: string,
-  { processes, life, now }: { processes: string; life: string; now: number },
+  { processes, now }: { processes: string; now: number },
 ): Promise<boolean> {
-  const [, space, pid, lives] = /^(.+)_(\d+)_([0-9a-f]{8})?[0-9a-f]{8}$/.exec(entry) ?? []
+  const [, space, pid, life] = /^(.+)_(\d+)_([0-9a-f]{8})[0-9a-f]{8}$/.exec(entry) ?? []
   if (!space) return false
-  // A process that we can see is checked directly; our own pid may have been a predecessor's.
-  if (space === processes && (Number(pid) === process.pid ? lives !== life : !(await isAlive(Number(pid), lives)))) {
-    return true
-  }
+  if (space === processes) return lifeOf(await processBirth(Number(pid))) !== life
   const found = await stat(join(root, entry)).catch(() => undefined)
   return found !== undefined && now - found.mtimeMs > DEAD_AFTER_MS
 }
@@ -133,23 +131,7 @@ async function readProcessSpace(): Promise<string> {
 }
 
 /**
- * Distinguishes this process from an earlier one with the same pid: its start in kernel ticks, random where unknown.
- * It keeps services in one process, as in tests, from removing each other's directories.
+ * Distinguishes a process from an earlier one with its pid: its start in kernel ticks. Services in one process share it, as in
+ * tests, so that they leave each other's directories alone.
  */
-async function readOwnLife(): Promise<string> {
-  return lifeOf((await processBirth('self')) ?? randomUUID())
-}
-
-const lifeOf = (birth: string) => createHash('sha256').update(birth).digest('hex').slice(0, 8)
-
-async function isAlive(pid: number, life: string | undefined): Promise<boolean> {
-  try {
-    process.kill(pid, 0)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false
-  }
-  // A killed process keeps its pid until its parent has read its exit status.
-  if (await isZombie(pid)) return false
-  const birth = await processBirth(pid)
-  return birth === undefined || life === undefined || lifeOf(birth) === life
-}
+const lifeOf = (birth = '') => createHash('sha256').update(birth).digest('hex').slice(0, 8)
