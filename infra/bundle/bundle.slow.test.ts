@@ -94,7 +94,7 @@ test('auth runs from its bundle alone: passwords by both libraries, the page of 
 
   const failed = start('auth', 'main.js', [], { ...authSettings(), AUTH_DATABASE_URL: `${postgres.url}-not-there` })
   expect(await failed.exit).toBeGreaterThan(0)
-  expect(failed.output()).toMatch(/packages\/common\/src\/\w[\w-]*\.ts:\d+/)
+  expect(failed.output()).toMatch(/packages\/common\/src\/\w[\w/-]*\.ts:\d+/)
 }, 120_000)
 
 test('media runs from its bundle alone: a clip with a caption is made, and the programs of sandboxes start', async () => {
