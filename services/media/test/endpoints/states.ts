@@ -1,4 +1,4 @@
-// States: all that decides who sees a clip, and what a visitor brings. Next: endpoints.ts, public-endpoints.test.ts.
+// States: all that decides who sees a clip, and what a visitor brings. Next: endpoints.ts, public-endpoint-tests.ts.
 import type { LinkTarget } from '../../src/core/clip-access/share-links.ts'
 import { type SourceState, type StagedClip, type Step, sourceStates } from './stage.ts'
 
@@ -56,11 +56,21 @@ const furtherStates: State[] = (
   ] satisfies Row[]
 ).map(toState)
 
+export type SourcedState = State & { source: SourceState }
+
 /** All states, each with that of the bytes. */
-export const allStates: (State & { source: SourceState })[] = [
+export const allStates: SourcedState[] = [
   ...sourceStates.flatMap((source) => states.map((state) => ({ source, ...state }))),
   ...furtherStates.map((state) => ({ source: 'ready' as const, ...state })),
 ]
+
+/** One state for each answer of a clip that is not ready. Expiry and forged links are decided before the bytes are read. */
+const OF_UNREADY = ['public', 'deleted', 'hidden', 'private', 'private, with a link']
+const isUsual = ({ source, name }: SourcedState) => source === 'ready' || OF_UNREADY.includes(name)
+
+/** The states of `test`; `test:slow` has the others. */
+export const usualStates = allStates.filter(isUsual)
+export const rareStates = allStates.filter((state) => !isUsual(state))
 
 const queries = {
   'no link': () => '',
