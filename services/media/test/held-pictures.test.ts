@@ -1,8 +1,24 @@
 // Edits of sources whose pictures last unequally: screen recordings, slide shows, a picture with a song, one moment.
-import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { clipOf } from './clips.ts'
 import { gif } from './gif-bytes.ts'
+import {
+  BRIGHT,
+  DARK,
+  expectPart,
+  GREY,
+  lumaOf,
+  lumasOf,
+  near,
+  parts,
+  pause,
+  recording,
+  recordings,
+  song,
+  tone,
+  vp8,
+  x264,
+} from './held-recordings.ts'
 import { type Answer, type FormFields, idIn, startTestService, type TestService } from './service.ts'
 
 let service: TestService
@@ -16,58 +32,6 @@ const edited = (file: string | Uint8Array, fields: Record<string, string>, token
 
 const detailsOf = async (answer: Answer) =>
   (await service.get(`/media/${idIn(answer)}`, { token: service.token })).body.success
-
-const tone = (seconds: number) => ['-f', 'lavfi', '-i', `sine=frequency=440:duration=${seconds}`]
-const x264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-c:a', 'aac']
-
-/** One picture and a tone, as of music. */
-const song = (seconds: number) =>
-  clipOf(`song-${seconds}.mp4`, [...['-f', 'lavfi', '-i', 'color=blue:s=64x48:r=25:d=0.04'], ...tone(seconds), ...x264])
-
-/** 12 s at 10 fps: dark for a second, grey and still until 10 s, then bright. */
-const pause = [
-  ...['-f', 'lavfi', '-i', "nullsrc=s=64x48:r=10:d=3.1,geq=lum='if(lt(N,10),30,if(lt(N,11),120,220))':cb=128:cr=128"],
-]
-const times = ['-filter:v', "setpts='if(lt(N,11),N/10,10+(N-11)/10)/TB'", '-vsync', 'vfr', '-g', '100']
-const vp8 = ['-c:v', 'libvpx', '-deadline', 'realtime', '-cpu-used', '8', '-c:a', 'libopus']
-
-const recording = () => clipOf('held-recording.mp4', [...pause, ...times, ...x264])
-
-/** The same as other programs write it: only some files say how long a picture stays, or how long they are. */
-const recordings = [
-  ['an mp4', recording],
-  [
-    'an mp4 with frames out of order, and sound',
-    () =>
-      clipOf('held-b.mp4', [...pause, ...tone(12), ...times, '-c:v', 'libx264', '-pix_fmt', 'yuv420p', '-c:a', 'aac']),
-  ],
-  ['a webm', () => clipOf('held.webm', [...pause, ...times, ...vp8])],
-  ['a webm with sound', () => clipOf('held-sound.webm', [...pause, ...tone(12), ...times, ...vp8])],
-  ['a webm of a browser', () => clipOf('held-live.webm', [...pause, ...tone(12), ...times, ...vp8, '-live', '1'])],
-] as const
-
-const [DARK, GREY, BRIGHT] = [30, 120, 220].map((luma) => Math.round(((luma - 16) * 255) / 219)) as [
-  number,
-  number,
-  number,
-]
-
-async function lumaOf(bytes: Uint8Array): Promise<number> {
-  return (await sharp(bytes).stats()).channels[0]?.mean ?? -99
-}
-
-/** Grey of the pictures at some seconds. */
-async function lumasOf(answer: Answer, times: number[]): Promise<number[]> {
-  const lumas: number[] = []
-  for (const time of times) {
-    const still = `/f/${idIn(answer)}/t${time}.jpg`
-    await expect.poll(async () => (await service.get(still)).status).toBe(200)
-    lumas.push(await lumaOf((await service.get(still)).bytes))
-  }
-  return lumas
-}
-
-const near = (luma: number) => expect.toSatisfy((found: number) => Math.abs(found - luma) < 12)
 
 describe('a part of a picture with a song', () => {
   test('is the part, and the same bytes without an edit are the whole, also for another token', async () => {
@@ -85,73 +49,17 @@ describe('a part of a picture with a song', () => {
     const whole = await edited(path, {}, (await service.newToken()).token)
     expect(whole.body.success.meta.duration).toBe('8s')
   })
-
-  test('may come from any second of a long song, and says how long that is', async () => {
-    const path = await song(100)
-    for (const start of ['0', '20', '60', '90']) {
-      const answer = await edited(path, { start, duration: '5' })
-      expect([start, answer.body.success?.meta.duration]).toEqual([start, '5s'])
-      expect((await detailsOf(answer)).source).toMatchObject({ duration: 100 })
-    }
-    const { body: ofLonger } = await edited(await song(130), { start: '120', duration: '2' })
-    expect([ofLonger.error.code, ofLonger.error.details.limit]).toEqual(['duration_exceeded', 120])
-    const { body } = await edited(path, { start: '40', speed: '1.5' })
-    expect([body.error.code, body.error.details.actual]).toEqual(['duration_exceeded', 40])
-  })
 })
 
-describe.each(recordings)('a part of a recording with a pause, %s,', (_, path) => {
-  test.each([
-    // The picture of the pause, from there.
-    [
-      { start: '5', duration: '3' },
-      '3s',
-      [
-        [0, GREY],
-        [2.5, GREY],
-      ],
-    ],
-    [
-      { start: '5', duration: '6' },
-      '6s',
-      [
-        [0, GREY],
-        [4.5, GREY],
-        [5.5, BRIGHT],
-      ],
-    ],
-    // Before it, and up to it.
-    [{ start: '0.6', duration: '0.4' }, '0.4s', [[0, DARK]]],
-    [
-      { start: '0.5', duration: '3' },
-      '3s',
-      [
-        [0, DARK],
-        [1, GREY],
-      ],
-    ],
-    [{ start: '10.5', duration: '1' }, '1s', [[0, BRIGHT]]],
-    [
-      { start: '8', duration: '4', speed: '2' },
-      '2s',
-      [
-        [0, GREY],
-        [0.5, GREY],
-        [1.5, BRIGHT],
-      ],
-    ],
-  ] as const)('shows what the source shows then (%o)', async (fields, duration, pictures) => {
-    const answer = await edited(await path(), fields)
-    expect([answer.status, answer.body.success?.meta.duration]).toEqual([201, duration])
-    expect((await detailsOf(answer)).edit).toMatchObject({ start: Number(fields.start) })
-    expect(
-      await lumasOf(
-        answer,
-        pictures.map(([time]) => time),
-      ),
-    ).toEqual(pictures.map(([, luma]) => near(luma)))
-  })
+/** Each part of one recording, and each recording with a part; all of them: held-pictures.slow.test.ts. */
+const cases = parts.map((part, n) => {
+  const recording = recordings[n % recordings.length] as (typeof recordings)[number]
+  return { name: recording[0], recording, part, fields: part[0] }
 })
+
+test.each(cases)('a part of a recording with a pause, $name, shows what the source shows then ($fields)', (row) =>
+  expectPart(service, row.recording, row.part),
+)
 
 /** Pictures that fill the GIF: white is 0. */
 const [WHITE, BLACK] = [0, 1].map((color) => ({ width: 40, height: 30, color: color as 0 | 1 }))
@@ -165,7 +73,7 @@ test('a part of a gif begins within a picture and ends within one', async () => 
   const answer = await edited(gif(40, 30, frames), { start: '2', duration: '9' })
   expect(answer.body.success.meta.duration).toBe('9s')
   expect((await detailsOf(answer)).edit).toEqual({ start: 2, duration: 9 })
-  expect(await lumasOf(answer, [0, 7.5, 8.5])).toEqual([near(0), near(0), near(255)])
+  expect(await lumasOf(service, answer, [0, 7.5, 8.5])).toEqual([near(0), near(0), near(255)])
 })
 
 test('a part of slides of equal length begins within one', async () => {
@@ -173,7 +81,7 @@ test('a part of slides of equal length begins within one', async () => {
     ...['-f', 'lavfi', '-i', "nullsrc=s=64x48:r=1/5:d=15,geq=lum='30+N*90':cb=128:cr=128", ...x264],
   ])
   const answer = await edited(slides, { start: '3', duration: '4' })
-  expect(await lumasOf(answer, [0, 1.5, 2.5])).toEqual([near(DARK), near(DARK), near(GREY)])
+  expect(await lumasOf(service, answer, [0, 1.5, 2.5])).toEqual([near(DARK), near(DARK), near(GREY)])
 })
 
 test('parts of different lengths are different clips, also of a file that names no length', async () => {
@@ -192,7 +100,7 @@ test('a pause may outlast the first 40 seconds of a file', async () => {
   const path = await clipOf('held-50.webm', [...pause, ...tone(52), ...slow, ...vp8])
   const answer = await edited(path, { start: '2.5', duration: '5' })
   expect((await detailsOf(answer)).source.duration).toBeCloseTo(52, 0)
-  expect(await lumasOf(answer, [0, 4.5])).toEqual([near(GREY), near(GREY)])
+  expect(await lumasOf(service, answer, [0, 4.5])).toEqual([near(GREY), near(GREY)])
 })
 
 test('a moving picture ends a part, however long the sound goes on', async () => {
