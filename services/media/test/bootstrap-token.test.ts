@@ -4,6 +4,7 @@ import { ensureBootstrapToken } from '../src/core/tokens/create-token.ts'
 import { listTokens, revokeToken } from '../src/core/tokens/tokens.store.ts'
 import { openDeps } from '../src/deps.ts'
 import { serve } from '../src/serve.ts'
+import { embeddedTools } from './clips.ts'
 import { settingsOf, startTestService, test } from './service.ts'
 
 test('the bootstrap token has every scope, and ends when another one takes its place', async () => {
@@ -22,7 +23,12 @@ test('the bootstrap token outlives workers that do not know it, ends with its va
   const token = 'a-first-token-of-20-characters'
   const service = await startTestService({ MEDIA_BOOTSTRAP_TOKEN: token, MEDIA_WORKERS_ENABLED: 'false' })
   const status = async () => (await service.get('/media/00000000', { token })).status
-  const { config } = readConfig(settingsOf(service.deps.config.database.url, service.blobsDir))
+  const { config } = readConfig({
+    ...settingsOf(service.deps.config.database.url, service.blobsDir),
+    // Each start of the service runs them ten times, and a distribution's take 100 ms of a core each time.
+    MEDIA_FFMPEG_PATH: embeddedTools.ffmpeg.path,
+    MEDIA_FFPROBE_PATH: embeddedTools.ffprobe.path,
+  })
   const worker = await openDeps(config, service.deps.log)
   await worker.close()
   expect(await status()).toBe(404)
