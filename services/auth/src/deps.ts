@@ -15,6 +15,7 @@ import { createProviders } from './adapters/providers/index.ts'
 import type { Config } from './config.ts'
 import { deriveKey } from './core/keys/derive-key.ts'
 import { importSigningKeys } from './core/keys/signing-keys.ts'
+import { createPasswordAttempts } from './core/limits/password-attempts.ts'
 import { createSmsGuards } from './core/limits/sms-guards.ts'
 import type { RandomBytes } from './core/one-time-tokens/one-time-token.ts'
 import { randomDelayMs } from './core/outbox/job-delay.ts'
@@ -144,6 +145,7 @@ export async function makeDeps(
     keys,
     smsGuards: createSmsGuards({ db, now }, config),
     limits: createLimits({ db, now }, config),
+    passwordAttempts: createPasswordAttempts({ db, now }, { freeAttempts: config.limits.freeWrongPasswords }),
     captcha: createCaptcha({ db, keys, now, config }),
     refreshTokenKey: deriveKey(config.jwt.secret, 'refresh-token'),
     codeKey: deriveKey(config.jwt.secret, 'one-time-code'),

@@ -17,7 +17,7 @@ interface FreshnessDeps {
   config: Pick<Config, 'passwords'>
   db: Kysely<DB>
   passwords: Pick<Passwords, 'verify'>
-  limits: { attemptPassword: PasswordAttempts['run'] }
+  passwordAttempts: Pick<PasswordAttempts, 'run'>
   codeKey: KeyObject
   now: () => Date
 }
@@ -132,13 +132,13 @@ const mustSignInAgain = () =>
   })
 
 async function requireRightPassword(
-  { passwords, limits }: FreshnessDeps,
+  { passwords, passwordAttempts }: FreshnessDeps,
   user: User,
   current: string,
   { currentPassword, clientAddress }: GivenProof,
 ): Promise<void> {
   if (!currentPassword) throw apiError('current_password_required')
-  const isRight = await limits.attemptPassword(changeAttempt(user, clientAddress), () =>
+  const isRight = await passwordAttempts.run(changeAttempt(user, clientAddress), () =>
     passwords.verify(current, currentPassword),
   )
   if (!isRight) throw apiError('current_password_invalid')

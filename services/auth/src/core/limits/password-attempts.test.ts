@@ -199,7 +199,7 @@ test('an untrusted header changes nothing', async () => {
 
 test('an attempt whose password was not checked leaves the wait unchanged', async () => {
   const subject = { identifier: newName(), address: HOME }
-  const attemptOnce = (isRight: () => Promise<boolean>) => one.deps.limits.attemptPassword(subject, isRight)
+  const attemptOnce = (isRight: () => Promise<boolean>) => one.deps.passwordAttempts.run(subject, isRight)
   const refused = () =>
     attemptOnce(async () => true).then(
       () => 0,

@@ -5,7 +5,6 @@ import type { Config } from '../../config.ts'
 import { apiError } from '../../errors.ts'
 import type { MailShare, Share } from '../limits/guards.ts'
 import { type Refund, whileCounted } from '../limits/limiter.ts'
-import type { PasswordAttempts } from '../limits/password-attempts.ts'
 import type { SmsGuards } from '../limits/sms-guards.ts'
 import type { Address } from '../users/address.ts'
 
@@ -15,7 +14,6 @@ export interface BudgetDeps {
     mailSent(to: string, share: MailShare): Promise<Refund>
     signInMailSent(to: string, share: MailShare): Promise<{ isOverCap: boolean; refund: Refund }>
     changeResent(): Promise<Refund>
-    knownClient: PasswordAttempts['knownClient']
   }
   smsGuards: SmsGuards
   now: () => Date

@@ -11,6 +11,7 @@ import { TEST_MESSAGE_ID } from '../../adapters/sms/test-numbers.ts'
 import type { Config } from '../../config.ts'
 import type { Metadata } from '../../db/tables.ts'
 import type { Origin } from '../audit/audit.ts'
+import type { PasswordAttempts } from '../limits/password-attempts.ts'
 import type { Pkce } from '../one-time-tokens/pkce.ts'
 import { type DelayedJob, notBefore } from '../outbox/job-delay.ts'
 import type { OutboxDeps } from '../outbox/outbox.ts'
@@ -74,12 +75,18 @@ function gapKindOf({ type, address }: Pick<MessageRequest, 'type' | 'address'>):
 
 type MessageInput = Omit<MessageRequest, 'messageId' | 'settings'> & Requester & { clientAddress?: string | undefined }
 
+interface RequestDeps extends BudgetDeps, SendGapDeps, OutboxDeps {
+  config: Config
+  codeKey: KeyObject
+  passwordAttempts: Pick<PasswordAttempts, 'knownClient'>
+}
+
 /**
  * Queues the request for a worker; `answer` handles one of a test number at once, because its known code follows immediately.
  * Throws while the address is within its gap or the budget of all users is used up.
  */
 export async function requestMessage(
-  deps: BudgetDeps & SendGapDeps & OutboxDeps & { config: Config; codeKey: KeyObject },
+  deps: RequestDeps,
   { clientAddress, network, ...input }: MessageInput,
   answer?: (request: MessageRequest) => Promise<void>,
 ): Promise<string> {
@@ -99,7 +106,7 @@ export async function requestMessage(
     return deps.db.transaction().execute((trx) => deps.queue.send(trx, MESSAGE_REQUEST_QUEUE.name, job))
   }
   const identifier = `${audience}\0${address.value}`
-  const client = isChange(input) ? undefined : await deps.limits.knownClient({ identifier, address: clientAddress })
+  const client = isChange(input) ? undefined : await deps.passwordAttempts.knownClient({ identifier, address: clientAddress })
   const recipient: Recipient = client === undefined ? address : { ...address, share: { client } }
   const queueSignIn = (isOverCap: boolean) =>
     isOverCap ? withinGaps(deps, [{ kind: 'over_cap', key: address.value }], () => queueRequest(true)) : queueRequest()

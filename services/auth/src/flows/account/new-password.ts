@@ -23,7 +23,7 @@ export function requireAddressForPassword(user: User, address: string | undefine
  * the last check of a request and counts as an attempt, unless the caller supplied the current one.
  */
 export async function hashNewPassword(
-  { db, passwords, limits }: Deps,
+  { db, passwords, passwordAttempts }: Deps,
   user: User,
   { password, clientAddress }: { password?: string | undefined; clientAddress: string | undefined },
   { knowsPassword }: Freshness,
@@ -33,7 +33,7 @@ export async function hashNewPassword(
   if (current) {
     const isSame = () => passwords.verify(current, password)
     const tried = changeAttempt(user, clientAddress)
-    if (await (knowsPassword ? isSame() : limits.attemptPassword(tried, isSame))) throw apiError('same_password')
+    if (await (knowsPassword ? isSame() : passwordAttempts.run(tried, isSame))) throw apiError('same_password')
   }
   return passwords.hash(password)
 }

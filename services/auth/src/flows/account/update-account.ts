@@ -93,7 +93,7 @@ export async function updateAccount(deps: Deps, caller: LiveCaller, input: Accou
       if (changes.appMetadata) requireModestMetadata(updated.app_metadata)
       return updated
     })
-    if (passwordHash) await deps.limits.resetPasswordAttempts(changeAttempt(user, changes.clientAddress))
+    if (passwordHash) await deps.passwordAttempts.forget(changeAttempt(user, changes.clientAddress))
     return updated
   })
 }

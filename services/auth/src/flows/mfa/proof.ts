@@ -100,12 +100,12 @@ export function factorAttempt(what: string, { caller, proof }: FactorRequest): P
 
 /** Runs an attempt at a second factor, counted as failed if it resolves to undefined. */
 export async function countedAttempt<Result>(
-  { limits }: Deps,
+  { passwordAttempts }: Deps,
   subject: PasswordAttempt,
   attempt: () => Promise<Result | undefined>,
 ): Promise<Result | undefined> {
   let result: Result | undefined
-  await limits.attemptPassword(subject, async () => {
+  await passwordAttempts.run(subject, async () => {
     result = await attempt()
     return result !== undefined
   })

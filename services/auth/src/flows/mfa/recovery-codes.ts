@@ -115,7 +115,7 @@ async function renew(
     const { set_id: id, friendly_name } = set
     return { id, type: 'recovery_code', friendly_name, total: codes.length, codes } as const
   })
-  await deps.limits.resetPasswordAttempts(attemptOf(request))
+  await deps.passwordAttempts.forget(attemptOf(request))
   return made
 }
 

@@ -32,7 +32,7 @@ export async function signInWithPassword(deps: Deps, log: AuditLog, input: Passw
   // Keyed by the typed address, which does not reveal that two addresses are of one account, and by audience: otherwise a
   // sign-up in another audience would reset failed attempts.
   const tried = { identifier: `${input.audience}\0${value}`, address: input.clientAddress }
-  const right = await deps.limits.attemptSignIn(tried, () =>
+  const right = await deps.passwordAttempts.runSignIn(tried, () =>
     deps.passwords.verify(storedHash, input.password.slice(0, MAX_PASSWORD_BYTES)),
   )
   if (!found || !right) throw apiError('invalid_credentials')
@@ -46,17 +46,28 @@ export async function signInWithPassword(deps: Deps, log: AuditLog, input: Passw
   const start = (verifiedHash: string) =>
     startSession(deps, deps.db, user, 'password', input.client, audited, { verifiedHash })
   const [session, weakness] = await Promise.all([
-    start(hash).catch(async (refusal) => {
-      // A parallel sign-in may have replaced the hash by another of the same password.
-      const current = await findPasswordHash(deps.db, user.id)
-      if (current === hash || !(await deps.passwords.verify(current, input.password))) throw refusal
-      return start(current as string)
-    }),
+    startWithCurrentHash(deps, user.id, { hash, password: input.password }, start),
     reportWeaknesses(deps, input.password, user.email),
   ])
   await right.markClientKnown({ isProven: !isAssumed })
   if (deps.passwords.needsRehash(hash, input.password)) await strengthenHash(deps, user.id, hash, input.password)
   return weakness ? { ...session, weak_password: weakness } : session
+}
+
+/** Starts with the verified hash or, if a parallel sign-in has replaced it, with its successor of the same password. */
+async function startWithCurrentHash(
+  { db, passwords }: Deps,
+  userId: string,
+  { hash, password }: { hash: string; password: string },
+  start: (hash: string) => Promise<SessionBody>,
+): Promise<SessionBody> {
+  try {
+    return await start(hash)
+  } catch (refusal) {
+    const current = await findPasswordHash(db, userId)
+    if (current === hash || !(await passwords.verify(current, password))) throw refusal
+    return start(current as string)
+  }
 }
 
 /** Leaves a weak hash to the next sign-in when the hash queue is full: this one has its session already. */

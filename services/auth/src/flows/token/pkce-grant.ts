@@ -53,7 +53,7 @@ export async function exchangeAuthCode(deps: Deps, log: AuditLog, exchange: Exch
     if (user.email_confirmed_at && !locked?.email_assumed) proven = `${user.aud}\0${user.email}`
     return session
   })
-  if (proven) await deps.limits.markClientKnown({ identifier: proven, address: clientAddress })
+  if (proven) await deps.passwordAttempts.markClientKnown({ identifier: proven, address: clientAddress })
   return signedIn
 }
 

@@ -177,7 +177,7 @@ async function redeem(
   })
   // An auth code counts as a sign-in once it is exchanged: a mail scanner may have opened the link.
   if (proven && 'session' in outcome) {
-    await deps.limits.markClientKnown({ identifier: proven, address: request.clientAddress })
+    await deps.passwordAttempts.markClientKnown({ identifier: proven, address: request.clientAddress })
   }
   return outcome
 }

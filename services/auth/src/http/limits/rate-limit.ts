@@ -1,5 +1,5 @@
 // Limits of requests, opened by name and rate. The one rule: a request counts before its work, and a later refusal
-// gives its points back. Counting: core/limits/limiter.ts, password-attempts.ts; tests: test/limits.test.ts.
+// gives its points back. Counting: core/limits/limiter.ts; tests: test/limits.test.ts.
 import { ApiError } from '@services/common/errors'
 import type { FastifyRequest } from 'fastify'
 import { mailboxOf } from '../../adapters/mail/email-address.ts'
@@ -15,7 +15,6 @@ import {
   openLimiter,
   type Refund,
 } from '../../core/limits/limiter.ts'
-import { createPasswordAttempts } from '../../core/limits/password-attempts.ts'
 import type { Rate } from '../../core/limits/rate.ts'
 import { limitKeyOf } from './client.ts'
 
@@ -59,7 +58,6 @@ export function createLimits(deps: LimiterDeps, config: Pick<Config, 'limits' | 
   const perAddress = Object.fromEntries(
     Object.entries(addressRates).map(([name, rate]) => [name, open(name, rate)]),
   ) as Record<AddressLimit, Limiter>
-  const passwordAttempts = createPasswordAttempts(deps, { freeAttempts: limits.freeWrongPasswords })
   const changesResent = open('resend-changes', limits.mailsSent)
   const capsOf = (name: string, keyFor: Guard['keyFor']): Guard[] =>
     mail.maxPerAddress.map((rate) => ({ limiter: open(`${name}-${rate.seconds}`, rate), keyFor }))
@@ -123,11 +121,6 @@ export function createLimits(deps: LimiterDeps, config: Pick<Config, 'limits' | 
     /** Counts a challenge or answer of a second factor by session, so that sessions do not exhaust each other's limit. */
     countFactorAttempt: (factorId: string, sessionId: string) =>
       consume(perFactor, keyOf(`${factorId} ${sessionId}`), 'over_request_rate_limit'),
-    attemptPassword: passwordAttempts.run,
-    attemptSignIn: passwordAttempts.runSignIn,
-    knownClient: passwordAttempts.knownClient,
-    markClientKnown: passwordAttempts.markClientKnown,
-    resetPasswordAttempts: passwordAttempts.forget,
   }
 }
 
