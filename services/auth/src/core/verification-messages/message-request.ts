@@ -106,7 +106,9 @@ export async function requestMessage(
     return deps.db.transaction().execute((trx) => deps.queue.send(trx, MESSAGE_REQUEST_QUEUE.name, job))
   }
   const identifier = `${audience}\0${address.value}`
-  const client = isChange(input) ? undefined : await deps.passwordAttempts.knownClient({ identifier, address: clientAddress })
+  const client = isChange(input)
+    ? undefined
+    : await deps.passwordAttempts.knownClient({ identifier, address: clientAddress })
   const recipient: Recipient = client === undefined ? address : { ...address, share: { client } }
   const queueSignIn = (isOverCap: boolean) =>
     isOverCap ? withinGaps(deps, [{ kind: 'over_cap', key: address.value }], () => queueRequest(true)) : queueRequest()

@@ -1,13 +1,14 @@
-// POST /token: signing in and refreshing. The one rule: each grant is a file of its own, and the route reads the request for it.
+// POST /token: signing in and refreshing. The one rule: a grant is an entry of GRANTS, which reads the request, and a file.
 // Tests: here, test/contract/token.test.ts, test/limits.test.ts. Read next: password-grant.ts, refresh-token-grant.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { counted } from '@services/common/telemetry/instruments'
 import type { FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
+import { type Static, type TObject, type TProperties, Type } from 'typebox'
 import { recordSignIn } from '../../core/audit/sign-in-attempt.ts'
 import { requireFresh, requireSecondFactor } from '../../core/freshness/require-fresh.ts'
 import type { LiveCaller } from '../../core/sessions/caller.ts'
-import { SessionShape } from '../../core/sessions/issue-tokens.ts'
+import { type SessionBody, SessionShape } from '../../core/sessions/issue-tokens.ts'
+import type { Client } from '../../core/sessions/start-session.ts'
 import { normalisePhone } from '../../core/users/phone-number.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
@@ -24,26 +25,89 @@ import { signInWithPassword } from './password-grant.ts'
 import { exchangeAuthCode } from './pkce-grant.ts'
 import { refreshSession } from './refresh-token-grant.ts'
 
-const GRANTS = ['password', 'refresh_token', 'pkce', 'id_token']
+/** Parts of a request that every grant gets beside its own fields. */
+interface GrantContext {
+  deps: Deps
+  request: FastifyRequest
+  client: Client
+  clientAddress: string | undefined
+}
 
-/** Grants whose token or code already came from a sign-in. */
-const CAPTCHA_EXEMPT = ['refresh_token', 'pkce', 'id_token']
+interface Grant<Fields extends TProperties> {
+  fields: Fields
+  /** Whether a client needs a captcha: it brings no token or code of an earlier sign-in. */
+  needsCaptcha: boolean
+  run(context: GrantContext, fields: Static<TObject<Fields>>): Promise<SessionBody>
+}
+
+const grant = <Fields extends TProperties>(given: Grant<Fields>) => given
+
+/** Grants by the `grant_type` of the query. */
+const GRANTS = {
+  password: grant({
+    fields: { email: Type.Optional(Field), phone: Type.Optional(Field), password: Type.Optional(Field) },
+    needsCaptcha: true,
+    run({ deps, request, client, clientAddress }, { email = '', phone = '', password = '' }) {
+      refuseBoth({ email, phone })
+      const channel = phone === '' ? 'email' : 'phone'
+      requireProvider(deps.config, channel, 422)
+      if (email === '' && phone === '') throw apiError('validation_failed', { message: 'missing email or phone' })
+      // Only normalised, not validated: a malformed address is an unknown one.
+      const address = { channel, value: channel === 'email' ? email.toLowerCase() : normalisePhone(phone) } as const
+      const audience = requestAudience(request, deps.config.jwt)
+      return recordSignIn(deps, request.log, { method: 'password', typed: address.value }, () =>
+        signInWithPassword(deps, request.log, { address, password, audience, client, clientAddress }),
+      )
+    },
+  }),
+  refresh_token: grant({
+    fields: { refresh_token: Type.Optional(Field) },
+    needsCaptcha: false,
+    run: ({ deps, request, client }, { refresh_token: refreshToken = '' }) =>
+      counted(countRefresh, () => refreshSession(deps, request.log, refreshToken, client)),
+  }),
+  pkce: grant({
+    fields: { auth_code: Type.Optional(Field), code_verifier: Type.Optional(Field) },
+    needsCaptcha: false,
+    run: ({ deps, request, client, clientAddress }, { auth_code: authCode = '', code_verifier: codeVerifier = '' }) =>
+      recordSignIn(deps, request.log, { method: 'pkce', typed: '' }, () =>
+        exchangeAuthCode(deps, request.log, { authCode, codeVerifier, client, clientAddress }),
+      ),
+  }),
+  id_token: grant({
+    fields: {
+      ...IdTokenFields.properties,
+      link_identity: Type.Optional(Type.Boolean({ description: "Links the token's account to the caller." })),
+    },
+    needsCaptcha: false,
+    run: ({ deps, request, client }, { link_identity: isLink, ...fields }) =>
+      recordSignIn(deps, request.log, { method: 'id_token', typed: '' }, async () =>
+        signInWithIdToken(deps, request.log, {
+          ...fields,
+          linkingCaller: isLink ? await requireLinkingCaller(deps, request) : undefined,
+          audience: requestAudience(request, deps.config.jwt),
+          context: mailContextOf(request, deps.config),
+          client,
+        }),
+      ),
+  }),
+}
+
+const isGrant = (name = ''): name is keyof typeof GRANTS => Object.hasOwn(GRANTS, name)
+
+async function requireLinkingCaller(deps: Deps, request: FastifyRequest): Promise<LiveCaller> {
+  const caller = await authenticate(request, deps)
+  const { user, session } = caller
+  if (!deps.config.external.manualLinking) throw apiError('manual_linking_disabled')
+  if (!session) throw apiError('session_not_found')
+  const linking = { ...caller, session }
+  requireSecondFactor(deps.config, ['linking an identity'], user, session)
+  // `nonce` in this body belongs to the id_token.
+  await requireFresh(deps, linking, ['linking an identity'], givenProof(request, deps.config, null))
+  return linking
+}
 
 export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
-  const { config, limits } = deps
-
-  async function requireLinkingCaller(request: FastifyRequest): Promise<LiveCaller> {
-    const caller = await authenticate(request, deps)
-    const { user, session } = caller
-    if (!config.external.manualLinking) throw apiError('manual_linking_disabled')
-    if (!session) throw apiError('session_not_found')
-    const linking = { ...caller, session }
-    requireSecondFactor(config, ['linking an identity'], user, session)
-    // `nonce` in this body belongs to the id_token.
-    await requireFresh(deps, linking, ['linking an identity'], givenProof(request, config, null))
-    return linking
-  }
-
   app.route({
     method: 'POST',
     url: '/token',
@@ -51,16 +115,12 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       operationId: 'signIn',
       tags: ['sign-in'],
       summary: 'Signs in with a password or the id_token of a provider, or exchanges a refresh token or a code',
-      querystring: Type.Object({ grant_type: Type.Optional(choiceOf(GRANTS, { required: true })) }),
+      querystring: Type.Object({ grant_type: Type.Optional(choiceOf(Object.keys(GRANTS), { required: true })) }),
       body: Type.Object({
-        email: Type.Optional(Field),
-        phone: Type.Optional(Field),
-        password: Type.Optional(Field),
-        refresh_token: Type.Optional(Field),
-        auth_code: Type.Optional(Field),
-        code_verifier: Type.Optional(Field),
-        ...IdTokenFields.properties,
-        link_identity: Type.Optional(Type.Boolean({ description: "Links the token's account to the caller." })),
+        ...GRANTS.password.fields,
+        ...GRANTS.refresh_token.fields,
+        ...GRANTS.pkce.fields,
+        ...GRANTS.id_token.fields,
         ...captchaFields,
       }),
       requestHeaders: ['X-JWT-AUD'],
@@ -68,48 +128,17 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     },
     // Before the body is validated: clients probe with bodies of other grants.
     preValidation: async (request) => {
-      if (!CAPTCHA_EXEMPT.includes(request.query.grant_type ?? '')) await deps.captcha.check(request)
+      const { grant_type: name } = request.query
+      if (!isGrant(name) || GRANTS[name].needsCaptcha) await deps.captcha.check(request)
       // Not implemented; clients know this answer from servers that have it disabled.
-      if (request.query.grant_type === 'web3') throw apiError('web3_provider_disabled')
-      if (!GRANTS.includes(request.query.grant_type ?? '')) {
-        throw apiError('invalid_credentials', { message: 'unsupported_grant_type' })
-      }
+      if (name === 'web3') throw apiError('web3_provider_disabled')
+      if (!isGrant(name)) throw apiError('invalid_credentials', { message: 'unsupported_grant_type' })
     },
     handler: async (request) => {
-      const { email = '', phone = '', password = '', refresh_token: refreshToken = '' } = request.body
-      await limits.byAddress(request, 'token')
-      const client = clientOf(request, config)
-      const clientAddress = limitKeyOf(request, config)
-      if (request.query.grant_type === 'refresh_token') {
-        return counted(countRefresh, () => refreshSession(deps, request.log, refreshToken, client))
-      }
-      if (request.query.grant_type === 'pkce') {
-        const { auth_code: authCode = '', code_verifier: codeVerifier = '' } = request.body
-        return recordSignIn(deps, request.log, { method: 'pkce', typed: '' }, () =>
-          exchangeAuthCode(deps, request.log, { authCode, codeVerifier, client, clientAddress }),
-        )
-      }
-      if (request.query.grant_type === 'id_token') {
-        return recordSignIn(deps, request.log, { method: 'id_token', typed: '' }, async () =>
-          signInWithIdToken(deps, request.log, {
-            ...request.body,
-            linkingCaller: request.body.link_identity ? await requireLinkingCaller(request) : undefined,
-            audience: requestAudience(request, config.jwt),
-            context: mailContextOf(request, config),
-            client,
-          }),
-        )
-      }
-      refuseBoth({ email, phone })
-      const channel = phone === '' ? 'email' : 'phone'
-      requireProvider(config, channel, 422)
-      if (email === '' && phone === '') throw apiError('validation_failed', { message: 'missing email or phone' })
-      // Only normalised, not validated: a malformed address is an unknown one.
-      const address = { channel, value: channel === 'email' ? email.toLowerCase() : normalisePhone(phone) } as const
-      const audience = requestAudience(request, config.jwt)
-      return recordSignIn(deps, request.log, { method: 'password', typed: address.value }, () =>
-        signInWithPassword(deps, request.log, { address, password, audience, client, clientAddress }),
-      )
+      await deps.limits.byAddress(request, 'token')
+      const { run } = GRANTS[request.query.grant_type as keyof typeof GRANTS]
+      const client = clientOf(request, deps.config)
+      return run({ deps, request, client, clientAddress: limitKeyOf(request, deps.config) }, request.body)
     },
   })
 }
