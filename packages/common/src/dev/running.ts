@@ -1,8 +1,7 @@
 // The dev that uses a data folder, in its `running.json`: a second dev refuses it, and the demo reads its addresses. The one rule:
 // the file of an ended process is void, even if another process has its pid. Tests: running.test.ts.
-import { createHash, randomUUID } from 'node:crypto'
-import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isAlive, processBirth } from '../process/process-identity.ts'
 
@@ -30,54 +29,22 @@ async function isThere({ pid, birth }: Running): Promise<boolean> {
   return now !== undefined && now === birth
 }
 
-/** Claims the folder for this process. Throws a sentence when another dev uses it. */
+/**
+ * Claims the folder for this process. Throws a sentence when another dev uses it, and waits for one that is stopping. Of two that
+ * claim it at the same moment, the port or the lock of PostgreSQL's data ends one.
+ */
 export async function claimDataDir(dataDir: string, name: string, portVariable: string): Promise<void> {
   await mkdir(dataDir, { recursive: true })
-  // Written before it gets its name: an empty file would look like that of an ended process.
-  const own = `${fileIn(dataDir)}.${randomUUID()}`
-  await writeFile(own, await describeThisProcess())
-  try {
-    while (!(await isLinked(own, fileIn(dataDir)))) {
-      const running = await findRunning(dataDir)
-      if (running?.isStopping) await sleep(STOP_POLL_MS)
-      else if (running) {
-        throw new Error(
-          `${name} already runs here${describePlace([running])}. ` +
-            `Stop it with Ctrl-C in its terminal, or set DEV_DATA_DIR and ${portVariable}.`,
-        )
-      } else if (await isPutFor(own, fileIn(dataDir))) return
+  for (let running = await findRunning(dataDir); running; running = await findRunning(dataDir)) {
+    if (!running.isStopping) {
+      throw new Error(
+        `${name} already runs here${describePlace([running])}. ` +
+          `Stop it with Ctrl-C in its terminal, or set DEV_DATA_DIR and ${portVariable}.`,
+      )
     }
-  } finally {
-    await rm(own, { force: true })
+    await sleep(STOP_POLL_MS)
   }
-}
-
-/** Links the file under a second name; false if the name is taken. */
-async function isLinked(file: string, name: string): Promise<boolean> {
-  try {
-    await link(file, name)
-    return true
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    return false
-  }
-}
-
-/**
- * Replaces a stale file by the claim; false if another process was quicker. One process at a time may replace it: the holder of the
- * link named after the stale content. The link of an ended process is itself replaced this way.
- */
-async function isPutFor(own: string, path: string): Promise<boolean> {
-  const stale = await readFile(path, 'utf8').catch(() => undefined)
-  if (stale === undefined) return false
-  const running = parseRunning(stale)
-  if (running && (await isThere(running))) return false
-  const right = join(dirname(path), `running.json.${createHash('sha256').update(stale).digest('hex')}`)
-  if (!(await isLinked(own, right)) && !(await isPutFor(own, right))) return false
-  // The file may have been replaced since; the link then refers to an old one.
-  const isStillThere = (await readFile(path, 'utf8').catch(() => undefined)) === stale
-  await (isStillThere ? rename(right, path) : rm(right))
-  return isStillThere
+  await publishAddresses(dataDir)
 }
 
 /** Marks this process as stopping, so that the next dev waits instead of refusing. */
@@ -94,12 +61,17 @@ export async function untilStopped(running: Running): Promise<Running | undefine
 
 const STOP_POLL_MS = 50
 
-export async function publishAddresses(dataDir: string, addresses: Addresses): Promise<void> {
-  await replaceFile(dataDir, JSON.parse(await describeThisProcess(addresses)))
+export async function publishAddresses(dataDir: string, addresses?: Addresses): Promise<void> {
+  await replaceFile(dataDir, {
+    pid: process.pid,
+    birth: (await birthOf(process.pid)) ?? '',
+    ...(addresses && { addresses }),
+  })
 }
 
 async function replaceFile(dataDir: string, running: Running): Promise<void> {
-  const next = `${fileIn(dataDir)}.next`
+  // A name of its own, so that two processes do not write into one file.
+  const next = `${fileIn(dataDir)}.${process.pid}`
   await writeFile(next, `${JSON.stringify(running, null, 2)}\n`)
   await rename(next, fileIn(dataDir))
 }
@@ -114,11 +86,6 @@ export async function releaseDataDir(dataDir: string): Promise<void> {
 export function describePlace(running: Running[]): string {
   const urls = running.flatMap(({ addresses }) => addresses?.url ?? [])
   return urls.length > 0 ? ` at ${urls.join(' and ')}` : ` (process ${running.map(({ pid }) => pid).join(', ')})`
-}
-
-async function describeThisProcess(addresses?: Addresses): Promise<string> {
-  const running = { pid: process.pid, birth: await birthOf(process.pid), addresses }
-  return `${JSON.stringify(running, null, 2)}\n`
 }
 
 function parseRunning(text: string): Running | undefined {
