@@ -2,11 +2,12 @@ import { BlockList } from 'node:net'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, inject, test } from 'vitest'
 import { openDatabase } from '../../packages/common/src/database/pool.ts'
+import { migrateAll } from '../../packages/common/src/process/service-database.ts'
 import { openQueue, type Queue } from '../../packages/common/src/queue/queue.ts'
 import { createLogger } from '../../packages/common/src/telemetry/logger.ts'
 import { cloneTemplate } from '../../packages/common/src/testing/database/template-database.ts'
 import { readConfig } from '../../services/media/src/config.ts'
-import { migrateAll } from '../../services/media/src/deps.ts'
+import { SCHEMA } from '../../services/media/src/deps.ts'
 import { chartTests } from './chart-tests.ts'
 import { chartFolder, type KubernetesObject, render, valueFile } from './helm.ts'
 import { chart } from './media-chart.ts'
@@ -205,7 +206,7 @@ describe('the chart media', { tags: 'helm' }, () => {
     const name = `${inject('testRunId')}_chart${namespace}`
     const settings = { ...minimal.config, MEDIA_DB_NAMESPACE: namespace, MEDIA_BLOBS_DIR: '/tmp' }
     const { url, drop } = await cloneTemplate(inject('databaseServerUrl'), name, async (database) => {
-      await migrateAll(readConfig({ ...settings, MEDIA_DATABASE_URL: database }).config, log)
+      await migrateAll(SCHEMA, readConfig({ ...settings, MEDIA_DATABASE_URL: database }).config, log)
     })
     const schema = `${namespace ? `${namespace}_` : ''}media_queue`
     const { db, pool, close } = openDatabase({ url, maxPoolSize: 1, applicationName: 'test', log })

@@ -5,7 +5,7 @@ import { openTemplateSources } from './adapters/mail/template-sources.ts'
 import { settingsToReview } from './config/review.ts'
 import { variables } from './config.ts'
 import { importSigningKeys } from './core/keys/signing-keys.ts'
-import { migrateAll, openDeps, withMigrations } from './deps.ts'
+import { openDeps, SCHEMA } from './deps.ts'
 import { usersList } from './flows/admin/users/list-users-command.ts'
 import {
   usersBan,
@@ -43,8 +43,7 @@ export const commands: Command[] = [
       return searchNotes(config)
     },
     review: settingsToReview,
-    migrateAll,
-    withMigrations,
+    schema: SCHEMA,
     startWorker: async (config, log) => {
       const deps = await openDeps({ ...config, server: { ...config.server, workersEnabled: true } }, log)
       return [await startWorker(deps), deps.close]

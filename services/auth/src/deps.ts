@@ -1,13 +1,11 @@
 import { randomBytes, randomUUID, randomUUIDv7 } from 'node:crypto'
-import { fileURLToPath } from 'node:url'
 import { batchLoads } from '@services/common/concurrency/batch-loads'
-import { type DatabaseOptions, openDatabase, tablePrefix, waitForDatabase } from '@services/common/database/pool'
-import { checkPooler } from '@services/common/database/pooler'
-import { openReads, type Reads, readsOf } from '@services/common/database/replica'
-import { type MigrateOptions, migrate, onMigrationConnection } from '@services/common/migrations/migrate'
+import type { DatabaseOptions } from '@services/common/database/pool'
+import { type Reads, readsOf } from '@services/common/database/replica'
 import { observeService } from '@services/common/process/process-metrics'
+import { openServiceDatabase, type ServiceSchema } from '@services/common/process/service-database'
 import { inOrder } from '@services/common/process/shutdown'
-import { openQueue, type Queue } from '@services/common/queue/queue'
+import type { Queue } from '@services/common/queue/queue'
 import type { Logger } from '@services/common/telemetry/logger'
 import type { Kysely } from 'kysely'
 import type pg from 'pg'
@@ -57,35 +55,12 @@ const MAX_CALLERS = 32
 /** Share of a request's time spent waiting for a password hash; the rest is for the hash and the work after it. */
 const HASH_WAIT_SHARE = 0.5
 
-/** Runs `work` on a migration connection, whose statements may take longer than any request. */
-export const withMigrations = <Result>(
-  { database }: Config,
-  log: Logger,
-  work: (migrations: MigrateOptions) => Promise<Result>,
-): Promise<Result> =>
-  onMigrationConnection(
-    { ...database, applicationName: 'auth migrate', log, tables: TABLES },
-    fileURLToPath(new URL('../migrations', import.meta.url)),
-    work,
-  )
-
-/** Migrates our tables and the queue's. */
-export async function migrateAll(config: Config, log: Logger): Promise<void> {
-  await withMigrations(config, log, (migrations) => migrate(migrations, log))
-  const queue = await openAuthQueue(config, log, { migrate: true, supervise: false })
-  await queue.stop(1_000)
+export const SCHEMA: ServiceSchema = {
+  name: 'auth',
+  tables: TABLES,
+  migrations: new URL('../migrations', import.meta.url),
+  queues: [...Object.values(MESSAGE_QUEUES), MESSAGE_REQUEST_QUEUE],
 }
-
-const openAuthQueue = ({ database }: Config, log: Logger, how: { migrate: boolean; supervise: boolean }) =>
-  openQueue({
-    ...database,
-    schema: `${tablePrefix(database.namespace)}auth_queue`,
-    applicationName: 'auth',
-    notify: database.notify,
-    queues: [...Object.values(MESSAGE_QUEUES), MESSAGE_REQUEST_QUEUE],
-    log,
-    ...how,
-  })
 
 /** Connects, migrates if configured, and opens the queue. `close` undoes all of it in reverse order. */
 export async function openDeps(
@@ -93,17 +68,12 @@ export async function openDeps(
   log: Logger,
   { connectWithinMs, statementWithinMs, machineNow, ...overrides }: Overrides = {},
 ): Promise<Deps & { close(): Promise<void> }> {
-  const { database } = config
-  const options = { ...database, applicationName: 'auth', log, tables: TABLES, isTraced: config.telemetry.tracing }
-  const { db, pool, close } = openDatabase<DB>({ ...options, connectWithinMs, statementWithinMs })
+  const isWorker = config.server.workersEnabled
+  const how = { isWorker, connectWithinMs, statementWithinMs }
+  const { close, ...parts } = await openServiceDatabase<DB>(SCHEMA, config, log, how)
+  const { pool, queue, reads } = parts
   try {
-    await waitForDatabase(pool, log)
-    await checkPooler(pool, database)
-    if (database.migrateOnStart) await migrateAll(config, log)
-    const queue = await openAuthQueue(config, log, { migrate: false, supervise: config.server.workersEnabled })
     const clock = overrides.now ? undefined : await followDatabaseClock(pool, log, machineNow)
-    const reads = await openReads(db, options)
-    const parts = { db, pool, queue, reads }
     const deps = await makeDeps(config, log, parts, clock ? { ...overrides, now: clock.now } : overrides)
     const stopObserving = config.telemetry.metrics ? observeService('auth', parts) : () => {}
     if (config.telemetry.metrics) startCounters()

@@ -1,3 +1,4 @@
+import { migrateAll } from '@services/common/process/service-database'
 import { createLogger } from '@services/common/telemetry/logger'
 import { createTestClock, type TestClock } from '@services/common/testing/clock'
 import { pooledSettings } from '@services/common/testing/database/pooled'
@@ -10,7 +11,7 @@ import { SignJWT } from 'jose'
 import { test as base, expect, inject } from 'vitest'
 import { createApp } from '../src/app.ts'
 import { type Config, readConfig } from '../src/config.ts'
-import { type Deps, makeDeps, migrateAll, openDeps } from '../src/deps.ts'
+import { type Deps, makeDeps, openDeps, SCHEMA } from '../src/deps.ts'
 import { startWorker } from '../src/worker.ts'
 
 export const SECRET = 'a-secret-of-the-tests-with-32-bytes-or-more'
@@ -68,7 +69,7 @@ export async function createDatabase(): Promise<{ url: string; drop(): Promise<v
 
 /** Applies the migrations to an empty database. */
 export const migrateDatabase = (url: string): Promise<void> =>
-  migrateAll(settingsFor(url), createLogger({ name: 'test', level: 'error' }))
+  migrateAll(SCHEMA, settingsFor(url), createLogger({ name: 'test', level: 'error' }))
 
 /** Settings of a test service; passwords are hashed cheaply, nothing is logged. */
 function settingsFor(databaseUrl: string, settings: Record<string, string> = {}): Config {

@@ -1,7 +1,7 @@
 import type { Command } from '@services/common/process/command-line'
 import { serviceCommands } from '@services/common/process/service-commands'
 import { variables } from './config.ts'
-import { migrateAll, openDeps, withMigrations } from './deps.ts'
+import { openDeps, SCHEMA } from './deps.ts'
 import { resolveTools } from './ffmpeg/binaries.ts'
 import { blobCommands } from './flows/check/blob-commands.ts'
 import { variantCommands } from './flows/files/variants/variant-commands.ts'
@@ -25,8 +25,7 @@ export const commands: Command[] = [
       return []
     },
     serve: () => import('./main.ts'),
-    migrateAll,
-    withMigrations,
+    schema: SCHEMA,
     startWorker: async (config, log) => {
       const alone = { enabled: true, processes: 1, concurrency: config.worker.concurrencyAlone }
       const deps = await openDeps({ ...config, worker: { ...config.worker, ...alone } }, log)

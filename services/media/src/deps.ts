@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { fileURLToPath } from 'node:url'
 import { createKeyedMutex, type KeyedMutex } from '@services/common/concurrency/keyed-mutex'
 import { createSemaphore, type Semaphore } from '@services/common/concurrency/semaphore'
-import { openDatabase, tablePrefix, waitForDatabase } from '@services/common/database/pool'
-import { checkPooler, pastPooler } from '@services/common/database/pooler'
-import { openReads, type Reads } from '@services/common/database/replica'
+import { tablePrefix } from '@services/common/database/pool'
+import { pastPooler } from '@services/common/database/pooler'
+import type { Reads } from '@services/common/database/replica'
 import { createNotifications, type Notifications } from '@services/common/listen/batched-notify'
-import { type MigrateOptions, migrate, onMigrationConnection } from '@services/common/migrations/migrate'
+import { openServiceDatabase, type ServiceSchema } from '@services/common/process/service-database'
 import { inOrder } from '@services/common/process/shutdown'
-import { openQueue, type Queue } from '@services/common/queue/queue'
+import type { Queue } from '@services/common/queue/queue'
 import type { Logger } from '@services/common/telemetry/logger'
 import type { Kysely } from 'kysely'
 import type pg from 'pg'
@@ -104,35 +103,12 @@ const STILLS = { atOnce: 2, waiting: 64, perKey: { atOnce: 1, waiting: 32 } }
 /** Uploads do not wait: that would only hold their connections open. */
 const UPLOADS = { atOnce: Number.POSITIVE_INFINITY, waiting: 0, waitMs: 0 }
 
-/** Runs `work` on a connection without the time limits of requests. */
-export const withMigrations = <Result>(
-  { database }: Config,
-  log: Logger,
-  work: (migrations: MigrateOptions) => Promise<Result>,
-): Promise<Result> =>
-  onMigrationConnection(
-    { ...database, applicationName: 'media migrate', log, tables: TABLES },
-    fileURLToPath(new URL('../migrations', import.meta.url)),
-    work,
-  )
-
-/** Migrates our tables and those of the queue. */
-export async function migrateAll(config: Config, log: Logger): Promise<void> {
-  await withMigrations(config, log, (migrations) => migrate(migrations, log))
-  const queue = await openMediaQueue(config, log, { migrate: true, supervise: false })
-  await queue.stop(1_000)
+export const SCHEMA: ServiceSchema = {
+  name: 'media',
+  tables: TABLES,
+  migrations: new URL('../migrations', import.meta.url),
+  queues: [TRANSCODE_QUEUE, EXTRAS_QUEUE, VARIANTS_QUEUE, SCAN_QUEUE, WEBHOOK_QUEUE],
 }
-
-const openMediaQueue = ({ database }: Config, log: Logger, how: { migrate: boolean; supervise: boolean }) =>
-  openQueue({
-    ...database,
-    schema: `${tablePrefix(database.namespace)}media_queue`,
-    applicationName: 'media',
-    notify: database.notify,
-    queues: [TRANSCODE_QUEUE, EXTRAS_QUEUE, VARIANTS_QUEUE, SCAN_QUEUE, WEBHOOK_QUEUE],
-    log,
-    ...how,
-  })
 
 /** Connects, migrates if configured, and opens queue, store and tools. `close` undoes it in reverse order. */
 export async function openDeps(
@@ -141,8 +117,6 @@ export async function openDeps(
   { remoteTimeouts = {}, ...overrides }: Overrides = {},
 ): Promise<Deps & { close(): Promise<void> }> {
   const { database, storage } = config
-  const options = { ...database, applicationName: 'media', log, tables: TABLES, isTraced: config.telemetry.tracing }
-  const { db, pool, close } = openDatabase<DB>(options)
   const never = new AbortController().signal
   const base = {
     now: () => new Date(),
@@ -159,14 +133,10 @@ export async function openDeps(
     openWorkDirectory(storage.workDir, storage.kind === 'disk' ? { store: storage.blobsDir } : {}),
   ])
   opening.catch(() => {})
+  const isWorker = config.worker.enabled
+  const { db, pool, queue, reads, close } = await openServiceDatabase<DB>(SCHEMA, config, log, { isWorker })
   try {
-    await waitForDatabase(pool, log)
-    await checkPooler(pool, database)
-    if (database.migrateOnStart) await migrateAll(config, log)
-    const [queue, [tools, blobs, work]] = await Promise.all([
-      openMediaQueue(config, log, { migrate: false, supervise: config.worker.enabled }),
-      opening,
-    ])
+    const [tools, blobs, work] = await opening
     const { remote, trustedRemote } = openRemotes(config.egress, remoteTimeouts)
     const semaphores = createSemaphores(config.limits, timeLimits)
     const parts = { config, log, tools, work, remote, ...semaphores }
@@ -177,7 +147,6 @@ export async function openDeps(
     const notifying = { channel, mode: database.notify, execute, log }
     const sourceWaiters = openSourceWaiters({ ...notifying, db, database: pastPooler(database) })
     const announcements = createNotifications(notifying)
-    const reads = await openReads(db, options)
     const requestCounter = createRequestCounter({ db, log, now: base.now })
     reportTools(tools, config, log)
     const observed = {

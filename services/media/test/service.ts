@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { migrateAll } from '@services/common/process/service-database'
 import { createLogger } from '@services/common/telemetry/logger'
 import { createTestClock, type TestClock } from '@services/common/testing/clock'
 import { pooledSettings } from '@services/common/testing/database/pooled'
@@ -12,7 +13,7 @@ import { createApp } from '../src/app.ts'
 import { readConfig } from '../src/config.ts'
 import { createToken, ensureBootstrapToken } from '../src/core/tokens/create-token.ts'
 import type { Scope, TokenLimits } from '../src/db/tables.ts'
-import { type Deps, migrateAll, type Overrides, openDeps } from '../src/deps.ts'
+import { type Deps, type Overrides, openDeps, SCHEMA } from '../src/deps.ts'
 import { startWorker } from '../src/worker.ts'
 import { unboxedTools } from './clips.ts'
 import { addAlikeSource, addReadySource } from './ready-sources.ts'
@@ -73,7 +74,7 @@ export async function createDatabase(): Promise<{ url: string; drop(): Promise<v
 /** Applies the migrations to an empty database. */
 export async function migrateDatabase(url: string): Promise<void> {
   const { config } = readConfig(settingsOf(url, tmpdir()))
-  await migrateAll(config, createLogger({ name: 'test', level: 'error' }))
+  await migrateAll(SCHEMA, config, createLogger({ name: 'test', level: 'error' }))
 }
 
 /** Settings of a service on this database, as its environment gives them. */

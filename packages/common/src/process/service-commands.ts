@@ -2,15 +2,17 @@
 // members of `ServiceParts`. The command line itself: command-line.ts. Tests: test/cli.test.ts of each service.
 
 import { type Variables, variablesTable } from '../config/variables.ts'
-import { type MigrateOptions, migrationStates, pendingMigrations } from '../migrations/migrate.ts'
+import { migrationStates, pendingMigrations } from '../migrations/migrate.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { startTelemetry, type TelemetryOptions } from '../telemetry/start-sdk.ts'
 import { type Command, CommandFailure, command, printResult } from './command-line.ts'
 import { explainStartFailure, type PortSettings, portVariables } from './explain-start-failure.ts'
 import { boundMemory } from './limit-heap.ts'
+import { migrateAll, type ServiceSchema, withMigrations } from './service-database.ts'
 import { inOrder, stopOnSignal } from './shutdown.ts'
 
 interface Settings extends PortSettings {
+  database: Parameters<typeof migrateAll>[1]['database']
   telemetry: Omit<TelemetryOptions, 'service' | 'version' | 'log'>
 }
 
@@ -27,12 +29,7 @@ interface ServiceParts<Config extends Settings> {
   checkConfig?(config: Config): Promise<readonly string[]>
   /** Lists valid settings that an operator should review, one line each. */
   review?(config: Config): string[]
-  migrateAll(config: Config, log: Logger): Promise<void>
-  withMigrations<Result>(
-    config: Config,
-    log: Logger,
-    work: (migrations: MigrateOptions) => Promise<Result>,
-  ): Promise<Result>
+  schema: ServiceSchema
   /** Starts the worker, even where the service runs workers itself; resolves to its stop steps, in order. */
   startWorker(config: Config, log: Logger): Promise<(() => unknown)[]>
 }
@@ -95,15 +92,15 @@ async function runWorker(service: Service) {
 
 async function runMigrate(service: Service, json: boolean) {
   const { config, log } = service.startUp({ toStderr: true })
-  const applied = (await service.withMigrations(config, log, pendingMigrations)).map(({ name }) => name)
+  const applied = (await withMigrations(service.schema, config, log, pendingMigrations)).map(({ name }) => name)
   // Runs with nothing pending too: the queue's tables may need an update.
-  await service.migrateAll(config, log)
+  await migrateAll(service.schema, config, log)
   printResult(json, { applied }, applied.map((name) => `applied ${name}`).join('\n') || 'nothing to apply')
 }
 
 async function printPending(service: Service, json: boolean) {
   const { config, log } = service.startUp({ toStderr: true })
-  const pending = await service.withMigrations(config, log, pendingMigrations)
+  const pending = await withMigrations(service.schema, config, log, pendingMigrations)
   if (json || pending.length > 0) {
     const shown = pending.map(({ name, sql, isAlone }) => ({ name, sql, alone: isAlone }))
     printResult(json, shown, shown.map(({ name, sql }) => `-- ${name}\n${sql}`).join('\n'))
@@ -112,7 +109,7 @@ async function printPending(service: Service, json: boolean) {
 
 async function printStatus(service: Service, json: boolean) {
   const { config, log } = service.startUp({ toStderr: true })
-  const migrations = await service.withMigrations(config, log, migrationStates)
+  const migrations = await withMigrations(service.schema, config, log, migrationStates)
   const status = migrations.map(({ name, appliedAt, file }) => ({
     name,
     applied_at: appliedAt?.toISOString() ?? null,
