@@ -70,11 +70,12 @@ test.each(['MEDIA_BASE_URL', 'MEDIA_FILES_BASE_URL'])('%s cannot hold what addre
 })
 
 test('settings that depend on others', () => {
-  const { config } = readConfig({ ...required, MEDIA_FILES_BASE_URL: '', MEDIA_WORK_DIR: '' })
+  const onEachCore = { ...required, MEDIA_WORKER_CONCURRENCY: '' }
+  const { config } = readConfig({ ...onEachCore, MEDIA_FILES_BASE_URL: '', MEDIA_WORK_DIR: '' })
   expect(config.site.filesBaseUrl).toBe(config.site.baseUrl)
   expect(config.storage.workDir).toBe('/tmp/blobs/work')
   expect(config.worker.concurrency).toBeGreaterThan(0)
-  const shared = readConfig({ ...required, MEDIA_WEB_CONCURRENCY: '64' })
+  const shared = readConfig({ ...onEachCore, MEDIA_WEB_CONCURRENCY: '64' })
   expect(shared.config.worker.concurrency).toBe(1)
   expect(shared.config.worker.concurrencyAlone).toBe(config.worker.concurrencyAlone)
 })
