@@ -55,14 +55,8 @@ async function readDocument(): Promise<ApiDocument> {
   const log = createLogger({ name: 'reference', level: 'fatal' })
   const never = new AbortController().signal
   const limits = createRateLimits({} as Parameters<typeof createRateLimits>[0], config)
-  const app = await createApp({
-    config,
-    log,
-    limits,
-    timeLimits: TIME_LIMITS,
-    stopping: never,
-    forceStop: never,
-  } as Deps)
+  const signals = { stopping: never, forceStop: never }
+  const app = await createApp({ config, log, limits, timeLimits: TIME_LIMITS, ...signals } as Deps)
   // A real connection: answers of media set a timeout of theirs, which injected requests do not have.
   const base = await app.listen({ host: '127.0.0.1', port: 0 })
   const document = (await (await fetch(`${base}/openapi.json`)).json()) as ApiDocument

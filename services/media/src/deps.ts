@@ -118,13 +118,8 @@ export async function openDeps(
 ): Promise<Deps & { close(): Promise<void> }> {
   const { database, storage } = config
   const never = new AbortController().signal
-  const base = {
-    now: () => new Date(),
-    newId: randomUUID as () => string,
-    stopping: never,
-    forceStop: never,
-    ...overrides,
-  }
+  const signals = { stopping: never, forceStop: never }
+  const base = { now: () => new Date(), newId: randomUUID as () => string, ...signals, ...overrides }
   const timeLimits = { ...TIME_LIMITS, ...overrides.timeLimits }
   // Independent of the database, and the slowest part of the start: it runs several short processes.
   const opening = Promise.all([
@@ -149,15 +144,7 @@ export async function openDeps(
     const announcements = createNotifications(notifying)
     const requestCounter = createRequestCounter({ db, log, now: base.now })
     reportTools(tools, config, log)
-    const observed = {
-      upload: semaphores.uploads,
-      download: semaphores.downloads,
-      probe: semaphores.probes,
-      still: semaphores.stills,
-    }
-    const stopObserving = config.telemetry.metrics
-      ? observeMedia({ config, pool, queue, reads, semaphores: observed })
-      : () => {}
+    const stopObserving = config.telemetry.metrics ? observeMedia({ config, pool, queue, reads, semaphores }) : () => {}
     return {
       ...parts,
       trustedRemote,

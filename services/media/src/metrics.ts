@@ -58,7 +58,7 @@ export function observeMedia(deps: {
   queue: Queue
   reads: Reads<DB>
   config: Config
-  semaphores: Record<'upload' | 'download' | 'probe' | 'still', Semaphore>
+  semaphores: Record<'uploads' | 'downloads' | 'probes' | 'stills', Semaphore>
 }): () => void {
   startCounters()
   const stops = [
@@ -115,7 +115,8 @@ function observeSemaphores(semaphores: Record<string, Semaphore>): () => void {
     unit: '{slot}',
   })
   return observeTogether('media', [gauge], (result) => {
-    for (const [kind, { taken }] of Object.entries(semaphores)) {
+    for (const [name, { taken }] of Object.entries(semaphores)) {
+      const kind = name.slice(0, -1)
       const { used, waiting } = taken()
       result.observe(gauge, used, { kind, state: 'used' })
       result.observe(gauge, waiting, { kind, state: 'waiting' })

@@ -18,11 +18,7 @@ const TOMBSTONE = {
 export async function softDeleteClipRow(trx: Transaction<DB>, id: string, now: Date): Promise<string | undefined> {
   const clip = await lockClip(trx, id)
   if (!clip) return undefined
-  await trx
-    .updateTable('clips')
-    .set({ ...TOMBSTONE, deleted_at: now })
-    .where('id', '=', id)
-    .execute()
+  await softDeleteClipRows(trx, [id], now)
   return clip.source_id ?? undefined
 }
 
@@ -44,13 +40,13 @@ export async function softDeleteClipRows(trx: Transaction<DB>, ids: readonly str
 /** Leaves tombstones of expired clips without a token, which have neither webhooks nor a quota. Returns the source of each. */
 export async function softDeleteExpiredRows(
   trx: Transaction<DB>,
-  ids: readonly string[],
+  expired: readonly string[],
   now: Date,
 ): Promise<string[]> {
   const clips = await trx
     .selectFrom('clips')
     .select(['id', 'source_id'])
-    .where(sql<boolean>`id = any (${ids}::text[])`)
+    .where(sql<boolean>`id = any (${expired}::text[])`)
     .where('deleted_at', 'is', null)
     .where('token_id', 'is', null)
     .where('expires_at', '<=', now)
@@ -58,10 +54,7 @@ export async function softDeleteExpiredRows(
     .forUpdate()
     .skipLocked()
     .execute()
-  await trx
-    .updateTable('clips')
-    .set({ ...TOMBSTONE, deleted_at: now })
-    .where(sql<boolean>`id = any (${clips.map(({ id }) => id)}::text[])`)
-    .execute()
+  const ids = clips.map(({ id }) => id)
+  await softDeleteClipRows(trx, ids, now)
   return clips.flatMap((clip) => clip.source_id ?? [])
 }

@@ -1,6 +1,7 @@
-import { type Kysely, sql, type Transaction } from 'kysely'
+import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import type { DB, MainKind, VariantState } from '../../db/tables.ts'
 import type { BlobName } from '../../store/blobs/blob-storage.ts'
+import { lockSources } from '../sources/sources.store.ts'
 
 /** Key of a variant. */
 export interface VariantKey {
@@ -166,39 +167,28 @@ export async function deleteVariants(
   { unusedBefore, state }: { unusedBefore: Date; state?: VariantState },
 ): Promise<BlobName[]> {
   const [ids, names] = [keys.map(({ sourceId }) => sourceId), keys.map(({ name }) => name)]
-  await sql`select from ${sql.table('sources')} where id = any (${ids}::uuid[]) order by id for update`.execute(trx)
-  const { rows } = await sql<BlobName & { sourceId: string; bytes: number }>`
-    delete from ${sql.table('variants')} variant
-    using unnest(${ids}::uuid[], ${names}::text[]) as given (source_id, name)
-    where (variant.source_id, variant.name) = (given.source_id, given.name) and used_at < ${unusedBefore}
-      and ${state === undefined ? sql`state <> 'making'` : sql`state = ${state}`}
-    returning variant.source_id as "sourceId", encode(sha256, 'hex') as sha256, extension, bytes`.execute(trx)
-  return releaseBytes(trx, rows)
+  await lockSources(trx, ids)
+  const isState = state === undefined ? sql`state <> 'making'` : sql`state = ${state}`
+  const isGiven = sql`(source_id, name) in (select * from unnest(${ids}::uuid[], ${names}::text[]))`
+  return deleteWhere(trx, sql`${isGiven} and used_at < ${unusedBefore} and ${isState}`)
 }
 
 /** Deletes all variants of sources that are being deleted or have failed, and returns the names of their files. */
-export async function deleteVariantsOf(trx: Transaction<DB>, sourceIds: readonly string[]): Promise<BlobName[]> {
-  const { rows } = await sql<BlobName & { sourceId: string; bytes: number }>`
-    delete from ${sql.table('variants')} where source_id = any (${sourceIds}::uuid[])
-    returning source_id as "sourceId", encode(sha256, 'hex') as sha256, extension, bytes`.execute(trx)
-  return releaseBytes(trx, rows)
-}
+export const deleteVariantsOf = (trx: Transaction<DB>, sourceIds: readonly string[]): Promise<BlobName[]> =>
+  deleteWhere(trx, sql`source_id = any (${sourceIds}::uuid[])`)
 
 /** Deletes the variants of a source that have this file; the next request makes them again. */
 export async function deleteVariantsWith(trx: Transaction<DB>, sourceId: string, file: BlobName): Promise<BlobName[]> {
-  await sql`select from ${sql.table('sources')} where id = ${sourceId} for update`.execute(trx)
-  const { rows } = await sql<BlobName & { sourceId: string; bytes: number }>`
-    delete from ${sql.table('variants')}
-    where source_id = ${sourceId} and sha256 = ${Buffer.from(file.sha256, 'hex')} and extension = ${file.extension}
-    returning source_id as "sourceId", encode(sha256, 'hex') as sha256, extension, bytes`.execute(trx)
-  return releaseBytes(trx, rows)
+  await lockSources(trx, [sourceId])
+  const sha256 = Buffer.from(file.sha256, 'hex')
+  return deleteWhere(trx, sql`source_id = ${sourceId} and sha256 = ${sha256} and extension = ${file.extension}`)
 }
 
-/** Only stored variants have a file. */
-async function releaseBytes(
-  trx: Transaction<DB>,
-  rows: readonly { sourceId: string; sha256: string | null; extension: string; bytes: number }[],
-): Promise<BlobName[]> {
+/** Returns the names of the files: only stored variants have one. */
+async function deleteWhere(trx: Transaction<DB>, condition: RawBuilder<unknown>): Promise<BlobName[]> {
+  const { rows } = await sql<{ sourceId: string; sha256: string | null; extension: string; bytes: number }>`
+    delete from ${sql.table('variants')} where ${condition}
+    returning source_id as "sourceId", encode(sha256, 'hex') as sha256, extension, bytes`.execute(trx)
   const freed = new Map<string, number>()
   const names: BlobName[] = []
   for (const { sourceId, sha256, extension, bytes } of rows) {

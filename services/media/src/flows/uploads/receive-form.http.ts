@@ -18,6 +18,12 @@ interface Form {
   file?: ReceivedFile
 }
 
+interface Destination {
+  path: string
+  maxBytes: number
+  signal: AbortSignal
+}
+
 /** Most bytes of boundaries, headers and fields. A Content-Length beyond it is refused before reading. */
 export const FORM_OVERHEAD_BYTES = 8 * 1024 * 1024
 
@@ -49,12 +55,7 @@ export async function receiveForm(
 
 async function readParts(
   request: FastifyRequest,
-  {
-    path,
-    maxBytes,
-    signal,
-    timeLimits,
-  }: { path: string; maxBytes: number; signal: AbortSignal; timeLimits: TimeLimits },
+  { path, maxBytes, signal, timeLimits }: Destination & { timeLimits: TimeLimits },
 ): Promise<Form> {
   const form: Form = { fields: [] }
   // It may have aborted before this function listens.
@@ -100,7 +101,7 @@ export const emptyFile = () => apiError('missing_file', { message: 'The file is 
 export const fileTooLarge = (maxBytes: number) =>
   apiError('file_too_large', { details: { param: 'file', limit: maxBytes } })
 
-async function receivePart(form: Form, part: Multipart, options: Parameters<typeof writeFile>[2]) {
+async function receivePart(form: Form, part: Multipart, options: Destination) {
   if (part.type === 'field') {
     form.fields.push(toField(part))
   } else if (part.fieldname !== 'file') {
@@ -110,11 +111,7 @@ async function receivePart(form: Form, part: Multipart, options: Parameters<type
   } else form.file = await writeFile(part.file, options.path, options)
 }
 
-async function writeFile(
-  source: Readable,
-  path: string,
-  { maxBytes, signal }: { path: string; maxBytes: number; signal: AbortSignal },
-): Promise<ReceivedFile> {
+async function writeFile(source: Readable, path: string, { maxBytes, signal }: Destination): Promise<ReceivedFile> {
   const measure = createMeasure({ maxBytes, refuse: () => fileTooLarge(maxBytes) })
   await pipeline(source, measure.pass, createWriteStream(path, { flags: 'wx', mode: 0o600 }), { signal })
   return { path, ...measure.end() }

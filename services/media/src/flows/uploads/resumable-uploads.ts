@@ -94,9 +94,7 @@ async function accept(
   input: Pick<NewClipInput, 'file' | 'fields' | 'access' | 'edit' | 'mp4First'>,
 ): Promise<Clip> {
   const alongside = async (trx: Transaction<DB>, clip: Clip) => {
-    if (await setUploadClip(trx, id, clip.id)) return
-    const other = (await findUpload(trx, id))?.clip_id ?? null
-    if (other !== null) throw new FinishedElsewhere(other)
+    if (!(await setUploadClip(trx, id, clip.id)) && (await findUpload(trx, id))?.clip_id) throw new FinishedElsewhere()
   }
   try {
     const origin = { kind: 'upload', pieces: true } as const
@@ -105,23 +103,16 @@ async function accept(
     await rm(partialPath(deps, id), { force: true })
     return clip
   } catch (error) {
-    if (error instanceof FinishedElsewhere) return findFinished(deps, error.clipId)
+    if (error instanceof FinishedElsewhere) return findFinished(deps, (await findUpload(deps.db, id))?.clip_id)
     throw error
   }
 }
 
 /** The transaction of another process was first. */
-class FinishedElsewhere extends Error {
-  readonly clipId: string
+class FinishedElsewhere extends Error {}
 
-  constructor(clipId: string) {
-    super('the upload was finished by another process')
-    this.clipId = clipId
-  }
-}
-
-async function findFinished(deps: Deps, clipId: string): Promise<Clip> {
-  const clip = await findClip(deps.db, clipId, deps.now())
+async function findFinished(deps: Deps, clipId: string | null | undefined): Promise<Clip> {
+  const clip = clipId ? await findClip(deps.db, clipId, deps.now()) : undefined
   if (!clip || clip.state === 'deleted') throw apiError('gone')
   return clip
 }

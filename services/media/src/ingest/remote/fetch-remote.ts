@@ -78,12 +78,8 @@ export function createRemote(options: RemoteOptions = {}): Remote {
 
   const standIn = standInsOf(options.standIns)
 
-  const fetch: Remote['fetch'] = async (
-    url,
-    { totalMs = timeouts.totalMs, signal: callerSignal, ...request },
-    read,
-  ) => {
-    const deadlines = startDeadlines({ ...timeouts, totalMs: Math.min(totalMs, timeouts.totalMs) }, callerSignal)
+  const fetch: Remote['fetch'] = async (url, { totalMs = timeouts.totalMs, signal: outer, ...request }, read) => {
+    const deadlines = startDeadlines({ ...timeouts, totalMs: Math.min(totalMs, timeouts.totalMs) }, outer)
     try {
       const answerMs = timeouts.connectMs + timeouts.headersMs
       const { signal } = deadlines

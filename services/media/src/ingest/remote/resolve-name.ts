@@ -54,15 +54,12 @@ const LOOPBACK: readonly FoundAddress[] = [
 async function lookUp(resolver: Resolver, name: string, timeoutMs: number): Promise<FoundAddress[]> {
   const cancel = () => resolver.cancel()
   const timers = [setTimeout(cancel, timeoutMs)]
-  const expectSoon = (addresses: string[]) => {
+  const soon = (addresses: string[]) => {
     timers.push(setTimeout(cancel, OTHER_FAMILY_MS))
     return addresses
   }
   try {
-    const answers = await Promise.allSettled([
-      resolver.resolve4(name).then(expectSoon),
-      resolver.resolve6(name).then(expectSoon),
-    ])
+    const answers = await Promise.allSettled([resolver.resolve4(name).then(soon), resolver.resolve6(name).then(soon)])
     const found = answers.flatMap((answer, index) =>
       answer.status === 'fulfilled' ? answer.value.slice(0, MAX_ADDRESSES).map(toFound(index === 0 ? 4 : 6)) : [],
     )

@@ -22,28 +22,21 @@ export interface ProbeLimits {
 }
 
 /**
- * Limits of contract/media.md 4.6; those of `USUAL_LIMITS` are settings. 3700 frames are 30 s at 120 fps and a little; 8e9
+ * Limits of contract/media.md 4.6 beside the settings. 3700 frames are 30 s at 120 fps and a little; 8e9
  * pixel-frames are 30 s of 4K at 30 fps. A GIF of 1e9 is 30 s of 1080p at 16 fps, some 40 CPU seconds; without the
  * limit a few KB could cost any amount.
  */
-export const defaultProbeLimits: ProbeLimits = {
-  ...settingsOf({ types: [...USUAL_TYPES], ...USUAL_LIMITS }),
-  frames: 3700,
-  pixelFrames: 8e9,
-  gifPixelFrames: 1e9,
-  streams: 8,
-}
+const FIXED_LIMITS = { frames: 3700, pixelFrames: 8e9, gifPixelFrames: 1e9, streams: 8 }
 
-type SourceSettings = Pick<Config['source'], 'types' | 'maxSeconds' | 'maxSourceSeconds' | 'maxSide'>
-
-export const probeLimitsOf = (settings: SourceSettings): ProbeLimits => ({
-  ...defaultProbeLimits,
-  ...settingsOf(settings),
+export const probeLimitsOf = (
+  source: Pick<Config['source'], 'types' | 'maxSeconds' | 'maxSourceSeconds' | 'maxSide'>,
+): ProbeLimits => ({
+  ...FIXED_LIMITS,
+  ...{ types: source.types, durationSeconds: source.maxSeconds },
+  ...{ sourceSeconds: source.maxSourceSeconds, side: source.maxSide },
 })
 
-function settingsOf({ types, maxSeconds, maxSourceSeconds, maxSide }: SourceSettings) {
-  return { types, durationSeconds: maxSeconds, sourceSeconds: maxSourceSeconds, side: maxSide }
-}
+export const defaultProbeLimits = probeLimitsOf({ types: [...USUAL_TYPES], ...USUAL_LIMITS })
 
 /** Names the types that are accepted here. */
 export const unsupportedType = (types: readonly MediaType[], cause: string) =>

@@ -20,15 +20,7 @@ import type { Logger } from '@services/common/telemetry/logger'
 import { busy } from '../../errors.ts'
 import { type BlobName, type BlobStorage, type ByteRange, blobKey, isLeftover, parseBlobKey } from './blob-storage.ts'
 import { readPatiently } from './read-patiently.ts'
-import {
-  askS3,
-  isMissing,
-  openS3Client,
-  type S3TimeLimits,
-  statusOf,
-  toUnavailable,
-  waitForBucket,
-} from './s3-client.ts'
+import { askS3, isMissing, openS3Client, type S3Limits, statusOf, toUnavailable, waitForBucket } from './s3-client.ts'
 import type { S3Settings } from './storage-settings.ts'
 
 /** Larger files are uploaded in parts, so that two parts of 8 MiB are all that is in memory (contract/media.md 6.2). */
@@ -57,7 +49,7 @@ interface Bucket extends Pick<S3Settings, 'bucket' | 'prefix'> {
 }
 
 /** Blobs in a bucket that exists. Throws a ConfigError that says what is wrong with the settings. */
-export async function openS3Blobs(settings: S3Settings, timeLimits: S3TimeLimits, log: Logger): Promise<BlobStorage> {
+export async function openS3Blobs(settings: S3Settings, timeLimits: S3Limits, log: Logger): Promise<BlobStorage> {
   const client = openS3Client(settings, timeLimits)
   try {
     await waitForBucket(client, settings, timeLimits, log)

@@ -7,7 +7,7 @@ import type { TimeLimits } from '../../time-limits.ts'
 import { StorageUnavailable } from './blob-storage.ts'
 import type { S3Settings } from './storage-settings.ts'
 
-export type S3TimeLimits = Pick<TimeLimits, 'storageAnswerMs' | 'storageStartMs'>
+export type S3Limits = Pick<TimeLimits, 'storageAnswerMs' | 'storageStartMs'>
 
 /** A second attempt reaches another server behind the same name; a fourth only makes the caller wait. */
 const ATTEMPTS = 3
@@ -18,7 +18,7 @@ const CONNECT_WITHIN_MS = 3_000
 const CONNECTIONS = { keepAlive: true, maxSockets: Number.POSITIVE_INFINITY, maxFreeSockets: 32 }
 
 /** A client for one bucket; nothing is sent yet. Without keys the SDK uses its default sources (environment, profile, role). */
-export function openS3Client(settings: S3Settings, { storageAnswerMs }: S3TimeLimits): S3Client {
+export function openS3Client(settings: S3Settings, { storageAnswerMs }: S3Limits): S3Client {
   const { endpoint, region, accessKeyId, secretAccessKey, forcePathStyle } = settings
   return new S3Client({
     region,
@@ -89,7 +89,7 @@ const RETRY_START_EVERY_MS = 500
  * Waits until the bucket answers. Throws a ConfigError with the reason, at once when waiting will not help. It lists,
  * because refusals of a list carry the reason, and without that right a missing object looks forbidden.
  */
-export async function waitForBucket(client: S3Client, settings: S3Settings, timeLimits: S3TimeLimits, log: Logger) {
+export async function waitForBucket(client: S3Client, settings: S3Settings, timeLimits: S3Limits, log: Logger) {
   const deadline = Date.now() + timeLimits.storageStartMs
   for (let attempt = 0; ; attempt++) {
     try {
