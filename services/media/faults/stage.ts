@@ -125,7 +125,7 @@ export async function openStage(
 
 /** Requests and their answers; status 0 stands for a connection that broke or was refused. */
 export interface Tally {
-  asked: number
+  requests: number
   statuses: Record<number, number>
   /** Ids of clips answered 201. */
   accepted: string[]
@@ -138,14 +138,14 @@ export interface Tally {
 }
 
 export const newTally = (): Tally => ({
-  ...{ asked: 0, statuses: {}, accepted: [] },
+  ...{ requests: 0, statuses: {}, accepted: [] },
   ...{ longest: 0, lastFailureAt: 0, withoutRetryAfter: 0 },
 })
 
 /** Requests a clip, counts the answer and returns the status. */
 export async function tell(tally: Tally, ask: () => Promise<Answer>): Promise<number> {
   const startedAt = performance.now()
-  tally.asked++
+  tally.requests++
   const answer = await ask().catch(() => undefined)
   const status = answer?.status ?? 0
   tally.longest = Math.max(tally.longest, performance.now() - startedAt)
@@ -238,7 +238,7 @@ export async function expectNothingLost(
   const between = (from: number, to: number) =>
     Object.entries(statuses).reduce((sum, [status, n]) => (+status >= from && +status <= to ? sum + n : sum), 0)
   const row = {
-    asked: tally.asked,
+    requests: tally.requests,
     '201': statuses[201] ?? 0,
     '4xx': between(400, 499),
     '503': statuses[503] ?? 0,

@@ -157,7 +157,7 @@ test.for<[string, string, string[]]>([
     ['https://site.example/a.mp4'],
   ],
   ['a head without a body', `<title>x</title>${meta('og:video', '/a.mp4')}`, ['https://site.example/a.mp4']],
-])('finds %s', async ([, page, asked]) => {
+])('finds %s', async ([, page, requested]) => {
   const replies: Replies = {
     'https://site.example/picture.mp4': bytes(Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex')),
     'https://site.example/oembed': json({ html: '<video src="https://cdn.example/o.mp4"></video>' }),
@@ -166,10 +166,10 @@ test.for<[string, string, string[]]>([
       files: { mp4: { url: 'https://cdn.streamable.com/a.mp4' } },
     }),
   }
-  const last = asked.at(-1) ?? ''
+  const last = requested.at(-1) ?? ''
   far.answers({ [PAGE]: html(page), ...replies, [last]: last.endsWith('.gif') ? gif : mp4 })
   expect(await imported(PAGE)).toMatchObject({ type: last.endsWith('.gif') ? 'gif' : 'mp4' })
-  expect(far.asked()).toEqual([PAGE, ...asked])
+  expect(far.requested()).toEqual([PAGE, ...requested])
 })
 
 const nothing = { status: 422, code: 'unsupported_site_content' }
@@ -205,11 +205,11 @@ test.for<[string, string, object, string[]?]>([
     head(meta('og:video', 'https://gfycat.com/ifr/AbcDef')),
     { status: 422, code: 'site_gone' },
   ],
-])('does not find a clip in %s', async ([, page, is, asked = []]) => {
+])('does not find a clip in %s', async ([, page, is, requested = []]) => {
   const before = await service.traces()
   far.answers({ [PAGE]: html(page), 'https://site.example/page': html(head(meta('og:video', '/again.mp4'))) })
   expect(await imported(PAGE)).toMatchObject(is)
-  expect(far.asked()).toEqual([PAGE, ...asked])
+  expect(far.requested()).toEqual([PAGE, ...requested])
   expect(await service.traces()).toEqual(before)
 })
 
@@ -220,7 +220,7 @@ test('a page leads to one more page at most', async () => {
     [PAGE]: html(head(meta('twitter:player', 'https://streamable.com/e/abc123'))),
   })
   expect(await imported('https://www.reddit.com/comments/1abcde')).toMatchObject(nothing)
-  expect(far.asked()).toEqual([post, PAGE])
+  expect(far.requested()).toEqual([post, PAGE])
 })
 
 test('a hostile page costs little: thousands of URLs, nested elements, nested JSON', async () => {
@@ -234,7 +234,7 @@ test('a hostile page costs little: thousands of URLs, nested elements, nested JS
   for (const page of pages) {
     far.answers({ [PAGE]: html(page) })
     expect(await imported(PAGE)).toMatchObject({ status: expect.toSatisfy((code) => code === 422 || code === 424) })
-    expect(far.asked().length).toBeLessThanOrEqual(7)
+    expect(far.requested().length).toBeLessThanOrEqual(7)
   }
 })
 
@@ -331,13 +331,13 @@ describe('a direct file', () => {
       nsfw: false,
       type: 'gif',
     })
-    expect(far.asked()).toEqual(['https://cdn.example/a.html'])
+    expect(far.requested()).toEqual(['https://cdn.example/a.html'])
   })
 
   test('that redirects to the page of a known site is left to that site', async () => {
     far.answers({ 'https://short.example/1': moved('https://gfycat.com/AbcDef') })
     expect(await imported('https://short.example/1')).toMatchObject({ code: 'site_gone' })
-    expect(far.asked()).toEqual(['https://short.example/1'])
+    expect(far.requested()).toEqual(['https://short.example/1'])
   })
 
   /** Begins with a real header, promises 100 MB, and shows when it is hung up on. */

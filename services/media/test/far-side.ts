@@ -30,14 +30,14 @@ export const status =
 
 /**
  * Starts one server on loopback that plays every host of MEDIA_IMPORT_SITE_BASES. An address without a reply is 404;
- * `asked` lists every address in the order of the requests.
+ * `requested` lists every address in the order of the requests.
  */
 export async function startFarSide(hosts: readonly string[]) {
   let replies: Replies = {}
-  let asked: string[] = []
+  let requested: string[] = []
   const server = createServer(async (request, response) => {
     const address = `https:/${request.url}`
-    asked.push(address)
+    requested.push(address)
     const parts: Buffer[] = []
     for await (const part of request) parts.push(part as Buffer)
     const reply = replies[address] ?? replies[address.replace(/\?.*/, '')] ?? status(404)
@@ -52,12 +52,12 @@ export async function startFarSide(hosts: readonly string[]) {
     /** Sets the replies for the calling test. */
     answers: (given: Replies) => {
       replies = given
-      asked = []
+      requested = []
       onTestFinished(() => {
         replies = {}
       })
     },
-    asked: () => asked,
+    requested: () => requested,
     close: () => {
       server.closeAllConnections()
       server.close()

@@ -91,7 +91,7 @@ describe('yt-dlp', () => {
     const { title, attribution } = (await service.get(`/media/${idIn(answer)}`, { token: service.token })).body.success
     expect(title).toBe('From yt-dlp')
     expect(attribution).toMatchObject({ user: 'Ada' })
-    expect(far.asked()).toEqual([page, mp4.url])
+    expect(far.requested()).toEqual([page, mp4.url])
     expect(await traceless(service)).toEqual([])
   })
 
@@ -159,7 +159,7 @@ describe('yt-dlp', () => {
         signal: leave.signal,
       }).catch(() => undefined),
     )
-    await expect.poll(() => far.asked(), { interval: 20 }).toEqual([hanging, hanging, hanging])
+    await expect.poll(() => far.requested(), { interval: 20 }).toEqual([hanging, hanging, hanging])
     expect((await service.importFrom({ source: page }, { token })).status).toBe(201)
     leave.abort()
     await Promise.all(slow)

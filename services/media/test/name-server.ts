@@ -8,13 +8,13 @@ export type Zone = Record<string, { A?: string[]; AAAA?: string[] | 'silent' } |
 const RCODES = { NXDOMAIN: 3, SERVFAIL: 2 }
 const TYPES: Record<number, 'A' | 'AAAA'> = { 1: 'A', 28: 'AAAA' }
 
-/** A DNS server on loopback (RFC 1035 4.1). `asked` are the names it was asked for. */
-export async function startNameServer(zone: Zone): Promise<{ address: string; asked: string[] }> {
-  const asked: string[] = []
+/** A DNS server on loopback (RFC 1035 4.1). `queries` are the names it was queried for. */
+export async function startNameServer(zone: Zone): Promise<{ address: string; queries: string[] }> {
+  const queries: string[] = []
   const socket = createSocket('udp4')
   socket.on('message', (query, { port, address }) => {
     const { name, type, end } = readQuestion(query)
-    asked.push(name)
+    queries.push(name)
     const known = zone[name]
     if (!known) return
     const records = typeof known === 'string' ? [] : known[TYPES[type] ?? 'A']
@@ -29,7 +29,7 @@ export async function startNameServer(zone: Zone): Promise<{ address: string; as
   socket.bind(0, '127.0.0.1')
   await once(socket, 'listening')
   onTestFinished(() => void socket.close())
-  return { address: `127.0.0.1:${socket.address().port}`, asked }
+  return { address: `127.0.0.1:${socket.address().port}`, queries }
 }
 
 function readQuestion(query: Buffer) {

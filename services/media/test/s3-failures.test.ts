@@ -300,10 +300,10 @@ test('a bucket that answers one upload late delays no other upload', async () =>
   const isStored = () => s3.requests.some((line) => line.startsWith('PUT') && line.includes(key))
   const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
   s3.fault = ({ method, url = '' }) => (method === 'HEAD' && url.includes(key) && isStored() ? answered : undefined)
-  const asked = () => s3.requests.filter((line) => line.startsWith('HEAD') && line.includes(key)).length
-  const before = asked()
+  const heads = () => s3.requests.filter((line) => line.startsWith('HEAD') && line.includes(key)).length
+  const before = heads()
   const late = api.upload(first, [], later)
-  await expect.poll(() => isStored() && asked(), { interval: 10 }).toBeGreaterThan(before)
+  await expect.poll(() => isStored() && heads(), { interval: 10 }).toBeGreaterThan(before)
   const other = api.upload(second, [], { ...later, token })
   expect(await Promise.race([late.then(() => 'late'), other.then(({ status }) => status)])).toBe(201)
   s3.fault = () => undefined

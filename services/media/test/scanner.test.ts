@@ -46,11 +46,11 @@ function answer(verdict: string) {
 }
 
 /** Holds the requests of the scanner until it says its verdict. */
-function holdAnswers(): { asked: () => boolean; say: (verdict: string) => void } {
+function holdAnswers(): { isAsked: () => boolean; say: (verdict: string) => void } {
   const waiting: ServerResponse[] = []
   scanner.answer = (response) => void waiting.push(response)
   return {
-    asked: () => waiting.length > 0,
+    isAsked: () => waiting.length > 0,
     say: (verdict) => {
       answer(verdict)
       for (const response of waiting) say(JSON.stringify({ verdict }))(response)
@@ -127,7 +127,7 @@ describe('a verdict', () => {
     const held = holdAnswers()
     const { token } = await open.newToken()
     const ids = [idIn(await open.upload(bytes)), idIn(await open.upload(bytes, [], { token }))]
-    await expect.poll(held.asked).toBe(true)
+    await expect.poll(held.isAsked).toBe(true)
     held.say(verdict)
     await expect.poll(() => verdictOf(open, ids[0] ?? '')).toBe(verdict)
     ids.push(idIn(await open.upload(bytes, [['title', 'Later']])))
@@ -141,7 +141,7 @@ describe('a verdict', () => {
   test('block ends all clips of the bytes and refuses these', async () => {
     const held = holdAnswers()
     const ids = [idIn(await open.upload(bytes)), idIn(await open.upload(bytes))]
-    await expect.poll(held.asked).toBe(true)
+    await expect.poll(held.isAsked).toBe(true)
     const made = (await open.get(`/f/${ids[0]}.mp4`)).bytes
     held.say('block')
     await expect.poll(() => statusOf(open, ids[0] ?? '')).toBe(410)
@@ -152,7 +152,7 @@ describe('a verdict', () => {
   test('hide hides 8,200 clips, more than one statement can record', async () => {
     const held = holdAnswers()
     const id = idIn(await open.upload(bytes))
-    await expect.poll(held.asked).toBe(true)
+    await expect.poll(held.isAsked).toBe(true)
     // Without the triggers, which take most of the time.
     await open.deps.pool.query(`
       set local session_replication_role = 'replica';
@@ -173,7 +173,7 @@ describe('a verdict', () => {
   test('hide hides clips that are added at the same time, too', async () => {
     const held = holdAnswers()
     const first = idIn(await open.upload(bytes))
-    await expect.poll(held.asked).toBe(true)
+    await expect.poll(held.isAsked).toBe(true)
     const uploads = Array.from({ length: 4 }, () => open.upload(bytes))
     held.say('hide')
     const ids = [first, ...(await Promise.all(uploads)).map(idIn)]
@@ -233,7 +233,7 @@ describe('with MEDIA_SCAN_REQUIRED=true', () => {
   test('nothing of a clip is shown before the verdict, and its caller waits for it', async () => {
     const held = holdAnswers()
     const waiting = strict.upload(bytes, [], { prefer: 'wait-for=mp4' })
-    await expect.poll(held.asked).toBe(true)
+    await expect.poll(held.isAsked).toBe(true)
     const [item] = (await strict.get('/media', { token: strict.token })).body.success.items
     expect(item).toMatchObject({ state: 'processing', sizes: {} })
     for (const kind of ['mp4', 'jpg', 'gif', 'webm']) expect(await statusOf(strict, item.id, kind)).toBe(202)
@@ -295,7 +295,7 @@ describe('with MEDIA_SCAN_REQUIRED=true', () => {
   test('a clip whose job was lost is scanned after all', async () => {
     const held = holdAnswers()
     const id = idIn(await strict.upload(bytes, [], later))
-    await expect.poll(held.asked).toBe(true)
+    await expect.poll(held.isAsked).toBe(true)
     await strict.deps.pool.query("delete from media_queue.job where name = 'scan'")
     held.say('no verdict')
     strict.clock.advance({ seconds: 120 })

@@ -176,8 +176,8 @@ describe('files', () => {
     }
     const refused = await service.get(`/f/${id}.mp4`, { 'if-match': '"x"' })
     expect([refused.body.error.code, refused.headers.get('etag')]).toEqual(['precondition_failed', null])
-    const asked = await service.call('HEAD', `/f/${id}.mp4`, { headers: { 'if-match': '"x"' } })
-    expect([asked.status, asked.bytes.length]).toEqual([412, 0])
+    const head = await service.call('HEAD', `/f/${id}.mp4`, { headers: { 'if-match': '"x"' } })
+    expect([head.status, head.bytes.length]).toEqual([412, 0])
     expect(mp4.length).toBeGreaterThan(0)
   })
 

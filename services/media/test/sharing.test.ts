@@ -86,26 +86,26 @@ test('a clip that responds async, or waits too long, is answered with its addres
   const bytes = gif(40, 20, [{ delay: 20 }, { delay: 20, color: 1 }])
   const headersOf = ({ headers }: Answer) =>
     ['location', 'preference-applied', 'x-media-state'].map((name) => headers.get(name))
-  const asked = await service.upload(bytes, [], { prefer: 'respond-async' })
-  expect(asked.status).toBe(201)
-  expect(headersOf(asked)).toEqual([`${BASE_URL}/media/${idIn(asked)}`, 'respond-async', 'processing'])
+  const added = await service.upload(bytes, [], { prefer: 'respond-async' })
+  expect(added.status).toBe(201)
+  expect(headersOf(added)).toEqual([`${BASE_URL}/media/${idIn(added)}`, 'respond-async', 'processing'])
   const waited = await service.upload(bytes)
   expect(headersOf(waited)).toEqual([`${BASE_URL}/media/${idIn(waited)}`, null, 'processing'])
   expect(Object.keys(waited.body.success).toSorted()).toEqual(['embed', 'files', 'meta', 'oembed', 'page'])
 
-  const file = await service.get(`/f/${idIn(asked)}.mp4`)
+  const file = await service.get(`/f/${idIn(added)}.mp4`)
   expect([file.status, file.headers.get('cache-control'), file.body]).toEqual([
     202,
     'no-store',
     { state: 'processing', progress: 0 },
   ])
   expect(Number(file.headers.get('retry-after'))).toBeGreaterThan(0)
-  const page = await service.get(`/gif/${idIn(asked)}`)
+  const page = await service.get(`/gif/${idIn(added)}`)
   expect([page.status, page.headers.get('cache-control')]).toEqual([200, 'no-store'])
   expect(page.text).toContain('http-equiv="refresh"')
 
   await service.startWorker()
-  await expect.poll(async () => (await service.get(`/f/${idIn(asked)}.mp4`)).status).toBe(200)
+  await expect.poll(async () => (await service.get(`/f/${idIn(added)}.mp4`)).status).toBe(200)
   const { body } = await service.get(`/media/${idIn(waited)}`, { token: service.token })
   expect(body.success).toMatchObject({ state: 'ready', progress: 1, sizes: { gif: { width: 40, height: 20 } } })
   const again = await service.upload(bytes, [], { prefer: 'respond-async' })

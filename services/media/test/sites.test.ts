@@ -48,7 +48,7 @@ interface Row {
   source: string
   replies: Replies
   /** Requests in order; the last one is the file. */
-  asked: string[]
+  requested: string[]
   is: object
 }
 
@@ -61,10 +61,10 @@ const failure = (code: string, details?: object) => ({
 const failed = (site: string, upstream: string, reason?: string) =>
   failure('source_fetch_failed', { upstream, site, ...(reason ? { reason } : {}) })
 
-async function holds(service: TestService, { source, replies, asked, is }: Row): Promise<void> {
+async function holds(service: TestService, { source, replies, requested, is }: Row): Promise<void> {
   far.answers(replies)
   expect(await imported(service, { source })).toMatchObject(is)
-  expect(far.asked()).toEqual(asked)
+  expect(far.requested()).toEqual(requested)
 }
 
 describe('giphy', () => {
@@ -78,7 +78,7 @@ describe('giphy', () => {
       {
         source: 'https://giphy.com/gifs/ducks-swim-AbCdEf123',
         replies: { [page]: html(head), [`${cdn}/source.mp4`]: mp4 },
-        asked: [page, `${cdn}/source.mp4`],
+        requested: [page, `${cdn}/source.mp4`],
         is: clipIs('Ducks GIF', by),
       },
     ],
@@ -87,7 +87,7 @@ describe('giphy', () => {
       {
         source: 'https://media2.giphy.com/media/v1.Y2lkPTc5MA/AbCdEf123/giphy.webp',
         replies: { [page]: status(403), [`${cdn}/source.mp4`]: status(403), [`${cdn}/giphy.mp4`]: mp4 },
-        asked: [page, `${cdn}/source.mp4`, `${cdn}/giphy-hd.mp4`, `${cdn}/giphy.mp4`],
+        requested: [page, `${cdn}/source.mp4`, `${cdn}/giphy-hd.mp4`, `${cdn}/giphy.mp4`],
         is: clipIs(null, by),
       },
     ],
@@ -96,17 +96,17 @@ describe('giphy', () => {
       {
         source: 'https://gph.is/2abc',
         replies: { 'https://gph.is/2abc': moved(page), [page]: html(head), [`${cdn}/source.mp4`]: mp4 },
-        asked: ['https://gph.is/2abc', page, `${cdn}/source.mp4`],
+        requested: ['https://gph.is/2abc', page, `${cdn}/source.mp4`],
         is: clipIs('Ducks GIF', by),
       },
     ],
-    ['deleted', { source: page, replies: {}, asked: [page], is: failed('giphy', '4xx', 'not_found') }],
+    ['deleted', { source: page, replies: {}, requested: [page], is: failed('giphy', '4xx', 'not_found') }],
     [
       'rate limited, and nothing on the CDN',
       {
         source: page,
         replies: { [page]: status(429) },
-        asked: [
+        requested: [
           ...[page, `${cdn}/source.mp4`, `${cdn}/giphy-hd.mp4`, `${cdn}/giphy.mp4`],
           'https://media.giphy.com/media/AbCdEf123/giphy.mp4',
         ],
@@ -122,7 +122,7 @@ describe('giphy', () => {
     return holds(keyed, {
       source: page,
       replies: { [api]: json({ data }), [file]: mp4 },
-      asked: [api, `${cdn}/source.mp4`, file],
+      requested: [api, `${cdn}/source.mp4`, file],
       is: clipIs('Ducks', { ...by, user: 'ada' }, true),
     })
   })
@@ -141,20 +141,20 @@ describe('imgur', () => {
       {
         source: 'https://imgur.com/a-cat-AbCdE12',
         replies: { [gifv]: html(page), [file]: mp4 },
-        asked: [gifv, file],
+        requested: [gifv, file],
         is: clipIs('A cat', by),
       },
     ],
     [
       'a page that tells nothing any more',
-      { source: gif, replies: { [gifv]: html('<p>'), [file]: mp4 }, asked: [gifv, file], is: clipIs(null, by) },
+      { source: gif, replies: { [gifv]: html('<p>'), [file]: mp4 }, requested: [gifv, file], is: clipIs(null, by) },
     ],
     [
       'a still',
       {
         source: 'https://i.imgur.com/AbCdE12.png',
         replies: { [gifv]: html('<p>'), [file]: png, [gif]: png },
-        asked: [gifv, file, gif],
+        requested: [gifv, file, gif],
         is: { status: 415 },
       },
     ],
@@ -163,24 +163,24 @@ describe('imgur', () => {
       {
         source: gif,
         replies: { [gifv]: moved('https://i.imgur.com/removed.png'), 'https://i.imgur.com/removed.png': png },
-        asked: [gifv, 'https://i.imgur.com/removed.png'],
+        requested: [gifv, 'https://i.imgur.com/removed.png'],
         is: failed('imgur', '4xx', 'not_found'),
       },
     ],
     [
       'rate limited',
-      { source: gif, replies: { [gifv]: status(429) }, asked: [gifv], is: failed('imgur', '4xx', 'rate_limited') },
+      { source: gif, replies: { [gifv]: status(429) }, requested: [gifv], is: failed('imgur', '4xx', 'rate_limited') },
     ],
     [
       'closed to a country',
-      { source: gif, replies: { [gifv]: status(451) }, asked: [gifv], is: failed('imgur', '4xx', 'refused') },
+      { source: gif, replies: { [gifv]: status(451) }, requested: [gifv], is: failed('imgur', '4xx', 'refused') },
     ],
     [
       'an album without a clip',
       {
         source: 'https://imgur.com/a/AbCdE',
         replies: { 'https://imgur.com/a/AbCdE': html('<meta property="og:image" content="/x.jpg">') },
-        asked: ['https://imgur.com/a/AbCdE'],
+        requested: ['https://imgur.com/a/AbCdE'],
         is: failure('unsupported_site_content', { site: 'imgur' }),
       },
     ],
@@ -203,7 +203,7 @@ describe('imgur', () => {
           [album]: json({ title: 'Cats', is_mature: true, account: { username: 'ada' }, media: [still, moving] }),
           [file]: mp4,
         },
-        asked: [album, file],
+        requested: [album, file],
         is: clipIs('Cats', albumIs, true),
       },
     ],
@@ -212,7 +212,7 @@ describe('imgur', () => {
       {
         source: 'https://imgur.com/gallery/AbCdE',
         replies: { [album.replace('albums', 'media')]: json({ media: [moving] }), [file]: mp4 },
-        asked: [album, album.replace('albums', 'media'), file],
+        requested: [album, album.replace('albums', 'media'), file],
         is: clipIs(null, { site: 'https://imgur.com/', url: 'https://imgur.com/a/AbCdE' }),
       },
     ],
@@ -221,7 +221,7 @@ describe('imgur', () => {
       {
         source: 'https://imgur.com/a/AbCdE',
         replies: { [album]: json({ media: [{ ...moving, metadata: { is_animated: true, duration: 44.5 } }] }) },
-        asked: [album],
+        requested: [album],
         is: failure('duration_exceeded', { limit: 30, actual: 44.5 }),
       },
     ],
@@ -230,7 +230,7 @@ describe('imgur', () => {
       {
         source: 'https://imgur.com/a/AbCdE',
         replies: { [album]: json({ media: [{ ...moving, url: `${file}?1`, size: 200_000_000 }] }) },
-        asked: [album, file],
+        requested: [album, file],
         is: { status: 413, code: 'file_too_large' },
       },
     ],
@@ -239,7 +239,7 @@ describe('imgur', () => {
       {
         source: 'https://imgur.com/a/AbCdE',
         replies: { [album]: json({ media: [still] }) },
-        asked: [album],
+        requested: [album],
         is: failure('unsupported_site_content', { site: 'imgur' }),
       },
     ],
@@ -248,7 +248,7 @@ describe('imgur', () => {
       {
         source: 'https://imgur.com/a/AbCdE',
         replies: { [album]: json({ data: {} }) },
-        asked: [album],
+        requested: [album],
         is: failed('imgur', 'bad_response', 'changed'),
       },
     ],
@@ -267,10 +267,10 @@ describe('streamable', () => {
       original: {},
     },
   }
-  const row = (content: unknown, is: object, asked = [api], more: Replies = {}): Row => ({
+  const row = (content: unknown, is: object, requested = [api], more: Replies = {}): Row => ({
     source: 'https://streamable.com/e/abc123',
     replies: { [api]: json(content), ...more },
-    asked,
+    requested,
     is,
   })
   const by = { site: 'https://streamable.com/', url: 'https://streamable.com/abc123' }
@@ -346,7 +346,7 @@ describe('tenor', () => {
       {
         source: 'https://tenor.com/de/view/happy-dance-gif-12345',
         replies: { [page]: store({ byId: { 12345: { results: [result] } } }), [file]: mp4 },
-        asked: [page, file],
+        requested: [page, file],
         is: clipIs('Happy dance', by),
       },
     ],
@@ -359,7 +359,7 @@ describe('tenor', () => {
           [page]: store({ byId: { 12345: { results: [result] } } }),
           [file]: mp4,
         },
-        asked: ['https://tenor.com/bXyZ1.gif', page, file],
+        requested: ['https://tenor.com/bXyZ1.gif', page, file],
         is: clipIs('Happy dance', by),
       },
     ],
@@ -368,21 +368,21 @@ describe('tenor', () => {
       {
         source: page,
         replies: { [page]: html(`<meta property="og:video" content="${file}">`), [file]: mp4 },
-        asked: [page, file],
+        requested: [page, file],
         is: clipIs(null, { site: 'https://tenor.com/', url: page }),
       },
     ],
-    ['deleted', { source: page, replies: {}, asked: [page], is: failed('tenor', '4xx', 'not_found') }],
+    ['deleted', { source: page, replies: {}, requested: [page], is: failed('tenor', '4xx', 'not_found') }],
     [
       'rate limited',
-      { source: page, replies: { [page]: status(429) }, asked: [page], is: failed('tenor', '4xx', 'rate_limited') },
+      { source: page, replies: { [page]: status(429) }, requested: [page], is: failed('tenor', '4xx', 'rate_limited') },
     ],
     [
       'a wall',
       {
         source: page,
         replies: { [page]: html('<p>Are you human?', 403) },
-        asked: [page],
+        requested: [page],
         is: failed('tenor', '4xx', 'refused'),
       },
     ],
@@ -391,7 +391,7 @@ describe('tenor', () => {
       {
         source: page,
         replies: { [page]: store({ list: [] }) },
-        asked: [page],
+        requested: [page],
         is: failed('tenor', 'bad_response', 'changed'),
       },
     ],
@@ -415,10 +415,10 @@ describe('reddit', () => {
   const listing = (data: object, code = 200) => json([{ data: { children: [{ data }] } }, {}], code)
   const by = { site: 'reddit', user: 'ada' }
   const source = 'https://old.reddit.com/r/cats/comments/1abcde/cat/'
-  const row = (data: object, is: object, asked = [api], more: Replies = {}): Row => ({
+  const row = (data: object, is: object, requested = [api], more: Replies = {}): Row => ({
     source,
     replies: { [api]: listing(data), ...more },
-    asked,
+    requested,
     is,
   })
   const without = { ...post, secure_media: null }
@@ -570,7 +570,7 @@ describe('reddit', () => {
           [api]: listing(post),
           [file]: mp4,
         },
-        asked: ['https://www.reddit.com/r/cats/s/AbC123dEf', api, file],
+        requested: ['https://www.reddit.com/r/cats/s/AbC123dEf', api, file],
         is: clipIs('Cat & dog', by, true),
       },
     ],
@@ -596,7 +596,7 @@ describe('reddit', () => {
           mp4(request, response, body)
         },
       },
-      asked: [grant, own, file],
+      requested: [grant, own, file],
       is: clipIs('Cat & dog', by, true),
     })
     const basic = `Basic ${Buffer.from('reddit-id:reddit-secret').toString('base64')}`
@@ -606,7 +606,7 @@ describe('reddit', () => {
 
 describe('twitter', () => {
   const api = 'https://cdn.syndication.twimg.com/tweet-result'
-  const asked = `${api}?id=1629307668568633344&token=3y6mctgwzxo&lang=en`
+  const requested = `${api}?id=1629307668568633344&token=3y6mctgwzxo&lang=en`
   const file = 'https://video.twimg.com/ext_tw_video/1/pu/vid/1280x720/a.mp4?tag=12'
   const low = 'https://video.twimg.com/ext_tw_video/1/pu/vid/320x180/a.mp4?tag=12'
   const clipOf = (url: string, length = 2000) => ({
@@ -632,7 +632,7 @@ describe('twitter', () => {
   const row = (reply: Reply, is: object, more: Replies = {}): Row => ({
     source,
     replies: { [api]: reply, ...more },
-    asked: [asked, ...Object.keys(more)],
+    requested: [requested, ...Object.keys(more)],
     is,
   })
   test.for<[string, Row]>([
@@ -661,7 +661,7 @@ describe('twitter', () => {
       {
         source: 'https://t.co/AbC',
         replies: { 'https://t.co/AbC': moved(source), [api]: json(post), [file]: mp4 },
-        asked: ['https://t.co/AbC', asked, file],
+        requested: ['https://t.co/AbC', requested, file],
         is: clipIs('Ducks & geese', by, true),
       },
     ],
@@ -673,7 +673,7 @@ describe('twitter', () => {
           'https://t.co/AbC': moved('https://elsewhere.example/a.mp4'),
           'https://elsewhere.example/a.mp4': mp4,
         },
-        asked: ['https://t.co/AbC', 'https://elsewhere.example/a.mp4'],
+        requested: ['https://t.co/AbC', 'https://elsewhere.example/a.mp4'],
         is: clipIs(null, null as never),
       },
     ],
@@ -691,7 +691,7 @@ describe('instagram', () => {
   const row = (reply: Reply, is: object, more: string[] = []): Row => ({
     source,
     replies: { [embed]: reply, [file]: mp4 },
-    asked: [embed, ...more],
+    requested: [embed, ...more],
     is,
   })
   test.for<[string, Row]>([
@@ -733,7 +733,7 @@ describe('instagram', () => {
         [embed]: moved('https://www.instagram.com/accounts/login/?next=x'),
         'https://www.instagram.com/accounts/login/': html('<p>Log in'),
       },
-      asked: [embed, 'https://www.instagram.com/accounts/login/?next=x'],
+      requested: [embed, 'https://www.instagram.com/accounts/login/?next=x'],
       is: login,
     }))
 })
@@ -745,7 +745,7 @@ describe('sites that are never requested', () => {
     ['https://gfycat.com/AbcDefGhi', failure('site_gone', { site: 'gfycat', ended: '2023-09-01' })],
     ['https://thumbs.gfycat.com/AbcDefGhi-mobile.mp4', failure('site_gone', { site: 'gfycat', ended: '2023-09-01' })],
     ['https://vine.co/v/hUgLw2Ydd5a', failure('site_gone', { site: 'vine', ended: '2017-01-17' })],
-  ])('%s', ([source, is]) => holds(plain, { source, replies: {}, asked: [], is }))
+  ])('%s', ([source, is]) => holds(plain, { source, replies: {}, requested: [], is }))
 
   test('a site that the operator disabled', async () => {
     const service = await startTestService(
@@ -753,12 +753,12 @@ describe('sites that are never requested', () => {
       { extractPage: async () => expect.unreachable('yt-dlp is no way round it') },
     )
     const off = (site: string) => failure('unsupported_site_content', { site, reason: 'switched_off' })
-    await holds(service, { source: 'https://giphy.com/gifs/AbCdEf123', replies: {}, asked: [], is: off('giphy') })
+    await holds(service, { source: 'https://giphy.com/gifs/AbCdEf123', replies: {}, requested: [], is: off('giphy') })
     const page = 'https://elsewhere.example/page'
     const replies = { [page]: html('<video src="/a.mp4">'), 'https://elsewhere.example/a.mp4': mp4 }
-    await holds(service, { source: page, replies, asked: [page], is: off('other') })
+    await holds(service, { source: page, replies, requested: [page], is: off('other') })
     const file = 'https://elsewhere.example/a.mp4'
-    await holds(service, { source: file, replies, asked: [file], is: clipIs(null, null as never) })
+    await holds(service, { source: file, replies, requested: [file], is: clipIs(null, null as never) })
     await service.close()
   })
 })

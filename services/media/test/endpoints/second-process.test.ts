@@ -16,12 +16,12 @@ afterAll(() => stage.close())
 /** Time for which a process knows a file. */
 const KNOWN_MS = 1_000
 
-const all = (asked: typeof endpoints, status: number) => byEndpoint(asked, () => status)
-const own = (asked: typeof endpoints) => byEndpoint(asked, ({ shown }) => shown.ready)
+const all = (of: typeof endpoints, status: number) => byEndpoint(of, () => status)
+const own = (of: typeof endpoints) => byEndpoint(of, ({ shown }) => shown.ready)
 
-const statusesOf = async (process: 'service' | 'second', asked: typeof endpoints, it: StagedClip, visitor: Visitor) =>
+const statusesOf = async (process: 'service' | 'second', of: typeof endpoints, it: StagedClip, visitor: Visitor) =>
   pick(
-    await requestAll(process === 'service' ? stage.service : stage.others.second, stage, asked, { it, visitor }),
+    await requestAll(process === 'service' ? stage.service : stage.others.second, stage, of, { it, visitor }),
     statusOf,
   )
 

@@ -18,8 +18,8 @@ export function statementTests(states: readonly SourcedState[]): void {
       heardBy.add(client)
       const query = client.query.bind(client) as (...args: unknown[]) => unknown
       client.query = ((...args: [{ text?: string } | string]) => {
-        const [asked] = args
-        const text = typeof asked === 'string' ? asked : (asked.text ?? '')
+        const [statement] = args
+        const text = typeof statement === 'string' ? statement : (statement.text ?? '')
         if (OF_CLIPS.test(text)) heard?.push(text)
         return query(...args)
       }) as typeof client.query

@@ -6,18 +6,18 @@ import type { Processing } from './sources.store.ts'
 
 const DATABASE = {} as Kysely<DB>
 
-/** Counts of a database in the test's hand; `asked` has the bounds of each count. */
+/** Counts of a database in the test's hand; `counts` has the bounds of each. */
 function waitingIn(database: Processing) {
-  const asked: Processing[] = []
+  const counts: Processing[] = []
   let now = 0
   const count = async (_: unknown, _token: string | null, most: Processing) => {
-    asked.push(most)
+    counts.push(most)
     return { all: Math.min(most.all, database.all), ofToken: Math.min(most.ofToken, database.ofToken) }
   }
   const waiting = createQueueDepth(count, () => now)
   const limits = { all: 200_000, ofToken: 100_000 }
   return {
-    asked,
+    counts,
     later: (ms: number) => {
       now += ms
     },
@@ -27,19 +27,19 @@ function waitingIn(database: Processing) {
 
 test('far below the limits waiting clips are counted twice a second, all of them by one request for all tokens', async () => {
   const database = { all: 100_000, ofToken: 50_000 }
-  const { asked, later, count } = waitingIn(database)
+  const { counts, later, count } = waitingIn(database)
   for (let n = 0; n < 5; n++) expect(await count()).toEqual({ all: 100_000, ofToken: 50_000 })
-  expect(asked).toEqual([{ all: 400_000, ofToken: 100_000 }])
+  expect(counts).toEqual([{ all: 400_000, ofToken: 100_000 }])
   database.ofToken = 7
   expect(await count(null)).toEqual({ all: 100_000, ofToken: 7 })
-  expect(asked.slice(1)).toEqual([{ all: 0, ofToken: 100_000 }])
+  expect(counts.slice(1)).toEqual([{ all: 0, ofToken: 100_000 }])
   database.all = 100_400
   later(500)
   expect(await Promise.all([count(), count()])).toEqual([
     { all: 100_400, ofToken: 7 },
     { all: 100_000, ofToken: 7 },
   ])
-  expect(asked.slice(2).map(({ all }) => all)).toEqual([400_000, 0])
+  expect(counts.slice(2).map(({ all }) => all)).toEqual([400_000, 0])
 })
 
 test('no count is used after a second', async () => {

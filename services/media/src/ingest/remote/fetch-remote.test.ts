@@ -103,10 +103,10 @@ describe('the guard', () => {
   test('asks the name server once, so a second, different answer cannot be used', async () => {
     const site = await serve((_, res) => res.end('ok'))
     const answers = ['127.0.0.1', '10.0.0.1']
-    let asked = 0
-    const resolve = async () => [{ address: answers[asked++] ?? '', family: 4 }]
+    let lookUps = 0
+    const resolve = async () => [{ address: answers[lookUps++] ?? '', family: 4 }]
     expect(await fetchToFile(`http://rebind.example:${site.port}/`, {}, { resolve })).toMatchObject({ bytes: 2 })
-    expect(asked).toBe(1)
+    expect(lookUps).toBe(1)
   })
 
   test('checks the connected peer: an address that changes after the check gets no request', async () => {

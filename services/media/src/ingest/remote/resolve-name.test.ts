@@ -41,10 +41,10 @@ async function start(options: ResolveOptions = {}) {
 }
 
 test('names whose server never answers delay no other look-up of this process', async () => {
-  const { asked, status } = await start()
+  const { queries, status } = await start()
   const ended: unknown[] = []
   for (let n = 0; n < 16; n++) status(`silent-${n}.example`).catch((error) => ended.push(error))
-  await expect.poll(() => asked.filter((name) => name.startsWith('silent')).length).toBeGreaterThanOrEqual(16)
+  await expect.poll(() => queries.filter((name) => name.startsWith('silent')).length).toBeGreaterThanOrEqual(16)
   expect(await status('good.example')).toBe(200)
   expect((await lookup('localhost')).address).toBeTruthy()
   expect(ended).toEqual([])
@@ -85,13 +85,13 @@ test('the hosts file comes first, and is read again when it has changed', async 
   const hostsPath = join(tmpdir(), `hosts-${process.pid}-${port}`)
   onTestFinished(() => rm(hostsPath))
   await writeFile(hostsPath, '# local\nnot an address\n127.0.0.1\tother Hosts.example # ours\n::1 hosts.example\n')
-  const { asked, resolve, status } = await start({ hostsPath, timeoutMs: 500 })
+  const { queries, resolve, status } = await start({ hostsPath, timeoutMs: 500 })
   expect(await resolve('hosts.example.')).toEqual([
     { address: '127.0.0.1', family: 4 },
     { address: '::1', family: 6 },
   ])
   expect(await status('other')).toBe(200)
-  expect(asked).toEqual([])
+  expect(queries).toEqual([])
   await writeFile(hostsPath, '127.0.0.1 hosts.example\n')
   await utimes(hostsPath, 1, 1)
   expect(await resolve('hosts.example')).toEqual([{ address: '127.0.0.1', family: 4 }])
@@ -99,9 +99,9 @@ test('the hosts file comes first, and is read again when it has changed', async 
 })
 
 test('localhost is this machine, whatever a name server would say', async () => {
-  const { asked, resolve } = await start()
+  const { queries, resolve } = await start()
   for (const name of ['localhost', 'LOCALHOST.', 'a.localhost']) {
     expect((await resolve(name)).map(({ address }) => address)).toEqual(['127.0.0.1', '::1'])
   }
-  expect(asked).toEqual([])
+  expect(queries).toEqual([])
 })

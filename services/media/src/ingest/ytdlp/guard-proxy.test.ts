@@ -23,12 +23,12 @@ type Proxy = Awaited<ReturnType<typeof start>>
 function ask(proxy: Proxy, path: string, { method = 'GET', credentials = proxy.credentials } = {}) {
   const headers = { 'proxy-authorization': `Basic ${Buffer.from(credentials).toString('base64')}` }
   return new Promise<{ status?: number | undefined; text: string }>((resolve) => {
-    const asked = request({ host: '127.0.0.1', port: proxy.port, method, path, headers })
-    asked.on('connect', (answer, socket) => {
+    const client = request({ host: '127.0.0.1', port: proxy.port, method, path, headers })
+    client.on('connect', (answer, socket) => {
       socket.destroy()
       resolve({ status: answer.statusCode, text: '' })
     })
-    asked.on('response', async (answer) => {
+    client.on('response', async (answer) => {
       let text = ''
       try {
         for await (const chunk of answer) text += chunk
@@ -37,7 +37,7 @@ function ask(proxy: Proxy, path: string, { method = 'GET', credentials = proxy.c
         resolve({ text: 'closed' })
       }
     })
-    asked.on('error', () => resolve({ text: 'closed' })).end()
+    client.on('error', () => resolve({ text: 'closed' })).end()
   })
 }
 

@@ -42,8 +42,8 @@ const run = (url: string, options: Partial<YtdlpOptions> = {}, { wallSeconds = 3
   )
 
 /** The parsed output. */
-const said = async (...asked: Parameters<typeof run>) => {
-  const { outcome } = await run(...asked)
+const said = async (...input: Parameters<typeof run>) => {
+  const { outcome } = await run(...input)
   return outcome.state === 'done' ? JSON.parse(outcome.stdout) : outcome
 }
 
