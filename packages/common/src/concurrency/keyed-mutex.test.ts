@@ -27,3 +27,15 @@ test('a full queue of a key refuses work until it is shorter', async () => {
   await Promise.all(runs)
   expect(await mutex.run('a', async () => 'taken')).toBe('taken')
 })
+
+test('a turn that was taken lasts until it is ended, and a full queue refuses one', async () => {
+  const mutex = createKeyedMutex({ maxWaiting: 1, refuse: () => new Error('too long') })
+  const end = await mutex.take('a')
+  const log: string[] = []
+  const next = mutex.run('a', async () => log.push('next'))
+  await expect(mutex.take('a')).rejects.toThrow('too long')
+  log.push('ended')
+  end()
+  await next
+  expect(log).toEqual(['ended', 'next'])
+})
