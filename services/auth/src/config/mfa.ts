@@ -76,7 +76,7 @@ export const mfaSettings = (values: Values<typeof mfaVariables>) => ({
   unverifiedSeconds: values.MFA_FACTOR_EXPIRY_DURATION,
   maxEnrolled: values.MFA_MAX_ENROLLED_FACTORS,
   maxVerified: values.MFA_MAX_VERIFIED_FACTORS,
-  triesPerMinute: values.MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY,
+  attemptsPerMinute: values.MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY,
 })
 
 /** Half of the pair would leave the other half to the application. */

@@ -32,8 +32,8 @@ export async function hashNewPassword(
   const current = await findPasswordHash(db, user.id)
   if (current) {
     const isSame = () => passwords.verify(current, password)
-    const tried = changeAttempt(user, clientAddress)
-    if (await (knowsPassword ? isSame() : passwordAttempts.run(tried, isSame))) throw apiError('same_password')
+    const attempt = changeAttempt(user, clientAddress)
+    if (await (knowsPassword ? isSame() : passwordAttempts.run(attempt, isSame))) throw apiError('same_password')
   }
   return passwords.hash(password)
 }

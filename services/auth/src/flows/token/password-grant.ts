@@ -31,8 +31,8 @@ export async function signInWithPassword(deps: Deps, log: AuditLog, input: Passw
   const storedHash = isOversized ? null : found?.password_hash
   // Keyed by the typed address, which does not reveal that two addresses are of one account, and by audience: otherwise a
   // sign-up in another audience would reset failed attempts.
-  const tried = { identifier: `${input.audience}\0${value}`, address: input.clientAddress }
-  const right = await deps.passwordAttempts.runSignIn(tried, () =>
+  const attempt = { identifier: `${input.audience}\0${value}`, address: input.clientAddress }
+  const right = await deps.passwordAttempts.runSignIn(attempt, () =>
     deps.passwords.verify(storedHash, input.password.slice(0, MAX_PASSWORD_BYTES)),
   )
   if (!found || !right) throw apiError('invalid_credentials')

@@ -52,7 +52,7 @@ export type Limits = ReturnType<typeof createLimits>
 
 export function createLimits(deps: LimiterDeps, config: Pick<Config, 'limits' | 'mail' | 'mfa' | 'server'>) {
   const { limits, mail } = config
-  const factorAttempts: Rate = { points: config.mfa.triesPerMinute, seconds: 60 }
+  const factorAttempts: Rate = { points: config.mfa.attemptsPerMinute, seconds: 60 }
   const open = (name: string, rate: Rate) => openLimiter(deps, name, rate)
   const addressRates = addressRatesOf(limits, factorAttempts)
   const perAddress = Object.fromEntries(
