@@ -97,8 +97,6 @@ function directSettingsOf(databaseUrl: string, blobsDir: string): Record<string,
     // The longest wait of a test: a shorter one would answer before the clip is made.
     MEDIA_SYNC_WAIT: '10m',
     MEDIA_LOG_LEVEL: process.env.TEST_LOG_LEVEL ?? 'fatal',
-    // One per core by default: on a single core no second clip is made while a test holds the first.
-    MEDIA_WORKER_CONCURRENCY: '2',
     // Each connection costs a process of PostgreSQL; two are enough for a race.
     MEDIA_DB_MAX_POOL_SIZE: '4',
   }
@@ -118,6 +116,9 @@ const PATIENT_REMOTE = {
   lowSpeed: { bytesPerSecond: 0, windowMs: 600_000, graceMs: 600_000 },
 }
 
+/** One per core is the default: on a single core no second clip is made while a test holds the first. */
+const SLOTS = { MEDIA_WORKER_CONCURRENCY: '2' }
+
 /** Holds each answer to the document that the service serves. */
 let holdAnswer: HoldAnswer | undefined
 
@@ -128,7 +129,8 @@ export async function startTestService(
 ): Promise<TestService> {
   const [database, blobsDir] = await Promise.all([createDatabase(), mkdtemp(join(tmpdir(), 'media-test-'))])
   const clock = createTestClock()
-  const { config } = readConfig(pooledSettings('MEDIA_', { ...directSettingsOf(database.url, blobsDir), ...settings }))
+  const own = { ...directSettingsOf(database.url, blobsDir), ...SLOTS, ...settings }
+  const { config } = readConfig(pooledSettings('MEDIA_', own))
   const log = createLogger({ name: 'media', ...config.log })
   const deps = await openDeps(config, log, {
     // The static build starts in 2 ms, a distribution's in 100; its own are make-renditions.slow.test.ts and process.slow.test.ts.
