@@ -1,7 +1,13 @@
 // The HTTP server of a service before its routes: parser, limits of forms, and the hooks around every request. The one rule: all
 // differences between services are members of `ServerParts`. Routes: app.ts of each service. Tests: test/wire.test.ts of each.
 import type { Server } from 'node:http'
-import Fastify, { type FastifyBaseLogger, type FastifyHttpOptions, type FastifyInstance, LogController } from 'fastify'
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyHttpOptions,
+  type FastifyInstance,
+  type FastifyPluginAsync,
+  LogController,
+} from 'fastify'
 import type { Logger } from 'pino'
 import type { ApiError } from '../errors.ts'
 import { openUnreadBodies, type UnreadBodyBounds } from './drain-body.ts'
@@ -60,6 +66,7 @@ export function createHttpServer(parts: ServerParts, own: FastifyHttpOptions<Ser
     schemaController: sharedCompilers,
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, keywords: [DOCUMENTED] } },
   })
+  namePlugins(app)
   requestTelemetry.watch(app)
   answerInTurn(app)
   refuseWhileStopping(app, parts.isStopping, () => unavailable(answers, undefined))
@@ -72,4 +79,16 @@ export function createHttpServer(parts: ServerParts, own: FastifyHttpOptions<Ser
   unreadBodies.watch(app)
   refuseCodedBodies(app, refusal)
   return app
+}
+
+type Register = (this: FastifyInstance, plugin: FastifyPluginAsync, options?: object) => FastifyInstance
+
+/** Names each plugin. Fastify would compare it with every loaded module: a sixth of the work of building an app. */
+function namePlugins(app: FastifyInstance): void {
+  const register = app.register as unknown as Register
+  const registerNamed: Register = function (plugin, options) {
+    Object.assign(plugin, { [Symbol.for('fastify.display-name')]: plugin.name || 'scope' })
+    return register.call(this, plugin, options)
+  }
+  app.register = registerNamed as unknown as FastifyInstance['register']
 }
