@@ -3,13 +3,12 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { PORTS, readPort } from '@services/common/dev/dev-settings'
-import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
 import { runDev } from '@services/common/dev/run-dev'
 import { readConfig } from './config.ts'
 import { generateKeySet } from './flows/commands/keys-command.ts'
 import { reportGaps } from './start.ts'
 
-await runDev('auth', async ({ env, given, port, dataDir, stops, settle, leave, commandLine }) => {
+await runDev('auth', async ({ env, given, port, dataDir, stops, startPostgres, settle, commandLine }) => {
   const defaults: Record<string, string> = {
     AUTH_SITE_URL: 'http://localhost:3000',
     AUTH_API_EXTERNAL_URL: `http://127.0.0.1:${port}`,
@@ -34,15 +33,7 @@ await runDev('auth', async ({ env, given, port, dataDir, stops, settle, leave, c
   const loading = import('./serve.ts')
   loading.catch(() => {})
   let inboxUrl = env.DEV_INBOX_URL
-  if (!given('DATABASE_URL')) {
-    const postgres = await startEmbeddedPostgres({
-      dataDir: join(dataDir, 'postgres'),
-      database: 'auth',
-      onUnexpectedExit: leave,
-    })
-    stops.push(postgres.stop)
-    defaults.AUTH_DATABASE_URL = postgres.url
-  }
+  Object.assign(defaults, await startPostgres())
   if (!given('SMTP_HOST')) {
     const { startInbox } = await import('@services/common/dev/inbox')
     const inbox = await startInbox({

@@ -2,7 +2,6 @@
 // embedded PostgreSQL. Data is kept in .data/media of the repository, or in DEV_DATA_DIR.
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
 import { runDev } from '@services/common/dev/run-dev'
 import { readConfig } from './config.ts'
 import { hashToken } from './core/tokens/api-token.ts'
@@ -10,7 +9,7 @@ import { ALL_SCOPES, createToken } from './core/tokens/create-token.ts'
 import { findLiveToken } from './core/tokens/tokens.store.ts'
 import type { RunningService } from './serve.ts'
 
-await runDev('media', async ({ given, port, dataDir, stops, settle, leave, commandLine }) => {
+await runDev('media', async ({ port, dataDir, stops, startPostgres, settle, commandLine }) => {
   const defaults: Record<string, string> = {
     MEDIA_BASE_URL: `http://127.0.0.1:${port}`,
     MEDIA_HOST: '127.0.0.1',
@@ -25,15 +24,7 @@ await runDev('media', async ({ given, port, dataDir, stops, settle, leave, comma
   // Loads while PostgreSQL starts; a failure is handled where it is awaited.
   const loading = import('./serve.ts')
   loading.catch(() => {})
-  if (!given('DATABASE_URL')) {
-    const postgres = await startEmbeddedPostgres({
-      dataDir: join(dataDir, 'postgres'),
-      database: 'media',
-      onUnexpectedExit: leave,
-    })
-    stops.push(postgres.stop)
-    defaults.MEDIA_DATABASE_URL = postgres.url
-  }
+  Object.assign(defaults, await startPostgres())
   const { config, log } = settle(readConfig, defaults)
   const { serve } = await loading
   const service = await serve(config, log)

@@ -6,6 +6,7 @@ import { explainStartFailure, type PortSettings, portVariables } from '../proces
 import { createLogger, type Logger, type LogLevel } from '../telemetry/logger.ts'
 import { announceReady, stopWithParent } from './dev-child.ts'
 import { COMPILE_CACHE, dataPrefix, dataRoot, describeDev, PORTS, wantsHelp } from './dev-settings.ts'
+import { startEmbeddedPostgres } from './embedded-postgres.ts'
 import { type Addresses, announceStop, claimDataDir, publishAddresses, releaseDataDir } from './running.ts'
 
 export interface Dev {
@@ -18,8 +19,8 @@ export interface Dev {
   dataDir: string
   /** Run in reverse order at the end. */
   stops: (() => Promise<void>)[]
-  /** Exits at once with one sentence: without its database a service cannot stop in order. */
-  leave(because: string): void
+  /** Starts PostgreSQL unless DATABASE_URL is given; resolves to the setting that names it. */
+  startPostgres(): Promise<Environment>
   /** Reads the settings, which override `defaults`, and stores them for `cli:dev`. */
   settle<Config extends PortSettings & { log: { level: LogLevel; file?: string | undefined } }>(
     readConfig: (environment: Environment, file: Environment) => { config: Config; warnings: string[] },
@@ -48,9 +49,15 @@ export async function runDev(name: 'auth' | 'media', start: (dev: Dev) => Promis
     dataDir,
     commandLine: `${dataPrefix(env)}npx -y pnpm@12 --silent -C services/${name} cli:dev`,
     stops: [],
-    leave(because) {
-      process.stderr.write(`${because}. Stopping; the next start recovers the data.\n`)
-      process.exit(1)
+    async startPostgres() {
+      if (given('DATABASE_URL')) return {}
+      const { url, stop: stopPostgres } = await startEmbeddedPostgres({
+        dataDir: join(dataDir, 'postgres'),
+        database: name,
+        onUnexpectedExit: leave,
+      })
+      dev.stops.push(stopPostgres)
+      return { [`${prefix}DATABASE_URL`]: url }
     },
     settle(readConfig, defaults) {
       const { config, warnings } = readConfig(process.env, { ...defaults, ...file })
@@ -81,6 +88,12 @@ export async function runDev(name: 'auth' | 'media', start: (dev: Dev) => Promis
     process.stderr.write(`${explainStartFailure(error, ports) ?? describeFailure(error)}\n`)
     await stop(1)
   }
+}
+
+/** Exits at once: without its database a service cannot stop in order. */
+function leave(because: string): never {
+  process.stderr.write(`${because}. Stopping; the next start recovers the data.\n`)
+  process.exit(1)
 }
 
 /** Describes a failure by its message, and a bug of ours by its stack. */
