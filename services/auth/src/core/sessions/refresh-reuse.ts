@@ -26,11 +26,19 @@ interface ReuseDeps extends AuditDeps {
   config: AuditDeps['config'] & { sessions: SessionLimits }
 }
 
-/** Finds why a token was refused by the counter that its session has a moment later. */
-export function judgeRefusal(presented: number, current: number): 'ahead' | 'reused' | 'raced' {
-  if (presented > current) return 'ahead'
-  // Refused, yet current by now: the session advanced in between, so the refresh is repeated.
-  return presented === current ? 'raced' : 'reused'
+/**
+ * Finds why a token was refused, by the counter that its session has a moment later. `raced`: it would be accepted by now,
+ * because another request advanced the session in between, so the refresh is repeated.
+ */
+export function judgeRefusal(
+  presented: number,
+  session: { refresh_counter: number; refreshed_at: Date },
+  reusableSince: Date,
+): 'ahead' | 'reused' | 'raced' {
+  if (presented > session.refresh_counter) return 'ahead'
+  if (presented === session.refresh_counter) return 'raced'
+  const isParent = presented === session.refresh_counter - 1
+  return isParent && session.refreshed_at > reusableSince ? 'raced' : 'reused'
 }
 
 /** Ends the session of a reused token, also for the caller with the other copy. */

@@ -274,6 +274,24 @@ describe('refreshing', () => {
       expect(await rows()).toMatchObject([{ refresh_counter: 4 }])
     })
 
+    test('one that is overtaken by another while its refusal is judged gets the same child, too', async ({
+      service,
+    }) => {
+      const { newest } = await setBack(service, 3)
+      const { rotateSession } = service.deps
+      let overtaking: Awaited<ReturnType<typeof refresh>> | undefined
+      service.deps.rotateSession = async (rotation) => {
+        const refused = await rotateSession(rotation)
+        service.deps.rotateSession = rotateSession
+        overtaking = await refresh(service, newest)
+        return refused
+      }
+      const overtaken = await refresh(service, newest)
+      expect([overtaken.status, overtaking?.status]).toEqual([200, 200])
+      expect(overtaken.body.refresh_token).toBe(overtaking?.body.refresh_token)
+      expect((await refresh(service, overtaken.body.refresh_token)).status).toBe(200)
+    })
+
     test('an older one used after it ends the session, and so does the newest after an older one went past it', async ({
       service,
     }) => {

@@ -35,7 +35,8 @@ async function refuse(deps: Deps, log: AuditLog, token: RefreshToken): Promise<v
   const session = await findSessionWithUser(deps.db, token.sessionId, deps.config.sessions)
   if (!session) throw apiError('refresh_token_not_found')
   if (isBanned(session, now)) throw apiError('user_banned', { status: 400 })
-  const verdict = judgeRefusal(token.counter, session.refresh_counter)
+  const reusableSince = new Date(now.getTime() - deps.config.sessions.reuseIntervalSeconds * 1000)
+  const verdict = judgeRefusal(token.counter, session, reusableSince)
   // A token ahead of its row comes from a lost refresh of unknown time, so inactivity cannot be judged; the time box can.
   const seen = verdict === 'ahead' ? { ...session, refreshed_at: now } : session
   const end = whyEnded(seen, deps.config.sessions, now)
