@@ -111,7 +111,7 @@ test('every secret is marked as one for development', () => {
 const SECRET = /SECRET|PASSWORD|_KEY$|KEY_ID$|TOKEN$/
 
 test('the step that creates the bucket may run again', async () => {
-  const { S3_KEY, startS3Server } = await import('../services/media/test/s3-server.ts')
+  const { S3_KEY, startS3Server } = await import('../services/media/test/upstreams/s3-server.ts')
   const server = await startS3Server()
   try {
     const [program, ...args] = services.bucket?.command ?? []

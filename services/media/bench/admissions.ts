@@ -15,7 +15,7 @@ import { refuseWhenBusy } from '../src/core/sources/refuse-when-busy.ts'
 import { type Deps, openDeps } from '../src/deps.ts'
 import { acceptClip } from '../src/ingest/accept/accept-clip.ts'
 import { TRANSCODE_QUEUE } from '../src/make/jobs/queues.ts'
-import { INFO, idOfToken } from './load-clips.ts'
+import { INFO, idOfToken } from './scale/load-clips.ts'
 
 const WAITING = 100_000
 const TOKENS = 16

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import type { BenchDatabase } from '@services/common/bench/postgres'
 import type { startReport } from '@services/common/bench/report'
-import { startS3Server } from '../test/s3-server.ts'
+import { startS3Server } from '../test/upstreams/s3-server.ts'
 import { type BenchClip, idOf, makeClip } from './clips.ts'
 import { type BenchService, startService, startWorkers, upload } from './service.ts'
 

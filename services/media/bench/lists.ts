@@ -14,8 +14,8 @@ import { deleteDeliveriesBefore } from '../src/core/webhooks/deliveries.store.ts
 import type { DB } from '../src/db/tables.ts'
 import { listName, writePosition } from '../src/flows/clips/search/position.ts'
 import { deleteTombstones } from '../src/housekeeping.store.ts'
-import { createdAt, idOfClip, idOfToken, type Loaded, loadClips, OWNER_ID, OWNER_TOKEN } from './load-clips.ts'
-import { NOT_EXPIRED, searchLists } from './search-lists.ts'
+import { createdAt, idOfClip, idOfToken, type Loaded, loadClips, OWNER_ID, OWNER_TOKEN } from './scale/load-clips.ts'
+import { NOT_EXPIRED, searchLists } from './scale/search-lists.ts'
 import { startService, TOKEN } from './service.ts'
 
 const ROWS = Number(process.env.BENCH_ROWS || 1_000_000)

@@ -5,9 +5,9 @@ import { type PostgresPair, startPostgresPair } from '@services/common/testing/d
 import { openFaultReport } from '@services/common/testing/run/fault-report'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { gif } from '../test/gif-bytes.ts'
-import { type Receiver, startReceiver } from '../test/receiver.ts'
 import { idIn, migrateDatabase, send } from '../test/service.ts'
 import { eventually } from '../test/service-process.ts'
+import { type Receiver, startReceiver } from '../test/upstreams/receiver.ts'
 import { slowFfmpeg } from './slow-ffmpeg.ts'
 import {
   hasFiles,

@@ -3,9 +3,9 @@
 import { openFaultReport } from '@services/common/testing/run/fault-report'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { withComment } from '../test/gif-bytes.ts'
-import { type Receiver, startReceiver } from '../test/receiver.ts'
 import { type FormFields, idIn, send } from '../test/service.ts'
 import type { ServiceProcess } from '../test/service-process.ts'
+import { type Receiver, startReceiver } from '../test/upstreams/receiver.ts'
 import { holdChange, type Step } from './held-change.ts'
 import {
   expectNothingLost,

@@ -10,10 +10,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { clip, embeddedTools } from '../test/clips.ts'
 import { gif } from '../test/gif-bytes.ts'
 import { inspect } from '../test/inspect.ts'
-import { startS3Server } from '../test/s3-server.ts'
 import { type Answer, createDatabase, formOf, idIn, listFiles, send, settingsOf } from '../test/service.ts'
 import { eventually, type ServiceProcess, startServe, startWorkerProcess } from '../test/service-process.ts'
 import { startFlags } from '../test/start-flags.ts'
+import { startS3Server } from '../test/upstreams/s3-server.ts'
 
 const TOKEN = 'the-token-of-the-two-services'
 const REQUESTS = 40

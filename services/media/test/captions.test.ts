@@ -3,10 +3,10 @@ import { readFile } from 'node:fs/promises'
 import sharp from 'sharp'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { clip, unboxedTools } from './clips.ts'
-import { bytes, startFarSide } from './far-side.ts'
 import { gif } from './gif-bytes.ts'
 import { type FormFields, idIn, startTestService, type TestService } from './service.ts'
 import { tusOf } from './tus.ts'
+import { bytes, startFarSide } from './upstreams/far-side.ts'
 
 const withoutWorkers = { MEDIA_WORKERS_ENABLED: 'false', MEDIA_SYNC_WAIT: '0' }
 let service: TestService

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { clip } from './clips.ts'
-import { documentedLocations, startNginx } from './nginx.ts'
 import { idIn, startTestService } from './service.ts'
+import { documentedLocations, startNginx } from './upstreams/nginx.ts'
 
 test('the nginx of the documentation serves files, ranges, conditions and deletions', { tags: 'nginx' }, async () => {
   const service = await startTestService({ MEDIA_ACCEL_PREFIX: '/blobs' })

@@ -4,8 +4,8 @@ import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { apiError } from '../src/errors.ts'
 import { clip, lyingClip } from './clips.ts'
-import { bytes, html, json, moved, type Replies, type Reply, startFarSide, status } from './far-side.ts'
 import { idIn, startTestService, type TestService } from './service.ts'
+import { bytes, html, json, moved, type Replies, type Reply, startFarSide, status } from './upstreams/far-side.ts'
 
 const HOSTS = ['site.example', 'cdn.example', 'streamable.com', 'ajax.streamable.com', 'cdn.streamable.com']
 const far = await startFarSide([...HOSTS, 'short.example', 'www.reddit.com', 'www.instagram.com'])

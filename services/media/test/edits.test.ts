@@ -4,10 +4,10 @@ import { readFile } from 'node:fs/promises'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { clip, clipOf } from './clips.ts'
-import { bytes, startFarSide } from './far-side.ts'
 import { gif } from './gif-bytes.ts'
 import { type Answer, type FormFields, idIn, startTestService, type TestService } from './service.ts'
 import { tusOf } from './tus.ts'
+import { bytes, startFarSide } from './upstreams/far-side.ts'
 
 let service: TestService
 /** Accepts and never makes: no test waits for a worker. */

@@ -8,10 +8,10 @@ import { cleanUp } from '../src/housekeeping.ts'
 import type { TranscodeJob } from '../src/make/jobs/queues.ts'
 import { transcodeSource } from '../src/make/jobs/transcode-source.ts'
 import { clip, unboxedTools } from './clips.ts'
-import { bytes as bytesOf, startFarSide } from './far-side.ts'
 import { heldFfmpeg } from './held-ffmpeg.ts'
 import { idIn, startTestService, type TestService } from './service.ts'
 import { tusOf } from './tus.ts'
+import { bytes as bytesOf, startFarSide } from './upstreams/far-side.ts'
 
 const MP4_FIRST = { prefer: 'wait-for=mp4' }
 

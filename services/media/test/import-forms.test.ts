@@ -2,8 +2,8 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { clip } from './clips.ts'
-import { bytes, startFarSide } from './far-side.ts'
 import { type Answer, type FormFields, idIn, startTestService, type TestService } from './service.ts'
+import { bytes, startFarSide } from './upstreams/far-side.ts'
 
 let service: TestService
 let far: Awaited<ReturnType<typeof startFarSide>>

@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { checkYtdlp } from '../src/ingest/ytdlp/check-ytdlp.ts'
 import { clip, embeddedTools } from './clips.ts'
-import { installFakeYtdlp, pageThat } from './fake-ytdlp.ts'
-import { bytes, html, moved, type Replies, startFarSide } from './far-side.ts'
 import { idIn, startTestService, type TestService } from './service.ts'
 import { type StreamName, serveStreams, stream } from './streams.ts'
+import { installFakeYtdlp, pageThat } from './upstreams/fake-ytdlp.ts'
+import { bytes, html, moved, type Replies, startFarSide } from './upstreams/far-side.ts'
 
 const far = await startFarSide(['elsewhere.example', 'cdn.elsewhere.example', 'www.facebook.com', 'video.fbcdn.net'])
 const program = await installFakeYtdlp()

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { cleanUp } from '../src/housekeeping.ts'
 import { clip } from './clips.ts'
 import { gif } from './gif-bytes.ts'
-import { startReceiver } from './receiver.ts'
 import { idIn, startTestService, type TestService } from './service.ts'
 import { tusOf } from './tus.ts'
+import { startReceiver } from './upstreams/receiver.ts'
 
 let service: TestService
 let admin: { token: string; id: string }

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { documentedLocations, startNginx } from './nginx.ts'
 import { everyRefusal, findLostRefusal, startRefusingService } from './refused-bodies.ts'
 import type { TestService } from './service.ts'
+import { documentedLocations, startNginx } from './upstreams/nginx.ts'
 
 const asItComes = async ({ url }: TestService) => `location / { proxy_pass ${url}; client_max_body_size 160m; }`
 const unbuffered = async ({ url }: TestService) =>

@@ -16,8 +16,8 @@ import { TIME_LIMITS } from '../src/time-limits.ts'
 import { clip } from './clips.ts'
 import { gif } from './gif-bytes.ts'
 import { heldFfmpeg } from './held-ffmpeg.ts'
-import { type Fault, S3_KEY, type S3Server, startS3Server } from './s3-server.ts'
 import { idIn, settingsOf, startTestService, type TestService } from './service.ts'
+import { type Fault, S3_KEY, type S3Server, startS3Server } from './upstreams/s3-server.ts'
 
 const later = { prefer: 'respond-async' }
 const timeLimits = { storageStartMs: 0 }

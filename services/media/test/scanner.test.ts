@@ -7,8 +7,8 @@ import { cleanUp } from '../src/housekeeping.ts'
 import type { ScanJob } from '../src/make/jobs/queues.ts'
 import { scanSource } from '../src/make/jobs/scan-source.ts'
 import { gif } from './gif-bytes.ts'
-import { type Receiver, startReceiver } from './receiver.ts'
 import { idIn, startTestService, type TestService } from './service.ts'
+import { type Receiver, startReceiver } from './upstreams/receiver.ts'
 
 const SECRET = `whsec_${Buffer.alloc(32, 9).toString('base64')}`
 

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { clip } from './clips.ts'
-import { bytes, html, json, moved, type Replies, type Reply, startFarSide, status } from './far-side.ts'
 import { idIn, startTestService, type TestService } from './service.ts'
+import { bytes, html, json, moved, type Replies, type Reply, startFarSide, status } from './upstreams/far-side.ts'
 
 /** Every host that a row below names; a request to any other host reaches the real network and fails. */
 const HOSTS = [

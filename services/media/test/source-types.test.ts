@@ -7,11 +7,11 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { readConfig } from '../src/config.ts'
 import { requireDecoders } from '../src/ffmpeg/require-decoders.ts'
 import { clip, clipOf, embeddedTools, written } from './clips.ts'
-import { bytes, startFarSide } from './far-side.ts'
 import { brightness, inspect } from './inspect.ts'
 import { type Answer, idIn, settingsOf, startTestService, type TestService } from './service.ts'
 import { apngOf, sequence } from './source-files.ts'
 import { tusOf } from './tus.ts'
+import { bytes, startFarSide } from './upstreams/far-side.ts'
 
 const ADDED = ['video/quicktime', 'video/x-matroska', 'video/3gpp', 'image/apng', 'image/webp', 'image/avif']
 

@@ -9,8 +9,8 @@ import { transcodeSource } from '../src/make/jobs/transcode-source.ts'
 import { clipOf } from './clips.ts'
 import { gif, withComment } from './gif-bytes.ts'
 import { heldFfmpeg } from './held-ffmpeg.ts'
-import { type S3Server, startS3Server } from './s3-server.ts'
 import { idIn, startTestService, type TestService } from './service.ts'
+import { type S3Server, startS3Server } from './upstreams/s3-server.ts'
 
 let s3: S3Server
 let service: TestService

@@ -7,9 +7,9 @@ import pg from 'pg'
 import { afterEach, beforeEach, expect, inject, test } from 'vitest'
 import { clip } from './clips.ts'
 import { gif } from './gif-bytes.ts'
-import { type Receiver, startReceiver } from './receiver.ts'
 import { type Answer, createDatabase, formOf, send, settingsOf } from './service.ts'
 import { eventually, type ServiceProcess, startServe } from './service-process.ts'
+import { type Receiver, startReceiver } from './upstreams/receiver.ts'
 
 const token = 'a-first-token-of-20-characters'
 let database: Awaited<ReturnType<typeof createDatabase>>

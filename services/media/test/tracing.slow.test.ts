@@ -5,9 +5,9 @@ import { type OtlpCollector, startCollector, traceOf } from '@services/common/te
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { clip } from './clips.ts'
 import { gif } from './gif-bytes.ts'
-import { type Receiver, startReceiver } from './receiver.ts'
 import { createDatabase, formOf, send, settingsOf } from './service.ts'
 import { type ServiceProcess, startServe } from './service-process.ts'
+import { type Receiver, startReceiver } from './upstreams/receiver.ts'
 
 const token = 'a-first-token-of-20-characters'
 let database: Awaited<ReturnType<typeof createDatabase>>

@@ -10,9 +10,9 @@ import { cleanUp } from '../src/housekeeping.ts'
 import { TIME_LIMITS } from '../src/time-limits.ts'
 import { clip } from './clips.ts'
 import { gif } from './gif-bytes.ts'
-import { type Receiver, startReceiver } from './receiver.ts'
 import { scrambled } from './scrambled.ts'
 import { idIn, startTestService, type TestService } from './service.ts'
+import { type Receiver, startReceiver } from './upstreams/receiver.ts'
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 let receiver: Receiver

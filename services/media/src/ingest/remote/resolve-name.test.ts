@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
-import { startNameServer } from '../../../test/name-server.ts'
+import { startNameServer } from '../../../test/upstreams/name-server.ts'
 import { createRemote } from './fetch-remote.ts'
 import { createResolve, type ResolveOptions } from './resolve-name.ts'
 

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { tools } from '../../../test/clips.ts'
-import { installFakeYtdlp, pageThat } from '../../../test/fake-ytdlp.ts'
+import { installFakeYtdlp, pageThat } from '../../../test/upstreams/fake-ytdlp.ts'
 import { createGuard } from '../remote/ssrf-guard.ts'
 import { runYtdlp, type YtdlpOptions } from './run-ytdlp.ts'
 

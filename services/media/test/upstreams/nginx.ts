@@ -7,13 +7,13 @@ import { join } from 'node:path'
 import { findFreePort } from '@services/common/dev/dev-ports'
 import { findProgram } from '@services/common/testing/run/needs'
 import { expect, onTestFinished } from 'vitest'
-import type { TestService } from './service.ts'
+import type { TestService } from '../service.ts'
 
 const NGINX = findProgram('nginx') ?? 'nginx'
 
 /** The nginx recipe of the documentation, word for word but for the service's address and directory. */
 export async function documentedLocations(service: TestService): Promise<string> {
-  const page = await readFile(new URL('../../../docs/explanation/media/serving-files.md', import.meta.url), 'utf8')
+  const page = await readFile(new URL('../../../../docs/explanation/media/serving-files.md', import.meta.url), 'utf8')
   const [, recipe = ''] = /^```nginx\n([\s\S]*?)^```$/m.exec(page) ?? []
   expect(recipe).toContain('location /blobs/')
   return recipe.replace('http://127.0.0.1:8082', service.url).replace('/var/lib/media/blobs/', `${service.blobsDir}/`)

@@ -1,7 +1,7 @@
 import { loadRows } from '@services/common/bench/load-rows'
-import { hashToken, makeToken, prefixOf } from '../src/core/tokens/api-token.ts'
-import { dayOf } from '../src/core/tokens/usage.store.ts'
-import type { MediaInfo } from '../src/db/media-info.ts'
+import { hashToken, makeToken, prefixOf } from '../../src/core/tokens/api-token.ts'
+import { dayOf } from '../../src/core/tokens/usage.store.ts'
+import type { MediaInfo } from '../../src/db/media-info.ts'
 
 const YEAR_MS = 365 * 86_400_000
 
