@@ -1,3 +1,4 @@
+// Requests to upstreams, each with bounds on its time and bytes.
 import { tracedFetch } from '../telemetry/spans.ts'
 import { readText } from './read-text.ts'
 

@@ -1,3 +1,4 @@
+// HTTP that routes share: the caller, limits, pages, bodies. It knows no flow.
 import type { FastifyInstance } from 'fastify'
 
 /** Strips AUTH_API_EXTERNAL_URL's path, so no proxy has to; one that begins like a route is ambiguous and stays. */

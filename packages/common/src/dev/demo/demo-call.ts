@@ -1,3 +1,4 @@
+// The steps of `demo` through both services, each printed with its request and answer.
 export type Answer = { request: string; status: number; headers: Headers; text: string; json: unknown }
 
 /** Time limit of a request: longer than the 55 s that media may take for an upload. */

@@ -1,3 +1,4 @@
+// The mail inbox of development: an SMTP server that keeps messages, and the pages that show them.
 import { readFile } from 'node:fs/promises'
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import type { Message, Messages } from './inbox-messages.ts'

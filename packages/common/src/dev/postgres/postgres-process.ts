@@ -1,3 +1,4 @@
+// The embedded PostgreSQL of development: programs, process, data folder and system user.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createRequire } from 'node:module'

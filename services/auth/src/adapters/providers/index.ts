@@ -1,3 +1,4 @@
+// External providers: one file each, data plus one mapping. The protocols are in adapters/oauth.
 import type { ExternalProvider, ExternalProviderSettings } from '../../config/external-providers.ts'
 import type { Config } from '../../config.ts'
 import { apiError } from '../../errors.ts'

@@ -1,3 +1,4 @@
+// The audit log for administrators. Users, links and messages have folders of their own.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { withHeaders } from '@services/common/http/route-schema'
 import { Type } from 'typebox'

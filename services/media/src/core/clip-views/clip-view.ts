@@ -1,3 +1,4 @@
+// Clips as callers see them: on pages, as the specification's result, as an embed snippet.
 import type { Config } from '../../config.ts'
 import type { ExtraKind, RenditionKind } from '../../db/tables.ts'
 import { ERRORS_PATH, errorCatalogue } from '../../errors.ts'

@@ -1,3 +1,4 @@
+// Posters: the frame that stands for a clip, as jpg and WebP.
 import { rename, rm } from 'node:fs/promises'
 import { hashFile } from '../../store/blobs/measure.ts'
 import { clearPosterCommand, posterCommand } from '../command/ffmpeg-command.ts'

@@ -1,3 +1,4 @@
+// Runs of ffmpeg for one source: progress, limits, and the reason of a failure from its log.
 import type { Writable } from 'node:stream'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { isDiskFull } from '../../ffmpeg/machine-faults.ts'

@@ -1,3 +1,4 @@
+// From one source to its files: the first ones early, then all renditions, and extras afterwards.
 import { rm, stat, symlink } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { isAnimation, type MediaInfo } from '../../db/media-info.ts'

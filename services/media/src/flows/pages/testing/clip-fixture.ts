@@ -1,3 +1,4 @@
+// Clips and markup for tests of pages, which need no browser.
 import type { ClipView } from '../../../core/clip-views/clip-view.ts'
 
 /** A complete clip for tests. */
