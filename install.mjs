@@ -20,8 +20,8 @@ function installUnlessDone() {
   if (installed?.isCurrent && (installed.hasAll || !wantsAll)) return
   if (!process.env.npm_config_user_agent?.startsWith('pnpm/'))
     leave('Run this script with pnpm: npx -y pnpm@12 <script>', 1)
-  // Installed devDependencies stay. A plain `pnpm install` verifies the lockfile against the registry, as CI does: its 700
-  // requests would double the time and the bytes of a first start.
+  // Installed devDependencies stay. A plain `pnpm install` verifies the lockfile against the registry, as CI does. Its
+  // 700 requests would double the time and the bytes of a first start.
   const args = ['install', '--trust-lockfile', ...(wantsAll || installed?.hasAll ? [] : ['--prod'])]
   // Standard output belongs to the script, and so does standard input.
   const { status, error } = spawnSync(process.env.npm_execpath, args, { cwd: root, stdio: ['ignore', 2, 2] })

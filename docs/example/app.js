@@ -1,5 +1,5 @@
 // The page: signs users up, in and out through auth, and calls the application's own server as the signed-in user.
-// The one rule: what is shown follows the session, which the client keeps and refreshes for all tabs.
+// The page follows the session, which the client keeps and refreshes for all tabs.
 import { AuthClient } from '@supabase/auth-js'
 
 const { authUrl, inboxUrl } = await (await fetch('/config.json')).json()
@@ -117,14 +117,14 @@ function showClaims({ id, email, role, secondFactor, expiresAt }) {
   find('claims').replaceChildren(...entries)
 }
 
-// By now a code in the address has become a session, unless another browser asked for the mail.
+// A code in the address has become a session by now, unless another browser asked for the mail.
 const { error } = await auth.initialize()
 if (error) say(explain(error), 'error')
 else if (new URLSearchParams(location.search).has('code')) say('Your address is confirmed. Sign in with your password.')
 history.replaceState(null, '', '/')
 
 // A sign-in or sign-out in another tab arrives here too. The same session arrives again after a refresh, and when the
-// tab is looked at again; that changes nothing on the page.
+// tab is shown again; that changes nothing on the page.
 let shownUserId
 auth.onAuthStateChange((_event, session) => {
   const userId = session?.user.id ?? null

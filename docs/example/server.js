@@ -1,5 +1,5 @@
-// The application's server: serves the page with its modules, and answers /api/me for the signed-in user.
-// The one rule: a user is known by a token that the public keys of auth verify; no secret and no call to auth is needed.
+// The application's server: serves the page with its modules, and answers /api/me for the signed-in user. A token that
+// the public keys of auth verify names the user. This needs no secret and no call to auth.
 import { createHash } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -63,7 +63,7 @@ const files = new Map([
 
 /**
  * Lists the modules of `@supabase/auth-js` and of its one dependency, under the addresses of the page's import map. They
- * import each other without `.js`, so their addresses have none. With a bundler all of this goes away.
+ * import each other without `.js`, so their addresses have none. A bundler makes all of this unnecessary.
  */
 function findModules() {
   const authJs = createRequire(import.meta.url).resolve('@supabase/auth-js')

@@ -1,5 +1,5 @@
-// Validation of Kubernetes objects: by the JSON schemas of kubernetes-models, which check types and required members, and by its
-// type declarations, which list all members: the API server refuses or drops others.
+// Validation of Kubernetes objects. The JSON schemas of kubernetes-models check types and required members. Its type
+// declarations list all members, because the API server refuses or drops others.
 import { readFileSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -1,6 +1,6 @@
-// `pnpm bench`: measures each applicable figure of design.md section 8 for both sides, in one run on one machine, with the
-// ratio; and how the cost grows with users and processes (growth.ts). The service runs as a separate process on an embedded
-// PostgreSQL; this process generates the load. The results are written to results/.
+// `pnpm bench`: measures each applicable figure of design.md section 8 for both sides, in one run on one machine, with
+// the ratio. Also measures how the cost grows with users and processes (growth.ts). The service runs as a separate
+// process on an embedded PostgreSQL; this process generates the load. The results are written to results/.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -8,7 +8,7 @@ export interface Answer {
 export type Send = (request: { method: string; path: string; headers?: string; body?: string }) => Promise<Answer>
 
 /**
- * Keeps one connection, sends one request at a time, and parses only status, length and body: a full HTTP client would
+ * Keeps one connection, sends one request at a time, and parses only status, length and body. A full HTTP client would
  * use a good part of the two cores under measurement.
  */
 export function openConnection(base: string): Send {

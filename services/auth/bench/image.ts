@@ -1,5 +1,6 @@
-// The service as its image runs it, from its bundle (infra/bundle): CPU of a start; memory when idle, after a busy minute of
-// sign-ups, pages of users and sign-ins, and at its highest. Part of `pnpm bench`; alone: `node bench/image.ts`.
+// The service as its image runs it, from its bundle (infra/bundle): CPU of a start, and memory. Memory is read when
+// idle, after a busy minute of sign-ups, pages of users and sign-ins, and at its highest. Part of `pnpm bench`; alone:
+// `node bench/image.ts`.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
-// `pnpm bench:scale`: every list of the admin API on a million users and ten million audit entries, through HTTP, against the
-// bound of its p99; and then the rows that housekeeping deletes a second. The service runs as a separate process, without
-// workers. The results are written to results/, unless BENCH_RESULTS names another folder.
+// `pnpm bench:scale`: every list of the admin API on a million users and ten million audit entries. Lists go through
+// HTTP, against the bound of their p99. Then the rows that housekeeping deletes a second. The service runs as a
+// separate process, without workers. The results are written to results/, unless BENCH_RESULTS names another folder.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

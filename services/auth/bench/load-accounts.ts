@@ -42,9 +42,9 @@ export const emailOf = (index: number): string => `user-${index}@example.com`
 export const GROUP = '9999@example.com'
 
 /**
- * Loads `rows` users of one year with an identity each, twice as many sessions, a message for each user and ten audit entries,
- * as the service would have stored them. Ten users are in a fifth of the audit log, a group of twenty in a fiftieth. Names
- * repeat, addresses do not.
+ * Loads `rows` users of one year, as the service would have stored them. Each has an identity, two sessions, a message
+ * and ten audit entries. Ten users are in a fifth of the audit log, a group of twenty in a fiftieth. Names repeat,
+ * addresses do not.
  */
 export async function loadAccounts(url: string, rows: number, newest: Date): Promise<Loaded> {
   const stepMs = Math.floor(YEAR_MS / rows)

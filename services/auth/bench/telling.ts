@@ -40,9 +40,9 @@ const DOORS: Record<string, { path: string; channel: 'email' | 'phone'; body: ob
 export const USERS_TO_TELL = FIRST_USER + Object.keys(DOORS).length * EACH
 
 /**
- * Reports how well the time of the requests right after an answer distinguishes a confirmed account from an unknown address
- * (0.5: not at all, 1: always), and the same measure between two kinds of unknown addresses. Probes come in random order,
- * each address once per request.
+ * Reports how well the time of requests after an answer distinguishes a confirmed account from an unknown
+ * address (0.5: not at all, 1: always). Reports the same measure between two kinds of unknown addresses. Probes come in
+ * random order, each address once per request.
  */
 export async function measureTelling(
   report: ReturnType<typeof startReport>,

@@ -93,8 +93,8 @@ function watchReadiness(base: string) {
 }
 
 /**
- * Signs up twice a second, without other load. Returns the time in ms from `since` to the sign-up after which every mail is
- * sent sooner than a poll would find it; Infinity if there is none.
+ * Signs up twice a second, without other load. Returns the time in ms from `since` to the sign-up after which every
+ * mail is sent sooner than a poll would find it. Infinity if there is none.
  */
 async function measureListening(base: string, since: number, forMs: number): Promise<number> {
   const signUps: Promise<{ at: number; email: string; answeredAt?: number }>[] = []

@@ -20,7 +20,7 @@ create table {{prefix}}sessions (
 ) with (fillfactor = 80);
 
 create index {{prefix}}sessions_user_id_idx on {{prefix}}sessions (user_id);
--- For housekeeping.
+-- Housekeeping reads these.
 create index {{prefix}}sessions_created_at_idx on {{prefix}}sessions (created_at);
 create index {{prefix}}sessions_not_after_idx on {{prefix}}sessions (not_after) where not_after is not null;
 

@@ -1,6 +1,6 @@
 -- Links and codes that prove an address.
 
--- At most one live token per user and purpose; a new one replaces the old.
+-- Live tokens, at most one per user and purpose; a new one replaces the old.
 create table {{prefix}}one_time_tokens (
   user_id uuid not null references {{prefix}}users (id) on delete cascade,
   purpose text not null check (purpose in (
@@ -13,7 +13,7 @@ create table {{prefix}}one_time_tokens (
   attempts smallint not null default 0,
   -- Codes of this user and purpose that died of wrong attempts since the last one that was used.
   used_up_codes smallint not null default 0,
-  -- With a challenge the link redirects with a code instead of a session (RFC 7636).
+  -- The link of a challenge redirects with a code instead of a session (RFC 7636).
   code_challenge text,
   code_challenge_method text check (code_challenge_method in ('s256', 'plain')),
   -- Sent for a claim (users.claim), which the proof applies.

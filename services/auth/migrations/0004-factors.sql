@@ -1,4 +1,4 @@
--- Second factors: what a user proves beside the first sign-in, and what raises a session to aal2.
+-- Second factors: a user proves one beside the first sign-in, which raises the session to aal2.
 
 create table {{prefix}}factors (
   id uuid primary key,
@@ -42,7 +42,7 @@ create table {{prefix}}factor_challenges (
 create index {{prefix}}factor_challenges_factor_id_idx on {{prefix}}factor_challenges (factor_id);
 create index {{prefix}}factor_challenges_expires_at_idx on {{prefix}}factor_challenges (expires_at);
 
--- At most one set of codes per user. A used code stays, so that the size of the set is known.
+-- Recovery codes, at most one set per user. A used code stays, so that the size of the set is known.
 create table {{prefix}}recovery_codes (
   user_id uuid not null references {{prefix}}users (id) on delete cascade,
   code_hash bytea not null,

@@ -142,8 +142,8 @@ const headers = fc
   .map((pairs): Record<string, string> => Object.fromEntries(pairs))
 
 /**
- * Mostly an object of documented members that are all right, or all but one, so that what is behind the first check is
- * reached; where no body is documented sometimes any at all.
+ * Mostly an object of documented members that are all right, or all but one, so that it passes the first check. Where
+ * no body is documented, sometimes any at all.
  */
 function bodyOf(schema: JsonSchema | undefined): fc.Arbitrary<string | undefined> {
   const properties = schema?.properties ?? schema?.anyOf?.[0]?.properties

@@ -1,6 +1,6 @@
-// Clips that one process accepts while many wait: all that an upload does between its file and the clip, but for the probe,
-// whose CPU would hide the rest. Half of the waiting clips are of one token, which sends too. `node bench/admissions.ts`
-// measures only this.
+// Clips that one process accepts while many wait. Measures all that an upload does between its file and the clip, but
+// for the probe, whose CPU would hide the rest. Half of the waiting clips are of one token, which sends too.
+// `node bench/admissions.ts` measures only this.
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
-// `pnpm bench`: measures each applicable figure of design.md section 8 for both sides, in one run on one machine, with the
-// ratio; and how the cost grows with clips and workers (growth.ts). The service runs as a separate process, as with
-// `pnpm start`, on an embedded PostgreSQL. The results are written to results/.
+// `pnpm bench`: measures each applicable figure of design.md section 8 for both sides, in one run on one machine, with
+// the ratio. Also measures how the cost grows with clips and workers (growth.ts). The service runs as a separate
+// process, as with `pnpm start`, on an embedded PostgreSQL. The results are written to results/.
 import { createHash } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

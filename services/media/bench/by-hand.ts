@@ -77,8 +77,8 @@ export async function leastCpuByHand(source: string, directory: string): Promise
 }
 
 /**
- * Measures a GIF of the source at our size and rate, with ffmpeg's palette, and `ours`: bytes, SSIM in dB, and flicker, which
- * is the mean error of the differences between neighbouring frames in steps of brightness.
+ * Measures a GIF of the source at our size and rate, with ffmpeg's palette, and `ours`: bytes, SSIM in dB, and flicker.
+ * Flicker is the mean error of the differences between neighbouring frames in steps of brightness.
  */
 export async function compareGifs(source: string, directory: string, ours: string) {
   await mkdir(directory, { recursive: true })

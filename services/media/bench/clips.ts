@@ -58,8 +58,8 @@ export const FITTING_CLIPS: BenchClip[] = [
 export const idOf = ({ file }: BenchClip) => file.replace('.', '-')
 
 /**
- * Puts the clip into the folder: a recording, or moving pictures with some grain and a tone, which are neither the easiest nor the
- * hardest to encode. Throws where the package of the recording cannot be had.
+ * Puts the clip into the folder. It is a recording, or moving pictures with some grain and a tone, which are neither
+ * the easiest nor the hardest to encode. Throws where the package of the recording cannot be had.
  */
 export async function makeClip(directory: string, clip: BenchClip): Promise<string> {
   const path = join(directory, clip.file)

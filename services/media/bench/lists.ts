@@ -1,7 +1,7 @@
-// `pnpm bench:scale`: every list of the service on a million clips, through HTTP, against the bound of its p99; and then the
-// rows that housekeeping deletes a second. The service runs as a separate process, without workers: housekeeping would delete
-// the expired clips that it was given. The results are written to results/, those of a run with other BENCH_ROWS too unless
-// BENCH_RESULTS names a folder.
+// `pnpm bench:scale`: every list of the service on a million clips, through HTTP, against the bound of its p99. Then
+// the rows that housekeeping deletes a second. The service runs as a separate process, without workers: housekeeping
+// would delete the expired clips that it was given. The results are written to results/, those of a run with other
+// BENCH_ROWS too unless BENCH_RESULTS names a folder.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

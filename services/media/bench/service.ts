@@ -175,7 +175,7 @@ export async function uploadNoise({ base }: BenchService, bytes: number): Promis
 }
 
 /**
- * Folder with the programs that a clip needs, but no sandbox: bubblewrap does not report the CPU time of its child, and
+ * Folder with the programs that a clip needs, but no sandbox. Bubblewrap does not report the CPU time of its child, and
  * costs next to none.
  */
 export async function pathWithoutSandbox(directory: string): Promise<string> {

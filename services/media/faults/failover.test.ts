@@ -174,8 +174,8 @@ test(
 )
 
 /**
- * Measures times in ms from now, when a server accepts writes. A clip waits behind those that the load sent before, for as long
- * as ffmpeg takes for them: its time is only reported, and the bound holds for the first job that begins.
+ * Measures times in ms from now, when a server accepts writes. A clip waits behind those that the load sent before, for
+ * as long as ffmpeg takes for them. Its time is only reported, and the bound holds for the first job that begins.
  */
 async function measureReturn(base: string, tally: Tally) {
   const since = performance.now()

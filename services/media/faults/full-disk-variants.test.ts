@@ -1,5 +1,5 @@
-// A disk that another program fills while a variant is made: the clip stays as it is, no claim and no partial file stays, and with
-// free space the next request gets the variant.
+// A disk that another program fills while a variant is made. The clip stays as it is, no claim and no partial file
+// stays, and with free space the next request gets the variant.
 import { openFaultReport } from '@services/common/testing/run/fault-report'
 import { expect, type TestContext, test } from 'vitest'
 import { idIn, send } from '../test/service.ts'

@@ -1,5 +1,5 @@
-// A service killed while it changes who sees a clip and for how long: each change takes place as a whole or not at all, a repeated
-// request completes it, and no lifetime that was answered becomes shorter.
+// A service killed while it changes visibility or lifetime of a clip. Each change takes place as a whole or not at all,
+// and a repeated request completes it. No answered lifetime becomes shorter.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { openFaultReport } from '@services/common/testing/run/fault-report'

@@ -1,5 +1,5 @@
-// Housekeeping killed at each step of the deletion of expired clips: nothing expired is reachable, clips that share their files keep
-// them, the next round completes the step, and nothing else stays.
+// Housekeeping killed at each step of the deletion of expired clips. Nothing expired is reachable, and clips that share
+// their files keep them. The next round completes the step, and nothing else stays.
 import { openFaultReport } from '@services/common/testing/run/fault-report'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { withComment } from '../test/gif-bytes.ts'

@@ -1,5 +1,5 @@
-// A worker killed at each step of a clip that is copied, shown early or edited, and the GIF writer killed alone: the clip becomes
-// ready with four files, those that were published stay as they were, and nothing else stays.
+// A worker killed at each step of a clip that is copied, shown early or edited, and the GIF writer killed alone. The
+// clip becomes ready with four files, published ones stay as they were, and nothing else stays.
 import { openFaultReport } from '@services/common/testing/run/fault-report'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { embeddedTools } from '../test/clips.ts'

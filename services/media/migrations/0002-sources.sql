@@ -34,7 +34,7 @@ create table {{prefix}}sources (
   -- Files that are made later in the background.
   extras text[] not null default '{}' check (extras <@ array['av1', 'webp']),
   clip_count integer not null check (clip_count >= 0),
-  -- How often its job was lost and queued again.
+  -- Number of times that its job was lost and queued again.
   requeue_count integer not null default 0,
   unreferenced_at timestamptz check (unreferenced_at is null or clip_count = 0),
   created_at timestamptz not null,

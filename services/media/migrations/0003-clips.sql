@@ -44,7 +44,7 @@ create index {{prefix}}clips_expires_at_idx
   on {{prefix}}clips (expires_at) where expires_at is not null and deleted_at is null;
 create index {{prefix}}clips_deleted_at_idx on {{prefix}}clips (deleted_at) where deleted_at is not null;
 
--- A row for each tag of the clips that are not deleted, in the order of lists: a page of a tag is one walk along an
+-- A row for each tag of the clips that are not deleted, in the order of lists. A page of a tag is one walk along an
 -- index, however rare the tag, old its clips, or few of them the token's.
 create table {{prefix}}clip_tags (
   clip_id text collate "C" not null references {{prefix}}clips (id) on delete cascade,

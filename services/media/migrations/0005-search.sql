@@ -51,7 +51,7 @@ create index {{prefix}}clip_search_title_of_token_idx on {{prefix}}clip_search (
 create index {{prefix}}clip_search_bytes_of_token_idx on {{prefix}}clip_search (token_id, bytes, clip_id);
 create index {{prefix}}clip_search_duration_of_token_idx on {{prefix}}clip_search (token_id, duration_ms, clip_id);
 
--- A row for each word of each of them, in the order of lists: a page of a word is one walk along an index, as of a tag.
+-- A row for each word of each of them, in the order of lists. A page of a word is one walk along an index, as of a tag.
 create table {{prefix}}clip_words (
   created_at timestamptz not null,
   token_id uuid,

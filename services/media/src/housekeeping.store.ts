@@ -70,8 +70,8 @@ export const listFailedVariants = (db: Kysely<DB>, before: Date) =>
 const VARIANT_KEY = sql`source_id::text || '/' || name`
 
 /**
- * Yields ids in pages, in the order of an indexed time. A page begins after the last one even if its rows are still there, so
- * that items that cannot be deleted do not block the rest.
+ * Yields ids in pages, in the order of an indexed time. A page begins after the last one even if its rows are still
+ * there. Items that cannot be deleted then do not block the rest.
  */
 async function* pages(
   db: Kysely<DB>,

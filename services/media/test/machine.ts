@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import type { Sandbox } from '../src/ffmpeg/sandbox.ts'
 
 /**
- * Checks what this machine has and allows without the code under test: a test that asked that code would skip itself
+ * Checks what this machine has and allows without the code under test. A test that asked that code would skip itself
  * when the code stops finding anything.
  */
 const works = (command: string, ...args: string[]): boolean => spawnSync(command, [...args, 'true']).status === 0

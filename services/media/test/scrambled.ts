@@ -1,6 +1,6 @@
 /**
- * An mp4 whose headers and first pictures are right, so that the probe is content, and whose other pictures are noise, so
- * that the transcode is not.
+ * An mp4 whose headers and first pictures are right, which satisfies the probe. Its other pictures are noise, which
+ * fails the transcode.
  */
 export function scrambled(mp4: Buffer): Buffer {
   const copy = Buffer.from(mp4)

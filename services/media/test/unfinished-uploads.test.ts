@@ -1,5 +1,5 @@
-// Resumable uploads that are not finished: how many a caller may have and for how long, and what becomes of them when two
-// processes finish one at once. When the one that has it is killed: spawned-processes.slow.test.ts.
+// Resumable uploads that are not finished: how many a caller may have, and for how long. Also what becomes of them when
+// two processes finish one at once. When the one that has it is killed: spawned-processes.slow.test.ts.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,8 +1,8 @@
 import pg from 'pg'
 
 /**
- * Fills `tables` with the rows of `statements`, without foreign keys and triggers, and without indexes until the rows are there:
- * building one takes a fraction of the time. Afterwards the tables are vacuumed, as they would be in production.
+ * Fills `tables` with the rows of `statements`, without foreign keys and triggers. Indexes are built afterwards, which
+ * takes a fraction of the time. Afterwards the tables are vacuumed, as they would be in production.
  */
 export async function loadRows(url: string, tables: readonly string[], statements: readonly string[]): Promise<void> {
   const client = new pg.Client({ connectionString: url })

@@ -9,8 +9,8 @@ interface Request<Key, Result> {
 }
 
 /**
- * Batches the keys requested in one turn of the event loop into calls of `load`, of at most `max` keys each, with
- * results in their order. Many rows cost a database little more than one. `load` runs in the context of the first
+ * Batches the keys requested in one turn of the event loop into calls of `load`, each of at most `max` keys. Results
+ * keep the order of the keys. Many rows cost a database little more than one. `load` runs in the context of the first
  * request and ends with its deadline. After a failed batch each key is loaded separately, so that no request fails
  * because of another: `load` must tolerate two calls. A batch of several requests belongs to no trace.
  */

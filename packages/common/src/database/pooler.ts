@@ -1,5 +1,5 @@
-// PgBouncer in transaction mode, between the service and PostgreSQL. The one rule: nothing of ours depends on a session behind it,
-// and the service refuses to start where the pooler would lose statements or time limits. Tests: pooler.slow.test.ts.
+// PgBouncer in transaction mode, between the service and PostgreSQL. Nothing of ours depends on a session behind it.
+// The service refuses to start where the pooler would lose statements or time limits. Tests: pooler.slow.test.ts.
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { ConfigError } from '../config/variables.ts'
@@ -22,8 +22,8 @@ export function pastPooler<Address extends DatabaseAddress>(database: Address): 
 }
 
 /**
- * Statement that looks for its own name. A pooler that tracks prepared statements gives them names of its own, so that it can
- * prepare them on any connection; one that passes our names on runs them only on the connection that happened to see them.
+ * Statement that looks for its own name. PgBouncer with max_prepared_statements renames our statements and prepares
+ * them again on any server connection. Without it a statement exists only on the connection that prepared it.
  */
 const LOOK = `
   select exists (select from pg_prepared_statements where name = $1) as keeps_our_name,

@@ -65,10 +65,10 @@ const unquoted = (text: string): string => /^"(.*)"$/.exec(text)?.[1] ?? text
 const PAIR = /[ \t]*(?:([!#$%&'*+.^_`|~\w-]+)=([!#$%&'*+.^_`|~\w:[\]-]+|"(?:[^"\\]|\\.)*"))?[ \t]*(?:;|$)/y
 
 /**
- * Reads the node of `for=` in an element of `Forwarded` (RFC 7239), without an obfuscated port; empty where the element has
- * none, has two or is malformed. A comma in quotes ends an element too, because the client may have opened the quote. A value
- * that a proxy quotes then has an odd quote and is malformed, unless the proxy copies a client's quotes:
- * `host="a",for=8.8.8.8;b=""` is well-formed either way.
+ * Reads the node of `for=` in an element of `Forwarded` (RFC 7239), without an obfuscated port. Empty where the element
+ * has none, has two or is malformed. A comma in quotes ends an element too, because the client may have opened the
+ * quote. A value that a proxy quotes then has an odd quote and is malformed. A proxy that copies a client's quotes
+ * escapes this check: `host="a",for=8.8.8.8;b=""` is well-formed either way.
  */
 function nodeOf(element: string): string {
   const nodes: string[] = []

@@ -1,5 +1,5 @@
-// Requests answered before their body has arrived: a refused token, a body that is too large. The one rule: the rest is read before
-// the connection closes, because unread bytes cause a reset that may cost the client the answer (RFC 9112, 9.6).
+// Requests answered before their body has arrived: a refused token, a body that is too large. The rest is read before
+// the connection closes. Unread bytes would cause a reset that may cost the client the answer (RFC 9112, 9.6).
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'

@@ -30,8 +30,9 @@ export interface ListenOptions {
 }
 
 /**
- * LISTENs on a channel on its own connection, replaced when it breaks. Each connection keeps its error listener until it has
- * ended: a server that shuts down may report that after we have closed, and an unhandled error would end the process.
+ * LISTENs on a channel on its own connection, replaced when it breaks. Each connection keeps its error listener until
+ * it has ended. A server that shuts down may report that after we have closed, and an unhandled error would end the
+ * process.
  */
 export async function keepListening(options: ListenOptions): Promise<{ close(): Promise<void> }> {
   const { log } = options

@@ -1,5 +1,6 @@
-// Applies migrations (migration-files.ts). The one rule: no request waits a second for a migration, so a statement that does not
-// get its lock soon gives up and is tried again. Behaviour: contract/database.md 6. Tests: migrate.test.ts, migrate.slow.test.ts.
+// Applies migrations (migration-files.ts). No request waits a second for a migration. A statement that does not get its
+// lock soon gives up and is tried again. Behaviour: contract/database.md 6. Tests: migrate.test.ts,
+// migrate.slow.test.ts.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
 import type { Logger } from 'pino'

@@ -41,10 +41,11 @@ export interface WorkOptions {
 
 export interface Queue {
   /**
-   * Writes a job in the caller's transaction and trace; it begins after `afterSeconds`. Tenants take turns: the n-th job of a
-   * tenant comes after the n-th job of every other, so a newcomer waits for little more than the running jobs. A job without a
-   * tenant comes next. A job `inPlaceOf` another (by id) takes its tenant and turn, if that one still exists. Finding a turn takes
-   * the tenant's lock until the commit: send last in the transaction, for one tenant in the same.
+   * Writes a job in the caller's transaction and trace; it begins after `afterSeconds`. Tenants take turns. The n-th
+   * job of a tenant comes after the n-th job of every other, so a newcomer waits for little more than the running jobs.
+   * A job without a tenant comes next. A job `inPlaceOf` another (by id) takes its tenant and turn, if that one still
+   * exists. Finding a turn takes the tenant's lock until the commit: send last in the transaction, for one tenant in
+   * the same.
    */
   send(
     trx: AnyTransaction,

@@ -49,7 +49,7 @@ export type Visibility = 'public' | 'unlisted' | 'private'
 export const TOKEN_LIMITS = ['upload', 'import', 'read', 'queued', 'quota_bytes', 'daily_bytes'] as const
 
 /**
- * Limits of one token that replace the service's own: calls per hour (`upload`, `import`) or minute (`read`), clips
+ * Limits of one token that replace the service's own. Calls per hour (`upload`, `import`) or minute (`read`), clips
  * waiting or processing (`queued`), stored bytes, and bytes added per day.
  */
 export type TokenLimits = Partial<Record<(typeof TOKEN_LIMITS)[number], number>>

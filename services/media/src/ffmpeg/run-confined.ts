@@ -7,10 +7,11 @@ import { recordFailure, traced } from '@services/common/telemetry/spans'
 import { type Sandbox, sandboxArgs } from './sandbox.ts'
 
 /**
- * This folder finds ffmpeg and its helpers (binaries.ts) and starts every program that reads untrusted bytes: ffmpeg,
- * ffprobe, yt-dlp, and Node for parsers that may not end. The one rule: such a program gets no environment, terminal or
- * user's file name, and never outlives its limits, its caller's signal or this process. Where a sandbox works (sandbox.ts)
- * it also has no network and sees no other process. Tests: ../make/transcode/run-confined.slow.test.ts. Next: hardening.ts.
+ * This folder finds ffmpeg and its helpers (binaries.ts) and starts every program that reads untrusted bytes. These are
+ * ffmpeg, ffprobe, yt-dlp, and Node for parsers that may not end. The one rule: such a program gets no environment,
+ * terminal or user's file name, and never outlives its limits, its caller's signal or this process. Where a sandbox
+ * works (sandbox.ts) it also has no network and sees no other process. Tests:
+ * ../make/transcode/run-confined.slow.test.ts. Next: hardening.ts.
  */
 export interface RunLimits {
   wallSeconds: number
@@ -151,7 +152,7 @@ function run(path: string, args: readonly string[], options: RunOptions): Promis
 }
 
 /**
- * The limiters in front of a program: nice keeps the API quick; setpriv ties the program to this process, so that a
+ * The limiters in front of a program. nice keeps the API quick. setpriv ties the program to this process, so that a
  * killed worker leaves no encoder, and bars new privileges. Then come the sandbox and the kernel's limits.
  */
 export function limiterArgs({

@@ -10,8 +10,8 @@ export function isKnown({ headers }: FastifyRequest, reply: FastifyReply, text: 
 }
 
 /**
- * Cache-Control for page, oEmbed and data of a clip. Titles may change and clips end at any time, so caches revalidate each
- * time; an unfinished clip changes every moment, and a private one is for its viewer alone.
+ * Cache-Control for page, oEmbed and data of a clip. Titles may change and clips end at any time, so caches revalidate
+ * each time. An unfinished clip changes every moment, and a private one is for its viewer alone.
  */
 export function cacheOfClip({ isReady, isLinked }: { isReady: boolean; isLinked: boolean }): string {
   if (!isReady) return 'no-store'

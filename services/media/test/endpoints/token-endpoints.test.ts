@@ -1,4 +1,4 @@
-// The endpoints that take a token: an owner and an admin see a clip in every state, and to any other token each clip is
+// The endpoints that take a token. An owner and an admin see a clip in every state, and to any other token each clip is
 // an unknown one.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Answer } from '../service.ts'

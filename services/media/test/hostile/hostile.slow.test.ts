@@ -1,5 +1,5 @@
 // Hostile uploads. The suite runs some dozens of mutants of one seed; MEDIA_MUTANTS=10000 runs more, and
-// MEDIA_MUTANTS_SEED others: each goes through the probe, every 20th through a whole upload.
+// MEDIA_MUTANTS_SEED others. Each goes through the probe, every 20th through a whole upload.
 import { once } from 'node:events'
 import { copyFile, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'

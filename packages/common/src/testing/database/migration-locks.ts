@@ -18,8 +18,9 @@ interface Scene {
 }
 
 /**
- * Applies all migrations and describes statements that could keep requests waiting for as long as a table is large: those that
- * stop its writers and read or write rows meanwhile, or change more than a batch at once. Independent of time and of size.
+ * Applies all migrations and describes statements that could keep requests waiting for as long as a table is large.
+ * They stop its writers and read or write rows meanwhile, or change more than a batch at once. Independent of time and
+ * of size.
  */
 export async function longLocks({ url, folder, from, fill }: Scene): Promise<string[]> {
   const client = new pg.Client({ connectionString: url })

@@ -1,5 +1,5 @@
-// `test:burn-in`: runs the test files that a change touches ten times, five of them shaken (fast tier) or beside busy loops (slow tier),
-// for at most five minutes. A test that is red by chance is found by the change that brings it.
+// `test:burn-in`: runs the test files that a change touches ten times, for at most five minutes. Five runs are shaken
+// (fast tier) or beside busy loops (slow tier). A test that is red by chance is found by the change that brings it.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'

@@ -102,7 +102,7 @@ describe('a template file', () => {
 })
 
 describe('the built-in mails', () => {
-  test('come in German to those who read German, subject included', async () => {
+  test('come in German for readers of German, subject included', async () => {
     const service = await start({})
     const mail = await mailOf(service, { language: 'de-CH, en;q=0.8' })
     expect(mail.subject).toBe('Bestätige deine E-Mail-Adresse')

@@ -31,7 +31,7 @@ export const workos: OAuth2Provider = {
 }
 
 /**
- * Whether the address is in a domain that WorkOS has verified for the organization: an admin of any directory can put
+ * Whether the address is in a domain that WorkOS has verified for the organization. An admin of any directory can put
  * any address into it (https://workos.com/docs/sso/domains). The secret is an API key.
  */
 async function isOfItsOrganization({ endpoints: { api }, answer, client, get }: GrantedSignIn): Promise<boolean> {

@@ -15,8 +15,9 @@ import {
 type TwilioSettings = Config['sms']['twilio']
 
 /**
- * Codes of https://www.twilio.com/docs/api/errors about the recipient: not a number, a short code, the sender itself, a
- * premium number, opted out, not mobile, a landline; two of WhatsApp. Others concern us or are temporary.
+ * Codes of https://www.twilio.com/docs/api/errors about the recipient. In order: not a number, a short code, the sender
+ * itself, a premium number, opted out, not mobile, a landline. The last two are of WhatsApp. Others concern us or are
+ * temporary.
  */
 const NUMBER_REFUSED = new Set([21211, 21217, 21265, 21266, 21268, 21610, 21614, 21635, 63003, 63024])
 

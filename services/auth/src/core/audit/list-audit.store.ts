@@ -33,7 +33,7 @@ export async function listAuditEntries(
   return { rows: entries, total: await totalOf(db, matching?.all ?? all(), page, rows, entries.length) }
 }
 
-/** Where a user has some 10,000 entries, the planner would read them all and sort them: for twenty such users in 1 s, not 20 ms. */
+/** Above some 10,000 entries per user the planner sorts them all: 1 s instead of 20 ms for twenty such users. */
 async function alongIndexes<T>(db: Kysely<DB>, select: RawBuilder<T>): Promise<T[]> {
   return db.transaction().execute(async (trx) => {
     await sql`set local enable_bitmapscan = off`.execute(trx)

@@ -1,5 +1,5 @@
-// Search in the audit log. The one rule: in a large log an index finds the entries of an action or of a user, newest first; only a
-// small one is read. Tests: flows/admin/users/large-tables.test.ts.
+// Search in the audit log. In a large log an index finds the entries of an action or of a user, newest first. Only a
+// small log is read. Tests: flows/admin/users/large-tables.test.ts.
 
 import { PLANNED_EACH_TIME } from '@services/common/database/connection'
 import { MAX_COUNTED } from '@services/common/database/counted-page'
@@ -65,8 +65,8 @@ const entriesOf = (key: Key, values: readonly string[]) =>
   sql`select id, created_at from ${ENTRIES} where payload ->> ${sql.lit(key)} = any (${values}::text[])`
 
 /**
- * Merges the newest entries of each value along the indexes, so that `limit` rows are read of all together: of a list of values
- * the planner would read all entries before it sorts.
+ * Merges the newest entries of each value along the indexes, which reads `limit` rows of all together. For a list of
+ * values the planner would read all entries before it sorts.
  */
 function newestOf(values: Partial<Record<Key, readonly string[]>>, isLater: RawBuilder<unknown>, limit: number) {
   const parts = Object.entries(values).flatMap(([key, ofKey]) =>

@@ -99,8 +99,8 @@ export async function spendNonce(trx: Transaction<DB>, userId: string, { nonceHa
 }
 
 /**
- * Performs acts with second factor and freshness required. The session may change while the password is verified, so the caller
- * is locked and checked again once `find` has found the target; then the nonce is spent.
+ * Performs acts with second factor and freshness required. The session may change while the password is verified. The
+ * caller is therefore locked and checked again once `find` has found the target. Then the nonce is spent.
  */
 export async function performActs<Target, Result>(
   deps: FreshnessDeps & { config: Pick<Config, 'jwt' | 'mfa'> },

@@ -13,8 +13,9 @@ export const countGuarded = (guards: readonly Guard[], address: string, code: Er
   countAll(guards.map((guard) => () => consume(guard.limiter, guard.keyFor(address), code)))
 
 /**
- * Caller whose messages count apart from strangers': a user with a live session and a proven address, or the client
- * address that the recipient recently signed in from (key of password-attempts.ts), shared by all callers behind it.
+ * Caller whose messages count apart from strangers'. Either a user with a live session and a proven address, or a
+ * client address that the recipient recently signed in from (key of password-attempts.ts). All callers behind that
+ * address share it.
  */
 export type Owner = { userId: string } | { client: string }
 

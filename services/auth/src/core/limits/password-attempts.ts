@@ -17,10 +17,11 @@ import {
 } from './password-attempts.store.ts'
 
 /**
- * Failed attempts are counted twice. The counter of account and trusted client address stops one guesser and spares the owner
- * elsewhere. The counter of the account, with four times as many free attempts, stops guessers at many addresses; it refuses
- * nothing at an address that the account was signed in from recently. Without a trusted address there is only the account's
- * counter, with the smaller number of free attempts: a persistent guesser then keeps the owner waiting, who has mail links.
+ * Failed attempts are counted twice. The counter of account and trusted client address stops one guesser and spares the
+ * owner elsewhere. The counter of the account, with four times as many free attempts, stops guessers at many addresses.
+ * It refuses nothing at an address that the account was signed in from recently. Without a trusted address there is
+ * only the account's counter, with the smaller number of free attempts. A persistent guesser then keeps the owner
+ * waiting, but mail links still work.
  */
 export interface PasswordAttempt {
   /** Account as typed, known or not: counting by user would reveal which address and number belong together. */
@@ -49,9 +50,10 @@ const ACCOUNT_ALONE_FACTOR = 4
 const MAX_WAITING = 30
 
 /**
- * Every attempt is counted as failed before its password is checked, and a right one deletes the counters: parallel attempts,
- * in any number of replicas, get no more guesses than sequential ones. In each process attempts at one account from one
- * address run one at a time, so parallel right ones do not refuse each other; a flood from elsewhere has mutexes of its own.
+ * Every attempt is counted as failed before its password is checked, and a right one deletes the counters. So parallel
+ * attempts, in any number of replicas, get no more guesses than sequential ones. In each process attempts at one
+ * account from one address run one at a time, so parallel right ones do not refuse each other. A flood from elsewhere
+ * has mutexes of its own.
  */
 export function createPasswordAttempts(
   { db, now }: { db: Kysely<DB>; now: () => Date },

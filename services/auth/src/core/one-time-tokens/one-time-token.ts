@@ -23,8 +23,8 @@ export interface OneTimeToken {
 const MAX_USED_UP_CODES = 2
 
 /**
- * Digits of a code that takes any number of wrong attempts: at a thousand guesses a second, day and night, one is right every
- * thirty years. Ten digits would be guessed every four months; more than twelve are too many to type.
+ * Digits of a code that takes any number of wrong attempts. At a thousand guesses a second, day and night, one is right
+ * every thirty years. Ten digits would be guessed every four months; more than twelve are too many to type.
  */
 const LONG_CODE_LENGTH = 12
 

@@ -42,9 +42,9 @@ export function findAttempts(trx: Transaction<DB>, userId: string, purpose: Toke
 }
 
 /**
- * Replaces the user's live token of this purpose. Its link is kept if the new one cannot replace it: a link with a code
- * challenge serves only the browser that requested it, which may be a stranger's. Without a kept link a row is written
- * too, because a second request must not cost less for an address without an account.
+ * Replaces the user's live token of this purpose. Keeps the old link if the new one has a code challenge: only its
+ * requester can use the new one. Without a kept link a row is written too, because a second request must not cost less
+ * for an address without an account.
  */
 export async function putOneTimeToken(trx: Transaction<DB>, token: NewOneTimeToken): Promise<void> {
   const challenge = token.pkce?.challenge ?? null
@@ -114,9 +114,10 @@ interface Guess {
 }
 
 /**
- * Counts an attempt at the codes sent to an address for these purposes and returns those that had an attempt left. Counting
- * comes before comparing, outside the flow's transaction, so that parallel guesses cannot share one attempt. Without a code
- * to guess, or at a long one, another row is written: a write takes longer than a read and would reveal the live codes.
+ * Counts an attempt at the codes sent to an address for these purposes and returns those that had an attempt left.
+ * Counting comes before comparing, outside the flow's transaction, so that parallel guesses cannot share one attempt.
+ * Without a code to guess, or at a long one, another row is written. A write takes longer than a read and would reveal
+ * the live codes.
  */
 export function countAttempt(db: Kysely<DB>, { address, audience, purposes, now }: Guess) {
   const isGuessed = sql<boolean>`${sql.ref('users.aud')} = ${audience} and relates_to = ${address}
@@ -169,9 +170,9 @@ export function countAttemptOfUser(db: Kysely<DB>, userId: string, purpose: Toke
 type Place = 'newest' | 'earlier'
 
 /**
- * Starts the lifetime of a link or code when its message leaves, however long that waited for a mail server. Returns `newest`
- * of its purpose, `earlier` for a replaced link whose code is dead, or undefined if it was used or replaced meanwhile; a row is
- * written all the same.
+ * Starts the lifetime of a link or code when its message leaves, however long that waited for a mail server. Returns
+ * `newest` of its purpose, `earlier` for a replaced link whose code is dead, or undefined if it was used or replaced
+ * meanwhile. A row is written all the same.
  */
 export async function restartLifetime(
   db: Kysely<DB>,

@@ -1,5 +1,5 @@
-// Mail and SMS on their way out. The one rule: a message is a row and a job, written in the transaction of the rows it belongs
-// to, so a rollback takes it back and a crash loses nothing. How it is retried: MESSAGE_QUEUES below, and deliver-message.ts.
+// Mail and SMS on their way out. A message is a row and a job, written in the transaction of the rows it belongs to. A
+// rollback takes it back and a crash loses nothing. How it is retried: MESSAGE_QUEUES below, and deliver-message.ts.
 //
 // | State | Reached by | Left by |
 // | --- | --- | --- |

@@ -82,8 +82,8 @@ function parseArgon2(hash: string): ImportedHash | undefined {
 function parseBcrypt(hash: string): ImportedHash | undefined {
   const [, cost, salt, digest] = /^\$2[aby]\$(\d\d)\$([./A-Za-z0-9]{22})([./A-Za-z0-9]{31})$/.exec(hash) ?? []
   if (!salt || !digest || Number(cost) < 4 || Number(cost) > MAX_BCRYPT_COST) return undefined
-  // The three letters name one algorithm; under $2a$ the library would also repeat a historic fault with passwords
-  // of 255 bytes, which the systems that write $2a$ today do not have.
+  // The three letters name one algorithm. Under $2a$ the library would also repeat a historic fault with passwords of
+  // 255 bytes, which the systems that write $2a$ today do not have.
   return { kind: 'bcrypt', salt: `$2b$${cost}$${salt}`, hash: digest, costly: Number(cost) > COSTLY.bcryptCost }
 }
 

@@ -22,8 +22,8 @@ const RETRY_AFTER_SECONDS = 5
 const ROW = /^([0-9A-F]{35}):(\d+)$/i
 
 /**
- * Looks passwords up by the first five of the forty digits of their SHA-1, so the list's operator learns neither password nor
- * hash; padding hides the size of the answer from the network.
+ * Looks passwords up by the first five of the forty digits of their SHA-1, so the list's operator learns neither
+ * password nor hash. Padding hides the size of the answer from the network.
  */
 export function createLeakedPasswords(
   settings: LeakSettings,

@@ -50,8 +50,9 @@ const foldPassword = (text: string): string => text.normalize('NFKC').toLowerCas
 const MIN_WORD_LENGTH = 4
 
 /**
- * Whether a password is little more than a word an attacker guesses first: the user's address, a part of it, its domain or a
- * label of the site's host name. Digits and punctuation at the ends do not count: `example2026!` is `example`.
+ * Whether a password is little more than a word that an attacker guesses first. Such words are the user's address, its
+ * parts and domain, and the labels of the site's host name. Digits and punctuation at the ends do not count:
+ * `example2026!` is `example`.
  */
 function isContextWord(password: string, { email, siteUrl }: PasswordContext): boolean {
   const word = withoutEnds(foldPassword(password))

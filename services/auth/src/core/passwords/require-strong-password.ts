@@ -23,8 +23,9 @@ const MESSAGES: Record<Weakness, (rules: PasswordRules) => string> = {
 }
 
 /**
- * Throws validation_failed for an empty or oversized password, weak_password with all reasons for one that breaks the rules,
- * and service_unavailable when a mandatory look-up of leaks fails. May take seconds: not inside a transaction.
+ * Throws validation_failed for an empty or oversized password, and weak_password with all reasons for one that breaks
+ * the rules. Throws service_unavailable when a mandatory look-up of leaks fails. May take seconds: not inside a
+ * transaction.
  */
 export async function requireStrongPassword(
   { config, leakedPasswords }: PasswordRulesDeps,

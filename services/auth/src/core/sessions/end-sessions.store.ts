@@ -54,8 +54,8 @@ export async function endSessions(trx: Transaction<DB>, userId: string, exceptId
 }
 
 /**
- * Ends the sessions that an identity may have started: for a provider those that name it and OAuth sessions that name none,
- * whose account was not linked; for an address those by a code or link. `exceptId` stays.
+ * Ends sessions that this identity may have started. Provider: sessions with its id, and OAuth sessions without any,
+ * whose account was not linked. Address: sessions by link or code. `exceptId` stays.
  */
 export async function endSessionsOfIdentity(
   trx: Transaction<DB>,

@@ -15,7 +15,7 @@ interface ClaimDeps {
 }
 
 /**
- * Shortest lifetime of a claim. An owner may wait for a message longer than its code lives (600 s in an SMS), and a
+ * Shortest lifetime of a claim. An owner may wait for a message longer than its code lives (600 s in an SMS). A
  * stranger's request meanwhile must not be the only claim.
  */
 const MIN_LIFETIME_SECONDS = 3600
@@ -39,10 +39,10 @@ export function claimOf(
 }
 
 /**
- * Stores a claim, for known and unknown addresses alike, and returns the part that agrees with all unexpired ones,
- * which pending accounts get with the proof of the address. The row lock serialises requests for one address. Two
- * statements: the first may wait for another request, and the second must see the account it made. Flows call this
- * twice: before any refusal, and with the message, when the lifetime of its link or code begins.
+ * Stores a claim, for known and unknown addresses alike. Returns the part that agrees with all unexpired ones, which
+ * pending accounts get with the proof of the address. The row lock serialises requests for one address. Two statements:
+ * the first may wait for another request, and the second must see the account it made. Flows call this twice: before
+ * any refusal, and with the message, when the lifetime of its link or code begins.
  */
 export async function recordClaim(trx: Transaction<DB>, claim: AddressClaim): Promise<Claim> {
   const stored = await putAddressClaim(trx, claim, 'with earlier')

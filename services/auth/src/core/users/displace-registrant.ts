@@ -10,8 +10,8 @@ import { dropAddress, lockRegistrant, type Registrant } from './registrants.stor
 import type { User } from './users.store.ts'
 
 /**
- * Takes an address from an account that never proved it and frees it for `owner`, who has just proven it or was given
- * it by an admin: proof beats precedence. Only an admin may take it from a banned account that was in use.
+ * Frees an address that its holder never proved, for an owner who has (or whom an admin confirmed). Only an admin may
+ * take it from a banned account that was in use.
  */
 export async function displaceRegistrant(
   deps: AuditDeps,

@@ -1,5 +1,5 @@
-// Users and their addresses. The one rule: an address belongs to an account once its owner has proven it, to us or to a
-// provider; until then it is in no token or answer and no way in. Steps between states: docs/addresses.md; statements:
+// Users and their addresses. An address belongs to an account once its owner has proven it, to us or to a provider.
+// Until then it is in no token or answer and no way in. Steps between states: docs/addresses.md; statements:
 // addresses.store.ts, registrants.store.ts. Tests: ../../../test/addresses.test.ts. Next: users.store.ts.
 //
 // Word       | meaning

@@ -1,7 +1,8 @@
-// Requests without a session for a message with a link or code. The one rule: the request does the same work for every address,
-// known or not, and records a claim; a worker then finds the account and sends the message that fits (flows/message-requests/).
-// Counting: message-budget.ts, send-gap.ts; mails and SMS: link-mail.ts, code-message.ts; sending them again: core/outbox/.
-// Tests: message-budget.test.ts, flows/message-requests/*.test.ts, test/equal-work.test.ts.
+// Requests without a session for a message with a link or code. The request does the same work for every address, known
+// or not, and records a claim. A worker then finds the account and sends the message that fits
+// (flows/message-requests/). Counting: message-budget.ts, send-gap.ts; mails and SMS: link-mail.ts, code-message.ts;
+// sending them again: core/outbox/. Tests: message-budget.test.ts, flows/message-requests/*.test.ts,
+// test/equal-work.test.ts.
 import type { KeyObject } from 'node:crypto'
 import type { QueueDefinition } from '@services/common/queue/queue-definition'
 import { seal, unseal } from '@services/common/seal'

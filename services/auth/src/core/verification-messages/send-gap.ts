@@ -45,8 +45,9 @@ export interface Requester {
 }
 
 /**
- * Returns the key of an address's gaps. A link with a code challenge serves only its requester, so each network has gaps of its
- * own: a stranger's request must not delay the owner's. All mails to a mailbox are counted apart (message-budget.ts).
+ * Returns the key of an address's gaps. A link with a code challenge serves only its requester, so each network has
+ * gaps of its own. A stranger's request must not delay the owner's. All mails to a mailbox are counted apart
+ * (message-budget.ts).
  */
 export const gapKeyOf = ({ channel, value }: Address, { pkce, network }: Requester): string =>
   channel === 'email' && pkce ? `${value} ${network}` : value
@@ -80,9 +81,9 @@ export async function withinGaps<Result>(
 }
 
 /**
- * Takes the slot of a mailbox over its cap, whatever label the address has, when a mail is about to leave; false while the last
- * one is too recent. The request does not take it: a stranger could block the owner's mail with labels that no account has.
- * `isReal` is false for the same work without a mail.
+ * Takes the slot of a mailbox over its cap, whatever label the address has, when a mail is about to leave. False while
+ * the last one is too recent. The request does not take it: a stranger could block the owner's mail with labels that no
+ * account has. `isReal` is false for the same work without a mail.
  */
 export const takeMailboxSlot = async (
   deps: SendGapDeps,

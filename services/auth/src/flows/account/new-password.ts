@@ -20,7 +20,7 @@ export function requireAddressForPassword(user: User, address: string | undefine
 
 /**
  * Hashes a password that differs from the current one. `same_password` reveals the current password, so this must be
- * the last check of a request and counts as an attempt, unless the caller supplied the current one.
+ * the last check of a request. It counts as an attempt, unless the caller supplied the current one.
  */
 export async function hashNewPassword(
   { db, passwords, passwordAttempts }: Deps,

@@ -76,7 +76,7 @@ export async function challengeFactor(
 }
 
 /**
- * Sends a code to the factor's number. The gap between codes is per user and number: users of one number do not delay
+ * Sends a code to the factor's number. The gap between codes is per user and number. Users of one number do not delay
  * each other, and enrolling the factor again does not reset it. Messages to a proven number count in its user's share.
  */
 async function sendPhoneCode(

@@ -1,5 +1,5 @@
-// The address providers send the browser back to. The one rule: the browser always ends at the application, with a session, a
-// code or an error; while the attempt is unknown, that is the site itself (contract/auth-external.md 2.3).
+// The address providers send the browser back to. The browser always ends at the application, with a session, a code or
+// an error. While the attempt is unknown, that is the site itself (contract/auth-external.md 2.3).
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { ApiError } from '@services/common/errors'
 import { inDocument } from '@services/common/http/route-schema'

@@ -193,7 +193,7 @@ describe('a state', () => {
     atGoogle.searchParams.set('code', atCorp.searchParams.get('code') as string)
     atGoogle.searchParams.delete('iss')
     expect(queryOf(await back(atGoogle)).error_description).toMatch(/^Unable to exchange external code: .{4}$/)
-    // The provider says who it is (RFC 9207).
+    // The provider names itself (RFC 9207).
     const mixedUp = await google.visit(await begin('google'))
     mixedUp.searchParams.set('iss', corp.issuer)
     expect(queryOf(await back(mixedUp)).error_code).toBe('unexpected_failure')

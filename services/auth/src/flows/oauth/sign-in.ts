@@ -1,7 +1,8 @@
-// Signing in at a provider. The one rule: an attempt is bound to the browser that began it by a cookie of the callback's host
-// (../../http/attempt-cookie.ts), so it begins with a navigation to that host. Other callers, a script or another host of ours,
-// get an address there that begins it; one that links an account shows a page first (linking-page.ts), because a stranger may
-// have sent it. Tests: here, ../../adapters/providers/. Read next: callback.routes.ts.
+// Signing in at a provider. A cookie of the callback's host binds an attempt to the browser that began it
+// (../../http/attempt-cookie.ts). So an attempt begins with a navigation to that host. Other callers, a script or
+// another host of ours, get an address there that begins it. One that links an account shows a page first
+// (linking-page.ts), because a stranger may have sent it. Tests: here, ../../adapters/providers/. Read next:
+// callback.routes.ts.
 //
 // Attempt (flow_states) | becomes
 // address to begin      | begun, when opened for the first time within its lifetime

@@ -57,7 +57,10 @@ function parseCount(field: string, text: string | undefined): number | undefined
 
 export const PAGE_HEADERS = ['X-Total-Count', 'X-Total-Count-Estimated', 'Link']
 
-/** Builds the headers of a page; Link has the next page, if any, and the last that can be listed, which is 0 for an empty list. */
+/**
+ * Builds the headers of a page. Link has the next page, if any, and the last that can be listed, which is 0 for an
+ * empty list.
+ */
 export function pageHeaders(url: string, page: Page, total: Total) {
   const last = Math.min(Math.ceil(total.rows / page.limit), Math.floor(page.maxOffset / page.limit) + 1)
   const next = page.number < last ? [linkTo(url, { page: String(page.number + 1) }, 'next')] : []

@@ -7,8 +7,8 @@ const STYLE = `:root{color-scheme:light dark}body{margin:0;min-height:100vh;disp
 
 /**
  * A browser shows the answer to the last press: the second press of a double click would show that the link has
- * expired. On return to the page the button works again. It waits half a second after its window appears, because a
- * double click in a window above, closed by its first click, would press it unread.
+ * expired. On return to the page the button works again. It waits half a second after its window appears. A double
+ * click that closes a window above with its first click would otherwise press it unread.
  */
 const SCRIPT = `const button = document.querySelector('button')
 let isPressed = false

@@ -1,6 +1,6 @@
-// Clips and sources. The one rule: a clip is one upload or import with its texts; a source is the bytes behind it,
-// transcoded once and shared by all clips of these bytes. Tests: test/clip-life.test.ts, test/sharing.test.ts. Next:
-// sources.store.ts (the states), ingest/accept/accept-clip.ts (a clip begins), delete-clip.ts (it ends).
+// Clips and sources. A clip is one upload or import with its texts. A source is the bytes behind it, transcoded once
+// and shared by all clips of these bytes. Tests: test/clip-life.test.ts, test/sharing.test.ts. Next: sources.store.ts
+// (the states), ingest/accept/accept-clip.ts (a clip begins), delete-clip.ts (it ends).
 //
 // source.state | meaning                                         | next
 // processing   | transcode queued or running; a caller that waits for the mp4 alone may have it and the poster stored already
@@ -55,7 +55,7 @@ export async function insertClip(trx: Transaction<DB>, clip: NewClip): Promise<b
   return inserted !== undefined
 }
 
-/** Columns that decide who may see a clip; a tombstone keeps them. */
+/** Columns that decide the visibility of a clip; a tombstone keeps them. */
 export const ACCESS_COLUMNS = [
   'clips.visibility',
   'clips.expires_at as expiresAt',
@@ -147,7 +147,7 @@ export async function updateClip(
   return updated !== undefined
 }
 
-/** Locks the clip, and returns what decides who sees it. Undefined when it is deleted. */
+/** Locks the clip, and returns the columns that decide its visibility. Undefined when it is deleted. */
 export async function lockAccess(
   trx: Transaction<DB>,
   id: string,

@@ -33,8 +33,9 @@ export type Decision = Pick<Moderation, 'action' | 'origin' | 'note'> & {
 }
 
 /**
- * Decides about one clip, and answers its open reports; `dismiss` answers one report alone. Throws gone for a deleted clip, whose
- * bytes can still be blocked and allowed; not_found and already_decided for a report; not_found if `unblock` finds no bytes.
+ * Decides about one clip, and answers its open reports; `dismiss` answers one report alone. Throws gone for a deleted
+ * clip, whose bytes can still be blocked and allowed. Throws not_found and already_decided for a report, and not_found
+ * if `unblock` finds no bytes.
  */
 export async function moderate(
   deps: ModerateDeps,

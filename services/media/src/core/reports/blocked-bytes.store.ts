@@ -1,6 +1,6 @@
-// Bytes that may not come back. The one rule: a transaction that accepts a file holds its hash first, and one that decides
-// about its bytes locks it first, before any row. So no file is accepted while it is being blocked, and the two never wait for
-// each other in a circle.
+// Bytes that may not come back. Accepting a file takes a shared lock on its hash, deciding about it an exclusive one.
+// Both come before any row lock. So no file is accepted while it is being blocked, and the two never wait for each
+// other in a circle.
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'

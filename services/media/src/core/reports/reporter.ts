@@ -8,8 +8,9 @@ const KEY_BYTES = 32
 export const monthOf = (moment: Date): string => moment.toISOString().slice(0, 7)
 
 /**
- * Identifies a client address within a month. The key is random, and deleted when the month has ended: after that no reader of
- * the database can test addresses, not even with MEDIA_ENCRYPTION_KEY, which a reader needs until then where it is set.
+ * Identifies a client address within a month. The monthly key is random and deleted after the month. From then on no
+ * reader of the database can test addresses against the hashes, not even with MEDIA_ENCRYPTION_KEY. Where that is set,
+ * a reader needs it until then.
  */
 export async function reporterOf(
   { db, config, now }: Pick<Deps, 'db' | 'now'> & { config: Pick<Deps['config'], 'encryptionKey'> },

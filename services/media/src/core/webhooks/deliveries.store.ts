@@ -177,7 +177,7 @@ export async function listDeliveries(
 }
 
 /**
- * The array makes PostgreSQL run the subquery once. With `in (…)` a nested loop may run it for each row; it then skips
+ * The array makes PostgreSQL run the subquery once. With `in (…)` a nested loop may run it for each row. It then skips
  * the rows that are updated already and takes more than its limit.
  */
 const takeUntil = (trx: Transaction<DB>, ids: Expression<{ id: string }>, until: Date) =>

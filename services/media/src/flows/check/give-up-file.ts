@@ -16,9 +16,9 @@ type GiveUpDeps = Pick<Deps, 'db' | 'blobs' | 'announcements'> & EmitDeps
 const BATCH = 100
 
 /**
- * Gives up a file that is lost or differs from its hash (`stored`: its observed state): its clips fail, and the same
- * bytes are transcoded again. Clips of a lost extra only lose their extras, and a lost variant is made again. False when
- * the file changed meanwhile.
+ * Gives up a file that is lost or differs from its hash (`stored`: its observed state). Its clips fail, and the same
+ * bytes are transcoded again. Clips of a lost extra only lose their extras, and a lost variant is made again. False
+ * when the file changed meanwhile.
  */
 export async function giveUpFile(
   deps: GiveUpDeps,

@@ -94,8 +94,8 @@ const RETRY_MS = 2_000
 const isFinal = ({ state }: Pick<ClipState, 'state'>): boolean => state !== 'processing'
 
 /**
- * Server-sent events of a clip: its state, each change, and a comment after each idle `heartbeatMs`, so that proxies
- * keep the connection and dead ones are noticed. Ends with the final state or when `signal` aborts. A slow reader skips
+ * Server-sent events of a clip: its state and each change. A comment after each idle `heartbeatMs` keeps proxies from
+ * closing the connection and finds dead ones. Ends with the final state or when `signal` aborts. A slow reader skips
  * states in between, but not the final one, because only the newest is kept.
  */
 async function* streamStates(

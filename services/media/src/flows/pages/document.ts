@@ -64,8 +64,8 @@ ${body}
 
 /**
  * Allows our stylesheets, and the named script, pictures and videos. Injected markup could not run, load, submit or
- * restyle anything. A framed page has no `frame-ancestors`: `*` would allow less, because it excludes the file:, app: and
- * capacitor: pages of desktop and mobile applications (CSP 3, 6.7.2.8).
+ * restyle anything. A framed page has no `frame-ancestors`. `*` would allow less, because it excludes the file:, app:
+ * and capacitor: pages of desktop and mobile applications (CSP 3, 6.7.2.8).
  */
 function policyOf(document: Document, styles: Style[]): string {
   const { siteUrl, isFramed, placeholder, files = [], scripts = [], formTarget, connects, showsLocal } = document

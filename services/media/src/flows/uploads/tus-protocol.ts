@@ -169,8 +169,8 @@ class PartialFiles extends DataStore {
 }
 
 /**
- * Offset at which the client continues. One byte before the end until the upload is a clip: clients take an upload at
- * its end for done, and would never return after a crash or a 503.
+ * Offset at which the client continues. Reports one byte less than complete until the clip exists. Clients treat a
+ * complete offset as done and never retry after a crash or a 503.
  */
 async function offsetOf(deps: ProtocolDeps, { id, bytes, clip_id }: ResumableUpload): Promise<number> {
   if (clip_id !== null) return bytes ?? 0

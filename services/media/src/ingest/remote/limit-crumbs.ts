@@ -2,8 +2,8 @@ import type { Dispatcher } from 'undici'
 import { upstreamFailure } from './upstream-error.ts'
 
 /**
- * A piece of a body costs the parser the same with one byte as with 64 KiB; a clip in single bytes takes it a minute. TCP
- * delivers 536 bytes and more at a time (RFC 9293 3.7.1), so only an attacker stays below half of that.
+ * A piece of a body costs the parser the same with one byte as with 64 KiB. A clip in single bytes takes it a minute.
+ * TCP delivers 536 bytes and more at a time (RFC 9293 3.7.1), so only an attacker stays below half of that.
  */
 const SMALLEST_AVERAGE_BYTES = 256
 const CRUMBS_ALLOWED = 10_000

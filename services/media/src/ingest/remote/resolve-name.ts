@@ -27,9 +27,9 @@ const OTHER_FAMILY_MS = 500
 const MAX_ADDRESSES = 16
 
 /**
- * Resolves untrusted names without `getaddrinfo`, which holds one of Node's four threads until the name server answers, or
- * twenty seconds: four such names would block S3, PostgreSQL and the disk. Search domains are not tried. /etc/hosts comes
- * first, and `localhost` is this machine (RFC 6761 6.3).
+ * Resolves untrusted names without `getaddrinfo`, which holds one of Node's four threads until the name server answers,
+ * or twenty seconds. Four such names would block S3, PostgreSQL and the disk. Search domains are not tried. /etc/hosts
+ * comes first, and `localhost` is this machine (RFC 6761 6.3).
  */
 export function createResolve({ servers, hostsPath = '/etc/hosts', timeoutMs = 4_000 }: ResolveOptions = {}): Resolve {
   const hosts = createHosts(hostsPath)

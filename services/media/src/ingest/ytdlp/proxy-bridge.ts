@@ -1,6 +1,6 @@
-// A separate program inside the sandbox, which has no network: it listens on the sandbox's loopback, forwards to the
-// socket of our proxy, and runs yt-dlp, which has no other way out.
-// Arguments: the socket's path, the port, the program and its arguments.
+// A separate program inside the sandbox, which has no network. It listens on the sandbox's loopback, forwards to the
+// socket of our proxy, and runs yt-dlp, which has no other way out. Arguments: the socket's path, the port, the program
+// and its arguments.
 import { spawn } from 'node:child_process'
 import { connect, createServer } from 'node:net'
 import { constants } from 'node:os'

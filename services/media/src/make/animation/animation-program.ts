@@ -1,5 +1,5 @@
-// A separate program, started by unpack-animation.ts: it writes an APNG of nothing but frames, so that a bug in a decoder
-// of images, its memory and its time are not the service's. One frame is in memory at a time.
+// A separate program, started by unpack-animation.ts, that writes an APNG of nothing but frames. A bug in a decoder of
+// images, its memory and its time are then not the service's. One frame is in memory at a time.
 import { openSync, writeSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import sharp from 'sharp'

@@ -77,8 +77,8 @@ const alphaPlane = ['-pix_fmt', 'yuva420p', '-auto-alt-ref', '0', ...alphaMark]
 const FRAMES_AHEAD = 8
 
 /**
- * Frames for our writer go to its pipe, which is file 0 (run-confined.ts), by way of a queue: without one the encoders would
- * wait for each frame of a slow writer, and 720p would take 3 to 10 % longer.
+ * Frames for our writer go to its pipe, which is file 0 (run-confined.ts), by way of a queue. Without one the encoders
+ * would wait for each frame of a slow writer, and 720p would take 3 to 10 % longer.
  */
 export function gifOutput(ffmpeg: Ffmpeg, plan: RenditionPlan, gif: GifSource): string[] {
   if (gif === 'none') return []

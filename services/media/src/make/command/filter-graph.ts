@@ -60,7 +60,7 @@ function framesAround(plan: RenditionPlan): { first: string[]; last: string[] } 
 
 /**
  * Repeats a held last frame endlessly before `fps` and cuts after it. On its own `fps` drops the last frame of a GIF,
- * because `overlay` loses its duration; `tpad` counts frames, of which a slow GIF may have none in a second.
+ * because `overlay` loses its duration. `tpad` counts frames, of which a slow GIF may have none in a second.
  */
 function frameTimes(plan: RenditionPlan): string[] {
   const { holdsLastFrame, frameRate, cutSeconds, isStill } = plan

@@ -1,5 +1,5 @@
-// A separate program, started by write-gif.ts: reads raw frames from file 0 and writes the GIF, so that neither its work nor
-// its memory is the service's. A frame cut off at the end is left out: only ffmpeg knows why it ended.
+// A separate program, started by write-gif.ts. It reads raw frames from file 0 and writes the GIF, so that neither its
+// work nor its memory is the service's. A frame cut off at the end is left out: only ffmpeg knows why it ended.
 import { openSync, readSync, writeSync } from 'node:fs'
 import { createGifWriter } from './gif-writer.ts'
 import type { GifProgramInput } from './write-gif.ts'

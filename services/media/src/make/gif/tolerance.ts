@@ -20,8 +20,9 @@ export interface Tolerance {
 }
 
 /**
- * Creates the measure of the errors that a frame hides. SSIM divides an error by the variance of the windows around it, so equal
- * losses of SSIM are large errors in texture and small ones in gradients. The loss is about `share` squared.
+ * Creates the measure of the errors that a frame hides. SSIM divides an error by the variance of the windows around it.
+ * Equal losses of SSIM are therefore large errors in texture and small ones in gradients. The loss is about `share`
+ * squared.
  */
 export function createTolerance({ width, height }: Size): Tolerance {
   const across = Math.ceil(width / CELL)

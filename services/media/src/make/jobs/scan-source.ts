@@ -1,5 +1,5 @@
-// Asks the operator's scanner about each new source, and applies its verdict to all clips of the source. The one rule: no clip
-// waits for the scanner without an end: one that is held (MEDIA_SCAN_REQUIRED) fails after a day, any other is published
+// Asks the operator's scanner about each new source, and applies its verdict to all clips of the source. No clip waits
+// for the scanner without an end. One that is held (MEDIA_SCAN_REQUIRED) fails after a day, any other is published
 // meanwhile. Tests: test/scanner.test.ts. Next: ask-scanner.ts, ../../moderate.ts.
 import type { QueueJob } from '@services/common/queue/run-job'
 import type { Transaction } from 'kysely'

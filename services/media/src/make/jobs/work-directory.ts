@@ -24,9 +24,9 @@ export interface WorkDirectoryOptions {
 export type WorkDirectory = Awaited<ReturnType<typeof openWorkDirectory>>
 
 /**
- * Opens the place of temporary files: one private directory (0700) per process, so that the leftovers of a killed process
- * are known from the files of a living one, also when machines share the disk. Each process shows that it lives by changing
- * its directory once a minute.
+ * Opens the place of temporary files: one private directory (0700) per process. The leftovers of a killed process
+ * differ from the files of a living one, also when machines share the disk. Each process shows that it lives by
+ * changing its directory once a minute.
  */
 export async function openWorkDirectory(
   root: string,

@@ -23,9 +23,9 @@ const HELD_FRAMES = 1.5
 const LONGEST_USUAL_SECONDS = 0.5
 
 /**
- * Chooses the frames of an edit: the first is the first that begins at `start` or at most half a frame before, the last one
- * begins at least half a frame before the end. A picture that is held at `start` is shown from there. `endSeconds` is where the
- * picture ends. Throws edit_out_of_range.
+ * Chooses the frames of an edit. The first begins at `start` or at most half a frame before, the last at least half a
+ * frame before the end. A picture that is held at `start` is shown from there. `endSeconds` is where the picture ends.
+ * Throws edit_out_of_range.
  */
 export function choosePart(frames: readonly TimedFrame[], edit: Edit, endSeconds: number): Part {
   const start = startInFile(edit)

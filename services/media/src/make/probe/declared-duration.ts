@@ -87,7 +87,10 @@ function durationOfWebm(bytes: Buffer): number | undefined {
   return ticks === undefined ? undefined : (ticks * scale) / 1e9
 }
 
-/** EBML elements: an id and a size of 1 to 8 bytes each, counted by the leading zeros of their first byte (RFC 8794 4, 5). */
+/**
+ * EBML elements have an id and a size of 1 to 8 bytes each. The leading zeros of their first byte count the bytes (RFC
+ * 8794 4, 5).
+ */
 export function* elementsIn(bytes: Buffer, { start: from, end: to }: Range): Generator<Range & { id: number }> {
   let offset = from
   for (let count = 0; count < MAX_PARTS && offset < Math.min(to, bytes.length); count++) {

@@ -86,10 +86,10 @@ export const isAfterOthers = (window: ReadWindow | undefined): boolean => (windo
 const runLimits: RunLimits = { wallSeconds: 5, cpuSeconds: 5, memoryBytes: 2 * 1024 ** 3, fileBytes: 0 }
 
 /**
- * Reads a file's headers, and with `packets` also those of its first 40 s or of a window, which headers cannot lie about.
- * Throws corrupt_media when the forced demuxer cannot open it; unsupported_media_type for a codec off the list;
- * dimensions_exceeded for a picture above the decoders' limit; too_many_frames when the packet list is too long;
- * processing_timeout; busy when ffprobe was killed twice.
+ * Reads a file's headers, and with `packets` also those of its first 40 s or of a window, which headers cannot lie
+ * about. Throws corrupt_media when the forced demuxer cannot open it, and unsupported_media_type for a codec off the
+ * list. Throws dimensions_exceeded for a picture above the decoders' limit, and too_many_frames when the packet list is
+ * too long. Throws processing_timeout, and busy when ffprobe was killed twice.
  */
 export async function runFfprobe(
   tools: MediaTools,

@@ -55,9 +55,9 @@ interface EncodeRun {
 }
 
 /**
- * Runs ffmpeg and returns what its log shows; `progress` is its part of the whole, `frames` where it writes frames to, `onFrames`
- * receives the number of frames that its first output has. Throws processing_timeout, or an Error whose cause is the failed
- * `RunOutcome`.
+ * Runs ffmpeg and returns what its log shows. `progress` is its part of the whole, and `frames` receives the frames.
+ * `onFrames` gets the number of frames that its first output has. Throws processing_timeout, or an Error whose cause is
+ * the failed `RunOutcome`.
  */
 export async function encode(
   work: TranscodeWork,

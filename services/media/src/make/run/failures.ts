@@ -4,8 +4,8 @@ import { isDiskFull, MACHINE_FAULT } from '../../ffmpeg/machine-faults.ts'
 import type { RunOutcome } from '../../ffmpeg/run-confined.ts'
 
 /**
- * A refusal and an abort are final, and on a full disk another way fails, too; after a crash or an unusable output the simple way
- * is tried.
+ * A refusal and an abort are final, and on a full disk another way fails, too. After a crash or an unusable output the
+ * simple way is tried.
  */
 export function mayRetry({ signal }: { signal?: AbortSignal | undefined }, error: unknown): error is Error {
   return error instanceof Error && !(error instanceof ApiError) && !isDiskFull(error) && !signal?.aborted

@@ -11,9 +11,10 @@ const FRAME =
   /^\[graph -?\d+ input from stream [^@]+ @ 0x[0-9a-f]+\] \[\w+\] (?:w:(\d+) h:(\d+) pixfmt:(\w+) |Changing (?:video )?frame )/
 
 /**
- * Reads what we need of the log of one run, line by line. The log also has titles and descriptions of the file, in which its author
- * may write what ffmpeg would, but only before `Stream mapping`, and not at the level of errors. A line break in the name of a
- * Matroska tag can still forge a complaint or a change; then that clip is encoded instead of copied.
+ * Reads what we need of the log of one run, line by line. The log also has titles and descriptions of the file, in
+ * which its author may imitate ffmpeg. They appear only before `Stream mapping`, and not at the level of errors. A line
+ * break in the name of a Matroska tag can still forge a complaint or a change. That clip is then encoded instead of
+ * copied.
  */
 export class FfmpegLog {
   /** The first error, also of a decoder that goes on. */

@@ -11,9 +11,9 @@ import { dropSilence } from './drop-sound.ts'
 const COPYING = { from: 0.05, to: 0.15 }
 
 /**
- * Makes poster and mp4 of a source whose own streams are the mp4, so that both can be shown before anything is encoded. It
- * costs a decode of its own, because a copy is published only when all of it was decoded without a complaint; one that was
- * not throws UnusableOutput.
+ * Makes poster and mp4 of a source whose own streams are the mp4, so that both can be shown before anything is encoded.
+ * A copy is published only after it decoded without errors, which costs one extra decode. Otherwise throws
+ * UnusableOutput.
  */
 export async function makeFirstFiles(work: TranscodeWork, plan: RenditionPlan): Promise<FirstFiles> {
   const { tools, info, threads, signal, workDirectory: directory } = work

@@ -1,4 +1,4 @@
-// From one source to its files: the first ones early, then all renditions, and extras afterwards.
+// The files of one source: the first ones early, then all renditions, and extras afterwards.
 import { rm, stat, symlink } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { isAnimation, type MediaInfo } from '../../db/media-info.ts'
@@ -122,8 +122,8 @@ export async function makeRenditions(
 }
 
 /**
- * Poster and volume come from the encoders' own pass, unless something before it depends on them: the palette of a GIF by ffmpeg,
- * and whether a sound that keeps a clip from being copied is silent.
+ * Poster and volume come from the encoders' own pass, unless something before it depends on them. That is the palette
+ * of a GIF by ffmpeg, and whether a sound that keeps a clip from being copied is silent.
  */
 function isOnePassEnough(work: TranscodeWork, plan: RenditionPlan): boolean {
   if (plan.gif.from === 'rewrite') return true

@@ -10,8 +10,8 @@ const GOOD_USE = 0.75
 const AIM = { smaller: 0.9, larger: 0.93 }
 
 /**
- * Makes the best file of at most `maxBytes`. `make` takes a share (0 to 1) of the full quality, of which each build's
- * follows from the bytes of the one before: the same clip always gives the same file.
+ * Makes the best file of at most `maxBytes`. `make` takes a share (0 to 1) of the full quality. Each build's share
+ * follows from the bytes of the one before, so the same clip always gives the same file.
  */
 export async function fitBytes(
   maxBytes: number,

@@ -4,7 +4,7 @@ import { ENCODED, isEncoded, percentEncode, toText } from './values.ts'
 
 /**
  * Place of the next value in an HTML document. Values may stand in text and between the quotes of an attribute that
- * cannot run anything; everywhere else they are refused, because no escaping is sure to hold there.
+ * cannot run anything. They are refused everywhere else, because no escaping is sure to hold there.
  */
 export interface HtmlContext {
   place: 'text' | 'comment' | 'tag' | 'value' | 'script' | 'style'

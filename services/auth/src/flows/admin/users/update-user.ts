@@ -77,7 +77,7 @@ export async function updateUser(
     if (!user) throw apiError('user_not_found', { status: 404, message: 'User not found' })
     if (user.deleted_at)
       throw apiError('validation_failed', { status: 422, message: 'A deleted user cannot be changed' })
-    // An admin's confirmation or password settles who owns the address: no claim to it stays.
+    // An admin's confirmation or password settles the owner of the address: no claim to it stays.
     const isVouchedFor = Boolean(checked.passwordHash || checked.email_confirm || checked.phone_confirm)
     if (isVouchedFor && user.claim && !user.confirmed_at) await applyClaim(trx, user, user.claim, now)
     const addresses = addressesOf(user, checked)

@@ -1,7 +1,7 @@
-// Search and sort (contract/media.md 2.15a). The one rule: no page reads more than a bounded number of rows, whatever is input
-// among however many clips. A list that is short enough is read whole; of a long one a page walks along an index, and ends after
-// a number of clips even if it has found fewer than were requested. Tests: test/search.test.ts, test/search-at-size.test.ts.
-// Next: search.store.ts (the walks), lists.store.ts (their lists), position.ts (cursors).
+// Search and sort (contract/media.md 2.15a). The one rule: no page reads more than a bounded number of rows, whatever
+// is input among however many clips. A list that is short enough is read whole. A page of a long one walks along an
+// index, and ends after a number of clips even with fewer hits than requested. Tests: test/search.test.ts,
+// test/search-at-size.test.ts. Next: search.store.ts (the walks), lists.store.ts (their lists), position.ts (cursors).
 import type { Kysely } from 'kysely'
 import type { DB } from '../../../db/tables.ts'
 import type { Direction } from '../clip-lists.store.ts'
@@ -11,7 +11,10 @@ import { countPrefix, type Found, listCompletions, measureList, sortList, walkLi
 
 /** Clips of a list that is read whole. */
 const SHORT = 4_000
-/** Clips that a page reads at most along a list, where each costs a descent of an index (4 to 7 us), and along a sort. */
+/**
+ * Clips that a page reads at most along a list and along a sort. Along a list each costs a descent of an index (4 to 7
+ * us).
+ */
 const LISTED = 4_000
 const SORTED = 10_000
 /** Words with a common beginning whose lists are merged. */

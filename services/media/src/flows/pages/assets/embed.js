@@ -1,5 +1,5 @@
 // Defines <media-clip>, which shows a clip on any page, and pauses the clip of our own player (/embed/{id}) off screen.
-// The one rule: nothing that a strict policy of the page forbids, so no style attribute, no markup from text, no eval. What
+// It does nothing that a strict policy of the page forbids: no style attribute, no markup from text, no eval. A clip that
 // cannot be shown leaves the light DOM visible: the link inside.
 {
   /** Reports whether at least `threshold` of an element is visible; `margin` extends the window. */
@@ -60,7 +60,7 @@ button:focus-visible { outline: 3px solid #6ea0ff; outline-offset: -3px }
     return requests.get(address)
   }
 
-  /** As the page of a clip does while the clip is processing, for five minutes. */
+  /** Checks again while the clip is processing, for five minutes, like the page of a clip. */
   const RETRY_MS = 3_000
   const RETRIES = 100
   const COMES_BACK = [200, 429, 503]
@@ -204,7 +204,7 @@ button:focus-visible { outline: 3px solid #6ea0ff; outline-offset: -3px }
         video.onpause = () => {
           button.part = 'play'
           button.ariaLabel = `Play: ${clip.title}`
-          // By the user, in the browser's own controls.
+          // The user did it, in the browser's own controls.
           if (isVisible) isWanted = false
         }
         still.after(video)

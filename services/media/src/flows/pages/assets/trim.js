@@ -1,5 +1,5 @@
-// The preview of a chosen video on the page at `/`: its part is set by sliders, by typing or at the shown moment, and plays in
-// a loop. home.js says which file is chosen, and sends the fields.
+// The preview of a chosen video on the page at `/`. Its part is set by sliders, by typing or at the shown moment, and
+// plays in a loop. home.js says which file is chosen, and sends the fields.
 const $ = (id) => document.getElementById(id)
 const [video, start, end, from, to] = ['source-video', 'start', 'end', 'from', 'to'].map($)
 const MAX_SECONDS = Number($('form').dataset.maxSeconds)
