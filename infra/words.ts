@@ -1,5 +1,5 @@
 // The rules of docs/style.md "Words" that a program can hold, over comments, texts in the sources, names of tests and
-// Markdown. `node infra/words.ts [path …]` prints each place that breaks one; without a path it reads the whole repository.
+// Markdown. `node infra/words.ts [path …]` prints each place that breaks one. Without a path it reads the whole repository.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { extname, resolve } from 'node:path'
@@ -14,8 +14,8 @@ interface Rule {
   instead: string
 }
 
-/** Longest sentence of a comment or a document, in words. The style asks for 25; tables and lists of names need a few more. */
-const LONGEST_SENTENCE = 32
+/** Longest sentence of a comment or a document, in words. A list item and a cell of a table end one too. */
+const LONGEST_SENTENCE = 25
 
 const RULES: Rule[] = [
   {
@@ -23,7 +23,8 @@ const RULES: Rule[] = [
     instead: 'name the user, caller, worker …',
   },
   {
-    pattern: /(^|[.:;!(] ?|\b(of|to|by|for|from|with|than|as|whether|if|and|or|but|only|tells?|lets?|that) )who\b/i,
+    pattern:
+      /(^|[.:;!(] ?|\b(of|to|by|for|from|with|than|as|whether|if|and|or|but|only|that|those|(tell|let|say|decide|settle|change|know|show)s?) )who\b/i,
     instead: 'name the user, caller, worker …',
   },
   {
@@ -44,17 +45,21 @@ const RULES: Rule[] = [
 const FIRST_WORD = /^(of|by|for|to|in|with|as|else|from|on|at|what|who|how|whose)\b/i
 
 const withoutCode = (text: string) =>
-  text.replace(/`[^`]*`|https?:\/\/\S+|"[^"]*"|\b[\w./-]+\.(ts|md|json|yaml|yml|mjs|store|routes)\b/g, '_')
+  text.replace(
+    /`[^`]*`|https?:\/\/[^\s)]*[^\s).,;:]|"[^"]*"|\b[\w./-]+\.(ts|md|json|yaml|yml|mjs|store|routes)\b/g,
+    '_',
+  )
 
 export function brokenRules(path: string, source: string): string[] {
   const isTest = /\.test\.ts$|\/(test|testing|bench|faults)\//.test(path)
   const isMarkdown = extname(path) === '.md'
-  const comments = isMarkdown ? [] : commentsOf(source)
-  const texts = isMarkdown ? paragraphsOf(source) : [...comments, ...literalsOf(source, isTest)]
+  const comments = isMarkdown ? [] : commentsOf(source, COMMENTS[extname(path)] ?? SLASHES)
+  const hasLiterals = /\.(ts|js|mjs)$/.test(path)
+  const texts = isMarkdown ? paragraphsOf(source) : [...comments, ...(hasLiterals ? literalsOf(source, isTest) : [])]
   return [
     ...texts.flatMap(({ line, text }) =>
       RULES.flatMap(({ pattern, instead }) => {
-        const found = sentencesOf(withoutCode(text)).flatMap((sentence) => pattern.exec(sentence)?.[0] ?? [])[0]
+        const found = clausesOf(withoutCode(text)).flatMap((clause) => pattern.exec(clause)?.[0] ?? [])[0]
         return found === undefined ? [] : [`${path}:${line}: "${found.trim()}": ${instead}`]
       }),
     ),
@@ -66,32 +71,48 @@ export function brokenRules(path: string, source: string): string[] {
       sentencesOf(withoutCode(text))
         .map((sentence) => sentence.split(/\s+/).filter((word) => /\w/.test(word)).length)
         .filter((words) => words > LONGEST_SENTENCE)
-        .map((words) => `${path}:${line}: a sentence of ${words} words: at most ${LONGEST_SENTENCE}, better 25`),
+        .map((words) => `${path}:${line}: a sentence of ${words} words: at most ${LONGEST_SENTENCE}`),
     ),
   ]
 }
 
-const sentencesOf = (text: string) => text.split(/(?<=[.!?])\s+|\s[|;]\s|;\s|:\s|\s\*\s/)
+const sentencesOf = (text: string) => text.split(/(?<=[.!?][*)]*)\s+|\s[|·]\s/)
+const clausesOf = (text: string) => text.split(/(?<=[.!?][*)]*)\s+|\s[|·]\s|;\s|:\s/)
+
+interface CommentStyle {
+  line: RegExp
+  hasBlocks?: boolean
+}
+
+const SLASHES: CommentStyle = { line: /^\/\/+/, hasBlocks: true }
+const HASHES: CommentStyle = { line: /^#+/ }
+const COMMENTS: Record<string, CommentStyle> = {
+  '.sql': { line: /^--+/ },
+  ...{ '.yaml': HASHES, '.yml': HASHES, '.sh': HASHES, '': HASHES },
+}
 
 /** Comments that stand on lines of their own, each as one text. */
-function commentsOf(source: string): Text[] {
+function commentsOf(source: string, style: CommentStyle): Text[] {
   const found: Text[] = []
   let open: Text | undefined
   let inBlock = false
   for (const [index, raw] of source.split('\n').entries()) {
     const line = raw.trim()
-    const begins = line.startsWith('/*')
-    if (!inBlock && !begins && !line.startsWith('//')) {
+    const begins = style.hasBlocks === true && line.startsWith('/*')
+    if (!inBlock && !begins && !style.line.test(line)) {
       open = undefined
       continue
     }
-    const text = line.replace(/^\/\*+|^\*\/$|^\* ?|^\/\/+|\*\/$/g, '').trim()
+    const text = line
+      .replace(style.line, '')
+      .replace(/^\/\*+|^\*\/$|^\* ?|\*\/$/g, '')
+      .trim()
     const isDirective = /^(biome-ignore|@ts-|#|eslint|v8 )/.test(text)
     if (begins || !open) {
       open = { line: index + 1, text: '' }
       found.push(open)
     }
-    if (!isDirective) open.text = `${open.text} ${text.replace(/^[-*] /, '; ')}`.trim()
+    if (!isDirective) open.text = `${open.text} ${text.replace(/^[-*] /, '| ')}`.trim()
     inBlock = (inBlock || begins) && !line.endsWith('*/')
     if (line.endsWith('*/')) open = undefined
   }
@@ -131,15 +152,17 @@ function paragraphsOf(source: string): Text[] {
   return found
 }
 
+const READ = /\.(ts|js|mjs|css|sql|md|sh|ya?ml)$|^\.ci\/\w+$/
+
 /** Pages that quote the words they rule out, and tables of values. */
-const EXCEPT = /^(infra\/words(\.test)?\.ts|docs\/style\.md|docs\/reference\/\w+\/configuration\.md)$/
+const EXCEPT = /^(infra\/words(\.test)?\.ts|docs\/style\.md|docs\/reference\/\w+\/configuration\.md|pnpm-lock\.yaml)$/
 
 if (import.meta.main) {
   const root = resolve(import.meta.dirname, '..')
   const asked = process.argv.slice(2)
   const list = ['ls-files', '--cached', '--others', '--exclude-standard', '--', ...(asked.length > 0 ? asked : ['.'])]
   const paths = execFileSync('git', list, { cwd: root, encoding: 'utf8' }).split('\n')
-  const files = paths.filter((path) => /\.(ts|md)$/.test(path) && !EXCEPT.test(path) && existsSync(resolve(root, path)))
+  const files = paths.filter((path) => READ.test(path) && !EXCEPT.test(path) && existsSync(resolve(root, path)))
   const broken = files.flatMap((path) => brokenRules(path, readFileSync(resolve(root, path), 'utf8')))
   for (const each of broken) process.stdout.write(`${each}\n`)
   if (broken.length > 0) process.exitCode = 1

@@ -55,7 +55,7 @@ export function commandsPart(page: string, commands: readonly Command[]): Genera
     const own = Object.entries(options).map(([option, { value, meaning }]) => {
       return `${code(`--${option}${value ? ` ${value}` : ''}`)}: ${meaning}`
     })
-    return [code([name, ...operands].join(' ')), cell(summary), cell(own.join('; '))]
+    return [code([name, ...operands].join(' ')), cell(summary), cell(own.join(' · '))]
   })
   return { page, mark: 'commands', markdown: tableOf(['Command', 'Does', 'Options'], rows) }
 }

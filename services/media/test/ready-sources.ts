@@ -8,7 +8,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { MainKind } from '../src/db/tables.ts'
 import type { Deps } from '../src/deps.ts'
 import { gif } from './gif-bytes.ts'
-import type { Answer } from './service.ts'
 
 /** Rows as PostgreSQL writes them to JSON. */
 interface ReadyRows {
@@ -19,7 +18,7 @@ interface ReadyRows {
 /** A service that transcodes one file and is closed afterwards. */
 export interface Transcoder {
   deps: Deps
-  upload(file: Uint8Array): Promise<Answer>
+  upload(file: Uint8Array): Promise<unknown>
   close(): Promise<void>
 }
 

@@ -48,7 +48,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
         query: Type.Optional(
           Type.String({
             description:
-              'Part of an author, action or type: `author:…`, `action:…` or `type:…`, in any case. Among more than 50,000 entries an author is up to 100 users whose present address or name contains the text, and exactly that address or role; more users are 400.',
+              'Part of an author, action or type: `author:…`, `action:…` or `type:…`, in any case. Among more than 50,000 entries an author is up to 100 users whose present address or name contains the text. It also stands for exactly that address or role. More users are 400.',
           }),
         ),
       }),

@@ -103,7 +103,7 @@ export const createUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
   const schema = {
     tags: ['admin'],
     description:
-      'Needs an e-mail address or a phone number. Sends no message: an address counts as proven where `email_confirm` or `phone_confirm` is true, and otherwise waits for a link or code that is asked for later. A password need not be strong; without `password` and `password_hash` the user has none and signs in by link or code. A duplicate is 422: `email_exists`, `phone_exists`, or `user_already_exists` for the id.',
+      'Needs an e-mail address or a phone number. Sends no message. An address counts as proven where `email_confirm` or `phone_confirm` is true. Otherwise it waits for a link or code that is requested later. A password need not be strong; without `password` and `password_hash` the user has none and signs in by link or code. A duplicate is 422: `email_exists`, `phone_exists`, or `user_already_exists` for the id.',
     security: [{ admin: [] }],
     body: NewUserFields,
     requestHeaders: ['X-JWT-AUD'],

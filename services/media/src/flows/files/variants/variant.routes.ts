@@ -40,7 +40,7 @@ export const variantRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
         id: Type.String(),
         variant: Type.String({
           description:
-            '`w160`, `w320`, `w480`, `w640` or `w960` with `.jpg` or `.webp`; `t{seconds}.jpg`, a frame at a multiple of 0.5 s; `w240` or `w320` with `.gif` or `.anim.webp`; `w480.mp4`; `max2m`, `max4m`, `max8m`, `max10m`, `max20m` or `max25m` with `.gif` or `.mp4`, of at most so many megabytes.',
+            '`w160`, `w320`, `w480`, `w640` or `w960` with `.jpg` or `.webp`. `t{seconds}.jpg`, a frame at a multiple of 0.5 s. `w240` or `w320` with `.gif` or `.anim.webp`. `w480.mp4`. `max2m`, `max4m`, `max8m`, `max10m`, `max20m` or `max25m` with `.gif` or `.mp4`, of at most so many megabytes.',
         }),
       }),
       querystring: DownloadQuery,
