@@ -4,8 +4,9 @@ import { type Allowance, allowancesOf, findAllowances, refuseOverAllowance } fro
 import type { Deps } from '../deps.ts'
 
 /**
- * Refuses before the body what the acceptance of a clip would refuse: a full queue, then an allowance, whose rest before this call
- * is reported in headers. Callers without a token have no allowance: rate limits and the expiry of their clips bound them.
+ * Refuses before the body what the acceptance of a clip would refuse: a full queue, then an allowance. Headers report
+ * the rest of the allowance before this call. Callers without a token have no allowance: rate limits and the expiry of
+ * their clips bound them.
  */
 export async function refuseEarly(
   deps: Pick<Deps, 'db' | 'config' | 'now' | 'queueDepth'>,

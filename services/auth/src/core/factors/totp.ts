@@ -1,4 +1,4 @@
-// Codes of authenticator apps (RFC 6238). The one rule: a code is good for its step of 30 s and one beside it, and once: using it
+// Codes of authenticator apps (RFC 6238). A code is good for its step of 30 s and one beside it, and once. Using it
 // spends its step and all earlier ones (totp.store.ts). Tests: ../../flows/mfa/totp.test.ts.
 import { type KeyObject, timingSafeEqual } from 'node:crypto'
 import { seal, unseal } from '@services/common/seal'

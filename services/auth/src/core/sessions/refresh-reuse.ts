@@ -63,9 +63,9 @@ export async function catchUp(deps: ReuseDeps, log: AuditLog, actor: Actor, toke
 }
 
 /**
- * Restarts the reuse interval when a request fails, before its answer: the database may advance the session although
- * the answer is lost, and the caller retries with the same token. After a slow failure that retry would otherwise end the
- * session. The next refresh waits for the restart.
+ * Restarts the reuse interval when a request fails, before its answer. The database may advance the session although
+ * the answer is lost, and the caller retries with the same token. After a slow failure that retry would otherwise end
+ * the session. The next refresh waits for the restart.
  */
 export function restartingReuseInterval<Rotated>(
   { db, now }: { db: Kysely<DB>; now: () => Date },

@@ -47,7 +47,7 @@ export async function dropAddress(trx: Transaction<DB>, id: string, { channel, v
 }
 
 /**
- * Withdraws an unconfirmed address from an account in use without it, before a flow looks it up: the flow then creates an
+ * Moves an unconfirmed address of a used account to email_change, before a flow looks it up. The flow then creates an
  * account instead of sharing a stranger's. An import leaves such accounts, and an admin who confirms only the number of
  * a pending one. One statement: needs no transaction.
  */
