@@ -17,8 +17,9 @@ export type RunningServer<Parts> = Parts & {
 }
 
 /**
- * Starts telemetry, the parts of `open` and the HTTP server. `open` adds a stop step for each part that it has started; they run in
- * reverse order, each with a time limit, when the service stops or a later part fails. `stopping` aborts first.
+ * Starts telemetry, the parts of `open` and the HTTP server. `open` adds a stop step for each part that it has started.
+ * They run in reverse order, each with a time limit, when the service stops or a later part fails. `stopping` aborts
+ * first.
  */
 export async function startServer<Parts extends { app: FastifyInstance }>(
   { name, version, config, log }: { name: string; version: string; config: ServerSettings; log: Logger },

@@ -1,4 +1,4 @@
-// Endpoints and states: every address without a token, in every state that decides who may see a clip. A cell that
+// Endpoints and states: every address without a token, in every state that decides the visibility of a clip. A cell that
 // fails is named by its state in the title, and by its endpoint in the difference.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { byEndpoint, endpoints } from './endpoints.ts'
