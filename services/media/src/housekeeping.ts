@@ -153,7 +153,7 @@ async function* once(work: () => Promise<void>): AsyncGenerator<void, void> {
   yield await work()
 }
 
-/** Works on several items at once; when that fails, on each alone, so that only those stay that cause it. */
+/** Processes a batch; if it fails, retries item by item, so only the faulty ones remain. */
 async function* inChunks(
   pages: AsyncGenerator<string[], void>,
   size: number,

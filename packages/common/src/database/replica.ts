@@ -33,7 +33,7 @@ const MEASURE_EVERY_MS = 1_000
 /** Longest wait for the replica to have a commit that the caller may have made; it usually takes milliseconds. */
 const CATCH_UP_WITHIN_MS = 250
 const CHECK_AGAIN_AFTER_MS = 10
-/** Time in which the replica accepts a connection, and in which it answers how far it is; a slower one is away. */
+/** Timeout for connecting and for reading the lag. A slower replica counts as unavailable. */
 const ANSWER_WITHIN_MS = 1_000
 /** Limit that leaves a request time for the primary. */
 const STATEMENT_WITHIN_MS = 3_000

@@ -46,7 +46,7 @@ export async function signInAgain(
   return { ...found, reportedEmail }
 }
 
-/** Confirms the address of an account, or gives it this one if it has no confirmed one and no other account has it. */
+/** Confirms the account's address. An account without a confirmed address takes this one, if it is free. */
 async function takeVerified(deps: ExternalDeps, trx: Transaction<DB>, log: AuditLog, user: User, email: string) {
   const now = deps.now()
   if (user.email === email) return confirmAddress(trx, user.id, 'email', now)

@@ -13,7 +13,7 @@ export interface HashingSettings {
 
 export type Passwords = Awaited<ReturnType<typeof createPasswords>>
 
-/** One more than the cores, to keep them busy, and at most the threads of libuv's pool, which argon2 runs on; each takes 19 MiB. */
+/** Cores + 1, at most the 4 threads of libuv's pool. Each hash takes 19 MiB. */
 const HASHES_AT_ONCE = Math.min(4, availableParallelism() + 1)
 
 /** Waiting hashes per core before the excess is refused: about two seconds of work at 25 ms each. */

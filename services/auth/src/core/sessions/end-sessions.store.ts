@@ -81,8 +81,8 @@ export const deleteEndedSessions = (db: Kysely<DB>, column: 'not_after' | 'creat
   deleteInBatches(db, 'sessions', { column, before })
 
 /**
- * Deletes sessions without a refresh since `idleSince`, in order of age: every refresh would have to write an index on its time.
- * Where only the newest session is valid, one stays if an older one of its user does, which its deletion would revive.
+ * Deletes sessions without a refresh since `idleSince`, in order of age: every refresh would have to write an index on
+ * its time. With one session per user: keeps the newest row, because deleting it would revive the older one.
  */
 export async function* deleteIdleSessions(
   db: Kysely<DB>,

@@ -34,8 +34,8 @@ export interface RotatedSession {
 
 /**
  * Refreshes sessions in one statement, the only place that advances them (states: refresh-reuse.ts). A token reused
- * within its interval changes no counter: twenty parallel refreshes, queued at the row lock, get one child. Undefined:
- * refused; of several refreshes also one whose session is locked or presented twice. A single one waits for the lock.
+ * within its interval changes no counter: twenty parallel refreshes, queued at the row lock, get one child. Undefined
+ * for a refused token. In a batch also for a session that is locked or listed twice: retry it alone, which waits.
  */
 export async function rotateSessions(
   db: Kysely<DB>,

@@ -85,8 +85,8 @@ function both({ password_hash, data }: Claim): RawBuilder<unknown> {
 }
 
 /**
- * Matches accounts whose address a link or code may still prove: one that has not expired, or whose lifetime begins
- * when its message is sent. A message may wait longer than the token that replaced its own.
+ * Matches accounts with a live token for the address, or one whose lifetime begins at delivery. A message
+ * may wait longer than the token that replaced its own.
  */
 const isProvable = (now: Date) => sql<boolean>`exists (
   select from ${sql.table('one_time_tokens')}

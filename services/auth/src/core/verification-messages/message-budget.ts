@@ -46,7 +46,7 @@ export function withMessagesCounted<Result>(
   )
 }
 
-/** Counts a sign-in mail. A refusal would let strangers lock owners out: on `isOverCap`, send nothing guessable. */
+/** Counts a sign-in mail. Over the cap, send an unguessable code: a refusal would lock the owner out. */
 export async function withSignInMailCounted<Result>(
   deps: BudgetDeps,
   recipient: Recipient,

@@ -85,7 +85,7 @@ export function createLimits(deps: LimiterDeps, config: Pick<Config, 'limits' | 
       const address = limitKeyOf(request, config)
       if (address) await consume(perAddress[limit], keyOf(address), 'over_request_rate_limit')
     },
-    /** Counts a mail against a share of its mailbox's limit, known or not, and against the budget of all users. */
+    /** Counts a mail towards the mailbox's quota and the global budget, whether or not an account exists. */
     mailSent: (to: string, share: MailShare) => countAll([() => inShare(to, share), () => inBudget(to, share)]),
     /** The same for a sign-in or recovery mail, which a full mailbox does not refuse. */
     async signInMailSent(to: string, share: MailShare) {

@@ -61,7 +61,7 @@ export function cleanAccess(raw: RawAccess, rules: AccessRules): AccessChanges {
   return changes
 }
 
-/** The same for a new clip, which has no lifetime that a visit could extend unless it is given here. */
+/** Same for a new clip, which has no lifetime yet. */
 export function cleanNewAccess(raw: RawAccess, rules: AccessRules): AccessChanges {
   const changes = cleanAccess(raw, rules)
   if (changes.sliding && !changes.lifetime) throw slidingWithoutEnd()

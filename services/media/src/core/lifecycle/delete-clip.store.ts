@@ -2,7 +2,7 @@ import { sql, type Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { lockClip } from '../clips/clips.store.ts'
 
-/** Columns that a tombstone empties, its source and the texts of the owner, and the hash by which its bytes can be blocked. */
+/** Columns cleared on soft delete. The file hash stays, so that the bytes can still be blocked. */
 const TOMBSTONE = {
   source_id: null,
   deleted_sha256: sql<Buffer>`(

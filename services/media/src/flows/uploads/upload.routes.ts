@@ -87,7 +87,7 @@ async function addUpload(deps: Deps, request: FastifyRequest, reply: FastifyRepl
     const tokenId = request.apiToken?.id ?? null
     const described = readFormFields(texts, accessRulesOf(deps, tokenId))
     const { mp4First, ...preference } = parsePreference(request.headers.prefer)
-    // Not for a token that may not delete: its clips stay its operator's.
+    // A token without the scope delete gets no delete link.
     const deleteLink = preference.deleteLink && (!request.apiToken || allows(request.apiToken, 'delete'))
     const input: NewClipInput = { file, ...described, tokenId, origin: { kind: 'upload' }, mp4First, deleteLink }
     const keyed = keyedRequest(request, 'upload', { content: file.sha256, ...described })

@@ -45,7 +45,7 @@ interface Box {
 
 /** Returns a function that chooses colors for the changed pixels of a frame: median cut by variance, then one round of k-means. */
 export function createPaletteMaker(width: number): (frame: Uint8Array, changed: ChangedPixels) => FramePalette {
-  /** One more than the place of each bin in the arrays below, which are dense for the cache; 0 if it is not in use. */
+  /** Index of the bin in the dense arrays below plus one; 0 means unused. */
   const places = new Int32Array(BINS)
   const counts = new Int32Array(BINS)
   const sums = CHANNELS.map(() => new Int32Array(BINS)) as [Int32Array, Int32Array, Int32Array]

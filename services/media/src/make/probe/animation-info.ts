@@ -48,8 +48,8 @@ export async function measureAnimation(path: string, type: Exclude<AnimationInfo
 const [LONGEST_STEP, SHORTEST_STEP] = [10, 100 / 60]
 
 /**
- * The largest step (cs) that divides every delay, so that no frame moves: whole milliseconds, or a part of the one delay of
- * all frames. Else 2 cs, 1 cs off at most.
+ * Greatest common divisor of all delays, in centiseconds: whole milliseconds, or a part of the one delay of all frames.
+ * Otherwise 2 cs, 1 cs off at most.
  */
 export function stepOf(delays: readonly number[]): number {
   const [first = 0] = delays

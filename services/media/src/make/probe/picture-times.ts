@@ -21,7 +21,10 @@ interface Source {
   window: ReadWindow | undefined
 }
 
-/** Returns the length of the picture: by its header where it may go on after the packets that were read, null if none has it. */
+/**
+ * Returns the length of the picture in seconds, by its header where it may go on after the packets that were
+ * read. Null if neither the packets nor the header give it.
+ */
 export function lengthOfSource(
   whole: ReturnType<typeof holdToSound>,
   { video, report, window }: Source,

@@ -102,7 +102,7 @@ export async function makeRenditions(
       const made = await makeOtherwise(error, plan)
       if (made) return made
       failures.push((error as Error).message)
-      // Without a sound that broke it the usual way may succeed, else it would fail again.
+      // If the sound caused the failure, retry without it; otherwise the second run would fail too.
       if (plan.audioStream === null) return makeSimply(plan, failures)
     }
   }

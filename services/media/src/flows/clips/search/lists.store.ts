@@ -85,7 +85,7 @@ export function isOwned(tokenId: Search['tokenId']): Fragment {
   return tokenId === null ? sql`token_id is null` : sql`token_id = ${tokenId}`
 }
 
-/** Makes the planner see that an index that begins with the owner has the order, which it does of `=` but not of `is null`. */
+/** Lets the planner use the index on (owner, …) for ordering; it does for `=`, not for `is null`. */
 export const ownerFirst = (tokenId: Search['tokenId'], order: Direction) =>
   tokenId === null ? sql`token_id ${direction(order)}, ` : sql``
 
