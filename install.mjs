@@ -1,7 +1,7 @@
-// Installs missing packages of this clone for the calling script: `dependencies`, and with `--all` also `devDependencies` for
-// tests and checks. Every script of a package.json begins with it.
-// The one rule: it works on any Node from 18 with nothing installed. pnpm's own check (verifyDepsBeforeRun) would install only
-// the packages of a `--filter`, and then treat the rest as installed.
+// Installs missing packages of this clone for the calling script: `dependencies`, and with `--all` also
+// `devDependencies` for tests and checks. Every script of a package.json begins with it. It works on any Node from 18
+// with nothing installed. pnpm's own check (verifyDepsBeforeRun) would install only the packages of a `--filter`, and
+// then treat the rest as installed.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -1,5 +1,5 @@
-// Comments and documents cite sections: `contract/auth-core.md 9.2`, `design.md 5.2`. The one rule: a citation leads to a
-// heading, or to a numbered item under it, that is there.
+// Comments and documents cite sections: `contract/auth-core.md 9.2`, `design.md 5.2`. A citation leads to a heading, or
+// to a numbered item under it, that is there.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'

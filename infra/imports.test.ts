@@ -1,4 +1,4 @@
-// Rules of imports between folders (design.md 3). The one rule: downwards only, so that a folder is understood without those above.
+// Rules of imports between folders (design.md 3). Downwards only, so that a folder is understood without those above.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, posix, resolve } from 'node:path'

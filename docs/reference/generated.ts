@@ -1,5 +1,5 @@
-// Generated parts of the reference: each stands in a page between `<!-- NAME -->` and `<!-- end NAME -->`, and everything
-// around it is written by hand. The one rule: a fact of the code is not typed again. Lists: auth.ts, media.ts; tests:
+// Generated parts of the reference: each stands in a page between `<!-- NAME -->` and `<!-- end NAME -->`, and
+// everything around it is written by hand. A fact of the code is not typed again. Lists: auth.ts, media.ts; tests:
 // services/*/test/reference.test.ts; the command that writes the pages: update.ts.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// A guide's fenced blocks: the source of the commands that tests run. The one rule: a test takes every block, or the block is
-// marked not-run. Running blocks: shell.ts. The services under them: global-setup.ts.
+// A guide's fenced blocks: the source of the commands that tests run. A test takes every block, or the block is marked
+// not-run. Running blocks: shell.ts. The services under them: global-setup.ts.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 

@@ -1,7 +1,8 @@
-// The bundle of a service, for its image: `node infra/bundle/bundle.ts auth OUT` writes `OUT/dist` (programs), `migrations`,
-// `package.json`, `LICENSES` and `node_modules` (packages that cannot be bundled). It needs half the CPU of the sources to start
-// and 25 MiB less memory. The one rule: no source knows that it is bundled, so files read by path lie where it expects them.
-// Tests: bundle.slow.test.ts; the slow tests that start processes, with TEST_BUNDLE=1. Used by: docker/*.Dockerfile.
+// The bundle of a service, for its image: `node infra/bundle/bundle.ts auth OUT` writes `OUT/dist` (programs),
+// `migrations`, `package.json`, `LICENSES` and `node_modules` (packages that cannot be bundled). It needs half the CPU
+// of the sources to start and 25 MiB less memory. No source knows that it is bundled, so files read by path lie where
+// it expects them. Tests: bundle.slow.test.ts; the slow tests that start processes, with TEST_BUNDLE=1. Used by:
+// docker/*.Dockerfile.
 import { cp, mkdir, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { decode, encode } from '@jridgewell/sourcemap-codec'

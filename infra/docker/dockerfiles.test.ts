@@ -1,4 +1,4 @@
-// The Dockerfiles and .dockerignore, read without Docker. The one rule: the parser refuses syntax that ours do not use. CI builds the
+// The Dockerfiles and .dockerignore, read without Docker. The parser refuses syntax that ours do not use. CI builds the
 // images for real.
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'

@@ -1,4 +1,4 @@
-// Tests of both charts as a whole. The one rule: each value file is rendered once, and all tests read the result. By subject:
+// Tests of both charts as a whole. Each value file is rendered once, and all tests read the result. By subject:
 // pod-tests.ts, wiring-tests.ts (references), value-tests.ts, schema-tests.ts.
 import { copyFile, mkdtemp, readdir, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

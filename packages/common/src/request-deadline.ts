@@ -1,4 +1,4 @@
-// The time limit of a request. The one rule: a request that was answered with a timeout changes nothing any more.
+// The time limit of a request. A request that was answered with a timeout changes nothing any more.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { RequestTimeout } from './errors.ts'

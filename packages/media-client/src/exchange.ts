@@ -1,4 +1,4 @@
-// One request and its answer, with the bytes of the body reported while they are sent. The one rule: nothing here retries.
+// One request and its answer, with the bytes of the body reported while they are sent. Nothing here retries.
 
 export interface Connection {
   /** Without a slash at its end. */

@@ -1,5 +1,5 @@
-// A client of the media service, for Node and browsers. The one rule: it imports nothing but its own files, so that it can be
-// published alone. Tests: beside it, and services/media/test/media-client*.test.ts. Next: call.ts (retries), upload.ts, watch.ts.
+// A client of the media service, for Node and browsers. It imports nothing but its own files, so that it can be
+// published alone. Tests: beside it, and services/media/test/media-client*.test.ts.
 import { call, successOf } from './call.ts'
 import { type Connection, pathOf } from './exchange.ts'
 import type { Added, Clip, ClipChanges, ClipEvent, ClipFields, ListFilter, Result } from './shapes.ts'

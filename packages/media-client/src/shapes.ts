@@ -1,4 +1,4 @@
-// Shapes of requests and answers. The one rule: they agree with /openapi.json, which services/media/test/media-client.test.ts checks.
+// Shapes of requests and answers. They agree with /openapi.json, which services/media/test/media-client.test.ts checks.
 
 /** Addresses of a clip, and its `meta` as texts, as in `2.5s`. */
 export interface Result {

@@ -1,5 +1,5 @@
-// Settings of the service: each file of config/ declares, checks and groups the variables of one subject. The one rule:
-// no other code reads the environment; it gets its part (`config.smtp`), checked and in seconds. Tests: config.test.ts. Next: config/<subject>.ts.
+// Settings of the service: each file of config/ declares, checks and groups the variables of one subject. No other code
+// reads the environment; it gets its part (`config.smtp`), checked and in seconds.
 import {
   ConfigError,
   type Environment,

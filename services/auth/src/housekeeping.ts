@@ -1,6 +1,5 @@
-// Deletes expired rows every ten minutes. The one rule: each kind in small batches that skip locked rows, so no request
-// waits for it. Table of rows: contract/auth-platform.md 11.8. Tests: housekeeping.test.ts. Next: db/decoy-
-// rows.store.ts and the stores.
+// Deletes expired rows every ten minutes. Each kind in small batches that skip locked rows, so no request waits for it.
+// Table of rows: contract/auth-platform.md 11.8.
 import { repeatBatch } from '@services/common/housekeeping/delete-in-batches'
 import { type Kinds, type Runs, runRound, startRounds } from '@services/common/housekeeping/rounds'
 import type { Logger } from '@services/common/telemetry/logger'

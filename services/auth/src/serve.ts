@@ -1,4 +1,4 @@
-// Starts the parts of the service in their order. Next: deps.ts, app.ts, worker.ts. Tests: test/processes.slow.test.ts.
+// Starts the parts of the service in their order. Tests: test/processes.slow.test.ts.
 import { type RunningServer, startServer } from '@services/common/process/start-server'
 import type { Logger } from '@services/common/telemetry/logger'
 import type { FastifyInstance } from 'fastify'

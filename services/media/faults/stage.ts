@@ -1,5 +1,5 @@
 // Real parts for faults: a separate PostgreSQL that can be killed, processes of the service, a site to import from.
-// Also the check that follows every fault. The one rule: every clip answered 201 exists, and no other file does.
+// Also the check that follows every fault. Every clip answered 201 exists, and no other file does.
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'

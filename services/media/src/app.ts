@@ -1,5 +1,5 @@
-// The map of the service: every hook and route, in scopes by the token they need. The one rule: a route that is not
-// here does not exist. Tests: test/wire.test.ts, test/discovery.test.ts. Next: flows/, a folder per endpoint.
+// The map of the service: every hook and route, in scopes by the token they need. A route that is not here does not
+// exist. Tests: test/wire.test.ts, test/discovery.test.ts.
 import cors from '@fastify/cors'
 import { documentApi } from '@services/common/http/api-docs'
 import { installErrorHandler } from '@services/common/http/error-handler'

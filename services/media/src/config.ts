@@ -1,5 +1,5 @@
-// Settings: config/ has a file per subject, which reads and checks its variables. The one rule: nothing else reads the
-// environment; code receives the part it needs (`config.limits`), checked and in seconds. Tests: test/config.test.ts. Next: config/<subject>.ts.
+// Settings: config/ has a file per subject, which reads and checks its variables. Nothing else reads the environment;
+// code receives the part it needs (`config.limits`), checked and in seconds. Tests: test/config.test.ts.
 import { type Environment, readVariables, type Values, type Variables } from '@services/common/config/variables'
 import { databaseSettings } from '@services/common/database/settings'
 import { databaseVariables } from './config/database.ts'

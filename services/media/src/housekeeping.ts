@@ -1,6 +1,5 @@
-// Deletes and rescues every five minutes: bytes that no clip uses, expired clips, old deliveries, lost jobs. The one
-// rule: a failed item is retried in the next round and never stops the others. Tests: test/housekeeping.test.ts. Next:
-// store/blobs/, core/clips/.
+// Deletes and rescues every five minutes: bytes that no clip uses, expired clips, old deliveries, lost jobs. A failed
+// item is retried in the next round and never stops the others. Tests: test/housekeeping.test.ts.
 import { batchesOf } from '@services/common/concurrency/chunks'
 import { repeatBatch } from '@services/common/housekeeping/delete-in-batches'
 import { type Kinds, type Runs, runRound, startRounds } from '@services/common/housekeeping/rounds'

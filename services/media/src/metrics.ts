@@ -1,5 +1,5 @@
-// All domain metrics; those of process, pool and queues are in common's process/process-metrics.ts. The one rule: no attribute
-// holds text of a caller: results are our codes, sites the names of our adapters. While metrics are disabled the API of
+// All domain metrics; those of process, pool and queues are in common's process/process-metrics.ts. No attribute holds
+// text of a caller: results are our codes, sites the names of our adapters. While metrics are disabled the API of
 // OpenTelemetry does nothing. Tests: test/telemetry.slow.test.ts.
 import { statfs } from 'node:fs/promises'
 import { metrics } from '@opentelemetry/api'

@@ -1,4 +1,4 @@
-// Recordings whose pictures last unequally, their parts, and the grey that a part shows. Tests: held-pictures.test.ts.
+// Recordings whose pictures last unequally, their parts, and the grey that a part shows.
 import sharp from 'sharp'
 import { expect } from 'vitest'
 import { clipOf } from './clips.ts'

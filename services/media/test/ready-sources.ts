@@ -1,5 +1,5 @@
-// Sources that are ready without a transcode of their own. The one rule: a run transcodes a file once, for all its tests and
-// workers; each service gets copies of the rows and files. Next: service.ts (`ready`, `readyAlike`).
+// Sources that are ready without a transcode of their own. A run transcodes a file once, for all its tests and workers;
+// each service gets copies of the rows and files.
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { access, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
 // Lists at size. Each is requested through HTTP until its p99 is known, and its first answer is compared with a query
-// of the same rows. The one rule: a wrong answer or a refusal never counts as a fast one; the run reports it and fails.
-// Rows come from load-rows.ts. Tests: lists.test.ts, and each service's test/lists-bench.slow.test.ts.
+// of the same rows. A wrong answer or a refusal never counts as a fast one; the run reports it and fails. Rows come
+// from load-rows.ts. Tests: lists.test.ts, and each service's test/lists-bench.slow.test.ts.
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'

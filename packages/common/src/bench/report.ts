@@ -1,6 +1,6 @@
 // Results of a benchmark: rows against a goal, figures over a growing load, and single figures for the scaling sheet.
 // Each is printed when it is measured. At the end all are written to `results/`: latest.json and latest.md, or under
-// the name of another script. Shapes: results.ts. Tests: report.test.ts.
+// the name of another script. Shapes: results.ts.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { figureText } from './figure-text.ts'
 import { describeMachine } from './machine.ts'

@@ -1,5 +1,5 @@
-// Cancel requests of PostgreSQL's protocol. The one rule: only this file uses private members of pg;
-// cancel-statement.test.ts names them. Behaviour is tested in pool.test.ts.
+// Cancel requests of PostgreSQL's protocol. Only this file uses private members of pg; cancel-statement.test.ts names
+// them. Behaviour is tested in pool.test.ts.
 import pg from 'pg'
 
 const CANCEL_WITHIN_MS = 5_000

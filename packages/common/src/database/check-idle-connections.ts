@@ -1,5 +1,5 @@
-// Checks of idle connections: a replaced or silent primary keeps them open. The one rule: when one connection proves useless, all
-// idle ones to the same address are checked, in every pool of the process. Tests: pool.test.ts, pool.slow.test.ts.
+// Checks of idle connections: a replaced or silent primary keeps them open. When one connection proves useless, all
+// idle ones to the same address are checked, in every pool of the process.
 import type pg from 'pg'
 import { regardlessOfDeadline } from '../request-deadline.ts'
 

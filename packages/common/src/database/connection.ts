@@ -1,5 +1,5 @@
-// A connection of a pool: it names statements, cancels those whose request has ended, and drops itself when it is useless.
-// The one rule: a connection that leads to a server without writes never returns to the pool. Tests: pool.test.ts.
+// A connection of a pool: it names statements, cancels those whose request has ended, and drops itself when it is
+// useless. A connection that leads to a server without writes never returns to the pool.
 import { createHash } from 'node:crypto'
 import type { Attributes } from '@opentelemetry/api'
 import pg from 'pg'

@@ -1,4 +1,4 @@
-// Pages of lists with their totals. The one rule: one statement per page, and no count past MAX_COUNTED rows, where the planner's
+// Pages of lists with their totals. One statement per page, and no count past MAX_COUNTED rows, where the planner's
 // estimate serves: counting a million rows takes 135 ms. Tests: auth's list-users.test.ts and audit.test.ts.
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 

@@ -1,5 +1,5 @@
 // Addresses of a database on several hosts. The current address stays until it fails or becomes read-only, so a former
-// primary returns only once it takes writes. Tests: failover.slow.test.ts.
+// primary returns only once it takes writes.
 import type pg from 'pg'
 import { takesWrites } from './check-idle-connections.ts'
 import { isDatabaseRefusal, recordRefusedConnection } from './errors.ts'

@@ -1,5 +1,5 @@
-// Pools and their query builders. The one rule: a connection that fails or goes silent costs one statement, never the process.
-// A connection: connection.ts. Errors and their meanings: errors.ts. Settings: settings.ts.
+// Pools and their query builders. A connection that fails or goes silent costs one statement, never the process. A
+// connection: connection.ts. Errors and their meanings: errors.ts. Settings: settings.ts.
 import { Kysely, sql } from 'kysely'
 import pg from 'pg'
 import type { Logger } from 'pino'

@@ -1,5 +1,5 @@
 // PgBouncer in transaction mode, between the service and PostgreSQL. Nothing of ours depends on a session behind it.
-// The service refuses to start where the pooler would lose statements or time limits. Tests: pooler.slow.test.ts.
+// The service refuses to start where the pooler would lose statements or time limits.
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { ConfigError } from '../config/variables.ts'

@@ -1,6 +1,5 @@
-// Reads from a replica, a standby that streams from the primary. The one rule: nothing waits for a replica that is late, away or of
-// unknown lag; the primary answers instead. Reads that run on one as it falls silent wait for their limit, once. Tests:
-// replica.slow.test.ts.
+// Reads from a replica, a standby that streams from the primary. Nothing waits for a replica that is late, away or of
+// unknown lag; the primary answers instead. Reads that run on one as it falls silent wait for their limit, once.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CompiledQuery, type Kysely, sql } from 'kysely'
 import type pg from 'pg'

@@ -1,5 +1,5 @@
-// The root's `pnpm demo`: a user's requests, with real input, to the running dev services. The one rule: every step
-// checks its answer, and the first surprise prints both sides and exits with 1. Steps: demo/.
+// The root's `pnpm demo`: a user's requests, with real input, to the running dev services. Every step checks its
+// answer, and the first surprise prints both sides and exits with 1. Steps: demo/.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { walkThroughAuth } from './demo/demo-auth.ts'

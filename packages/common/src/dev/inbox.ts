@@ -1,6 +1,6 @@
-// The development inbox: accepts every mail by SMTP, keeps the newest over a restart, and shows them on a web page. The one rule:
-// it listens on this machine only, because mails hold sign-in links. SMTP and its failures: inbox/smtp-sink.ts. Storage:
-// inbox-messages.ts, kept-messages.ts. Pages and JSON: inbox-web.ts. Tests: inbox.test.ts.
+// The development inbox: accepts every mail by SMTP, keeps the newest over a restart, and shows them on a web page. It
+// listens on this machine only, because mails hold sign-in links. SMTP and its failures: inbox/smtp-sink.ts. Storage:
+// inbox-messages.ts, kept-messages.ts. Pages and JSON: inbox-web.ts.
 import type { AddressInfo } from 'node:net'
 import { requireFreePorts } from './dev-ports.ts'
 import { PORTS } from './dev-settings.ts'

@@ -1,5 +1,5 @@
-// Rounds of housekeeping. The one rule: kinds of work alternate step by step, so that none waits for a large one. Deleting rows:
-// delete-in-batches.ts. Kinds: rounds.ts of each service. Tests: rounds.test.ts.
+// Rounds of housekeeping. Kinds of work alternate step by step, so that none waits for a large one. Deleting rows:
+// delete-in-batches.ts. Kinds: rounds.ts of each service.
 import type { Logger } from 'pino'
 
 interface Kind {

@@ -1,5 +1,5 @@
-// The client's address behind a proxy, read from a trusted header that a setting names. The one rule: only the entry of the
-// nearest proxy is trusted, because the client may have written all entries before it.
+// The client's address behind a proxy, read from a trusted header that a setting names. Only the entry of the nearest
+// proxy is trusted, because the client may have written all entries before it.
 import { isIP, SocketAddress } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 

@@ -1,5 +1,5 @@
-// The one place where failures become answers. The one rule: only an `ApiError` shows its text; all else is logged and answered
-// with the request's id. Failures before a route: parser-errors.ts. Catalogues and the factory: errors.ts.
+// The one place where failures become answers. Only an `ApiError` shows its text; all else is logged and answered with
+// the request's id. Failures before a route: parser-errors.ts. Catalogues and the factory: errors.ts.
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isDatabaseUnavailable, isInterrupted, sqlStateOf } from '../database/errors.ts'
 import { ApiError, RequestTimeout } from '../errors.ts'

@@ -1,5 +1,6 @@
-// The HTTP server of a service before its routes: parser, limits of forms, and the hooks around every request. The one rule: all
-// differences between services are members of `ServerParts`. Routes: app.ts of each service. Tests: test/wire.test.ts of each.
+// The HTTP server of a service before its routes: parser, limits of forms, and the hooks around every request. All
+// differences between services are members of `ServerParts`. Routes: app.ts of each service. Tests: test/wire.test.ts
+// of each.
 import type { Server } from 'node:http'
 import Fastify, {
   type FastifyBaseLogger,

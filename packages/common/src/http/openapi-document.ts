@@ -1,5 +1,6 @@
-// Builds the OpenAPI document from the routes' schemas. The one rule: repeated parts stand once under `components`: a schema
-// with a `title`, an error response, a header. Additions to a route's schema: route-schema.ts. Tests: testing/http/held-answers.ts.
+// Builds the OpenAPI document from the routes' schemas. Repeated parts stand once under `components`: a schema with a
+// `title`, an error response, a header. Additions to a route's schema: route-schema.ts. Tests:
+// testing/http/held-answers.ts.
 import { STATUS_CODES } from 'node:http'
 import type { FastifySchema } from 'fastify'
 import { DOCUMENTED, withHeaders } from './route-schema.ts'

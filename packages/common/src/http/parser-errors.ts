@@ -1,5 +1,5 @@
-// Failures before a request reaches a route, which Node's parser and Fastify's router would answer in shapes of their own.
-// The one rule: every answer of a service has the service's form. All other failures: error-handler.ts.
+// Failures before a request reaches a route, which Node's parser and Fastify's router would answer in shapes of their
+// own. Every answer of a service has the service's form. All other failures: error-handler.ts.
 import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'

@@ -1,5 +1,5 @@
-// Hooks around every request of a service: ids, security headers, refusals before the handler, draining. The one rule: each
-// function registers one behaviour of one RFC section or limit. Tests: request-hooks.test.ts; errors: error-handler.ts.
+// Hooks around every request of a service: ids, security headers, refusals before the handler, draining. Each function
+// registers one behaviour of one RFC section or limit. Tests: request-hooks.test.ts; errors: error-handler.ts.
 import { AsyncResource } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'

@@ -1,5 +1,5 @@
-// Spans and durations of requests. The one rule: an attribute of a metric has few values, and none holds a caller's own text.
-// Spans below a request's: spans.ts. Tests: test/telemetry.slow.test.ts of each service.
+// Spans and durations of requests. An attribute of a metric has few values, and none holds a caller's own text. Spans
+// below a request's: spans.ts. Tests: test/telemetry.slow.test.ts of each service.
 import {
   type Attributes,
   type Context,

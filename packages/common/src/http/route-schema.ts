@@ -1,4 +1,4 @@
-// Additions to a route's schema that only the OpenAPI document reads (openapi-document.ts). The one rule: validation and
+// Additions to a route's schema that only the OpenAPI document reads (openapi-document.ts). Validation and
 // serialization ignore them.
 import type {} from 'fastify'
 

@@ -1,5 +1,5 @@
-// NOTIFY after the commit, batched. The one rule: a notification is a hint that saves a poll, so its loss costs a delay only.
-// Inside transactions, they would let these commit only one after the other, on the whole server.
+// NOTIFY after the commit, batched. A notification is a hint that saves a poll, so its loss costs a delay only. Inside
+// transactions, they would let these commit only one after the other, on the whole server.
 import { sql } from 'kysely'
 import type { Logger } from 'pino'
 import { type AnyTransaction, afterCommit } from '../database/after-commit.ts'

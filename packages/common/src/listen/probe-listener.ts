@@ -1,6 +1,6 @@
-// Checks that a LISTEN connection receives: a pooler in transaction mode drops LISTEN without an error, and every job would
-// wait for its poll. The one rule: the notification comes from another connection. A pooler forwards one that its own
-// statement causes. Tests: listener.slow.test.ts.
+// Checks that a LISTEN connection receives: a pooler in transaction mode drops LISTEN without an error, and every job
+// would wait for its poll. The notification comes from another connection. A pooler forwards one that its own statement
+// causes.
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 

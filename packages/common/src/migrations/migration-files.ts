@@ -1,5 +1,5 @@
-// Migrations as files: `0001-name.sql`, applied in order, never edited once released. The one rule: their comments decide
-// how they run, so `migrate --dry-run` shows all of it. Runner: migrate.ts. How to write one: CONTRIBUTING.md.
+// Migrations as files: `0001-name.sql`, applied in order, never edited once released. Their comments decide how they
+// run, so `migrate --dry-run` shows all of it. Runner: migrate.ts. How to write one: CONTRIBUTING.md.
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { tablePrefix } from '../database/pool.ts'

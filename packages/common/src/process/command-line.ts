@@ -1,5 +1,5 @@
-// Command lines: a list of commands becomes help, parsing and exit codes. The one rule: stdout carries only the result.
-// Commands that every service has: service-commands.ts. Tests: test/cli.test.ts of each service.
+// Command lines: a list of commands becomes help, parsing and exit codes. stdout carries only the result. Commands that
+// every service has: service-commands.ts. Tests: test/cli.test.ts of each service.
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 import { nearest } from '../config/nearest-name.ts'
 import { isDatabaseRefusal, isDatabaseUnavailable, isMissingTable } from '../database/errors.ts'

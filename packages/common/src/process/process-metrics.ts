@@ -1,5 +1,5 @@
-// Metrics read at each export: process, pool and queues. The one rule: an export never waits for an unavailable database or disk,
-// and keeps no stopped service alive. Metrics that code counts itself: instruments.ts and metrics.ts of each service.
+// Metrics read at each export: process, pool and queues. An export never waits for an unavailable database or disk, and
+// keeps no stopped service alive. Metrics that code counts itself: instruments.ts and metrics.ts of each service.
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type BatchObservableResult, metrics, type Observable } from '@opentelemetry/api'

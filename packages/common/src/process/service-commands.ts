@@ -1,4 +1,4 @@
-// Commands that every service has: serve, worker, migrate, config, version. The one rule: all differences between services are
+// Commands that every service has: serve, worker, migrate, config, version. All differences between services are
 // members of `ServiceParts`. The command line itself: command-line.ts. Tests: test/cli.test.ts of each service.
 
 import { type Variables, variablesTable } from '../config/variables.ts'

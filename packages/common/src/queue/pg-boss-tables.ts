@@ -1,5 +1,5 @@
-// SQL on pg-boss's own tables: turns of tenants, jobs found by their data, and counts, which its API gives late or not at all.
-// The one rule: no other file of the sources names its tables or columns. pg-boss-tables.test.ts fails when an upgrade
+// SQL on pg-boss's own tables: turns of tenants, jobs found by their data, and counts, which its API gives late or not
+// at all. No other file of the sources names its tables or columns. pg-boss-tables.test.ts fails when an upgrade
 // changes them; the statements are tested through the queue, in queue.test.ts.
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'

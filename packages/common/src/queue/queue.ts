@@ -1,6 +1,6 @@
-// The job queue of a service, on pg-boss: retries, back-off, dead-letter queues, turns between tenants. The one rule: a job is
-// written in the transaction of the rows it belongs to, so that a crash loses nothing. Settings of a queue: queue-definition.ts.
-// SQL that pg-boss does not offer: pg-boss-tables.ts. One job's run: run-job.ts. Tests: queue.test.ts.
+// The job queue of a service, on pg-boss: retries, back-off, dead-letter queues, turns between tenants. A job is
+// written in the transaction of the rows it belongs to, so that a crash loses nothing. Settings of a queue:
+// queue-definition.ts. SQL that pg-boss does not offer: pg-boss-tables.ts. One job's run: run-job.ts.
 import type pg from 'pg'
 import { fromKysely, type Job, PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'

@@ -1,6 +1,6 @@
-// Spans below those of requests (request-spans.ts): upstreams, programs, SQL and jobs. The one rule: a span names the kind of work
-// and its result, and holds no value: no parameter, path, query, argument or message. Without a parent span there is none, so that
-// disabled tracing costs nothing. Tests: spans.test.ts.
+// Spans below those of requests (request-spans.ts): upstreams, programs, SQL and jobs. A span names the kind of work
+// and its result, and holds no value: no parameter, path, query, argument or message. Without a parent span there is
+// none, so that disabled tracing costs nothing.
 import {
   type Attributes,
   type Context,

@@ -3,9 +3,8 @@ import { createServer } from 'node:http'
 import { type DiagLogger, DiagLogLevel, diag } from '@opentelemetry/api'
 import type { Logger } from 'pino'
 
-// Start of the OpenTelemetry SDK. The one rule: code records only through `@opentelemetry/api`; the SDK costs tens of megabytes
-// and is loaded only when enabled. Tests: start-sdk.test.ts. Spans: spans.ts, request-spans.ts; metrics:
-// process-metrics.ts.
+// Start of the OpenTelemetry SDK. Code records only through `@opentelemetry/api`; the SDK costs tens of megabytes and
+// is loaded only when enabled. Spans: spans.ts, request-spans.ts; metrics: process-metrics.ts.
 export interface TelemetryOptions {
   /** `auth` or `media`: name of the service and prefix of the attribute `<service>.version`. */
   service: string

@@ -1,5 +1,5 @@
-// Search for users by their e-mail address and full name. The one rule: in a large table an index serves every search, so that
-// none takes longer with the number of users. Tests: flows/admin/users/large-tables.test.ts.
+// Search for users by their e-mail address and full name. In a large table an index serves every search, so that none
+// takes longer with the number of users. Tests: flows/admin/users/large-tables.test.ts.
 import { PLANNED_EACH_TIME } from '@services/common/database/connection'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { beginningWith, containing } from './like.ts'

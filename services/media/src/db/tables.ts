@@ -2,8 +2,8 @@ import type { ColumnType, Generated } from 'kysely'
 import type { ErrorCode } from '../errors.ts'
 import type { MediaInfo } from './media-info.ts'
 
-// The tables. The one rule: `migrations/` is the truth, and the service writes all times, never the server. A clip has
-// the texts of one upload, a source the bytes and their state; clips may share a source (core/clips/clips.store.ts).
+// The tables. `migrations/` is the truth, and the service writes all times, never the server. A clip has the texts of
+// one upload, a source the bytes and their state; clips may share a source (core/clips/clips.store.ts).
 
 export const TABLES = [
   'api_tokens',

@@ -8,10 +8,9 @@ import { type Sandbox, sandboxArgs } from './sandbox.ts'
 
 /**
  * This folder finds ffmpeg and its helpers (binaries.ts) and starts every program that reads untrusted bytes. These are
- * ffmpeg, ffprobe, yt-dlp, and Node for parsers that may not end. The one rule: such a program gets no environment,
- * terminal or user's file name, and never outlives its limits, its caller's signal or this process. Where a sandbox
- * works (sandbox.ts) it also has no network and sees no other process. Tests:
- * ../make/transcode/run-confined.slow.test.ts. Next: hardening.ts.
+ * ffmpeg, ffprobe, yt-dlp, and Node for parsers that may not end. Such a program gets no environment, terminal or
+ * user's file name, and never outlives its limits, its caller's signal or this process. Where a sandbox works
+ * (sandbox.ts) it also has no network and sees no other process. Tests: ../make/transcode/run-confined.slow.test.ts.
  */
 export interface RunLimits {
   wallSeconds: number

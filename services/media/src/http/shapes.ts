@@ -1,6 +1,5 @@
-// Shapes that several routes share; beside them in http/ the hooks and answers that several flows share. The one rule:
-// nothing here knows a single flow. Tests: test/api-docs.test.ts, test/refused-bodies.test.ts. Next: authenticate.ts
-// (tokens), rate-limit.ts, answer-clip.ts (the result), error-bodies.ts (failures).
+// Shapes that several routes share; beside them in http/ the hooks and answers that several flows share. Nothing here
+// knows a single flow. Tests: test/api-docs.test.ts, test/refused-bodies.test.ts.
 import { inDocument, withHeaders } from '@services/common/http/route-schema'
 import { type TSchema, type TSchemaOptions, Type } from 'typebox'
 

@@ -1,6 +1,5 @@
 // The endpoints of files, where another server sends the bytes: nginx by X-Accel-Redirect, or a CDN of the bucket by a
-// redirect. The one rule: the other server learns a file's name only after the service has decided that the visitor may
-// see the clip.
+// redirect. The other server learns a file's name only after the service has decided that the visitor may see the clip.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { byEndpoint, fileEndpoints } from './endpoints.ts'
 import { openRefusals, type Refusal } from './refusals.ts'

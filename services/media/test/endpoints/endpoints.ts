@@ -1,5 +1,5 @@
 // Endpoints: every address of a clip that takes no token, with the conditions, ranges and formats that a request can
-// name. The one rule: an address that is new in the service is new here. Next: states.ts, public-endpoint-tests.ts.
+// name. An address that is new in the service is new here.
 import type { LinkTarget } from '../../src/core/clip-access/share-links.ts'
 import { type SourceState, signed, sourceStates } from './stage.ts'
 

@@ -1,5 +1,5 @@
-// Requests at endpoints, and what of an answer may differ from that about another clip. The one rule: every cell goes
-// through a real socket, over connections that stay open, because there are thousands. Next: public-endpoint-tests.ts.
+// Requests at endpoints, and what of an answer may differ from that about another clip. Every cell goes through a real
+// socket, over connections that stay open, because there are thousands.
 import { once } from 'node:events'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { buffer } from 'node:stream/consumers'

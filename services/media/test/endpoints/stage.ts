@@ -1,5 +1,5 @@
 // Clips behind the endpoints: one made clip, whose bytes all others share. A step is what an owner or a moderator does.
-// Only the bytes of processing and failed clips are rows of the test. Next: states.ts, endpoints.ts.
+// Only the bytes of processing and failed clips are rows of the test.
 import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, vi } from 'vitest'

@@ -1,4 +1,4 @@
-// States: all that decides the visibility of a clip, and what a visitor brings. Next: endpoints.ts, public-endpoint-tests.ts.
+// States: all that decides the visibility of a clip, and what a visitor brings.
 import type { LinkTarget } from '../../src/core/clip-access/share-links.ts'
 import { type SourceState, type StagedClip, type Step, sourceStates } from './stage.ts'
 

@@ -1,5 +1,5 @@
-// Compares a service's answers with the OpenAPI document it serves. The one rule: an undocumented answer fails the test that got
-// it. The document: http/openapi-document.ts. Tests: held-answers.test.ts.
+// Compares a service's answers with the OpenAPI document it serves. An undocumented answer fails the test that got it.
+// The document: http/openapi-document.ts.
 import ajvCompiler from '@fastify/ajv-compiler'
 import type { FastifyInstance } from 'fastify'
 

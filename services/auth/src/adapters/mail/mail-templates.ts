@@ -1,5 +1,5 @@
-// Renders mails: the custom template where there is one, else the built-in one. The one rule: a template that cannot be
-// loaded or rendered never delays a mail. Tests: beside it. Built-in words: built-in/; syntax: template/.
+// Renders mails: the custom template where there is one, else the built-in one. A template that cannot be loaded or
+// rendered never delays a mail. Built-in words: built-in/; syntax: template/.
 import type { Logger } from '@services/common/telemetry/logger'
 import type { Config } from '../../config.ts'
 import { templateFailures } from '../../metrics.ts'

@@ -1,5 +1,5 @@
-// Signing in by OAuth 1.0a (RFC 5849), which one provider still requires. The one rule: a callback counts only together
-// with the request token that the browser was sent with, whose secret stays here.
+// Signing in by OAuth 1.0a (RFC 5849), which one provider still requires. A callback counts only together with the
+// request token that the browser was sent with, whose secret stays here.
 import { randomBytes } from 'node:crypto'
 import { apiError } from '../../errors.ts'
 import { cleanAccount } from './clean-account.ts'

@@ -1,6 +1,6 @@
-// Delivery of codes by SMS: gateways of one shape, tried in the configured order. The one rule: a failure says whether
-// another attempt or gateway may help, and quotes no number, code or secret. Start: send-sms.ts (order and fail-over),
-// then one file per gateway. Tests: gateways.test.ts, send-sms.test.ts.
+// Delivery of codes by SMS: gateways of one shape, tried in the configured order. A failure says whether another
+// attempt or gateway may help, and quotes no number, code or secret. Start: send-sms.ts (order and fail-over), then one
+// file per gateway.
 
 export type SmsChannel = 'sms' | 'whatsapp'
 

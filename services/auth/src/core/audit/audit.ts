@@ -1,5 +1,4 @@
-// The audit log: a row and a log line for each committed event. The one rule: log lines contain ids, never addresses.
-// Tests: audit.test.ts. Next: sign-in-attempt.ts for refused sign-ins, audit.store.ts for the table.
+// The audit log: a row and a log line for each committed event. Log lines contain ids, never addresses.
 import { afterCommit } from '@services/common/database/after-commit'
 import type { Logger } from '@services/common/telemetry/logger'
 import type { Kysely } from 'kysely'

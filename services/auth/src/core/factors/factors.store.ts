@@ -1,4 +1,4 @@
-// Second factors. The one rule: `users.factors` mirrors this table and recovery_codes, so every change of either ends with
+// Second factors. `users.factors` mirrors this table and recovery_codes, so every change of either ends with
 // `showFactors`, with the user's row locked.
 //
 // | Status | Reached by | Left by |
@@ -6,7 +6,7 @@
 // | unverified | insertFactor | proof, removal; a proof of another factor of its type; housekeeping |
 // | verified | the first proof (flows/mfa/) | removal (remove-factor.ts) |
 //
-// Tests: flows/mfa/*.test.ts, flows/admin/users/factors.test.ts. Next: flows/mfa/, totp.ts, webauthn.ts, recovery-codes.store.ts.
+// Tests: flows/mfa/*.test.ts, flows/admin/users/factors.test.ts.
 import { jsonb } from '@services/common/database/pool'
 import { type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, FactorJson, FactorType, StoredCredential } from '../../db/tables.ts'

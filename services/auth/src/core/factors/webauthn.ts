@@ -1,5 +1,5 @@
-// Security keys, by @simplewebauthn/server, which is loaded with the first key: it would be a tenth of an idle service's memory.
-// The one rule: a key's answer is hostile until the library has checked it, and is small.
+// Security keys, by @simplewebauthn/server, which is loaded with the first key: it would be a tenth of an idle
+// service's memory. A key's answer is hostile until the library has checked it, and is small.
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
 import type { StoredCredential, WebauthnChallenge } from '../../db/tables.ts'
 

@@ -1,6 +1,6 @@
-// Acts that add or remove a way in or a second factor, and their demands. The one rule: code that does one of them
-// does it by performActs or first calls requireSecondFactor and requireFresh (require-fresh.ts). Tests: ways-in.test.ts
-// visits every endpoint, and the table of docs/reference/auth/http.md is made of this one. Next: require-fresh.ts.
+// Acts that add or remove a way in or a second factor, and their demands. Code that does one of them does it by
+// performActs or first calls requireSecondFactor and requireFresh (require-fresh.ts). Tests: ways-in.test.ts visits
+// every endpoint, and the table of docs/reference/auth/http.md is made of this one.
 
 export interface Act {
   /** Requests that do it, as the reference names them. */

@@ -1,6 +1,6 @@
-// Identities: accounts at providers that users sign in with. The one rule: an account joins a user because the provider
-// has verified an address, never because it reported one (contract/auth-external.md 2.5). Tests: ../../flows/oauth/ and
-// ../../../test/takeover.test.ts. Next: external-sign-in.ts calls this file, sign-in-again.ts handles known accounts.
+// Identities: accounts at providers that users sign in with. An account joins a user because the provider has verified
+// an address, never because it reported one (contract/auth-external.md 2.5). Tests: ../../flows/oauth/ and
+// ../../../test/takeover.test.ts.
 import type { Transaction } from 'kysely'
 import { primaryEmail } from '../../adapters/oauth/clean-account.ts'
 import type { DB } from '../../db/tables.ts'

@@ -1,6 +1,5 @@
-// Keys of access tokens; derive-key.ts has those of all other uses. The one rule: a key serves one use, and a public
-// key is never accepted as a secret. Tests: signing-keys.test.ts, openid-configuration.test.ts. Next:
-// ../sessions/issue-tokens.ts signs, ../../flows/settings/jwks.routes.ts publishes.
+// Keys of access tokens; derive-key.ts has those of all other uses. A key serves one use, and a public key is never
+// accepted as a secret.
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 import { ConfigError } from '@services/common/config/variables'
 import { type CryptoKey, errors, importJWK, type JWTHeaderParameters, type JWTPayload, jwtVerify, SignJWT } from 'jose'

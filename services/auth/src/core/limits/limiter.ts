@@ -1,7 +1,7 @@
-// Limits of requests (http/limits/rate-limit.ts) and of messages that cost money (sms-guards.ts). The one rule: counters live
-// in PostgreSQL and use its clock, so all replicas count together; used-up keys are refused from memory. While the
+// Limits of requests (http/limits/rate-limit.ts) and of messages that cost money (sms-guards.ts). Counters live in
+// PostgreSQL and use its clock, so all replicas count together; used-up keys are refused from memory. While the
 // database is unreachable each process counts for itself. Tests: test/limits.test.ts, test/replicas.test.ts,
-// adapters/sms/sms-guards.test.ts. Next: guards.ts; attempts at passwords count their own way, in password-attempts.ts.
+// adapters/sms/sms-guards.test.ts. Attempts at passwords count their own way, in password-attempts.ts.
 import { createHash } from 'node:crypto'
 import { regardlessOfDeadline } from '@services/common/request-deadline'
 import type { Kysely } from 'kysely'

@@ -1,7 +1,6 @@
-// Tokens of mail links and codes typed by hand. The one rule: only hashes are stored, and a short code dies after five
-// wrong attempts. The two tables: one-time-tokens.store.ts and earlier-links.store.ts (links that were replaced and
-// stay valid). Tests: one-time-token.test.ts, flows/verify/verify.test.ts, test/takeover.test.ts. Next:
-// flows/verify/verify.ts.
+// Tokens of mail links and codes typed by hand. Only hashes are stored, and a short code dies after five wrong
+// attempts. The two tables: one-time-tokens.store.ts and earlier-links.store.ts (links that were replaced and stay
+// valid). Tests: one-time-token.test.ts, flows/verify/verify.test.ts, test/takeover.test.ts.
 import { createHash, createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { writeDecoys } from '../../db/decoy-rows.store.ts'

@@ -1,5 +1,5 @@
-// Delivery: one attempt of a worker at a message. The one rule: a message whose link or code was used or replaced meanwhile is
-// not sent. Retries: MESSAGE_QUEUES in outbox.ts. Tests: deliver-message.test.ts. Next: channels.ts, messages.store.ts.
+// Delivery: one attempt of a worker at a message. A message whose link or code was used or replaced meanwhile is not
+// sent. Retries: MESSAGE_QUEUES in outbox.ts.
 import type { KeyObject } from 'node:crypto'
 import { PermanentFailure, type QueueJob } from '@services/common/queue/run-job'
 import { unseal } from '@services/common/seal'

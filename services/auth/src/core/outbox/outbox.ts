@@ -8,7 +8,7 @@
 // | dropped | its link or code was used or replaced meanwhile, or it was only pretended | |
 // | failed | a failure that no retry can help, the last retry, or a lost job (housekeeping) | an admin's retry |
 //
-// Tests: outbox.test.ts, deliver-message.test.ts, outbox.slow.test.ts (retries). Next: deliver-message.ts, channels.ts.
+// Tests: outbox.test.ts, deliver-message.test.ts, outbox.slow.test.ts (retries).
 import type { KeyObject } from 'node:crypto'
 import type { Queue } from '@services/common/queue/queue'
 import type { QueueDefinition } from '@services/common/queue/queue-definition'

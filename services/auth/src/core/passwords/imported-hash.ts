@@ -1,4 +1,4 @@
-// Password hashes of other systems. The one rule: an accepted hash can be verified within bounds of memory and time, and
+// Password hashes of other systems. An accepted hash can be verified within bounds of memory and time, and
 // `verifyImported` never throws. The next sign-in replaces them (hash-password.ts).
 import { createCipheriv, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'

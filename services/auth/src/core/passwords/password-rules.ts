@@ -1,6 +1,5 @@
-// Rules that a new password must keep. The one rule: the limits are today's, so a password in use may break them and still signs
-// in (require-strong-password.ts reports it). Hashes: hash-password.ts, imported-hash.ts; leaks: leaked-passwords.ts.
-// Tests: beside, guessable-passwords.test.ts. Next: require-strong-password.ts.
+// Rules that a new password must keep. The limits are today's, so a password in use may break them and still signs in
+// (require-strong-password.ts reports it). Hashes: hash-password.ts, imported-hash.ts; leaks: leaked-passwords.ts.
 import { readFileSync } from 'node:fs'
 
 /** Longest password accepted: argon2 takes any length, so this only bounds the work of one request (design.md 5.6). */

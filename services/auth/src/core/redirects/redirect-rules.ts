@@ -1,5 +1,5 @@
-// Redirect targets after a flow. The one rule: a target that a browser could read differently from us is refused, whatever the
-// allow list says. Tests: beside, and hostile-targets.slow.test.ts. Next: allow-list.ts (patterns), http/pages/redirect-target.ts.
+// Redirect targets after a flow. A target that a browser could read differently from us is refused, whatever the allow
+// list says.
 import { type Glob, MAX_TARGET_LENGTH, matches, matchesLoopback } from './allow-list.ts'
 
 export interface RedirectRules {

@@ -1,6 +1,6 @@
-// Refresh tokens that are not the current one. The one rule: a session counts its refreshes, and the distance of a token to
-// that counter decides (specification, States; design.md 5.2). The statement in rotate-session.store.ts accepts the first two
-// rows; the grant asks here about the others. Tests: ../../flows/token/refresh-token-grant.test.ts.
+// Refresh tokens that are not the current one. A session counts its refreshes, and the distance of a token to that
+// counter decides (specification, States; design.md 5.2). The statement in rotate-session.store.ts accepts the first
+// two rows; the grant asks here about the others. Tests: ../../flows/token/refresh-token-grant.test.ts.
 //
 // Counter of the token                           | result
 // current                                        | the session advances

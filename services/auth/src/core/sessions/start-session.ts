@@ -1,6 +1,5 @@
-// Sessions: how they start, refresh, gain a second factor and end. The one rule: a session is one row, live until
-// deleted or past a limit (session-limits.ts), and no token is stored. Tests: ../../flows/token, account and mfa. Next:
-// refresh-reuse.ts for the states of a refresh token, issue-tokens.ts for the tokens.
+// Sessions: how they start, refresh, gain a second factor and end. A session is one row, live until deleted or past a
+// limit (session-limits.ts), and no token is stored. Tests: ../../flows/token, account and mfa.
 import { afterCommit } from '@services/common/database/after-commit'
 import type { Kysely } from 'kysely'
 import type { AmrEntry, DB } from '../../db/tables.ts'

@@ -1,5 +1,5 @@
-// Claims: password and metadata in requests for an unproven address. The one rule: any request may be a stranger's, so
-// the proof of the address applies only values on which all agree. Tests: ../../../test/claims.test.ts.
+// Claims: password and metadata in requests for an unproven address. Any request may be a stranger's, so the proof of
+// the address applies only values on which all agree. Tests: ../../../test/claims.test.ts.
 import { createHmac, hash, type KeyObject } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { Config } from '../../config.ts'

@@ -1,6 +1,6 @@
 // Users and their addresses. An address belongs to an account once its owner has proven it, to us or to a provider.
 // Until then it is in no token or answer and no way in. Steps between states: docs/addresses.md; statements:
-// addresses.store.ts, registrants.store.ts. Tests: ../../../test/addresses.test.ts. Next: users.store.ts.
+// addresses.store.ts, registrants.store.ts. Tests: ../../../test/addresses.test.ts.
 //
 // Word       | meaning
 // owner      | person who reads the messages to an address, and so can prove it

@@ -1,5 +1,6 @@
-// The work of a message request for an address without an account, which must cost as much as for one with an account. The one
-// rule: each statement for an account has one here that finds nothing or writes a row of the same weight; housekeeping deletes it.
+// The work of a message request for an address without an account, which must cost as much as for one with an account.
+// Each statement for an account has one here that finds nothing or writes a row of the same weight; housekeeping
+// deletes it.
 import type { Transaction } from 'kysely'
 import type { Config } from '../../config.ts'
 import { writeDecoys } from '../../db/decoy-rows.store.ts'

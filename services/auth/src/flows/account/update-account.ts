@@ -1,5 +1,5 @@
-// Changes of the signed-in user to their own account. The one rule: a request changes everything or nothing. A new password
-// ends all other sessions, one-time tokens and pending changes of address; a new address waits for its proof in ../verify/.
+// Changes of the signed-in user to their own account. A request changes everything or nothing. A new password ends all
+// other sessions, one-time tokens and pending changes of address; a new address waits for its proof in ../verify/.
 // Tests: here, test/contract/account.test.ts, test/stolen-session.test.ts. Read next: new-password.ts.
 import type { Transaction } from 'kysely'
 import type { SmsChannel } from '../../adapters/sms/gateway.ts'

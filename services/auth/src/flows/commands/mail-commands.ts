@@ -1,4 +1,4 @@
-// Commands that need no database: keys, admin tokens, mail, redirects. The one rule: results go to standard output, all else to
+// Commands that need no database: keys, admin tokens, mail, redirects. Results go to standard output, all else to
 // standard error. Tests: test/cli.test.ts, ../../adapters/mail/test-mail.test.ts. Read next: ../../commands.ts.
 import { randomUUID } from 'node:crypto'
 import { CommandFailure, command, printResult, UsageError } from '@services/common/process/command-line'

@@ -1,5 +1,5 @@
-// Importing users of another system from JSON lines (`users import`), and exporting them. The one rule: a line is imported
-// whole or refused by number, and a second run over the same file adds only the missing users. Tests: here,
+// Importing users of another system from JSON lines (`users import`), and exporting them. A line is imported whole or
+// refused by number, and a second run over the same file adds only the missing users. Tests: here,
 // test/cli-users.test.ts. Read next: user-line.ts.
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'

@@ -1,5 +1,5 @@
-// Signing up by e-mail or phone and password, or anonymously. The one rule: the answer does not reveal whether an account
-// exists, except with autoconfirm, where the specification demands an error. Tests: here, test/contract/sign-up.test.ts,
+// Signing up by e-mail or phone and password, or anonymously. The answer does not reveal whether an account exists,
+// except with autoconfirm, where the specification demands an error. Tests: here, test/contract/sign-up.test.ts,
 // test/registered-first.test.ts. Read next: ../verify/verify.ts.
 import { createHmac, type KeyObject } from 'node:crypto'
 import type { SmsChannel } from '../../adapters/sms/gateway.ts'

@@ -1,5 +1,5 @@
-// Redeems one-time tokens, by the link or by the code typed in. The one rule: the transaction that takes a token also makes
-// its change, so a token works once. The change of each purpose: confirm.ts. Issuing and sending:
+// Redeems one-time tokens, by the link or by the code typed in. The transaction that takes a token also makes its
+// change, so a token works once. The change of each purpose: confirm.ts. Issuing and sending:
 // ../../core/verification-messages/. Tests: verify.test.ts here, test/contract/verify.test.ts, test/takeover.test.ts.
 //
 // A token redeemed by                | ends as

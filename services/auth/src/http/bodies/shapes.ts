@@ -1,5 +1,5 @@
-// This folder holds what routes share: callers and their tokens, limits, shapes of errors, pages and cookies. The one
-// rule: it knows no flow. Tests: here and test/bad-input.test.ts. Next: authenticate.ts, admin-only.ts, rate-limit.ts.
+// This folder holds what routes share: callers and their tokens, limits, shapes of errors, pages and cookies. It knows
+// no flow. Tests: here and test/bad-input.test.ts.
 import { inDocument, withHeaders } from '@services/common/http/route-schema'
 import { Type } from 'typebox'
 

@@ -1,5 +1,5 @@
-// Captchas: callers of public endpoints prove to a provider that they are human. The one rule: admins, and grants that
-// require a secret, need none. Endpoints that check: contract/auth-core.md 1.1 and 3.6; tests: captcha.test.ts.
+// Captchas: callers of public endpoints prove to a provider that they are human. Admins, and grants that require a
+// secret, need none. Endpoints that check: contract/auth-core.md 1.1 and 3.6; tests: captcha.test.ts.
 import { fetchText } from '@services/common/upstream/fetch-text'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'

@@ -1,5 +1,5 @@
-// Answers of addresses that browsers come to from outside: mail links and the way back from a provider. The one rule:
-// success, failure and timeout all redirect, and the request is answered once.
+// Answers of addresses that browsers come to from outside: mail links and the way back from a provider. Success,
+// failure and timeout all redirect, and the request is answered once.
 
 import type { ApiError } from '@services/common/errors'
 import { explainFailure } from '@services/common/http/error-handler'

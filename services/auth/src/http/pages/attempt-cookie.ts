@@ -1,5 +1,5 @@
-// Cookie that binds a sign-in attempt at a provider to the browser that began it; it grants nothing else. The one rule:
-// only a navigation to the callback's host sets it, and without it the provider's answer is worthless (RFC 9700 4.7).
+// Cookie that binds a sign-in attempt at a provider to the browser that began it; it grants nothing else. Only a
+// navigation to the callback's host sets it, and without it the provider's answer is worthless (RFC 9700 4.7).
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { UUID } from '../../db/uuid.ts'

@@ -1,4 +1,4 @@
-// Reading and setting cookies. The one rule: each belongs only to this host and is out of reach of scripts.
+// Reading and setting cookies. Each belongs only to this host and is out of reach of scripts.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 export interface Cookie {

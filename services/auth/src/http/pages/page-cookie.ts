@@ -1,5 +1,5 @@
-// Cookie of a browser that was shown a page with a button, possibly by a stranger's link. The one rule: it proves what
-// the browser has seen, not what it has done. The page's form carries a MAC of it.
+// Cookie of a browser that was shown a page with a button, possibly by a stranger's link. It proves what the browser
+// has seen, not what it has done. The page's form carries a MAC of it.
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { cookiesOf, setCookie } from './cookies.ts'

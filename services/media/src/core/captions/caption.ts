@@ -1,6 +1,5 @@
-// Captions: the text that a caller wants in the picture, and where its lines go. The one rule: a caption is drawn as it was
-// sent, letter by letter, or refused. Tests: caption.test.ts, test/captions.test.ts. Next: ../edits/edit.ts (the field),
-// ../../make/command/draw-caption.ts (the drawing).
+// Captions: the text that a caller wants in the picture, and where its lines go. A caption is drawn as it was sent,
+// letter by letter, or refused. Tests: caption.test.ts, test/captions.test.ts.
 import type { CaptionLayout } from '../../db/media-info.ts'
 import { invalidField } from '../clips/clip-fields.ts'
 import { fitVideo, type Size } from '../clips/geometry.ts'

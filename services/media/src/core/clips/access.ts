@@ -1,6 +1,5 @@
-// Visibility and lifetime of a clip, as its owner chooses them. The one rule: a private clip without a valid link is not
-// found, whatever else is true of it. Tests: access.test.ts, test/endpoints/, test/visibility.test.ts, test/lifetime.test.ts.
-// Next: links.ts (links to private clips), require-visible.ts (the check of every public address).
+// Visibility and lifetime of a clip, as its owner chooses them. A private clip without a valid link is not found,
+// whatever else is true of it. Tests: access.test.ts, test/endpoints/, test/visibility.test.ts, test/lifetime.test.ts.
 import { parseDurationSeconds } from '@services/common/config/duration'
 import type { Visibility } from '../../db/tables.ts'
 import { invalidField, readFlag } from './clip-fields.ts'

@@ -1,6 +1,5 @@
-// Fields of a clip that callers write: title, tags, nsfw, attribution. The one rule: text is stored as it is shown,
-// without control characters, invisible characters and lone surrogates. Tests: test/fields.test.ts. Next:
-// http/form-fields.ts (forms), flows/imports/import.routes.ts (JSON).
+// Fields of a clip that callers write: title, tags, nsfw, attribution. Text is stored as it is shown, without control
+// characters, invisible characters and lone surrogates. Tests: test/fields.test.ts.
 import { ApiError } from '@services/common/errors'
 import type { Attribution } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'

@@ -1,6 +1,5 @@
 // Clips and sources. A clip is one upload or import with its texts. A source is the bytes behind it, transcoded once
-// and shared by all clips of these bytes. Tests: test/clip-life.test.ts, test/sharing.test.ts. Next: sources.store.ts
-// (the states), ingest/accept/accept-clip.ts (a clip begins), delete-clip.ts (it ends).
+// and shared by all clips of these bytes. Tests: test/clip-life.test.ts, test/sharing.test.ts.
 //
 // source.state | meaning                                         | next
 // processing   | transcode queued or running; a caller that waits for the mp4 alone may have it and the poster stored already

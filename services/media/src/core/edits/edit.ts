@@ -1,6 +1,5 @@
-// Changes to a clip that its caller requests at upload or import: part, crop, speed, no sound, poster, caption. The one
-// rule: equal edits have one canonical form, by which clips share a source. Tests: edit.test.ts, test/edits.test.ts.
-// Next: ../../make/probe/choose-part.ts (the part), ../../make/plan/cut-filters.ts.
+// Changes to a clip that its caller requests at upload or import: part, crop, speed, no sound, poster, caption. Equal
+// edits have one canonical form, by which clips share a source. Tests: edit.test.ts, test/edits.test.ts.
 import { createHash } from 'node:crypto'
 import type { Caption, Crop, ResolvedEdit } from '../../db/media-info.ts'
 import { apiError } from '../../errors.ts'

@@ -1,5 +1,5 @@
-// The two ways to delete a clip: softly leaves a tombstone, hard leaves no row. The one rule: files outlive both, until
-// their last clip is deleted and housekeeping runs. Tests: test/clip-life.test.ts. Next: housekeeping.ts.
+// The two ways to delete a clip: softly leaves a tombstone, hard leaves no row. Files outlive both, until their last
+// clip is deleted and housekeeping runs. Tests: test/clip-life.test.ts.
 import type { Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'

@@ -1,6 +1,6 @@
-// Decisions about clips: of a moderator, of the number of reports, of the scanner. The one rule: a decision is one transaction, so
-// that a killed process leaves all of it or nothing. Locks: bytes, clips, sources, files. Tests: test/moderation.test.ts. Next:
-// core/reports/, flows/moderation/, make/jobs/scan-source.ts.
+// Decisions about clips: of a moderator, of the number of reports, of the scanner. A decision is one transaction, so
+// that a killed process leaves all of it or nothing. Locks: bytes, clips, sources, files. Tests:
+// test/moderation.test.ts.
 import type { Transaction } from 'kysely'
 import type { DB, HiddenReason } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'

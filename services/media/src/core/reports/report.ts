@@ -1,6 +1,5 @@
-// Reports of visitors and decisions about clips. The one rule: a report holds no address; its reporter is an HMAC whose key
-// is deleted when the month has ended (reporter.ts). Tests: test/reports.test.ts, test/moderation.test.ts. Next:
-// reports.store.ts, blocked-bytes.store.ts, ../lifecycle/moderate.ts (a decision is applied).
+// Reports of visitors and decisions about clips. A report holds no address; its reporter is an HMAC whose key is
+// deleted when the month has ended (reporter.ts). Tests: test/reports.test.ts, test/moderation.test.ts.
 import { REPORT_REASONS, type ReportReason } from '../../db/tables.ts'
 import { invalidField, plainText } from '../clips/clip-fields.ts'
 

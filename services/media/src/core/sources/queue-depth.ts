@@ -1,5 +1,5 @@
 // Counts the clips that wait, for the limits of the queue. Near a limit each count is new, so limits are exact in all
-// replicas. Far below it a count serves for up to a second. Tests: queue-depth.test.ts. Next: sources.store.ts.
+// replicas. Far below it a count serves for up to a second.
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { countProcessing, type Processing } from './sources.store.ts'

@@ -1,6 +1,5 @@
 // Daily bytes and storage quota of a token. The binding check is in the transaction that accepts a clip, which
-// serializes the clips of one token. An earlier check only spares the transfer. Tests: test/allowances.test.ts. Next:
-// usage.store.ts (bytes of a clip), make/plan/most-bytes.ts (its reserve).
+// serializes the clips of one token. An earlier check only spares the transfer. Tests: test/allowances.test.ts.
 import type { Kysely, Transaction } from 'kysely'
 import type { DB, TokenLimits } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'

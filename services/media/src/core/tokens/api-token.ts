@@ -1,5 +1,5 @@
-// API tokens, their limits and usage. The one rule: a token is shown once and stored as a hash. Tests:
-// test/tokens.test.ts, test/allowances.test.ts. Next: tokens.store.ts, http/authenticate.ts (headers), flows/tokens/.
+// API tokens, their limits and usage. A token is shown once and stored as a hash. Tests: test/tokens.test.ts,
+// test/allowances.test.ts.
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 

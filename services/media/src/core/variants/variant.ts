@@ -1,6 +1,5 @@
-// Variants: other sizes and formats of a clip's files, single frames, and files up to a number of bytes. The one rule: a variant
-// has one canonical name, the key of its row, however it was requested. Tests: variant.test.ts, test/variants.test.ts. Next:
-// variants.store.ts (rows), make/variants/ (files), flows/files/variants/ (addresses).
+// Variants: other sizes and formats of a clip's files, single frames, and files up to a number of bytes. A variant has
+// one canonical name, the key of its row, however it was requested. Tests: variant.test.ts, test/variants.test.ts.
 import type { MainKind } from '../../db/tables.ts'
 import type { Size } from '../clips/geometry.ts'
 

@@ -1,6 +1,6 @@
-// Webhooks; this file makes one attempt. The one rule: a slow receiver delays only its own events: it has few slots, and
-// none while it does not answer. A delivery over the limit waits without a job until a finishing one or housekeeping
-// queues it. Tests: test/webhooks.test.ts. Next: emit-event.ts (events), webhook-queue.ts (retries).
+// Webhooks; this file makes one attempt. A slow receiver delays only its own events: it has few slots, and none while
+// it does not answer. A delivery over the limit waits without a job until a finishing one or housekeeping queues it.
+// Tests: test/webhooks.test.ts.
 //
 // delivery.state | next_attempt_at                        | next
 // pending        | due, or 5 min ahead during an attempt  | delivered, pending after the back-off, failed

@@ -1,6 +1,5 @@
-// `blobs check`: compares stored files with the database. The one rule: it runs beside a working service, so each
-// difference is checked again under lock before it is reported or repaired. Tests: check-blobs.test.ts. Next:
-// give-up-file.ts (clips whose file is lost), store/blobs/keep-files.ts (storing and deleting).
+// `blobs check`: compares stored files with the database. It runs beside a working service, so each difference is
+// checked again under lock before it is reported or repaired.
 import { createHash } from 'node:crypto'
 import type { EmitDeps } from '../../core/webhooks/emit-event.ts'
 import type { Deps } from '../../deps.ts'

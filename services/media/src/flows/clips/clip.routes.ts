@@ -1,5 +1,5 @@
-// A token's clips: details, changes, deletion, lists, events. The one rule: a clip of another token is not found,
-// because only ids are public. Tests: test/clip-life.test.ts, lists.test.ts, events.test.ts. Next: core/clips/.
+// A token's clips: details, changes, deletion, lists, events. A clip of another token is not found, because only ids
+// are public. Tests: test/clip-life.test.ts, lists.test.ts, events.test.ts.
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { withoutNulls } from '@services/common/http/json-parser'

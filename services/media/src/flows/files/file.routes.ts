@@ -1,6 +1,5 @@
-// GET and HEAD /f/{id}.{kind}: the files, for any site to use. The one rule: a ready file never changes (`immutable`),
-// and its headers make browsers distrust it (contract/media.md 4.8). Tests: test/serving.test.ts,
-// test/delivery.test.ts. Next: send-file.http.ts, variants/ (other sizes and formats).
+// GET and HEAD /f/{id}.{kind}: the files, for any site to use. A ready file never changes (`immutable`), and its
+// headers make browsers distrust it (contract/media.md 4.8). Tests: test/serving.test.ts, test/delivery.test.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inDocument } from '@services/common/http/route-schema'
 import { Type } from 'typebox'

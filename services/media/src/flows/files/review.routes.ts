@@ -1,5 +1,5 @@
-// GET and HEAD /media/{id}/moderation/{kind}: a file of any clip for moderators, who must see what was hidden. The one rule: no cache and no
-// redirect keeps it, because its public address may not be answered. Tests: test/moderation.test.ts. Next: send-file.http.ts.
+// GET and HEAD /media/{id}/moderation/{kind}: a file of any clip for moderators, who must see what was hidden. No cache
+// and no redirect keeps it, because its public address may not be answered. Tests: test/moderation.test.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { isClipId } from '../../core/clips/clip-id.ts'

@@ -1,5 +1,5 @@
-// Sends stored files: those of clips and their variants. The one rule: the headers are set when the file is open, so that a failure
-// carries none of them. Tests: test/serving.test.ts, test/delivery.test.ts. Next: ranges.ts, store/blobs/.
+// Sends stored files: those of clips and their variants. The headers are set when the file is open, so that a failure
+// carries none of them. Tests: test/serving.test.ts, test/delivery.test.ts.
 import { inDocument, withHeaders } from '@services/common/http/route-schema'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'

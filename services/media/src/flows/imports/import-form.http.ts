@@ -1,5 +1,5 @@
-// Imports without JSON, as the service's original accepted them: a form in either encoding of HTML, or the query of a GET.
-// The one rule: the same fields mean the same as in an upload (http/form-fields.ts). Tests: test/import-forms.test.ts.
+// Imports without JSON, as the service's original accepted them: a form in either encoding of HTML, or the query of a
+// GET. The same fields mean the same as in an upload (http/form-fields.ts). Tests: test/import-forms.test.ts.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { apiError } from '../../errors.ts'
 import type { FormField } from '../../http/form-fields.ts'

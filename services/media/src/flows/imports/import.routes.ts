@@ -1,5 +1,5 @@
-// POST and GET /media/import. The one rule: addresses are reached only through ingest/remote/, which refuses private networks.
-// Tests: test/import.test.ts, test/sites.test.ts. Next: import-form.http.ts, import-clip.ts, ingest/.
+// POST and GET /media/import. Addresses are reached only through ingest/remote/, which refuses private networks. Tests:
+// test/import.test.ts, test/sites.test.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { withoutNulls } from '@services/common/http/json-parser'
 import { endSlowBody } from '@services/common/http/request-hooks'

@@ -1,5 +1,5 @@
 // Fetches the file behind an address: a direct file with one request, a page by its site's adapter or generic
-// discovery. The one rule: whatever a page promises, only the bytes decide. Next: open-source.ts, ingest/sites/.
+// discovery. Whatever a page promises, only the bytes decide.
 import { ApiError } from '@services/common/errors'
 import { type Edit, longestSource } from '../../core/edits/edit.ts'
 import type { Deps } from '../../deps.ts'

@@ -1,5 +1,5 @@
-// /reports and /media/{id}/moderation: reports and decisions of moderators. The one rule: a decision is recorded with its
-// token, time and note. Tests: test/moderation.test.ts. Next: core/lifecycle/moderate.ts, core/reports/.
+// /reports and /media/{id}/moderation: reports and decisions of moderators. A decision is recorded with its token, time
+// and note. Tests: test/moderation.test.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { isClipId } from '../../core/clips/clip-id.ts'

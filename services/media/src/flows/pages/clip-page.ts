@@ -1,6 +1,5 @@
-// Pages, the embed player and oEmbed. The one rule: pure functions from a ClipView to text; all text of users goes
-// through `html`, and no script is inline. Tests: here, and test/browser.slow.test.ts. Next: core/clip-views/clip-view.ts
-// (the input), head-tags.ts (previews), player.ts, page.routes.ts.
+// Pages, the embed player and oEmbed. Pure functions from a ClipView to text; all text of users goes through `html`,
+// and no script is inline. Tests: here, and test/browser.slow.test.ts.
 import { type Html, html } from '@services/common/html'
 import { type ClipView, formatSeconds, titleOf } from '../../core/clip-views/clip-view.ts'
 import { elementSnippet, embedSize, embedSnippet } from '../../core/clip-views/embed-snippet.ts'

@@ -1,6 +1,6 @@
-// The form by which visitors report a clip. The one rule: the answer to a report is the same for every clip, known or not, so
-// that it reveals nothing. There are no cookies: a form on the page of another site can do no more than its sender could.
-// Tests: test/reports.test.ts, test/endpoints/report-endpoint.test.ts. Next: file-report.ts, core/reports/store-report.ts.
+// The form by which visitors report a clip. The answer to a report is the same for every clip, known or not, so that it
+// reveals nothing. There are no cookies: a form on the page of another site can do no more than its sender could.
+// Tests: test/reports.test.ts, test/endpoints/report-endpoint.test.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '@services/common/errors'
 import { readTrustedHeader } from '@services/common/http/client-address'

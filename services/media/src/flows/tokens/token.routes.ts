@@ -1,5 +1,5 @@
-// /tokens and the commands `tokens …`. The one rule: a token is shown once, when it is created. Tests:
-// test/tokens.test.ts, test/bootstrap-token.test.ts. Next: token-commands.ts (command line), core/tokens/.
+// /tokens and the commands `tokens …`. A token is shown once, when it is created. Tests: test/tokens.test.ts,
+// test/bootstrap-token.test.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { invalidField, oneLine } from '../../core/clips/clip-fields.ts'

@@ -1,6 +1,5 @@
 // Resumable uploads (tus), from the first byte to the clip. The request that finishes an upload copies and hashes the
-// file, and only that copy becomes a clip. A concurrent write changes nothing but the upload. Next: tus-protocol.ts
-// (the protocol), tus.routes.ts (access), ingest/accept/accept-clip.ts (the clip).
+// file, and only that copy becomes a clip. A concurrent write changes nothing but the upload.
 import { createReadStream, createWriteStream } from 'node:fs'
 import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'

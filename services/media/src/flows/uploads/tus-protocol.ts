@@ -1,5 +1,5 @@
 // Adapts @tus/server, which knows the rules of the protocol (tus.io, 1.0.0). Loaded with the first request, which saves
-// memory of an idle service. The one rule: every failure leaves as an error of our catalogue.
+// memory of an idle service. Every failure leaves as an error of our catalogue.
 import { createWriteStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'

@@ -1,7 +1,6 @@
-// /tus: uploads that survive a bad connection. The one rule: an upload belongs to one token, and received bytes stay,
-// however a request ends, until the upload is finished, deleted or expired. Tests: test/resumable-uploads.test.ts,
-// test/unfinished-uploads.test.ts. Next: tus.http.ts (requests), tus-protocol.ts (rules), resumable-uploads.ts (the
-// clip).
+// /tus: uploads that survive a bad connection. An upload belongs to one token, and received bytes stay, however a
+// request ends, until the upload is finished, deleted or expired. Tests: test/resumable-uploads.test.ts,
+// test/unfinished-uploads.test.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inDocument } from '@services/common/http/route-schema'
 import type { FastifyReply, FastifyRequest } from 'fastify'

@@ -1,6 +1,5 @@
-// POST /media/upload; /tus is in tus.routes.ts. The one rule: until the form is complete only one temporary file exists,
-// which is deleted however the request ends. Tests: test/upload.test.ts, test/parallel-uploads.test.ts. Next:
-// receive-form.http.ts (the form), ingest/accept/accept-clip.ts (the clip).
+// POST /media/upload; /tus is in tus.routes.ts. Until the form is complete only one temporary file exists, which is
+// deleted however the request ends. Tests: test/upload.test.ts, test/parallel-uploads.test.ts.
 import { rm } from 'node:fs/promises'
 import multipart from '@fastify/multipart'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'

@@ -1,5 +1,5 @@
 // /webhooks: a token's webhooks and the log of deliveries (https://www.standardwebhooks.com). A webhook belongs to one
-// token and gets only the events of its clips. Tests: test/webhooks.test.ts. Next: core/webhooks/.
+// token and gets only the events of its clips. Tests: test/webhooks.test.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '@services/common/errors'
 import { Type } from 'typebox'

@@ -1,7 +1,6 @@
 // This folder turns a received file into a clip. It refuses a file over a limit, shares the source of known bytes, and
-// otherwise queues one transcode. The one rule: after the transaction the clip is accepted, and nothing a client does
-// undoes it. Tests: test/{upload,sharing,idempotency}.test.ts. Next: begin-request.ts,
-// ../../make/jobs/transcode-source.ts.
+// otherwise queues one transcode. After the transaction the clip is accepted, and nothing a client does undoes it.
+// Tests: test/{upload,sharing,idempotency}.test.ts.
 import { randomInt } from 'node:crypto'
 import { resultOf } from '@services/common/telemetry/instruments'
 import type { Transaction } from 'kysely'

@@ -1,6 +1,6 @@
-// Repeated requests (Idempotency-Key, contract/media.md 2.10): the outcome of the first one answers them all.
-// The one rule: the transaction that accepts the clip also writes the outcome, and another process waits for that
-// transaction. So nothing has to be released when a process dies.
+// Repeated requests (Idempotency-Key, contract/media.md 2.10): the outcome of the first one answers them all. The
+// transaction that accepts the clip also writes the outcome, and another process waits for that transaction. So nothing
+// has to be released when a process dies.
 import { ApiError } from '@services/common/errors'
 import { type Clip, findClip } from '../../core/clips/clips.store.ts'
 import type { Refusal } from '../../db/tables.ts'

@@ -1,8 +1,8 @@
 /**
  * This folder makes one local file of an HLS or DASH manifest, or of separate picture and sound. All is fetched through
- * the guard, piece by piece within one budget; ffmpeg only sees local files, and copies.
- * The one rule: a manifest is a stranger's list of orders, and each address is checked before any is followed.
- * Tests: beside the files and test/manifests-and-ytdlp.slow.test.ts. Next: read-manifests.ts, download-tracks.ts, remux.ts.
+ * the guard, piece by piece within one budget; ffmpeg only sees local files, and copies. A manifest is a stranger's
+ * list of orders, and each address is checked before any is followed. Tests: beside the files and
+ * test/manifests-and-ytdlp.slow.test.ts.
  */
 import { rename } from 'node:fs/promises'
 import { isIP } from 'node:net'

@@ -1,7 +1,7 @@
 /**
- * This folder owns every byte from a foreign server: an egress client apart from all others in the process.
- * The one rule: nothing from outside is awaited, followed or stored without a limit.
- * Tests: beside the files, test/endless-bodies.test.ts and test/slow-sources.test.ts. Next: ssrf-guard.ts.
+ * This folder owns every byte from a foreign server: an egress client apart from all others in the process. Nothing
+ * from outside is awaited, followed or stored without a limit. Tests: beside the files, test/endless-bodies.test.ts and
+ * test/slow-sources.test.ts.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { Agent } from 'undici'

@@ -1,7 +1,7 @@
 /**
- * Decides which URLs and addresses may be contacted (contract/media.md 4.2, 4.3).
- * The one rule: everything is refused unless it is public; only the operator's `allowCidrs` make exceptions.
- * Enforced for URLs in open-response.ts, for addresses at the socket in guarded-connector.ts.
+ * Decides which URLs and addresses may be contacted (contract/media.md 4.2, 4.3). Everything is refused unless it is
+ * public; only the operator's `allowCidrs` make exceptions. Enforced for URLs in open-response.ts, for addresses at the
+ * socket in guarded-connector.ts.
  */
 import { isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'

@@ -1,6 +1,5 @@
-// This folder finds the best file behind the address of a page. The one rule: a site sends requests through its `visit`
-// alone, so it cannot reach a host that is not its own. Tests: sites.test.ts, visit.test.ts, test/sites.test.ts. Next:
-// sites.ts lists the sites, discover.ts reads any other page, ../../flows/imports/receive-source.ts fetches the result.
+// This folder finds the best file behind the address of a page. A site sends requests through its `visit` alone, so it
+// cannot reach a host that is not its own. Tests: sites.test.ts, visit.test.ts, test/sites.test.ts.
 import type { Edit } from '../../core/edits/edit.ts'
 import type { FetchedFile } from '../remote/save-body.ts'
 import type { Visit } from './visit.ts'

@@ -1,7 +1,6 @@
 /**
  * This folder runs the operator's yt-dlp for one page at a time. yt-dlp only reports the URL of the media: its requests
- * go through our guard, and our own fetcher gets the media. The one rule: neither the program nor its output is
- * trusted. Tests: beside the files. Next: run-ytdlp.ts and guard-proxy.ts run it, read-answer.ts reads it.
+ * go through our guard, and our own fetcher gets the media. Neither the program nor its output is trusted.
  */
 
 import { createSemaphore } from '@services/common/concurrency/semaphore'

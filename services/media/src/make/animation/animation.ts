@@ -1,9 +1,8 @@
 import type { FileHandle } from 'node:fs/promises'
 
 /**
- * This folder reads animated images of browsers and writes all as one kind, an APNG with nothing but its frames, which ffmpeg
- * decodes. The one rule: readers trust no number of the file, and never read pixels. Tests: test/source-types.test.ts. Next:
- * read-apng.ts, read-webp.ts, write-apng.ts.
+ * This folder reads animated images of browsers and writes all as one kind, an APNG with nothing but its frames, which
+ * ffmpeg decodes. Readers trust no number of the file, and never read pixels. Tests: test/source-types.test.ts.
  */
 export interface Animation {
   width: number

@@ -1,4 +1,4 @@
-// The files that one run of ffmpeg writes, each with its codec and its limits. Tests: ffmpeg-command.test.ts.
+// The files that one run of ffmpeg writes, each with its codec and its limits.
 import type { Ffmpeg } from '../../ffmpeg/binaries.ts'
 import type { RenditionPlan } from '../plan/rendition-plan.ts'
 import { type GifSource, seconds, soundFilters } from './filter-graph.ts'

@@ -1,4 +1,4 @@
-/** Names in the work directory of a clip. The one rule: no name from outside is ever an argument of a program. */
+/** Names in the work directory of a clip. No name from outside is ever an argument of a program. */
 export const workFiles = {
   input: 'in.bin',
   /** Frames of an animation that is no GIF. */

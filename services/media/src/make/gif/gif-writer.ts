@@ -1,7 +1,6 @@
 // Writes a GIF from raw frames. Pixels keep the shown color where that is good enough, and the others share a palette
-// of their frame. LZW takes any entry that is good enough. The one rule: errors are measured against the frame itself,
-// so they never add up, and tolerance.ts says how large they may be. Next: frame-palette.ts, lossy-lzw.ts. Tests:
-// gif-writer.test.ts.
+// of their frame. LZW takes any entry that is good enough. Errors are measured against the frame itself, so they never
+// add up, and tolerance.ts says how large they may be.
 import type { Size } from '../../core/clips/geometry.ts'
 import { colorError } from './color-error.ts'
 import { type ChangedPixels, createPaletteMaker } from './frame-palette.ts'

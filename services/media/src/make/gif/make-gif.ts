@@ -1,5 +1,4 @@
 // The GIF of a clip: which program writes it, beside which encoders, and what is done until it is small enough.
-// Tests: make-renditions.test.ts. Next: write-gif.ts.
 import { stat } from 'node:fs/promises'
 import { hashFile } from '../../store/blobs/measure.ts'
 import { smallerGifCommand } from '../command/ffmpeg-command.ts'

@@ -1,6 +1,5 @@
-// Makes the optional renditions of a ready clip when the queue is idle. The one rule: extras give way to clips, before they
-// begin and at any time after, and are dropped rather than delay one. Tests: test/extras*.test.ts. Next:
-// ../transcode/make-extras.ts.
+// Makes the optional renditions of a ready clip when the queue is idle. Extras give way to clips, before they begin and
+// at any time after, and are dropped rather than delay one. Tests: test/extras*.test.ts.
 import { join } from 'node:path'
 import type { QueueJob } from '@services/common/queue/run-job'
 import type { Transaction } from 'kysely'

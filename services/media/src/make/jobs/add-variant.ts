@@ -1,5 +1,5 @@
-// Makes the variants that take longer than a request waits: gif, animated webp and mp4. The one rule: a job belongs to a claim; if
-// that was settled or given up meanwhile, there is nothing to do. Tests: test/variants.test.ts. Next: ../variants/.
+// Makes the variants that take longer than a request waits: gif, animated webp and mp4. A job belongs to a claim; if
+// that was settled or given up meanwhile, there is nothing to do. Tests: test/variants.test.ts.
 import { ApiError } from '@services/common/errors'
 import type { QueueJob } from '@services/common/queue/run-job'
 import { findSource } from '../../core/sources/sources.store.ts'

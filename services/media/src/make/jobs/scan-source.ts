@@ -1,6 +1,6 @@
 // Asks the operator's scanner about each new source, and applies its verdict to all clips of the source. No clip waits
 // for the scanner without an end. One that is held (MEDIA_SCAN_REQUIRED) fails after a day, any other is published
-// meanwhile. Tests: test/scanner.test.ts. Next: ask-scanner.ts, ../../moderate.ts.
+// meanwhile. Tests: test/scanner.test.ts.
 import type { QueueJob } from '@services/common/queue/run-job'
 import type { Transaction } from 'kysely'
 import { failSource } from '../../core/lifecycle/fail-source.ts'

@@ -1,5 +1,5 @@
-// This folder holds the queue's jobs; this file makes the four renditions of one source. The one rule: a worker's disk
-// holds nothing that matters, so a worker may die at any line and another one repeats the job.
+// This folder holds the queue's jobs; this file makes the four renditions of one source. A worker's disk holds nothing
+// that matters, so a worker may die at any line and another one repeats the job.
 //
 //   processing -> processing  storeFirstFiles, with poster and mp4 that can be shown before the rest is encoded.
 //   processing -> processing  storeRenditions, for a source that is held until it is scanned (scan-source.ts).
@@ -8,7 +8,7 @@
 //   processing -> processing  postponeTranscode, with a new job, for a full disk or unavailable storage.
 //   processing -> deleted     dropAbandoned, when every clip was deleted before the transcode.
 //
-// Tests: test/{upload,lost-jobs,failures,s3-failures}.test.ts. Next: ../transcode/make-renditions.ts.
+// Tests: test/{upload,lost-jobs,failures,s3-failures}.test.ts.
 import type { DisposableTempDir } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'

@@ -1,7 +1,7 @@
 // Decides whether the source's own streams may be the mp4 or the webm. A copy has only what our files have, because it
 // reaches players unchanged. These are common codecs and sizes, whole frames from the start, seeks within 5 s, and no
 // more bits. The probe knows the beginning; `requireFitToItsEnd` (verify-renditions.ts) checks the rest after a decode
-// of all frames. Tests: copy-plan.test.ts. Next: ffmpeg-command.ts.
+// of all frames.
 import type { StoredStreams, VideoInfo } from '../../db/media-info.ts'
 import type { RenditionPlan } from './rendition-plan.ts'
 

@@ -1,4 +1,4 @@
-// Time, memory and bytes that one run of ffmpeg may take. Tests: rendition-plan.test.ts.
+// Time, memory and bytes that one run of ffmpeg may take.
 import { decodedSize } from '../../core/edits/decoded-size.ts'
 import { isAnimation, type MediaInfo } from '../../db/media-info.ts'
 import { memoryBound } from '../../ffmpeg/memory-bound.ts'

@@ -1,5 +1,5 @@
-// Reads the declared duration from the first bytes of a file, so that an import can end before the rest is fetched.
-// The one rule: an unknown duration is no refusal, because the probe measures the whole file (probe.ts).
+// Reads the declared duration from the first bytes of a file, so that an import can end before the rest is fetched. An
+// unknown duration is no refusal, because the probe measures the whole file (probe.ts).
 import type { MediaType } from '../../db/media-info.ts'
 import { demuxerOf } from '../../ffmpeg/hardening.ts'
 

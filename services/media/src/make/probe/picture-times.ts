@@ -1,5 +1,4 @@
 // Times of a picture by its packets: where it begins and ends, how long its frames are shown, whether the file goes on.
-// Tests: probe.test.ts.
 import { apiError } from '../../errors.ts'
 import {
   type FfprobePacket,

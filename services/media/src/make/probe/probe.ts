@@ -24,9 +24,9 @@ import { sniffFile } from './sniff.ts'
 import { endsInPause, readVideoInfo } from './video-info.ts'
 
 /**
- * This folder measures a file and refuses one over a limit, before anything is decoded.
- * The one rule: the file's own claims are not trusted: the type is by its bytes, the duration by its packets.
- * Tests: beside the files. Next: `video-info.ts` and `gif-info.ts` measure, `limits.ts` refuses, then `../transcode`.
+ * This folder measures a file and refuses one over a limit, before anything is decoded. The file's own claims are not
+ * trusted: the type is by its bytes, the duration by its packets. `video-info.ts` and `gif-info.ts` measure,
+ * `limits.ts` refuses.
  */
 export async function probe(
   tools: MediaTools,

@@ -50,9 +50,9 @@ interface EncodedFiles extends Record<MainKind, Rendition> {
 }
 
 /**
- * This folder makes gif, jpg, mp4 and webm of a probed file with one decode. The one rule: ffmpeg's exit code 0 proves
- * nothing, so every output is verified. Tests: beside the files. Next: `rendition-plan.ts` decides, `ffmpeg-command.ts`
- * translates. Throws corrupt_media, processing_timeout, the signal's reason, or an Error when the fault is ours.
+ * This folder makes gif, jpg, mp4 and webm of a probed file with one decode. ffmpeg's exit code 0 proves nothing, so
+ * every output is verified. `rendition-plan.ts` decides, `ffmpeg-command.ts` translates. Throws corrupt_media,
+ * processing_timeout, the signal's reason, or an Error when the fault is ours.
  */
 export async function makeRenditions(
   tools: MediaTools,

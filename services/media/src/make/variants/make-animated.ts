@@ -1,5 +1,5 @@
-// Makes gif, animated webp and mp4 variants of a clip's own mp4 (or of its webm, where that is transparent). The one rule: the
-// same clip always gives the same bytes, so one thread encodes. Tests: test/variants.test.ts. Next: variant-command.ts.
+// Makes gif, animated webp and mp4 variants of a clip's own mp4 (or of its webm, where that is transparent). The same
+// clip always gives the same bytes, so one thread encodes. Tests: test/variants.test.ts.
 import { resolve } from 'node:path'
 import sharp from 'sharp'
 import type { Size } from '../../core/clips/geometry.ts'

@@ -1,6 +1,5 @@
 // Makes a claimed variant and stores it. A variant exists once its claim is settled. A killed build leaves only a
-// claim, which the next request or housekeeping takes over. Tests: test/variants.test.ts. Next: make-still.ts,
-// make-animated.ts.
+// claim, which the next request or housekeeping takes over. Tests: test/variants.test.ts.
 import { join } from 'node:path'
 import { findRenditions } from '../../core/clips/renditions.store.ts'
 import { isStill, sizeOfVariant, VARIANT_TYPES, type Variant } from '../../core/variants/variant.ts'

@@ -1,7 +1,7 @@
 /**
- * This folder owns the bytes: files named by their SHA-256, in the same layout on a disk and in a bucket.
- * The one rule: a name never changes its content, so storing twice and deleting twice are harmless.
- * Drivers: disk-blobs.ts and s3-blobs.ts, one test for both beside this file. References are counted in SQL: keep-files.ts.
+ * This folder owns the bytes: files named by their SHA-256, in the same layout on a disk and in a bucket. A name never
+ * changes its content, so storing twice and deleting twice are harmless. Drivers: disk-blobs.ts and s3-blobs.ts, one
+ * test for both beside this file. References are counted in SQL: keep-files.ts.
  */
 import type { Readable } from 'node:stream'
 

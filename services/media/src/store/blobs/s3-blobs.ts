@@ -1,5 +1,5 @@
-// Blobs in a bucket. Loaded only where one is configured (deps.ts), because the SDK takes 30 MB.
-// The one rule: every wait for S3 ends, and its failures are StorageUnavailable, never a missing blob.
+// Blobs in a bucket. Loaded only where one is configured (deps.ts), because the SDK takes 30 MB. Every wait for S3
+// ends, and its failures are StorageUnavailable, never a missing blob.
 import { createReadStream, createWriteStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import type { Readable } from 'node:stream'

@@ -1,5 +1,5 @@
-// Built-in mails: one layout, with words in a file per language. The one rule: a language lacks no word (type
-// MailWords). Tests: ../mail-templates.test.ts. Next: words.en.ts.
+// Built-in mails: one layout, with words in a file per language. A language lacks no word (type MailWords). Tests:
+// ../mail-templates.test.ts.
 import type { MailWords, Words } from './mail-words.ts'
 
 export const builtInMail = (locale: string, words: MailWords, { linkHint }: Words) => ({

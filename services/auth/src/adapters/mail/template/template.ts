@@ -1,6 +1,6 @@
-// Go-style templates of mails: parsed once to a tree, rendered many times. The one rule: a template is trusted, its
-// values are not, so each value is escaped for its place or refused (html-context.ts). Syntax: scan.ts, parse.ts;
-// tests: template.test.ts.
+// Go-style templates of mails: parsed once to a tree, rendered many times. A template is trusted, its values are not,
+// so each value is escaped for its place or refused (html-context.ts). Syntax: scan.ts, parse.ts; tests:
+// template.test.ts.
 import type { Expression } from './expression.ts'
 import { FUNCTIONS, type TemplateFunction } from './functions.ts'
 import { advance, escapeAt, type HtmlContext, refusalAt, startOfDocument } from './html-context.ts'

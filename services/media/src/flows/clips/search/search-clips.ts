@@ -1,7 +1,6 @@
-// Search and sort (contract/media.md 2.15a). The one rule: no page reads more than a bounded number of rows, whatever
-// is input among however many clips. A list that is short enough is read whole. A page of a long one walks along an
-// index, and ends after a number of clips even with fewer hits than requested. Tests: test/search.test.ts,
-// test/search-at-size.test.ts. Next: search.store.ts (the walks), lists.store.ts (their lists), position.ts (cursors).
+// Search and sort (contract/media.md 2.15a). No page reads more than a bounded number of rows, whatever is input among
+// however many clips. A list that is short enough is read whole. A page of a long one walks along an index, and ends
+// after a number of clips even with fewer hits than requested. Tests: test/search.test.ts, test/search-at-size.test.ts.
 import type { Kysely } from 'kysely'
 import type { DB } from '../../../db/tables.ts'
 import type { Direction } from '../clip-lists.store.ts'

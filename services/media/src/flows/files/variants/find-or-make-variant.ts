@@ -1,6 +1,5 @@
-// Finds a variant of a public clip, and has it made at its first request. The one rule: a row claims a variant before any work
-// begins, so one process makes it, and a source has a bounded number. Tests: test/variants.test.ts. Next: find-variant.ts,
-// core/variants/take-claim.ts, make/variants/.
+// Finds a variant of a public clip, and has it made at its first request. A row claims a variant before any work
+// begins, so one process makes it, and a source has a bounded number. Tests: test/variants.test.ts.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError } from '@services/common/errors'
 import { requireStorage } from '../../../core/variants/require-storage.ts'

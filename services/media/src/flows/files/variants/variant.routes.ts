@@ -1,5 +1,5 @@
-// GET and HEAD /f/{id}/{variant} and /v/{signature}/{options}/{file}: other sizes and formats of a clip's files. The one rule: the
-// clip is found as its files are, so its variants are hidden and removed with it. Tests: test/variants.test.ts. Next: find-or-make-variant.ts.
+// GET and HEAD /f/{id}/{variant} and /v/{signature}/{options}/{file}: other sizes and formats of a clip's files. The
+// clip is found as its files are, so its variants are hidden and removed with it. Tests: test/variants.test.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
