@@ -1,5 +1,5 @@
 // The map of the service: registers every route by hand, in scopes by caller. A route that is not in this file does not
-// exist. Read next: the folder in flows/ named like the endpoint; tests: beside the flows and in test/.
+// exist. The folder in flows/ is named like the endpoint.
 import cors from '@fastify/cors'
 import { documentApi } from '@services/common/http/api-docs'
 import { installErrorHandler } from '@services/common/http/error-handler'

@@ -1,3 +1,4 @@
+// Bounds on work within one process: semaphores, mutexes by key, batches, timeouts.
 /** Runs a bounded number of tasks at once, in order of arrival. */
 export interface Semaphore {
   /** Runs `work` in a slot of its `key`. Throws the refusal when full or after a long wait, and `signal`'s reason. */

@@ -1,3 +1,4 @@
+// Variables of the environment: declared once, read once, and reported by name, never by value.
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import { parseDurationSeconds } from './duration.ts'

@@ -1,3 +1,4 @@
+// LISTEN and NOTIFY of PostgreSQL. A notification only saves a poll, so nothing depends on its arrival.
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { withTimeout } from '../concurrency/with-timeout.ts'

@@ -1,3 +1,4 @@
+// The process of a service: its command line, settings, start and orderly stop.
 import cluster, { type Worker } from 'node:cluster'
 import type { Logger } from 'pino'
 import { explainStartFailure, failureCode, type PortSettings, portVariables } from './explain-start-failure.ts'

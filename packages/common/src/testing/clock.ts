@@ -1,3 +1,4 @@
+// Values that a test holds in place of the outside world: time, randomness, the mailbox.
 /** Clock that starts at the real time and moves only by `advance`. */
 export interface TestClock {
   now(): Date

@@ -1,3 +1,4 @@
+// The outside world: mail, SMS and providers, a folder each. A failure says whether another attempt may help.
 import { PermanentFailure } from '@services/common/queue/run-job'
 
 /** Failure that may pass. Its text, like a PermanentFailure's, is stored, so it names no address and no code. */

@@ -1,3 +1,4 @@
+// Databases of tests: cloned from a template, behind a pooler, or a primary with a standby.
 import { randomBytes } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'

@@ -1,3 +1,4 @@
+// HTTP of tests: raw sockets, hostile requests, browsers, and answers compared with the document.
 import { connect } from 'node:net'
 import { PATIENCE_MS } from '../patience.ts'
 

@@ -1,3 +1,4 @@
+// Runs of the tests: their setup, output, needs, disturbance and repetition.
 import { randomBytes } from 'node:crypto'
 import { chmod, mkdtemp, readdir, rm, statfs } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'

@@ -1,3 +1,4 @@
+// Protocols of external sign-in: OAuth 1.0a, OAuth 2.0, OpenID Connect and id_tokens. Providers are data for them.
 import type { ExternalProviderSettings } from '../../config/external-providers.ts'
 import type { CleanAccount } from './clean-account.ts'
 

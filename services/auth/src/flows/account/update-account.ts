@@ -1,6 +1,6 @@
 // Changes of the signed-in user to their own account. A request changes everything or nothing. A new password ends all
 // other sessions, one-time tokens and pending changes of address; a new address waits for its proof in ../verify/.
-// Tests: here, test/contract/account.test.ts, test/stolen-session.test.ts. Read next: new-password.ts.
+// Tests: here, test/contract/account.test.ts, test/stolen-session.test.ts.
 import type { Transaction } from 'kysely'
 import type { SmsChannel } from '../../adapters/sms/gateway.ts'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'

@@ -1,5 +1,5 @@
 // Commands that need no database: keys, admin tokens, mail, redirects. Results go to standard output, all else to
-// standard error. Tests: test/cli.test.ts, ../../adapters/mail/test-mail.test.ts. Read next: ../../commands.ts.
+// standard error. Tests: test/cli.test.ts, ../../adapters/mail/test-mail.test.ts.
 import { randomUUID } from 'node:crypto'
 import { CommandFailure, command, printResult, UsageError } from '@services/common/process/command-line'
 import { SAMPLE_VARIABLES } from '../../adapters/mail/check-template.ts'

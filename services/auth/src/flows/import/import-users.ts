@@ -1,6 +1,6 @@
 // Importing users of another system from JSON lines (`users import`), and exporting them. A line is imported whole or
 // refused by number, and a second run over the same file adds only the missing users. Tests: here,
-// test/cli-users.test.ts. Read next: user-line.ts.
+// test/cli-users.test.ts.
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { type ExistingUser, findExisting, type ImportedUser, insertUsers } from './import-users.store.ts'

@@ -1,6 +1,6 @@
 // Messages that a caller requests by address: POST /otp, /magiclink, /recover and /resend. The route answers at once
 // and alike for every address. The worker's half does the same work for an unknown address, so that time reveals
-// nothing. Tests: here, test/equal-work.test.ts, test/registered-first.test.ts. Read next: answer-message-request.ts.
+// nothing. Tests: here, test/equal-work.test.ts, test/registered-first.test.ts.
 import type { Transaction } from 'kysely'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
 import { confirmed, insertAccount, newAccount } from '../../core/identities/new-account.ts'

@@ -1,6 +1,5 @@
 // Second factors: enrolling, challenging, verifying, removing, and recovery codes. A factor counts once it is verified,
 // and each proof is used up in the transaction that raises the session to aal2. Tests: here and ../../core/freshness/.
-// Read next: proof.ts, recovery-codes.ts.
 //
 // Factor      | next
 // unverified  | verified by its first proof; deleted when stale, replaced or another factor of its type is verified

@@ -1,8 +1,7 @@
 // Signing in at a provider. A cookie of the callback's host binds an attempt to the browser that began it
 // (../../http/attempt-cookie.ts). So an attempt begins with a navigation to that host. Other callers, a script or
 // another host of ours, get an address there that begins it. One that links an account shows a page first
-// (linking-page.ts), because a stranger may have sent it. Tests: here, ../../adapters/providers/. Read next:
-// callback.routes.ts.
+// (linking-page.ts), because a stranger may have sent it. Tests: here, ../../adapters/providers/.
 //
 // Attempt (flow_states) | becomes
 // address to begin      | begun, when opened for the first time within its lifetime

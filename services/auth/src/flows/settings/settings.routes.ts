@@ -1,5 +1,5 @@
 // Public facts about the service: settings, keys, health, start page. No secrets and no account data. Tests: here and
-// in ../../core/keys/. Read next: jwks.routes.ts.
+// in ../../core/keys/.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { EXTERNAL_PROVIDERS } from '../../config/external-providers.ts'

@@ -1,6 +1,6 @@
 // Signing up by e-mail or phone and password, or anonymously. The answer does not reveal whether an account exists,
 // except with autoconfirm, where the specification demands an error. Tests: here, test/contract/sign-up.test.ts,
-// test/registered-first.test.ts. Read next: ../verify/verify.ts.
+// test/registered-first.test.ts.
 import { createHmac, type KeyObject } from 'node:crypto'
 import type { SmsChannel } from '../../adapters/sms/gateway.ts'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'

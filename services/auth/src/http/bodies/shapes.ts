@@ -1,5 +1,5 @@
-// This folder holds what routes share: callers and their tokens, limits, shapes of errors, pages and cookies. It knows
-// no flow. Tests: here and test/bad-input.test.ts.
+// Bodies of requests and answers that routes share: shapes, pages of lists, addresses, errors. They know no
+// flow. Tests: here and test/bad-input.test.ts.
 import { inDocument, withHeaders } from '@services/common/http/route-schema'
 import { Type } from 'typebox'
 

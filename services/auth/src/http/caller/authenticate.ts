@@ -1,3 +1,4 @@
+// The caller of a request: its token, captcha and rights.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { JWTPayload } from 'jose'
 import type { SigningKeys } from '../../core/keys/signing-keys.ts'

@@ -1,3 +1,4 @@
+// Access to clips without a token. Every public address checks it here, and a refused clip looks like an unknown one.
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { isClipId } from '../clips/clip-id.ts'

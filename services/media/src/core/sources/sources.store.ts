@@ -1,3 +1,4 @@
+// Sources: the bytes behind clips, and their states. Clips of the same bytes share one source.
 import { jsonb } from '@services/common/database/pool'
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, ExtraKind, Verdict } from '../../db/tables.ts'

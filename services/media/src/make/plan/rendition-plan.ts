@@ -1,3 +1,4 @@
+// Plans: every decision about a clip's files, made before ffmpeg runs. A plan is pure data.
 // Size, delay, frame rate and byte budget of each file. Palette and dither: filter-graph.ts; fitting:
 // core/clips/geometry.ts; measurements behind the numbers: contract/media.md 5.
 import { fitGif, fitVideo, type Size } from '../../core/clips/geometry.ts'

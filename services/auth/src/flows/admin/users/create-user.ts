@@ -1,6 +1,6 @@
 // The admin API and the `users` commands: creating, changing, banning, deleting and listing users, invitations and
 // links. Each change is audited in its transaction, under the actor, which is an admin (../../http/admin-only.ts) or
-// the command line. Tests: here, test/admin-namespace.test.ts, test/cli-users.test.ts. Read next: update-user.ts.
+// the command line. Tests: here, test/admin-namespace.test.ts, test/cli-users.test.ts.
 import type { Kysely, Transaction } from 'kysely'
 import { parseEmail } from '../../../adapters/mail/email-address.ts'
 import { type Actor, type AuditLog, audit } from '../../../core/audit/audit.ts'
