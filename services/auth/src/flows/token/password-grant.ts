@@ -29,8 +29,8 @@ export async function signInWithPassword(deps: Deps, log: AuditLog, input: Passw
   // No stored hash is of an oversized password: one is hashed in a shortened form, for the time, and fails.
   const isOversized = Buffer.byteLength(input.password) > MAX_PASSWORD_BYTES
   const storedHash = isOversized ? null : found?.password_hash
-  // Keyed by the typed address, which does not reveal that two addresses are of one account, and by audience: otherwise a
-  // sign-up in another audience would reset failed attempts.
+  // Keyed by the typed address, which does not reveal that two addresses are of one account. Keyed by audience too,
+  // because a sign-up in another audience would otherwise reset failed attempts.
   const attempt = { identifier: `${input.audience}\0${value}`, address: input.clientAddress }
   const right = await deps.passwordAttempts.runSignIn(attempt, () =>
     deps.passwords.verify(storedHash, input.password.slice(0, MAX_PASSWORD_BYTES)),

@@ -22,9 +22,9 @@ export interface ProbeLimits {
 }
 
 /**
- * Limits of contract/media.md 4.6 beside the settings. 3700 frames are 30 s at 120 fps and a little; 8e9
- * pixel-frames are 30 s of 4K at 30 fps. A GIF of 1e9 is 30 s of 1080p at 16 fps, some 40 CPU seconds; without the
- * limit a few KB could cost any amount.
+ * Limits of contract/media.md 4.6 beside the settings. 3700 frames are 30 s at 120 fps and a little; 8e9 pixel-frames
+ * are 30 s of 4K at 30 fps. A GIF of 1e9 is 30 s of 1080p at 16 fps, some 40 CPU seconds. Without the limit a few KB
+ * could cost any amount.
  */
 const FIXED_LIMITS = { frames: 3700, pixelFrames: 8e9, gifPixelFrames: 1e9, streams: 8 }
 
