@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { embeddedTools } from './clips.ts'
+import { embeddedTools } from '../clips.ts'
 
 const run = promisify(execFile)
 
