@@ -19,9 +19,9 @@ create unlogged table {{prefix}}rate_limits (
 create index {{prefix}}rate_limits_expire_idx on {{prefix}}rate_limits (expire);
 
 -- Decoys: rows written where an account's would be, so that timing does not reveal an unknown address.
-create table {{prefix}}nobodys_rows (
+create table {{prefix}}decoy_rows (
   key bytea primary key,
   written_at timestamptz not null
 );
 
-create index {{prefix}}nobodys_rows_written_at_idx on {{prefix}}nobodys_rows (written_at);
+create index {{prefix}}decoy_rows_written_at_idx on {{prefix}}decoy_rows (written_at);

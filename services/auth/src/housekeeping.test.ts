@@ -335,20 +335,20 @@ async function recordDeletions({ deps: { pool } }: TestService, ...tables: strin
 test('many rows of one kind do not keep the other kinds waiting', async () => {
   const service = await startTestService({ AUTH_WORKERS_ENABLED: 'false' })
   const longAgo = new Date(service.clock.now().getTime() - 86_400_000)
-  const insert = `insert into nobodys_rows select sha256(n::text::bytea), $1 from generate_series(1, 2500) n`
+  const insert = `insert into decoy_rows select sha256(n::text::bytea), $1 from generate_series(1, 2500) n`
   await service.deps.pool.query(insert, [longAgo])
-  const deletions = await recordDeletions(service, 'nobodys_rows', 'rate_limits')
+  const deletions = await recordDeletions(service, 'decoy_rows', 'rate_limits')
   await deleteExpired(service.deps, service.deps.log)
-  expect(await deletions()).toEqual(['nobodys_rows', 'rate_limits', 'nobodys_rows', 'nobodys_rows'])
+  expect(await deletions()).toEqual(['decoy_rows', 'rate_limits', 'decoy_rows', 'decoy_rows'])
   await service.close()
 })
 
 test('a stop waits for the statement in hand and begins no other', async () => {
   const service = await startTestService({ AUTH_WORKERS_ENABLED: 'false' })
-  const deletions = await recordDeletions(service, 'nobodys_rows', 'rate_limits')
+  const deletions = await recordDeletions(service, 'decoy_rows', 'rate_limits')
   const client = await service.deps.pool.connect()
   await client.query('begin')
-  await client.query('lock table nobodys_rows in access exclusive mode')
+  await client.query('lock table decoy_rows in access exclusive mode')
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => {
     vi.useRealTimers()
@@ -361,7 +361,7 @@ test('a stop waits for the statement in hand and begins no other', async () => {
   await client.query('commit')
   client.release()
   await stopped
-  expect(await deletions()).toEqual(['nobodys_rows'])
+  expect(await deletions()).toEqual(['decoy_rows'])
   await service.close()
 })
 
@@ -441,7 +441,7 @@ describe('rows of refused requests', () => {
     expect(left.map(([table]) => table).sort()).toEqual([
       'address_claims',
       'audit_log_entries',
-      'nobodys_rows',
+      'decoy_rows',
       'rate_limits',
     ])
     service.clock.advance({ seconds: 3_600 + 601 })

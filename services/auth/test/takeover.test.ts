@@ -218,12 +218,12 @@ test('a guess at a code writes once, whether or not there is one at the address'
   const written = async (address: string) => {
     const { rows } = await service.deps.pool.query(
       `select (select array_agg(xmin::text order by ctid) from one_time_tokens) as codes,
-              (select array_agg(xmin::text order by ctid) from nobodys_rows) as others`,
+              (select array_agg(xmin::text order by ctid) from decoy_rows) as others`,
     )
     await service.post('/verify', { type: 'signup', email: address, token: '000000' })
     const { rows: after } = await service.deps.pool.query(
       `select (select array_agg(xmin::text order by ctid) from one_time_tokens) as codes,
-              (select array_agg(xmin::text order by ctid) from nobodys_rows) as others`,
+              (select array_agg(xmin::text order by ctid) from decoy_rows) as others`,
     )
     const count = (column: 'codes' | 'others') =>
       after[0][column].filter((xmin: string) => !rows[0][column].includes(xmin)).length
@@ -232,9 +232,9 @@ test('a guess at a code writes once, whether or not there is one at the address'
   expect(await written(email)).toEqual({ codes: 1, others: 0 })
   expect(await written('nobody-there@example.com')).toEqual({ codes: 0, others: 1 })
   // The same row again, so that guesses at one address do not fill the table.
-  const { rows } = await service.deps.pool.query('select count(*) from nobodys_rows')
+  const { rows } = await service.deps.pool.query('select count(*) from decoy_rows')
   expect(await written('nobody-there@example.com')).toEqual({ codes: 0, others: 1 })
-  expect((await service.deps.pool.query('select count(*) from nobodys_rows')).rows).toEqual(rows)
+  expect((await service.deps.pool.query('select count(*) from decoy_rows')).rows).toEqual(rows)
 })
 
 test('a guess at a long code writes in the place of those at none', async ({ service }) => {

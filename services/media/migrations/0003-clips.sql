@@ -38,7 +38,6 @@ create index {{prefix}}clips_source_id_idx on {{prefix}}clips (source_id);
 create index {{prefix}}clips_of_token_idx
   on {{prefix}}clips (token_id, created_at desc, id desc, nsfw) where deleted_at is null;
 create index {{prefix}}clips_newest_idx on {{prefix}}clips (created_at desc, id desc, nsfw) where deleted_at is null;
-create index {{prefix}}clips_tag_keys_idx on {{prefix}}clips using gin (tag_keys) where deleted_at is null;
 -- Housekeeping deletes expired clips and old tombstones.
 create index {{prefix}}clips_expires_at_idx
   on {{prefix}}clips (expires_at) where expires_at is not null and deleted_at is null;

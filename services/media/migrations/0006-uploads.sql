@@ -15,7 +15,6 @@ create table {{prefix}}resumable_uploads (
 );
 
 create index {{prefix}}resumable_uploads_expires_at_idx on {{prefix}}resumable_uploads (expires_at);
-create index {{prefix}}resumable_uploads_unfinished_idx on {{prefix}}resumable_uploads (token_id) where clip_id is null;
 create index {{prefix}}resumable_uploads_owner_idx on {{prefix}}resumable_uploads (owner_key) where clip_id is null;
 
 -- Result of a request with an Idempotency-Key: a clip or a refusal.

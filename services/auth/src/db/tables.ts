@@ -11,7 +11,7 @@ export interface DB {
   flow_states: FlowStatesTable
   audit_log_entries: { id: string; payload: MetadataColumn; ip_address: Generated<string>; created_at: Date }
   send_gaps: { key: Buffer; sent_at: Date; expires_at: Date }
-  nobodys_rows: { key: Buffer; written_at: Date }
+  decoy_rows: { key: Buffer; written_at: Date }
   rate_limits: { key: string; points: number; expire: number | null }
   messages: MessagesTable
   factors: FactorsTable
@@ -22,7 +22,7 @@ export interface DB {
 
 export const TABLES = [
   ...(['users', 'identities', 'sessions', 'one_time_tokens', 'earlier_links', 'auth_codes', 'flow_states'] as const),
-  ...(['audit_log_entries', 'send_gaps', 'nobodys_rows', 'rate_limits', 'messages', 'address_claims'] as const),
+  ...(['audit_log_entries', 'send_gaps', 'decoy_rows', 'rate_limits', 'messages', 'address_claims'] as const),
   ...(['factors', 'factor_challenges', 'recovery_codes'] as const),
 ] satisfies readonly (keyof DB)[]
 
