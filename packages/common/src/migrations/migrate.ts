@@ -1,5 +1,5 @@
-// Applies migrations (migration-files.ts). No request waits a second for a migration. A statement that does not get its
-// lock soon gives up and is tried again. Behaviour: contract/database.md 6.
+// Applies migrations (migration-files.ts), one process at a time, by an advisory lock. No request waits a second for a
+// migration. A statement that does not get its lock soon gives up and is tried again. Behaviour: contract/database.md 6.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
 import type { Logger } from 'pino'

@@ -1,6 +1,7 @@
 // The job queue of a service, on pg-boss: retries, back-off, dead-letter queues, turns between tenants. A job is
 // written in the transaction of the rows it belongs to, so that a crash loses nothing. Settings of a queue:
-// queue-definition.ts. SQL that pg-boss does not offer: pg-boss-tables.ts. One job's run: run-job.ts.
+// queue-definition.ts. SQL that pg-boss does not offer: pg-boss-tables.ts. One job's run: run-job.ts. Another worker runs
+// the job of a killed one within 20 s; rows whose job is lost are their service's matter (rescue-source.ts).
 import type pg from 'pg'
 import { fromKysely, type Job, PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'

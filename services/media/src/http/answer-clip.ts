@@ -1,3 +1,4 @@
+// Answers of a new clip: ready, or accepted when the wait (MEDIA_SYNC_WAIT) ends. The wait: core/sources/wait-for-source.ts.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { deleteLink } from '../core/clip-access/delete-link.ts'
 import { type Result, toResult } from '../core/clip-views/clip-result.ts'

@@ -1,3 +1,4 @@
+// The header Idempotency-Key. Lifetime of a key and its replay: ingest/accept/idempotency.store.ts, begin-request.ts.
 import { createHash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { AccessChanges } from '../core/clips/access.ts'

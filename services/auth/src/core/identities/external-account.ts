@@ -1,3 +1,5 @@
+// The shape of an external account that signs in. The user it joins: external-user.ts; fields of a provider:
+// adapters/providers.
 import type { Transaction } from 'kysely'
 import type { CleanAccount } from '../../adapters/oauth/clean-account.ts'
 import type { ExternalEmail } from '../../adapters/oauth/provider.ts'

@@ -1,3 +1,4 @@
+// Hashes passwords with argon2id behind a bounded queue. Parameters: config/passwords.ts (19,456 KiB, 2 passes, 1 lane).
 import { availableParallelism } from 'node:os'
 import { createSemaphore } from '@services/common/concurrency/semaphore'
 import { argon2id, type HashOptions, hash } from 'argon2'

@@ -1,9 +1,11 @@
+// Stores a report of a visitor, and decides when reports hide a clip: at MEDIA_REPORT_HIDE_AT open reports.
+// Tests: test/reports.test.ts, test/moderation.test.ts.
 import type { Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { countReport } from '../../metrics.ts'
 import { type EmitDeps, emitToAdmins } from '../webhooks/emit-event.ts'
-import type { ReportFields } from './report.ts'
+import type { ReportFields } from './report-fields.ts'
 import { monthOf } from './reporter.ts'
 import { countOpenReports, insertReport } from './reports.store.ts'
 

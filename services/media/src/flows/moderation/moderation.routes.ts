@@ -1,12 +1,12 @@
 // /reports and /media/{id}/moderation: reports and decisions of moderators. A decision is recorded with its token, time
-// and note. Tests: test/moderation.test.ts.
+// and note. Effects of each decision on its clip: core/lifecycle/moderate.ts. Tests: test/moderation.test.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { isClipId } from '../../core/clips/clip-id.ts'
 import { findClip } from '../../core/clips/clips.store.ts'
 import { moderate } from '../../core/lifecycle/moderate.ts'
 import { listModerations, type Moderation } from '../../core/reports/moderations.store.ts'
-import { cleanNote } from '../../core/reports/report.ts'
+import { cleanNote } from '../../core/reports/report-fields.ts'
 import { type FoundReport, findReport, findWholeReport, listReports } from '../../core/reports/reports.store.ts'
 import { MODERATION_ACTIONS, REPORT_REASONS } from '../../db/tables.ts'
 import { isUuid } from '../../db/uuid.ts'

@@ -1,6 +1,6 @@
 import { html } from '@services/common/html'
 import { type ClipView, titleOf } from '../../core/clip-views/clip-view.ts'
-import { MAX_TEXT } from '../../core/reports/report.ts'
+import { MAX_TEXT } from '../../core/reports/report-fields.ts'
 import type { ReportReason } from '../../db/tables.ts'
 import { htmlDocument, type Page, type Site, siteHeader, styleOf } from './document.ts'
 import { homePageCss } from './styles.ts'

@@ -1,5 +1,6 @@
 // Translates a plan into ffmpeg's arguments, with the options that the builds of 2018 and of today share. No name or
-// address from outside is ever an argument; files have the names of work-files.ts. Measurements: contract/media.md 5.9.
+// address from outside is ever an argument; files have the names of work-files.ts. Codecs and limits of each file:
+// ffmpeg-outputs.ts; filters: filter-graph.ts. Measurements: contract/media.md 5.9.
 import type { Ffmpeg } from '../../ffmpeg/binaries.ts'
 import { hardenedGlobals, hardenedInput } from '../../ffmpeg/hardening.ts'
 import type { RenditionPlan } from '../plan/rendition-plan.ts'

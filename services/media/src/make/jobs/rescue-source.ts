@@ -1,3 +1,4 @@
+// Queues a source again whose job was lost, as housekeeping finds after a minute; after three such jobs it fails.
 import type { Transaction } from 'kysely'
 import { failSource } from '../../core/lifecycle/fail-source.ts'
 import { countRequeue, lockProcessing } from '../../core/sources/sources.store.ts'

@@ -1,3 +1,4 @@
+// Limits of a source: 30 s of picture unless MEDIA_MAX_DURATION says otherwise (config/sources.ts), sides and pixels.
 import { USUAL_LIMITS } from '../../config/sources.ts'
 import type { Config } from '../../config.ts'
 import type { MediaType } from '../../db/media-info.ts'

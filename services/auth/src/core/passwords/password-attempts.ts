@@ -1,5 +1,6 @@
-// Each failed attempt at a password doubles the wait before the next. An attempt during a wait is refused before its
-// password is checked, so the refusal does not reveal whether it was right. SQL: password-attempts.store.ts.
+// Each failed attempt at a password doubles the wait before the next, from 1 s to 15 minutes, after a few that are free
+// (AUTH_RATE_LIMIT_FAILED_SIGN_INS). An attempt during a wait is refused before its password is checked, so the refusal
+// does not reveal whether it was right. SQL: password-attempts.store.ts.
 import { createHash } from 'node:crypto'
 import { createKeyedMutex } from '@services/common/concurrency/keyed-mutex'
 import { regardlessOfDeadline } from '@services/common/request-deadline'

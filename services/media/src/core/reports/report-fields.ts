@@ -1,5 +1,5 @@
-// Reports of visitors and decisions about clips. A report holds no address; its reporter is an HMAC whose key is
-// deleted when the month has ended (reporter.ts). Tests: test/reports.test.ts, test/moderation.test.ts.
+// The fields of a report and of a decision, cleaned. A report holds no address; its reporter is an HMAC whose key is
+// deleted when the month has ended (reporter.ts).
 import { REPORT_REASONS, type ReportReason } from '../../db/tables.ts'
 import { invalidField, plainText } from '../clips/clip-fields.ts'
 
