@@ -7,7 +7,7 @@ import { startBusyLoops } from './busy-loops.ts'
 import { batchOf, changedTests, type TestFile } from './changed-tests.ts'
 
 const RUNS = 10
-const MOST_MS = 5 * 60_000
+const MAX_MS = 5 * 60_000
 const FAST_TIER = ['!*:slow', '!docs', '!faults'].flatMap((project) => ['--project', project])
 const SLOW_TIER = ['--project', '*:slow']
 
@@ -23,27 +23,25 @@ const waiting = changedTests(
 print(`${waiting.length} test files changed since ${git('log', '-1', '--format=%h of %cs', base)}`)
 
 const startedAt = performance.now()
-let ended = 0
+let repeated = 0
 for (let batch = batchOf(waiting); batch.length > 0; batch = batchOf(waiting)) {
-  const runs = await burnIn(batch)
-  if (runs < RUNS) break
-  waiting.splice(0, batch.length)
-  ended += batch.length
-}
-print(`${ended} files ${RUNS} times each, ${secondsSince(startedAt)} s`)
-for (const { path } of waiting) print(`  left out, no time: ${path}`)
-
-/** Runs the files until all runs are done or the time is up. Returns the number of green runs; ends the process after a red one. */
-async function burnIn(batch: readonly TestFile[]): Promise<number> {
   const batchStartedAt = performance.now()
+  const runs = await burnIn(batch)
+  print(`  ${runs} times in ${secondsSince(batchStartedAt)} s: ${batch.map(({ path }) => path).join(' ')}`)
+  if (runs > 0) repeated += waiting.splice(0, batch.length).length
+  if (runs < RUNS) break
+}
+print(`${repeated} files repeated in ${secondsSince(startedAt)} s; no time for ${waiting.length} older or slower ones`)
+
+/** Runs the files until all runs are done or the time is up. Returns the number of green runs; a red one ends the process. */
+async function burnIn(batch: readonly TestFile[]): Promise<number> {
   let longestMs = 0
   for (let run = 0; run < RUNS; run++) {
     const runStartedAt = performance.now()
-    if (runStartedAt + longestMs - startedAt > MOST_MS) return run
+    if (runStartedAt + longestMs - startedAt > MAX_MS) return run
     await runTests(batch, run)
     longestMs = Math.max(longestMs, performance.now() - runStartedAt)
   }
-  print(`  ${RUNS} times in ${secondsSince(batchStartedAt)} s: ${batch.map(({ path }) => path).join(' ')}`)
   return RUNS
 }
 
@@ -52,11 +50,11 @@ async function runTests(batch: readonly TestFile[], run: number): Promise<void> 
   const isSlow = batch.some((file) => file.isSlow)
   // The same commit is shaken by the same seeds.
   const seed = String((Number.parseInt(head.slice(0, 6), 16) + run) % 1_000_000)
-  const vitest = ['node_modules/vitest/vitest.mjs', 'run', ...(isSlow ? SLOW_TIER : FAST_TIER)]
-  const command = isLoaded && !isSlow ? [`${import.meta.dirname}/shaken.ts`, seed] : vitest
-  const endLoops = isLoaded && isSlow ? startBusyLoops() : () => {}
-  const child = spawn(process.execPath, [...command, ...batch.map(({ path }) => path)], {
+  const args = ['node_modules/vitest/vitest.mjs', 'run', ...(isSlow ? SLOW_TIER : FAST_TIER)]
+  const endLoops = isLoaded ? startBusyLoops() : () => {}
+  const child = spawn(process.execPath, [...args, ...batch.map(({ path }) => path)], {
     stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...(isLoaded && !isSlow && { TEST_SHAKEN: seed }) },
   })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))

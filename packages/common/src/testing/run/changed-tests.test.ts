@@ -19,9 +19,9 @@ test('files whose change was undone, guides and fault tests are not repeated', (
   expect(paths).toEqual(['src/new.test.ts', 'src/old.test.ts', 'src/a.slow.test.ts'])
 })
 
-test('a batch has files of one tier and at most five', () => {
+test('a batch has files of one tier and at most three', () => {
   const fast = Array.from({ length: 7 }, (_, n) => ({ path: `${n}.test.ts`, isSlow: false }))
-  expect(batchOf(fast)).toEqual(fast.slice(0, 5))
+  expect(batchOf(fast)).toEqual(fast.slice(0, 3))
   const slow = { path: 'a.slow.test.ts', isSlow: true }
   expect(batchOf([...fast.slice(0, 2), slow])).toEqual(fast.slice(0, 2))
   expect(batchOf([slow])).toEqual([slow])

@@ -7,7 +7,7 @@ export interface TestFile {
 const LEFT_OUT = /^docs\/|\/faults\//
 
 /** Files that run together: a run costs two seconds more than its tests. */
-const BATCH = 5
+const BATCH = 3
 
 /**
  * Lists changed test files in the order in which they are repeated: the fast tier before the slow one, and the newest change first.
