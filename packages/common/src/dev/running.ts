@@ -1,5 +1,5 @@
-// The dev that uses a data folder, in its `running.json`: a second dev refuses it, and the demo reads its addresses. The one rule:
-// the file of an ended process is void, even if another process has its pid. Tests: running.test.ts.
+// The dev that uses a data folder, in its `running.json`: a second dev refuses it, and the demo reads its addresses. The
+// file of an ended process is void, even if another process has its pid. Tests: running.test.ts.
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,4 +1,4 @@
-// The database of a service: migrations, queue and replica, in the order of a start. The one rule: all differences between
+// The database of a service: migrations, queue and replica, in the order of a start. All differences between
 // services are members of `ServiceSchema`. Tests: test/cli.test.ts of each service, migrations and queue of common.
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'

@@ -5,11 +5,10 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { startBusyLoops } from './busy-loops.ts'
 import { batchOf, changedTests, type TestFile } from './changed-tests.ts'
+import { FAST_TIER, SLOW_TIER } from './tiers.ts'
 
 const RUNS = 10
 const MAX_MS = 5 * 60_000
-const FAST_TIER = ['!*:slow', '!docs', '!faults'].flatMap((project) => ['--project', project])
-const SLOW_TIER = ['--project', '*:slow']
 
 const git = (...args: string[]) =>
   execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()

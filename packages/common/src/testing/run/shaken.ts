@@ -4,9 +4,7 @@ import { spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { ON_ONE_CORE, startBusyLoops } from './busy-loops.ts'
-
-/** The fast tier, as `test` of package.json has it. */
-const FAST_TIER = ['!*:slow', '!docs', '!faults'].flatMap((project) => ['--project', project])
+import { FAST_TIER } from './tiers.ts'
 
 const [first = '', ...others] = process.argv.slice(2)
 const isSeed = /^\d+$/.test(first)

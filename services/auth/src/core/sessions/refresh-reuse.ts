@@ -26,6 +26,14 @@ interface ReuseDeps extends AuditDeps {
   config: AuditDeps['config'] & { sessions: SessionLimits }
 }
 
+export interface ReuseInterval {
+  reuseIntervalSeconds: number
+}
+
+/** A token that was replaced after this moment is accepted once more. */
+export const reusableSince = (now: Date, { reuseIntervalSeconds }: ReuseInterval): Date =>
+  new Date(now.getTime() - reuseIntervalSeconds * 1000)
+
 /**
  * Finds why a token was refused, by the counter that its session has a moment later. `raced`: it would be accepted by now,
  * because another request advanced the session in between, so the refresh is repeated.
@@ -33,12 +41,12 @@ interface ReuseDeps extends AuditDeps {
 export function judgeRefusal(
   presented: number,
   session: { refresh_counter: number; refreshed_at: Date },
-  reusableSince: Date,
+  since: Date,
 ): 'ahead' | 'reused' | 'raced' {
   if (presented > session.refresh_counter) return 'ahead'
   if (presented === session.refresh_counter) return 'raced'
   const isParent = presented === session.refresh_counter - 1
-  return isParent && session.refreshed_at > reusableSince ? 'raced' : 'reused'
+  return isParent && session.refreshed_at > since ? 'raced' : 'reused'
 }
 
 /** Ends the session of a reused token, also for the caller with the other copy. */

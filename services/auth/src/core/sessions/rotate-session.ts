@@ -1,7 +1,7 @@
 import { batchLoads } from '@services/common/concurrency/batch-loads'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
-import { restartingReuseInterval } from './refresh-reuse.ts'
+import { type ReuseInterval, restartingReuseInterval, reusableSince } from './refresh-reuse.ts'
 import { type RotatedSession, type Rotation, rotateSessions } from './rotate-session.store.ts'
 import type { SessionLimits } from './session-limits.ts'
 
@@ -11,7 +11,7 @@ export type RotateSession = (rotation: Rotation) => Promise<RotatedSession | und
 interface RotationDeps {
   db: Kysely<DB>
   now: () => Date
-  config: { sessions: SessionLimits & { reuseIntervalSeconds: number } }
+  config: { sessions: SessionLimits & ReuseInterval }
 }
 
 /** Most sessions that one statement locks. */
@@ -25,7 +25,7 @@ export function createRotateSession(deps: RotationDeps): RotateSession {
     const before = (seconds: number) => new Date(now.getTime() - seconds * 1000)
     const times = {
       now,
-      reusableSince: before(sessions.reuseIntervalSeconds),
+      reusableSince: reusableSince(now, sessions),
       startedAfter: sessions.timeboxSeconds === undefined ? null : before(sessions.timeboxSeconds),
       activeAfter: sessions.inactivitySeconds === undefined ? null : before(sessions.inactivitySeconds),
     }

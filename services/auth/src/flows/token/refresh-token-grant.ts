@@ -1,6 +1,6 @@
 import { type AuditLog, logAudit } from '../../core/audit/audit.ts'
 import { issueTokens, type SessionBody } from '../../core/sessions/issue-tokens.ts'
-import { catchUp, endReuse, judgeRefusal } from '../../core/sessions/refresh-reuse.ts'
+import { catchUp, endReuse, judgeRefusal, reusableSince } from '../../core/sessions/refresh-reuse.ts'
 import { parseRefreshToken, type RefreshToken } from '../../core/sessions/refresh-token.ts'
 import { whyEnded } from '../../core/sessions/session-limits.ts'
 import { findSessionWithUser } from '../../core/sessions/sessions.store.ts'
@@ -35,8 +35,7 @@ async function refuse(deps: Deps, log: AuditLog, token: RefreshToken): Promise<v
   const session = await findSessionWithUser(deps.db, token.sessionId, deps.config.sessions)
   if (!session) throw apiError('refresh_token_not_found')
   if (isBanned(session, now)) throw apiError('user_banned', { status: 400 })
-  const reusableSince = new Date(now.getTime() - deps.config.sessions.reuseIntervalSeconds * 1000)
-  const verdict = judgeRefusal(token.counter, session, reusableSince)
+  const verdict = judgeRefusal(token.counter, session, reusableSince(now, deps.config.sessions))
   // A token ahead of its row comes from a lost refresh of unknown time, so inactivity cannot be judged; the time box can.
   const seen = verdict === 'ahead' ? { ...session, refreshed_at: now } : session
   const end = whyEnded(seen, deps.config.sessions, now)

@@ -1,5 +1,5 @@
-// POST /token: signing in and refreshing. The one rule: a grant is an entry of GRANTS, which reads the request, and a file.
-// Tests: here, test/contract/token.test.ts, test/limits.test.ts. Read next: password-grant.ts, refresh-token-grant.ts.
+// POST /token: signing in and refreshing. A grant is an entry of GRANTS, which reads the request, and a file.
+// Tests: here, test/contract/token.test.ts, test/limits.test.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { counted } from '@services/common/telemetry/instruments'
 import type { FastifyRequest } from 'fastify'

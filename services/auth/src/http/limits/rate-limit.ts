@@ -1,4 +1,4 @@
-// Limits of requests, opened by name and rate. The one rule: a request counts before its work, and a later refusal
+// Limits of requests, opened by name and rate. A request counts before its work, and a later refusal
 // gives its points back. Counting: core/limits/limiter.ts; tests: test/limits.test.ts.
 import { ApiError } from '@services/common/errors'
 import type { FastifyRequest } from 'fastify'
