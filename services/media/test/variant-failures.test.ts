@@ -141,8 +141,15 @@ test('requests at once for a still that cannot be made share one attempt, and th
   const tools = { ...unboxedTools }
   const service = await startTestService({}, { tools })
   const id = idIn(await service.ready(await wideClip()))
-  tools.ffmpeg = { ...unboxedTools.ffmpeg, path: '/bin/false' }
-  const answers = await Promise.all(Array.from({ length: 30 }, () => service.get(`/f/${id}/t0.jpg`)))
+  const mayFail = join(await mkdtemp(join(tmpdir(), 'may-fail-')), 'now')
+  const failing = await programThat(`until [ -e '${mayFail}' ]; do sleep 0.02; done; exit 1`)
+  tools.ffmpeg = { ...unboxedTools.ffmpeg, path: failing }
+  const joins = vi.spyOn(service.deps.stillsInWork, 'get')
+  const requests = Array.from({ length: 30 }, () => service.get(`/f/${id}/t0.jpg`))
+  // A request that comes after the failure gets its stored result.
+  await expect.poll(() => joins.mock.calls.length).toBe(30)
+  await writeFile(mayFail, '')
+  const answers = await Promise.all(requests)
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([500]))
   expect(await rows(service)).toEqual([{ name: 't0.jpg', state: 'failed' }])
   expect((await service.get(`/f/${id}/t0.jpg`)).status).toBe(503)
