@@ -9,7 +9,7 @@ create table {{prefix}}resumable_uploads (
   metadata text not null, -- in the encoding of the protocol: keys, and values in base64
   clip_id text,
   -- Key by which a caller's uploads are counted: the token, or the address of a caller without one.
-  owner_key text,
+  owner_key text not null,
   created_at timestamptz not null,
   expires_at timestamptz not null
 );

@@ -239,7 +239,7 @@ export interface DB {
     /** The clip, once the upload is finished. */
     clip_id: ColumnType<string | null, undefined, string>
     /** Rate-limit key of the caller. */
-    owner_key: string | null
+    owner_key: string
     created_at: Date
     expires_at: Date
   }

@@ -18,5 +18,6 @@ startBusyLoops(ON_ONE_CORE)
 const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--sequence.shuffle.files', `--sequence.seed=${seed}`]
 const [program = '', ...args] = [...ON_ONE_CORE, process.execPath, ...vitest, ...projects, ...given]
 const run = spawn(program, args, { stdio: 'inherit', env: { ...process.env, TEST_SHAKEN: seed } })
+process.once('exit', () => run.kill())
 const [code] = await once(run, 'exit')
 process.exit(code ?? 1)
