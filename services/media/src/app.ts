@@ -29,10 +29,10 @@ import { tusRoutes } from './flows/uploads/tus.routes.ts'
 import { announceTus, TUS_REQUEST_HEADERS, TUS_RESPONSE_HEADERS } from './flows/uploads/tus-headers.http.ts'
 import { uploadRoutes } from './flows/uploads/upload.routes.ts'
 import { webhookRoutes } from './flows/webhooks/webhook.routes.ts'
-import { limitCalls, limitNotFound } from './http/address-limits.ts'
 import { answerProblems, errorAnswers } from './http/error-bodies.ts'
 import { healthRoute } from './http/health.routes.ts'
 import { acceptJsonBodies } from './http/json-body.ts'
+import { limitCalls, limitNotFound } from './http/public-limits.ts'
 import { endStalledAnswers } from './http/stalled-answer.ts'
 
 /** Paths without a version stay version 1; the next would be under `/v2`. */

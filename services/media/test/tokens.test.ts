@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { describe, expect } from 'vitest'
-import { isWellFormed, makeToken } from '../src/core/tokens/api-token.ts'
 import { createRequestCounter } from '../src/core/tokens/request-counter.ts'
+import { isWellFormed, makeToken } from '../src/core/tokens/token-format.ts'
 import { cleanUp } from '../src/housekeeping.ts'
 import { mediaHere } from './command-line.ts'
 import { gif } from './gif-bytes.ts'

@@ -1,5 +1,5 @@
 // Cancel requests of PostgreSQL's protocol. Only this file uses private members of pg; cancel-statement.test.ts names
-// them. Behaviour is tested in pool.test.ts.
+// them. Called by connection.ts, when the time of request-deadline.ts is up. Behaviour is tested in pool.test.ts.
 import pg from 'pg'
 
 const CANCEL_WITHIN_MS = 5_000

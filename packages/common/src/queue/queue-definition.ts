@@ -1,3 +1,4 @@
+// Settings of a queue: how often and after which waits a failed job is retried, and how long a job may take.
 import type { PgBoss } from 'pg-boss'
 
 /** A queue and its dead-letter queue, `<name>.dead`. */

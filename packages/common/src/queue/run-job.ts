@@ -1,5 +1,5 @@
 // Runs a job's handler and decides the result: done, failed, given up, or run again in the same attempt once a lost
-// database accepts writes.
+// database accepts writes. When and how often a failed job is retried: queue-definition.ts.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Span } from '@opentelemetry/api'
 import type { Job, JobResult, PgBoss } from 'pg-boss'

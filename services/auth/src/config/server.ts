@@ -12,7 +12,7 @@ import {
   type Values,
   type Variables,
 } from '@services/common/config/variables'
-import { parseAllowList } from '../core/redirects/allow-list.ts'
+import { parseAllowList } from '../core/redirects/allow-list-patterns.ts'
 import type { limitVariables } from './limits.ts'
 
 export const serverVariables = {

@@ -65,7 +65,7 @@ export interface UsersTable {
   updated_at: Date
   /** Written by core/factors/factors.store.ts only. */
   factors: ColumnType<FactorJson[] | null, never, RawBuilder<FactorJson[] | null>>
-  /** Password and data that the account gets with the proof of its address (core/users/claims.ts). */
+  /** Password and data that the account gets with the proof of its address (core/users/address-claims.ts). */
   claim: ColumnType<Claim | null, unknown, unknown>
 }
 
@@ -153,7 +153,7 @@ interface OneTimeTokensTable {
   used_up_codes: Generated<number>
   code_challenge: string | null
   code_challenge_method: ChallengeMethod | null
-  /** Sent for a claim (core/users/claims.ts). */
+  /** Sent for a claim (core/users/address-claims.ts). */
   sets_password: Generated<boolean>
   expires_at: Date
   created_at: Date

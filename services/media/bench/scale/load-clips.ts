@@ -1,5 +1,5 @@
 import { loadRows } from '@services/common/bench/load-rows'
-import { hashToken, makeToken, prefixOf } from '../../src/core/tokens/api-token.ts'
+import { hashToken, makeToken, prefixOf } from '../../src/core/tokens/token-format.ts'
 import { dayOf } from '../../src/core/tokens/usage.store.ts'
 import type { MediaInfo } from '../../src/db/media-info.ts'
 

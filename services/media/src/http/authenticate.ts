@@ -1,7 +1,8 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { hashToken, isWellFormed } from '../core/tokens/api-token.ts'
+import { allows } from '../core/tokens/scopes.ts'
+import { hashToken, isWellFormed } from '../core/tokens/token-format.ts'
 import { type ApiToken, findLiveToken, recordTokenUse } from '../core/tokens/tokens.store.ts'
 import type { Scope } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
@@ -59,9 +60,6 @@ export function tokenOf(request: FastifyRequest): ApiToken {
   if (!request.apiToken) throw new Error('route outside the scope of requireToken')
   return request.apiToken
 }
-
-export const allows = (token: ApiToken, scope: Scope): boolean =>
-  token.scopes.includes(scope) || token.scopes.includes('admin')
 
 /** Reads the token as it was sent, known or not. */
 export function presentedToken({ headers }: Pick<FastifyRequest, 'headers'>): string | undefined {

@@ -1,6 +1,6 @@
 import type { WebauthnChallenge } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
-import { isPermitted, type RedirectRules } from '../redirects/redirect-rules.ts'
+import { isPermitted, type RedirectRules } from '../redirects/allowed-targets.ts'
 
 /** Domain that a security key answers to, and the pages that may ask it. */
 export type RelyingParty = Pick<WebauthnChallenge, 'rpId' | 'origins'>

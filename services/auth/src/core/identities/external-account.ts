@@ -1,4 +1,4 @@
-// The shape of an external account that signs in. The user it joins: external-user.ts; fields of a provider:
+// The shape of an external account that signs in. The user it joins: join-or-create-user.ts; fields of a provider:
 // adapters/providers.
 import type { Transaction } from 'kysely'
 import type { CleanAccount } from '../../adapters/oauth/clean-account.ts'

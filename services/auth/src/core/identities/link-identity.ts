@@ -1,3 +1,5 @@
+// An identity that a signed-in user or an invitation adds, or a user removes. Joining by a verified address:
+// join-or-create-user.ts.
 import type { Transaction } from 'kysely'
 import { primaryEmail } from '../../adapters/oauth/clean-account.ts'
 import type { DB } from '../../db/tables.ts'
@@ -15,8 +17,8 @@ import { endTokens } from '../users/end-tokens.ts'
 import { refreshProviders } from '../users/metadata.store.ts'
 import { findUserById, type IdentityJson, lockAndReadUser, type User } from '../users/users.store.ts'
 import { type ExternalDeps, type ExternalSignIn, identityData, mergeIfItFits } from './external-account.ts'
-import { forgetPendingRegistrant, isGuarded } from './external-user.ts'
 import { deleteIdentity, findIdentity, insertIdentity } from './identities.store.ts'
+import { forgetPendingRegistrant, isGuarded } from './join-or-create-user.ts'
 
 /** User to link the account at the provider to, and the session that requested it. */
 export interface Linking {

@@ -1,4 +1,4 @@
-// Limits of requests (http/limits/rate-limit.ts) and of messages that cost money (sms-guards.ts). Counters live in
+// Limits of requests (http/limits/rate-limit.ts) and messages (mail-guards.ts, sms-guards.ts). Counters live in
 // PostgreSQL and use its clock, so all replicas count together; used-up keys are refused from memory. While the
 // database is unreachable each process counts for itself. Tests: test/limits.test.ts, test/replicas.test.ts,
 // adapters/sms/sms-guards.test.ts. Attempts at passwords count their own way, in password-attempts.ts.

@@ -1,8 +1,9 @@
+// Limits of SMS: to one number, to a block of numbers, of a day, and of all users together.
 import { isCountryAllowed } from '../../adapters/sms/countries.ts'
 import type { Config } from '../../config.ts'
 import { apiError } from '../../errors.ts'
-import { countGuarded, type Guard, openBudget, ownerKey, type Share } from './guards.ts'
 import { countAll, keyOf, type LimiterDeps, openLimiter, type Refund } from './limiter.ts'
+import { countGuarded, type Guard, openBudget, ownerKey, type Share } from './message-guards.ts'
 import type { Rate } from './rate.ts'
 
 export type SmsGuards = ReturnType<typeof createSmsGuards>

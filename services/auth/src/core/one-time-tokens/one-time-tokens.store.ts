@@ -14,7 +14,7 @@ export interface NewOneTimeToken {
   codeHash: Buffer
   /** Following the link gives a code for this challenge instead of a session. */
   pkce?: Pkce | undefined
-  /** Sent for a request with a claim, see ../users/claims.ts. */
+  /** Sent for a request with a claim, see ../users/address-claims.ts. */
   isClaim?: boolean | undefined
   /** The same work is done and nothing changes: there may be a live token. */
   isPretended?: boolean | undefined

@@ -2,8 +2,8 @@ import { HOSTILE_SEED, hostileRuns } from '@services/common/testing/http/hostile
 import { HOSTILE_TEXTS } from '@services/common/testing/http/hostile-values'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { parseAllowList } from './allow-list.ts'
-import { isPermitted } from './redirect-rules.ts'
+import { parseAllowList } from './allow-list-patterns.ts'
+import { isPermitted } from './allowed-targets.ts'
 import { withFragment, withQuery } from './redirect-url.ts'
 
 const TARGETS = 200 * hostileRuns()

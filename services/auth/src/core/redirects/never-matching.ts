@@ -1,6 +1,6 @@
-import { type Glob, setExpression } from './allow-list.ts'
+import { type Glob, setExpression } from './allow-list-patterns.ts'
+import { judgeTarget } from './allowed-targets.ts'
 import { expandGlob, type GlobPart } from './glob-parts.ts'
-import { judgeTarget } from './redirect-rules.ts'
 
 /** Site without web addresses, so that the allow list alone decides. */
 const NO_SITE = 'none://none'

@@ -1,5 +1,5 @@
 // Registrants of an address, by a sign-up, a setting or a provider; its prover takes it (displace-registrant.ts,
-// ../identities/external-user.ts) unless an admin vouched for it.
+// ../identities/join-or-create-user.ts) unless an admin vouched for it.
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import type { DB, TokenPurpose } from '../../db/tables.ts'
 import type { Address } from './address.ts'

@@ -14,7 +14,7 @@ interface ConfirmationOrder {
   context: MailContext
   pkce?: Pkce | undefined
   smsChannel?: SmsChannel | undefined
-  /** The request was recorded as a claim (../users/claims.ts). */
+  /** The request was recorded as a claim (../users/address-claims.ts). */
   isClaim?: boolean
   /** The request named a password, which other claims may have voided. */
   choosesPassword?: boolean

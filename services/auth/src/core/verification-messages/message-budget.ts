@@ -1,10 +1,11 @@
+// Counting of messages before they are sent. The caps: ../limits/mail-guards.ts, ../limits/sms-guards.ts.
 import { isAuthorizedAddress } from '../../adapters/mail/authorized-addresses.ts'
 import { hasMailServer } from '../../adapters/mail/smtp.ts'
 import { testCodeOf } from '../../adapters/sms/test-numbers.ts'
 import type { Config } from '../../config.ts'
 import { apiError } from '../../errors.ts'
-import type { MailShare, Share } from '../limits/guards.ts'
 import { type Refund, whileCounted } from '../limits/limiter.ts'
+import type { MailShare, Share } from '../limits/message-guards.ts'
 import type { SmsGuards } from '../limits/sms-guards.ts'
 import type { Address } from '../users/address.ts'
 

@@ -17,7 +17,7 @@ import { type DelayedJob, notBefore } from '../outbox/job-delay.ts'
 import type { OutboxDeps } from '../outbox/outbox.ts'
 import type { PasswordAttempts } from '../passwords/password-attempts.ts'
 import type { Address } from '../users/address.ts'
-import { claimOf, recordClaim } from '../users/claims.ts'
+import { claimOf, recordClaim } from '../users/address-claims.ts'
 import type { MailContext } from './link-mail.ts'
 import {
   type BudgetDeps,

@@ -1,5 +1,5 @@
 import { command, printResult } from '@services/common/process/command-line'
-import { judgeTarget } from '../../core/redirects/redirect-rules.ts'
+import { judgeTarget } from '../../core/redirects/allowed-targets.ts'
 import { startUp } from '../../start.ts'
 
 export const redirectCheck = command({

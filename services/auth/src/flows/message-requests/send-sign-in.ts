@@ -4,7 +4,7 @@
 import type { Transaction } from 'kysely'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
 import { confirmed, insertAccount, newAccount } from '../../core/identities/new-account.ts'
-import { claimOf, recordClaim } from '../../core/users/claims.ts'
+import { claimOf, recordClaim } from '../../core/users/address-claims.ts'
 import { releaseAddress } from '../../core/users/registrants.store.ts'
 import { findUserByAddress, lockAndReadUser, setSentAt, type User } from '../../core/users/users.store.ts'
 import { sendCodeSms } from '../../core/verification-messages/code-message.ts'

@@ -1,5 +1,6 @@
 // Signing up by e-mail or phone and password, or anonymously. The answer does not reveal whether an account exists,
-// except with autoconfirm, where the specification demands an error. Tests: here, test/contract/sign-up.test.ts,
+// except with autoconfirm, where the specification demands an error. An address that was registered before and never
+// confirmed: core/users/address-claims.ts. Tests: here, test/contract/sign-up.test.ts,
 // test/registered-first.test.ts.
 import { createHmac, type KeyObject } from 'node:crypto'
 import type { SmsChannel } from '../../adapters/sms/gateway.ts'
@@ -17,7 +18,7 @@ import type { Pkce } from '../../core/one-time-tokens/pkce.ts'
 import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
 import { type Client, startSession } from '../../core/sessions/start-session.ts'
 import type { Address } from '../../core/users/address.ts'
-import { claimOf, recordClaim } from '../../core/users/claims.ts'
+import { claimOf, recordClaim } from '../../core/users/address-claims.ts'
 import { requireModestMetadata } from '../../core/users/metadata.ts'
 import { withoutFacts } from '../../core/users/proven-addresses.ts'
 import { findUserById, insertUser, lockAndReadUser, type User } from '../../core/users/users.store.ts'

@@ -10,6 +10,8 @@ import {
 import type { TakenToken } from '../../core/one-time-tokens/one-time-tokens.store.ts'
 import { notify, notifyPhoneChange } from '../../core/outbox/notify.ts'
 import type { Address } from '../../core/users/address.ts'
+import { hasProviderIdentity } from '../../core/users/address-claims.store.ts'
+import { applyClaim } from '../../core/users/address-claims.ts'
 import {
   applyEmailChange,
   applyPhoneChange,
@@ -18,8 +20,6 @@ import {
   refuseTakenEmail,
   refuseTakenPhone,
 } from '../../core/users/addresses.store.ts'
-import { hasProviderIdentity } from '../../core/users/claims.store.ts'
-import { applyClaim } from '../../core/users/claims.ts'
 import { displaceRegistrant } from '../../core/users/displace-registrant.ts'
 import { endTokens } from '../../core/users/end-tokens.ts'
 import { isBanned } from '../../core/users/is-banned.ts'

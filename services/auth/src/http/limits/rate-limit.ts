@@ -1,11 +1,8 @@
 // Limits of requests, opened by name and rate. A request counts before its work, and a later refusal
-// gives its points back. Counting: core/limits/limiter.ts; tests: test/limits.test.ts.
-import { ApiError } from '@services/common/errors'
+// gives its points back. Mails: core/limits/mail-guards.ts; counting: core/limits/limiter.ts; tests: test/limits.test.ts.
 import type { FastifyRequest } from 'fastify'
-import { mailboxOf } from '../../adapters/mail/email-address.ts'
 import type { Config } from '../../config.ts'
 import type { Refusal } from '../../core/audit/sign-in-attempt.ts'
-import { countGuarded, type Guard, type MailShare, openBudget, ownerKey } from '../../core/limits/guards.ts'
 import {
   consume,
   countAll,
@@ -15,6 +12,7 @@ import {
   openLimiter,
   type Refund,
 } from '../../core/limits/limiter.ts'
+import { createMailGuards } from '../../core/limits/mail-guards.ts'
 import type { Rate } from '../../core/limits/rate.ts'
 import { limitKeyOf } from './client.ts'
 
@@ -51,27 +49,12 @@ function addressRatesOf(limits: Config['limits'], factorAttempts: Rate) {
 export type Limits = ReturnType<typeof createLimits>
 
 export function createLimits(deps: LimiterDeps, config: Pick<Config, 'limits' | 'mail' | 'mfa' | 'server'>) {
-  const { limits, mail } = config
   const factorAttempts: Rate = { points: config.mfa.attemptsPerMinute, seconds: 60 }
   const open = (name: string, rate: Rate) => openLimiter(deps, name, rate)
-  const addressRates = addressRatesOf(limits, factorAttempts)
+  const addressRates = addressRatesOf(config.limits, factorAttempts)
   const perAddress = Object.fromEntries(
     Object.entries(addressRates).map(([name, rate]) => [name, open(name, rate)]),
   ) as Record<AddressLimit, Limiter>
-  const changesResent = open('resend-changes', limits.mailsSent)
-  const capsOf = (name: string, keyFor: Guard['keyFor']): Guard[] =>
-    mail.maxPerAddress.map((rate) => ({ limiter: open(`${name}-${rate.seconds}`, rate), keyFor }))
-  const perMailbox = capsOf('mail-address', (address) => keyOf(mailboxOf(address)))
-  const perOwner = capsOf('mail-user', (owner) => owner)
-  const overBudget = 'over_email_send_rate_limit'
-  const budget = openBudget(deps, 'mails', limits.mailsSent, overBudget)
-  const inBudget = (to: string, share: MailShare) => budget(share, keyOf(mailboxOf(to)))
-  const inShare = async (to: string, share: MailShare): Promise<Refund> => {
-    if (share === 'admins') return async () => {}
-    return share === 'strangers'
-      ? countGuarded(perMailbox, to, overBudget)
-      : countGuarded(perOwner, ownerKey(share), overBudget)
-  }
   const providerRequests = open('provider-requests', PROVIDER_REQUESTS)
   const providerRequestsPerAddress = open('provider-requests-address', PROVIDER_REQUESTS_PER_ADDRESS)
   const perFactor = open('factor', factorAttempts)
@@ -80,29 +63,12 @@ export function createLimits(deps: LimiterDeps, config: Pick<Config, 'limits' | 
   const addressChanges = open('address-change', ADDRESS_CHANGES)
 
   return {
+    ...createMailGuards(deps, config),
     /** Counts a request against its client address; limits nothing without a trusted header. */
     async byAddress(request: FastifyRequest, limit: AddressLimit): Promise<void> {
       const address = limitKeyOf(request, config)
       if (address) await consume(perAddress[limit], keyOf(address), 'over_request_rate_limit')
     },
-    /** Counts a mail towards the mailbox's quota and the global budget, whether or not an account exists. */
-    mailSent: (to: string, share: MailShare) => countAll([() => inShare(to, share), () => inBudget(to, share)]),
-    /** The same for a sign-in or recovery mail, which a full mailbox does not refuse. */
-    async signInMailSent(to: string, share: MailShare) {
-      let isOverCap = false
-      const refund = await countAll([
-        () =>
-          inShare(to, share).catch((error: unknown) => {
-            if (!(error instanceof ApiError)) throw error
-            isOverCap = true
-            return async () => {}
-          }),
-        () => inBudget(to, share),
-      ])
-      return { isOverCap, refund }
-    },
-    /** Counts a stranger's request to resend a change of address: each is a row until a worker answers it. */
-    changeResent: () => consume(changesResent, 'all', 'over_request_rate_limit'),
     /** Counts a sign-in's request to a provider, by address and in total: to the provider all are ours. */
     async countProviderRequest(request: FastifyRequest): Promise<void> {
       const address = limitKeyOf(request, config)

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { isPermitted, type RedirectRules } from '../../core/redirects/redirect-rules.ts'
+import { isPermitted, type RedirectRules } from '../../core/redirects/allowed-targets.ts'
 
 /** First permitted of header and query `redirect_to`, `Referer`, site URL (contract/auth-core.md 4.1). */
 export function redirectTarget(request: FastifyRequest, rules: RedirectRules): string {

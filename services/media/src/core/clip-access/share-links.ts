@@ -1,3 +1,4 @@
+// Signed addresses of private clips and their files, each good for a while.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { RenditionKind } from '../../db/tables.ts'
 import { readSpan } from '../clips/access.ts'

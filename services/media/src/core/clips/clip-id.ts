@@ -1,4 +1,4 @@
-import { type RandomInt, randomBase62 } from '../tokens/api-token.ts'
+import { type RandomInt, randomBase62 } from '../tokens/token-format.ts'
 
 /** 47 bits: too many to enumerate, short enough to read aloud. The original's six characters could be enumerated. */
 const ID_LENGTH = 8

@@ -1,4 +1,5 @@
-// Stores a report of a visitor, and decides when reports hide a clip: at MEDIA_REPORT_HIDE_AT open reports.
+// Stores a report of a visitor, and decides when reports hide a clip: at MEDIA_REPORT_HIDE_AT open reports, if it is set
+// (config/moderation.ts).
 // Tests: test/reports.test.ts, test/moderation.test.ts.
 import type { Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'

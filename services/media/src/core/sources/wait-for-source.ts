@@ -1,3 +1,4 @@
+// Waits of requests until a source is ready or has failed. How long, and what is answered: http/answer-clip.ts.
 import type { NotifyMode } from '@services/common/database/settings'
 import { keepListening, type ListenOptions } from '@services/common/listen/listener'
 import type { Kysely } from 'kysely'

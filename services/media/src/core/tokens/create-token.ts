@@ -2,11 +2,9 @@ import { randomInt } from 'node:crypto'
 import { jsonb } from '@services/common/database/pool'
 import type { Scope, TokenLimits } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
-import { hashToken, makeToken, prefixOf } from './api-token.ts'
+import { ALL_SCOPES } from './scopes.ts'
+import { hashToken, makeToken, prefixOf } from './token-format.ts'
 import { type ApiToken, insertToken, putBootstrapToken } from './tokens.store.ts'
-
-/** Scopes of a token that names none. */
-export const USUAL_SCOPES: Scope[] = ['write', 'read', 'delete']
 
 type TokenDeps = Pick<Deps, 'db' | 'newId' | 'now'>
 
@@ -21,8 +19,6 @@ export async function createToken(
   const row = await insertToken(deps.db, { ...made, name, scopes, limits: jsonb(limits), expires_at })
   return { ...row, token }
 }
-
-export const ALL_SCOPES = ['write', 'read', 'delete', 'admin'] as const satisfies readonly Scope[]
 
 /** Stores the token of BOOTSTRAP_TOKEN and expires the one of an earlier start. Stores no part of the token itself. */
 export async function ensureBootstrapToken(deps: TokenDeps, token: string | undefined): Promise<void> {

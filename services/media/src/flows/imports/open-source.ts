@@ -15,13 +15,13 @@ import {
 import { decodeText } from '../../ingest/sites/decode-text.ts'
 import type { Page } from '../../ingest/sites/page.ts'
 import { readDeclaredDuration } from '../../make/probe/declared-duration.ts'
+import { findType } from '../../make/probe/sniff.ts'
 import {
   type ProbeLimits,
   refuseDeclaredDuration,
   refuseLongDuration,
   unsupportedType,
-} from '../../make/probe/limits.ts'
-import { findType } from '../../make/probe/sniff.ts'
+} from '../../make/probe/source-limits.ts'
 
 /** Content of an address. */
 export type Opened =

@@ -9,7 +9,7 @@ import { noClip, switchedOff } from '../../ingest/sites/failures.ts'
 import { type About, type Found, isHostOf, type MediaSource } from '../../ingest/sites/site.ts'
 import { siteOf } from '../../ingest/sites/sites.ts'
 import { startVisit } from '../../ingest/sites/visit.ts'
-import { refuseDeclaredDuration } from '../../make/probe/limits.ts'
+import { refuseDeclaredDuration } from '../../make/probe/source-limits.ts'
 import { openSource } from './open-source.ts'
 
 export interface Destination {

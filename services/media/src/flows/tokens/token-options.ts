@@ -1,6 +1,6 @@
 import { parseDurationSeconds } from '@services/common/config/duration'
 import { UsageError } from '@services/common/process/command-line'
-import { ALL_SCOPES } from '../../core/tokens/create-token.ts'
+import { ALL_SCOPES } from '../../core/tokens/scopes.ts'
 import type { TokenChanges } from '../../core/tokens/tokens.store.ts'
 import { type Scope, TOKEN_LIMITS, type TokenLimits } from '../../db/tables.ts'
 

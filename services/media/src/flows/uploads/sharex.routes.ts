@@ -1,8 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import type { Config } from '../../config.ts'
+import { allows } from '../../core/tokens/scopes.ts'
 import type { Deps } from '../../deps.ts'
-import { addTokenRoutes, allows, presentedToken, tokenOf } from '../../http/authenticate.ts'
+import { addTokenRoutes, presentedToken, tokenOf } from '../../http/authenticate.ts'
 import { counted, errorResponses, tokenRoute } from '../../http/shapes.ts'
 
 const text = Type.String()

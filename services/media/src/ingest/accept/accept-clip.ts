@@ -15,7 +15,7 @@ import { refuseWhenBusy } from '../../core/sources/refuse-when-busy.ts'
 import { attachToSource } from '../../core/sources/source-clips.store.ts'
 import { findSourceByContent, insertSource, originalNamed, type SourceRow } from '../../core/sources/sources.store.ts'
 import { takeAllowance } from '../../core/tokens/allowance.ts'
-import { makeDeleteToken } from '../../core/tokens/api-token.ts'
+import { makeDeleteToken } from '../../core/tokens/token-format.ts'
 import { emitEvent } from '../../core/webhooks/emit-event.ts'
 import type { MediaInfo } from '../../db/media-info.ts'
 import type { DB } from '../../db/tables.ts'
@@ -23,8 +23,13 @@ import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { TRANSCODE_QUEUE, type TranscodeJob, tenantOf } from '../../make/jobs/queues.ts'
 import { mostRenditionBytes } from '../../make/plan/most-bytes.ts'
-import { probeLimitsOf, refuseLargePicture, refuseLongDuration, unsupportedType } from '../../make/probe/limits.ts'
 import { probe } from '../../make/probe/probe.ts'
+import {
+  probeLimitsOf,
+  refuseLargePicture,
+  refuseLongDuration,
+  unsupportedType,
+} from '../../make/probe/source-limits.ts'
 import { countClip, countProbeRefusal, type Way } from '../../metrics.ts'
 import { keepFiles } from '../../store/blobs/keep-files.ts'
 import type { Measured } from '../../store/blobs/measure.ts'

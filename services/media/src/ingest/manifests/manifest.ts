@@ -1,6 +1,6 @@
 import { outOfRange } from '../../core/edits/edit.ts'
 import { apiError } from '../../errors.ts'
-import { refuseDeclaredDuration } from '../../make/probe/limits.ts'
+import { refuseDeclaredDuration } from '../../make/probe/source-limits.ts'
 
 /** Content of a manifest: a picture and, if separate, its sound. */
 export type Reading = { playlists: PictureAndSound<string> } | { tracks: PictureAndSound<Track> }

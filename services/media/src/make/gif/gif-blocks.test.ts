@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { bomb, comment, control, gif, image, loop, screen, trailer } from '../../../test/gif-bytes.ts'
 import { measureGif } from '../probe/gif-info.ts'
-import { defaultProbeLimits } from '../probe/limits.ts'
+import { defaultProbeLimits } from '../probe/source-limits.ts'
 import { rewriteGif } from './gif-rewrite.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'gif-blocks-'))

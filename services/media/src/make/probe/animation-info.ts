@@ -4,7 +4,7 @@ import { apiError } from '../../errors.ts'
 import { BrokenAnimation, isFrame, StillImage } from '../animation/animation.ts'
 import { readApng } from '../animation/read-apng.ts'
 import { readWebp } from '../animation/read-webp.ts'
-import { type ProbeLimits, refuseLargePicture, refuseManyFrames, stillImage } from './limits.ts'
+import { type ProbeLimits, refuseLargePicture, refuseManyFrames, stillImage } from './source-limits.ts'
 
 const READERS = { apng: readApng, webp: readWebp }
 

@@ -12,7 +12,7 @@ import {
 } from '../../ffmpeg/hardening.ts'
 import { busyAfterKill, wasKilled } from '../../ffmpeg/machine-faults.ts'
 import { type RunLimits, runConfined } from '../../ffmpeg/run-confined.ts'
-import { defaultProbeLimits, type ProbeLimits, refuseLargePicture } from './limits.ts'
+import { defaultProbeLimits, type ProbeLimits, refuseLargePicture } from './source-limits.ts'
 
 /** The used part of ffprobe's JSON. Times are seconds as text; `N/A` becomes absent. */
 export interface FfprobeReport {

@@ -1,7 +1,7 @@
 import { apiError } from '../../errors.ts'
 import { readGifBlocks } from '../gif/gif-blocks.ts'
 import { DISPOSAL } from '../gif/gif-file.ts'
-import { type ProbeLimits, refuseLargePicture, refuseManyFrames } from './limits.ts'
+import { type ProbeLimits, refuseLargePicture, refuseManyFrames } from './source-limits.ts'
 
 /** Browsers, and ffmpeg's demuxer, show frames with a delay of 0 or 1 cs for 10 cs. */
 const SHORTEST_DELAY_CENTISECONDS = 2

@@ -5,8 +5,8 @@ import { describe, expect, test } from 'vitest'
 import { clip, embeddedTools, lyingClip, rotatedClip, tools, trimmedClip, written } from '../../../test/clips.ts'
 import { bomb, gif } from '../../../test/gif-bytes.ts'
 import { isAnimation } from '../../db/media-info.ts'
-import { defaultProbeLimits } from './limits.ts'
 import { probe } from './probe.ts'
+import { defaultProbeLimits } from './source-limits.ts'
 import { readVideoInfo } from './video-info.ts'
 
 describe.each([

@@ -19,8 +19,14 @@ import {
 import { measureGif } from './gif-info.ts'
 import { partOfGif } from './gif-part.ts'
 import { findCodecToHide, readHeader, writeChange } from './hide-track.ts'
-import { defaultProbeLimits, type ProbeLimits, refuseLongDuration, refuseLongSource, stillImage } from './limits.ts'
 import { sniffFile } from './sniff.ts'
+import {
+  defaultProbeLimits,
+  type ProbeLimits,
+  refuseLongDuration,
+  refuseLongSource,
+  stillImage,
+} from './source-limits.ts'
 import { endsInPause, readVideoInfo } from './video-info.ts'
 
 /**

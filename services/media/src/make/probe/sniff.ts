@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises'
 import { fileTypeFromBuffer } from 'file-type'
 import type { MediaType } from '../../db/media-info.ts'
-import { unsupportedType } from './limits.ts'
+import { unsupportedType } from './source-limits.ts'
 
 /** Enough for file-type to distinguish every format, by its documentation. */
 const SNIFF_BYTES = 4100

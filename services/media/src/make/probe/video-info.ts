@@ -12,13 +12,6 @@ import {
 } from './ffprobe.ts'
 import { readRatio, readTag, seconds, toMicroseconds } from './ffprobe-values.ts'
 import {
-  type ProbeLimits,
-  refuseLargePicture,
-  refuseLongDuration,
-  refuseLongSource,
-  refuseManyFrames,
-} from './limits.ts'
-import {
   declaredDuration,
   gapsOf,
   holdToSound,
@@ -30,6 +23,13 @@ import {
   type Timing,
   timesOf,
 } from './picture-times.ts'
+import {
+  type ProbeLimits,
+  refuseLargePicture,
+  refuseLongDuration,
+  refuseLongSource,
+  refuseManyFrames,
+} from './source-limits.ts'
 
 /** Codecs of the eight sites and every phone. Players do not expect others in an mp4. */
 const videoCodecs = new Set(['h264', 'hevc', 'av1', 'vp8', 'vp9', 'mpeg4'])

@@ -1,7 +1,7 @@
 import { hashFile } from '../../store/blobs/measure.ts'
 import { copyCommand } from '../command/ffmpeg-command.ts'
 import type { RenditionPlan } from '../plan/rendition-plan.ts'
-import { choosePoster, collectPoster } from '../poster/take-poster.ts'
+import { choosePoster, collectPoster } from '../poster/choose-poster.ts'
 import { encode, type FirstFiles, inWork, type TranscodeWork } from '../run/encode.ts'
 import { UnusableOutput } from '../run/failures.ts'
 import { requireFitToItsEnd, verifyMp4 } from '../run/verify-renditions.ts'

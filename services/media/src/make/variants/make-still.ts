@@ -6,7 +6,7 @@ import type { Variant } from '../../core/variants/variant.ts'
 import { hashFile } from '../../store/blobs/measure.ts'
 import { workFiles } from '../command/work-files.ts'
 // Its settings of sharp hold for the whole process.
-import { JPEG, WEBP } from '../poster/poster.ts'
+import { JPEG, WEBP } from '../poster/encode-poster.ts'
 import { runFfmpeg } from '../run/run-ffmpeg.ts'
 import type { Rendition } from '../run/verify-renditions.ts'
 import { frameCommand, lastFrameCommand, type Picture } from './variant-command.ts'

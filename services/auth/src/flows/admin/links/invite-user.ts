@@ -1,7 +1,8 @@
+// Invitations. How long their link is good (AUTH_MAILER_INVITE_EXP): core/verification-messages/link-mail.ts.
 import type { Transaction } from 'kysely'
 import { type Actor, type AuditLog, audit } from '../../../core/audit/audit.ts'
 import { insertAccount, newAccount } from '../../../core/identities/new-account.ts'
-import { applyClaim } from '../../../core/users/claims.ts'
+import { applyClaim } from '../../../core/users/address-claims.ts'
 import { displace } from '../../../core/users/displace-registrant.ts'
 import { isBanned } from '../../../core/users/is-banned.ts'
 import { mergeUserMetadata } from '../../../core/users/metadata.store.ts'

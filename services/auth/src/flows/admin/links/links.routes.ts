@@ -2,7 +2,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { parseEmail } from '../../../adapters/mail/email-address.ts'
-import { isPermitted } from '../../../core/redirects/redirect-rules.ts'
+import { isPermitted } from '../../../core/redirects/allowed-targets.ts'
 import { FreeForm } from '../../../core/users/metadata.ts'
 import { toRegisteredBody, UserShape } from '../../../core/users/user-shape.ts'
 import type { Deps } from '../../../deps.ts'

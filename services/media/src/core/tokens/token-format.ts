@@ -1,5 +1,5 @@
-// API tokens, their limits and usage. A token is shown once and stored as a hash. Tests: test/tokens.test.ts,
-// test/allowances.test.ts.
+// The text of an API token, shown once and stored as a hash. Scopes: scopes.ts; limits: allowance.ts; rows:
+// tokens.store.ts. Tests: test/tokens.test.ts.
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 

@@ -4,7 +4,7 @@ import { createHmac, hash, type KeyObject } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { Config } from '../../config.ts'
 import type { Claim, DB } from '../../db/tables.ts'
-import { type AddressClaim, narrowClaims, putAddressClaim, replaceRegistered } from './claims.store.ts'
+import { type AddressClaim, narrowClaims, putAddressClaim, replaceRegistered } from './address-claims.store.ts'
 import { registeredData, withoutFacts } from './proven-addresses.ts'
 import { type LockedUser, setPassword } from './users.store.ts'
 

@@ -1,3 +1,4 @@
+// The common part of the limits of mails (mail-guards.ts) and SMS (sms-guards.ts): caps, owners, the budget of all users.
 import type { ErrorCode } from '../../errors.ts'
 import { consume, countAll, type Limiter, type LimiterDeps, openLimiter, type Refund } from './limiter.ts'
 import type { Rate } from './rate.ts'

@@ -1,5 +1,5 @@
 // Patterns of AUTH_URI_ALLOW_LIST. A wildcard in a web host never matches beyond the host, however the scheme before it
-// is written. Callers: redirect-rules.ts. Matching in bounded time: steps.ts.
+// is written. All rules of targets: allowed-targets.ts. Matching in bounded time: steps.ts.
 import { expandGlob, type GlobPart } from './glob-parts.ts'
 import { type Step, takesAll } from './steps.ts'
 

@@ -1,3 +1,4 @@
+// The jpg, WebP and placeholder of a picture. Which moment the picture is of: choose-poster.ts.
 import { readFile, stat } from 'node:fs/promises'
 import sharp, { type Sharp } from 'sharp'
 import { rgbaToThumbHash } from 'thumbhash'

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { test as withService } from '../../../test/service.ts'
 import { readConfig } from '../../config.ts'
-import { parseAllowList } from './allow-list.ts'
-import { isPermitted } from './redirect-rules.ts'
+import { parseAllowList } from './allow-list-patterns.ts'
+import { isPermitted } from './allowed-targets.ts'
 
 const rules = (allowList: string) => ({ siteUrl: 'https://site.example', allowList: parseAllowList(allowList) })
 

@@ -1,4 +1,5 @@
-// Posters: the frame that stands for a clip, as jpg and WebP.
+// The moment whose frame stands for a clip: the caller's, or the typical frame (`typicalFrame` in
+// ../command/filter-graph.ts), or another if that one is empty.
 import { rename, rm } from 'node:fs/promises'
 import { hashFile } from '../../store/blobs/measure.ts'
 import { clearPosterCommand, posterCommand } from '../command/ffmpeg-command.ts'
@@ -6,7 +7,7 @@ import { workFiles } from '../command/work-files.ts'
 import type { RenditionPlan } from '../plan/rendition-plan.ts'
 import { allToTheirEnd, encode, inWork, type TranscodeWork } from '../run/encode.ts'
 import { UnusableOutput } from '../run/failures.ts'
-import { type ClearPoster, isWholePoster, makePlaceholder, makePoster, posterTime } from './poster.ts'
+import { type ClearPoster, isWholePoster, makePlaceholder, makePoster, posterTime } from './encode-poster.ts'
 
 /**
  * Makes the jpg of the raw picture in `workFiles.poster`, or of the frame that the caller chose. A clip that begins black or

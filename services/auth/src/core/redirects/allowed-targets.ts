@@ -1,6 +1,6 @@
 // Redirect targets after a flow. A target that a browser could read differently from us is refused, whatever the allow
 // list says.
-import { type Glob, MAX_TARGET_LENGTH, matches, matchesLoopback } from './allow-list.ts'
+import { type Glob, MAX_TARGET_LENGTH, matches, matchesLoopback } from './allow-list-patterns.ts'
 
 export interface RedirectRules {
   siteUrl: string
