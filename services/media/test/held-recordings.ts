@@ -9,7 +9,7 @@ export const x264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv
 
 /** One picture and a tone, as of music. */
 export const song = (seconds: number) =>
-  clipOf(`song-${seconds}.mp4`, [...['-f', 'lavfi', '-i', 'color=blue:s=64x48:r=25:d=0.04'], ...tone(seconds), ...x264])
+  clipOf(`song-${seconds}.mp4`, [...['-f', 'lavfi', '-i', 'color=blue:s=64x48:r=10:d=0.1'], ...tone(seconds), ...x264])
 
 /** 12 s at 10 fps: dark for a second, grey and still until 10 s, then bright. */
 export const pause = [
@@ -60,27 +60,27 @@ export const near = (luma: number) => expect.toSatisfy((found: number) => Math.a
 export const parts = [
   // The picture of the pause, from there.
   [
-    { start: '5', duration: '3' },
-    '3s',
+    { start: '5', duration: '1' },
+    '1s',
     [
       [0, GREY],
-      [2.5, GREY],
+      [0.5, GREY],
     ],
   ],
   [
-    { start: '5', duration: '6' },
-    '6s',
+    { start: '8', duration: '3' },
+    '3s',
     [
       [0, GREY],
-      [4.5, GREY],
-      [5.5, BRIGHT],
+      [1.5, GREY],
+      [2.5, BRIGHT],
     ],
   ],
   // Before it, and up to it.
   [{ start: '0.6', duration: '0.4' }, '0.4s', [[0, DARK]]],
   [
-    { start: '0.5', duration: '3' },
-    '3s',
+    { start: '0.5', duration: '1.5' },
+    '1.5s',
     [
       [0, DARK],
       [1, GREY],
