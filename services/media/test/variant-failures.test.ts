@@ -18,8 +18,8 @@ import { type Answer, idIn, startTestService, type TestService } from './service
 
 /** Wider than 480 pixels, so that each kind of variant is smaller. */
 const wideClip = () =>
-  clipOf('variants-800x450.mp4', [
-    ...['-f', 'lavfi', '-i', 'testsrc2=s=800x450:r=5:d=1.4', '-c:v', 'libx264', '-preset', 'ultrafast'],
+  clipOf('variants-800x160.mp4', [
+    ...['-f', 'lavfi', '-i', 'testsrc2=s=800x160:r=5:d=1.4', '-c:v', 'libx264', '-preset', 'ultrafast'],
     ...['-pix_fmt', 'yuv420p'],
   ])
 
