@@ -58,8 +58,9 @@ test.each([
   const services = [...(await Promise.all(others)), service]
   const slow = await service.newToken()
   const bomb = (width: number) => withComment(picture(width), 'bomb')
+  const bombs: string[] = []
   for (let n = 0; n < 10; n++) {
-    expect((await service.upload(bomb(30 + n), [], { ...later, token: slow.token })).status).toBe(201)
+    bombs.push(idIn(await service.upload(bomb(30 + n), [], { ...later, token: slow.token })))
   }
   const atWork = async () => {
     const sql = `select count(*)::int as jobs from media_queue.job where name = 'transcode' and state = 'active'`
@@ -72,9 +73,12 @@ test.each([
     expect([made.status, made.headers.get('x-media-state')]).toEqual([201, 'ready'])
   }
   await expect.poll(atWork).toBe(processes * concurrency)
+  // Three are enough to see that they are made afterwards.
+  for (const id of bombs.slice(3)) await service.call('DELETE', `/media/${id}`, { headers: { token: slow.token } })
   await release()
   const processing = `select from sources where state = 'processing'`
   await expect.poll(async () => (await service.deps.pool.query(processing)).rowCount).toBe(0)
+  for (const id of bombs.slice(0, 3)) expect((await service.get(`/f/${id}.mp4`)).status).toBe(200)
   for (const each of services) await each.close()
   await database.drop()
 })
