@@ -23,7 +23,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     const addresses = { MEDIA_PORT: String(port), MEDIA_BASE_URL: base, MEDIA_FILES_BASE_URL: base }
     const settings = { ...addresses, MEDIA_EXTRAS: 'true' }
     ;[service, browser] = await Promise.all([startTestService(settings, { tools }), launchBrowser()])
-    id = idIn(await service.upload(await clip('plain.mp4')))
+    id = idIn(await service.upload(await clip('page.mp4')))
   })
   afterAll(async () => {
     await browser?.close()
@@ -476,7 +476,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
   test('without a mouse the page copies its link and its embed code, and saves a file under its title', async () => {
     const { page, complaints } = await openPage({ javaScriptEnabled: true })
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write'], { origin: service.url })
-    const titled = idIn(await service.upload(await clip('plain.mp4'), [['title', 'Grüße: 1/2']]))
+    const titled = idIn(await service.upload(await clip('page.mp4'), [['title', 'Grüße: 1/2']]))
     await page.goto(`${service.url}/gif/${titled}`)
     const copied = () => page.evaluate('navigator.clipboard.readText()')
     await page.getByRole('button', { name: 'Copy link' }).press('Enter')

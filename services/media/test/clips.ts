@@ -25,7 +25,7 @@ export const embeddedTools: MediaTools = { ...(await resolveTools({ searchPath: 
 /** A sandbox takes a fifth of the time of a small clip; run-confined.slow.test.ts and sandbox.slow.test.ts test it. */
 export const unboxedTools: MediaTools = { ...embeddedTools, limiters: { ...limiters, sandbox: null } }
 
-const picture = (seconds: number, options = '') => lavfi(`testsrc2=s=160x120:r=25:d=${seconds}${options}`)
+const picture = (seconds: number, options = '') => lavfi(`testsrc2=s=80x60:r=25:d=${seconds}${options}`)
 const tone = (seconds: number) => lavfi(`sine=frequency=440:duration=${seconds}`)
 const x264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-g', '12']
 const aac = ['-c:a', 'aac', '-ac', '1']
@@ -42,24 +42,26 @@ const latePicture = (sound: string[]) => [
 /** ffmpeg's arguments for each clip; the file's ending picks the muxer. Small and short, to be made in tens of ms. */
 const recipes = {
   'plain.mp4': [...picture(2), ...x264],
+  // Large enough for the controls of a page.
+  'page.mp4': [...lavfi('testsrc2=s=160x120:r=25:d=2'), ...x264],
   'faststart.mp4': [...picture(2), ...x264, '-movflags', '+faststart'],
   'sound.mp4': [...picture(2), ...tone(2), ...x264, ...aac, '-metadata', 'title=Secret title'],
   // Copied, because they are like our own files.
   'fits.mp4': [
-    ...[...lavfi('testsrc2=s=320x240:r=25:d=2'), ...tone(2), '-c:v', 'libx264', '-preset', 'fast', '-crf', '36'],
+    ...[...lavfi('testsrc2=s=160x120:r=25:d=2'), ...tone(2), '-c:v', 'libx264', '-preset', 'fast', '-crf', '40'],
     ...['-pix_fmt', 'yuv420p', '-g', '25', ...aac, '-metadata', 'title=Secret title'],
   ],
   'fits-silent.mp4': [
-    ...[...lavfi('testsrc2=s=320x240:r=25:d=1'), ...lavfi('anullsrc=r=48000'), '-c:v', 'libx264', '-crf', '36'],
+    ...[...lavfi('testsrc2=s=160x120:r=25:d=1'), ...lavfi('anullsrc=r=48000'), '-c:v', 'libx264', '-crf', '42'],
     ...['-pix_fmt', 'yuv420p', ...aac, '-t', '1'],
   ],
   'fits.webm': [
-    ...[...lavfi('testsrc2=s=320x240:r=25:d=2'), '-c:v', 'libvpx-vp9', '-deadline', 'realtime', '-cpu-used', '8'],
-    ...['-crf', '50', '-b:v', '0', '-pix_fmt', 'yuv420p', '-metadata', 'title=Secret title'],
+    ...[...lavfi('testsrc2=s=160x120:r=25:d=2'), '-c:v', 'libvpx-vp9', '-deadline', 'realtime', '-cpu-used', '8'],
+    ...['-crf', '60', '-b:v', '0', '-pix_fmt', 'yuv420p', '-metadata', 'title=Secret title'],
   ],
   'fits-vp8.webm': [
-    ...[...lavfi('testsrc2=s=320x240:r=25:d=2'), '-c:v', 'libvpx', '-deadline', 'realtime', '-cpu-used', '-8'],
-    ...['-crf', '50', '-b:v', '100k', '-pix_fmt', 'yuv420p', '-metadata', 'title=Secret title'],
+    ...[...lavfi('testsrc2=s=160x120:r=25:d=2'), '-c:v', 'libvpx', '-deadline', 'realtime', '-cpu-used', '-8'],
+    ...['-crf', '50', '-b:v', '40k', '-pix_fmt', 'yuv420p', '-metadata', 'title=Secret title'],
   ],
   'small.mp4': [...lavfi('testsrc2=s=64x48:r=10:d=1'), ...x264],
   'small-sound.mp4': [...lavfi('testsrc2=s=48x64:r=10:d=1'), ...tone(1), ...x264, ...aac],
@@ -74,18 +76,18 @@ const recipes = {
     ...[...tone(4), '-itsoffset', '2'],
     ...[...picture(2, ",lutyuv=y=16:u=128:v=128:enable='not(between(t,0.5,0.9))'"), '-vsync', 'vfr', ...x264, ...aac],
   ],
-  'fast.mp4': [...lavfi('testsrc2=s=160x120:r=120:d=1'), ...x264],
+  'fast.mp4': [...lavfi('testsrc2=s=80x60:r=120:d=1'), ...x264],
   // Shorter than one frame of the renditions.
-  '3-frames-in-3-ms.mp4': [...lavfi('testsrc2=s=160x120:r=1000:d=0.003'), ...x264],
+  '3-frames-in-3-ms.mp4': [...lavfi('testsrc2=s=80x60:r=1000:d=0.003'), ...x264],
   '50-frames-in-50-us.mp4': [
-    ...lavfi('testsrc2=s=160x120:r=1000000:d=0.00005'),
+    ...lavfi('testsrc2=s=80x60:r=1000000:d=0.00005'),
     ...[...x264, '-video_track_timescale', '1000000'],
   ],
-  '1-frame-in-17-ms.mp4': [...lavfi('testsrc2=s=160x120:r=60'), ...x264, '-frames:v', '1'],
+  '1-frame-in-17-ms.mp4': [...lavfi('testsrc2=s=80x60:r=60'), ...x264, '-frames:v', '1'],
   'large.mp4': [...lavfi('testsrc2=s=2560x1440:r=10:d=0.2'), ...x264],
   'wide.mp4': [...lavfi('color=s=4098x32:r=5:d=0.4'), ...x264],
   'huge.mp4': [...lavfi('color=s=8192x4400:r=5:d=0.2'), ...x264],
-  'huge.webm': [...lavfi('color=s=8192x4400:r=5:d=0.2'), '-c:v', 'libvpx', '-deadline', 'realtime', '-cpu-used', '8'],
+  'huge.webm': [...lavfi('color=s=4100x2200:r=5:d=0.2'), '-c:v', 'libvpx', '-deadline', 'realtime', '-cpu-used', '8'],
   // Its sound begins with the file, its picture later, as of a call or a cut film.
   'late-picture.mp4': latePicture(lavfi('anullsrc=r=48000')),
   'late-picture-sound.mp4': latePicture(tone(2)),
@@ -100,13 +102,13 @@ const recipes = {
   'just-30.mp4': [...lavfi('color=s=64x48:r=25:d=30.04'), ...x264],
   'audio-only.mp4': [...tone(1), ...aac],
   'hdr.mp4': [
-    ...lavfi('testsrc2=s=160x120:r=25:d=1,format=yuv420p10le'),
+    ...lavfi('testsrc2=s=80x60:r=25:d=1,format=yuv420p10le'),
     ...['-c:v', 'libx265', '-preset', 'ultrafast', '-tag:v', 'hvc1', '-color_primaries', 'bt2020'],
     ...['-color_trc', 'smpte2084', '-colorspace', 'bt2020nc', '-x265-params', 'log-level=none:transfer=smpte2084'],
   ],
   // A common kind of file: only the transfer function marks it as HDR.
   'hdr-bare.mp4': [
-    ...lavfi('testsrc2=s=160x120:r=25:d=0.6,format=yuv420p10le'),
+    ...lavfi('testsrc2=s=80x60:r=25:d=0.6,format=yuv420p10le'),
     ...['-c:v', 'libx265', '-preset', 'ultrafast', '-tag:v', 'hvc1', '-color_trc', 'smpte2084'],
     ...['-x265-params', 'log-level=none:transfer=smpte2084'],
   ],
@@ -116,7 +118,7 @@ const recipes = {
     ...['-cpu-used', '8', '-c:a', 'libopus'],
   ],
   'alpha.webm': [
-    ...lavfi('color=red@0.0:s=160x120:r=25:d=1,format=yuva420p'),
+    ...lavfi('color=red@0.0:s=64x48:r=25:d=1,format=yuva420p'),
     ...['-c:v', 'libvpx-vp9', '-deadline', 'realtime', '-cpu-used', '8', '-auto-alt-ref', '0'],
   ],
   'plain.mkv': [...picture(1), ...x264],

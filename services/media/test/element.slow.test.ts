@@ -17,7 +17,7 @@ describe('<media-clip> on a page of another site', { tags: 'chromium' }, () => {
     const base = `http://127.0.0.1:${port}`
     const addresses = { MEDIA_PORT: String(port), MEDIA_BASE_URL: base, MEDIA_FILES_BASE_URL: base }
     ;[service, browser] = await Promise.all([startTestService(addresses, { tools }), launchBrowser()])
-    id = idIn(await service.upload(await clip('plain.mp4'), [['title', 'A cat']]))
+    id = idIn(await service.upload(await clip('page.mp4'), [['title', 'A cat']]))
   })
   afterAll(async () => {
     await browser?.close()
@@ -78,7 +78,7 @@ describe('<media-clip> on a page of another site', { tags: 'chromium' }, () => {
 
   test('the link to a private clip shows it, and its address alone the text inside', async () => {
     const headers = { token: service.token }
-    const hidden = idIn(await service.upload(await clip('plain.mp4'), [['visibility', 'private']]))
+    const hidden = idIn(await service.upload(await clip('page.mp4'), [['visibility', 'private']]))
     const { url, embed } = (await service.call('POST', `/media/${hidden}/links`, { headers })).body.success
     const { search } = new URL(url)
     const player = /src="([^"]*)"/.exec(embed)?.[1]?.replaceAll('&amp;', '&') ?? ''
@@ -168,7 +168,7 @@ describe('<media-clip> on a page of another site', { tags: 'chromium' }, () => {
   })
 
   test('a clip that is not safe for work shows neither picture nor colours before a click', async () => {
-    const sensitive = idIn(await service.upload(await clip('plain.mp4'), [['nsfw', 'true']]))
+    const sensitive = idIn(await service.upload(await clip('page.mp4'), [['nsfw', 'true']]))
     const { page, requested, told } = await open(element('autoplay muted loop', sensitive))
     await expect.poll(told).toEqual(['ready'])
     expect(requested().filter((path) => path.startsWith('/f/'))).toEqual([])

@@ -26,13 +26,13 @@ test('an AV1 copy and a WebP poster follow in the background, are offered first,
   expect(sizes.av1.bytes).toBeLessThan(Math.min(sizes.mp4.bytes, sizes.webm.bytes))
   const { streams, format } = await inspect(await written('extra.av1.mp4', av1.bytes))
   expect(streams).toMatchObject([
-    { codec_name: 'av1', width: 160, height: 120, nb_read_frames: '50', pix_fmt: 'yuv420p' },
+    { codec_name: 'av1', width: 80, height: 60, nb_read_frames: '50', pix_fmt: 'yuv420p' },
     { codec_name: 'aac' },
   ])
   expect(Number(format.duration)).toBeCloseTo(2, 1)
   expect(JSON.stringify(format)).not.toContain('Secret')
   expect(webp.headers.get('content-disposition')).toBe(`attachment; filename="${id}.webp"`)
-  expect(await sharp(webp.bytes).metadata()).toMatchObject({ format: 'webp', width: 160, height: 120 })
+  expect(await sharp(webp.bytes).metadata()).toMatchObject({ format: 'webp', width: 80, height: 60 })
 
   for (const path of [`/gif/${id}`, `/embed/${id}`]) {
     const { text } = await service.get(path)

@@ -60,7 +60,7 @@ test('an address of a clip becomes a clip, with the given description', async ({
   })
   expect(right.status).toBe(201)
   expect(right.headers.get('content-type')).toBe('application/json; charset=utf-8')
-  expect(right.body.success.meta).toEqual({ duration: '2s', frames: '50', height: '120', width: '160' })
+  expect(right.body.success.meta).toEqual({ duration: '2s', frames: '50', height: '60', width: '80' })
   const { body } = await service.get(`/media/${idIn(right)}`, { token: service.token })
   expect(body.success).toMatchObject({
     title: 'Imported',

@@ -61,7 +61,7 @@ describe('with the client of the protocol', () => {
     const bytes = await readFile(await clip('plain.mp4'))
     const { result = '' } = await upload(bytes, { metadata: fields, chunkSize: 3_000 })
     const { page, files, meta } = JSON.parse(result)
-    expect(meta).toEqual({ duration: '2s', frames: '50', height: '120', width: '160' })
+    expect(meta).toEqual({ duration: '2s', frames: '50', height: '60', width: '80' })
     expect((await service.get(files.webm)).status).toBe(200)
     const details = await service.get(page.replace('/gif/', '/media/'), { token: service.token })
     expect(details.body.success).toMatchObject({

@@ -44,7 +44,7 @@ async function servedOf(answer: Answer, file: 'mp4' | 'webm' | 'gif') {
 const lavfi = (source: string) => ['-f', 'lavfi', '-i', source]
 const picture = lavfi('testsrc2=s=64x48:r=10:d=1')
 const tone = lavfi('sine=frequency=440:duration=1')
-const telephone = [...lavfi('testsrc2=s=176x144:r=10:d=1'), ...tone]
+const telephone = [...lavfi('testsrc2=s=128x96:r=10:d=1'), ...tone]
 const NARROW = ['-ar', '8000', '-ac', '1', '-b:a', '12.2k']
 const WIDE = ['-ar', '16000', '-ac', '1']
 const x264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-g', '10']
@@ -56,8 +56,8 @@ const emptyPictures = Buffer.from(
 )
 
 const recorded = () => {
-  const small = ['-c:v', 'libx264', '-crf', '36', '-pix_fmt', 'yuv420p', '-g', '25']
-  return clipOf('types-fits.mkv', [...lavfi('testsrc2=s=320x240:r=25:d=2'), ...small])
+  const small = ['-c:v', 'libx264', '-crf', '40', '-pix_fmt', 'yuv420p', '-g', '25']
+  return clipOf('types-fits.mkv', [...lavfi('testsrc2=s=160x120:r=25:d=2'), ...small])
 }
 
 interface Source {
@@ -69,7 +69,7 @@ interface Source {
   copied?: 'mp4' | 'webm'
 }
 
-const FITS = { duration: '2s', frames: '50', width: '320', height: '240' }
+const FITS = { duration: '2s', frames: '50', width: '160', height: '120' }
 const TENTHS = { duration: '1s', frames: '10', width: '64', height: '48' }
 
 const sources: [string, Source][] = [
@@ -173,14 +173,14 @@ const sources: [string, Source][] = [
     'H.263 and AMR in 3GP, as of early phones',
     {
       path: () => clipOf('types-h263.3gp', [...telephone, '-c:v', 'h263', '-c:a', 'libopencore_amrnb', ...NARROW]),
-      ...{ type: '3gp', meta: { ...TENTHS, width: '176', height: '144' }, hasSound: true },
+      ...{ type: '3gp', meta: { ...TENTHS, width: '128', height: '96' }, hasSound: true },
     },
   ],
   [
     'MPEG-4 and wide AMR in 3GP',
     {
       path: () => clipOf('types-mpeg4.3gp', [...telephone, '-c:v', 'mpeg4', '-c:a', 'libvo_amrwbenc', ...WIDE]),
-      ...{ type: '3gp', meta: { ...TENTHS, width: '176', height: '144' }, hasSound: true },
+      ...{ type: '3gp', meta: { ...TENTHS, width: '128', height: '96' }, hasSound: true },
     },
   ],
   [

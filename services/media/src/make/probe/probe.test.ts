@@ -15,7 +15,7 @@ describe.each([
 ])('with %s', (_, anyTools) => {
   test('an mp4 with sound is measured', async () => {
     expect(await probe(anyTools, await clip('sound.mp4'))).toMatchObject({
-      ...{ type: 'mp4', codec: 'h264', width: 160, height: 120, durationSeconds: 2, frames: 50, fps: 25, baseFps: 25 },
+      ...{ type: 'mp4', codec: 'h264', width: 80, height: 60, durationSeconds: 2, frames: 50, fps: 25, baseFps: 25 },
       ...{ hasAudio: true, videoStream: 0, audioStream: 1, startSeconds: 0, hdr: null, alpha: false },
     })
   })
@@ -27,8 +27,8 @@ describe.each([
   })
 
   test('size is as displayed: pixel aspect ratio and rotation applied', async () => {
-    expect(await probe(anyTools, await clip('sar.mp4'))).toMatchObject({ width: 320, height: 120 })
-    expect(await probe(anyTools, await rotatedClip())).toMatchObject({ width: 120, height: 160 })
+    expect(await probe(anyTools, await clip('sar.mp4'))).toMatchObject({ width: 160, height: 60 })
+    expect(await probe(anyTools, await rotatedClip())).toMatchObject({ width: 60, height: 80 })
   })
 
   test('alpha and high dynamic range are recognised', async () => {
@@ -140,9 +140,9 @@ describe('refuses', () => {
   })
 
   test.each([
-    ['dimensions_exceeded', { side: 159 }],
+    ['dimensions_exceeded', { side: 79 }],
     ['too_many_frames', { frames: 49 }],
-    ['too_many_frames', { pixelFrames: 160 * 120 * 50 - 1 }],
+    ['too_many_frames', { pixelFrames: 80 * 60 * 50 - 1 }],
     ['unsupported_media_type', { streams: 1 }],
     ['duration_exceeded', { durationSeconds: 1.9 }],
   ])('as %s what is just over %j', async (code, limit) => {
@@ -151,7 +151,7 @@ describe('refuses', () => {
   })
 
   test('a stretched picture by its displayed size', async () => {
-    const limits = { ...defaultProbeLimits, side: 300 }
+    const limits = { ...defaultProbeLimits, side: 150 }
     await expect(probe(tools, await clip('sar.mp4'), { limits })).rejects.toMatchObject({ code: 'dimensions_exceeded' })
   })
 

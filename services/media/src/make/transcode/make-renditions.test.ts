@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { clip, clipOf, embeddedTools, unboxedTools, written } from '../../../test/clips.ts'
+import { type ClipName, clip, clipOf, unboxedTools, written } from '../../../test/clips.ts'
 import { faulty } from '../../../test/faulty-ffmpeg.ts'
 import { inspect, packetsOf } from '../../../test/inspect.ts'
 import { expectSound, make, renditionTests, workDirectory } from '../../../test/rendition-tests.ts'
@@ -13,19 +13,23 @@ import { probe } from '../probe/probe.ts'
 import type { FirstFiles } from '../run/encode.ts'
 import { makeRenditions } from './make-renditions.ts'
 
-describe('with the embedded ffmpeg of 2018 makes gif, jpg, mp4 and webm', () => renditionTests(embeddedTools))
+describe('with the embedded ffmpeg of 2018 makes gif, jpg, mp4 and webm', () => renditionTests(unboxedTools))
 
 /** These tests are about our own steps: the embedded build starts in 2 ms, where a distribution's needs 100 of a core. */
 test('progress rises to 1', async () => {
   const seen: number[] = []
-  await make(embeddedTools, await clip('plain.mp4'), { onProgress: (fraction) => seen.push(fraction) })
+  await make(unboxedTools, await clip('plain.mp4'), { onProgress: (fraction) => seen.push(fraction) })
   expect(seen.length).toBeGreaterThan(2)
   expect(seen.at(-1)).toBe(1)
   expect(seen).toEqual(seen.toSorted((a, b) => a - b))
 })
 
-test.each(['plain.gif', 'plain.mp4'] as const)('the same file gives the same bytes (%s)', async (name) => {
-  const [first, second] = [await make(embeddedTools, await clip(name)), await make(embeddedTools, await clip(name))]
+const madeAlready: Partial<Record<ClipName, ReturnType<typeof make>>> = {}
+/** The files of a clip, made once for all tests. */
+const filesOf = (name: ClipName) => (madeAlready[name] ??= clip(name).then((path) => make(unboxedTools, path)))
+
+test.each(['tiny.gif', 'small.mp4'] as const)('the same file gives the same bytes (%s)', async (name) => {
+  const [first, second] = [await filesOf(name), await make(unboxedTools, await clip(name))]
   for (const kind of ['gif', 'jpg', 'mp4', 'webm'] as const) expect(first[kind].sha256).toBe(second[kind].sha256)
 })
 
@@ -34,11 +38,11 @@ describe('a damaged file', () => {
     const bytes = Buffer.from(await readFile(await clip('faststart.mp4')))
     bytes.fill(0, bytes.length / 2)
     const path = await written('half-zero.mp4', bytes)
-    await expect(make(embeddedTools, path)).rejects.toMatchObject({ code: 'corrupt_media' })
+    await expect(make(unboxedTools, path)).rejects.toMatchObject({ code: 'corrupt_media' })
   })
 
   test('holds even if frames come at odd times and the last one would be held to the end', async () => {
-    const odd = ['-f', 'lavfi', '-i', `testsrc2=s=128x96:r=30:d=2,select='not(between(n,20,24)+between(n,54,57))'`]
+    const odd = ['-f', 'lavfi', '-i', `testsrc2=s=64x48:r=30:d=2,select='not(between(n,20,24)+between(n,54,57))'`]
     const path = await clipOf('odd-times.mp4', [
       ...odd,
       '-vsync',
@@ -50,10 +54,10 @@ describe('a damaged file', () => {
     ])
     const bytes = Buffer.from(await readFile(path))
     bytes.fill(0, (bytes.indexOf('mdat') + bytes.length) / 2)
-    await expect(make(embeddedTools, await written('odd-times-half.mp4', bytes))).rejects.toMatchObject({
+    await expect(make(unboxedTools, await written('odd-times-half.mp4', bytes))).rejects.toMatchObject({
       code: 'corrupt_media',
     })
-    await expect(make(embeddedTools, path)).resolves.toMatchObject({ warnings: [] })
+    await expect(make(unboxedTools, path)).resolves.toMatchObject({ warnings: [] })
   })
 
   test.each([
@@ -63,7 +67,7 @@ describe('a damaged file', () => {
     const source = await clip('sound.mp4')
     const bytes = Buffer.from(await readFile(source))
     for (const { pos, size } of (await packetsOf(source)).slice(from, to)) bytes.fill(0, pos, pos + size)
-    const made = make(embeddedTools, await written(`picture-${how}.mp4`, bytes))
+    const made = make(unboxedTools, await written(`picture-${how}.mp4`, bytes))
     await expect(made).rejects.toMatchObject({ code: 'corrupt_media', details: { declared: 2, actual } })
   })
 
@@ -71,9 +75,9 @@ describe('a damaged file', () => {
     const bytes = Buffer.from(await readFile(await clip('faststart.mp4')))
     bytes.fill(0, bytes.indexOf('mdat') + 4)
     const path = await written('all-zero.mp4', bytes)
-    const info = await probe(embeddedTools, await clip('faststart.mp4'))
+    const info = await probe(unboxedTools, await clip('faststart.mp4'))
     const made = makeRenditions(
-      embeddedTools,
+      unboxedTools,
       { path, info },
       { workDirectory: await workDirectory(), threads: 1, gifEncoder: 'own', copy: 'auto' },
     )
@@ -92,18 +96,18 @@ async function counted(tools: MediaTools) {
 
 describe('passes over the source', () => {
   test.each([
-    ['one for poster, volume and all files', 'sound.mp4', 'own', 1],
-    ['one more for the palette of a GIF by ffmpeg', 'sound.mp4', 'ffmpeg', 2],
-    ['one for a GIF, which is kept', 'plain.gif', 'own', 1],
+    ['one for poster, volume and all files', 'small-sound.mp4', 'own', 1],
+    ['one more for the palette of a GIF by ffmpeg', 'small-sound.mp4', 'ffmpeg', 2],
+    ['one for a GIF, which is kept', 'tiny.gif', 'own', 1],
   ] as const)('%s', async (_, name, gifEncoder, count) => {
-    const { tools, runs } = await counted(embeddedTools)
+    const { tools, runs } = await counted(unboxedTools)
     const made = await make(tools, await clip(name), { gifEncoder, copy: 'never' })
     expect(made.warnings).toEqual([])
     expect(await runs()).toHaveLength(count)
   })
 
   test('a silent track is left out by a copy of the finished videos', async () => {
-    const { tools, runs } = await counted(embeddedTools)
+    const { tools, runs } = await counted(unboxedTools)
     const made = await make(tools, await clip('silence.mp4'), { copy: 'never' })
     expect(made).toMatchObject({ hasAudio: false, warnings: [] })
     const { mp4, webm } = await expectSound(made)
@@ -114,23 +118,23 @@ describe('passes over the source', () => {
   })
 
   test('without it a transparent webm is still marked as transparent', async () => {
-    const picture = ['-f', 'lavfi', '-i', 'color=red@0.0:s=160x120:r=25:d=1,format=yuva420p']
+    const picture = ['-f', 'lavfi', '-i', 'color=red@0.0:s=64x48:r=25:d=1,format=yuva420p']
     const silence = ['-f', 'lavfi', '-i', 'aevalsrc=0:s=48000:d=1']
     const codecs = ['-c:v', 'libvpx', '-auto-alt-ref', '0', '-c:a', 'libopus']
-    const made = await make(embeddedTools, await clipOf('silent-alpha.webm', [...picture, ...silence, ...codecs]))
+    const made = await make(unboxedTools, await clipOf('silent-alpha.webm', [...picture, ...silence, ...codecs]))
     const { streams } = await inspect(made.webm.path)
     expect(streams).toMatchObject([{ codec_name: 'vp9', tags: { ALPHA_MODE: '1' } }])
   })
 
   test('after a failed one: the simple way, at once where there is no sound that may have been the reason', async () => {
     const { tools, runs } = await counted(await faulty('pipe:0', 'exit 1'))
-    const made = await make(tools, await clip('plain.mp4'), { copy: 'never' })
+    const made = await make(tools, await clip('small.mp4'), { copy: 'never' })
     expect(made.warnings).toEqual(['ffmpeg ended with 1'])
     expect((await runs()).map((run) => run.includes('pipe:0'))).toEqual([true, false])
   })
 
   test('of the first files the silent track is left out before they are shown', async () => {
-    const { tools, runs } = await counted(embeddedTools)
+    const { tools, runs } = await counted(unboxedTools)
     const first: FirstFiles[] = []
     const onFirstFiles = async (files: FirstFiles) => {
       first.push(files)
@@ -146,13 +150,14 @@ describe('passes over the source', () => {
 
 describe('when ffmpeg fails', () => {
   test('when the usual command crashes the simple one runs', async () => {
-    const made = await make(await faulty('pipe:0', 'kill -SEGV $$'), await clip('sound.mp4'))
+    const made = await make(await faulty('pipe:0', 'kill -SEGV $$'), await clip('small-sound.mp4'))
     expect(made).toMatchObject({ hasAudio: true, warnings: ['ffmpeg ended with SIGSEGV'] })
     await expectSound(made)
   })
 
   test('when the pass with everything fails, the simple one runs, with the sound that the overview found', async () => {
-    const made = await make(await faulty('out.mp4*volumedetect', 'exit 1'), await clip('sound.mp4'), { copy: 'never' })
+    const tools = await faulty('out.mp4*volumedetect', 'exit 1')
+    const made = await make(tools, await clip('small-sound.mp4'), { copy: 'never' })
     expect(made).toMatchObject({ hasAudio: true, warnings: ['ffmpeg ended with 1'] })
     await expectSound(made)
   })
@@ -168,7 +173,7 @@ describe('when ffmpeg fails', () => {
 
   test('a success that wrote nothing is no success', async () => {
     const overview = 'case "$*" in *out.mp4*) ;; *) exit 0;; esac'
-    const made = await make(await faulty('poster.rgb', overview), await clip('plain.mp4'), { gifEncoder: 'ffmpeg' })
+    const made = await make(await faulty('poster.rgb', overview), await clip('small.mp4'), { gifEncoder: 'ffmpeg' })
     expect(made.warnings).toEqual(['the overview failed'])
     await expectSound(made)
   })
@@ -178,18 +183,18 @@ describe('when ffmpeg fails', () => {
     ['that wrote what cannot be read', `for f in gif mp4 webm; do echo x >out.$f; done`],
   ])('a success %s in the plain way too is the fault of the file', async (_, then) => {
     const made = make(
-      await faulty('out.mp4', `${then}; '${embeddedTools.ffmpeg.path}' "$@"; ${then}; exit 0`),
-      await clip('plain.mp4'),
+      await faulty('out.mp4', `${then}; '${unboxedTools.ffmpeg.path}' "$@"; ${then}; exit 0`),
+      await clip('small.mp4'),
     )
     await expect(made).rejects.toMatchObject({ code: 'corrupt_media' })
   })
 
   test('a success that reports a full disk is not the fault of the file', async () => {
-    const full = make(await faulty('', 'echo No space left on device >&2; exit 0'), await clip('plain.mp4'))
+    const full = make(await faulty('', 'echo No space left on device >&2; exit 0'), await clip('small.mp4'))
     await expect(full).rejects.toSatisfy(isDiskFull)
   })
 
-  test.each(['fits.mp4', 'sound.mp4', 'plain.gif'] as const)(
+  test.each(['fits.mp4', 'small-sound.mp4', 'tiny.gif'] as const)(
     'a full disk ends the first attempt, and %s is not made in another way',
     async (name) => {
       const directory = await workDirectory()
@@ -201,7 +206,7 @@ describe('when ffmpeg fails', () => {
   )
 
   test('twice for the file: corrupt; twice by a crash too; killed or on a full disk: not the fault of the file', async () => {
-    const path = await clip('plain.mp4')
+    const path = await clip('small.mp4')
     await expect(make(await faulty('', 'exit 1'), path)).rejects.toMatchObject({ code: 'corrupt_media' })
     const crash = make(await faulty('', 'kill -SEGV $$'), path)
     await expect(crash).rejects.toMatchObject({ code: 'corrupt_media' })
@@ -215,7 +220,7 @@ describe('when ffmpeg fails', () => {
 describe('a copy', () => {
   const framesOf = async (path: string) => {
     const args = ['-v', 'error', '-i', path, '-map', '0:v:0', '-vsync', 'passthrough', '-f', 'framehash', '-']
-    const { stdout } = spawnSync(embeddedTools.ffmpeg.path, args, { encoding: 'utf8' })
+    const { stdout } = spawnSync(unboxedTools.ffmpeg.path, args, { encoding: 'utf8' })
     // Hashes alone: times may have another scale.
     return stdout.split('\n').flatMap((line) => (line.startsWith('#') || !line ? [] : [line.split(',').at(-1)]))
   }
@@ -224,8 +229,7 @@ describe('a copy', () => {
     ['webm', 'fits.webm'],
     ['webm', 'fits-vp8.webm'],
   ] as const)('of an %s (%s) shows the same frames, and has nothing of the source but them', async (kind, name) => {
-    const source = await clip(name)
-    const made = await make(embeddedTools, source)
+    const [source, made] = [await clip(name), await filesOf(name)]
     expect(made).toMatchObject({ misfit: null, warnings: [], [kind]: { copied: true } })
     if (name !== 'fits-vp8.webm') await expectSound(made)
     const [ofSource, ofCopy] = [await framesOf(source), await framesOf(made[kind].path)]
@@ -238,23 +242,23 @@ describe('a copy', () => {
   })
 
   test('is not made where it is switched off', async () => {
-    const made = await make(embeddedTools, await clip('fits.mp4'), { copy: 'never' })
+    const made = await make(unboxedTools, await clip('fits-silent.mp4'), { copy: 'never' })
     expect(made).toMatchObject({ misfit: 'off', mp4: { copied: false } })
   })
 
   test('is not made in the simple way', async () => {
     const path = join(await workDirectory(), 'ffmpeg')
     const overview = 'case "$*" in *out.mp4*) ;; *poster.rgb*) exit 1;; esac'
-    await writeFile(path, `#!/bin/sh\n${overview}\nexec '${embeddedTools.ffmpeg.path}' "$@"\n`, { mode: 0o755 })
-    const tools = { ...embeddedTools, ffmpeg: { ...embeddedTools.ffmpeg, path } }
+    await writeFile(path, `#!/bin/sh\n${overview}\nexec '${unboxedTools.ffmpeg.path}' "$@"\n`, { mode: 0o755 })
+    const tools = { ...unboxedTools, ffmpeg: { ...unboxedTools.ffmpeg, path } }
     const made = await make(tools, await clip('fits.mp4'), { gifEncoder: 'ffmpeg' })
     expect(made).toMatchObject({ misfit: 'damaged', mp4: { copied: false } })
   })
 
   test('comes first where a caller waits for it, before any is encoded, and gives the same files', async () => {
     const source = await clip('fits.mp4')
-    const [usual, first] = [await make(embeddedTools, source), [] as FirstFiles[]]
-    const made = await make(embeddedTools, source, {
+    const [usual, first] = [await filesOf('fits.mp4'), [] as FirstFiles[]]
+    const made = await make(unboxedTools, source, {
       onFirstFiles: async (files) => {
         first.push(files)
         const directory = dirname(files.mp4.path)
@@ -271,10 +275,10 @@ describe('a copy', () => {
 
 test('a copy of which fewer frames were decoded than its source has is thrown away', async () => {
   const path = join(await workDirectory(), 'ffmpeg')
-  const ffmpeg = embeddedTools.ffmpeg.path
+  const ffmpeg = unboxedTools.ffmpeg.path
   const losing = `case "$*" in *"-f null"*out.mp4*) '${ffmpeg}' "$@" | sed s/^frame=50/frame=49/; exit;; esac`
   await writeFile(path, `#!/bin/sh\n${losing}\nexec '${ffmpeg}' "$@"\n`, { mode: 0o755 })
-  const tools = { ...embeddedTools, ffmpeg: { ...embeddedTools.ffmpeg, path } }
+  const tools = { ...unboxedTools, ffmpeg: { ...unboxedTools.ffmpeg, path } }
   const made = await make(tools, await clip('fits.mp4'), { onFirstFiles: async () => expect.unreachable() })
   expect(made.warnings[0]).toBe('not copied: 49 of 50 frames were decoded')
   expect(made).toMatchObject({ misfit: 'damaged', mp4: { copied: false } })
@@ -286,7 +290,7 @@ describe('the GIF', () => {
     const path = join(await workDirectory(), 'nice')
     const body = `#!/bin/sh\ncase "$*" in *gif-program*) ${instead};; esac\nshift 2\nexec "$@"\n`
     await writeFile(path, body, { mode: 0o755 })
-    return { ...embeddedTools, limiters: { ...embeddedTools.limiters, nice: path } }
+    return { ...unboxedTools, limiters: { ...unboxedTools.limiters, nice: path } }
   }
 
   /** Only ffmpeg writes one table of colors for all frames, right behind the screen. */
@@ -296,7 +300,7 @@ describe('the GIF', () => {
     ['own', false],
     ['ffmpeg', true],
   ] as const)('by %s', async (gifEncoder, oneTable) => {
-    const made = await make(embeddedTools, await clip('plain.mp4'), { gifEncoder })
+    const made = await make(unboxedTools, await clip('small.mp4'), { gifEncoder })
     expect(made.warnings).toEqual([])
     expect(await hasOneTable(made.gif.path)).toBe(oneTable)
     await expectSound(made)
@@ -304,18 +308,18 @@ describe('the GIF', () => {
 
   test.each([
     ['does not start', 'exit 1'],
-    ['is killed', 'head -c 100000 >/dev/null; kill -KILL $$'],
+    ['is killed', 'head -c 10000 >/dev/null; kill -KILL $$'],
   ])('is by ffmpeg if our writer %s', async (_, instead) => {
-    const made = await make(await withWriter(instead), await clip('sound.mp4'))
+    const made = await make(await withWriter(instead), await clip('small-sound.mp4'))
     expect(made).toMatchObject({ hasAudio: true, warnings: ['the GIF writer failed'] })
     expect(await hasOneTable(made.gif.path)).toBe(true)
-    expect(await expectSound(made)).toMatchObject({ seconds: 2, frames: '50' })
+    expect(await expectSound(made)).toMatchObject({ seconds: 1, frames: '10' })
   })
 
   test('is not by ffmpeg if the disk is full', async () => {
     const full = make(
       await withWriter("echo 'Error: ENOSPC: no space left on device, write' >&2; exit 1"),
-      await clip('sound.mp4'),
+      await clip('small-sound.mp4'),
     )
     await expect(full).rejects.toSatisfy(isDiskFull)
   })
@@ -328,8 +332,8 @@ test('an abort ends ffmpeg and leaves no process behind', async () => {
   await writeFile(path, `#!/bin/sh\nexec ${sleep}\n`, { mode: 0o755 })
   const isRunning = () => spawnSync('pgrep', ['-xf', sleep]).status === 0
   const abort = new AbortController()
-  const slow = { ...embeddedTools, ffmpeg: { ...embeddedTools.ffmpeg, path } }
-  const made = make(slow, await clip('plain.mp4'), { signal: abort.signal })
+  const slow = { ...unboxedTools, ffmpeg: { ...unboxedTools.ffmpeg, path } }
+  const made = make(slow, await clip('small.mp4'), { signal: abort.signal })
   await expect.poll(isRunning).toBe(true)
   abort.abort(new Error('deleted'))
   await expect(made).rejects.toThrow('deleted')
