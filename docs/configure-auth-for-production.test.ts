@@ -1,15 +1,13 @@
-import { execFile } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { findFreePort } from '../packages/common/src/dev/dev-ports.ts'
 import { findProgram } from '../packages/common/src/testing/run/needs.ts'
 import { openGuide, readGuide } from './testing/guide.ts'
-import { decodeJwt } from './testing/jwt.ts'
+import { adminBy, decodeJwt } from './testing/jwt.ts'
 import { openShell, type Shell } from './testing/shell.ts'
 
-const run = promisify(execFile)
-const { settings, inboxUrl } = inject('devServices')
+const { authUrl, settings, inboxUrl } = inject('devServices')
 const guide = openGuide('configure-auth-for-production.md')
 let shell: Shell
 
@@ -73,12 +71,39 @@ test('the settings file is complete, passes its checks, and starts the service w
   expect(warnings).toEqual([expect.stringMatching(/"settings":\["AUTH_SMTP_TLS [^"]*"\],"msg":"settings to review"/)])
 })
 
-test('nginx accepts the settings of the guide', async ({ skip }) => {
+test('behind the nginx of the guide a user with the largest metadata signs in by a link, and uses the token', async ({
+  skip,
+}) => {
   const server = guide.file('auth.conf')
   if (!NGINX) skip('this machine has no nginx')
-  await shell.write('nginx.conf', `pid ${shell.folder}/nginx.pid; error_log stderr; events {}\nhttp { ${server} }`)
-  const { stderr } = await run(String(NGINX), ['-t', '-c', join(shell.folder, 'nginx.conf')])
-  expect(stderr).toContain('test is successful')
+  const port = await findFreePort()
+  const http = server.replace('127.0.0.1:8443', `127.0.0.1:${port}`).replace('http://127.0.0.1:8081', authUrl)
+  await shell.write(
+    'nginx.conf',
+    `daemon off; pid nginx.pid; error_log stderr; events {}\nhttp { access_log off; ${http} }`,
+  )
+  const nginx = shell.start(`${NGINX} -p "$PWD" -c nginx.conf`)
+  const proxied = `http://127.0.0.1:${port}`
+  const isUp = () => fetch(`${proxied}/health/live`).catch(() => ({ ok: false }))
+  await expect.poll(isUp).toMatchObject({ ok: true })
+
+  const email = 'large@example.com'
+  const metadata = { text: 'x'.repeat(16_000) }
+  const headers = { 'content-type': 'application/json', ...adminBy(settings.AUTH_JWT_SECRET) }
+  const post = (path: string, body: object) =>
+    fetch(`${proxied}${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
+  const user = { email, user_metadata: metadata, app_metadata: metadata }
+  expect((await post('/admin/users', user)).status).toBe(200)
+  const made = (await (await post('/admin/generate_link', { type: 'magiclink', email })).json()) as {
+    action_link: string
+  }
+  const link = await fetch(made.action_link.replace(/^https?:\/\/[^/]+/, proxied), { redirect: 'manual' })
+  expect(link.status).toBe(200)
+  const [, accessToken = ''] = /#access_token=([\w.-]+)/.exec(await link.text()) ?? []
+  expect(accessToken.length).toBeGreaterThan(40_000)
+  const me = await fetch(`${proxied}/user`, { headers: { authorization: `Bearer ${accessToken}` } })
+  expect([me.status, await me.json()]).toEqual([200, expect.objectContaining({ email })])
+  await nginx.stop()
 })
 
 test('the services log every warning that the tables list', async () => {

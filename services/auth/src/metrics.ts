@@ -10,6 +10,8 @@ export const countSignUp = (method: string) => signUps({ method })
 export const countSignIn = (method: string, result: string) => signIns({ method, result })
 export const countRefresh = (result: string) => refreshes({ result })
 export const countReuseDetected = () => reuses({})
+/** Access tokens that are larger than many proxies accept in a header (core/sessions/issue-tokens.ts). */
+export const countLargeToken = () => largeTokens({})
 /** `result`: `sent`, `failed` (given up), `dropped` (link or code used or replaced). Without pretended ones. */
 export const countMessage = (channel: MessageChannel, kind: string, result: 'sent' | 'failed' | 'dropped') =>
   messages({ channel, kind, result })
@@ -52,6 +54,10 @@ const refreshes = counter('auth.refreshes', { description: 'Session refreshes by
 const reuses = counter('auth.refresh_reuse_detected', {
   description: 'Sessions ended because a refresh token was reused',
   unit: '{session}',
+})
+const largeTokens = counter('auth.large_access_tokens', {
+  description: 'Access tokens of more than 4 KiB',
+  unit: '{token}',
 })
 const messages = counter('auth.messages', {
   description: 'Finished mails and SMS by kind and result',

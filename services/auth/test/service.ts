@@ -150,6 +150,14 @@ export async function startTestService(
   }
 }
 
+/** nginx keeps 4 KiB for the status and headers of an answer by default, and answers 502 to larger ones. */
+const MAX_HEADER_BYTES = 4000
+
+const headerBytes = (headers: Record<string, unknown>) =>
+  Object.entries(headers)
+    .flatMap(([name, value]) => [value].flat().map((each) => `${name}: ${each}\r\n`))
+    .join('').length
+
 /** Holds each answer to the document that the service serves; they differ in nothing that matters here. */
 let holdAnswer: HoldAnswer | undefined
 
@@ -169,6 +177,7 @@ function doorOf(
       header: (name) => response.headers[name]?.toString(),
       text: response.payload,
     })
+    expect(headerBytes(response.raw.res.getHeaders())).toBeLessThanOrEqual(MAX_HEADER_BYTES)
     for (const { name, value, maxAge } of response.cookies) {
       if (maxAge === 0) parts.cookies.delete(name)
       else parts.cookies.set(name, value)
@@ -252,12 +261,18 @@ export function linkPath(text: string): string {
 export const tokenIn = (text: string): string =>
   new URLSearchParams(linkPath(text).split('?')[1]).get('token') as string
 
+/** Where an answer sends the browser: by its header, or by a page that goes there. */
+export function locationOf({ headers, text }: Answer): string {
+  if (headers.location) return String(headers.location)
+  const [, href = ''] = /<a href="([^"]*)"/.exec(text) ?? []
+  return href.replaceAll('&amp;', '&')
+}
+
 /** Parameters in the fragment of a redirect. */
-export const fragmentOf = (answer: Answer) =>
-  Object.fromEntries(new URLSearchParams(String(answer.headers.location).split('#')[1]))
+export const fragmentOf = (answer: Answer) => Object.fromEntries(new URLSearchParams(locationOf(answer).split('#')[1]))
 
 /** Parameters in the query of a redirect. */
-export const queryOf = (answer: Answer) => Object.fromEntries(new URL(String(answer.headers.location)).searchParams)
+export const queryOf = (answer: Answer) => Object.fromEntries(new URL(locationOf(answer)).searchParams)
 
 export const codeIn = (text: string): string => /code: (\d+)/.exec(text)?.[1] as string
 

@@ -1,8 +1,12 @@
-import { boolean, duration, type Values, type Variables } from '@services/common/config/variables'
+import { boolean, duration, integer, type Values, type Variables } from '@services/common/config/variables'
 import { canReachPhones, type PhoneReach } from './sms-gateways.ts'
 
 export const signupVariables = {
   DISABLE_SIGNUP: boolean('Only invited users can join.', { default: 'false' }),
+  SIGNUP_DATA_MAX_BYTES: integer(
+    'Largest `data` of a sign-up or a sign-in request, which anyone can send for any address, in bytes of JSON.',
+    { default: '4096', min: 0, max: 16_384 },
+  ),
   EXTERNAL_EMAIL_ENABLED: boolean('E-mail sign-up and sign-in.', { default: 'true' }),
   EXTERNAL_EMAIL_MAGIC_LINK_ENABLED: boolean('Sign-in by a mailed link or code.', { default: 'true' }),
   EXTERNAL_FLOW_STATE_EXPIRY_DURATION: duration(
@@ -21,6 +25,7 @@ export const signupVariables = {
 
 export const signupSettings = (values: Values<typeof signupVariables> & PhoneReach) => ({
   disabled: values.DISABLE_SIGNUP,
+  dataMaxBytes: values.SIGNUP_DATA_MAX_BYTES,
   email: values.EXTERNAL_EMAIL_ENABLED,
   magicLinks: values.EXTERNAL_EMAIL_MAGIC_LINK_ENABLED,
   pkceCodeLifetimeSeconds: values.EXTERNAL_FLOW_STATE_EXPIRY_DURATION,

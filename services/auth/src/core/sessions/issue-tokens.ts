@@ -1,5 +1,7 @@
 import type { KeyObject } from 'node:crypto'
+import type { Logger } from '@services/common/telemetry/logger'
 import { Type } from 'typebox'
+import { countLargeToken } from '../../metrics.ts'
 import { toUserBody, UserShape } from '../users/user-shape.ts'
 import type { User } from '../users/users.store.ts'
 import { type AccessTokenDeps, accessTokenClaims, type TokenSession } from './access-token.ts'
@@ -31,7 +33,11 @@ export type SessionBody = Type.Static<typeof SessionShape>
 
 export interface SessionDeps extends AccessTokenDeps {
   refreshTokenKey: KeyObject
+  log: Pick<Logger, 'warn'>
 }
+
+/** Size that is worth a warning: by default nginx refuses headers past 8 KiB (large_client_header_buffers). */
+const LARGE_TOKEN_BYTES = 4096
 
 /** Issues new tokens for a session. */
 export async function issueTokens(
@@ -41,8 +47,16 @@ export async function issueTokens(
 ): Promise<SessionBody> {
   const claims = accessTokenClaims(deps, user, session)
   const refreshToken = { sessionId: session.id, counter: session.refresh_counter }
+  const accessToken = await deps.keys.sign(claims)
+  if (accessToken.length > LARGE_TOKEN_BYTES) {
+    countLargeToken()
+    deps.log.warn(
+      { userId: user.id, bytes: accessToken.length },
+      'access token too large for many proxies: its metadata',
+    )
+  }
   return {
-    access_token: await deps.keys.sign(claims),
+    access_token: accessToken,
     token_type: 'bearer',
     expires_in: claims.exp - claims.iat,
     expires_at: claims.exp,

@@ -16,18 +16,17 @@ export const mergedMetadata = (metadata: Metadata, changes: Metadata): Metadata 
 const MAX_NUMBER_LENGTH = 25
 
 /** Throws validation_failed for metadata that is too large or contains a number that is too long. */
-export function requireModestMetadata(metadata: Metadata): void {
+export function requireModestMetadata(metadata: Metadata, maxBytes = MAX_METADATA_BYTES): void {
   const json = JSON.stringify(metadata, (_key, value) => {
     if (typeof value === 'number' && plainLength(value) > MAX_NUMBER_LENGTH) throw tooLongNumber()
     return value
   })
-  if (!fits(json)) throw invalid(`Metadata cannot be larger than ${MAX_METADATA_BYTES} bytes`)
+  if (Buffer.byteLength(json) > maxBytes) throw invalid(`Metadata cannot be larger than ${maxBytes} bytes`)
 }
 
 /** Reports whether metadata is small enough, for data that no caller sent. */
-export const isModestMetadata = (metadata: Metadata): boolean => fits(JSON.stringify(metadata))
-
-const fits = (json: string) => Buffer.byteLength(json) <= MAX_METADATA_BYTES
+export const isModestMetadata = (metadata: Metadata): boolean =>
+  Buffer.byteLength(JSON.stringify(metadata)) <= MAX_METADATA_BYTES
 
 /** Characters of a number without an exponent. A non-finite one was written with hundreds of digits. */
 function plainLength(value: number): number {

@@ -58,7 +58,7 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
     const pkce = parsePkce(body)
     const address = oneAddress(body)
     const smsChannel = parseChannel(config.sms, body.channel)
-    requireModestMetadata(data)
+    requireModestMetadata(data, config.signup.dataMaxBytes)
     const input = {
       type: 'sign_in',
       address,

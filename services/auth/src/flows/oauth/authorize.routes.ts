@@ -7,10 +7,11 @@ import { findUserIdByLinkHash } from '../../core/one-time-tokens/one-time-tokens
 import { parsePkce } from '../../core/one-time-tokens/pkce.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { errorResponses, pkceFields, Redirect } from '../../http/bodies/shapes.ts'
+import { errorResponses, HtmlPage, pkceFields, Redirect } from '../../http/bodies/shapes.ts'
 import { requestAudience } from '../../http/caller/authenticate.ts'
 import { bindBrowser } from '../../http/pages/attempt-cookie.ts'
 import { redirectTarget } from '../../http/pages/redirect-target.ts'
+import { sendTo } from '../../http/pages/send-to.ts'
 import { addressToBegin, beginSignIn, type SignInOrder } from './sign-in.ts'
 
 /** All other parameters are passed on to the provider: `prompt`, `login_hint`, `access_type` and the like. */
@@ -44,7 +45,7 @@ export const authorizeRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
       summary: 'Sends the browser to a provider, which sends it back to /callback',
       querystring: AuthorizeQuery,
       requestHeaders: ['X-JWT-AUD'],
-      response: { 302: Redirect, ...errorResponses(400, 404, 429) },
+      response: { 200: HtmlPage, 302: Redirect, ...errorResponses(400, 404, 429) },
     },
     handler: async (request, reply) => {
       await deps.limits.byAddress(request, 'authorize')
@@ -56,10 +57,10 @@ export const authorizeRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
       }
       const whole = { ...order, inviteTokenHash, linking: null }
       if (!isWhereProviderAnswers(deps, request, order.provider))
-        return reply.redirect(addressToBegin(deps, whole), 302)
+        return sendTo(deps.config, request, reply, { location: addressToBegin(deps, whole), status: 302 })
       const begun = await beginSignIn(deps, whole, () => deps.limits.countProviderRequest(request))
       bindBrowser(request, reply, deps.attemptKey, begun)
-      return reply.redirect(begun.url, 302)
+      return sendTo(deps.config, request, reply, { location: begun.url, status: 302 })
     },
   })
 }

@@ -16,10 +16,11 @@ import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { errorResponses, HtmlPage, Redirect } from '../../http/bodies/shapes.ts'
 import { clientOf } from '../../http/limits/client.ts'
-import { answerByRedirect, type HtmlAnswer, isPrefetch, type Redirection } from '../../http/pages/answer-by-redirect.ts'
+import { answerByRedirect, type HtmlAnswer, isPrefetch } from '../../http/pages/answer-by-redirect.ts'
 import { bindBrowser, isBound, unbindBrowser } from '../../http/pages/attempt-cookie.ts'
 import { acceptLanguageOf, mailContextOf } from '../../http/pages/mail-context.ts'
 import { isProven, provePage, type ShownPage } from '../../http/pages/page-cookie.ts'
+import type { Redirection } from '../../http/pages/send-to.ts'
 import { type FlowState, takeFlowState } from './flow-states.store.ts'
 import { linkingPage } from './linking-page.ts'
 import { beginSignIn, finishSignIn, isReachedByTls, readAddressToBegin, type SignInOrder } from './sign-in.ts'
@@ -61,7 +62,7 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
 
   function answerCallback(request: FastifyRequest, reply: FastifyReply, callback: Record<string, string>) {
     let target: string | undefined
-    return answerByRedirect(request, reply, {
+    return answerByRedirect(config, request, reply, {
       steps: async () => {
         if (request.validationError) throw apiError('bad_oauth_callback', { message: 'OAuth callback is malformed' })
         if (callback.begin !== undefined) {

@@ -18,6 +18,7 @@ import { type Client, startSession } from '../../core/sessions/start-session.ts'
 import type { MailContext } from '../../core/verification-messages/link-mail.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
+import { MAX_LOCATION } from '../../http/pages/send-to.ts'
 import { type FlowState, insertFlowState, isBegun } from './flow-states.store.ts'
 
 export interface SignInOrder extends Omit<FlowState, 'id' | 'sealed'> {
@@ -56,9 +57,6 @@ const openedBefore = () => apiError('bad_oauth_state', { message: 'This link has
 export const isReachedByTls = ({ config, providers }: Pick<Deps, 'config' | 'providers'>, provider: string): boolean =>
   [config.server.externalUrl, providers.find(provider).settings.redirectUri].some((url) => url.startsWith('https:'))
 
-/** Longest address to begin: by default nginx accepts 4 KiB of response headers. */
-const MAX_ADDRESS_LENGTH = 3 * 1024
-
 /**
  * Makes a URL of the service that begins the attempt in the first browser that opens it. It is based on the redirect
  * URI, which reaches the service through any proxy. Throws validation_failed if the parameters are too long for a URL.
@@ -73,7 +71,7 @@ export function addressToBegin(deps: Deps, order: SignInOrder): string {
   }
   const address = new URL(redirectUri)
   address.searchParams.set('begin', seal(deps.attemptKey, carried))
-  if (address.href.length > MAX_ADDRESS_LENGTH) {
+  if (address.href.length > MAX_LOCATION) {
     throw apiError('validation_failed', {
       message: 'The parameters are too long: shorten redirect_to, scopes or the parameters for the provider',
     })

@@ -47,7 +47,7 @@ export type SignupResult = { session: SessionBody } | { user: User }
 
 /** The caller has checked that sign-ups are open, that the provider is enabled and that the password is strong. */
 export async function signUp(deps: Deps, log: AuditLog, input: SignupInput): Promise<SignupResult> {
-  requireModestMetadata(input.data)
+  requireModestMetadata(input.data, deps.config.signup.dataMaxBytes)
   // Hashed whether or not the account exists, so that time reveals nothing.
   const passwordHash = await deps.passwords.hash(input.password, saltOf(deps.codeKey, input))
   const account = newAccount(deps, input, passwordHash)
@@ -114,7 +114,7 @@ export async function signUpAnonymously(
   { data, audience, client }: Pick<SignupInput, 'data' | 'audience' | 'client'>,
 ): Promise<SessionBody> {
   if (deps.config.signup.disabled) throw apiError('signup_disabled')
-  requireModestMetadata(data)
+  requireModestMetadata(data, deps.config.signup.dataMaxBytes)
   const blank = blankUser(deps.newId(), audience, deps.config.jwt.defaultRole, deps.now())
   const user = { ...blank, is_anonymous: true, user_metadata: withoutFacts(data) }
   const session = await deps.db.transaction().execute(async (trx) => {

@@ -15,11 +15,12 @@ import { apiError } from '../../errors.ts'
 import { choiceOf, errorResponses, Field, HtmlPage, Redirect } from '../../http/bodies/shapes.ts'
 import { requestAudience } from '../../http/caller/authenticate.ts'
 import { clientOf, limitKeyOf } from '../../http/limits/client.ts'
-import { answerByRedirect, type HtmlAnswer, isPrefetch, type Redirection } from '../../http/pages/answer-by-redirect.ts'
+import { answerByRedirect, type HtmlAnswer, isPrefetch } from '../../http/pages/answer-by-redirect.ts'
 import { buttonPage } from '../../http/pages/button-page.ts'
 import { acceptLanguageOf } from '../../http/pages/mail-context.ts'
 import { pageWords } from '../../http/pages/page-words.ts'
 import { redirectTarget } from '../../http/pages/redirect-target.ts'
+import type { Redirection } from '../../http/pages/send-to.ts'
 import { countSignIn } from '../../metrics.ts'
 import { isSameLink, TYPES, TYPES_OF_LINKS, type VerifyOutcome, verifyCode, verifyLink } from './verify.ts'
 
@@ -61,7 +62,7 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     if (!token || !type) throw apiError('validation_failed', { message: 'Verify requires a token and a type' })
     const target = redirectTarget(request, { siteUrl: config.siteUrl, allowList: config.redirectAllowList })
     const link = { token, type, target }
-    return answerByRedirect(request, reply, {
+    return answerByRedirect(config, request, reply, {
       steps: () => steps(link),
       failed: (error) => seeOther(withError(link, error)),
     })

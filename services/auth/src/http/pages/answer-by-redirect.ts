@@ -5,13 +5,10 @@ import type { ApiError } from '@services/common/errors'
 import { explainFailure } from '@services/common/http/error-handler'
 import { answerTimeoutBy, isPastDeadline } from '@services/common/request-deadline'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Config } from '../../config.ts'
 import { errorAnswers } from '../bodies/error-bodies.ts'
 import { BUTTON_PAGE_CSP } from './button-page.ts'
-
-export interface Redirection {
-  location: string
-  status: 302 | 303
-}
+import { type Redirection, sendTo } from './send-to.ts'
 
 /** HTML of a button page, shown before the browser is sent on. */
 export interface HtmlAnswer {
@@ -26,12 +23,13 @@ interface RedirectingRoute {
 
 /** Runs the steps of a route and redirects. Steps that end after the deadline answer nothing: the request has its redirect. */
 export async function answerByRedirect(
+  config: Pick<Config, 'mail' | 'siteUrl'>,
   request: FastifyRequest,
   reply: FastifyReply,
   { steps, failed }: RedirectingRoute,
 ): Promise<FastifyReply> {
   reply.header('referrer-policy', 'no-referrer')
-  const send = ({ location, status }: Redirection) => reply.redirect(location, status)
+  const send = (redirection: Redirection) => sendTo(config, request, reply, redirection)
   const sendFailure = (error: unknown) => send(failed(explainFailure(error, request, errorAnswers)))
   answerTimeoutBy(sendFailure)
   try {

@@ -48,6 +48,7 @@ export const GERMAN: Words = {
     guest: 'einem Gastkonto ohne Adresse',
     button: 'Mein Konto verknüpfen',
   },
+  sentOn: { heading: 'Einen Moment', text: 'Es geht gleich weiter. Falls nichts passiert:', button: 'Weiter' },
   linkHint: 'Falls die Schaltfläche nicht funktioniert, öffne diese Adresse:',
   mails: {
     invite: {

@@ -140,5 +140,6 @@ export const ENGLISH: Words = {
     guest: 'a guest account without an address',
     button: 'Link my account',
   },
+  sentOn: { heading: 'One moment', text: 'You are being sent on. If nothing happens:', button: 'Continue' },
   linkHint: 'If the button does not work, open this address:',
 }
