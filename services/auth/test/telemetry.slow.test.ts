@@ -77,7 +77,7 @@ async function useEverything(base: string) {
   const refresh = (token: string) => post('/token?grant_type=refresh_token', { refresh_token: token })
   await post('/signup', { email, password })
   await post('/signup', { email, password })
-  await post('/signup', {})
+  await post('/signup', { data: { text: 'x'.repeat(3500) } })
   const { body } = await signIn(password)
   await refresh(body.refresh_token)
   await refresh(body.refresh_token)
@@ -166,6 +166,7 @@ test('Prometheus scrapes every metric of the reference, and no other, at / of it
     ['auth_refreshes_total{result="ok"', 1],
     ['auth_refreshes_total{result="refresh_token_already_used"', 1],
     ['auth_refresh_reuse_detected_total', 1],
+    ['auth_large_access_tokens_total', 1],
     ['auth_limits_hit_total{limit="password"', 1],
     ['auth_limits_hit_total{limit="gap-sign_in_link"', 1],
     ['auth_message_attempts_total{channel="mail",result="sent"', 2],
