@@ -1,15 +1,14 @@
 import { countLockWaits } from '@services/common/testing/database/lock-waits'
 import type { FastifyRequest } from 'fastify'
 import { expect } from 'vitest'
-import { createDatabase, startTestService, test } from './service.ts'
+import { test } from './service.ts'
 
 const password = 'correct horse'
 const HEADER = { AUTH_RATE_LIMIT_HEADER: 'X-Real-Address' }
 
-test('replicas count together, per trusted address', async () => {
-  const database = await createDatabase()
-  const settings = { ...HEADER, AUTH_DATABASE_URL: database.url, AUTH_RATE_LIMIT_TOKEN_REFRESH: '5' }
-  const [one, two] = await Promise.all([startTestService(settings), startTestService(settings)])
+test('replicas count together, per trusted address', async ({ service }) => {
+  const settings = { ...HEADER, AUTH_RATE_LIMIT_TOKEN_REFRESH: '5' }
+  const [one, two] = await Promise.all([service.with(settings), service.with(settings)])
   const call = (index: number, address: string) =>
     (index % 2 ? one : two).post(
       '/token?grant_type=password',
@@ -24,11 +23,12 @@ test('replicas count together, per trusted address', async () => {
   expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
   expect((await call(0, '192.0.2.2')).status).toBe(400)
   await Promise.all([one.close(), two.close()])
-  await database.drop()
 })
 
-test('X-Forwarded-For never counts; Sb-Forwarded-For does where it is trusted, before the trusted header', async () => {
-  const service = await startTestService({
+test('X-Forwarded-For never counts; Sb-Forwarded-For does where it is trusted, before the trusted header', async ({
+  service: shared,
+}) => {
+  const service = await shared.onAnotherDay({
     ...HEADER,
     AUTH_SECURITY_SB_FORWARDED_FOR_ENABLED: 'true',
     AUTH_RATE_LIMIT_VERIFY: '2',
@@ -51,8 +51,8 @@ test('X-Forwarded-For never counts; Sb-Forwarded-For does where it is trusted, b
   await service.close()
 })
 
-test('the hourly mail budget holds for all users together', async () => {
-  const service = await startTestService({ AUTH_RATE_LIMIT_EMAIL_SENT: '3' })
+test('the hourly mail budget holds for all users together', async ({ service: shared }) => {
+  const service = await shared.onAnotherDay({ AUTH_RATE_LIMIT_EMAIL_SENT: '3' })
   const signUp = (name: string) => service.post('/signup', { email: `${name}@example.com`, password })
   for (const name of ['a', 'b', 'c']) expect((await signUp(name)).status).toBe(200)
   const refused = await signUp('d')
@@ -61,8 +61,8 @@ test('the hourly mail budget holds for all users together', async () => {
   await service.close()
 })
 
-test('repeating one address does not use up the budget of all', async () => {
-  const service = await startTestService({ AUTH_RATE_LIMIT_EMAIL_SENT: '3' })
+test('repeating one address does not use up the budget of all', async ({ service: shared }) => {
+  const service = await shared.onAnotherDay({ AUTH_RATE_LIMIT_EMAIL_SENT: '3' })
   const signUp = (name: string) => service.post('/signup', { email: `${name}@example.com`, password })
   const statuses = []
   for (let i = 0; i < 5; i++) statuses.push((await signUp('same')).status)
@@ -71,8 +71,10 @@ test('repeating one address does not use up the budget of all', async () => {
   await service.close()
 })
 
-test('asking many times at once for one message uses up one message of the budget of all', async () => {
-  const service = await startTestService({ AUTH_RATE_LIMIT_EMAIL_SENT: '8', AUTH_DISABLE_SIGNUP: 'false' })
+test('asking many times at once for one message uses up one message of the budget of all', async ({
+  service: shared,
+}) => {
+  const service = await shared.onAnotherDay({ AUTH_RATE_LIMIT_EMAIL_SENT: '8', AUTH_DISABLE_SIGNUP: 'false' })
   const { auth } = await service.signedUp('asks@example.com') // the first
   const atOnce = async (ask: (index: number) => Promise<{ status: number }>) => {
     const answers = await Promise.all(Array.from({ length: 8 }, (_, index) => ask(index)))
@@ -89,8 +91,8 @@ test('asking many times at once for one message uses up one message of the budge
   await service.close()
 })
 
-test('a message that was not sent does not delay the next', async () => {
-  const service = await startTestService({ AUTH_RATE_LIMIT_EMAIL_SENT: '2' })
+test('a message that was not sent does not delay the next', async ({ service: shared }) => {
+  const service = await shared.onAnotherDay({ AUTH_RATE_LIMIT_EMAIL_SENT: '2' })
   const { auth } = await service.signedUp('kept@example.com')
   expect((await service.post('/recover', { email: 'spends@example.com' })).status).toBe(200)
   const asks = [
@@ -106,8 +108,10 @@ test('a message that was not sent does not delay the next', async () => {
   await service.close()
 })
 
-test('each kind of request has a bucket of its own, although one setting feeds several', async () => {
-  const service = await startTestService({ ...HEADER, AUTH_RATE_LIMIT_OTP: '1' })
+test('each kind of request has a bucket of its own, although one setting feeds several', async ({
+  service: shared,
+}) => {
+  const service = await shared.onAnotherDay({ ...HEADER, AUTH_RATE_LIMIT_OTP: '1' })
   const request = { headers: { 'x-real-address': '192.0.2.9' } } as unknown as FastifyRequest
   for (const limit of ['signup', 'user', 'otp', 'magiclink', 'recover', 'resend'] as const) {
     await service.deps.limits.byAddress(request, limit)
@@ -126,8 +130,8 @@ test.for<[string, string[], number[]]>([
   ['ports of IPv6', ['[2001:db8:9::1]:40001', '[2001:db8:9::1]:40002', '"[2001:db8:9::2]:1"'], [403, 429, 429]],
   ['what is no address', ['unknown', '_hidden', 'nonsense:1', '192.0.2.7, '], [403, 429, 429, 429]],
   ['a blank header', ['', ' ', ''], [403, 403, 403]],
-])('in the trusted header %s make no other client', async ([, values, expected]) => {
-  const service = await startTestService({ ...HEADER, AUTH_RATE_LIMIT_VERIFY: '1' })
+])('in the trusted header %s make no other client', async ([, values, expected], { service: shared }) => {
+  const service = await shared.onAnotherDay({ ...HEADER, AUTH_RATE_LIMIT_VERIFY: '1' })
   const statuses = []
   for (const value of values) {
     const headers: Record<string, string> = { 'x-real-address': value }
@@ -137,16 +141,20 @@ test.for<[string, string[], number[]]>([
   await service.close()
 })
 
-test('requests without the trusted header did not come by way of the proxy and are not limited', async () => {
-  const service = await startTestService({ ...HEADER, AUTH_RATE_LIMIT_VERIFY: '1' })
+test('requests without the trusted header did not come by way of the proxy and are not limited', async ({
+  service: shared,
+}) => {
+  const service = await shared.onAnotherDay({ ...HEADER, AUTH_RATE_LIMIT_VERIFY: '1' })
   for (let i = 0; i < 3; i++) {
     expect((await service.post('/verify', { type: 'signup', token_hash: 'x' })).status).toBe(403)
   }
   await service.close()
 })
 
-test('an IPv6 customer has one counter, whatever address of theirs they use and however it is written', async () => {
-  const service = await startTestService({ ...HEADER, AUTH_RATE_LIMIT_VERIFY: '2' })
+test('an IPv6 customer has one counter, whatever address of theirs they use and however it is written', async ({
+  service: shared,
+}) => {
+  const service = await shared.onAnotherDay({ ...HEADER, AUTH_RATE_LIMIT_VERIFY: '2' })
   const verify = async (address: string) =>
     (await service.post('/verify', { type: 'signup', token_hash: 'x' }, { 'x-real-address': address })).status
   const groups = [
@@ -166,8 +174,8 @@ test('an IPv6 customer has one counter, whatever address of theirs they use and 
   await service.close()
 })
 
-test('wrong passwords through a proxy that writes ports count together', async () => {
-  const service = await startTestService({ ...HEADER, AUTH_RATE_LIMIT_FAILED_SIGN_INS: '5' })
+test('wrong passwords through a proxy that writes ports count together', async ({ service: shared }) => {
+  const service = await shared.onAnotherDay({ ...HEADER, AUTH_RATE_LIMIT_FAILED_SIGN_INS: '5' })
   const guess = async (port: number) => {
     const headers = { 'x-real-address': `10.0.0.2:${port}` }
     return (await service.post('/token?grant_type=password', { email: 'g@example.com', password: 'no' }, headers))
@@ -179,8 +187,8 @@ test('wrong passwords through a proxy that writes ports count together', async (
   await service.close()
 })
 
-test('wrong passwords from one IPv6 customer count together', async () => {
-  const service = await startTestService({ ...HEADER, AUTH_RATE_LIMIT_FAILED_SIGN_INS: '2' })
+test('wrong passwords from one IPv6 customer count together', async ({ service: shared }) => {
+  const service = await shared.onAnotherDay({ ...HEADER, AUTH_RATE_LIMIT_FAILED_SIGN_INS: '2' })
   const email = 'guessed@example.com'
   const guess = async (address: string) =>
     (await service.post('/token?grant_type=password', { email, password: 'wrong' }, { 'x-real-address': address }))
@@ -192,8 +200,10 @@ test('wrong passwords from one IPv6 customer count together', async () => {
   await service.close()
 })
 
-test('of concurrent requests at the end of a window, refused ones get the whole new window as Retry-After', async () => {
-  const service = await startTestService({
+test('of concurrent requests at the end of a window, refused ones get the whole new window as Retry-After', async ({
+  service: shared,
+}) => {
+  const service = await shared.onAnotherDay({
     ...HEADER,
     AUTH_RATE_LIMIT_ANONYMOUS_USERS: '1',
     AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
@@ -214,8 +224,8 @@ test('of concurrent requests at the end of a window, refused ones get the whole 
   await service.close()
 })
 
-test('a message that was refused after its window gives back nothing of the next one', async () => {
-  const service = await startTestService({ AUTH_RATE_LIMIT_EMAIL_SENT: '2', AUTH_MAILER_MAX_PER_ADDRESS: '1/1h' })
+test('a message that was refused after its window gives back nothing of the next one', async ({ service: shared }) => {
+  const service = await shared.onAnotherDay({ AUTH_RATE_LIMIT_EMAIL_SENT: '2', AUTH_MAILER_MAX_PER_ADDRESS: '1/1h' })
   const signUp = () => service.post('/signup', { email: 'late@example.com', password })
   const { status } = await service.post('/recover', { email: 'one@example.com' })
   expect([status, (await service.post('/recover', { email: 'two@example.com' })).status]).toEqual([200, 200])

@@ -42,6 +42,8 @@ export interface TestService {
    * shared, and so is the worker, which knows nothing of the new settings.
    */
   with(settings: Record<string, string>): Promise<TestService>
+  /** The same a day later, once all messages have left: no limit counts an earlier request. */
+  onAnotherDay(settings: Record<string, string>): Promise<TestService>
   /** Stops delivery here. */
   stopWorker(): Promise<void>
   close(): Promise<void>
@@ -99,7 +101,7 @@ function settingsFor(databaseUrl: string, settings: Record<string, string> = {})
 const SLOTS = 2
 
 /**
- * The whole service on a database of its own, with a real mail server and a clock in the test's hand. With `machineNow` it keeps
+ * The whole service on a database of its own unless `settings` names one, with a real mail server and a clock in the test's hand. With `machineNow` it keeps
  * time as in production: by this clock of its machine and the database's.
  */
 export async function startTestService(
@@ -107,7 +109,11 @@ export async function startTestService(
   clock = createTestClock(),
   machineNow?: () => Date,
 ): Promise<TestService> {
-  const [database, mailbox] = await Promise.all([createDatabase(), startMailbox()])
+  const { AUTH_DATABASE_URL: url } = settings
+  const [database, mailbox] = await Promise.all([
+    url ? { url, drop: async () => {} } : createDatabase(),
+    startMailbox(),
+  ])
   const read = (more: Record<string, string> = {}) => {
     const smtp = { AUTH_SMTP_HOST: mailbox.host, AUTH_SMTP_PORT: String(mailbox.port) }
     const config = settingsFor(database.url, { ...smtp, ...settings, ...more })
@@ -139,6 +145,11 @@ export async function startTestService(
       const others = await makeDeps(config, log, deps, { now: deps.now, delayMs: deps.delayMs })
       const app = await createApp(others)
       return { ...this, ...doorOf(app, parts), deps: others, close: () => app.close() }
+    },
+    async onAnotherDay(this: TestService, more) {
+      await this.settled()
+      clock.advance({ seconds: 86_401 })
+      return this.with(more)
     },
     async close() {
       await app.close()

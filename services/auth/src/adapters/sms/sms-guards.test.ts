@@ -1,20 +1,22 @@
 import { describe, expect } from 'vitest'
-import { startTestService, test } from '../../../test/service.ts'
+import { test as base, startTestService, type TestService } from '../../../test/service.ts'
 import { createSmsGuards, type SmsGuards } from '../../core/limits/sms-guards.ts'
 
-/** Guards of one replica; two of one database stand for two. */
-async function withGuards(
+type WithGuards = (
   settings: Record<string, string>,
-  work: (one: SmsGuards, two: SmsGuards, service: Awaited<ReturnType<typeof startTestService>>) => Promise<void>,
-) {
-  const service = await startTestService(settings)
-  try {
-    const open = () => createSmsGuards(service.deps, service.deps.config)
-    await work(open(), open(), service)
-  } finally {
-    await service.close()
-  }
-}
+  work: (one: SmsGuards, two: SmsGuards, service: TestService) => Promise<void>,
+) => Promise<void>
+
+/** Guards of one replica; two of one database stand for two. */
+const test = base.extend<{ withGuards: WithGuards }>({
+  withGuards: ({ service: shared }, use) =>
+    use(async (settings, work) => {
+      const service = await shared.onAnotherDay(settings)
+      const open = () => createSmsGuards(service.deps, service.deps.config)
+      await work(open(), open(), service)
+      await service.close()
+    }),
+})
 
 const allowed = (guards: SmsGuards, phone: string) =>
   guards.allow(phone).then(
@@ -34,7 +36,7 @@ const OVER = 'over_sms_send_rate_limit'
 const many = (count: number, phone: (index: number) => string) => Array.from({ length: count }, (_, i) => phone(i))
 
 describe('replicas count together', () => {
-  test('messages to one number: five an hour by default', async () => {
+  test('messages to one number: five an hour by default', async ({ withGuards }) => {
     await withGuards({}, async (one, two) => {
       expect(
         await inTurn(
@@ -46,7 +48,7 @@ describe('replicas count together', () => {
     })
   })
 
-  test('messages to one number: every listed rate holds', async () => {
+  test('messages to one number: every listed rate holds', async ({ withGuards }) => {
     await withGuards({ AUTH_SMS_MAX_PER_NUMBER: '2/1h,3/24h' }, async (one, two, { clock }) => {
       expect(
         await inTurn(
@@ -64,7 +66,7 @@ describe('replicas count together', () => {
     })
   })
 
-  test('messages to a block of ten thousand numbers, which is what is pumped', async () => {
+  test('messages to a block of ten thousand numbers, which is what is pumped', async ({ withGuards }) => {
     await withGuards({ AUTH_SMS_MAX_PER_PREFIX: '4' }, async (one, two) => {
       const block = many(6, (i) => `49151000${i}00${i}`)
       expect(await inTurn([one, two], block)).toEqual(['yes', 'yes', 'yes', 'yes', OVER, OVER])
@@ -75,28 +77,28 @@ describe('replicas count together', () => {
   test.for<[string, Record<string, string>]>([
     ['an hour', { AUTH_RATE_LIMIT_SMS_SENT: '3' }],
     ['a day', { AUTH_SMS_DAILY_BUDGET: '3' }],
-  ])('messages to all numbers in %s', async ([, settings]) => {
+  ])('messages to all numbers in %s', async ([, settings], { withGuards }) => {
     await withGuards(settings, async (one, two) => {
       const phones = many(5, (i) => `4915${i}00000001`)
       expect(await inTurn([one, two], phones)).toEqual(['yes', 'yes', 'yes', OVER, OVER])
     })
   })
 
-  test('a budget of nothing sends nothing', async () => {
+  test('a budget of nothing sends nothing', async ({ withGuards }) => {
     await withGuards({ AUTH_SMS_DAILY_BUDGET: '0' }, async (one) => {
       expect(await allowed(one, '4915100000001')).toBe(OVER)
     })
   })
 })
 
-test('parallel requests do not get past a cap', async () => {
+test('parallel requests do not get past a cap', async ({ withGuards }) => {
   await withGuards({ AUTH_SMS_MAX_PER_NUMBER: '3' }, async (one, two) => {
     const answers = await Promise.all(many(20, String).map((_, i) => allowed(i % 2 ? one : two, '4915100000001')))
     expect(answers.filter((answer) => answer === 'yes')).toHaveLength(3)
   })
 })
 
-test('a refusal says when to come back', async () => {
+test('a refusal says when to come back', async ({ withGuards }) => {
   await withGuards({ AUTH_SMS_MAX_PER_NUMBER: '1/1h' }, async (one) => {
     await one.allow('4915100000001')
     const refusal = await one.allow('4915100000001').catch((error) => error)
@@ -106,7 +108,7 @@ test('a refusal says when to come back', async () => {
   })
 })
 
-test('a refused message uses up no other share', async () => {
+test('a refused message uses up no other share', async ({ withGuards }) => {
   await withGuards({ AUTH_SMS_MAX_PER_NUMBER: '1', AUTH_RATE_LIMIT_SMS_SENT: '2' }, async (one, two) => {
     expect(
       await inTurn(
@@ -132,7 +134,7 @@ test('a refused message uses up no other share', async () => {
   )
 })
 
-test('a country that gets no messages is refused before anything is counted', async () => {
+test('a country that gets no messages is refused before anything is counted', async ({ withGuards }) => {
   await withGuards({ AUTH_SMS_COUNTRIES: '+49', AUTH_RATE_LIMIT_SMS_SENT: '1' }, async (one) => {
     const refusal = await one.allow('18765550100').catch((error) => error)
     expect(refusal).toMatchObject({ status: 400, code: 'validation_failed' })
@@ -141,10 +143,10 @@ test('a country that gets no messages is refused before anything is counted', as
 })
 
 test('no number is stored with the counters', async () => {
-  await withGuards({}, async (one, _two, { deps }) => {
-    await one.allow('4915100000001')
-    const rows = await deps.db.selectFrom('rate_limits').select('key').execute()
-    expect(rows).toHaveLength(5)
-    expect(JSON.stringify(rows)).not.toContain('491510')
-  })
+  const { deps, close } = await startTestService()
+  await createSmsGuards(deps, deps.config).allow('4915100000001')
+  const rows = await deps.db.selectFrom('rate_limits').select('key').execute()
+  expect(rows).toHaveLength(5)
+  expect(JSON.stringify(rows)).not.toContain('491510')
+  await close()
 })
