@@ -1,20 +1,33 @@
-import { describe, expect, test } from 'vitest'
-import { codeIn, linkPath, queryOf, startImpatient, startTestService, type TestService } from '../../../test/service.ts'
+import { describe, expect } from 'vitest'
+import {
+  codeIn,
+  linkPath,
+  queryOf,
+  startImpatient,
+  startTestService,
+  type TestService,
+  test,
+} from '../../../test/service.ts'
 import { SMS_GATEWAY } from '../../../test/sms-config.ts'
 import { startSmsGateways } from '../../../test/upstreams/sms-gateways.ts'
 
 const password = 'correct horse'
 const LARGE = { large: 'x'.repeat(20_000) }
+const newAddress = () => `${crypto.randomUUID()}@example.com`
 const autoconfirmed = { AUTH_MAILER_AUTOCONFIRM: 'true' }
 
-async function open(settings: Record<string, string>) {
-  const service = await startTestService({ ...autoconfirmed, ...settings })
-  const newUser = async () => {
-    const email = `${crypto.randomUUID()}@example.com`
-    const { body } = await service.post('/signup', { email, password })
-    return { authorization: `Bearer ${body.access_token}` }
-  }
-  const messages = async () => (await service.deps.pool.query('select from messages')).rowCount
+async function newUserOf(service: TestService) {
+  const { body } = await service.post('/signup', { email: newAddress(), password })
+  return { authorization: `Bearer ${body.access_token}` }
+}
+
+/** The service with these settings on another day; `messages` counts those since. */
+async function open(shared: TestService, settings: Record<string, string>) {
+  const service = await shared.onAnotherDay({ ...autoconfirmed, ...settings })
+  const count = async () => (await service.deps.pool.query('select from messages')).rowCount ?? 0
+  const before = await count()
+  const newUser = () => newUserOf(service)
+  const messages = async () => (await count()) - before
   return { service, newUser, messages }
 }
 
@@ -23,9 +36,9 @@ describe('a PUT /user that sends nothing uses up nothing:', () => {
     ['metadata that is too large', { data: LARGE }],
     ['a number in a country that gets no messages', { phone: '18765550100' }],
     ['the password in use', { password }],
-  ])('mails, for %s', async ([, refused]) => {
+  ])('mails, for %s', async ([, refused], { service: shared }) => {
     const settings = { ...SMS_GATEWAY, AUTH_RATE_LIMIT_EMAIL_SENT: '2', AUTH_SMS_COUNTRIES: '+49' }
-    const { service, newUser, messages } = await open(settings)
+    const { service, newUser, messages } = await open(shared, settings)
     const auth = await newUser()
     for (let i = 0; i < 3; i++) {
       const { status } = await service.put('/user', { email: `new-${i}@example.com`, ...refused }, auth)
@@ -40,7 +53,8 @@ describe('a PUT /user that sends nothing uses up nothing:', () => {
   })
 
   test('messages to a number', async () => {
-    const { service, newUser } = await open({ ...SMS_GATEWAY, AUTH_SMS_MAX_PER_NUMBER: '1' })
+    const service = await startTestService({ ...autoconfirmed, ...SMS_GATEWAY, AUTH_SMS_MAX_PER_NUMBER: '1' })
+    const newUser = () => newUserOf(service)
     const thief = await newUser()
     for (const refused of [{ data: LARGE }, { password }]) {
       expect((await service.put('/user', { phone: '4915100000001', ...refused }, thief)).status).toBe(422)
@@ -51,50 +65,53 @@ describe('a PUT /user that sends nothing uses up nothing:', () => {
 })
 
 describe('both mails of a secured change of address count:', () => {
-  const begin = async (settings: Record<string, string>) => {
-    const { service, messages } = await open({ AUTH_MAILER_AUTOCONFIRM: 'false', ...settings })
-    const { auth } = await service.signedUp('current@example.com')
-    const change = (email: string) => service.put('/user', { email }, auth)
-    return { service, messages, change }
+  const begin = async (shared: TestService, settings: Record<string, string>) => {
+    const { service, messages } = await open(shared, { AUTH_MAILER_AUTOCONFIRM: 'false', ...settings })
+    const current = newAddress()
+    const { auth } = await service.signedUp(current)
+    const change = () => service.put('/user', { email: newAddress() }, auth)
+    return { service, messages, current, change }
   }
   const refused = { status: 429, body: { error_code: 'over_email_send_rate_limit' } }
 
-  test('with one mail left for all users neither leaves, and it stays for another user', async () => {
-    const { service, messages, change } = await begin({ AUTH_RATE_LIMIT_EMAIL_SENT: '2' })
-    expect(await change('next@example.com')).toMatchObject(refused)
+  test('with one mail left for all users neither leaves, and it stays for another user', async ({
+    service: shared,
+  }) => {
+    const { service, messages, change } = await begin(shared, { AUTH_RATE_LIMIT_EMAIL_SENT: '2' })
+    expect(await change()).toMatchObject(refused)
     expect(await messages()).toBe(1)
-    expect((await service.post('/signup', { email: 'other@example.com', password })).status).toBe(200)
+    expect((await service.post('/signup', { email: newAddress(), password })).status).toBe(200)
     await service.close()
   })
 
-  test('with two left both leave, and then none is left', async () => {
-    const { service, messages, change } = await begin({ AUTH_RATE_LIMIT_EMAIL_SENT: '3' })
-    expect((await change('next@example.com')).status).toBe(200)
+  test('with two left both leave, and then none is left', async ({ service: shared }) => {
+    const { service, messages, change } = await begin(shared, { AUTH_RATE_LIMIT_EMAIL_SENT: '3' })
+    expect((await change()).status).toBe(200)
     expect(await messages()).toBe(3)
-    expect(await service.post('/signup', { email: 'other@example.com', password })).toMatchObject(refused)
+    expect(await service.post('/signup', { email: newAddress(), password })).toMatchObject(refused)
     await service.close()
   })
 
-  test('the cap of the current address holds too', async () => {
-    const { service, messages, change } = await begin({ AUTH_MAILER_MAX_PER_ADDRESS: '2/24h' })
-    for (const index of [1, 2]) {
-      expect((await change(`next-${index}@example.com`)).status).toBe(200)
+  test('the cap of the current address holds too', async ({ service: shared }) => {
+    const { service, messages, change } = await begin(shared, { AUTH_MAILER_MAX_PER_ADDRESS: '2/24h' })
+    for (let changes = 0; changes < 2; changes++) {
+      expect((await change()).status).toBe(200)
       service.clock.advance({ seconds: 901 })
     }
-    expect(await change('next-3@example.com')).toMatchObject(refused)
+    expect(await change()).toMatchObject(refused)
     expect(await messages()).toBe(5)
     await service.close()
   })
 
-  test('they count again when they are sent again', async () => {
-    const { service, messages, change } = await begin({ AUTH_RATE_LIMIT_EMAIL_SENT: '6' })
-    expect((await change('next@example.com')).status).toBe(200)
+  test('they count again when they are sent again', async ({ service: shared }) => {
+    const { service, messages, current, change } = await begin(shared, { AUTH_RATE_LIMIT_EMAIL_SENT: '6' })
+    expect((await change()).status).toBe(200)
     service.clock.advance({ seconds: 901 })
-    const again = { type: 'email_change', email: 'current@example.com' }
+    const again = { type: 'email_change', email: current }
     expect((await service.post('/resend', again)).status).toBe(200)
     await expect.poll(messages).toBe(5)
-    expect((await service.post('/signup', { email: 'other-1@example.com', password })).status).toBe(200)
-    expect(await service.post('/signup', { email: 'other-2@example.com', password })).toMatchObject(refused)
+    expect((await service.post('/signup', { email: newAddress(), password })).status).toBe(200)
+    expect(await service.post('/signup', { email: newAddress(), password })).toMatchObject(refused)
     await service.close()
   })
 })
@@ -103,29 +120,31 @@ describe('a budget that strangers have used up', () => {
   const HOME = { 'x-real-address': '192.0.2.1' }
   const ELSEWHERE = { 'x-real-address': '198.51.100.1' }
   const refused = { status: 429, body: { error_code: 'over_email_send_rate_limit' } }
-  let strangers = 0
 
   /** Signs an owner in by a code at home; then strangers send requests until they are refused. */
-  async function usedUp(settings: Record<string, string>) {
-    const service = await startTestService({ AUTH_RATE_LIMIT_HEADER: 'x-real-address', ...settings })
-    const signInByCode = async (email: string) => {
+  async function usedUp(shared: TestService, settings: Record<string, string>) {
+    const service = await shared.onAnotherDay({ AUTH_RATE_LIMIT_HEADER: 'x-real-address', ...settings })
+    const signInByCode = async () => {
+      const email = newAddress()
       await service.post('/admin/users', { email, email_confirm: true }, service.admin)
       await service.post('/otp', { email }, HOME)
       const token = codeIn((await service.mailbox.waitFor(email)).text)
       const { body } = await service.post('/verify', { type: 'email', email, token }, HOME)
       service.clock.advance({ seconds: 61 })
-      return { authorization: `Bearer ${body.access_token}` }
+      return { email, auth: { authorization: `Bearer ${body.access_token}` } }
     }
-    const owner = { email: 'owner@example.com', auth: await signInByCode('owner@example.com') }
-    const other = await signInByCode('other@example.com')
-    const stranger = () => service.post('/signup', { email: `stranger-${strangers++}@example.com`, password }, {})
+    const owner = await signInByCode()
+    const { auth: other } = await signInByCode()
+    const stranger = () => service.post('/signup', { email: newAddress(), password })
     let asked = 0
     while ((await stranger()).status === 200) asked++
     return { service, owner, other, stranger, asked }
   }
 
-  test('keeps a quarter for users with a session, for clients they signed in from, and for admins', async () => {
-    const { service, owner, stranger, asked } = await usedUp({ AUTH_RATE_LIMIT_EMAIL_SENT: '16' })
+  test('keeps a quarter for users with a session, for clients they signed in from, and for admins', async ({
+    service: shared,
+  }) => {
+    const { service, owner, stranger, asked } = await usedUp(shared, { AUTH_RATE_LIMIT_EMAIL_SENT: '16' })
     expect(asked).toBe(10)
     expect(await stranger()).toMatchObject(refused)
     expect(await service.post('/recover', { email: owner.email }, ELSEWHERE)).toMatchObject(refused)
@@ -136,8 +155,8 @@ describe('a budget that strangers have used up', () => {
     await service.close()
   })
 
-  test('gives one user three messages and leaves the rest to others', async () => {
-    const { service, owner, other } = await usedUp({ AUTH_RATE_LIMIT_EMAIL_SENT: '24' })
+  test('gives one user three messages and leaves the rest to others', async ({ service: shared }) => {
+    const { service, owner, other } = await usedUp(shared, { AUTH_RATE_LIMIT_EMAIL_SENT: '24' })
     const nonce = async (auth: { authorization: string }) => {
       service.clock.advance({ seconds: 61 })
       return (await service.get('/reauthenticate', auth)).status
@@ -149,8 +168,8 @@ describe('a budget that strangers have used up', () => {
     await service.close()
   })
 
-  test('gives no more to a user who signed in from many clients', async () => {
-    const { service, owner, other } = await usedUp({ AUTH_RATE_LIMIT_EMAIL_SENT: '24' })
+  test('gives no more to a user who signed in from many clients', async ({ service: shared }) => {
+    const { service, owner, other } = await usedUp(shared, { AUTH_RATE_LIMIT_EMAIL_SENT: '24' })
     await service.put('/user', { password }, owner.auth)
     const statuses = []
     for (let client = 1; client <= 5; client++) {
@@ -168,10 +187,9 @@ describe('a budget that strangers have used up', () => {
 describe('no client address becomes an owner of messages', () => {
   const at = (address: string) => ({ 'x-real-address': address })
   const refused = { status: 429, body: { error_code: 'over_email_send_rate_limit' } }
-  let strangers = 0
 
-  async function begin() {
-    const service = await startTestService({
+  async function begin(shared: TestService) {
+    const service = await shared.onAnotherDay({
       AUTH_RATE_LIMIT_HEADER: 'x-real-address',
       AUTH_RATE_LIMIT_EMAIL_SENT: '24',
     })
@@ -180,7 +198,7 @@ describe('no client address becomes an owner of messages', () => {
     const confirmed = (email: string) =>
       service.post('/admin/users', { email, password, email_confirm: true }, service.admin)
     const useUp = async () => {
-      const ask = () => service.post('/recover', { email: `stranger-${strangers++}@example.com` })
+      const ask = () => service.post('/recover', { email: newAddress() })
       while ((await ask()).status === 200);
       service.clock.advance({ seconds: 61 })
     }
@@ -188,8 +206,10 @@ describe('no client address becomes an owner of messages', () => {
     return { service, signIn, confirmed, useUp, recover }
   }
 
-  test('by a right password without a sign-in, or at an address that only a setting confirmed', async () => {
-    const { service, signIn, confirmed, useUp, recover } = await begin()
+  test('by a right password without a sign-in, or at an address that only a setting confirmed', async ({
+    service: shared,
+  }) => {
+    const { service, signIn, confirmed, useUp, recover } = await begin(shared)
     await service.post('/signup', { email: 'pending@example.com', password })
     expect(await signIn('pending@example.com', '198.51.100.1')).toMatchObject({
       status: 400,
@@ -212,9 +232,9 @@ describe('no client address becomes an owner of messages', () => {
     await service.close()
   })
 
-  test('by following a PKCE link: only the exchange of its code is a sign-in', async () => {
-    const { service, confirmed, useUp, recover } = await begin()
-    const [email, verifier] = ['owner@example.com', 'v'.repeat(43)]
+  test('by following a PKCE link: only the exchange of its code is a sign-in', async ({ service: shared }) => {
+    const { service, confirmed, useUp, recover } = await begin(shared)
+    const [email, verifier] = [newAddress(), 'v'.repeat(43)]
     await confirmed(email)
     await service.post('/recover', { email, code_challenge: verifier, code_challenge_method: 'plain' })
     const link = linkPath((await service.mailbox.waitFor(email)).text)
@@ -282,8 +302,8 @@ test('an owner at many clients leaves the other owners of the block their messag
   await service.close()
 })
 
-test('a refused invitation uses up no mail', async () => {
-  const { service, newUser } = await open({ AUTH_RATE_LIMIT_EMAIL_SENT: '1', AUTH_WORKERS_ENABLED: 'false' })
+test('a refused invitation uses up no mail', async ({ service: shared }) => {
+  const { service, newUser } = await open(shared, { AUTH_RATE_LIMIT_EMAIL_SENT: '1' })
   const { body } = await service.get('/user', await newUser())
   const invite = async (email: string) => (await service.post('/invite', { email }, service.admin)).status
   for (let i = 0; i < 3; i++) expect(await invite(body.email)).toBe(422)
@@ -294,9 +314,9 @@ test('a refused invitation uses up no mail', async () => {
 
 test('a message whose request took too long uses up nothing', async () => {
   const settings = { AUTH_RATE_LIMIT_EMAIL_SENT: '1' }
-  const { service, newUser } = await open({ ...settings, AUTH_WORKERS_ENABLED: 'false' })
+  const service = await startTestService({ ...autoconfirmed, ...settings, AUTH_WORKERS_ENABLED: 'false' })
   const impatient = await startImpatient(service, { ...autoconfirmed, ...settings })
-  const auth = await newUser()
+  const auth = await newUserOf(service)
   const holder = await service.deps.pool.connect()
   await holder.query('begin; lock table messages in exclusive mode')
   expect((await impatient.put('/user', { email: 'late@example.com' }, auth)).status).toBe(504)
@@ -312,21 +332,25 @@ test('a message whose request took too long uses up nothing', async () => {
 })
 
 describe('where there is no mail server', () => {
-  const settings = { AUTH_EXTERNAL_EMAIL_ENABLED: 'false', AUTH_SMTP_HOST: '', AUTH_WORKERS_ENABLED: 'false' }
+  const settings = { AUTH_EXTERNAL_EMAIL_ENABLED: 'false', AUTH_SMTP_HOST: '' }
 
   /** A user with an address and a session, made without a mail. */
   async function mailedUser(service: TestService) {
-    const email = 'mailed@example.com'
+    const email = newAddress()
     await service.post('/admin/users', { email, email_confirm: true, password }, service.admin)
     const link = await service.post('/admin/generate_link', { type: 'recovery', email }, service.admin)
     const { body } = await service.post('/verify', { type: 'recovery', token_hash: link.body.hashed_token })
     return { authorization: `Bearer ${body.access_token}` }
   }
 
-  test('requests that need a mail are refused, and nothing is written', async () => {
-    const { service, messages } = await open(settings)
+  test('requests that need a mail are refused, and nothing is written', async ({ service: shared }) => {
+    const { service, messages } = await open(shared, settings)
     const auth = await mailedUser(service)
-    const before = await service.deps.db.selectFrom('users').selectAll().orderBy('id').execute()
+    const stored = async () => [
+      await service.deps.db.selectFrom('users').selectAll().orderBy('id').execute(),
+      await service.deps.db.selectFrom('send_gaps').selectAll().orderBy('key').execute(),
+    ]
+    const before = await stored()
     const answers = [
       await service.put('/user', { email: 'elsewhere@example.com' }, auth),
       await service.get('/reauthenticate', auth),
@@ -335,14 +359,13 @@ describe('where there is no mail server', () => {
     for (const answer of answers) {
       expect(answer).toMatchObject({ status: 400, body: { error_code: 'email_provider_disabled' } })
     }
-    expect(await service.deps.db.selectFrom('users').selectAll().orderBy('id').execute()).toEqual(before)
+    expect(await stored()).toEqual(before)
     expect(await messages()).toBe(0)
-    expect(await service.deps.db.selectFrom('send_gaps').selectAll().execute()).toEqual([])
     await service.close()
   })
 
-  test('notifications are omitted, and the change is made', async () => {
-    const { service, messages } = await open({
+  test('notifications are omitted, and the change is made', async ({ service: shared }) => {
+    const { service, messages } = await open(shared, {
       ...settings,
       AUTH_MAILER_NOTIFICATIONS_PASSWORD_CHANGED_ENABLED: 'true',
     })
