@@ -1,7 +1,7 @@
 // Ways into another user's account, or of keeping its owner out, by mixing flows. Each was found by reading or
 // attacking.
 import { createHash, randomBytes } from 'node:crypto'
-import { describe, expect } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest'
 import { type Answer, codeIn, linkPath, queryOf, startTestService, type TestService, test, tokenIn } from './service.ts'
 import { startSmsGateways } from './upstreams/sms-gateways.ts'
 
@@ -48,12 +48,10 @@ describe('a change of address', () => {
   })
 })
 
-test('asking whose addresses are taken is limited for each user, in all replicas together', async () => {
-  const one = await startTestService()
-  const two = await startTestService({
-    AUTH_DATABASE_URL: one.deps.config.database.url,
-    AUTH_WORKERS_ENABLED: 'false',
-  })
+test('asking whose addresses are taken is limited for each user, in all replicas together', async ({
+  service: one,
+}) => {
+  const two = await one.with({})
   const { auth } = await one.signedIn('curious@example.com')
   await one.signedIn('taken@example.com')
   const ask = (index: number) => (index % 2 ? one : two).put('/user', { email: 'taken@example.com' }, auth)
@@ -65,7 +63,6 @@ test('asking whose addresses are taken is limited for each user, in all replicas
   const other = await one.signedIn('other-one@example.com')
   expect((await two.put('/user', { email: 'taken@example.com' }, other.auth)).status).toBe(422)
   await two.close()
-  await one.close()
 })
 
 test('resending a change of number counts where the message goes', async () => {
@@ -263,19 +260,27 @@ test('a guess at a long code writes in the place of those at none', async ({ ser
 
 describe('a mailbox that has had its share of mails with codes', () => {
   const settings = { AUTH_MAILER_MAX_PER_ADDRESS: '3/24h', AUTH_MAILER_SIGN_IN_LINK_MAX_FREQUENCY: '0' }
-  const capped = async () => {
-    const service = await startTestService(settings)
-    /** Asks as often as the cap allows, and some more. */
-    const useUp = async (email: string, times = 5) => {
-      for (let i = 0; i < times; i++) {
-        service.clock.advance({ seconds: 61 })
-        await service.post('/otp', { email, create_user: false })
-      }
-      await service.settled()
-      service.mailbox.clear()
+  let service: TestService
+  beforeAll(async () => {
+    service = await startTestService(settings)
+  })
+  afterAll(() => service.close())
+
+  beforeEach(async () => {
+    await service.settled()
+    service.mailbox.clear()
+    service.clock.advance({ seconds: 86_401 })
+  })
+
+  /** Asks as often as the cap allows, and some more. */
+  const useUp = async (email: string) => {
+    for (let i = 0; i < 5; i++) {
       service.clock.advance({ seconds: 61 })
+      await service.post('/otp', { email, create_user: false })
     }
-    return { service, useUp }
+    await service.settled()
+    service.mailbox.clear()
+    service.clock.advance({ seconds: 61 })
   }
 
   test('as found: after twenty requests of a stranger the owner recovers, signs in and changes the account', async ({
@@ -304,7 +309,6 @@ describe('a mailbox that has had its share of mails with codes', () => {
   })
 
   test('gets longer codes, whatever the replica', async () => {
-    const { service, useUp } = await capped()
     const email = 'guessed-at@example.com'
     await service.signedIn(email)
     const other = await service.with({})
@@ -312,11 +316,9 @@ describe('a mailbox that has had its share of mails with codes', () => {
     await other.post('/recover', { email })
     expect(codeIn((await service.mailbox.waitFor(email)).text)).toHaveLength(10)
     await other.close()
-    await service.close()
   })
 
   test('gets one mail a minute at most, under whatever label, and none to an address that is not proven', async () => {
-    const { service, useUp } = await capped()
     await service.signedIn('box@example.com')
     await service.signedIn('box+shop@example.com')
     await service.post('/signup', { email: 'box+pending@example.com', password: OWNERS })
@@ -337,11 +339,9 @@ describe('a mailbox that has had its share of mails with codes', () => {
     await service.settled()
     const got = service.mailbox.messages().map(({ to }) => to)
     expect(got.flat().map(String).toSorted()).toEqual(['box+shop@example.com', 'box@example.com'])
-    await service.close()
   })
 
   test('is not kept from its owner by a stranger who names unused labels', async () => {
-    const { service } = await capped()
     const email = 'labelled@example.com'
     await service.signedIn(email)
     for (let label = 0; label < 5; label++) {
@@ -355,11 +355,9 @@ describe('a mailbox that has had its share of mails with codes', () => {
       expect((await service.post('/recover', { email })).status).toBe(200)
       expect((await service.mailbox.waitFor(email)).text).toContain('reset the password')
     }
-    await service.close()
   })
 
   test('is asked alike when it is known and unknown, and refuses registrations alike', async () => {
-    const { service, useUp } = await capped()
     await service.signedIn('known@example.com')
     for (const name of ['known', 'unknown']) {
       const email = `${name}@example.com`
@@ -370,18 +368,14 @@ describe('a mailbox that has had its share of mails with codes', () => {
       const signUp = await service.post('/signup', { email, password: OWNERS })
       expect(signUp).toMatchObject({ status: 429, body: { error_code: 'over_email_send_rate_limit' } })
     }
-    await service.close()
   })
 
   test('is invited all the same', async () => {
-    const { service, useUp } = await capped()
     await useUp('guest@example.com')
     expect((await service.post('/invite', { email: 'guest@example.com' }, service.admin)).status).toBe(200)
-    await service.close()
   })
 
   test('of a live session keeps a share of its own, which is capped too', async () => {
-    const { service, useUp } = await capped()
     const { auth } = await service.signedIn('own-share@example.com')
     await useUp('own-share@example.com')
     const statuses = []
@@ -390,11 +384,9 @@ describe('a mailbox that has had its share of mails with codes', () => {
       service.clock.advance({ seconds: 61 })
     }
     expect(statuses).toEqual([200, 200, 200, 429])
-    await service.close()
   })
 
   test('counts against the budget of all with whatever is sent', async () => {
-    const { service } = await capped()
     // A quarter of it, one, is kept for owners.
     const own = await service.with({ AUTH_RATE_LIMIT_EMAIL_SENT: '6' })
     const statuses = []
@@ -404,6 +396,5 @@ describe('a mailbox that has had its share of mails with codes', () => {
     }
     expect(statuses).toEqual([200, 200, 200, 200, 200, 429])
     await own.close()
-    await service.close()
   })
 })
