@@ -37,10 +37,7 @@ export interface TestService {
   signedIn(email?: string, password?: string): Promise<SignedIn>
   /** The same by sign-up, mail and link, for tests of one of these. Two sessions: the link's, and the returned one. */
   signedUp(email?: string, password?: string): Promise<SignedIn>
-  /**
-   * The same service with these settings beside its own: a fifth of the work of another one. Users, limits and mailbox are
-   * shared, and so is the worker, which knows nothing of the new settings.
-   */
+  /** Shares database, mailbox and worker, which keeps its own settings: a quarter of the work of another service. */
   with(settings: Record<string, string>): Promise<TestService>
   /** The same a day later, once all messages have left: no limit counts an earlier request. */
   onAnotherDay(settings: Record<string, string>): Promise<TestService>
