@@ -2,8 +2,23 @@
 // of the stranger's.
 import { describe, expect } from 'vitest'
 import { deleteExpired } from '../src/housekeeping.ts'
-import { codeIn, linkPath, startTestService, type TestService, test, tokenIn } from './service.ts'
-import { startSmsGateways } from './upstreams/sms-gateways.ts'
+import { test as base, codeIn, linkPath, startTestService, type TestService, tokenIn } from './service.ts'
+import { type SmsUpstream, startSmsGateways } from './upstreams/sms-gateways.ts'
+
+/** `texting`: a service whose SMS go to `gateways`. */
+const test = base.extend<object & { texting: { service: TestService; gateways: SmsUpstream } }>({
+  texting: [
+    // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures a fixture uses from it
+    async ({}, use) => {
+      const gateways = await startSmsGateways()
+      const service = await startTestService(gateways.settings('twilio'))
+      await use({ service, gateways })
+      await service.close()
+      await gateways.close()
+    },
+    { scope: 'file' },
+  ],
+})
 
 const STRANGERS = 'the stranger knows'
 const OWNERS = 'only the owner knows'
@@ -20,8 +35,8 @@ const followLink = (service: TestService, { action_link }: { action_link: string
 }
 
 describe('a stranger who registers an address first', () => {
-  test('by data of a sign-up with a phone number does not take the address', async () => {
-    const service = await startTestService({ AUTH_SMS_AUTOCONFIRM: 'true' })
+  test('by data of a sign-up with a phone number does not take the address', async ({ service: shared }) => {
+    const service = await shared.with({ AUTH_SMS_AUTOCONFIRM: 'true' })
     const data = { email: 'victim@example.com', email_verified: true, phone: '1' }
     const registrant = await service.post('/signup', { phone: '4915112345678', password: STRANGERS, data })
     expect(registrant.body.user.user_metadata).not.toHaveProperty('email')
@@ -137,25 +152,27 @@ describe('an address that another person registered and never confirmed', () => 
     await service.post('/verify', { type: 'email_change', token_hash: tokenIn(text) })
   }
 
-  test('is taken by the user who proves it, and the one who never did loses it with the account', async () => {
-    const service = await startTestService({ AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })
+  test('is taken by the user who proves it, and the one who never did loses it with the account', async ({
+    service: shared,
+  }) => {
+    const service = await shared.with({ AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })
     const { auth, userId } = await service.signedIn('before@example.com')
     const email = 'squatted@example.com'
-    await service.post('/signup', { email, password: STRANGERS })
+    const { body: registered } = await service.post('/signup', { email, password: STRANGERS })
     const registrants = await service.mailbox.waitFor(email)
     await change(service, auth, email)
     expect((await service.get('/user', auth)).body).toMatchObject({ id: userId, email })
     expect((await signIn(service, email, STRANGERS)).status).toBe(400)
     expect((await service.get(linkPath(registrants.text))).headers.location).toContain('otp_expired')
-    const { body } = await service.get('/admin/users', service.admin)
-    expect(body.users).toHaveLength(1)
+    const { body: registrant } = await service.get(`/admin/users/${registered.id}`, service.admin)
+    expect(registrant.error_code).toBe('user_not_found')
     const { body: entries } = await service.get('/admin/audit?query=action:user_deleted', service.admin)
     expect(entries[0].payload).toMatchObject({ actor_id: userId, traits: { user_email: email } })
     await service.close()
   })
 
-  test('leaves an account that has a number of its own, without the address', async () => {
-    const service = await startTestService({ AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })
+  test('leaves an account that has a number of its own, without the address', async ({ service: shared }) => {
+    const service = await shared.with({ AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })
     const { auth } = await service.signedIn('with-number@example.com')
     const email = 'half@example.com'
     await service.post('/signup', { email, password: STRANGERS })
@@ -171,8 +188,10 @@ describe('an address that another person registered and never confirmed', () => 
     await service.close()
   })
 
-  test('stays theirs if they confirm it first; confirmed, invited and admin-made accounts are never taken', async () => {
-    const service = await startTestService({ AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })
+  test('stays theirs if they confirm it first; confirmed, invited and admin-made accounts are never taken', async ({
+    service: shared,
+  }) => {
+    const service = await shared.with({ AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })
     const { auth } = await service.signedIn('late-one@example.com')
     await service.post('/signup', { email: 'faster@example.com', password: OWNERS })
     const first = await service.mailbox.waitFor('faster@example.com')
@@ -193,8 +212,8 @@ describe('an address that another person registered and never confirmed', () => 
     await service.close()
   })
 
-  test('is not taken where a change needs no proof', async () => {
-    const service = await startTestService({ AUTH_SMS_AUTOCONFIRM: 'true' })
+  test('is not taken where a change needs no proof', async ({ service: shared }) => {
+    const service = await shared.with({ AUTH_SMS_AUTOCONFIRM: 'true' })
     const phone = '4915100000032'
     await service.post('/admin/users', { phone }, service.admin)
     const asked = { confirmation_sent_at: service.clock.now(), phone_vouched: false }
@@ -205,31 +224,25 @@ describe('an address that another person registered and never confirmed', () => 
     await service.close()
   })
 
-  test('can be a number', async () => {
-    const gateways = await startSmsGateways()
-    const service = await startTestService(gateways.settings('twilio'))
+  test('can be a number', async ({ texting }) => {
+    const { gateways, service } = texting
     const phone = '4915100000033'
     await service.post('/signup', { phone, password: STRANGERS })
     await gateways.waitFor(phone)
     const { auth } = await service.signedIn('numbers@example.com')
     expect((await service.put('/user', { phone }, auth)).status).toBe(200)
-    await expect.poll(() => gateways.messages.length).toBe(2)
-    const token = /\d{6}/.exec(gateways.messages[1]?.text ?? '')?.[0]
+    const received = () => gateways.messages.filter(({ to }) => to === phone)
+    await expect.poll(() => received().length).toBe(2)
+    const token = /\d{6}/.exec(received()[1]?.text ?? '')?.[0]
     expect((await service.post('/verify', { type: 'phone_change', phone, token })).status).toBe(200)
     expect((await service.get('/user', auth)).body.phone).toBe(phone)
-    await service.close()
-    await gateways.close()
   })
 })
 
 test.for(['unconfirmed', 'confirmed'])(
   'a sign-up that confirms by itself takes no %s account that is there',
   async (state, { service }) => {
-    const careless = await startTestService({
-      AUTH_DATABASE_URL: service.deps.config.database.url,
-      AUTH_WORKERS_ENABLED: 'false',
-      AUTH_MAILER_AUTOCONFIRM: 'true',
-    })
+    const careless = await service.with({ AUTH_MAILER_AUTOCONFIRM: 'true' })
     const email = `${state}-there@example.com`
     await service.post('/signup', { email, password: OWNERS })
     const { text } = await service.mailbox.waitFor(email)
@@ -243,9 +256,8 @@ test.for(['unconfirmed', 'confirmed'])(
   },
 )
 
-test('a stranger who signs up with a number does not end the code its owner waits for', async () => {
-  const gateways = await startSmsGateways()
-  const service = await startTestService(gateways.settings('twilio'))
+test('a stranger who signs up with a number does not end the code its owner waits for', async ({ texting }) => {
+  const { gateways, service } = texting
   const phone = '4915100000021'
   const made = await service.post('/admin/users', { phone, phone_confirm: true, password: OWNERS }, service.admin)
   expect(made.status).toBe(200)
@@ -254,8 +266,6 @@ test('a stranger who signs up with a number does not end the code its owner wait
   service.clock.advance({ seconds: 61 })
   expect((await service.post('/signup', { phone, password: STRANGERS })).status).toBe(200)
   expect((await service.post('/verify', { type: 'sms', phone, token })).status).toBe(200)
-  await service.close()
-  await gateways.close()
 })
 
 describe('data that another person put on an address does not survive its proof', () => {
@@ -413,9 +423,8 @@ describe('data that another person put on an address does not survive its proof'
     await expectNothingOfStrangers(service, email)
   })
 
-  test('nor where a number is proven, and the code has arrived already', async () => {
-    const gateways = await startSmsGateways()
-    const service = await startTestService(gateways.settings('twilio'))
+  test('nor where a number is proven, and the code has arrived already', async ({ texting }) => {
+    const { gateways, service } = texting
     const phone = '4915100000041'
     await service.post('/signup', { phone, password: STRANGERS, data: EVIL })
     const token = /\d{6}/.exec((await gateways.waitFor(phone)).text)?.[0]
@@ -425,8 +434,6 @@ describe('data that another person put on an address does not survive its proof'
     expect(body.user.user_metadata).not.toHaveProperty('tenant')
     const stranger = await service.post('/token?grant_type=password', { phone, password: STRANGERS })
     expect(stranger.body.error_code).toBe('invalid_credentials')
-    await service.close()
-    await gateways.close()
   })
 
   test('nor is it shown to the owner: in answers, or in the words and language of the mail', async () => {

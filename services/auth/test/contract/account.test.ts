@@ -116,8 +116,10 @@ describe('app_metadata', () => {
 })
 
 describe('a change of number where numbers need no proof', () => {
-  test('keeps the time of the first proof, so that tokens of older devices still read the account after a sign-out', async () => {
-    const service = await startTestService({ ...PHONES, AUTH_SMS_AUTOCONFIRM: 'true' })
+  test('keeps the time of the first proof, so that tokens of older devices still read the account after a sign-out', async ({
+    service: shared,
+  }) => {
+    const service = await shared.with({ ...PHONES, AUTH_SMS_AUTOCONFIRM: 'true' })
     const account = { phone: '4915100000051', password }
     await service.post('/admin/users', { ...account, phone_confirm: true }, service.admin)
     service.clock.advance({ seconds: 60 })
@@ -130,8 +132,8 @@ describe('a change of number where numbers need no proof', () => {
     await service.close()
   })
 
-  test('takes effect at once; the same one is none, a taken one is refused', async () => {
-    const service = await startTestService({ ...PHONES, AUTH_SMS_AUTOCONFIRM: 'true' })
+  test('takes effect at once; the same one is none, a taken one is refused', async ({ service: shared }) => {
+    const service = await shared.with({ ...PHONES, AUTH_SMS_AUTOCONFIRM: 'true' })
     const [holder, user] = [await service.signedIn(), await service.signedIn()]
     const changed = await service.put('/user', { phone: '+4915100000001' }, holder.auth)
     expect(changed).toMatchObject({
@@ -148,8 +150,8 @@ describe('a change of number where numbers need no proof', () => {
     await service.close()
   })
 
-  test('sends nothing and so counts no message', async () => {
-    const service = await startTestService({ AUTH_SMS_AUTOCONFIRM: 'true', AUTH_RATE_LIMIT_SMS_SENT: '1' })
+  test('sends nothing and so counts no message', async ({ service: shared }) => {
+    const service = await shared.with({ AUTH_SMS_AUTOCONFIRM: 'true', AUTH_RATE_LIMIT_SMS_SENT: '1' })
     const { auth } = await service.signedIn()
     for (const phone of ['4915111111111', '4915122222222', '4915133333333']) {
       expect(await service.put('/user', { phone }, auth)).toMatchObject({ status: 200, body: { phone } })
@@ -167,23 +169,23 @@ test('no code is demanded of a number if no SMS can be sent', async ({ service }
 })
 
 describe('a request repeated too soon uses up no other mail:', () => {
-  test('a change of address', async () => {
-    const service = await startTestService({ AUTH_RATE_LIMIT_EMAIL_SENT: '4' })
-    const { auth } = await service.signedIn('impatient@example.com')
+  test('a change of address', async ({ service: shared }) => {
+    const service = await shared.onAnotherDay({ AUTH_RATE_LIMIT_EMAIL_SENT: '4' })
+    const { auth } = await service.signedIn()
     for (const status of [200, 429, 429, 429, 429]) {
       expect((await service.put('/user', { email: 'wished@example.com' }, auth)).status).toBe(status)
     }
-    expect((await service.post('/signup', { email: 'other@example.com', password })).status).toBe(200)
+    expect((await service.post('/signup', { email: `${crypto.randomUUID()}@example.com`, password })).status).toBe(200)
     await service.close()
   })
 
-  test('a nonce', async () => {
-    const service = await startTestService({ AUTH_RATE_LIMIT_EMAIL_SENT: '4' })
-    const { auth } = await service.signedIn('impatient@example.com')
+  test('a nonce', async ({ service: shared }) => {
+    const service = await shared.onAnotherDay({ AUTH_RATE_LIMIT_EMAIL_SENT: '4' })
+    const { auth } = await service.signedIn()
     for (const status of [200, 429, 429, 429, 429]) {
       expect((await service.get('/reauthenticate', auth)).status).toBe(status)
     }
-    expect((await service.post('/signup', { email: 'other@example.com', password })).status).toBe(200)
+    expect((await service.post('/signup', { email: `${crypto.randomUUID()}@example.com`, password })).status).toBe(200)
     await service.close()
   })
 })
@@ -208,8 +210,10 @@ describe('a new password', () => {
     expect(rows).toEqual([])
   })
 
-  test('requires the current one also from a user who has just changed their address by the PKCE flow', async () => {
-    const service = await startTestService({
+  test('requires the current one also from a user who has just changed their address by the PKCE flow', async ({
+    service: shared,
+  }) => {
+    const service = await shared.with({
       AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true',
       AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false',
     })
@@ -248,14 +252,14 @@ describe('a new password', () => {
 })
 
 describe('GET /reauthenticate', () => {
-  test('is refused to a user without a proven address', async () => {
-    const service = await startTestService({ ...PHONES, AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' })
+  test('is refused to a user without a proven address', async ({ service: shared }) => {
+    const service = await shared.with({ ...PHONES, AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' })
     const { body } = await service.post('/signup', {})
     const auth = { authorization: `Bearer ${body.access_token}` }
     const path = `/admin/users/${body.user.id}`
     const asked = () => service.get('/reauthenticate', auth)
     expect(await asked()).toMatchObject({ status: 400, body: { error_code: 'validation_failed' } })
-    await service.put(path, { phone: '4915100000001' }, service.admin)
+    await service.put(path, { phone: '4915100000002' }, service.admin)
     expect(await asked()).toMatchObject({ status: 422, body: { error_code: 'phone_not_confirmed' } })
     // An unproven e-mail address counts before a proven number.
     await service.put(path, { phone_confirm: true, email: 'a@example.com' }, service.admin)
@@ -267,12 +271,11 @@ describe('GET /reauthenticate', () => {
     expect(mail.text).not.toContain('/verify')
     await service.close()
   })
-  test('says so to a user with a number alone, once no gateway is left', async () => {
-    const before = await startTestService({ ...PHONES, AUTH_SMS_AUTOCONFIRM: 'true' })
-    const { body } = await before.post('/signup', { phone: '4915111111111', password })
-    const after = await startTestService({ AUTH_DATABASE_URL: before.deps.config.database.url })
+  test('says so to a user with a number alone, once no gateway is left', async ({ service: after }) => {
+    const before = await after.with({ ...PHONES, AUTH_SMS_AUTOCONFIRM: 'true' })
+    const { body } = await before.post('/signup', { phone: '4915100000061', password })
     const asked = await after.get('/reauthenticate', { authorization: `Bearer ${body.access_token}` })
     expect(asked).toMatchObject({ status: 400, body: { error_code: 'phone_provider_disabled' } })
-    await Promise.all([after.close(), before.close()])
+    await before.close()
   })
 })
