@@ -62,7 +62,7 @@ export async function hostileFiles(): Promise<HostileFile[]> {
     [
       'gif whose second frame stands for 5 s behind which something may show',
       'accepted',
-      gif(1920, 1080, [
+      gif(64, 48, [
         { delay: 7, transparent: 0, width: 1, height: 1 },
         { delay: 500, width: 1, height: 1 },
       ]),
