@@ -3,9 +3,9 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { delimiter, dirname, join, resolve } from 'node:path'
+import { delimiter, join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
 import { findFreePort } from './dev-ports.ts'
@@ -13,6 +13,7 @@ import { findFreePort } from './dev-ports.ts'
 const repository = resolve(import.meta.dirname, '../../../..')
 /** Time to install 360 packages and start two services on a busy machine. */
 const PATIENCE_MS = 240_000
+const files = archiveFiles()
 const LACKS_SETTINGS = /^The configuration has \d+ problem\(s\):$/m
 
 test(
@@ -109,19 +110,25 @@ test(
   PATIENCE_MS,
 )
 
-/** The files of this working tree that git knows or would take, where nothing has been installed. */
+/** Archive of the files of this working tree that git knows or would take. */
+function archiveFiles(): Buffer {
+  const options = { cwd: repository, maxBuffer: 1024 ** 3 }
+  const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], options)
+  // Not those that are deleted and not committed yet.
+  const names = listed
+    .toString()
+    .split('\0')
+    .filter((name) => name && existsSync(join(repository, name)))
+  return execFileSync('tar', ['-c', '--null', '-T', '-'], { ...options, input: names.join('\0') })
+}
+
+/** The files of this working tree, where nothing has been installed. */
 async function openClone(settings: Record<string, string> = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'first command '))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   const root = join(folder, 'a clone')
-  const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
-    cwd: repository,
-  })
-  for (const file of listed.toString().split('\0').filter(Boolean)) {
-    if (!existsSync(join(repository, file))) continue // deleted, and not committed yet
-    await mkdir(dirname(join(root, file)), { recursive: true })
-    await cp(join(repository, file), join(root, file))
-  }
+  await mkdir(root)
+  execFileSync('tar', ['-xmoC', root], { input: files })
   const env = { ...(await newUser()), DEV_DATA_DIR: join(folder, 'data'), ...settings }
   const start = (cwd: string, ...words: string[]) => follow(cwd, env, words)
   return {
