@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './packages/common/src/testing/run/longest-first.ts'
 import { NEED_TAGS } from './packages/common/src/testing/run/needs.ts'
 
 /** Packages whose tests stand beside their code, with the folders that hold them. */
@@ -13,9 +14,9 @@ const PACKAGES = [
 const SLOW = '**/*.slow.test.ts'
 const NOT_OURS = '**/node_modules/**'
 
-/** More workers than two cores: tests wait for databases, ffmpeg and remote services, in the slow tier less. Measured. */
+/** More workers than two cores: tests wait for databases, ffmpeg and remote services. In the slow tier three left a third idle. */
 const WORKERS = 5
-const SLOW_WORKERS = 3
+const SLOW_WORKERS = 4
 
 /**
  * Two tiers. `test`, projects `auth`, `common`, `infra`, `media` and `media-client`: tests that every change must pass. `test:slow`, projects
@@ -26,6 +27,8 @@ export default defineConfig({
     globalSetup: ['packages/common/src/testing/run/global-setup.ts'],
     reporters: [`${import.meta.dirname}/packages/common/src/testing/run/run-reporter.ts`],
     tags: NEED_TAGS,
+    // A shaken run has another order for each seed.
+    sequence: process.env.TEST_SHAKEN ? {} : { sequencer: LongestFirst },
     // The log of a passing test is noise.
     silent: 'passed-only',
     // A third of the run would go into loading the same modules for each file. They keep no state of their own.
@@ -66,8 +69,8 @@ export default defineConfig({
           root: 'docs',
           include: ['*.test.ts'],
           globalSetup: [`${import.meta.dirname}/docs/testing/global-setup.ts`],
-          maxWorkers: 2,
-          sequence: { groupOrder: 2 },
+          maxWorkers: SLOW_WORKERS,
+          sequence: { groupOrder: 1 },
         },
       },
       // Tests that kill, fill and starve take minutes, so they have a separate command (`pnpm test:faults`).
@@ -78,7 +81,7 @@ export default defineConfig({
           include: ['services/*/faults/**/*.test.ts'],
           maxWorkers: 1,
           isolate: true,
-          sequence: { groupOrder: 3 },
+          sequence: { groupOrder: 2 },
         },
       },
     ],

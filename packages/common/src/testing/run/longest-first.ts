@@ -1,0 +1,20 @@
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/** Slow files that take half a minute or more: begun last, one of them would run alone at the end. */
+const LONGEST = [
+  'services/media/src/make/transcode/memory.slow.test.ts',
+  'services/media/test/browser.slow.test.ts',
+  'packages/common/src/dev/first-command.slow.test.ts',
+  'services/media/src/make/transcode/make-renditions.slow.test.ts',
+  'services/media/test/process.slow.test.ts',
+]
+
+/** Vitest's order, which is by project and then by size or by the last duration, but for the longest files. */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rankOf = ({ moduleId }: TestSpecification) => LONGEST.findIndex((file) => moduleId.endsWith(`/${file}`))
+    const sorted = await super.sort(files)
+    const longest = sorted.filter((file) => rankOf(file) >= 0).sort((a, b) => rankOf(a) - rankOf(b))
+    return [...longest, ...sorted.filter((file) => rankOf(file) < 0)]
+  }
+}
