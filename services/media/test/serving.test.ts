@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import sharp from 'sharp'
 import { describe, expect } from 'vitest'
 import { errorCatalogue } from '../src/errors.ts'
-import { clip } from './clips.ts'
+import { clip, clipOf } from './clips.ts'
 import { test as base, idIn } from './service.ts'
 
 /** One clip for all tests of this file. */
@@ -255,21 +255,22 @@ describe('failures', () => {
 
 describe('pages', () => {
   test('poster and videos are announced in their own size, even if the clip is larger', async ({ service }) => {
-    const answer = await service.upload(await clip('large.mp4'))
-    expect(answer.body.success.meta).toMatchObject({ width: '2560', height: '1440' })
+    const largeLow = ['-f', 'lavfi', '-i', 'color=s=2560x144:r=10:d=0.2', '-pix_fmt', 'yuv420p']
+    const answer = await service.upload(await clipOf('2560x144.mp4', largeLow))
+    expect(answer.body.success.meta).toMatchObject({ width: '2560', height: '144' })
     const id = idIn(answer)
     const { width, height } = await sharp((await service.get(`/f/${id}.jpg`)).bytes).metadata()
-    expect([width, height]).toEqual([1920, 1080])
+    expect([width, height]).toEqual([1920, 108])
     const { text } = await service.get(`/gif/${id}`)
     for (const root of ['og:image', 'og:video']) {
       expect(text).toContain(`<meta property="${root}:width" content="1920">`)
       expect(text).not.toContain(`<meta property="${root}:width" content="2560">`)
     }
-    const sized = { thumbnail_width: 1920, thumbnail_height: 1080 }
+    const sized = { thumbnail_width: 1920, thumbnail_height: 108 }
     expect((await service.get(`/oembed/${id}`)).body).toMatchObject(sized)
-    expect((await service.get(`/oembed/${id}?maxwidth=1920`)).body).toMatchObject({ width: 960, height: 540, ...sized })
+    expect((await service.get(`/oembed/${id}?maxwidth=1920`)).body).toMatchObject({ width: 960, height: 54, ...sized })
     expect(text).toContain('<meta name="twitter:player:width" content="960">')
-    expect(answer.body.success.embed).toContain('width="960" height="540"')
+    expect(answer.body.success.embed).toContain('width="960" height="54"')
     expect((await service.get(`/oembed/${id}?maxwidth=1919`)).body).not.toHaveProperty('thumbnail_url')
   })
 
@@ -421,7 +422,7 @@ describe('details and deletion', () => {
       attribution: { site: 'twitter', user: 'ada' },
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
       source: { kind: 'upload', type: 'mp4' },
-      sizes: { gif: { width: 160, height: 120 }, jpg: {}, mp4: {}, webm: {} },
+      sizes: { gif: { width: 80, height: 60 }, jpg: {}, mp4: {}, webm: {} },
       page: `https://media.example/gif/${id}`,
     })
     const stranger = await service.newToken()
