@@ -51,6 +51,7 @@ const recipes = {
     ...[...lavfi('testsrc2=s=160x120:r=25:d=2'), ...tone(2), '-c:v', 'libx264', '-preset', 'fast', '-crf', '40'],
     ...['-pix_fmt', 'yuv420p', '-g', '25', ...aac, '-metadata', 'title=Secret title'],
   ],
+  'fits-short.mp4': [...lavfi('color=teal:s=160x120:r=25:d=0.6'), ...x264],
   'fits-silent.mp4': [
     ...[...lavfi('testsrc2=s=160x120:r=25:d=1'), ...lavfi('anullsrc=r=48000'), '-c:v', 'libx264', '-crf', '42'],
     ...['-pix_fmt', 'yuv420p', ...aac, '-t', '1'],
@@ -76,6 +77,8 @@ const recipes = {
     ...[...tone(4), '-itsoffset', '2'],
     ...[...picture(2, ",lutyuv=y=16:u=128:v=128:enable='not(between(t,0.5,0.9))'"), '-vsync', 'vfr', ...x264, ...aac],
   ],
+  // Wider than 480 pixels, so that each kind of variant is smaller.
+  'low.mp4': [...lavfi('testsrc2=s=800x160:r=5:d=1.4'), ...x264],
   'fast.mp4': [...lavfi('testsrc2=s=80x60:r=120:d=1'), ...x264],
   // Shorter than one frame of the renditions.
   '3-frames-in-3-ms.mp4': [...lavfi('testsrc2=s=80x60:r=1000:d=0.003'), ...x264],

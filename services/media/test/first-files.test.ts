@@ -25,7 +25,7 @@ const details = async ({ get, token }: TestService, id: string) => (await get(`/
 
 test('is answered while the rest is encoded, and page, player, oEmbed, events and files show what there is', async () => {
   const { ffmpeg, service } = await heldService()
-  const added = await service.upload(await clip('fits.mp4'), [['title', 'Early']], MP4_FIRST)
+  const added = await service.upload(await clip('fits-short.mp4'), [['title', 'Early']], MP4_FIRST)
   expect(added.status).toBe(201)
   expect(Object.fromEntries(added.headers)).toMatchObject({
     'x-media-state': 'processing',
@@ -67,7 +67,7 @@ test('is answered while the rest is encoded, and page, player, oEmbed, events an
 })
 
 test('is answered early for an import and a resumable upload, too, and for a second caller with the same bytes', async () => {
-  const bytes = await readFile(await clip('fits.mp4'))
+  const bytes = await readFile(await clip('fits-short.mp4'))
   const farSide = await startFarSide([])
   const { ffmpeg, service } = await heldService()
   // Other bytes with the same picture: a box that players skip.
@@ -85,7 +85,7 @@ test('is answered early for an import and a resumable upload, too, and for a sec
 
 test('without the preference nothing is shown before all is ready', async () => {
   const { ffmpeg, service } = await heldService()
-  const id = idIn(await service.upload(await clip('fits.mp4'), [], { prefer: 'respond-async' }))
+  const id = idIn(await service.upload(await clip('fits-short.mp4'), [], { prefer: 'respond-async' }))
   await ffmpeg.hasBegun()
   expect((await service.get(`/f/${id}.mp4`)).status).toBe(202)
   expect((await service.get(`/gif/${id}`)).text).toContain('http-equiv="refresh"')
@@ -118,7 +118,7 @@ async function transcode(
 async function killedAfterFirstFiles() {
   const ffmpeg = await heldFfmpeg(undefined, { making: 'out.webm' })
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
-  const id = idIn(await service.upload(await clip('fits.mp4'), [], { prefer: 'respond-async' }))
+  const id = idIn(await service.upload(await clip('fits-short.mp4'), [], { prefer: 'respond-async' }))
   const worker = new AbortController()
   const killed = transcode(service, { tools: ffmpeg.tools, signal: worker.signal }).catch(() => {})
   await ffmpeg.hasBegun()

@@ -39,8 +39,8 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'media-s3-test-'))
   logFile = join(directory, 'log')
   s3 = await startS3Server()
-  const settings = { ...s3.environment, MEDIA_LOG_FILE: logFile, MEDIA_LOG_LEVEL: 'debug' }
-  service = await startTestService(settings, { timeLimits })
+  const logged = { MEDIA_LOG_FILE: logFile, MEDIA_LOG_LEVEL: 'debug' }
+  service = await startTestService({ ...s3.environment, ...logged, MEDIA_WORKERS_ENABLED: 'false' }, { timeLimits })
   id = idIn(await service.ready(await clip('sound.mp4')))
   const { config, log } = service.deps
   impatient = await openBlobs(config.storage, log, shortLimits)
@@ -144,7 +144,7 @@ test.each<Fault>(['break', 'stand still'])(
 )
 
 test('a file that is shorter in the bucket than it was is 500, and no cache keeps it', async () => {
-  const other = idIn(await service.upload(newClip()))
+  const other = idIn(await service.readyAlike(newClip()))
   const { rows } = await service.deps.pool.query(
     `select encode(r.sha256, 'hex') as sha256 from renditions r join clips using (source_id) where id = $1 and kind = 'gif'`,
     [other],
@@ -158,7 +158,7 @@ test('a file that is shorter in the bucket than it was is 500, and no cache keep
 
 test('an upload in parts that fails leaves no part', async () => {
   const path = join(directory, 'parts')
-  await writeFile(path, Buffer.alloc(20_000_000, 'clip'))
+  await writeFile(path, Buffer.alloc(9_000_000, 'clip'))
   s3.fault = ({ url = '' }) => (url.includes('partNumber=2') ? { status: 500, code: 'InternalError' } : undefined)
   const put = service.deps.blobs.put({ sha256: 'f'.repeat(64), extension: 'mp4' }, path)
   await expect(put).rejects.toThrow('S3 Upload')
@@ -196,7 +196,7 @@ test('a bucket that is away between the first files of a clip and the rest delay
   const ffmpeg = await heldFfmpeg(undefined, { making: 'out.webm' })
   const early = await startTestService(s3.environment, { timeLimits, tools: ffmpeg.tools })
   const { pool } = early.deps
-  const added = await early.upload(await clip('fits.mp4'), [], { prefer: 'wait-for=mp4' })
+  const added = await early.upload(await clip('fits-short.mp4'), [], { prefer: 'wait-for=mp4' })
   const files = () => Promise.all(['jpg', 'mp4'].map((kind) => early.get(`/f/${idIn(added)}.${kind}`)))
   const before = await files()
   expect(before.map(({ status }) => status)).toEqual([200, 200])
@@ -285,6 +285,9 @@ describe('a bucket whose server lists no uploads in parts', () => {
 })
 
 test('no log contains the key, whatever failed', async () => {
+  for (const fault of [{ status: 403, code: 'AccessDenied' }, 'vanish'] as const) {
+    expect((await whileFailing(fault, () => service.get(`/f/${id}.mp4`))).status).toBe(503)
+  }
   const written = () => readFile(logFile, 'utf8')
   for (const words of ['StorageUnavailable', 'AccessDenied']) await expect.poll(written).toContain(words)
   const text = await written()

@@ -6,7 +6,7 @@ import { cleanUp } from '../src/housekeeping.ts'
 import { makeVariantOfSource } from '../src/make/jobs/add-variant.ts'
 import { VARIANTS_QUEUE } from '../src/make/jobs/queues.ts'
 import { transcodeSource } from '../src/make/jobs/transcode-source.ts'
-import { clipOf } from './clips.ts'
+import { clip } from './clips.ts'
 import { gif, withComment } from './gif-bytes.ts'
 import { heldFfmpeg } from './held-ffmpeg.ts'
 import { idIn, startTestService, type TestService } from './service.ts'
@@ -26,7 +26,7 @@ beforeEach(async ({ onTestFinished }) => {
 })
 
 /** Uploads a clip and makes its files, as a worker would. */
-async function upload(file: string | Uint8Array, fields: [string, string][] = []): Promise<string> {
+async function upload(file: Uint8Array, fields: [string, string][] = []): Promise<string> {
   const { deps } = service
   const added = await service.upload(file, fields, { prefer: 'respond-async' })
   const { rows } = await deps.pool.query(`select id from sources where state = 'processing'`)
@@ -48,11 +48,7 @@ const FRAMES = [{ delay: 10 }, { delay: 10, color: 1 as const }]
 
 test('a bucket that is away when a variant is to be stored ends its claim after the last attempt, and no file of it stays', async () => {
   const { deps } = service
-  const wide = await clipOf('storage-away-800x450.mp4', [
-    ...['-f', 'lavfi', '-i', 'testsrc2=s=800x450:r=5:d=1.4', '-c:v', 'libx264', '-preset', 'ultrafast'],
-    ...['-pix_fmt', 'yuv420p'],
-  ])
-  const path = `/f/${await upload(wide)}/w480.mp4`
+  const path = `/f/${idIn(await service.ready(await clip('low.mp4')))}/w480.mp4`
   const { rows } = await deps.pool.query('select id from sources')
   const variant = parseFixedVariant('w480.mp4') as Variant
   const data = { sourceId: rows[0].id as string, name: 'w480.mp4', variant }

@@ -11,17 +11,10 @@ import { cleanUp } from '../src/housekeeping.ts'
 import { makeVariantOfSource } from '../src/make/jobs/add-variant.ts'
 import { VARIANTS_QUEUE } from '../src/make/jobs/queues.ts'
 import { StorageUnavailable } from '../src/store/blobs/blob-storage.ts'
-import { clipOf, unboxedTools } from './clips.ts'
+import { clip, unboxedTools } from './clips.ts'
 import { heldFfmpeg } from './held-ffmpeg.ts'
 import { programThat } from './program.ts'
 import { type Answer, idIn, startTestService, type TestService } from './service.ts'
-
-/** Wider than 480 pixels, so that each kind of variant is smaller. */
-const wideClip = () =>
-  clipOf('variants-800x160.mp4', [
-    ...['-f', 'lavfi', '-i', 'testsrc2=s=800x160:r=5:d=1.4', '-c:v', 'libx264', '-preset', 'ultrafast'],
-    ...['-pix_fmt', 'yuv420p'],
-  ])
 
 const codeOf = ({ status, body }: Answer) => `${status} ${body?.error?.code}`
 const rows = async ({ deps }: TestService) =>
@@ -54,7 +47,7 @@ const withFfmpeg = (deps: Deps, path: string) => ({
 /** A service with a ready clip, and no worker that would make its variants. */
 async function withoutWorkers(settings: Record<string, string> = {}) {
   const service = await startTestService({ ...settings, MEDIA_WORKERS_ENABLED: 'false' })
-  return { service, id: idIn(await service.ready(await wideClip())) }
+  return { service, id: idIn(await service.ready(await clip('low.mp4'))) }
 }
 
 /** An ffmpeg that notes each run of its arguments; `runs` counts those that contain the words. */
@@ -75,7 +68,7 @@ test('a variant that is requested of two services at once, many times, is made o
   const { database, storage } = first.deps.config
   const same = { MEDIA_DATABASE_URL: database.url, MEDIA_BLOBS_DIR: first.blobsDir, MEDIA_WORK_DIR: storage.workDir }
   const second = await startTestService(same, { tools })
-  const id = idIn(await first.ready(await wideClip()))
+  const id = idIn(await first.ready(await clip('low.mp4')))
   const all = (name: string) =>
     Promise.all(Array.from({ length: 12 }, (_, n) => (n % 2 ? first : second).get(`/f/${id}/${name}`)))
   const stills = await all('t0.5.jpg')
@@ -125,7 +118,7 @@ test('a killed job leaves nothing, and the next attempt makes the variant', asyn
 
 test('a still whose process was killed is made by a request a minute later', async () => {
   const service = await startTestService({}, { timeLimits: { otherStillMs: 100 } })
-  const id = idIn(await service.ready(await wideClip()))
+  const id = idIn(await service.ready(await clip('low.mp4')))
   await service.deps.pool.query(
     `insert into variants (source_id, name, state, extension, claimed_at, used_at)
       select id, 'w160.jpg', 'making', 'jpg', $1, $1 from sources`,
@@ -140,7 +133,7 @@ test('a still whose process was killed is made by a request a minute later', asy
 test('requests at once for a still that cannot be made share one attempt, and the next hour repeats none', async () => {
   const tools = { ...unboxedTools }
   const service = await startTestService({}, { tools })
-  const id = idIn(await service.ready(await wideClip()))
+  const id = idIn(await service.ready(await clip('low.mp4')))
   const mayFail = join(await mkdtemp(join(tmpdir(), 'may-fail-')), 'now')
   const failing = await programThat(`until [ -e '${mayFail}' ]; do sleep 0.02; done; exit 1`)
   tools.ffmpeg = { ...unboxedTools.ffmpeg, path: failing }
@@ -159,7 +152,7 @@ test('requests at once for a still that cannot be made share one attempt, and th
 test('a still whose ffmpeg is killed or ends at its time limit is made by a request a minute later', async () => {
   const tools = { ...unboxedTools }
   const service = await startTestService({}, { tools, timeLimits: { otherStillMs: 100 } })
-  const id = idIn(await service.ready(await wideClip()))
+  const id = idIn(await service.ready(await clip('low.mp4')))
   const path = `/f/${id}/t0.jpg`
   tools.ffmpeg = { ...unboxedTools.ffmpeg, path: await programThat('kill -9 $$') }
   const answer = await service.get(path)
@@ -175,7 +168,7 @@ test('a still whose ffmpeg is killed or ends at its time limit is made by a requ
 async function withSpentLimit() {
   const settings = { MEDIA_RATE_LIMIT_HEADER: 'x-real-ip', MEDIA_RATE_LIMIT_VARIANTS: '1/1h' }
   const service = await startTestService(settings)
-  const id = idIn(await service.ready(await wideClip()))
+  const id = idIn(await service.ready(await clip('low.mp4')))
   const askFor = (name: string, address: string) => service.get(`/f/${id}/${name}`, { 'x-real-ip': address })
   const still = { spent: () => askFor('t1.jpg', '203.0.113.7'), other: () => askFor('t1.jpg', '203.0.113.8') }
   expect((await askFor('t0.jpg', '203.0.113.7')).status).toBe(200)
@@ -263,7 +256,7 @@ test.each(['copyTo', 'put'] as const)(
   async (method) => {
     const service = await startTestService()
     const { deps } = service
-    const id = idIn(await service.ready(await wideClip()))
+    const id = idIn(await service.ready(await clip('low.mp4')))
     const { blobs } = deps
     deps.blobs = { ...blobs, [method]: () => Promise.reject(new StorageUnavailable('away')) }
     const answer = await service.get(`/f/${id}/w160.jpg`)
@@ -338,7 +331,7 @@ test('a clip that is deleted while its variant is made keeps no file of it', asy
 test('the stills of one address leave a slot to others', async () => {
   const held = await heldFfmpeg(undefined, { making: 'setsar=1,format=rgb24 -frames:v 1' })
   const service = await startTestService({ MEDIA_RATE_LIMIT_HEADER: 'x-real-ip' }, { tools: held.tools })
-  const id = idIn(await service.ready(await wideClip()))
+  const id = idIn(await service.ready(await clip('low.mp4')))
   const from = (address: string, name: string) => service.get(`/f/${id}/${name}`, { 'x-real-ip': address })
   const stranger = Promise.all(['t0.jpg', 't0.5.jpg', 't1.jpg'].map((name) => from('203.0.113.7', name)))
   await held.hasBegun()
@@ -352,7 +345,7 @@ test('the stills of one address leave a slot to others', async () => {
 test('blobs check counts variants; a lost one costs no clip and is made again', async () => {
   const service = await startTestService()
   const { deps } = service
-  const id = idIn(await service.ready(await wideClip()))
+  const id = idIn(await service.ready(await clip('low.mp4')))
   const etag = (await service.get(`/f/${id}/w160.jpg`)).headers.get('etag')
   const check = async (fix: boolean) => {
     const findings: Finding[] = []
@@ -373,7 +366,7 @@ test('blobs check counts variants; a lost one costs no clip and is made again', 
 test('a clip that loses one of its own files loses its variants with it', async () => {
   const service = await startTestService()
   const { deps } = service
-  const id = idIn(await service.ready(await wideClip()))
+  const id = idIn(await service.ready(await clip('low.mp4')))
   await service.get(`/f/${id}/w160.jpg`)
   const etag = (await service.get(`/f/${id}.mp4`)).headers.get('etag')
   await deps.blobs.delete({ sha256: etag?.replaceAll('"', '') ?? '', extension: 'mp4' })
