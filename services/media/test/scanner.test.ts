@@ -4,7 +4,7 @@ import sharp from 'sharp'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { cleanUp } from '../src/housekeeping.ts'
-import type { ScanJob } from '../src/make/jobs/queues.ts'
+import { SCAN_QUEUE, type ScanJob, scanJobOf } from '../src/make/jobs/queues.ts'
 import { scanSource } from '../src/make/jobs/scan-source.ts'
 import { gif } from './gif-bytes.ts'
 import { idIn, startTestService, type TestService } from './service.ts'
@@ -56,6 +56,15 @@ function holdAnswers(): { isAsked: () => boolean; say: (verdict: string) => void
       for (const response of waiting) say(JSON.stringify({ verdict }))(response)
     },
   }
+}
+
+/** A clip whose files are ready and whose scan has begun, as store-renditions.ts leaves it. */
+async function scanned(): Promise<string> {
+  const { db, pool, queue, now } = open.deps
+  const id = idIn(await open.readyAlike(bytes))
+  const { rows } = await pool.query('select source_id from clips where id = $1', [id])
+  await db.transaction().execute((trx) => queue.send(trx, SCAN_QUEUE.name, scanJobOf({ now }, rows[0].source_id)))
+  return id
 }
 
 const statusOf = async (service: TestService, id: string, kind = 'mp4') =>
@@ -126,7 +135,7 @@ describe('a verdict', () => {
   ])('%s is about all clips of the bytes, also later ones', async ([verdict, status, details]) => {
     const held = holdAnswers()
     const { token } = await open.newToken()
-    const ids = [idIn(await open.upload(bytes)), idIn(await open.upload(bytes, [], { token }))]
+    const ids = [await scanned(), idIn(await open.upload(bytes, [], { token }))]
     await expect.poll(held.isAsked).toBe(true)
     held.say(verdict)
     await expect.poll(() => verdictOf(open, ids[0] ?? '')).toBe(verdict)
@@ -140,7 +149,7 @@ describe('a verdict', () => {
 
   test('block ends all clips of the bytes and refuses these', async () => {
     const held = holdAnswers()
-    const ids = [idIn(await open.upload(bytes)), idIn(await open.upload(bytes))]
+    const ids = [await scanned(), idIn(await open.upload(bytes))]
     await expect.poll(held.isAsked).toBe(true)
     const made = (await open.get(`/f/${ids[0]}.mp4`)).bytes
     held.say('block')
@@ -151,7 +160,7 @@ describe('a verdict', () => {
 
   test('hide hides 8,200 clips, more than one statement can record', async () => {
     const held = holdAnswers()
-    const id = idIn(await open.upload(bytes))
+    const id = await scanned()
     await expect.poll(held.isAsked).toBe(true)
     // Without the triggers, which take most of the time.
     await open.deps.pool.query(`
@@ -172,7 +181,7 @@ describe('a verdict', () => {
 
   test('hide hides clips that are added at the same time, too', async () => {
     const held = holdAnswers()
-    const first = idIn(await open.upload(bytes))
+    const first = await scanned()
     await expect.poll(held.isAsked).toBe(true)
     const uploads = Array.from({ length: 4 }, () => open.upload(bytes))
     held.say('hide')
@@ -183,7 +192,7 @@ describe('a verdict', () => {
 
   test('is overruled by a moderator, also for later clips', async () => {
     answer('hide')
-    const id = idIn(await open.upload(bytes))
+    const id = await scanned()
     await expect.poll(() => statusOf(open, id)).toBe(451)
     const { token } = await open.newToken({ scopes: ['admin'] })
     await open.call('POST', `/media/${id}/moderation`, {
@@ -216,7 +225,7 @@ const faults: [name: string, answer: Receiver['answer']][] = [
 describe.for(faults)('while the scanner %s', ([, fault]) => {
   test('clips are published, and scanned later', async () => {
     scanner.answer = fault
-    const id = idIn(await open.upload(bytes))
+    const id = await scanned()
     expect(await statusOf(open, id)).toBe(200)
     const job = await nextScan(open, id)
     expect(job).toMatchObject({ attempts: 1 })
