@@ -69,7 +69,7 @@ test('a quota reserves space for the files of waiting clips under concurrent upl
 
 /** The same clip with other bytes: a trailing box that every reader ignores. */
 async function copies(count: number): Promise<Buffer[]> {
-  const mp4 = await readFile(await clip('sound.mp4'))
+  const mp4 = await readFile(await clip('small-sound.mp4'))
   return Array.from({ length: count }, (_, n) =>
     Buffer.concat([mp4, Buffer.from([0, 0, 0, 9]), Buffer.from(`free${n % 10}`)]),
   )
@@ -146,7 +146,7 @@ test('a clip counts its source and its files, for each owner, and nothing once i
   const service = await startTestService()
   const path = await clip('plain.gif')
   const [first, second] = [await service.newToken({ limits: { quota_bytes: 1e9 } }), await service.newToken()]
-  const added = await service.upload(path, [], { token: first.token })
+  const added = await service.ready(path, [], { token: first.token })
   const { source, sizes } = (await service.get(`/media/${idIn(added)}`, { token: first.token })).body.success
   const files = Object.values<{ bytes: number }>(sizes).reduce((sum, { bytes }) => sum + bytes, source.bytes)
   const next = await service.upload(path, [], { token: first.token })

@@ -115,7 +115,7 @@ test('numbers, choices, what is needed and what may be null are described as the
 test('each JSON body has an example, which is accepted as it is', async ({ service }) => {
   const { body } = await service.get('/openapi.json')
   const { token } = await service.newToken({ scopes: ['admin', 'write'] })
-  const id = idIn(await service.upload(await clip('plain.gif')))
+  const id = idIn(await service.ready(await clip('plain.gif')))
   const answers: Record<string, number> = {}
   for (const [path, operations] of Object.entries<Record<string, Operation>>(body.paths)) {
     for (const [method, { requestBody }] of Object.entries(operations)) {

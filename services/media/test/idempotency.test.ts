@@ -43,7 +43,7 @@ const outcome = ({ status, body, headers }: Answer) => [
 
 test('an upload that is sent again makes one clip, and gets the same answer for a day', async () => {
   const [picture, key] = [newGif(), newKey()]
-  const upload = () => service.upload(picture, [['title', 'Once']], key)
+  const upload = () => service.readyAlike(picture, [['title', 'Once']], key)
   const first = await upload()
   const { clips } = await service.countRows()
   expect(outcome(await upload())).toEqual([201, first.body.success.page, 'true'])
@@ -92,7 +92,7 @@ test('an import that is sent again meanwhile waits for the first one, and its so
 
 test('a key that comes with another request is refused; elsewhere it is another key', async () => {
   const [picture, key] = [newGif(), newKey()]
-  const first = await service.upload(picture, [['title', 'a']], key)
+  const first = await service.readyAlike(picture, [['title', 'a']], key)
   for (const other of [
     await service.upload(picture, [['title', 'b']], key),
     await service.upload(newGif(), [['title', 'a']], key),
@@ -121,7 +121,7 @@ test('a refusal is remembered, whether it came before or after the clip was acce
   expect(again.body.error).toEqual({ ...first.body.error, request_id: expect.any(String) })
   expect(visits).toBe(before)
 
-  const noise = scrambled(await readFile(await clip('plain.mp4')))
+  const noise = scrambled(await readFile(await clip('small.mp4')))
   const broken = newKey()
   const failed = await service.upload(noise, [], broken)
   expect(failed.status).toBe(422)
@@ -141,11 +141,13 @@ test('a temporary upstream failure is not remembered: the retry with the same ke
       setImmediate(() => request.socket.destroy())
     },
   ]
+  const picture = newGif()
+  await service.readyAlike(picture)
   for (const failure of failures) {
     const key = newKey()
     answer = failure
     expect(outcome(await service.importFrom({ source: site }, key))).toEqual([424, 'source_fetch_failed', null])
-    answer = (_request, response) => response.end(newGif())
+    answer = (_request, response) => response.end(picture)
     expect(outcome(await service.importFrom({ source: site }, key))).toEqual([201, expect.any(String), null])
   }
 })
@@ -212,7 +214,7 @@ test('a process that dies before it accepts the clip remembers nothing; after th
 
 test('a clip that was deleted since is gone for its key too', async () => {
   const [picture, key] = [newGif(), newKey()]
-  const first = await service.upload(picture, [], key)
+  const first = await service.readyAlike(picture, [], key)
   await service.call('DELETE', `/media/${idIn(first)}`, { headers: { token: service.token } })
   expect(outcome(await service.upload(picture, [], key))).toEqual([410, 'gone', null])
 })

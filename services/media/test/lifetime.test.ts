@@ -61,7 +61,7 @@ test('housekeeping takes an expired clip of a token, reports the reason to its w
   })
   expect(hook.status).toBe(201)
   const id = await upload(service, [['expires_in', '1h']])
-  const kept = idIn(await service.upload(gif(30, 20, [{ delay: 10 }]), [['expires_in', '2h']]))
+  const kept = idIn(await service.readyAlike(gif(30, 20, [{ delay: 10 }]), [['expires_in', '2h']]))
   clock.advance({ seconds: 3601 })
   await Promise.all([cleanUp(deps), cleanUp(deps)])
   await expect.poll(() => receiver.received.length).toBe(1)

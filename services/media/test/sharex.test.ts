@@ -68,7 +68,7 @@ test('opening the delete link deletes nothing; its token deletes this clip and n
 test('the page of a delete link is the same for clips that exist, are deleted or never existed', async ({
   service,
 }) => {
-  const { body } = await service.upload(await clip('plain.gif'))
+  const { body } = await service.ready(await clip('plain.gif'))
   const id = body.success.page.split('/').at(-1) as string
   const textOf = async (of: string) => (await service.get(`/gif/${of}/delete`)).text.replaceAll(of, 'ID')
   expect(await textOf('none1234')).toBe(await textOf(id))
@@ -78,7 +78,7 @@ test('the page of a delete link is the same for clips that exist, are deleted or
 test('a caller with a token gets no delete token unasked, and one without a token gets the link, too', async ({
   service,
 }) => {
-  const plain = await service.upload(await clip('plain.gif'))
+  const plain = await service.ready(await clip('plain.gif'))
   expect([plain.headers.get('x-delete-token'), plain.headers.get('x-delete-url')]).toEqual([null, null])
   const open = await startTestService({ MEDIA_UPLOAD_AUTH: 'optional' })
   try {
@@ -96,7 +96,7 @@ test('a token that may not delete gets no delete link, by its settings or by han
   const { body } = await service.get('/sharex.sxcu', { token })
   expect(body.Headers).toEqual({ Token: token })
   expect(body.DeletionURL).toBeUndefined()
-  const { status, headers } = await service.upload(await clip('plain.gif'), [], { token, prefer: 'delete-link' })
+  const { status, headers } = await service.ready(await clip('plain.gif'), [], { token, prefer: 'delete-link' })
   expect([status, headers.get('x-delete-url'), headers.get('preference-applied')]).toEqual([201, null, null])
 })
 

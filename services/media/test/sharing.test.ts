@@ -15,7 +15,7 @@ const jobs = async (service: TestService) =>
 
 test('twenty uploads of the same bytes at once are twenty clips of one transcode, and each can be deleted', async () => {
   const service = await startTestService({ MEDIA_PARALLEL_PER_TOKEN: '20' })
-  const path = await clip('plain.mp4')
+  const path = await clip('small.mp4')
   const answers = await Promise.all(Array.from({ length: 20 }, () => service.upload(path)))
   expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(201))
   const ids = answers.map(idIn)
@@ -52,8 +52,8 @@ test('twenty uploads of the same bytes at once are twenty clips of one transcode
 test('the same bytes again are answered from the store, even after every clip of them was deleted', async ({
   service,
 }) => {
-  const path = await clip('sound.mp4')
-  const first = await service.upload(path, [['title', 'first']])
+  const path = await clip('small-sound.mp4')
+  const first = await service.ready(path, [['title', 'first']])
   await remove(service, idIn(first))
   const transcodes = (await jobs(service)).length
   const second = await service.upload(path, [['title', 'second']])
@@ -68,9 +68,9 @@ test('the same bytes again are answered from the store, even after every clip of
 test('clean-up beside uploads and deletions of the same bytes never loses a file of a living clip', async ({
   service,
 }) => {
-  const path = await clip('plain.gif')
+  const bytes = gif(44, 20, [{ delay: 10 }])
   const round = async () => {
-    const answer = await service.upload(path)
+    const answer = await service.upload(bytes)
     expect(answer.status).toBe(201)
     for (const kind of KINDS) expect((await service.get(`/f/${idIn(answer)}.${kind}`)).status).toBe(200)
     await remove(service, idIn(answer))
@@ -130,7 +130,7 @@ test('clips beyond the queue limit are refused with Retry-After', async () => {
 
 test('a clip that fails after it was answered says so: 404 for its files, the reason for its owner', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
-  const answer = await service.upload(scrambled(await readFile(await clip('plain.mp4'))), [], {
+  const answer = await service.upload(scrambled(await readFile(await clip('small.mp4'))), [], {
     prefer: 'respond-async',
   })
   expect(answer.status).toBe(201)

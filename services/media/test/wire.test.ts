@@ -73,7 +73,7 @@ test('without a body a JSON content type is ignored on DELETE and refused on POS
 })
 
 test('a body of JSON is UTF-8 that can be stored as it is', async ({ service }) => {
-  const id = idIn(await service.upload(gif(16, 16, [{ delay: 10 }])))
+  const id = idIn(await service.readyAlike(gif(16, 16, [{ delay: 10 }])))
   const headers = { token: service.token, 'content-type': 'application/json' }
   const change = async (body: string | Buffer) => {
     const answer = await service.call('PATCH', `/media/${id}`, { headers, body })
