@@ -7,8 +7,8 @@ import { startSmsGateways } from './upstreams/sms-gateways.ts'
 const STRANGERS = 'the stranger knows'
 const OWNERS = 'only the owner knows'
 
-test('the immediate change of a number is reported to its owner', async () => {
-  const service = await startTestService({
+test('the immediate change of a number is reported to its owner', async ({ service: shared }) => {
+  const service = await shared.with({
     AUTH_SMS_AUTOCONFIRM: 'true',
     AUTH_MAILER_NOTIFICATIONS_PHONE_CHANGED_ENABLED: 'true',
   })

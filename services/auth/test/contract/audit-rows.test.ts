@@ -174,8 +174,8 @@ test('an anonymous sign-up leaves no entry', async ({ own }) => {
   expect(await own.recorded()).toEqual([])
 })
 
-test('autoconfirmed sign-ups are a sign-up and a sign-in; the second one a repetition', async () => {
-  const service = await startTestService({ AUTH_MAILER_AUTOCONFIRM: 'true', AUTH_SMS_AUTOCONFIRM: 'true' })
+test('autoconfirmed sign-ups are a sign-up and a sign-in; the second one a repetition', async ({ service: shared }) => {
+  const service = await shared.with({ AUTH_MAILER_AUTOCONFIRM: 'true', AUTH_SMS_AUTOCONFIRM: 'true' })
   for (const address of [{ email: 'f@example.com' }, { phone: PHONE }]) {
     const before = (await entriesOf(service)).length
     await service.post('/signup', { ...address, password })

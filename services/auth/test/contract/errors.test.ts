@@ -96,8 +96,8 @@ test('an answer that is no error says nothing of versions', async ({ service }) 
   expect(headers).not.toHaveProperty('x-supabase-api-version')
 })
 
-test('a limit is a refusal in both forms too, with the time to wait', async () => {
-  const service = await startTestService({ AUTH_RATE_LIMIT_HEADER: 'x-real-address', AUTH_RATE_LIMIT_OTP: '1' })
+test('a limit is a refusal in both forms too, with the time to wait', async ({ service: shared }) => {
+  const service = await shared.with({ AUTH_RATE_LIMIT_HEADER: 'x-real-address', AUTH_RATE_LIMIT_OTP: '1' })
   const address = { 'x-real-address': '192.0.2.1' }
   const ask = (headers = {}) => service.post('/recover', { email: 'nobody@example.com' }, { ...address, ...headers })
   await ask()

@@ -133,8 +133,8 @@ describe('an anonymous user who names', () => {
     await service.close()
   })
 
-  test('nothing, but whom an admin gave an address, is permanent once they prove it', async () => {
-    const service = await startTestService(settings)
+  test('nothing, but whom an admin gave an address, is permanent once they prove it', async ({ service: shared }) => {
+    const service = await shared.with(settings)
     const { body } = await service.post('/signup', {})
     const email = 'given@example.com'
     const given = await service.put(`/admin/users/${body.user.id}`, { email }, service.admin)
@@ -149,8 +149,10 @@ describe('an anonymous user who names', () => {
 })
 
 describe('anonymous sign-ups', () => {
-  test('are counted per value of the trusted header, one hour long; X-Forwarded-For counts nothing', async () => {
-    const service = await startTestService({
+  test('are counted per value of the trusted header, one hour long; X-Forwarded-For counts nothing', async ({
+    service: shared,
+  }) => {
+    const service = await shared.with({
       ...HEADER,
       AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
       AUTH_RATE_LIMIT_ANONYMOUS_USERS: '2',
@@ -164,7 +166,7 @@ describe('anonymous sign-ups', () => {
     expect(await statuses(1, { 'x-real-address': '192.0.2.2' })).toEqual([200])
     expect(await statuses(4, { 'x-forwarded-for': '192.0.2.1' })).toEqual([200, 200, 200, 200])
     // Other sign-ups have a bucket of their own.
-    const named = { email: 'named@example.com', password }
+    const named = { email: 'named-3@example.com', password }
     expect((await service.post('/signup', named, { 'x-real-address': '192.0.2.1' })).status).toBe(200)
     await service.close()
   })
@@ -212,8 +214,10 @@ describe('one address in two audiences', () => {
     expect((await service.get('/user', { ...auth, 'x-jwt-aud': 'authenticated' })).status).toBe(400)
   })
 
-  test('at once, with many attempts in each, makes one account in each and fails in nothing', async () => {
-    const service = await startTestService({ ...PHONES, AUTH_MAILER_AUTOCONFIRM: 'true', AUTH_SMS_AUTOCONFIRM: 'true' })
+  test('at once, with many attempts in each, makes one account in each and fails in nothing', async ({
+    service: shared,
+  }) => {
+    const service = await shared.with({ ...PHONES, AUTH_MAILER_AUTOCONFIRM: 'true', AUTH_SMS_AUTOCONFIRM: 'true' })
     for (const address of [{ email: 'raced@example.com' }, { phone: '4915100000002' }]) {
       const attempts = Array.from({ length: 20 }, (_, i) =>
         service.post('/signup', { ...address, password }, i % 2 ? OTHER : {}),

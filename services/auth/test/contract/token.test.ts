@@ -1,7 +1,7 @@
 // POST /token: cases that no test beside the code shows.
 import { createHash } from 'node:crypto'
 import { describe, expect } from 'vitest'
-import { startTestService, type TestService, test } from '../service.ts'
+import { type TestService, test } from '../service.ts'
 
 const password = 'correct horse'
 const refresh = (service: TestService, refresh_token: string) =>
@@ -25,8 +25,8 @@ describe('checks come in the order of the contract', () => {
     expect(await service.post(`/token?grant_type=${grant}`, body)).toMatchObject({ status, body: { error_code: code } })
   })
 
-  test('a provider that is off before a missing address', async () => {
-    const service = await startTestService({ AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })
+  test('a provider that is off before a missing address', async ({ service: shared }) => {
+    const service = await shared.with({ AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })
     for (const body of [{}, { email: 'a@example.com', password }]) {
       expect(await service.post('/token?grant_type=password', body)).toMatchObject({
         status: 422,
@@ -46,8 +46,10 @@ describe('a refresh token', () => {
     },
   )
 
-  test('three rotations old ends the session, and every other one of it is refused from then on', async () => {
-    const service = await startTestService({ AUTH_SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: '0' })
+  test('three rotations old ends the session, and every other one of it is refused from then on', async ({
+    service: shared,
+  }) => {
+    const service = await shared.with({ AUTH_SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: '0' })
     const tokens = [(await service.signedIn()).refreshToken]
     for (let i = 0; i < 3; i++) tokens.push((await refresh(service, tokens.at(-1) as string)).body.refresh_token)
     expect(await refresh(service, tokens[0] as string)).toMatchObject({
@@ -78,8 +80,8 @@ describe('a refresh token', () => {
     expect((await refresh(service, token)).status).toBe(200)
   })
 
-  test('lives to the end of its session, distinct from inactivity', async () => {
-    const service = await startTestService({ AUTH_SESSIONS_INACTIVITY_TIMEOUT: '1h' })
+  test('lives to the end of its session, distinct from inactivity', async ({ service: shared }) => {
+    const service = await shared.with({ AUTH_SESSIONS_INACTIVITY_TIMEOUT: '1h' })
     const end = async (not_after: Date | null) => service.deps.db.updateTable('sessions').set({ not_after }).execute()
     const later = (seconds: number) => new Date(service.clock.now().getTime() + seconds * 1000)
     let token = (await service.signedIn()).refreshToken

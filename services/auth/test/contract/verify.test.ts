@@ -166,8 +166,8 @@ describe('wrong, expired and unknown get one answer', () => {
     },
   )
 
-  test('as a code to a number, at sign-up, at sign-in and for a change', async () => {
-    const service = await startTestService(PHONES)
+  test('as a code to a number, at sign-up, at sign-in and for a change', async ({ service: shared }) => {
+    const service = await shared.with(PHONES)
     const sms = { type: 'sms', phone: '4915100000001' }
     await service.post('/signup', { phone: sms.phone, password })
     const wrong = await service.post('/verify', { ...sms, token: '999999' })
@@ -199,8 +199,8 @@ describe('an invited user', () => {
     expect(fragmentOf(await follow(service, link))).toMatchObject({ type: 'invite' })
   })
 
-  test('may choose a password as they accept, without a notification of a change', async () => {
-    const service = await startTestService({ AUTH_MAILER_NOTIFICATIONS_PASSWORD_CHANGED_ENABLED: 'true' })
+  test('may choose a password as they accept, without a notification of a change', async ({ service: shared }) => {
+    const service = await shared.with({ AUTH_MAILER_NOTIFICATIONS_PASSWORD_CHANGED_ENABLED: 'true' })
     const { email, hashed_token } = await (LINKS.invite as (service: TestService) => Promise<Link>)(service)
     const verified = await service.post('/verify', { type: 'invite', token_hash: hashed_token, password })
     expect(verified).toMatchObject({ status: 200, body: { type: 'invite' } })

@@ -99,8 +99,8 @@ describe('a change of e-mail address', () => {
     await service.close()
   })
 
-  test('is not reported to an old address that only a setting had confirmed', async () => {
-    const service = await startTestService({ AUTH_MAILER_AUTOCONFIRM: 'true' })
+  test('is not reported to an old address that only a setting had confirmed', async ({ service: shared }) => {
+    const service = await shared.with({ AUTH_MAILER_AUTOCONFIRM: 'true' })
     const { body } = await service.post('/signup', { email: 'mistyped@example.com', password: 'correct horse' })
     const auth = { authorization: `Bearer ${body.access_token}` }
     await service.put('/user', { email: 'right@example.com' }, auth)
@@ -153,8 +153,10 @@ describe('a change of e-mail address', () => {
 describe('an anonymous user', () => {
   const settings = { AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' }
 
-  test('becomes permanent with the confirmation of an address, and keeps id, data and password', async () => {
-    const service = await startTestService(settings)
+  test('becomes permanent with the confirmation of an address, and keeps id, data and password', async ({
+    service: shared,
+  }) => {
+    const service = await shared.with(settings)
     const { body } = await service.post('/signup', { data: { theme: 'dark' } })
     const auth = { authorization: `Bearer ${body.access_token}` }
     const alone = await service.put('/user', { password: 'correct horse' }, auth)
@@ -180,8 +182,10 @@ describe('an anonymous user', () => {
     await service.close()
   })
 
-  test('becomes permanent at once where addresses need no proof; a permanent user does not', async () => {
-    const service = await startTestService({ ...settings, AUTH_MAILER_AUTOCONFIRM: 'true' })
+  test('becomes permanent at once where addresses need no proof; a permanent user does not', async ({
+    service: shared,
+  }) => {
+    const service = await shared.with({ ...settings, AUTH_MAILER_AUTOCONFIRM: 'true' })
     const { body } = await service.post('/signup', {})
     const auth = { authorization: `Bearer ${body.access_token}` }
     expect((await service.put('/user', { email: 'at-once@example.com' }, auth)).body).toMatchObject({

@@ -127,8 +127,8 @@ describe('a caller who knows only the password', () => {
     expect(answer).toMatchObject(refusal(403, 'insufficient_aal', 'AAL2 required to enroll a new factor'))
   })
 
-  test('cannot prove a factor begun before the owner had one', async () => {
-    const service = await startTestService({
+  test('cannot prove a factor begun before the owner had one', async ({ service: shared }) => {
+    const service = await shared.with({
       AUTH_MFA_PHONE_ENROLL_ENABLED: 'true',
       AUTH_MFA_PHONE_VERIFY_ENABLED: 'true',
     })

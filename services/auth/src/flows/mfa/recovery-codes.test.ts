@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest'
 import { claimsOf, enrollTotp, refresh, signInAgain, verifyTotp, withTotp } from '../../../test/second-factors.ts'
-import { startTestService, test, toSignedIn } from '../../../test/service.ts'
+import { test, toSignedIn } from '../../../test/service.ts'
 
 const URL = '/factors/recovery-codes'
 const refusal = (status: number, code: string) => ({ status, body: { code: status, error_code: code } })
@@ -162,8 +162,10 @@ describe('the set', () => {
     await service.close()
   })
 
-  test('is new without the wait that wrong codes of the old set cost, even from the same address', async () => {
-    const service = await startTestService({ AUTH_RATE_LIMIT_HEADER: 'x-real-ip' })
+  test('is new without the wait that wrong codes of the old set cost, even from the same address', async ({
+    service: shared,
+  }) => {
+    const service = await shared.with({ AUTH_RATE_LIMIT_HEADER: 'x-real-ip' })
     const user = await withTotp(service)
     const from = { 'x-real-ip': '198.51.100.7' }
     const guess = (code: string | undefined) => service.post(`${URL}/verify`, { code }, { ...user.auth, ...from })
@@ -206,8 +208,8 @@ describe('the set', () => {
     expect(await service.get(URL)).toMatchObject(refusal(401, 'no_authorization'))
   })
 
-  test('can be switched off', async () => {
-    const service = await startTestService({ AUTH_MFA_RECOVERY_CODES_ENABLED: 'false' })
+  test('can be switched off', async ({ service: shared }) => {
+    const service = await shared.with({ AUTH_MFA_RECOVERY_CODES_ENABLED: 'false' })
     const user = await withTotp(service)
     expect(user.recoveryCodes).toBeUndefined()
     expect(await service.post(URL, {}, user.auth)).toMatchObject(refusal(422, 'mfa_recovery_codes_enroll_not_enabled'))

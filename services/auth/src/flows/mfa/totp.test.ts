@@ -244,10 +244,10 @@ describe('proving', () => {
     }
   })
 
-  test('of one code sent many times at once to many replicas exactly one is accepted, by one challenge or by many', async () => {
-    const one = await startTestService()
-    const replica = { AUTH_DATABASE_URL: one.deps.config.database.url, AUTH_WORKERS_ENABLED: 'false' }
-    const two = await startTestService(replica, one.clock)
+  test('of one code sent many times at once to many replicas exactly one is accepted, by one challenge or by many', async ({
+    service: one,
+  }) => {
+    const two = await one.with({})
     const user = await withTotp(one)
     for (const challenges of [1, 4]) {
       one.clock.advance({ seconds: 60 })
@@ -262,7 +262,7 @@ describe('proving', () => {
       expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
       expect(answers.filter(({ status }) => status === 422)).toHaveLength(3)
     }
-    await Promise.all([one.close(), two.close()])
+    await two.close()
   })
 
   test.for([
@@ -355,8 +355,10 @@ describe('proving', () => {
   })
 })
 
-test('no more factors are proven than AUTH_MFA_MAX_VERIFIED_FACTORS, in whatever order they were begun', async () => {
-  const service = await startTestService({
+test('no more factors are proven than AUTH_MFA_MAX_VERIFIED_FACTORS, in whatever order they were begun', async ({
+  service: shared,
+}) => {
+  const service = await shared.with({
     ...{ AUTH_MFA_PHONE_ENROLL_ENABLED: 'true', AUTH_MFA_PHONE_VERIFY_ENABLED: 'true' },
     ...{ AUTH_MFA_MAX_VERIFIED_FACTORS: '1', AUTH_SMS_TEST_OTP: '4915112345678:424242' },
   })
@@ -373,12 +375,12 @@ test('no more factors are proven than AUTH_MFA_MAX_VERIFIED_FACTORS, in whatever
 })
 
 describe('with another AUTH_ENCRYPTION_KEY', () => {
-  test('the code of an app is refused in words, uncounted and logged, and a recovery code replaces it', async () => {
-    const one = await startTestService()
+  test('the code of an app is refused in words, uncounted and logged, and a recovery code replaces it', async ({
+    service: one,
+  }) => {
     const { email, totp, recoveryCodes } = await withTotp(one)
     const folder = await mkdtemp(join(tmpdir(), 'auth-log-'))
-    const two = await startTestService({
-      ...{ AUTH_DATABASE_URL: one.deps.config.database.url, AUTH_WORKERS_ENABLED: 'false' },
+    const two = await one.with({
       AUTH_ENCRYPTION_KEY: 'another key of sixteen bytes or more',
       ...{ AUTH_LOG_LEVEL: 'error', AUTH_LOG_FILE: join(folder, 'log') },
     })
@@ -396,7 +398,7 @@ describe('with another AUTH_ENCRYPTION_KEY', () => {
     }
     const used = await two.post('/factors/recovery-codes/verify', { code: recoveryCodes[0] }, login.auth)
     expect(used.status).toBe(200)
-    await Promise.all([one.close(), two.close()])
+    await two.close()
     // The file is written behind the service's back.
     const log = () => readFile(join(folder, 'log'), 'utf8')
     await expect.poll(log).toContain('AUTH_ENCRYPTION_KEY')

@@ -159,12 +159,12 @@ describe('with autoconfirm', () => {
   })
 })
 
-test('DISABLE_SIGNUP refuses every kind of sign-up', async () => {
-  const service = await startTestService({
+test('DISABLE_SIGNUP refuses every kind of sign-up', async ({ service: shared }) => {
+  const service = await shared.with({
     AUTH_DISABLE_SIGNUP: 'true',
     AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
   })
-  for (const body of [{ email: 'a@example.com', password }, { phone: '123456789', password }, {}]) {
+  for (const body of [{ email: 'a-1@example.com', password }, { phone: '123456789', password }, {}]) {
     expect(await service.post('/signup', body)).toMatchObject({ status: 422, body: { error_code: 'signup_disabled' } })
   }
   await service.close()
@@ -207,10 +207,10 @@ test.for<[string, object, number, string]>([
   expect(await service.post('/signup', body)).toMatchObject({ status, body: { code: status, error_code: code } })
 })
 
-test('required character sets are all demanded, with the reason', async () => {
-  const service = await startTestService({ AUTH_PASSWORD_REQUIRED_CHARACTERS: String.raw`abc:0123:\:!` })
-  const { status, body } = await service.post('/signup', { email: 'a@example.com', password: 'aaa000xx' })
+test('required character sets are all demanded, with the reason', async ({ service: shared }) => {
+  const service = await shared.with({ AUTH_PASSWORD_REQUIRED_CHARACTERS: String.raw`abc:0123:\:!` })
+  const { status, body } = await service.post('/signup', { email: 'a-2@example.com', password: 'aaa000xx' })
   expect([status, body.weak_password]).toEqual([422, { reasons: ['characters'] }])
-  expect((await service.post('/signup', { email: 'a@example.com', password: 'aaa000:' })).status).toBe(200)
+  expect((await service.post('/signup', { email: 'a-2@example.com', password: 'aaa000:' })).status).toBe(200)
   await service.close()
 })

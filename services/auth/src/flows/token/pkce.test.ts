@@ -1,14 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { describe, expect } from 'vitest'
-import {
-  fragmentOf,
-  linkPath,
-  queryOf,
-  startTestService,
-  type TestService,
-  test,
-  tokenIn,
-} from '../../../test/service.ts'
+import { fragmentOf, linkPath, queryOf, type TestService, test, tokenIn } from '../../../test/service.ts'
 
 const password = 'correct horse'
 
@@ -291,8 +283,7 @@ describe('a code', () => {
   })
 })
 
-test('a plain challenge is its own verifier', async () => {
-  const service = await startTestService()
+test('a plain challenge is its own verifier', async ({ service }) => {
   const verifier = 'v'.repeat(43)
   await service.post('/signup', {
     email: 'plain@example.com',
@@ -303,5 +294,4 @@ test('a plain challenge is its own verifier', async () => {
   const mail = await service.mailbox.waitFor('plain@example.com')
   const { code } = queryOf(await service.get(linkPath(mail.text)))
   expect((await exchange(service, code as string, verifier)).status).toBe(200)
-  await service.close()
 })

@@ -1,6 +1,6 @@
 import { createSecretKey } from 'node:crypto'
 import { describe, expect } from 'vitest'
-import { type SignedIn, startTestService, type TestService, test, toSignedIn } from '../../../test/service.ts'
+import { type SignedIn, type TestService, test, toSignedIn } from '../../../test/service.ts'
 import { formatRefreshToken, parseRefreshToken, type RefreshToken } from '../../core/sessions/refresh-token.ts'
 
 const password = 'correct horse'
@@ -144,13 +144,15 @@ describe('refreshing', () => {
       return again(service, email)
     }
 
-    test('only the newest is refreshed, however fresh an older one is, and others keep theirs', async () => {
-      const service = await startTestService(single)
-      for (const email of ['single@example.com', 'other@example.com']) await service.signedIn(email, password)
-      const other = await later(service, 'other@example.com')
-      const first = await later(service, 'single@example.com')
+    test('only the newest is refreshed, however fresh an older one is, and others keep theirs', async ({
+      service: shared,
+    }) => {
+      const service = await shared.with(single)
+      for (const email of ['single-1@example.com', 'other-1@example.com']) await service.signedIn(email, password)
+      const other = await later(service, 'other-1@example.com')
+      const first = await later(service, 'single-1@example.com')
       const { refresh_token: fresh } = (await refresh(service, first.refreshToken)).body
-      const newest = await later(service, 'single@example.com')
+      const newest = await later(service, 'single-1@example.com')
       expect(await refresh(service, fresh)).toMatchObject(replaced)
       const next = await refresh(service, newest.refreshToken)
       expect(next.status).toBe(200)
@@ -160,10 +162,12 @@ describe('refreshing', () => {
       await service.close()
     })
 
-    test('an older one reads the account while its token lives, changes nothing and is not listed', async () => {
-      const service = await startTestService(single)
-      const first = await service.signedIn('single@example.com', password)
-      const newest = await later(service, 'single@example.com')
+    test('an older one reads the account while its token lives, changes nothing and is not listed', async ({
+      service: shared,
+    }) => {
+      const service = await shared.with(single)
+      const first = await service.signedIn('single-2@example.com', password)
+      const newest = await later(service, 'single-2@example.com')
       expect((await service.get('/user', first.auth)).status).toBe(200)
       expect(await service.put('/user', { data: { late: true } }, first.auth)).toMatchObject({
         status: 403,
@@ -174,10 +178,10 @@ describe('refreshing', () => {
       await service.close()
     })
 
-    test('the token of an admin, which has no session, is never replaced', async () => {
-      const service = await startTestService(single)
-      const { userId } = await service.signedIn('single@example.com', password)
-      await later(service, 'single@example.com')
+    test('the token of an admin, which has no session, is never replaced', async ({ service: shared }) => {
+      const service = await shared.with(single)
+      const { userId } = await service.signedIn('single-3@example.com', password)
+      await later(service, 'single-3@example.com')
       const listed = await service.get(`/admin/users/${userId}/sessions`, service.admin)
       expect(listed).toMatchObject({ status: 200, body: [{}] })
       await service.close()
@@ -207,11 +211,11 @@ describe('refreshing', () => {
           return refresh(service, refreshToken)
         },
       ],
-    ])('an older one stays ended when the newer one %s', async ([, end]) => {
-      const service = await startTestService(single)
+    ])('an older one stays ended when the newer one %s', async ([, end], { service: shared }) => {
+      const service = await shared.with(single)
       const other = await service.signedIn('other@example.com', password)
-      const first = await service.signedIn('single@example.com', password)
-      const newest = await later(service, 'single@example.com')
+      const first = await service.signedIn('single-4@example.com', password)
+      const newest = await later(service, 'single-4@example.com')
       await end(service, newest)
       for (const { refreshToken } of [first, newest]) expect((await refresh(service, refreshToken)).status).toBe(400)
       expect((await service.put('/user', { data: { alive: true } }, first.auth)).status).toBe(403)
@@ -219,8 +223,8 @@ describe('refreshing', () => {
       await service.close()
     })
 
-    test('of sign-ins in the same moment exactly one is left', async () => {
-      const service = await startTestService(single)
+    test('of sign-ins in the same moment exactly one is left', async ({ service: shared }) => {
+      const service = await shared.with(single)
       await service.signedIn('single@example.com')
       service.clock.advance({ seconds: 1 })
       const all = await Promise.all(Array.from({ length: 8 }, () => again(service, 'single@example.com')))

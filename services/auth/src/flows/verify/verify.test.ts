@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, expect } from 'vitest'
-import { codeIn, linkPath, startTestService, type TestService, test } from '../../../test/service.ts'
+import { codeIn, linkPath, type TestService, test } from '../../../test/service.ts'
 
 const password = 'correct horse'
 
@@ -56,8 +56,8 @@ describe('the link', () => {
     expect((await service.get(path)).headers.location).toContain('error_code=user_banned')
   })
 
-  test('goes to an allowed target and nowhere else', async () => {
-    const service = await startTestService({ AUTH_URI_ALLOW_LIST: 'https://*.app.example/**' })
+  test('goes to an allowed target and nowhere else', async ({ service: shared }) => {
+    const service = await shared.with({ AUTH_URI_ALLOW_LIST: 'https://*.app.example/**' })
     const cases: [string, string][] = [
       ['https://one.app.example/welcome', 'https://one.app.example/welcome'],
       ['https://site.example/deep?x=1', 'https://site.example/deep?x=1'],

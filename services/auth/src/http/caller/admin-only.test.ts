@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { bearer, signed } from '../../../test/admin.ts'
-import { startTestService, type TestService, test } from '../../../test/service.ts'
+import { type TestService, test } from '../../../test/service.ts'
 import { NIL_UUID } from '../../db/uuid.ts'
 
 const role = 'service_role'
@@ -63,8 +63,10 @@ test("an admin token with another user's session is refused", async ({ service }
   })
 })
 
-test('an admin token whose session is past its time box is refused, though the row is still there', async () => {
-  const service = await startTestService({ AUTH_SESSIONS_TIMEBOX: '10m' })
+test('an admin token whose session is past its time box is refused, though the row is still there', async ({
+  service: shared,
+}) => {
+  const service = await shared.with({ AUTH_SESSIONS_TIMEBOX: '10m' })
   const { token } = await adminWithSession(service)
   expect((await list(service, token)).status).toBe(200)
   service.clock.advance({ seconds: 601 })
@@ -72,8 +74,8 @@ test('an admin token whose session is past its time box is refused, though the r
   await service.close()
 })
 
-test('the roles that count are those of the setting', async () => {
-  const service = await startTestService({ AUTH_JWT_ADMIN_ROLES: 'boss' })
+test('the roles that count are those of the setting', async ({ service: shared }) => {
+  const service = await shared.with({ AUTH_JWT_ADMIN_ROLES: 'boss' })
   expect((await list(service, await signed({ role: 'boss' }))).status).toBe(200)
   expect(await list(service, await signed({ role }))).toMatchObject({ status: 403 })
   await service.close()

@@ -89,8 +89,7 @@ describe('POST /admin/users', () => {
     }
   })
 
-  test('with a ban the user cannot sign in until it ends', async () => {
-    const service = await startTestService()
+  test('with a ban the user cannot sign in until it ends', async ({ service }) => {
     const admin = await asAdmin(service)
     const { email } = await admin.create({
       email: freshEmail(),
@@ -101,7 +100,6 @@ describe('POST /admin/users', () => {
     expect(await signIn(service, email, 'pw')).toMatchObject({ status: 400, body: { error_code: 'user_banned' } })
     service.clock.advance({ seconds: 3601 })
     expect((await signIn(service, email, 'pw')).status).toBe(200)
-    await service.close()
   })
 
   test.for(['$argon2id$', '$argon2i$'])(
@@ -122,8 +120,10 @@ describe('POST /admin/users', () => {
     },
   )
 
-  test('works while sign-ups and every provider are switched off, and whatever the password rules say', async () => {
-    const service = await startTestService({
+  test('works while sign-ups and every provider are switched off, and whatever the password rules say', async ({
+    service: shared,
+  }) => {
+    const service = await shared.with({
       AUTH_DISABLE_SIGNUP: 'true',
       AUTH_EXTERNAL_EMAIL_ENABLED: 'false',
       AUTH_EXTERNAL_PHONE_ENABLED: 'false',

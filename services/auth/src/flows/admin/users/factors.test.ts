@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest'
 import { asAdmin } from '../../../../test/admin.ts'
 import { challenge, claimsOf, enrollTotp, refresh, withTotp } from '../../../../test/second-factors.ts'
-import { startTestService, test, toSignedIn } from '../../../../test/service.ts'
+import { test, toSignedIn } from '../../../../test/service.ts'
 
 const UNKNOWN = '3f2504e0-4f89-41d3-9a0c-0305e82c3301'
 const refusal = (status: number, code: string) => ({ status, body: { code: status, error_code: code } })
@@ -32,8 +32,10 @@ test('an admin sees the factors of a user, proven or not, and none of their secr
   expect((await admin.get(`/admin/users/${user.userId}`)).body.factors).toHaveLength(3)
 })
 
-test('an admin removes a factor: sessions are aal1 again, recovery codes are deleted, the user gets a mail', async () => {
-  const service = await startTestService({ AUTH_MAILER_NOTIFICATIONS_MFA_FACTOR_UNENROLLED_ENABLED: 'true' })
+test('an admin removes a factor: sessions are aal1 again, recovery codes are deleted, the user gets a mail', async ({
+  service: shared,
+}) => {
+  const service = await shared.with({ AUTH_MAILER_NOTIFICATIONS_MFA_FACTOR_UNENROLLED_ENABLED: 'true' })
   const admin = await asAdmin(service)
   const user = await withTotp(service)
   const answer = await admin.delete(`/admin/users/${user.userId}/factors/${user.totp.id}`)
@@ -61,8 +63,8 @@ test('an admin removes the recovery codes by their id, and nothing else of them 
   expect(await admin.audited('factor_deleted', user.userId)).toHaveLength(1)
 })
 
-test('an admin renames a factor, and changes the number of a phone alone', async () => {
-  const service = await startTestService({ AUTH_MFA_PHONE_ENROLL_ENABLED: 'true' })
+test('an admin renames a factor, and changes the number of a phone alone', async ({ service: shared }) => {
+  const service = await shared.with({ AUTH_MFA_PHONE_ENROLL_ENABLED: 'true' })
   const admin = await asAdmin(service)
   const user = await withTotp(service)
   const url = `/admin/users/${user.userId}/factors`
@@ -94,8 +96,10 @@ test('an admin renames a factor, and changes the number of a phone alone', async
   await service.close()
 })
 
-test('a code that was sent to the previous number proves nothing once an admin has changed it', async () => {
-  const service = await startTestService({
+test('a code that was sent to the previous number proves nothing once an admin has changed it', async ({
+  service: shared,
+}) => {
+  const service = await shared.with({
     ...{ AUTH_MFA_PHONE_ENROLL_ENABLED: 'true', AUTH_MFA_PHONE_VERIFY_ENABLED: 'true' },
     AUTH_SMS_TEST_OTP: '4915112345670:424242',
   })

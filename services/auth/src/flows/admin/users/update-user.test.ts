@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest'
 import { asAdmin, freshEmail, freshPhone } from '../../../../test/admin.ts'
-import { linkPath, startTestService, type TestService, test, toSignedIn } from '../../../../test/service.ts'
+import { linkPath, type TestService, test, toSignedIn } from '../../../../test/service.ts'
 
 const UNKNOWN = '3f2504e0-4f89-41d3-9a0c-0305e82c3301'
 const signIn = (service: TestService, email: string, password: string) =>
@@ -126,8 +126,8 @@ describe('PUT /admin/users/{user_id}', () => {
     service.mailbox.clear()
   })
 
-  test('an anonymous user becomes permanent only by an address that counts as proven', async () => {
-    const service = await startTestService({ AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' })
+  test('an anonymous user becomes permanent only by an address that counts as proven', async ({ service: shared }) => {
+    const service = await shared.with({ AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' })
     const admin = await asAdmin(service)
     const signUp = async () => `/admin/users/${(await service.post('/signup', {})).body.user.id}`
     const unproven = await admin.put(await signUp(), { email: freshEmail() })
