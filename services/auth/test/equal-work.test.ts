@@ -57,6 +57,34 @@ test.for<[string, object, 'confirmed' | 'pending']>([
   },
 )
 
+test.for(['with a sign-up that waits', 'without one'])(
+  'a refused sign-in hashes as often and sends as many statements for any account and for nobody, %s',
+  async (state, { service }) => {
+    const emailOf = (who: string) => `${who}-${state.length}@example.com`
+    await service.signedIn(emailOf('confirmed'))
+    await service.post('/admin/users', { email: emailOf('passwordless'), email_confirm: true }, service.admin)
+    const password = 'a stranger chose this'
+    const cost = async (who: string) => {
+      const email = emailOf(who)
+      service.clock.advance({ seconds: 61 })
+      if (state === 'with a sign-up that waits') await service.post('/signup', { email, password })
+      await service.settled()
+      const hash = vi.spyOn(service.deps.passwords, 'hash')
+      const verify = vi.spyOn(service.deps.passwords, 'verify')
+      const texts = await statementsOf(service, async () => {
+        expect((await service.post('/token?grant_type=password', { email, password })).status).toBe(400)
+      })
+      const hashes = [hash, verify].map(({ mock }) => mock.calls.length)
+      hash.mockRestore()
+      verify.mockRestore()
+      return { hashes, statements: texts.length }
+    }
+    const unknown = await cost('unknown')
+    expect(unknown.hashes).toEqual(state === 'without one' ? [0, 1] : [1, 1])
+    for (const who of ['confirmed', 'passwordless']) expect(await cost(who)).toEqual(unknown)
+  },
+)
+
 /** Rows that were inserted, updated and deleted for a request, in all tables but the queue's and the limits'. */
 async function rowsWritten({ deps: { pool } }: TestService, ask: () => Promise<unknown>): Promise<number> {
   const tables = TABLES.filter((table) => table !== 'rate_limits')

@@ -42,6 +42,16 @@ export async function putAddressClaim(
   return stored
 }
 
+export async function findPasswordTag(db: Kysely<DB>, key: Buffer, now: Date): Promise<Buffer | undefined> {
+  const found = await db
+    .selectFrom('address_claims')
+    .select('password_tag')
+    .where('key', '=', key)
+    .where('expires_at', '>', now)
+    .executeTakeFirst()
+  return found?.password_tag
+}
+
 /**
  * Gives `left` of a request to pending accounts with the address, of any audience. While an earlier link or code may
  * still prove it, they keep only the common part, because that link may be another requester's. An account with a

@@ -51,7 +51,7 @@ export type User = Pick<Selectable<UsersTable>, (typeof USER_COLUMNS)[number]> &
   has_password?: boolean
 }
 /** A user found by an address, which is assumed if only a setting confirmed it. */
-export type FoundUser = User & { password_hash: string | null; isAssumed: boolean }
+export type FoundUser = User & { password_hash: string | null; isAssumed: boolean; isVouched: boolean }
 
 /** Selects user and identities, oldest first, as JSON: cheaper than pg's column decoding (12 % of GET /user's CPU). */
 export function userJson(eb: ExpressionBuilder<DB, 'users'>) {
@@ -103,14 +103,26 @@ export async function findUserByAddress(
   aud: string,
 ): Promise<FoundUser | undefined> {
   const [found] = await selectBy[channel](db, { value, aud })
-  return found && { ...toUser(found.user), password_hash: found.password_hash, isAssumed: found.isAssumed }
+  return (
+    found && {
+      ...toUser(found.user),
+      password_hash: found.password_hash,
+      isAssumed: found.isAssumed,
+      isVouched: found.isVouched,
+    }
+  )
 }
 
 const userBy = (channel: Address['channel']) =>
   prepared((db: Kysely<DB>, { value, aud }: { value: string; aud: string }) =>
     db
       .selectFrom('users')
-      .select(['users.password_hash', `users.${channel}_assumed as isAssumed`, userJson])
+      .select([
+        'users.password_hash',
+        `users.${channel}_assumed as isAssumed`,
+        `users.${channel}_vouched as isVouched`,
+        userJson,
+      ])
       .where(`users.${channel}`, '=', value)
       .where('users.aud', '=', aud),
   )

@@ -2,7 +2,6 @@
 // except with autoconfirm, where the specification demands an error. An address that was registered before and never
 // confirmed: core/users/address-claims.ts. Tests: here, test/contract/sign-up.test.ts,
 // test/registered-first.test.ts.
-import { createHmac, type KeyObject } from 'node:crypto'
 import type { SmsChannel } from '../../adapters/sms/gateway.ts'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
 import {
@@ -18,7 +17,7 @@ import type { Pkce } from '../../core/one-time-tokens/pkce.ts'
 import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
 import { type Client, startSession } from '../../core/sessions/start-session.ts'
 import type { Address } from '../../core/users/address.ts'
-import { claimOf, recordClaim } from '../../core/users/address-claims.ts'
+import { claimOf, claimSalt, recordClaim } from '../../core/users/address-claims.ts'
 import { requireModestMetadata } from '../../core/users/metadata.ts'
 import { withoutFacts } from '../../core/users/proven-addresses.ts'
 import { findUserById, insertUser, lockAndReadUser, type User } from '../../core/users/users.store.ts'
@@ -49,7 +48,7 @@ export type SignupResult = { session: SessionBody } | { user: User }
 export async function signUp(deps: Deps, log: AuditLog, input: SignupInput): Promise<SignupResult> {
   requireModestMetadata(input.data, deps.config.signup.dataMaxBytes)
   // Hashed whether or not the account exists, so that time reveals nothing.
-  const passwordHash = await deps.passwords.hash(input.password, saltOf(deps.codeKey, input))
+  const passwordHash = await deps.passwords.hash(input.password, claimSalt(deps.codeKey, input.address))
   const account = newAccount(deps, input, passwordHash)
   const { mail, sms } = deps.config
   const autoconfirm = input.address.channel === 'email' ? mail.autoconfirm : sms.autoconfirm
@@ -100,13 +99,6 @@ async function signUpUnconfirmed(deps: Deps, log: AuditLog, account: Account, in
 }
 
 const gapKind = ({ channel }: Address) => (channel === 'email' ? 'confirmation' : 'sms')
-
-/** One salt per address: repeated sign-ups with one password give one hash. Only the key's owner can derive it. */
-const saltOf = (codeKey: KeyObject, { address: { channel, value } }: SignupInput): Buffer =>
-  createHmac('sha256', codeKey).update(`sign-up\0${channel}\0${value}`).digest().subarray(0, SALT_BYTES)
-
-/** RFC 9106 3.1. */
-const SALT_BYTES = 16
 
 /** Signs a new user without an address in; they can add one later. The caller has checked that anonymous users are enabled. */
 export async function signUpAnonymously(

@@ -5,6 +5,7 @@ import { reportWeaknesses } from '../../core/passwords/require-strong-password.t
 import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
 import { type Client, startSession } from '../../core/sessions/start-session.ts'
 import type { Address } from '../../core/users/address.ts'
+import { isClaimedPassword } from '../../core/users/address-claims.ts'
 import { isBanned } from '../../core/users/is-banned.ts'
 import { findPasswordHash, findUserByAddress, replaceHash } from '../../core/users/users.store.ts'
 import type { Deps } from '../../deps.ts'
@@ -21,22 +22,28 @@ export interface PasswordGrantInput {
 
 /**
  * Signs in by e-mail or phone and password. Unknown address, no password and wrong password take the same time and get the same
- * answer. Only the right password reveals that the account is banned or unconfirmed.
+ * answer. Only the right password reveals that the account is banned. A pending account has no password of its own: any
+ * stranger may have registered it. Its `email_not_confirmed` comes from the claim of the sign-up, which known and
+ * unknown addresses have alike, and counts as a failed attempt.
  */
 export async function signInWithPassword(deps: Deps, log: AuditLog, input: PasswordGrantInput): Promise<SessionBody> {
   const { channel, value } = input.address
   const found = await findUserByAddress(deps.db, input.address, input.audience)
   // No stored hash is of an oversized password: one is hashed in a shortened form, for the time, and fails.
   const isOversized = Buffer.byteLength(input.password) > MAX_PASSWORD_BYTES
-  const storedHash = isOversized ? null : found?.password_hash
+  const isOwn = found?.[`${channel}_confirmed_at`] || found?.isVouched
+  const storedHash = isOversized || !isOwn ? null : found?.password_hash
   // Keyed by the typed address, which does not reveal that two addresses are of one account. Keyed by audience too,
   // because a sign-up in another audience would otherwise reset failed attempts.
   const attempt = { identifier: `${input.audience}\0${value}`, address: input.clientAddress }
   const right = await deps.passwordAttempts.runSignIn(attempt, () =>
     deps.passwords.verify(storedHash, input.password.slice(0, MAX_PASSWORD_BYTES)),
   )
-  if (!found || !right) throw apiError('invalid_credentials')
-  const { password_hash, isAssumed, ...user } = found
+  if (!found || !right) {
+    const isClaimed = !isOversized && (await isClaimedPassword(deps, input.address, input.password))
+    throw apiError(isClaimed ? `${channel}_not_confirmed` : 'invalid_credentials')
+  }
+  const { password_hash, isAssumed, isVouched, ...user } = found
   const now = deps.now()
   if (isBanned(user, now)) throw apiError('user_banned', { status: 400 })
   if (!user[`${channel}_confirmed_at`]) throw apiError(`${channel}_not_confirmed`)
