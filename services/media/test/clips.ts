@@ -89,7 +89,7 @@ const recipes = {
   '1-frame-in-17-ms.mp4': [...lavfi('testsrc2=s=80x60:r=60'), ...x264, '-frames:v', '1'],
   'large.mp4': [...lavfi('testsrc2=s=2560x1440:r=10:d=0.2'), ...x264],
   'wide.mp4': [...lavfi('color=s=4098x32:r=5:d=0.4'), ...x264],
-  'huge.mp4': [...lavfi('color=s=8192x4400:r=5:d=0.2'), ...x264],
+  'huge.mp4': [...lavfi('color=s=4100x2200:r=5:d=0.2'), ...x264],
   'huge.webm': [...lavfi('color=s=4100x2200:r=5:d=0.2'), '-c:v', 'libvpx', '-deadline', 'realtime', '-cpu-used', '8'],
   // Its sound begins with the file, its picture later, as of a call or a cut film.
   'late-picture.mp4': latePicture(lavfi('anullsrc=r=48000')),

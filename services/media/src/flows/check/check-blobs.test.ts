@@ -227,7 +227,7 @@ test('the stored bytes of a token stay exact while clips are added, made, shared
     ).rows[0]
   const add = (bytes: Uint8Array) => service.upload(bytes, [], { ...later, token })
   const remove = (id: string) => service.call('DELETE', `/media/${id}`, { headers: { token } })
-  const [shared, single] = [gif(50, 120, [{ delay: 10 }]), gif(50, 121, [{ delay: 10 }])]
+  const [shared, single] = [gif(50, 16, [{ delay: 10 }]), gif(50, 17, [{ delay: 10 }])]
   const ids = (await Promise.all([add(shared), add(shared), add(single), service.upload(shared, [], later)])).map(idIn)
   // Made while they are deleted and shared again.
   await Promise.all([remove(ids[0] as string), add(shared), remove(ids[2] as string), add(single)])
@@ -280,7 +280,7 @@ test('beside a working service it finds and deletes nothing, whatever the order 
     while (isWorking) findings.push(...(await check({ fix: true, deep: true })).findings)
   })()
   const upload = async (width: number) => {
-    const id = idIn(await service.upload(gif(width, 200, [{ delay: 10 }]), [], later))
+    const id = idIn(await service.upload(gif(width, 18, [{ delay: 10 }]), [], later))
     if (width % 3 === 0) await service.call('DELETE', `/media/${id}`, { headers: { token: service.token } })
     else ids.add(id)
   }
