@@ -21,7 +21,7 @@ export const signed = (options: string, file: string) =>
   `/v/${signVariant(VARIANT_KEY, `/${options}/${file}`)}/${options}/${file}`
 
 /** Wider than most variants, low enough to be encoded in no time, and of two seconds. */
-const wideGif = () => gif(500, 20, [{ delay: 100 }, { delay: 100, color: 1 }])
+const wideGif = gif(500, 20, [{ delay: 100 }, { delay: 100, color: 1 }])
 
 const ANIMATED = ['w240.gif', 'w480.mp4', 'w320.anim.webp']
 
@@ -124,7 +124,7 @@ async function addClip(service: TestService, sourceId: string): Promise<StagedCl
     ['title', SECRET_TITLE],
     ['tags', 'endpoints'],
   ]
-  const id = idIn(await service.ready(wideGif(), texts))
+  const id = idIn(await service.ready(wideGif, texts))
   const { body } = await service.call('POST', `/media/${id}/links`, { headers: { token: service.token } })
   const { url, embed, files, oembed, expires_at: end } = body.success
   const inEmbed = /src="([^"]*)"/.exec(embed)?.[1]?.replaceAll('&amp;', '&')
@@ -145,7 +145,7 @@ async function addClip(service: TestService, sourceId: string): Promise<StagedCl
 /** Makes the clip once, and rows of sources that are not as far or failed. */
 async function makeSources(service: TestService): Promise<Record<SourceState, string>> {
   const { pool } = service.deps
-  const id = idIn(await service.ready(wideGif()))
+  const id = idIn(await service.ready(wideGif))
   const { rows } = await pool.query('select source_id from clips where id = $1', [id])
   const ready: string = rows[0].source_id
   await addExtras(service, ready)
