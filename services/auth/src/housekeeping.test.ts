@@ -1,9 +1,22 @@
 import { countLockWaits } from '@services/common/testing/database/lock-waits'
 import { PATIENCE_MS } from '@services/common/testing/patience'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, vi } from 'vitest'
 import { enrollTotp, withTotp } from '../test/second-factors.ts'
-import { startTestService, type TestService, toSignedIn } from '../test/service.ts'
+import { test as base, startTestService, type TestService, toSignedIn } from '../test/service.ts'
 import { deleteExpired, startHousekeeping } from './housekeeping.ts'
+
+/** `shared`: without a worker, for tests that ask after their own users alone. */
+const test = base.extend<object & { shared: TestService }>({
+  shared: [
+    // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures a fixture uses from it
+    async ({}, use) => {
+      const service = await startTestService({ AUTH_WORKERS_ENABLED: 'false' })
+      await use(service)
+      await service.close()
+    },
+    { scope: 'file' },
+  ],
+})
 
 /** Signs a user in; `insert` gives them further sessions. */
 async function withSessions(service: TestService) {
@@ -63,8 +76,8 @@ describe('idle sessions', () => {
     await service.close()
   })
 
-  test('are forgotten after AUTH_SESSIONS_KEEP_IDLE and not before, unless they are refreshed', async () => {
-    const service = await open({ AUTH_SESSIONS_KEEP_IDLE: '240h' })
+  test('are forgotten after AUTH_SESSIONS_KEEP_IDLE and not before, unless they are refreshed', async ({ shared }) => {
+    const service = await shared.with({ AUTH_SESSIONS_KEEP_IDLE: '240h' })
     const [idle, late, used] = [await service.signedIn(), await service.signedIn(), await service.signedIn()]
     later(service, 9)
     const next = toSignedIn((await refresh(service, used)).body)
@@ -79,8 +92,8 @@ describe('idle sessions', () => {
     await service.close()
   })
 
-  test('can be refreshed in the moment before they are deleted, however long they were idle', async () => {
-    const service = await open({ AUTH_SESSIONS_KEEP_IDLE: '24h' })
+  test('can be refreshed in the moment before they are deleted, however long they were idle', async ({ shared }) => {
+    const service = await shared.with({ AUTH_SESSIONS_KEEP_IDLE: '24h' })
     const idle = await service.signedIn()
     later(service, 400)
     const back = await refresh(service, idle)
@@ -90,8 +103,8 @@ describe('idle sessions', () => {
     await service.close()
   })
 
-  test('stay for ever by default', async () => {
-    const service = await open({})
+  test('stay for ever by default', async ({ shared }) => {
+    const service = await shared.with({})
     const idle = await service.signedIn()
     later(service, 4_000)
     await tidyUp(service)
@@ -158,21 +171,17 @@ test('a requested change of address is deleted two days after its link expires, 
 
 describe('anonymous users', () => {
   const DAY = 86_400
-  const open = (settings: Record<string, string> = {}) =>
-    startTestService({
-      AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
-      AUTH_ANONYMOUS_USERS_MAX_IDLE: '720h',
-      AUTH_WORKERS_ENABLED: 'false',
-      ...settings,
-    })
+  const settings = { AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true', AUTH_ANONYMOUS_USERS_MAX_IDLE: '720h' }
   const signUp = async (service: TestService) => toSignedIn((await service.post('/signup', {})).body)
   const later = (service: TestService, days: number) => service.clock.advance({ seconds: days * DAY })
   const tidyUp = ({ deps }: TestService) => deleteExpired(deps, deps.log)
   const isThere = async (service: TestService, { userId }: { userId: string }) =>
     (await service.get(`/admin/users/${userId}`, service.admin)).status === 200
 
-  test('are deleted that long after their last activity with all their rows; those active since stay', async () => {
-    const service = await open()
+  test('are deleted that long after their last activity with all their rows; those active since stay', async ({
+    shared,
+  }) => {
+    const service = await shared.with(settings)
     const [idle, refreshing, changing] = [await signUp(service), await signUp(service), await signUp(service)]
     const [named, imported] = [await signUp(service), await signUp(service)]
     const set = (values: object, { userId }: { userId: string }) =>
@@ -207,8 +216,8 @@ describe('anonymous users', () => {
   test.for<[string, Record<string, string>, boolean]>([
     ['unset', { AUTH_ANONYMOUS_USERS_MAX_IDLE: '' }, true],
     ['shorter', { AUTH_ANONYMOUS_USERS_MAX_IDLE: '1h' }, false],
-  ])('stay or go as the setting says: %s', async ([, settings, stays]) => {
-    const service = await open(settings)
+  ])('stay or go as the setting says: %s', async ([, others, stays], { shared }) => {
+    const service = await shared.with({ ...settings, ...others })
     const idle = await signUp(service)
     later(service, stays ? 10_000 : 1)
     await tidyUp(service)
@@ -216,8 +225,8 @@ describe('anonymous users', () => {
     await service.close()
   })
 
-  test('stay where anonymous sign-in is off', async () => {
-    const service = await open()
+  test('stay where anonymous sign-in is off', async ({ shared }) => {
+    const service = await shared.with(settings)
     const idle = await signUp(service)
     later(service, 31)
     const off = {
@@ -230,7 +239,7 @@ describe('anonymous users', () => {
   })
 
   test('are scanned along an index, among any number that stay', async () => {
-    const service = await open()
+    const service = await startTestService({ ...settings, AUTH_WORKERS_ENABLED: 'false' })
     const { pool } = service.deps
     const ago = (days: number) => new Date(service.clock.now().getTime() - days * DAY * 1000)
     const insert = (ageDays: number, idleDays: number, count: number) =>
@@ -255,8 +264,8 @@ describe('anonymous users', () => {
     await service.close()
   })
 
-  test('that return while they are being deleted stay', async () => {
-    const service = await open()
+  test('that return while they are being deleted stay', async ({ shared }) => {
+    const service = await shared.with(settings)
     const idle = await signUp(service)
     later(service, 31)
     const client = await service.deps.pool.connect()

@@ -18,10 +18,8 @@ let strict: TestService
 beforeAll(async () => {
   list = await startUpstream(UNKNOWN)
   const settings = { AUTH_PASSWORD_HIBP_ENABLED: 'true', AUTH_PASSWORD_HIBP_URL: list.url }
-  ;[service, strict] = await Promise.all([
-    startTestService(settings),
-    startTestService({ ...settings, AUTH_PASSWORD_HIBP_FAIL_CLOSED: 'true' }),
-  ])
+  service = await startTestService(settings)
+  strict = await service.with({ AUTH_PASSWORD_HIBP_FAIL_CLOSED: 'true' })
 })
 
 beforeEach(() => {
@@ -38,8 +36,8 @@ function waitForList({ deps }: TestService, ms: number) {
 }
 
 afterAll(async () => {
-  await service.close()
   await strict.close()
+  await service.close()
   await list.close()
 })
 
@@ -134,7 +132,7 @@ describe('signing in', () => {
 
 test('nothing is looked up unless enabled', async () => {
   list.answer(LEAKED)
-  const off = await startTestService({ AUTH_PASSWORD_HIBP_URL: list.url })
+  const off = await service.with({ AUTH_PASSWORD_HIBP_ENABLED: 'false' })
   expect((await signUp(off)).status).toBe(200)
   expect(list.requests).toEqual([])
   await off.close()

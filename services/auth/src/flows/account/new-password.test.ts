@@ -1,5 +1,5 @@
-import { describe, expect, test } from 'vitest'
-import { startTestService, type TestService } from '../../../test/service.ts'
+import { describe, expect } from 'vitest'
+import { startTestService, type TestService, test } from '../../../test/service.ts'
 import { SMS_GATEWAY } from '../../../test/sms-config.ts'
 
 const password = 'correct horse'
@@ -9,11 +9,13 @@ const BEHIND_PROXY = { AUTH_RATE_LIMIT_HEADER: 'x-real-address', AUTH_RATE_LIMIT
 const CURRENT = { AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true' }
 
 async function withUser(
+  shared: TestService,
   settings: Record<string, string>,
   work: (service: TestService, user: { email: string; auth: { authorization: string } }) => Promise<void>,
 ) {
-  const service = await startTestService({ AUTH_MAILER_AUTOCONFIRM: 'true', AUTH_RATE_LIMIT_OTP: '1000', ...settings })
-  const email = 'owner@example.com'
+  const made = { AUTH_MAILER_AUTOCONFIRM: 'true', AUTH_RATE_LIMIT_OTP: '1000' }
+  const service = await shared.onAnotherDay({ ...made, ...settings })
+  const email = `${crypto.randomUUID()}@example.com`
   const { body } = await service.post('/signup', { email, password }, HOME)
   await work(service, { email, auth: { authorization: `Bearer ${body.access_token}` } })
   await service.close()
@@ -23,8 +25,8 @@ describe('strangers who guess at the sign-in', () => {
   test.for<[string, Record<string, string>]>([
     ['behind a proxy', BEHIND_PROXY],
     ['without a trusted address', {}],
-  ])('do not keep an owner from changing the password, %s', async ([, settings]) => {
-    await withUser({ ...CURRENT, ...settings }, async (service, { email, auth }) => {
+  ])('do not keep an owner from changing the password, %s', async ([, settings], { service: shared }) => {
+    await withUser(shared, { ...CURRENT, ...settings }, async (service, { email, auth }) => {
       for (let i = 0; i < 25; i++) {
         await service.post('/token?grant_type=password', { email, password: 'guess' }, elsewhere(i))
       }
@@ -34,8 +36,8 @@ describe('strangers who guess at the sign-in', () => {
   })
 })
 
-test('wrong current passwords are counted by the trusted address of the client', async () => {
-  await withUser({ ...CURRENT, ...BEHIND_PROXY }, async (service, { auth }) => {
+test('wrong current passwords are counted by the trusted address of the client', async ({ service: shared }) => {
+  await withUser(shared, { ...CURRENT, ...BEHIND_PROXY }, async (service, { auth }) => {
     const change = async (current_password: string, from: object) =>
       (await service.put('/user', { password: 'a new horse', current_password }, { ...auth, ...from })).status
     for (let i = 0; i < 5; i++) expect(await change('guess', elsewhere(1))).toBe(400)
@@ -45,8 +47,8 @@ test('wrong current passwords are counted by the trusted address of the client',
 })
 
 describe('whether a password is the one in use', () => {
-  test('is not revealed by a request that is refused for another reason', async () => {
-    await withUser({ AUTH_RATE_LIMIT_EMAIL_SENT: '1' }, async (service, { auth }) => {
+  test('is not revealed by a request that is refused for another reason', async ({ service: shared }) => {
+    await withUser(shared, { AUTH_RATE_LIMIT_EMAIL_SENT: '1' }, async (service, { auth }) => {
       const told = async (guess: string, also: object) => {
         const { status, body } = await service.put('/user', { password: guess, ...also }, auth)
         return [status, body.error_code]
@@ -64,8 +66,8 @@ describe('whether a password is the one in use', () => {
     })
   })
 
-  test('is not revealed by a request for a number that gets no messages', async () => {
-    await withUser({ ...SMS_GATEWAY, AUTH_SMS_COUNTRIES: '+49' }, async (service, { auth }) => {
+  test('is not revealed by a request for a number that gets no messages', async ({ service: shared }) => {
+    await withUser(shared, { ...SMS_GATEWAY, AUTH_SMS_COUNTRIES: '+49' }, async (service, { auth }) => {
       for (const guess of ['a wrong guess', password]) {
         const answer = await service.put('/user', { password: guess, phone: '18765550100' }, auth)
         expect(answer).toMatchObject({ status: 400, body: { error_code: 'validation_failed' } })
@@ -74,7 +76,8 @@ describe('whether a password is the one in use', () => {
   })
 
   test('is counted as a try at it', async () => {
-    await withUser({ AUTH_RATE_LIMIT_FAILED_SIGN_INS: '3' }, async (service, { auth }) => {
+    const own = await startTestService()
+    await withUser(own, { AUTH_RATE_LIMIT_FAILED_SIGN_INS: '3' }, async (service, { auth }) => {
       const holder = await service.deps.pool.connect()
       const change = async (guess: string) => (await service.put('/user', { password: guess }, auth)).status
       // A failing transaction reveals a wrong guess and changes nothing.
@@ -86,10 +89,11 @@ describe('whether a password is the one in use', () => {
       service.clock.advance({ seconds: 1 })
       expect(await change('a new horse')).toBe(200)
     })
+    await own.close()
   })
 
-  test('costs nothing where the password does change', async () => {
-    await withUser({ AUTH_RATE_LIMIT_FAILED_SIGN_INS: '1' }, async (service, { auth }) => {
+  test('costs nothing where the password does change', async ({ service: shared }) => {
+    await withUser(shared, { AUTH_RATE_LIMIT_FAILED_SIGN_INS: '1' }, async (service, { auth }) => {
       for (let i = 0; i < 4; i++) {
         expect((await service.put('/user', { password: `horse number ${i}` }, auth)).status).toBe(200)
       }

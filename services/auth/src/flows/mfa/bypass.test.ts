@@ -9,7 +9,7 @@ import {
   verifyTotp,
   withTotp,
 } from '../../../test/second-factors.ts'
-import { fragmentOf, linkPath, startTestService, test, toSignedIn } from '../../../test/service.ts'
+import { fragmentOf, linkPath, test, toSignedIn } from '../../../test/service.ts'
 
 const refusal = (status: number, code: string, msg?: string) => ({
   status,
@@ -49,9 +49,11 @@ describe('guessing', () => {
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(7)
   })
 
-  test('in sessions of the password alone do not keep the owner from proving the factor', async () => {
+  test('in sessions of the password alone do not keep the owner from proving the factor', async ({
+    service: shared,
+  }) => {
     for (const header of [undefined, 'x-real-ip']) {
-      const service = await startTestService(header ? { AUTH_RATE_LIMIT_HEADER: header } : {})
+      const service = await shared.with(header ? { AUTH_RATE_LIMIT_HEADER: header } : {})
       const { email, totp } = await withTotp(service)
       const from = (address: string) => (header ? { [header]: address } : {})
       const askFrom = (address: string, auth: object) =>
@@ -99,13 +101,11 @@ describe('guessing', () => {
     expect((await verifyTotp(service, owner, totp)).status).toBe(200)
   })
 
-  test('challenges and answers of one factor in a session are limited by the minute, in all replicas together', async () => {
-    const one = await startTestService({ AUTH_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: '4' })
-    const two = await startTestService({
-      AUTH_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: '4',
-      AUTH_DATABASE_URL: one.deps.config.database.url,
-      AUTH_WORKERS_ENABLED: 'false',
-    })
+  test('challenges and answers of one factor in a session are limited by the minute, in all replicas together', async ({
+    service,
+  }) => {
+    const limit = { AUTH_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: '4' }
+    const [one, two] = await Promise.all([service.with(limit), service.with(limit)])
     const user = await one.signedIn()
     const { id } = await enrollTotp(one, user)
     const statuses = []

@@ -314,9 +314,8 @@ test('a user with a second factor proves it before a way to sign in is added or 
 })
 
 test('without the setting there is neither, and a caller who is not signed in gets 401 first', async () => {
-  const off = await startTestService({
-    ...google.settings('GOOGLE'),
-    AUTH_WORKERS_ENABLED: 'false',
+  const off = await service.with({
+    AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'false',
     AUTH_MAILER_AUTOCONFIRM: 'true',
   })
   const { body } = await off.post('/signup', { email: 'off@example.com', password })

@@ -211,10 +211,7 @@ describe('a state', () => {
 
 describe('an account that has the address', () => {
   test('is linked by a verified address, keeps its data and its owner gets a mail', async () => {
-    const own = await startTestService({
-      ...google.settings('GOOGLE'),
-      AUTH_MAILER_NOTIFICATIONS_IDENTITY_LINKED_ENABLED: 'true',
-    })
+    const own = await service.with({ AUTH_MAILER_NOTIFICATIONS_IDENTITY_LINKED_ENABLED: 'true' })
     const person = newPerson()
     const { userId } = await own.signedUp(person.email, password)
     const confirmation = await own.mailbox.waitFor(person.email)
@@ -270,12 +267,7 @@ describe('an account that has the address', () => {
   })
 
   test('that a stranger made at another provider, unproven and without a mail, no longer lets them in', async () => {
-    const own = await startTestService({
-      ...google.settings('GOOGLE'),
-      ...corp.settings('OIDC_CORP'),
-      AUTH_EXTERNAL_EMAIL_ENABLED: 'false',
-      AUTH_SMTP_HOST: '',
-    })
+    const own = await service.with({ AUTH_EXTERNAL_EMAIL_ENABLED: 'false', AUTH_SMTP_HOST: '' })
     const come = (at: OpenIdProvider, name: string) => signInAt(own, at, `/authorize?provider=${name}`)
     const owner = newPerson()
     const registrant = { ...newPerson(), email: owner.email, email_verified: false }

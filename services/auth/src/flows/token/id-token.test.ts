@@ -141,7 +141,7 @@ describe('refused is', () => {
       status: 400,
       body: { error_code: 'provider_disabled', msg: 'Provider "facebook" is not enabled' },
     })
-    const off = await startTestService({ AUTH_WORKERS_ENABLED: 'false' })
+    const off = await service.with({ AUTH_EXTERNAL_GOOGLE_ENABLED: 'false' })
     const { body } = await off.post('/token?grant_type=id_token', { provider: 'google', id_token: 'x' })
     expect(body.msg).toBe('Provider (issuer "https://accounts.google.com") is not enabled')
     await off.close()
@@ -208,7 +208,7 @@ describe('refused is', () => {
 
   test('any token of an unreachable provider, with 503: it cannot be checked', async () => {
     const gone = await startOpenIdProvider()
-    const own = await startTestService({ ...gone.settings('GOOGLE'), AUTH_WORKERS_ENABLED: 'false' })
+    const own = await service.with(gone.settings('GOOGLE'))
     const id_token = await gone.idToken(newPerson())
     await gone.close()
     expect(await own.post('/token?grant_type=id_token', { provider: 'google', id_token })).toMatchObject({

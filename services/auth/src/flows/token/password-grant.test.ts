@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest'
-import { startTestService, test } from '../../../test/service.ts'
+import { test } from '../../../test/service.ts'
 
 const password = 'correct horse'
 const WRONG = { status: 400, body: { code: 400, error_code: 'invalid_credentials', msg: 'Invalid login credentials' } }
@@ -86,11 +86,7 @@ describe('signing in with a password', () => {
 
   test('a hash made with weaker parameters is replaced', async ({ service }) => {
     const { userId } = await service.signedIn('rehash@example.com')
-    const stronger = await startTestService({
-      AUTH_DATABASE_URL: service.deps.config.database.url,
-      AUTH_WORKERS_ENABLED: 'false',
-      AUTH_PASSWORD_HASH_MEMORY_KIB: '128',
-    })
+    const stronger = await service.with({ AUTH_PASSWORD_HASH_MEMORY_KIB: '128' })
     const read = () =>
       service.deps.db.selectFrom('users').select('password_hash').where('id', '=', userId).executeTakeFirstOrThrow()
     expect((await read()).password_hash).toContain('m=64')
@@ -116,13 +112,15 @@ describe('signing in with a password', () => {
   })
 })
 
-test('tokens are signed with the configured key, published, and tokens of the secret still verify', async () => {
+test('tokens are signed with the configured key, published, and tokens of the secret still verify', async ({
+  service: shared,
+}) => {
   const { exportJWK, generateKeyPair, jwtVerify, createLocalJWKSet, SignJWT } = await import('jose')
   const { SECRET } = await import('../../../test/service.ts')
   for (const alg of ['RS256', 'ES256', 'EdDSA']) {
     const { privateKey } = await generateKeyPair(alg, { extractable: true })
     const key = { ...(await exportJWK(privateKey)), kid: 'current', alg, key_ops: ['sign', 'verify'] }
-    const service = await startTestService({ AUTH_JWT_KEYS: JSON.stringify({ keys: [key] }) })
+    const service = await shared.with({ AUTH_JWT_KEYS: JSON.stringify({ keys: [key] }) })
     const { accessToken, userId, auth } = await service.signedIn()
     const { body, headers } = await service.get('/.well-known/jwks.json')
     expect(body.keys).toHaveLength(1)
