@@ -5,7 +5,7 @@ import { expect } from 'vitest'
 import { checkBlobs, type Finding } from '../src/flows/check/check-blobs.ts'
 import { makeExtrasOfSource } from '../src/make/jobs/add-extras.ts'
 import { EXTRAS_QUEUE, TRANSCODE_QUEUE } from '../src/make/jobs/queues.ts'
-import { clip, embeddedTools } from './clips.ts'
+import { clip, unboxedTools } from './clips.ts'
 import { gif } from './gif-bytes.ts'
 import { type Answer, idIn, startTestService, type TestService, test } from './service.ts'
 
@@ -48,7 +48,7 @@ test('a clip is ready only with the job of its extras: no crash comes between', 
 })
 
 test('an ffmpeg without the encoder, and a clip that is too small for it, leave the WebP poster', async () => {
-  const withoutEncoder = { ...embeddedTools, ffmpeg: { ...embeddedTools.ffmpeg, av1Encoder: null } }
+  const withoutEncoder = { ...unboxedTools, ffmpeg: { ...unboxedTools.ffmpeg, av1Encoder: null } }
   const service = await startTestService({ MEDIA_EXTRAS: 'true' }, { tools: withoutEncoder })
   const answer = await service.upload(gif(30, 20, [{ delay: 10 }]))
   await expect.poll(() => kindsOf(service, answer)).toEqual(['gif', 'jpg', 'mp4', 'webm', 'webp'])
@@ -67,7 +67,7 @@ test('only the four files are made unless extras are enabled', async ({ service 
 test('extras yield to clips before they start and while they run; a full queue drops them', async () => {
   const settings = { MEDIA_EXTRAS: 'true', MEDIA_QUEUE_LIMIT: '1' }
   const service = await startTestService(settings, {
-    tools: { ...embeddedTools, ffmpeg: { ...embeddedTools.ffmpeg, av1Encoder: 'libsvtav1' } },
+    tools: { ...unboxedTools, ffmpeg: { ...unboxedTools.ffmpeg, av1Encoder: 'libsvtav1' } },
   })
   const { deps } = service
   const answer = await service.upload(await clip('tiny.mp4'))

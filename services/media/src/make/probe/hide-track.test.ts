@@ -2,7 +2,7 @@ import { copyFile, mkdtemp, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { clip, embeddedTools, written } from '../../../test/clips.ts'
+import { clip, unboxedTools, written } from '../../../test/clips.ts'
 import { runFfprobe } from './ffprobe.ts'
 import { type Change, findCodecToHide, writeChange } from './hide-track.ts'
 
@@ -17,7 +17,7 @@ test.each([
     const [source, target] = [await clip(name), join(folder, name)]
     await copyFile(source, target)
     await writeChange(target, (await findCodecToHide(source, { type, index: 1 })) as Change)
-    const look = (path: string) => runFfprobe(embeddedTools, path, { demuxer, packets: true })
+    const look = (path: string) => runFfprobe(unboxedTools, path, { demuxer, packets: true })
     const [before, after] = await Promise.all([look(source), look(target)])
     expect(after.streams?.map(({ codec_type, codec_name }) => [codec_type, codec_name ?? 'none'])).toEqual([
       ['video', before.streams?.[0]?.codec_name],

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { clip, embeddedTools, lyingClip, rotatedClip, tools, trimmedClip, written } from '../../../test/clips.ts'
+import { clip, lyingClip, rotatedClip, tools, trimmedClip, unboxedTools, written } from '../../../test/clips.ts'
 import { bomb, gif } from '../../../test/gif-bytes.ts'
 import { isAnimation } from '../../db/media-info.ts'
 import { probe } from './probe.ts'
@@ -11,7 +11,7 @@ import { readVideoInfo } from './video-info.ts'
 
 describe.each([
   ['the ffprobe of this machine', tools],
-  ['the embedded ffprobe', embeddedTools],
+  ['the embedded ffprobe', unboxedTools],
 ])('with %s', (_, anyTools) => {
   test('an mp4 with sound is measured', async () => {
     expect(await probe(anyTools, await clip('sound.mp4'))).toMatchObject({
@@ -38,27 +38,27 @@ describe.each([
 })
 
 test('frames of variable length are counted, and the longest is known', async () => {
-  const info = await probe(tools, await clip('vfr.mp4'))
+  const info = await probe(unboxedTools, await clip('vfr.mp4'))
   expect(info).toMatchObject({ frames: 20, baseFps: 25, durationSeconds: 1.76, keyframes: 2 })
   expect(!isAnimation(info) && info.longestFrameSeconds).toBeCloseTo(0.28, 3)
 })
 
 test('a clip of a few milliseconds is a still of a tenth of a second', async () => {
   const still = { durationSeconds: 0.1, isStill: true }
-  expect(await probe(tools, await clip('50-frames-in-50-us.mp4'))).toMatchObject({ ...still, frames: 50 })
-  expect(await probe(tools, await clip('plain.mp4'))).toMatchObject({ durationSeconds: 2, isStill: false })
+  expect(await probe(unboxedTools, await clip('50-frames-in-50-us.mp4'))).toMatchObject({ ...still, frames: 50 })
+  expect(await probe(unboxedTools, await clip('plain.mp4'))).toMatchObject({ durationSeconds: 2, isStill: false })
 })
 
 test('frames that an edit list hides do not count', async () => {
-  expect(await probe(tools, await trimmedClip())).toMatchObject({ frames: 35, durationSeconds: 1.4 })
+  expect(await probe(unboxedTools, await trimmedClip())).toMatchObject({ frames: 35, durationSeconds: 1.4 })
 })
 
 test('sound that outlasts the picture does not make the clip longer', async () => {
-  expect(await probe(tools, await clip('long-sound.mp4'))).toMatchObject({ durationSeconds: 1, hasAudio: true })
+  expect(await probe(unboxedTools, await clip('long-sound.mp4'))).toMatchObject({ durationSeconds: 1, hasAudio: true })
 })
 
 describe('of a gif', () => {
-  const probeGif = async (name: string, bytes: Buffer) => probe(tools, await written(name, bytes))
+  const probeGif = async (name: string, bytes: Buffer) => probe(unboxedTools, await written(name, bytes))
 
   test('the exact duration is the sum of the delays, the tick what they have in common', async () => {
     const frames = [{ delay: 5 }, { delay: 30 }, { delay: 0 }, { delay: 100 }]
@@ -116,7 +116,7 @@ describe('refuses', () => {
     ['mjpeg.mp4', 'unsupported_media_type'],
     ['plain.mov', 'unsupported_media_type'],
   ] as const)('%s as %s', async (name, code) => {
-    await expect(probe(tools, await clip(name))).rejects.toMatchObject({ code })
+    await expect(probe(unboxedTools, await clip(name))).rejects.toMatchObject({ code })
   })
 
   test('a file that stops early, with its index in front or at the end', async () => {
@@ -125,7 +125,7 @@ describe('refuses', () => {
     const half = (bytes: Buffer) => bytes.subarray(0, bytes.length / 2)
     for (const [name, bytes] of Object.entries({ last: half(indexLast), first: half(indexFirst) })) {
       const path = await written(`cut-${name}.mp4`, bytes)
-      await expect(probe(tools, path), name).rejects.toMatchObject({ code: 'corrupt_media' })
+      await expect(probe(unboxedTools, path), name).rejects.toMatchObject({ code: 'corrupt_media' })
     }
   })
 
@@ -136,7 +136,7 @@ describe('refuses', () => {
 
   test('a file that only begins like an mp4', async () => {
     const path = await written('fake.mp4', Buffer.from('\0\0\0\x1cftypisom\0\0\x02\0isomiso2mp41<html>', 'latin1'))
-    await expect(probe(tools, path)).rejects.toMatchObject({ code: 'corrupt_media' })
+    await expect(probe(unboxedTools, path)).rejects.toMatchObject({ code: 'corrupt_media' })
   })
 
   test.each([
@@ -147,12 +147,14 @@ describe('refuses', () => {
     ['duration_exceeded', { durationSeconds: 1.9 }],
   ])('as %s what is just over %j', async (code, limit) => {
     const limits = { ...defaultProbeLimits, ...limit }
-    await expect(probe(tools, await clip('sound.mp4'), { limits })).rejects.toMatchObject({ code })
+    await expect(probe(unboxedTools, await clip('sound.mp4'), { limits })).rejects.toMatchObject({ code })
   })
 
   test('a stretched picture by its displayed size', async () => {
     const limits = { ...defaultProbeLimits, side: 150 }
-    await expect(probe(tools, await clip('sar.mp4'), { limits })).rejects.toMatchObject({ code: 'dimensions_exceeded' })
+    await expect(probe(unboxedTools, await clip('sar.mp4'), { limits })).rejects.toMatchObject({
+      code: 'dimensions_exceeded',
+    })
   })
 
   test('GIF bombs', async () => {
@@ -161,14 +163,14 @@ describe('refuses', () => {
       ['too_many_frames', bomb(2000, 2000, 50_000)],
     ] as const) {
       const path = await written(`bomb-${code}.gif`, bytes)
-      await expect(probe(tools, path)).rejects.toMatchObject({ code })
+      await expect(probe(unboxedTools, path)).rejects.toMatchObject({ code })
     }
   })
 })
 
 test('an aborted probe says so', async () => {
   const path = await clip('plain.mp4')
-  await expect(probe(tools, path, { signal: AbortSignal.abort(new Error('gone')) })).rejects.toThrow('gone')
+  await expect(probe(unboxedTools, path, { signal: AbortSignal.abort(new Error('gone')) })).rejects.toThrow('gone')
 })
 
 /** An ffprobe that is killed at its first starts, as by a machine without memory. */
