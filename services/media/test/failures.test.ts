@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { expect } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import type { Deps } from '../src/deps.ts'
 import { cleanUp } from '../src/housekeeping.ts'
 import { TRANSCODE_QUEUE } from '../src/make/jobs/queues.ts'
@@ -25,6 +25,13 @@ test('a client that disconnects in the middle of its upload leaves no file and n
   expect(await service.countRows()).toEqual(before)
 })
 
+/** Takes one upload of a token at a time. */
+let narrow: TestService
+beforeAll(async () => {
+  narrow = await startTestService({ MEDIA_PARALLEL_PER_TOKEN: '1', MEDIA_WORKERS_ENABLED: 'false' })
+})
+afterAll(() => narrow.close())
+
 const HALF_A_FILE = '--b\r\nContent-Disposition: form-data; name="file"\r\n\r\nGIF89a'
 const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`
 
@@ -36,19 +43,17 @@ test.each([
   { how: 'has one in the middle of the file', chunks: `${chunk(HALF_A_FILE)}zz\r\n` },
   { how: 'has a chunk extension without end', chunks: `5;${'x'.repeat(40_000)}\r\n` },
 ])('an upload that $how ends at once and frees its slot of the token', async ({ body, chunks, end }) => {
-  const service = await startTestService({ MEDIA_PARALLEL_PER_TOKEN: '1', MEDIA_WORKERS_ENABLED: 'false' })
-  const socket = connect(Number(new URL(service.url).port), '127.0.0.1').on('error', () => {})
+  const socket = connect(Number(new URL(narrow.url).port), '127.0.0.1').on('error', () => {})
   socket.resume()
   const length = chunks === undefined ? 'Content-Length: 99999' : 'Transfer-Encoding: chunked'
-  const head = ['POST /media/upload HTTP/1.1', 'Host: x', `Token: ${service.token}`, length]
+  const head = ['POST /media/upload HTTP/1.1', 'Host: x', `Token: ${narrow.token}`, length]
   head.push('Content-Type: multipart/form-data; boundary=b')
   socket.write(`${head.join('\r\n')}\r\n\r\n${chunks ?? body}`)
   if (end) socket.end()
   await once(socket, 'close')
-  const next = async () => (await service.upload(gif(50, 20, [{ delay: 10 }]), [], { prefer: 'respond-async' })).status
+  const next = async () => (await narrow.upload(gif(50, 20, [{ delay: 10 }]), [], { prefer: 'respond-async' })).status
   await expect.poll(next).toBe(201)
-  expect(await temporary(service)).toEqual([])
-  await service.close()
+  expect(await temporary(narrow)).toEqual([])
 })
 
 test('the byte over the limit ends the upload; the rest is neither kept nor waited for', async () => {
@@ -218,7 +223,7 @@ test.each([{ when: 'before it began' }, { when: 'on the way' }])(
     if (when === 'before it began') lose()
     const ffmpeg = await heldFfmpeg()
     const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' }, { tools: ffmpeg.tools })
-    await service.upload(await clip('long-sound.mp4'), [], { prefer: 'respond-async' })
+    await service.upload(await clip('small-sound.mp4'), [], { prefer: 'respond-async' })
     const { rows } = await service.deps.pool.query('select id from sources')
     const job = {
       id: randomUUID(),
