@@ -1,7 +1,7 @@
 // Audit entries of each flow, in order (contract/auth-core.md 14).
 import { createHash } from 'node:crypto'
 import { expect } from 'vitest'
-import { test as base, startTestService, type TestService } from '../service.ts'
+import { test as base, type TestService } from '../service.ts'
 
 const password = 'correct horse'
 const PHONE = '4915100000001'
@@ -19,30 +19,39 @@ interface Entry {
   traits?: object
 }
 
-/** A service of its own, and what it has recorded since the last look: action and traits, oldest first. */
-const test = base.extend<{ own: TestService & { recorded(): Promise<[string, object?][]> } }>({
-  // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures a fixture uses from it
-  own: async ({}, use) => {
-    const service = await startTestService({
+interface Recorder {
+  /** Entries since the last look: action and traits, oldest first. */
+  recorded(): Promise<[string, object?][]>
+  /** Entries of this test. */
+  entries(): Promise<Entry[]>
+}
+
+const test = base.extend<{ own: TestService & Recorder }>({
+  own: async ({ service: shared }, use) => {
+    const service = await shared.with({
       AUTH_SMS_TEST_OTP: `${PHONE}:111111,4915100000002:222222`,
       AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
     })
+    await service.settled()
+    const { length: before } = await entriesOf(service)
+    const entries = async () => (await entriesOf(service)).slice(before)
     let seen = 0
     const recorded = async () => {
       await expect.poll(() => service.deps.queue.depth('message-requests')).toBe(0)
-      const entries = await entriesOf(service)
-      const fresh = entries.slice(seen)
-      seen = entries.length
+      const all = await entries()
+      const fresh = all.slice(seen)
+      seen = all.length
       return fresh.map(({ action, traits }): [string, object?] => (traits ? [action, traits] : [action]))
     }
-    await use(Object.assign(service, { recorded }))
+    await use(Object.assign(service, { recorded, entries }))
     await service.close()
   },
 })
 
 async function entriesOf({ deps: { pool } }: TestService): Promise<Entry[]> {
-  // Entries of one transaction share a time; the system column orders them.
-  const { rows } = await pool.query('select payload from audit_log_entries order by created_at, ctid')
+  // The test's clock stands still: transaction and statement order the entries. Their place in the table does not.
+  const order = 'created_at, xmin::text::bigint, cmin::text::bigint'
+  const { rows } = await pool.query(`select payload from audit_log_entries order by ${order}`)
   return rows.map(({ payload }) => payload)
 }
 
@@ -74,7 +83,7 @@ test('sign-up, its repetition, its confirmation, a sign-in and a refresh', async
   expect(await step()).toEqual([['login_failed', { provider: 'password', error_code: 'invalid_credentials' }]])
   await own.post('/token?grant_type=refresh_token', { refresh_token: body.refresh_token })
   expect(await step()).toEqual([['token_refreshed']])
-  const [first] = await entriesOf(own)
+  const [first] = await own.entries()
   expect(first).toMatchObject({ actor_id: body.user.id, actor_username: email, log_type: 'user' })
 })
 
@@ -166,7 +175,7 @@ test('an invitation, by mail or as a link, has the admin as its actor and the in
     ['user_invited', { user_id: body.id, user_email: 'e@example.com', user_phone: '' }],
     ['user_invited', { user_id: link.id, user_email: 'e2@example.com', user_phone: '' }],
   ])
-  expect((await entriesOf(own))[0]).toMatchObject({ actor_username: 'service_role', log_type: 'team' })
+  expect((await own.entries())[0]).toMatchObject({ actor_username: 'service_role', log_type: 'team' })
 })
 
 test('an anonymous sign-up leaves no entry', async ({ own }) => {
