@@ -497,17 +497,20 @@ describe('in a browser', { tags: 'chromium' }, () => {
     expect(await page.getByRole('button').count()).toBe(0)
   })
 
-  test.each(['light', 'dark'] as const)('no page is wider than a phone or complains, %s', async (colorScheme) => {
+  test('no page is wider than a phone or complains, in dark and in light', async () => {
     const { page, complaints } = await openPage({ javaScriptEnabled: true })
-    await page.emulateMedia({ colorScheme })
     await page.setViewportSize({ width: 390, height: 844 })
     for (const path of ['', `gif/${id}`, 'docs/errors', 'docs']) {
+      await page.emulateMedia({ colorScheme: 'dark' })
       await page.goto(`${service.url}/${path}`)
       if (path === 'docs') await page.waitForSelector('.opblock-summary')
-      expect([path, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([path, 390])
-      const background = await page.evaluate('getComputedStyle(document.body).backgroundColor')
-      const [red = 0] = String(background).match(/\d+/g) ?? []
-      expect([path, Number(red) > 127]).toEqual([path, colorScheme === 'light'])
+      for (const colorScheme of ['dark', 'light'] as const) {
+        await page.emulateMedia({ colorScheme })
+        expect([path, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([path, 390])
+        const background = await page.evaluate('getComputedStyle(document.body).backgroundColor')
+        const [red = 0] = String(background).match(/\d+/g) ?? []
+        expect([path, colorScheme, Number(red) > 127]).toEqual([path, colorScheme, colorScheme === 'light'])
+      }
     }
     expect(complaints()).toEqual([])
   })
