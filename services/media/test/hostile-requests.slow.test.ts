@@ -10,7 +10,8 @@ import { signVariant } from '../src/flows/files/variants/signature.ts'
 import { gif } from './gif-bytes.ts'
 import { idIn, startTestService, type TestService } from './service.ts'
 
-const RUNS = hostileRuns()
+/** Requests to each endpoint; test:fuzz makes a thousand. */
+const RUNS = hostileRuns(15)
 
 interface JsonSchema {
   properties?: Record<string, unknown>
