@@ -58,6 +58,24 @@ async function signedIn(phone: Fixture['phone'], number: string) {
 }
 
 describe('sign-up by phone', () => {
+  test('with the number of an account sends its owner nothing, or where enabled an SMS that it exists', async ({
+    phone,
+  }) => {
+    const number = freshPhone()
+    await signedIn(phone, number)
+    const texts = () => phone.gateways.messages.filter(({ to }) => to.endsWith(number)).map(({ text }) => text)
+    const before = texts()
+    phone.service.clock.advance({ seconds: 901 })
+    expect((await phone.service.post('/signup', { phone: number, password })).status).toBe(200)
+    await phone.service.settled()
+    expect(texts()).toEqual(before)
+    const outspoken = await phone.service.with({ AUTH_SMS_ACCOUNT_EXISTS_ENABLED: 'true' })
+    phone.service.clock.advance({ seconds: 901 })
+    expect((await outspoken.post('/signup', { phone: number, password })).status).toBe(200)
+    await expect.poll(texts).toEqual([...before, 'You already have an account at site.example.'])
+    await outspoken.close()
+  })
+
   test('sends a code, which confirms; then the password signs in', async ({ phone }) => {
     const number = freshPhone()
     const { status, body } = await phone.service.post('/signup', {

@@ -57,6 +57,10 @@ export const mailVariables = {
   MAILER_SECURE_EMAIL_CHANGE_ENABLED: boolean('A change of address must be confirmed at the old and the new address.', {
     default: 'true',
   }),
+  MAILER_ACCOUNT_EXISTS_ENABLED: boolean(
+    'A sign-up with the address of an account sends a mail to its owner: sign in, or set a new password.',
+    { default: 'true' },
+  ),
   MAILER_AUTOCONFIRM: boolean(
     'E-mail addresses count as confirmed at sign-up; the first user who proves one takes over its account.',
     { default: 'false' },
@@ -129,6 +133,7 @@ export function mailSettings(values: Values<typeof mailVariables & Pick<typeof s
     Object.fromEntries(kinds.map((kind) => [kind, settings[variableOf(kind)]]))
   return {
     authorizedAddresses: values.EXTERNAL_EMAIL_AUTHORIZED_ADDRESSES,
+    accountExists: values.MAILER_ACCOUNT_EXISTS_ENABLED,
     autoconfirm: values.MAILER_AUTOCONFIRM,
     minGapSeconds: values.SMTP_MAX_FREQUENCY,
     signInLinkGapSeconds: values.MAILER_SIGN_IN_LINK_MAX_FREQUENCY,

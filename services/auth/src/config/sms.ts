@@ -9,6 +9,10 @@ export const smsTemplate = (meaning: string) =>
   parsed('template', meaning, { default: 'Your code is {{ .Code }}' }, parseSmsTemplate)
 
 export const smsVariables = {
+  SMS_ACCOUNT_EXISTS_ENABLED: boolean(
+    'A sign-up with the number of an account sends an SMS to its owner: that the account exists.',
+    { default: 'false' },
+  ),
   SMS_AUTOCONFIRM: boolean(
     'Phone numbers count as confirmed at sign-up; the first user who proves one takes over its account.',
     {
@@ -50,6 +54,7 @@ export const smsVariables = {
 export const smsSettings = (
   values: Values<typeof smsVariables & Pick<typeof limitVariables, 'RATE_LIMIT_SMS_SENT'>>,
 ) => ({
+  accountExists: values.SMS_ACCOUNT_EXISTS_ENABLED,
   autoconfirm: values.SMS_AUTOCONFIRM,
   minGapSeconds: values.SMS_MAX_FREQUENCY,
   codeLifetimeSeconds: values.SMS_OTP_EXP,

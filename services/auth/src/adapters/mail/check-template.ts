@@ -45,6 +45,7 @@ export const SAMPLE_VARIABLES: MailVariables = {
   magic_link: linkOf('magiclink'),
   email_change: { ...linkOf('email_change'), NewEmail: 'countess@example.com', SendingTo: 'countess@example.com' },
   reauthentication: { ...common, Token: '482913' },
+  account_exists: common,
   password_changed_notification: common,
   email_changed_notification: { ...common, Email: 'countess@example.com', OldEmail: 'ada@example.com' },
   phone_changed_notification: { ...common, Phone: '4915112345678', OldPhone: '493012345678' },

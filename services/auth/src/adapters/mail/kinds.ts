@@ -22,6 +22,7 @@ export const MAIL_KINDS = {
   magic_link: { subject: 'Your sign-in link' },
   email_change: { subject: 'Confirm your new email address' },
   reauthentication: { subject: '{{ .Token }} is your verification code' },
+  account_exists: { subject: 'You already have an account' },
   ...NOTIFICATION_KINDS,
 } as const
 
@@ -67,6 +68,7 @@ export interface MailDetails {
   /** `SendingTo` is the recipient: the new address or the current one. */
   email_change: LinkVariables & { NewEmail: string; SendingTo: string }
   reauthentication: { Token: string }
+  account_exists: object
   password_changed_notification: object
   /** `Email` is the new address; the mail goes to the old one. */
   email_changed_notification: { OldEmail: string }
@@ -82,5 +84,7 @@ export interface MailDetails {
 /** Fields of which a template must mention at least one; without them the mail is of no use. */
 export function neededFields(kind: MailKind): readonly string[] {
   if (kind === 'reauthentication') return ['Token']
-  return Object.hasOwn(NOTIFICATION_KINDS, kind) ? [] : ['ConfirmationURL', 'Token', 'TokenHash']
+  return kind === 'account_exists' || Object.hasOwn(NOTIFICATION_KINDS, kind)
+    ? []
+    : ['ConfirmationURL', 'Token', 'TokenHash']
 }

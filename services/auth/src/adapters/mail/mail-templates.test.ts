@@ -122,7 +122,7 @@ describe('the built-in mails', () => {
     const mail = await mailOf(service, { data: { name }, language: 'de' })
     expect(mail.subject).toMatch(/^Ada Bcc: evil@example\.com 's code: \d{6}$/)
     expect(mail.source).not.toMatch(/^Bcc:/m)
-    expect((await mailOf(service, { data: { name: 'x'.repeat(10_000) } })).subject).toHaveLength(251)
+    expect((await mailOf(service, { data: { name: 'x'.repeat(4000) } })).subject).toHaveLength(251)
   })
 
   test('carry the headers of the setting, with the kind filled in', async () => {

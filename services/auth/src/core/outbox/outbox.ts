@@ -77,7 +77,7 @@ interface NewRow<Channel extends MessageChannel, Kind, Content> {
 }
 
 export type NewMail<Kind extends MailKind = MailKind> = { [K in Kind]: NewRow<'mail', K, VariablesOf<K>> }[Kind]
-export type NewSms = NewRow<'sms', TokenPurpose | typeof FACTOR_CODE_KIND, SmsVariables>
+export type NewSms = NewRow<'sms', TokenPurpose | typeof FACTOR_CODE_KIND | 'account_exists', SmsVariables>
 
 export interface OutboxDeps {
   queue: Queue
@@ -102,7 +102,7 @@ export async function queueMessage<Kind extends MailKind>(
   const row = { id, channel, kind, user_id: userId, sealed, lifetime_seconds: lifetimeSeconds }
   await insertMessage(trx, row, deps.now())
   // Notifications and codes for a session go to a user who is known to exist; all others may answer a stranger's request.
-  const mayBeStrangers = lifetimeSeconds !== null && kind !== 'reauthentication'
+  const mayBeStrangers = kind === 'account_exists' || (lifetimeSeconds !== null && kind !== 'reauthentication')
   await queueJob(deps, trx, { id, channel }, mayBeStrangers ? notBefore(deps) : 0)
   return id
 }

@@ -15,6 +15,8 @@ export interface Sending {
   isClaim?: boolean
   /** The same work is done and no message leaves: for accounts whose existence an answer must not reveal. */
   isPretended?: boolean
+  /** Instead of nothing, a pretended message leaves as one to the owner of the account: that it exists. */
+  isOwnerNotified?: boolean | undefined
   /** Pretended for an address that no account has. */
   isDecoy?: boolean
 }
@@ -43,9 +45,19 @@ export async function sendCodeMail(
 
 /** Issues a code and writes its SMS into the outbox, in the caller's transaction. A test number's code is fixed and not sent. */
 export async function sendCodeSms(
-  deps: IssueTokenDeps & OutboxDeps & { config: Pick<Config, 'sms'> },
+  deps: IssueTokenDeps & OutboxDeps & { config: Pick<Config, 'sms' | 'siteUrl'> },
   trx: Transaction<DB>,
-  { user, to, purpose, channel, isClaim, isPretended, isDecoy, messageId }: CodeMessage & { channel: SmsChannel },
+  {
+    user,
+    to,
+    purpose,
+    channel,
+    isClaim,
+    isPretended,
+    isOwnerNotified,
+    isDecoy,
+    messageId,
+  }: CodeMessage & { channel: SmsChannel },
 ): Promise<void> {
   const { codeLength, codeLifetimeSeconds, template, testNumbers } = deps.config.sms
   const testCode = testCodeOf(testNumbers, to, deps.now())
@@ -54,6 +66,17 @@ export async function sendCodeSms(
   const order = { userId, purpose, relatesTo: to, codeLength, lifetimeSeconds, code: testCode, isClaim, isPretended }
   const { code, codeHash } = await issueToken(deps, trx, order)
   if (testCode) return
+  if (isOwnerNotified) {
+    const variables = {
+      code: '',
+      channel,
+      text: `You already have an account at ${new URL(deps.config.siteUrl).host}.`,
+    }
+    await queueMessage(deps, trx, {
+      ...{ channel: 'sms', kind: 'account_exists', userId, to, variables, lifetimeSeconds: null, messageId },
+    })
+    return
+  }
   const variables = { code, channel, text: smsText(template, code) }
   const message = { kind: purpose, userId, to, variables, codeHash, lifetimeSeconds, messageId }
   await queueMessage(deps, trx, { channel: 'sms', ...message })

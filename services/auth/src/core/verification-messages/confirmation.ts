@@ -18,10 +18,15 @@ interface ConfirmationOrder {
   isClaim?: boolean
   /** The request named a password, which other claims may have voided. */
   choosesPassword?: boolean
+  /** A sign-up, of which the owner of a confirmed account gets a message where that is enabled. */
+  isSignUp?: boolean
   messageId?: string | undefined
 }
 
-/** Sends a pending `account` a link or code. A confirmed one takes the same work but no message, to reveal nothing. */
+/**
+ * Sends a pending `account` a link or code. A confirmed one takes the same work, to reveal nothing, but gets no message, or
+ * after a sign-up one that it exists.
+ */
 export async function sendConfirmation(
   deps: LinkMailDeps & { config: Pick<Config, 'sms'> },
   trx: Transaction<DB>,
@@ -47,9 +52,15 @@ export async function sendConfirmation(
       kind: account.invited_at ? 'invite' : 'confirmation',
       pkce: order.pkce,
       password: passwordState(account, order),
+      isOwnerNotified: order.isSignUp && !isPending && deps.config.mail.accountExists,
     })
   } else {
-    await sendCodeSms(deps, trx, { ...message, purpose: 'phone_confirmation', channel: order.smsChannel ?? 'sms' })
+    await sendCodeSms(deps, trx, {
+      ...message,
+      purpose: 'phone_confirmation',
+      channel: order.smsChannel ?? 'sms',
+      isOwnerNotified: order.isSignUp && !isPending && deps.config.sms.accountExists,
+    })
   }
   if (isPending) await setSentAt(trx, account.id, 'confirmation_sent_at', deps.now())
   else await touchUser(trx, account.id, account.updated_at)

@@ -77,6 +77,12 @@ export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mai
   }
   const locale = pickLocale(config.mail, { metadata: user.user_metadata, acceptLanguage })
   const message = { channel: 'mail', userId, to, lifetimeSeconds, messageId, locale } as const
+  if (mail.isOwnerNotified) {
+    const { SiteURL, Email, Data } = variables
+    const notice = { kind: 'account_exists', variables: { SiteURL, Email, Data }, lifetimeSeconds: null } as const
+    await queueMessage(deps, trx, { ...message, ...notice })
+    return token
+  }
   if (kind === 'email_change') {
     const more = { NewEmail: mail.newEmail ?? to, SendingTo: to }
     await queueMessage(deps, trx, { ...message, kind, variables: { ...variables, ...more } })

@@ -100,6 +100,12 @@ export const GERMAN: Words = {
       footer:
         'Wenn du keinen Code angefordert hast, ist vielleicht jemand anderes in deinem Konto angemeldet: Ändere dein Passwort.',
     },
+    account_exists: {
+      subject: 'Du hast schon ein Konto',
+      heading: 'Du hast schon ein Konto',
+      text: `Jemand wollte sich auf ${site} mit {{ .Email }} registrieren, aber du hast dort schon ein Konto. Melde dich auf ${site} an. Falls du dein Passwort vergessen hast, setze dort ein neues.`,
+      footer: 'Wenn du das nicht warst, kannst du diese Mail ignorieren: Dein Konto ist, wie es war.',
+    },
     password_changed_notification: {
       subject: 'Dein Passwort wurde geändert',
       heading: 'Dein Passwort wurde geändert',

@@ -56,6 +56,11 @@ const mails = {
     code: 'Your code',
     footer: 'If you did not ask for a code, another person may be signed in to your account: change your password.',
   },
+  account_exists: {
+    heading: 'You already have an account',
+    text: `A sign-up at ${site} used {{ .Email }}, but you already have an account there. Sign in at ${site}. If you have forgotten your password, set a new one there.`,
+    footer: 'If it was not you, you can ignore this mail: your account is as it was.',
+  },
   password_changed_notification: {
     heading: 'Your password was changed',
     text: `The password of your account {{ .Email }} at ${site} has just been changed.`,
