@@ -22,16 +22,20 @@ import {
 import { type Answer, type FormFields, idIn, startTestService, type TestService } from './service.ts'
 
 let service: TestService
+/** Accepts and never makes: the probe decides enough. */
+let accepting: TestService
 beforeAll(async () => {
-  service = await startTestService({ MEDIA_MAX_SOURCE_DURATION: '2m' })
+  const settings = { MEDIA_MAX_SOURCE_DURATION: '2m' }
+  service = await startTestService(settings)
+  accepting = await startTestService({ ...settings, MEDIA_WORKERS_ENABLED: 'false', MEDIA_SYNC_WAIT: '0' })
 })
-afterAll(() => service.close())
+afterAll(() => Promise.all([service.close(), accepting.close()]))
 
-const edited = (file: string | Uint8Array, fields: Record<string, string>, token = service.token) =>
-  service.upload(file, Object.entries(fields) as FormFields, { token })
+const edited = (file: string | Uint8Array, fields: Record<string, string>, at = service, token = at.token) =>
+  at.upload(file, Object.entries(fields) as FormFields, { token })
 
-const detailsOf = async (answer: Answer) =>
-  (await service.get(`/media/${idIn(answer)}`, { token: service.token })).body.success
+const detailsOf = async (answer: Answer, { get, token }: TestService = service) =>
+  (await get(`/media/${idIn(answer)}`, { token })).body.success
 
 describe('a part of a picture with a song', () => {
   test('is the part, and the same bytes without an edit are the whole, also for another token', async () => {
@@ -42,12 +46,14 @@ describe('a part of a picture with a song', () => {
       [{ duration: '1.5' }, '1.5s'],
     ] as const
     for (const [fields, duration] of parts) {
-      const answer = await edited(path, fields)
+      const answer = await edited(path, fields, accepting)
       expect([answer.status, answer.body.success?.meta.duration]).toEqual([201, duration])
-      expect((await detailsOf(answer)).source).toMatchObject({ duration: 4 })
+      expect((await detailsOf(answer, accepting)).source).toMatchObject({ duration: 4 })
     }
-    const whole = await edited(path, {}, (await service.newToken()).token)
+    const whole = await edited(path, {}, accepting, (await accepting.newToken()).token)
     expect(whole.body.success.meta.duration).toBe('4s')
+    const [[fields]] = parts
+    expect((await detailsOf(await edited(path, fields))).state).toBe('ready')
   })
 })
 
@@ -88,10 +94,12 @@ test('parts of different lengths are different clips, also of a file that names 
   const picture = ['-f', 'lavfi', '-i', 'color=blue:s=64x48:r=10:d=0.1']
   const live = await clipOf('song-live.webm', [...picture, ...tone(4), ...vp8, '-live', '1'])
   for (const duration of ['0.5', '1']) {
-    expect((await edited(live, { start: '2.5', duration })).body.success.meta.duration).toBe(`${duration}s`)
+    expect((await edited(live, { start: '2.5', duration }, accepting)).body.success.meta.duration).toBe(`${duration}s`)
   }
+  expect((await detailsOf(await edited(live, { start: '2.5', duration: '1' }))).state).toBe('ready')
   for (const duration of ['60', '70']) {
-    expect((await detailsOf(await edited(live, { start: '2.5', duration }))).edit).toEqual({ start: 2.5 })
+    const answer = await edited(live, { start: '2.5', duration }, accepting)
+    expect((await detailsOf(answer, accepting)).edit).toEqual({ start: 2.5 })
   }
 })
 

@@ -53,7 +53,7 @@ describe('with a worker', () => {
     await register(service, `${receiver.url}/hook`, {}, token)
     const picture = newGif()
     const added = await service.upload(picture, [], { token })
-    await service.upload(newGif())
+    await service.readyAlike(newGif())
     await expect.poll(() => receiver.received.length).toBe(1)
     const [first] = receiver.received
     expect(first?.path).toBe('/hook')
