@@ -1,7 +1,7 @@
 // Files that are made again in another way, because the first is too short, too large or complained about.
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
-import { clip, embeddedTools, written } from '../../../test/clips.ts'
+import { clip, clipOf, embeddedTools, written } from '../../../test/clips.ts'
 import { faulty } from '../../../test/faulty-ffmpeg.ts'
 import { inspect, packetsOf } from '../../../test/inspect.ts'
 import { copyTests, expectSound, make } from '../../../test/rendition-tests.ts'
@@ -50,7 +50,8 @@ describe('a copy', () => {
     ['complains', 'first', 8],
     ['complains, though it gives every frame', 'first', 40],
   ] as const)('is thrown away if the decoder %s; made %s', async (_, when, whole) => {
-    const source = await clip('fits.mp4')
+    const small = ['-c:v', 'libx264', '-preset', 'fast', '-crf', '36', '-pix_fmt', 'yuv420p', '-g', '25']
+    const source = await clipOf('complains.mp4', ['-f', 'lavfi', '-i', 'testsrc2=s=320x240:r=25:d=2', ...small])
     const bytes = Buffer.from(await readFile(source))
     const { pos, size } = (await packetsOf(source))[30] as { pos: number; size: number }
     bytes.fill(0xff, pos + whole, pos + size)
