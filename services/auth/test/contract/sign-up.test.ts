@@ -9,7 +9,8 @@ const HEADER = { AUTH_RATE_LIMIT_HEADER: 'x-real-address' }
 describe('checks come in the order of the contract', () => {
   test.for<[string, object, number, string]>([
     ['the password before two addresses', { email: 'a@b.c', phone: '123', password: '' }, 400, 'validation_failed'],
-    ['its strength before two addresses', { email: 'a@b.c', phone: '123', password: 'x' }, 422, 'weak_password'],
+    ['its length before two addresses', { email: 'a@b.c', phone: '123', password: 'x' }, 422, 'weak_password'],
+    ['an invalid address before a guessable password', { email: 'a', password: '123456' }, 400, 'validation_failed'],
     ['two addresses before the provider', { email: 'a@b.c', phone: '123', password }, 400, 'validation_failed'],
     ['the channel before the provider', { phone: '123', channel: 'pigeon', password }, 400, 'validation_failed'],
     [

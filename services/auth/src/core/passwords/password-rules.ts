@@ -20,12 +20,22 @@ interface PasswordContext {
   siteUrl: string
 }
 
-/** Lists the rules a password breaks. Length counts bytes, as the reference does. */
-export function findWeaknesses(password: string, rules: PasswordRules, context: PasswordContext): Weakness[] {
+/** Whether a password breaks a rule of its length or its characters, whatever it means. */
+export const isMalformed = (password: string, rules: PasswordRules): boolean =>
+  password === '' || Buffer.byteLength(password) > MAX_PASSWORD_BYTES || formWeaknesses(password, rules).length > 0
+
+/** Length counts bytes, as the reference does. */
+function formWeaknesses(password: string, rules: PasswordRules): Weakness[] {
   const weaknesses: Weakness[] = []
   if (Buffer.byteLength(password) < rules.minLength) weaknesses.push('length')
   const lacks = rules.requiredCharacters.some((set) => ![...set].some((character) => password.includes(character)))
   if (lacks) weaknesses.push('characters')
+  return weaknesses
+}
+
+/** Lists the rules a password breaks. */
+export function findWeaknesses(password: string, rules: PasswordRules, context: PasswordContext): Weakness[] {
+  const weaknesses = formWeaknesses(password, rules)
   if (rules.refusesGuessable && isCommonPassword(password)) weaknesses.push('common')
   if (rules.refusesGuessable && isContextWord(password, context)) weaknesses.push('context')
   return weaknesses

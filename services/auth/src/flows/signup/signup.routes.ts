@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { parseChannel } from '../../adapters/sms/parse-channel.ts'
 import { parsePkce } from '../../core/one-time-tokens/pkce.ts'
+import { isMalformed } from '../../core/passwords/password-rules.ts'
 import { requireStrongPassword } from '../../core/passwords/require-strong-password.ts'
 import { SessionShape } from '../../core/sessions/issue-tokens.ts'
 import { FreeForm } from '../../core/users/metadata.ts'
@@ -52,7 +53,9 @@ export const signupRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       }
       await limits.byAddress(request, 'signup')
       if (config.signup.disabled) throw apiError('signup_disabled')
-      await requireStrongPassword(deps, password, email)
+      // The reference reports a malformed password before an invalid address, and one that is easy to guess after it.
+      const requireStrong = () => requireStrongPassword(deps, password, email)
+      if (isMalformed(password, config.passwords)) await requireStrong()
       refuseBoth({ email, phone })
       const smsChannel = parseChannel(config.sms, phone === '' ? '' : request.body.channel)
       if (phone !== '' && request.body.code_challenge) {
@@ -61,6 +64,7 @@ export const signupRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       const pkce = parsePkce(request.body)
       requireProvider(config, email === '' ? 'phone' : 'email')
       const address = oneAddress({ email, phone })
+      await requireStrong()
       const result = await signUp(deps, request.log, {
         address,
         password,
