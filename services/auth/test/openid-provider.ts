@@ -1,9 +1,10 @@
 // A real OpenID provider on a real port (oidc-provider, certified), and a browser's way through it: redirects and cookies.
 import type { webcrypto } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { createFarServer } from '@services/common/testing/http/far-server'
 import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose'
 import { Provider } from 'oidc-provider'
 import type { Answer, TestService } from './service.ts'
@@ -53,7 +54,7 @@ export async function startOpenIdProvider(routes: Routes = {}, callback = CALLBA
   let signing: { key: webcrypto.CryptoKey; header: { alg: string; kid: string } }
   const accounts = new Map<string, ProviderAccount>()
   let handle: ReturnType<Provider['callback']>
-  const server = createServer((request, response) => handle(request, response)).listen(0, '127.0.0.1')
+  const server = createFarServer((request, response) => handle(request, response)).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 

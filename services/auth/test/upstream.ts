@@ -1,7 +1,8 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
+import { createFarServer } from '@services/common/testing/http/far-server'
 
 export interface Upstream {
   url: string
@@ -18,7 +19,7 @@ type Respond = (response: ServerResponse, body: string) => void
 export async function startUpstream(first: Respond): Promise<Upstream> {
   let respond = first
   const requests: Upstream['requests'] = []
-  const server = createServer(async (request, response) => {
+  const server = createFarServer(async (request, response) => {
     const body = await textOf(request).catch(() => undefined)
     // A caller that gave up in the middle of its request.
     if (body === undefined) return

@@ -1,7 +1,8 @@
 // One loopback server that is all sign-in providers, each under its own name, answering as its documentation says.
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { createFarServer } from '@services/common/testing/http/far-server'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 
 /** The person who signs in; the provider does not report omitted members. */
@@ -104,31 +105,34 @@ export async function startSignInProviders(examples: Record<string, ProviderExam
     return examples[name]?.callback?.(location, requests.get(name) ?? []) ?? { code: codeOf(name), state }
   }
 
-  const server = createServer({ maxHeaderSize: 64 * 1024 }, async (incoming, response) => {
-    const [, name = '', path = ''] = /^\/([a-z]+)(.*)$/.exec(incoming.url ?? '') ?? []
-    const request = await read(incoming, path).catch(() => undefined)
-    // A caller that gave up in the middle of its request.
-    if (!request) return
-    requests.set(name, [...(requests.get(name) ?? []), request])
-    const [pathname = ''] = path.split('?')
-    const pageOf = pages.get(name)
-    if (pageOf && pathname === examples[name]?.authorize.path) {
-      const location = new URL(url + incoming.url)
-      return void response
-        .setHeader('content-type', 'text/html')
-        .end(answerPage(location, visit(name, location, pageOf)))
-    }
-    const endpoint = examples[name]?.endpoints[pathname]
-    if (!endpoint) return void response.writeHead(404).end()
-    const { account, nonce } = visitors.get(name) ?? { account: {}, nonce: undefined }
-    const base = `${url}/${name}`
-    const answer = await endpoint.answer({ account, nonce, base, request, idToken, keys: jwks })
-    const usual = typeof answer === 'string' ? answer : JSON.stringify(answer)
-    const other = others.get(`${name} ${endpoint.step}`) ?? others.get(`${name} ${pathname}`)
-    if (other) return other(response, usual)
-    const contentType = typeof answer === 'string' ? 'text/plain' : 'application/json'
-    response.writeHead(200, { 'content-type': contentType }).end(usual)
-  }).listen(0, '127.0.0.1')
+  const server = createFarServer(
+    async (incoming, response) => {
+      const [, name = '', path = ''] = /^\/([a-z]+)(.*)$/.exec(incoming.url ?? '') ?? []
+      const request = await read(incoming, path).catch(() => undefined)
+      // A caller that gave up in the middle of its request.
+      if (!request) return
+      requests.set(name, [...(requests.get(name) ?? []), request])
+      const [pathname = ''] = path.split('?')
+      const pageOf = pages.get(name)
+      if (pageOf && pathname === examples[name]?.authorize.path) {
+        const location = new URL(url + incoming.url)
+        return void response
+          .setHeader('content-type', 'text/html')
+          .end(answerPage(location, visit(name, location, pageOf)))
+      }
+      const endpoint = examples[name]?.endpoints[pathname]
+      if (!endpoint) return void response.writeHead(404).end()
+      const { account, nonce } = visitors.get(name) ?? { account: {}, nonce: undefined }
+      const base = `${url}/${name}`
+      const answer = await endpoint.answer({ account, nonce, base, request, idToken, keys: jwks })
+      const usual = typeof answer === 'string' ? answer : JSON.stringify(answer)
+      const other = others.get(`${name} ${endpoint.step}`) ?? others.get(`${name} ${pathname}`)
+      if (other) return other(response, usual)
+      const contentType = typeof answer === 'string' ? 'text/plain' : 'application/json'
+      response.writeHead(200, { 'content-type': contentType }).end(usual)
+    },
+    { maxHeaderSize: 64 * 1024 },
+  ).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { createFarServer } from '@services/common/testing/http/far-server'
 
 export type FarGateway = 'twilio' | 'messagebird' | 'vonage' | 'textlocal' | 'http'
 
@@ -108,7 +109,7 @@ export async function startSmsGateways(): Promise<SmsUpstream> {
   const messages: SmsUpstream['messages'] = []
   const behaviours = new Map<FarGateway, Behaviour>()
   const waiting = new Set<() => void>()
-  const server = createServer(async (request, response) => {
+  const server = createFarServer(async (request, response) => {
     const seen = await read(request).catch(() => undefined)
     // A caller that gave up in the middle of its request.
     if (!seen) return

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { createFarServer } from '@services/common/testing/http/far-server'
 import { onTestFinished } from 'vitest'
 
 /** Reply of one address. */
@@ -35,7 +36,7 @@ export const status =
 export async function startFarSide(hosts: readonly string[]) {
   let replies: Replies = {}
   let requested: string[] = []
-  const server = createServer(async (request, response) => {
+  const server = createFarServer(async (request, response) => {
     const address = `https:/${request.url}`
     requested.push(address)
     const parts: Buffer[] = []

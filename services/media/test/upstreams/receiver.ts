@@ -1,6 +1,7 @@
 import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { createFarServer } from '@services/common/testing/http/far-server'
 
 export interface Received {
   path: string
@@ -26,7 +27,7 @@ export async function startReceiver(): Promise<Receiver> {
       server.close()
     },
   }
-  const server = createServer(async (request, response) => {
+  const server = createFarServer(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
     const received = { path: request.url ?? '', headers: request.headers, body: Buffer.concat(chunks).toString() }

@@ -1,13 +1,14 @@
 import crypto, { createHash, randomUUID } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
+import { createFarServer } from '@services/common/testing/http/far-server'
 // @ts-expect-error it comes without types
 import S3rver from 's3rver'
 // @ts-expect-error as above
@@ -56,7 +57,7 @@ export async function startS3Server(): Promise<S3Server> {
   mend(s3rver.store)
   const answer = s3rver.callback() as (request: IncomingMessage, response: ServerResponse) => void
   const uploads = join(directory, BUCKET, '._S3rver_uploads')
-  const server = createServer(async (request, response) => {
+  const server = createFarServer(async (request, response) => {
     self.requests.push(`${request.method} ${request.url}`)
     const fault = self.fault(request)
     if (fault === 'hang') return
@@ -70,7 +71,6 @@ export async function startS3Server(): Promise<S3Server> {
     }
     answer(request, response)
   })
-  server.keepAliveTimeout = 60_000
   const listen = (port: number) => new Promise<void>((done) => server.listen(port, '127.0.0.1', done))
   await listen(0)
   const { port } = server.address() as AddressInfo

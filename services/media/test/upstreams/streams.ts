@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
 import { access, mkdir, readFile, rename, rm } from 'node:fs/promises'
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { createFarServer } from '@services/common/testing/http/far-server'
 import { embeddedTools } from '../clips.ts'
 
 const run = promisify(execFile)
@@ -65,7 +66,7 @@ export interface StreamSite {
 export async function serveStreams(): Promise<StreamSite> {
   const hits: string[] = []
   const answers: Record<string, RequestListener> = {}
-  const server = createServer(async (request, response) => {
+  const server = createFarServer(async (request, response) => {
     const path = request.url ?? ''
     hits.push(path)
     const own = answers[path]
