@@ -25,7 +25,7 @@ test.for(['/signup', '/otp', '/recover'])(
     const mail = await audiences.mailbox.waitFor(email)
     await audiences.post(door, { email, ...(door === '/signup' ? { password: OWNERS } : {}) }, SHOP)
     await follow(audiences, mail)
-    expect((await signIn(audiences, { email }, STRANGERS)).status).toBe(400)
+    expect((await signIn(audiences, { email }, STRANGERS)).body.error_code).toBe('invalid_credentials')
     await audiences.close()
   },
 )
@@ -58,7 +58,7 @@ test('a link sent again after it expired sets the password of its requester, not
   service.clock.advance({ seconds: 60 })
   expect((await service.post('/signup', { email, password: STRANGERS })).status).toBe(429)
   await follow(service, again)
-  expect((await signIn(service, { email }, STRANGERS)).status).toBe(400)
+  expect((await signIn(service, { email }, STRANGERS)).body.error_code).toBe('email_not_confirmed')
 })
 
 test.for(['waits for its server', 'has left late'])(
@@ -83,7 +83,7 @@ test.for(['waits for its server', 'has left late'])(
     const mail = await service.mailbox.waitFor(email)
     if (when.endsWith('late')) expect((await stranger()).status).toBe(429)
     await follow(service, mail)
-    expect((await signIn(service, { email }, STRANGERS)).status).toBe(400)
+    expect((await signIn(service, { email }, STRANGERS)).body.error_code).toBe('email_not_confirmed')
     await limited.close()
     await service.close()
   },
@@ -120,7 +120,7 @@ test('a claim counts while the link of a mail that was sent late is valid, besid
   const { code } = queryOf(await service.get(linkPath(late.text)))
   const exchanged = await service.post('/token?grant_type=pkce', { auth_code: code, code_verifier: verifier })
   expect(exchanged.body.user?.email).toBe(email)
-  expect((await signIn(service, { email }, STRANGERS)).status).toBe(400)
+  expect((await signIn(service, { email }, STRANGERS)).body.error_code).toBe('email_not_confirmed')
   await service.close()
 })
 
@@ -138,7 +138,7 @@ test('a claim to a number outlives its code: a stranger who asks again after it 
   const { text } = await gateways.waitFor(phone)
   const { status } = await service.post('/verify', { type: 'sms', phone, token: codeOf({ text }) })
   expect(status).toBe(200)
-  expect((await signIn(service, { phone }, STRANGERS)).status).toBe(400)
+  expect((await signIn(service, { phone }, STRANGERS)).body.error_code).toBe('phone_not_confirmed')
   await service.close()
   await gateways.close()
 })

@@ -12,7 +12,7 @@
 // vouched    | given by an admin: `email_vouched`, `phone_vouched`; no other user displaces it
 // registrant | account, and its user, with an address neither proven nor vouched: perhaps a stranger to its owner
 // pending    | account that has addresses but none confirmed, and so accepts no sign-in
-// claim      | password and metadata of a request for an address that is not proven yet: claims.ts
+// claim      | password and metadata of a request for an address that is not proven yet: address-claims.ts
 import type { Metadata } from '../../db/tables.ts'
 import type { Address } from './address.ts'
 import type { User, UserJson } from './users.store.ts'

@@ -170,7 +170,7 @@ test('an unconfirmed address stays unconfirmed and a ban stays a ban', async ({ 
     { email: fresh, email_verified: false, password_hash },
     { email: banned, email_verified: true, password_hash, banned_until: '2999-01-01T00:00:00Z' },
   ])
-  // Its password counts once the address is proven.
+  // A stranger may register the address, so its password counts for nothing before the proof.
   expect((await signIn(service, fresh)).body.error_code).toBe('invalid_credentials')
   expect((await signIn(service, banned)).body.error_code).toBe('user_banned')
 })

@@ -49,7 +49,8 @@ export function isBound(request: FastifyRequest, key: KeyObject, id: string): bo
 }
 
 export function unbindBrowser(request: FastifyRequest, reply: FastifyReply, id: string): void {
-  for (const [name] of cookiesOf(request)) {
+  // A browser may hold a name once for each path, and each removal is a header.
+  for (const name of new Set(cookiesOf(request).map(([name]) => name))) {
     if (name === SECURE_PREFIX + id) removeCookie(reply, name, true)
     if (name === PLAIN_PREFIX + id) removeCookie(reply, name, false)
   }

@@ -56,7 +56,7 @@ test('an invitation takes away the password a stranger signed up with', async ({
   const mail = await service.mailbox.waitFor(email, { after: first })
   expect(fragmentOf(await service.get(linkPath(mail.text)))).toMatchObject({ type: 'invite' })
   const stranger = await service.post('/token?grant_type=password', { email, password: 'the stranger knows' })
-  expect(stranger.status).toBe(400)
+  expect(stranger.body.error_code).toBe('email_not_confirmed')
 })
 
 test('whose invitee chooses a password is theirs, even where a stranger had signed up the address', async ({
@@ -75,7 +75,7 @@ test('whose invitee chooses a password is theirs, even where a stranger had sign
   expect((await service.post('/verify', { ...verify, password: 'my own words' })).status).toBe(200)
   const signIn = (password: string) => service.post('/token?grant_type=password', { email, password })
   expect((await signIn('my own words')).status).toBe(200)
-  expect((await signIn('the stranger knows')).status).toBe(400)
+  expect((await signIn('the stranger knows')).body.error_code).toBe('email_not_confirmed')
 })
 
 test.for<[string, object, number]>([
