@@ -479,6 +479,7 @@ describe("an owner's own password", () => {
     const email = 'link-not-followed@example.com'
     await service.post('/otp', { email })
     const first = await service.mailbox.waitFor(email)
+    await service.settled()
     service.clock.advance({ seconds: 3601 })
     await service.post('/signup', { email, password: OWNERS, data: { name: 'Victoria' } })
     const { text } = await service.mailbox.waitFor(email, { after: first })
@@ -544,9 +545,11 @@ test('a claim counts as long as the link that was sent again: a stranger who com
   const email = 'sent-again@example.com'
   await service.post('/signup', { email, password: OWNERS, data: { of: 'owner' } })
   const first = await service.mailbox.waitFor(email)
+  await service.settled()
   service.clock.advance({ seconds: 3500 })
   await service.post('/resend', { type: 'signup', email })
   const again = await service.mailbox.waitFor(email, { after: first })
+  await service.settled()
   service.clock.advance({ seconds: 200 })
   expect((await service.post('/signup', { email, password: STRANGERS, data: { of: 'stranger' } })).status).toBe(429)
   await service.get(linkPath(again.text))
