@@ -14,6 +14,9 @@ const picture = (width: number) => gif(width, 10, [{ delay: 10 }])
 const add = async (service: TestService, token: string, width: number) =>
   (await service.upload(picture(width), [], { ...later, token })).status
 
+/** Processes that share a database share its store. */
+const storeOf = ({ blobsDir }: TestService) => ({ MEDIA_BLOBS_DIR: blobsDir, MEDIA_WORK_DIR: join(blobsDir, 'work') })
+
 test('a clip of one token waits for at most two of a token with many waiting, with two workers on one database', async () => {
   const database = await createDatabase()
   const settings = {
@@ -21,20 +24,22 @@ test('a clip of one token waits for at most two of a token with many waiting, wi
     MEDIA_WORKERS_ENABLED: 'false',
     MEDIA_WORKER_CONCURRENCY: '1',
   }
-  const services = await Promise.all([startTestService(settings), startTestService(settings)])
-  const [first, second] = services
+  const first = await startTestService(settings)
+  // A worker of a store of its own would find no original of the other's clips, and their jobs would begin twice.
+  const second = await startTestService({ ...settings, ...storeOf(first) })
+  const services = [first, second]
   const [many, few] = [await first.newToken(), await first.newToken()]
   for (let n = 0; n < 8; n++) expect(await add(first, many.token, 30 + n)).toBe(201)
   expect(await add(second, few.token, 50)).toBe(201)
   await Promise.all(services.map((service) => service.startWorker()))
 
   const begun = async () => {
-    const sql = 'select group_id from media_queue.job where started_on is not null order by started_on'
+    const sql = `select group_id from media_queue.job where name = 'transcode' and started_on is not null order by started_on`
     return (await first.deps.pool.query(sql)).rows.map(({ group_id }) => group_id)
   }
   await expect.poll(async () => (await begun()).includes(few.id), { interval: 20 }).toBe(true)
   expect((await begun()).indexOf(few.id)).toBeLessThanOrEqual(2)
-  for (const service of services) await service.close()
+  for (const service of services.toReversed()) await service.close()
   await database.drop()
 })
 
@@ -52,8 +57,7 @@ test.each([
     MEDIA_QUEUE_LIMIT: '100',
   }
   const service = await startTestService(settings, { tools })
-  // Processes that share a database share its store.
-  const shared = { ...settings, MEDIA_BLOBS_DIR: service.blobsDir, MEDIA_WORK_DIR: join(service.blobsDir, 'work') }
+  const shared = { ...settings, ...storeOf(service) }
   const others = Array.from({ length: processes - 1 }, () => startTestService(shared, { tools }))
   const services = [...(await Promise.all(others)), service]
   const slow = await service.newToken()
