@@ -98,8 +98,8 @@ function settingsFor(databaseUrl: string, settings: Record<string, string> = {})
 const SLOTS = 2
 
 /**
- * The whole service on a database of its own unless `settings` names one, with a real mail server and a clock in the test's hand. With `machineNow` it keeps
- * time as in production: by this clock of its machine and the database's.
+ * The whole service on a database of its own unless `settings` names one, with a real mail server and a clock in the
+ * test's hand. With `machineNow` it keeps time as in production: by this clock of its machine and the database's.
  */
 export async function startTestService(
   settings: Record<string, string> = {},

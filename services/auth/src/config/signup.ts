@@ -1,11 +1,12 @@
 import { boolean, duration, integer, type Values, type Variables } from '@services/common/config/variables'
+import { MAX_METADATA_BYTES } from '../core/users/metadata.ts'
 import { canReachPhones, type PhoneReach } from './sms-gateways.ts'
 
 export const signupVariables = {
   DISABLE_SIGNUP: boolean('Only invited users can join.', { default: 'false' }),
   SIGNUP_DATA_MAX_BYTES: integer(
     'Largest `data` of a sign-up or a sign-in request, which anyone can send for any address, in bytes of JSON.',
-    { default: '4096', min: 2, max: 16_384 },
+    { default: '4096', min: 2, max: MAX_METADATA_BYTES },
   ),
   EXTERNAL_EMAIL_ENABLED: boolean('E-mail sign-up and sign-in.', { default: 'true' }),
   EXTERNAL_EMAIL_MAGIC_LINK_ENABLED: boolean('Sign-in by a mailed link or code.', { default: 'true' }),

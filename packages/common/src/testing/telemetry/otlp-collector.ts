@@ -1,9 +1,9 @@
 // Receivers of telemetry for tests.
 import { once } from 'node:events'
-import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { expect } from 'vitest'
+import { createFarServer } from '../http/far-server.ts'
 
 export interface ReceivedSpan {
   /** Part of the code: `auth`, `database`, `queue`. */
@@ -46,7 +46,7 @@ interface OtlpTraces {
 export async function startCollector(): Promise<OtlpCollector> {
   const bodies: string[] = []
   let status = 200
-  const server = createServer(async (request, response) => {
+  const server = createFarServer(async (request, response) => {
     bodies.push(await text(request))
     response.writeHead(status, { 'content-type': 'application/json' }).end('{}')
   }).listen(0, '127.0.0.1')

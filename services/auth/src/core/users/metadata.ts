@@ -6,7 +6,7 @@ import { apiError } from '../../errors.ts'
 export const FreeForm = Type.Unsafe<Metadata>(Type.Object({}, { title: 'FreeForm', additionalProperties: true }))
 
 /** Access tokens in headers contain metadata: MAX_HEADER_BYTES in app.ts allows for both kinds at this size. */
-const MAX_METADATA_BYTES = 16 * 1024
+export const MAX_METADATA_BYTES = 16 * 1024
 
 /** Merges metadata as metadata.store.ts does: by key at the top level; null removes. */
 export const mergedMetadata = (metadata: Metadata, changes: Metadata): Metadata =>

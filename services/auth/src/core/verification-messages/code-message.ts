@@ -67,14 +67,9 @@ export async function sendCodeSms(
   const { code, codeHash } = await issueToken(deps, trx, order)
   if (testCode) return
   if (isOwnerNotified) {
-    const variables = {
-      code: '',
-      channel,
-      text: `You already have an account at ${new URL(deps.config.siteUrl).host}.`,
-    }
-    await queueMessage(deps, trx, {
-      ...{ channel: 'sms', kind: 'account_exists', userId, to, variables, lifetimeSeconds: null, messageId },
-    })
+    const text = `You already have an account at ${new URL(deps.config.siteUrl).host}.`
+    const notice = { kind: 'account_exists', userId, to, variables: { code: '', channel, text }, messageId } as const
+    await queueMessage(deps, trx, { channel: 'sms', lifetimeSeconds: null, ...notice })
     return
   }
   const variables = { code, channel, text: smsText(template, code) }

@@ -16,9 +16,10 @@ interface ConfirmationOrder {
   smsChannel?: SmsChannel | undefined
   /** The request was recorded as a claim (../users/address-claims.ts). */
   isClaim?: boolean
-  /** The request named a password, which other claims may have voided. */
-  choosesPassword?: boolean
-  /** A sign-up, of which the owner of a confirmed account gets a message where that is enabled. */
+  /**
+   * A sign-up: it named a password, which other claims may have voided. The owner of a confirmed account gets a message
+   * of it where that is enabled.
+   */
   isSignUp?: boolean
   messageId?: string | undefined
 }
@@ -33,7 +34,8 @@ export async function sendConfirmation(
   account: LockedAccount,
   order: ConfirmationOrder,
 ): Promise<{ isPending: boolean }> {
-  const { address, isClaim } = order
+  const { address, isClaim, isSignUp } = order
+  const { accountExists } = address.channel === 'email' ? deps.config.mail : deps.config.sms
   const isPending = isUnconfirmed(account, address)
   // The mail shows the data of its own claim, not those a stranger registered the address with.
   const user = account.claim ? { ...account, user_metadata: account.claim.data } : account
@@ -41,6 +43,7 @@ export async function sendConfirmation(
     user,
     to: address.value,
     isPretended: !isPending,
+    isOwnerNotified: isSignUp && !isPending && accountExists,
     messageId: order.messageId,
     isClaim: isClaim === true && isPending,
   }
@@ -52,24 +55,18 @@ export async function sendConfirmation(
       kind: account.invited_at ? 'invite' : 'confirmation',
       pkce: order.pkce,
       password: passwordState(account, order),
-      isOwnerNotified: order.isSignUp && !isPending && deps.config.mail.accountExists,
     })
   } else {
-    await sendCodeSms(deps, trx, {
-      ...message,
-      purpose: 'phone_confirmation',
-      channel: order.smsChannel ?? 'sms',
-      isOwnerNotified: order.isSignUp && !isPending && deps.config.sms.accountExists,
-    })
+    await sendCodeSms(deps, trx, { ...message, purpose: 'phone_confirmation', channel: order.smsChannel ?? 'sms' })
   }
   if (isPending) await setSentAt(trx, account.id, 'confirmation_sent_at', deps.now())
   else await touchUser(trx, account.id, account.updated_at)
   return { isPending }
 }
 
-function passwordState({ claim, password_hash }: LockedAccount, { choosesPassword }: ConfirmationOrder): PasswordState {
+function passwordState({ claim, password_hash }: LockedAccount, { isSignUp }: ConfirmationOrder): PasswordState {
   if (claim ? claim.password_hash : password_hash) return 'chosen'
-  return choosesPassword ? 'dropped' : ''
+  return isSignUp ? 'dropped' : ''
 }
 
 export const isUnconfirmed = (user: User, { channel, value }: Address): boolean =>

@@ -84,7 +84,7 @@ async function signUpUnconfirmed(deps: Deps, log: AuditLog, account: Account, in
     deps.db.transaction().execute(async (trx) => {
       const storedId = await insertAccount(deps, trx, withClaim(account, await recordClaim(trx, claim)))
       const stored = (await lockAndReadUser(trx, storedId)) ?? refuseVanishedAccount()
-      const request = { ...input, isClaim: true, choosesPassword: true, isSignUp: true }
+      const request = { ...input, isClaim: true, isSignUp: true }
       const { isPending } = await sendConfirmation(deps, trx, stored, request)
       const action = isPending ? 'user_confirmation_requested' : 'user_repeated_signup'
       await audit(deps, trx, log, { action, actor: stored, traits: { provider: address.channel } })

@@ -9,6 +9,7 @@ import type { Config } from '../../config.ts'
 import { errorAnswers } from '../bodies/error-bodies.ts'
 import { BUTTON_PAGE_CSP } from './button-page.ts'
 import { type Redirection, sendTo } from './send-to.ts'
+import { sendPage } from './small-page.ts'
 
 /** HTML of a button page, shown before the browser is sent on. */
 export interface HtmlAnswer {
@@ -35,14 +36,11 @@ export async function answerByRedirect(
   try {
     const answer = await steps()
     if (isPastDeadline()) return reply
-    return 'page' in answer ? sendButtonPage(reply, answer.page) : send(answer)
+    return 'page' in answer ? sendPage(reply, answer.page, BUTTON_PAGE_CSP) : send(answer)
   } catch (error) {
     return isPastDeadline() ? reply : sendFailure(error)
   }
 }
-
-const sendButtonPage = (reply: FastifyReply, page: string) =>
-  reply.header('content-security-policy', BUTTON_PAGE_CSP).type('text/html; charset=utf-8').send(page)
 
 /** Reports whether a browser prefetches. An address with an effect then answers 204 and spends nothing. */
 export const isPrefetch = ({ headers }: FastifyRequest): boolean =>

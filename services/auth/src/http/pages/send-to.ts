@@ -5,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../../config.ts'
 import { acceptLanguageOf } from './mail-context.ts'
 import { pageWords } from './page-words.ts'
-import { smallPage, smallPagePolicy } from './small-page.ts'
+import { sendPage, smallPage, smallPagePolicy } from './small-page.ts'
 
 /** Longest Location, with the cookies beside it. All other headers take less than 900 bytes, so that none of ours pass 4,000. */
 export const MAX_LOCATION = 3 * 1024
@@ -31,8 +31,5 @@ export function sendTo(
   const { language, words } = pageWords(config, acceptLanguageOf(request))
   const { heading, text, button } = words.sentOn
   const content = `<a href="${escapeHtml(location)}">${escapeHtml(button)}</a>`
-  return reply
-    .header('content-security-policy', POLICY)
-    .type('text/html; charset=utf-8')
-    .send(smallPage({ language, heading, text, content, script: SCRIPT }))
+  return sendPage(reply, smallPage({ language, heading, text, content, script: SCRIPT }), POLICY)
 }
