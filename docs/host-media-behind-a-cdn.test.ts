@@ -1,7 +1,8 @@
 import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
+import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { createFarServer } from '../packages/common/src/testing/http/far-server.ts'
 import { makeClip } from './testing/clip.ts'
 import { openGuide } from './testing/guide.ts'
 import { openShell, type Shell } from './testing/shell.ts'
@@ -28,7 +29,7 @@ interface Cdn {
 /** Starts a minimal CDN: caches publicly cacheable answers by path. */
 async function startCdn(): Promise<Cdn> {
   const kept = new Map<string, { headers: Record<string, string>; body: Buffer }>()
-  const server = createServer(async (request, response) => {
+  const server = createFarServer(async (request, response) => {
     const path = String(request.url)
     const known = kept.get(path)
     if (known) return response.writeHead(200, { ...known.headers, 'x-cache': 'HIT' }).end(known.body)

@@ -1,8 +1,8 @@
 import { copyFile, readFile, symlink } from 'node:fs/promises'
-import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest'
+import { createFarServer } from '../packages/common/src/testing/http/far-server.ts'
 import { makeClip } from './testing/clip.ts'
 import { openGuide } from './testing/guide.ts'
 import { openShell, type Shell } from './testing/shell.ts'
@@ -44,7 +44,7 @@ test('the three requests of the README of media upload a clip, import one and li
 /** Serves this file until the test ends; `dev` allows imports from this machine. */
 async function serve(path: string): Promise<string> {
   const bytes = await readFile(path)
-  const server = createServer((_request, response) => response.end(bytes))
+  const server = createFarServer((_request, response) => response.end(bytes))
   onTestFinished(() => void server.close())
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/clip.mp4`

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { launchBrowser } from '../packages/common/src/testing/http/browser.ts'
+import { createFarServer } from '../packages/common/src/testing/http/far-server.ts'
 import { makeClip } from './testing/clip.ts'
 import { blocksOf, openGuide, readGuide } from './testing/guide.ts'
 import { upload } from './testing/upload.ts'
@@ -25,7 +25,7 @@ test('a page with the element shows a clip, styled, followed and under the polic
   }
   const directives = blocksOf(readGuide(GUIDE)).find(({ text }) => text.includes('connect-src'))?.text ?? ''
   const policy = `default-src 'none'; style-src 'self'; ${directives.replaceAll('https://media.example.com', mediaUrl)}`
-  const site = createServer(async ({ url = '' }, response) => {
+  const site = createFarServer(async ({ url = '' }, response) => {
     // A slow network: the element must not play before the page listens.
     if (url === '/page.js') await sleep(1_000)
     const [type, text] = files[url] ?? ['text/plain', '']

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
+import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { findFreePort } from '@services/common/dev/dev-ports'
 import { type Browser, launchBrowser, type Page } from '@services/common/testing/http/browser'
+import { createFarServer } from '@services/common/testing/http/far-server'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type OpenIdProvider, startOpenIdProvider } from './openid-provider.ts'
 import { linkPath, startTestService, type TestService } from './service.ts'
@@ -34,7 +35,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
   beforeAll(async () => {
     // Another site to a browser than the provider and the application.
     auth = `http://localhost:${await findFreePort()}`
-    site = createServer((_request, response) => {
+    site = createFarServer((_request, response) => {
       response.setHeader('content-type', 'text/html').end(page(auth))
     }).listen(0, '127.0.0.1')
     await once(site, 'listening')

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { createFarServer } from '@services/common/testing/http/far-server'
 import { expect, onTestFinished, test } from 'vitest'
 import { cleanUp } from '../src/housekeeping.ts'
 import { clip } from './clips.ts'
@@ -81,7 +81,7 @@ test('waiting and concurrent uploads, imports and pieces exceed a quota by the f
   const settings = { MEDIA_PARALLEL_PER_TOKEN: '20', MEDIA_QUEUE_LIMIT: '100', MEDIA_SYNC_WAIT: '0' }
   const service = await startTestService(settings, { tools })
   const bytes = await copies(10)
-  const site = createServer(({ url }, response) => response.end(bytes[Number(url?.slice(1))])).listen(0, '127.0.0.1')
+  const site = createFarServer(({ url }, response) => response.end(bytes[Number(url?.slice(1))])).listen(0, '127.0.0.1')
   await once(site, 'listening')
   onTestFinished(() => void site.close())
   const { port } = site.address() as AddressInfo

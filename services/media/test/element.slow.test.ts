@@ -1,8 +1,8 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { findFreePort } from '@services/common/dev/dev-ports'
 import { type Browser, launchBrowser, type Page } from '@services/common/testing/http/browser'
+import { createFarServer } from '@services/common/testing/http/far-server'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { clip, tools } from './clips.ts'
 import { idIn, startTestService, type TestService } from './service.ts'
@@ -103,7 +103,7 @@ describe('<media-clip> on a page of another site', { tags: 'chromium' }, () => {
       poster: `${service.url}/f/${id}.jpg`,
       sources,
     }
-    const other = createServer((_request, response) => {
+    const other = createFarServer((_request, response) => {
       response.writeHead(200, { 'access-control-allow-origin': '*', 'content-type': 'application/json' })
       response.end(JSON.stringify(data))
     }).listen(0, '127.0.0.1')
@@ -228,7 +228,7 @@ describe('<media-clip> on a page of another site', { tags: 'chromium' }, () => {
 
 /** The address of a page of another site. */
 async function serve(html: string, policy?: string): Promise<string> {
-  const blog = createServer((_request, response) => {
+  const blog = createFarServer((_request, response) => {
     if (policy) response.setHeader('content-security-policy', policy)
     response.setHeader('content-type', 'text/html').end(html)
   }).listen(0, '127.0.0.1')

@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { createFarServer } from '@services/common/testing/http/far-server'
 import { expect } from 'vitest'
 import { ALL_TYPES } from '../src/db/source-types.ts'
 import { probe } from '../src/make/probe/probe.ts'
@@ -64,7 +64,7 @@ test('an mp4 or QuickTime file whose pictures are elsewhere, by path or address,
   const [foreign, uploaded] = [join(directory, 'foreign.mp4'), join(directory, 'uploaded.mp4')]
   await copyFile(await clip('plain.mp4'), foreign)
   let requests = 0
-  const site = createServer(async (_request, response) => {
+  const site = createFarServer(async (_request, response) => {
     requests++
     response.end(await readFile(foreign))
   }).listen(0, '127.0.0.1')

@@ -2,10 +2,10 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import { type Browser, launchBrowser } from '@services/common/testing/http/browser'
+import { createFarServer } from '@services/common/testing/http/far-server'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { clip, clipOf, tools } from './clips.ts'
@@ -80,7 +80,7 @@ async function readByFfmpeg(path: string, { width, height }: { width: number; he
 }
 
 async function readByChromium(browser: Browser, path: string): Promise<Shown> {
-  const server = createServer((_, response) =>
+  const server = createFarServer((_, response) =>
     response.setHeader('content-type', 'text/html').end('<p>A secure context'),
   )
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))

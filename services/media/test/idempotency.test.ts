@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { createServer, type RequestListener } from 'node:http'
+import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { countLockWaits } from '@services/common/testing/database/lock-waits'
+import { createFarServer } from '@services/common/testing/http/far-server'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { cleanUp } from '../src/housekeeping.ts'
 import { clip } from './clips.ts'
@@ -14,7 +15,7 @@ let service: TestService
 let site: string
 let answer: RequestListener
 let visits = 0
-const server = createServer((request, response) => {
+const server = createFarServer((request, response) => {
   visits++
   answer(request, response)
 })

@@ -1,13 +1,14 @@
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { createServer, type RequestListener } from 'node:http'
+import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { createFarServer } from '@services/common/testing/http/far-server'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { clip } from './clips.ts'
 import { idIn, startTestService, type TestService, test } from './service.ts'
 
 let site: string
-const server = createServer((request, response) => {
+const server = createFarServer((request, response) => {
   const answer = answers[request.url ?? '']
   if (answer) answer(request, response)
   else response.writeHead(404).end()

@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { launchBrowser } from '@services/common/testing/http/browser'
+import { createFarServer } from '@services/common/testing/http/far-server'
 import { typedClient } from '@services/common/testing/http/typed-client'
 import { expect, onTestFinished } from 'vitest'
 import { createMediaClient } from '../../../packages/media-client/src/media-client.ts'
@@ -236,7 +236,7 @@ async function build(): Promise<string> {
 test('the published package works in plain JavaScript, and so do the examples of its README', async ({ service }) => {
   const root = await build()
   const { token } = await service.newToken()
-  const far = createServer(async (_request, response) => response.end(await readFile(await clip('plain.gif'))))
+  const far = createFarServer(async (_request, response) => response.end(await readFile(await clip('plain.gif'))))
   far.listen(0, '127.0.0.1')
   await once(far, 'listening')
   onTestFinished(() => void far.close())
@@ -271,7 +271,7 @@ test('a page of another origin uploads with progress, in a form and in pieces, w
   tags: 'chromium',
 }, async ({ service }) => {
   const dist = join(await build(), 'node_modules/@services/media-client/dist')
-  const site = createServer(async ({ url = '/' }, response) => {
+  const site = createFarServer(async ({ url = '/' }, response) => {
     if (url === '/') return response.setHeader('content-type', 'text/html').end('<!doctype html>')
     const text = await readFile(join(dist, url), 'utf8').catch(() => undefined)
     response.writeHead(text === undefined ? 404 : 200, { 'content-type': 'text/javascript' }).end(text)

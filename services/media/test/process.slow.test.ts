@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { createFarServer } from '@services/common/testing/http/far-server'
 import { programOf } from '@services/common/testing/run/program'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { blobKey } from '../src/store/blobs/blob-storage.ts'
@@ -180,7 +180,7 @@ test('a disk that refuses to be written is 503 with Retry-After, for uploads and
   const settings = { ...api.environment, MEDIA_WORKERS_ENABLED: 'false' }
   const service = killedAtTheEnd(await startServe(settings, { fileBlocks: blocks }))
   const file = Buffer.concat([Buffer.from(GIF, 'base64'), Buffer.alloc(blocks * 1024)])
-  const site = createServer((_request, response) => response.end(file))
+  const site = createFarServer((_request, response) => response.end(file))
   await new Promise<void>((done) => site.listen(0, '127.0.0.1', done))
   endings.push(() => site.close())
   const body = new FormData()

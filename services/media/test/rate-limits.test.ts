@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { createFarServer } from '@services/common/testing/http/far-server'
 import { afterAll, beforeAll, describe, expect, onTestFinished } from 'vitest'
 import { clip } from './clips.ts'
 import { gif } from './gif-bytes.ts'
@@ -17,7 +17,7 @@ const emptyQueue = ({ deps, clock }: TestService) =>
 /** A server that has one clip. */
 async function startSite(): Promise<string> {
   const bytes = await readFile(await clip('plain.gif'))
-  const server = createServer((_request, response) => response.end(bytes)).listen(0, '127.0.0.1')
+  const server = createFarServer((_request, response) => response.end(bytes)).listen(0, '127.0.0.1')
   await once(server, 'listening')
   onTestFinished(() => void server.close())
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/clip.gif`

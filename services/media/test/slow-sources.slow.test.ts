@@ -1,11 +1,11 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { createFarServer } from '@services/common/testing/http/far-server'
 import { expect, onTestFinished, test } from 'vitest'
 import { startTestService } from './service.ts'
 
 test('a slow source fails while the client still waits, not after it has disconnected', async () => {
-  const server = createServer((_request, response) => {
+  const server = createFarServer((_request, response) => {
     const drip = setInterval(() => response.write('GIF89a'), 100)
     response.once('close', () => clearInterval(drip))
   }).listen(0, '127.0.0.1')

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { createServer, type ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
+import { createFarServer } from '@services/common/testing/http/far-server'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { apiError } from '../src/errors.ts'
 import { clip } from './clips.ts'
@@ -13,7 +14,7 @@ const endless = new Set<ServerResponse>()
 let site: string
 /** Whole files. */
 let served = 0
-const server = createServer(async (request, response) => {
+const server = createFarServer(async (request, response) => {
   if (request.url !== '/slow') return response.end(await readFile(await clip('plain.gif')), () => served++)
   endless.add(response)
   const drip = setInterval(() => response.write('GIF89a'), 100)

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** Slow files that take half a minute or more: begun last, one of them would run alone at the end. */
@@ -12,6 +14,8 @@ const LONGEST = [
 /** Vitest's order, which is by project and then by size or by the last duration, but for the longest files. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const missing = LONGEST.filter((file) => !existsSync(join(this.ctx.config.root, file)))
+    if (missing.length > 0) throw new Error(`longest-first.ts names files that do not exist: ${missing.join(', ')}`)
     const rankOf = ({ moduleId }: TestSpecification) => LONGEST.findIndex((file) => moduleId.endsWith(`/${file}`))
     const sorted = await super.sort(files)
     const longest = sorted.filter((file) => rankOf(file) >= 0).sort((a, b) => rankOf(a) - rankOf(b))

@@ -389,18 +389,22 @@ describe('an address that its provider did not verify', () => {
   })
 })
 
-// The last one: the clock goes on, and the provider's does not.
 test('a session that ends while its password is checked removes nothing', async () => {
-  const own = await service.with({ AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true' })
-  const { auth } = await service.signedIn()
-  await link(auth, newPerson())
-  const identity = identityIn(await read(auth), 'google')
-  service.clock.advance({ seconds: 16 * 60 })
+  const own = await startTestService({
+    ...google.settings('GOOGLE'),
+    AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
+    AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true',
+  })
+  const { auth } = await own.signedIn()
+  await linkAt(own, google, auth, newPerson())
+  const identityAtGoogle = async () => identityIn((await own.get('/user', auth)).body, 'google')
+  const identity = await identityAtGoogle()
+  own.clock.advance({ seconds: 16 * 60 })
   const { passwords } = own.deps
   own.deps.passwords = {
     ...passwords,
     verify: async (...typed) => {
-      await service.post('/logout', {}, auth)
+      await own.post('/logout', {}, auth)
       return passwords.verify(...typed)
     },
   }
@@ -412,6 +416,6 @@ test('a session that ends while its password is checked removes nothing', async 
     payload: { current_password: password },
   })
   expect([answer.statusCode, answer.json().error_code]).toEqual([403, 'session_not_found'])
-  expect(identityIn(await read(auth), 'google')).toBe(identity)
+  expect(await identityAtGoogle()).toBe(identity)
   await own.close()
 })
