@@ -7,6 +7,7 @@ import { currentDeadline } from '../request-deadline.ts'
 import { isTraced } from '../telemetry/spans.ts'
 import { cancelStatement } from './cancel-statement.ts'
 import { recordRefusedConnection } from './errors.ts'
+import { recordRefusedStatement } from './missing-right.ts'
 import { databaseAttributes, tracedStatement } from './statement-spans.ts'
 
 export interface ClientHooks {
@@ -94,7 +95,12 @@ export class PreparingClient extends pg.Client {
   private send(...args: any[]): any {
     const sent = this.sendNamed(...args)
     // The pool reports a callback's error when it releases the connection.
-    if (sent instanceof Promise) sent.catch((error) => this.judgeFailure(error))
+    if (sent instanceof Promise) {
+      sent.catch((error) => {
+        this.judgeFailure(error)
+        if (typeof args[0] === 'string') recordRefusedStatement(error, args[0])
+      })
+    }
     return sent
   }
 

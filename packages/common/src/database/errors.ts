@@ -39,8 +39,8 @@ export function sqlStateOf(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : sqlStateOf(error.cause)
 }
 
-/** SQLSTATE of a wrong user or password, a missing database, a missing privilege. */
-const REFUSAL_STATES = /^(28...|3D000|42501)$/
+/** SQLSTATE of a wrong user or password, a missing database, a missing schema or right (missing-right.ts). */
+const REFUSAL_STATES = /^(28...|3D000|3F000|42501)$/
 
 /** Whether a pooler refuses the time limits that we set when connecting. */
 export const isParameterRefused = (error: unknown): boolean =>

@@ -72,8 +72,11 @@ export async function migrate(options: MigrateOptions, log: Logger): Promise<voi
   const table = tableOf(options)
   await options.db.connection().execute((db) =>
     holdingLock(db, table, log, async () => {
-      await sql`create table if not exists ${sql.table(table)} (
-        name varchar(255) primary key, timestamp varchar(255) not null)`.execute(db)
+      // Even `if not exists` needs the right to create tables.
+      if (!(await exists(db, table))) {
+        await sql`create table ${sql.table(table)} (
+          name varchar(255) primary key, timestamp varchar(255) not null)`.execute(db)
+      }
       // Another process may have applied some meanwhile.
       const pending = await pendingMigrations({ ...options, db })
       for (const file of pending) await apply(db, table, file, log.child({ migration: file.name }))
@@ -108,11 +111,15 @@ export async function pendingMigrations(options: MigrateOptions): Promise<Migrat
 const tableOf = ({ namespace }: MigrateOptions) => `${tablePrefix(namespace)}schema_migrations`
 
 async function appliedMigrations(db: AnyDatabase, table: string): Promise<Map<string, Date>> {
-  const { rows } = await sql<{ exists: boolean }>`select to_regclass(${table}) is not null as exists`.execute(db)
-  if (!rows[0]?.exists) return new Map()
+  if (!(await exists(db, table))) return new Map()
   const applied = await sql<{ name: string; timestamp: string }>`
     select name, timestamp from ${sql.table(table)}`.execute(db)
   return new Map(applied.rows.map(({ name, timestamp }) => [name, new Date(timestamp)]))
+}
+
+async function exists(db: AnyDatabase, table: string): Promise<boolean> {
+  const { rows } = await sql<{ exists: boolean }>`select to_regclass(${table}) is not null as exists`.execute(db)
+  return rows[0]?.exists === true
 }
 
 async function apply(db: AnyDatabase, table: string, file: MigrationFile, log: Logger): Promise<void> {

@@ -1,5 +1,6 @@
 import { ConfigError } from '../config/variables.ts'
 import { isDatabaseRefusal, isParameterRefused } from '../database/errors.ts'
+import { explainMissingRight } from '../database/missing-right.ts'
 
 /** TLS error codes for a certificate of an unknown authority, another host or another time. */
 const UNTRUSTED =
@@ -28,7 +29,9 @@ export function explainStartFailure(error: unknown, variables: Record<number, st
   if (error instanceof ConfigError) return error.message
   const { message } = error as Error
   if (isParameterRefused(error)) return `A pooler refuses time limits for the session: ${message}. ${POOLER}`
-  if (isDatabaseRefusal(error)) return `The database refuses the user or statement of DATABASE_URL: ${message}`
+  const missingRight = explainMissingRight(error)
+  if (missingRight) return missingRight
+  if (isDatabaseRefusal(error)) return `The database refuses the user of DATABASE_URL: ${message}`
   const { code, port, path } = error as { code?: string; port?: number; path?: string }
   if (UNTRUSTED.test(String(code))) return `The certificate of a server is not trusted: ${message}. ${AUTHORITY}`
   // Docker creates a folder in place of a missing file to mount, such as `.env`.

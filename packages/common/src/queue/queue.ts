@@ -7,6 +7,7 @@ import { fromKysely, type Job, PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'
 import { withTimeout } from '../concurrency/with-timeout.ts'
 import type { AnyTransaction } from '../database/after-commit.ts'
+import { recordRefusedStatement } from '../database/missing-right.ts'
 import { openDatabase } from '../database/pool.ts'
 import { type DatabaseAddress, pastPooler } from '../database/pooler.ts'
 import type { NotifyMode } from '../database/settings.ts'
@@ -127,8 +128,14 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     // Limits are set per statement; migrations have none.
     statementWithinMs: 0,
   })
-  const executeSql = (text: string, values?: unknown[]) =>
-    pool.query({ ...(migrate ? { text } : limited(text)), values } as pg.QueryConfig)
+  const executeSql = async (text: string, values?: unknown[]) => {
+    try {
+      return await pool.query({ ...(migrate ? { text } : limited(text)), values } as pg.QueryConfig)
+    } catch (error) {
+      recordRefusedStatement(error, text)
+      throw error
+    }
+  }
   const wakeWorkers = (name?: string) => {
     for (const slot of boss.getWipData()) if (name === undefined || slot.name === name) boss.notifyWorker(slot.id)
   }
@@ -146,7 +153,8 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     schema,
     useListenNotify: notify !== 'none',
     migrate,
-    createSchema: migrate,
+    // Even `if not exists` needs the right to create schemas, which a role with a schema of its own may lack.
+    createSchema: migrate && !(await hasSchema(pool, schema)),
     schedule: false,
     supervise: options.supervise,
     superviseIntervalSeconds: SUPERVISE_EVERY_SECONDS,
@@ -230,6 +238,11 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       await close()
     },
   }
+}
+
+async function hasSchema(pool: pg.Pool, schema: string): Promise<boolean> {
+  const { rows } = await pool.query('select from pg_namespace where nspname = $1', [schema])
+  return rows.length > 0
 }
 
 function indexesOf(queues: readonly QueueDefinition[]) {
