@@ -2,11 +2,14 @@
 // name. An address that is new in the service is new here.
 import type { LinkTarget } from '../../src/core/clip-access/share-links.ts'
 import { type SourceState, signed, sourceStates } from './stage.ts'
+import type { Visitor } from './states.ts'
 
 export interface Endpoint {
   name: string
   /** Address that a link to it is signed for. */
   target: LinkTarget
+  /** False where that link shows nothing: an oEmbed is more than a file. */
+  linkOpens: boolean
   path: (id: string, query: string) => string
   headers: Record<string, string>
   /** Statuses of a clip that may be seen. */
@@ -35,6 +38,7 @@ const oembedOf = (address: string) => (id: string, query: string) =>
 
 const toEndpoint = ([name, target, path, shown, headers = {}]: Row): Endpoint => ({
   ...{ name, target, path, headers },
+  linkOpens: !/^oEmbed of an? (file|extra)$/.test(name),
   shown: Object.fromEntries(sourceStates.map((state, index) => [state, shown[index]])) as Endpoint['shown'],
 })
 
@@ -98,6 +102,10 @@ export const pageEndpoints: Endpoint[] = (
 ).map(toEndpoint)
 
 export const endpoints: Endpoint[] = [...fileEndpoints, ...pageEndpoints]
+
+/** Endpoints that a visitor with links may see of a private clip. */
+export const openTo = (visitor: Visitor, of: readonly Endpoint[]): readonly Endpoint[] =>
+  visitor === 'link' ? of.filter(({ linkOpens }) => linkOpens) : of
 
 /** A value for each endpoint, by its name. */
 export const byEndpoint = <Value>(

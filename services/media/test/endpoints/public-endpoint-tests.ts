@@ -1,7 +1,7 @@
 // Endpoints and states: every address without a token, in every state that decides the visibility of a clip. A cell that
 // fails is named by its state in the title, and by its endpoint in the difference.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { byEndpoint, endpoints } from './endpoints.ts'
+import { byEndpoint, endpoints, openTo } from './endpoints.ts'
 import { openRefusals, type Refusal } from './refusals.ts'
 import { comparable, expectSilence, headOf, pick, requestAll, statusOf } from './request-endpoints.ts'
 import { openStage, type Stage } from './stage.ts'
@@ -24,8 +24,9 @@ export function publicEndpointTests(states: readonly SourcedState[]): void {
     '$source and $name: every endpoint shows the clip',
     async ({ source, steps, visitor }) => {
       const it = await stage.make(source, steps)
-      const answers = await requestAll(stage.service, stage, endpoints, { it, visitor })
-      expect(pick(answers, statusOf)).toEqual(byEndpoint(endpoints, ({ shown }) => shown[source]))
+      const open = openTo(visitor, endpoints)
+      const answers = await requestAll(stage.service, stage, open, { it, visitor })
+      expect(pick(answers, statusOf)).toEqual(byEndpoint(open, ({ shown }) => shown[source]))
       if (steps.at(-1) !== 'private') return
       // No shared cache keeps what a link shows.
       for (const [endpoint, { headers }] of Object.entries(answers)) {
@@ -39,13 +40,14 @@ export function publicEndpointTests(states: readonly SourcedState[]): void {
     async ({ source, steps, visitor, answer }) => {
       const status = answer as Refusal
       const visit = { it: await stage.make(source, steps), visitor }
-      const answers = await requestAll(stage.service, stage, endpoints, visit)
-      expect(pick(answers, statusOf)).toEqual(byEndpoint(endpoints, () => status))
+      const open = openTo(visitor, endpoints)
+      const answers = await requestAll(stage.service, stage, open, visit)
+      expect(pick(answers, statusOf)).toEqual(byEndpoint(open, () => status))
       expect(pick(answers, comparable)).toEqual(pick(await usualAnswers(stage.service, status, visit), comparable))
       for (const [endpoint, refusal] of Object.entries(answers)) expectSilence(refusal, endpoint)
       // GET and HEAD of clips that are not ready have the same handlers.
       if (source !== 'ready') return
-      const heads = await requestAll(stage.service, stage, endpoints, { ...visit, method: 'HEAD' })
+      const heads = await requestAll(stage.service, stage, open, { ...visit, method: 'HEAD' })
       expect(pick(heads, comparable)).toEqual(pick(answers, headOf))
     },
   )

@@ -1,5 +1,5 @@
 import type { TestService } from '../service.ts'
-import type { Endpoint } from './endpoints.ts'
+import { type Endpoint, openTo } from './endpoints.ts'
 import { type EndpointAnswer, requestAll, type Visit } from './request-endpoints.ts'
 import { type Stage, UNKNOWN_ID } from './stage.ts'
 
@@ -13,7 +13,7 @@ export async function openRefusals(stage: Pick<Stage, 'make' | 'mp4Etag'>, endpo
 
   /** Answers about such a clip to the same visitor. Those to a link are asked for each time, because the link differs. */
   return (service: TestService, status: Refusal, visit: Visit): Promise<Record<string, EndpointAnswer>> => {
-    const ask = () => requestAll(service, stage, endpoints, { ...visit, id: ids[status] })
+    const ask = () => requestAll(service, stage, openTo(visit.visitor, endpoints), { ...visit, id: ids[status] })
     if (visit.visitor !== 'no link') return ask()
     const key = `${service.url} ${status}`
     const answers = known.get(key) ?? ask()

@@ -1,7 +1,7 @@
 // Two processes on one database: a change by one shows in the answers of the other. Pages and links follow at once; files that the other has just
 // served follow within the second for which it knows them (known-files.ts, docs/security/known-gaps.md).
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { byEndpoint, endpoints, fileEndpoints, pageEndpoints } from './endpoints.ts'
+import { byEndpoint, type Endpoint, endpoints, fileEndpoints, openTo, pageEndpoints } from './endpoints.ts'
 import { pick, requestAll, statusOf } from './request-endpoints.ts'
 import { openStage, type Stage, type StagedClip, type Step } from './stage.ts'
 import type { Visitor } from './states.ts'
@@ -16,10 +16,11 @@ afterAll(() => stage.close())
 /** Time for which a process knows a file. */
 const KNOWN_MS = 1_000
 
-const all = (of: typeof endpoints, status: number) => byEndpoint(of, () => status)
-const own = (of: typeof endpoints) => byEndpoint(of, ({ shown }) => shown.ready)
+const linked = openTo('link', endpoints)
+const all = (of: readonly Endpoint[], status: number) => byEndpoint(of, () => status)
+const own = (of: readonly Endpoint[]) => byEndpoint(of, ({ shown }) => shown.ready)
 
-const statusesOf = async (process: 'service' | 'second', of: typeof endpoints, it: StagedClip, visitor: Visitor) =>
+const statusesOf = async (process: 'service' | 'second', of: readonly Endpoint[], it: StagedClip, visitor: Visitor) =>
   pick(
     await requestAll(process === 'service' ? stage.service : stage.others.second, stage, of, { it, visitor }),
     statusOf,
@@ -71,12 +72,12 @@ test('an expired clip is gone at the second in a process that knows its files', 
 
 test('links that are ended, and a private clip that is hidden or made public, answer so at once in the other process', async () => {
   const it = await stage.make('ready', ['private'])
-  expect(await statusesOf('second', endpoints, it, 'link')).toEqual(own(endpoints))
+  expect(await statusesOf('second', linked, it, 'link')).toEqual(own(linked))
   await stage.steps.hidden(it)
-  expect(await statusesOf('second', endpoints, it, 'link')).toEqual(all(endpoints, 451))
+  expect(await statusesOf('second', linked, it, 'link')).toEqual(all(linked, 451))
   await stage.steps['shown again'](it)
   await stage.steps['links ended'](it)
-  expect(await statusesOf('second', endpoints, it, 'link')).toEqual(all(endpoints, 404))
+  expect(await statusesOf('second', linked, it, 'link')).toEqual(all(linked, 404))
   await stage.steps.public(it)
   expect(await statusesOf('second', endpoints, it, 'no link')).toEqual(own(endpoints))
 })

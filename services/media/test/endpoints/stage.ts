@@ -114,6 +114,8 @@ function stepsOf(service: TestService, { admin, advance }: { admin: string; adva
       advance(60)
     },
     'an hour later': async () => advance(3600),
+    'half an hour later': async () => advance(1800),
+    'of a minute': (it: StagedClip) => call('PATCH', `/media/${it.id}`, { expires_in: '1m' }),
   }
 }
 
@@ -131,8 +133,12 @@ async function addClip(service: TestService, sourceId: string): Promise<StagedCl
   const addresses = Object.entries({ page: url, embed: inEmbed, oembed, ...files })
   const { rows } = await pool.query('update clips set source_id = $2 where id = $1 returning link_salt', [id, sourceId])
   // The answer does not list them: they exist later than the others.
-  const link = createLink(config.encryptionKey, { id, linkSalt: rows[0].link_salt }, new Date(end))
-  const ofExtras = (['webp', 'av1'] satisfies LinkTarget[]).map((target) => [target, link.queryOf(target)])
+  const link = createLink(
+    config.encryptionKey,
+    { id, linkSalt: rows[0].link_salt },
+    { target: 'page', expiresAt: new Date(end) },
+  )
+  const ofExtras = (['webp', 'av1'] satisfies LinkTarget[]).map((target) => [target, link.queryOf(target) ?? ''])
   return {
     id,
     links: Object.fromEntries([

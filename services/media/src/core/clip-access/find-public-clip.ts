@@ -3,8 +3,8 @@ import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { isClipId } from '../clips/clip-id.ts'
 import { type Clip, findClip } from '../clips/clips.store.ts'
-import { type PublicAddress, requireVisible } from './require-visible.ts'
-import type { Link } from './share-links.ts'
+import { requireVisible } from './require-visible.ts'
+import type { Link, PublicAddress } from './share-links.ts'
 
 /** A clip that a request without a token may see, and the link that it came with if the clip is private. */
 export interface ShownClip {

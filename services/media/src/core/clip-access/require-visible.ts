@@ -2,13 +2,11 @@ import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { isExpired } from '../clips/access.ts'
 import type { ClipAccess } from '../clips/clips.store.ts'
-import { type Link, type LinkQuery, type LinkTarget, readLink } from './share-links.ts'
+import { type Link, type PublicAddress, readLink } from './share-links.ts'
 
-/** A public address of a clip, with the query that may hold a link. */
-export interface PublicAddress {
-  target: LinkTarget
-  query: LinkQuery
-}
+/** End of a clip's lifetime, or of the link that shows it; undefined for one that lasts. */
+export const endOf = ({ expiresAt }: Pick<ClipAccess, 'expiresAt'>, link: Link | undefined): Date | undefined =>
+  [expiresAt, link?.expiresAt].filter((end) => end instanceof Date).sort((a, b) => a.getTime() - b.getTime())[0]
 
 /**
  * Decides whether a request without a token may see a clip: every public address asks here. Throws not_found for a private clip
@@ -18,9 +16,9 @@ export interface PublicAddress {
 export function requireVisible(
   { config, now }: Pick<Deps, 'now'> & { config: Pick<Deps['config'], 'encryptionKey'> },
   clip: ClipAccess & { id: string; isDeleted: boolean },
-  { target, query }: PublicAddress,
+  address: PublicAddress,
 ): Link | undefined {
-  const link = readLink(config.encryptionKey, clip, { target, query, now: now() })
+  const link = readLink(config.encryptionKey, clip, { ...address, now: now() })
   if (clip.visibility === 'private' && !link) throw apiError('not_found')
   if (clip.isDeleted || isExpired(clip, now())) throw apiError('gone')
   if (clip.hiddenAt) throw apiError('hidden')

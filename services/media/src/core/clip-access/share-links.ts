@@ -9,8 +9,18 @@ const USUAL_SECONDS = 3600
 const SHORTEST_SECONDS = 60
 const LONGEST_SECONDS = 30 * 86_400
 
-/** A signed address: one of a file is good for that file alone. */
-export type LinkTarget = 'page' | 'embed' | 'oembed' | RenditionKind
+/** A signed address. */
+export type LinkTarget = 'page' | 'oembed' | 'embed' | RenditionKind
+
+/**
+ * Targets in order, files last: a link signs its own address and those below it. The answer of oEmbed is the player, which
+ * shows the files. A link that signed more would open more than its holder was given.
+ */
+const ORDER: readonly LinkTarget[] = ['page', 'oembed', 'embed']
+
+const depthOf = (target: LinkTarget) => (ORDER.includes(target) ? ORDER.indexOf(target) : ORDER.length)
+
+const leadsTo = (from: LinkTarget, to: LinkTarget): boolean => from === to || depthOf(from) < depthOf(to)
 
 /** Query members of a link, as a router gives them. */
 export interface LinkQuery {
@@ -20,11 +30,11 @@ export interface LinkQuery {
   s?: unknown
 }
 
-/** A valid link to a private clip: signs further addresses of the clip until the same moment. */
+/** A valid link to a private clip: signs addresses below its own until the same moment. */
 export interface Link {
   expiresAt: Date
-  /** Query of an address, with its question mark. */
-  queryOf(target: LinkTarget): string
+  /** Query of an address, with its question mark; undefined for one that the link does not lead to. */
+  queryOf(target: LinkTarget): string | undefined
 }
 
 export interface LinkKey {
@@ -59,19 +69,36 @@ export function linkExpiry(
  * The salt is in the database; without `encryptionKey`, if one is set, its reader can make no link. `expiresAt` is in whole
  * seconds.
  */
-export function createLink(encryptionKey: string | undefined, clip: LinkKey, expiresAt: Date): Link {
+export function createLink(
+  encryptionKey: string | undefined,
+  clip: LinkKey,
+  { target: own, expiresAt }: { target: LinkTarget; expiresAt: Date },
+): Link {
   const expires = String(Math.floor(expiresAt.getTime() / 1000))
   return {
     expiresAt,
-    queryOf: (target) => `?e=${expires}&s=${sign(encryptionKey, clip, target, expires)}`,
+    queryOf: (target) =>
+      leadsTo(own, target) ? `?e=${expires}&s=${sign(encryptionKey, clip, target, expires)}` : undefined,
   }
 }
 
-/** The link in a query if it is signed for this address and has not expired. Takes the same time for every clip. */
+/** A public address, with the query that may hold a link. */
+export interface PublicAddress {
+  /** Address that the query is signed for. */
+  target: LinkTarget
+  /** Address that the answer shows, if it is another one. */
+  shows?: LinkTarget
+  query: LinkQuery
+}
+
+/**
+ * The link in a query if it is signed for this address, leads to the shown one, and has not expired. Takes the same time
+ * for every clip.
+ */
 export function readLink(
   encryptionKey: string | undefined,
   clip: LinkKey,
-  { target, query, now }: { target: LinkTarget; query: LinkQuery; now: Date },
+  { target, shows = target, query, now }: PublicAddress & { now: Date },
 ): Link | undefined {
   const { e: expires, s: presented } = query
   if (typeof expires !== 'string' || typeof presented !== 'string' || !/^\d{1,12}$/.test(expires)) return undefined
@@ -79,7 +106,8 @@ export function readLink(
   const given = Buffer.from(presented)
   const isValid = given.length === expected.length && timingSafeEqual(given, expected) && clip.linkSalt !== null
   const expiresAt = new Date(Number(expires) * 1000)
-  return isValid && expiresAt > now ? createLink(encryptionKey, clip, expiresAt) : undefined
+  if (!isValid || expiresAt <= now || !leadsTo(target, shows)) return undefined
+  return createLink(encryptionKey, clip, { target, expiresAt })
 }
 
 /** Signs for an unknown salt as well, so that the time does not reveal whether links exist. */

@@ -2,6 +2,7 @@
 import type { Config } from '../../config.ts'
 import type { ExtraKind, RenditionKind } from '../../db/tables.ts'
 import { ERRORS_PATH, errorCatalogue } from '../../errors.ts'
+import { endOf } from '../clip-access/require-visible.ts'
 import type { Link, LinkTarget } from '../clip-access/share-links.ts'
 import type { Clip } from '../clips/clips.store.ts'
 import { creditOf } from '../clips/credit.ts'
@@ -10,7 +11,10 @@ import { fitVideo } from '../clips/geometry.ts'
 /** A clip as pages show it: plain values, all URLs absolute, nothing that needs a look-up. */
 export type ClipView = ReturnType<typeof toView>
 
-/** All URLs follow from the id, so they are known before the files exist. Those of a private clip are signed by its link. */
+/**
+ * All URLs follow from the id, so they are known before the files exist. Those of a private clip are signed by its link, as far as it
+ * leads.
+ */
 export function toView(
   clip: Clip,
   { name, baseUrl, filesBaseUrl, filesRedirectUrl, takesReports }: Config['site'],
@@ -18,6 +22,7 @@ export function toView(
 ) {
   const { id, state, isShowable, tags, nsfw, hasAudio, createdAt, errorCode: code } = clip
   const query = (target: LinkTarget) => link?.queryOf(target) ?? ''
+  const opensPage = link === undefined || link.queryOf('page') !== undefined
   const file = (kind: RenditionKind, ending: string = kind) => `${filesBaseUrl}/f/${id}.${ending}${query(kind)}`
   const has = (extra: ExtraKind) => state === 'ready' && clip.extras.includes(extra)
   const failure: Record<'code' | 'message' | 'reference', string> | undefined = code
@@ -39,7 +44,7 @@ export function toView(
       embed: `${baseUrl}/embed/${id}${query('embed')}`,
       oembed: `${baseUrl}/oembed/${id}${query('oembed')}`,
       /** Form of visitors who report the clip. */
-      report: takesReports ? `${baseUrl}/gif/${id}/report${query('page')}` : undefined,
+      report: takesReports && opensPage ? `${baseUrl}/gif/${id}/report${query('page')}` : undefined,
       gif: file('gif'),
       jpg: file('jpg'),
       mp4: file('mp4'),
@@ -49,6 +54,9 @@ export function toView(
     },
     /** The clip is private: its pages are for their viewer alone. */
     isLinked: link !== undefined,
+    /** False for a link that shows the player alone. */
+    opensPage,
+    endsAt: endOf(clip, link),
     /** Target to which requests for files are redirected. */
     filesRedirectUrl,
     siteName: name,

@@ -47,7 +47,7 @@ export const linkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         const linkSalt = await setLinkSalt(deps.db, clip.id, { fresh: makeLinkSalt() })
         if (!linkSalt) throw apiError('gone')
         const expiresAt = linkExpiry(clip, { seconds, now: deps.now() })
-        const link = createLink(encryptionKey, { id: clip.id, linkSalt }, expiresAt)
+        const link = createLink(encryptionKey, { id: clip.id, linkSalt }, { target: 'page', expiresAt })
         const { page: url, ...addresses } = toResult(clip, site, link)
         return { success: { url, ...addresses, expires_at: link.expiresAt } }
       },

@@ -1,4 +1,4 @@
-import { requireVisible } from '../../core/clip-access/require-visible.ts'
+import { endOf, requireVisible } from '../../core/clip-access/require-visible.ts'
 import type { LinkQuery } from '../../core/clip-access/share-links.ts'
 import { isClipId } from '../../core/clips/clip-id.ts'
 import type { FoundFile } from '../../core/clips/renditions.store.ts'
@@ -21,6 +21,5 @@ export async function findPublicFile(
   if (!file) throw apiError('not_found')
   const link = requireVisible(deps, { ...file, id, isDeleted: file.state === 'deleted' }, { target: kind, query })
   if (file.state !== 'ready' && file.state !== 'processing') throw apiError('not_found')
-  const ends = [file.expiresAt, link?.expiresAt].filter((end) => end instanceof Date)
-  return { ...file, endsAt: ends.sort((a, b) => a.getTime() - b.getTime())[0] }
+  return { ...file, endsAt: endOf(file, link) }
 }

@@ -63,7 +63,7 @@ export const elementRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
 
   async function answer(request: FastifyRequest, reply: FastifyReply, id: string, query: LinkQuery & { of?: unknown }) {
     const target = query.of === 'embed' ? 'embed' : 'page'
-    const { clip, link } = await findShownClip(deps, id, { target, query })
+    const { clip, link } = await findShownClip(deps, id, { target, shows: 'embed', query })
     if (clip.state === 'failed') throw apiError('not_found')
     const text = JSON.stringify(elementData(toView(clip, deps.config.site, link)))
     const isReady = clip.state === 'ready'

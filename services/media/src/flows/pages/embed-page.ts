@@ -10,7 +10,7 @@ export const EMBED_SCRIPT = readScript('embed.js')
 
 const style = styleOf(embedPageCss)
 
-/** The page at /embed/{id}: the clip fills its frame. `scriptUrl` serves `EMBED_SCRIPT`, which is optional. */
+/** The page at /embed/{id}: the clip fills its frame. A link to a private player leads to neither page nor report. `scriptUrl` serves `EMBED_SCRIPT`, which is optional. */
 export const embedPage = (clip: ClipView, { scriptUrl }: { scriptUrl?: string } = {}): Page =>
   htmlDocument({
     title: `${titleOf(clip)} · ${clip.siteName}`,
@@ -23,7 +23,7 @@ ${refreshTag(clip)}${scriptUrl && html`<script src="${scriptUrl}" defer></script
     ...playerSources(clip),
     scripts: scriptUrl ? [scriptUrl] : [],
     body: html`${player(clip, clip)}
-<a class="home" href="${clip.urls.page}" target="_blank" rel="noopener" dir="auto">${titleOf(clip)}</a>
+${clip.opensPage && html`<a class="home" href="${clip.urls.page}" target="_blank" rel="noopener" dir="auto">${titleOf(clip)}</a>`}
 ${clip.isShowable && clip.urls.report && html`<a class="home report" href="${clip.urls.report}" target="_blank" rel="noopener nofollow">Report</a>`}`,
   })
 

@@ -4,8 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Config } from '../../config.ts'
 import { findShownClip } from '../../core/clip-access/find-public-clip.ts'
-import type { PublicAddress } from '../../core/clip-access/require-visible.ts'
-import type { LinkQuery } from '../../core/clip-access/share-links.ts'
+import type { LinkQuery, PublicAddress } from '../../core/clip-access/share-links.ts'
 import { toView } from '../../core/clip-views/clip-view.ts'
 import { RENDITION_KINDS } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
@@ -94,9 +93,9 @@ export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
 
   async function answer(request: FastifyRequest, reply: FastifyReply, id: string, address: PublicAddress) {
     const { format, ...limits } = parseOembedQuery(request.query as Record<string, unknown>)
-    const { clip, link } = await findShownClip(deps, id, address)
+    const { clip, link } = await findShownClip(deps, id, { ...address, shows: 'embed' })
     if (clip.state === 'failed') throw apiError('not_found')
-    const body = oembed(toView(clip, site, link), limits)
+    const body = oembed(toView(clip, site, link), limits, deps.now())
     const text = format === 'json' ? JSON.stringify(body) : oembedXml(body)
     const isReady = clip.state === 'ready'
     reply.header('cache-control', cacheOfClip({ isReady, isLinked: link !== undefined }))
@@ -109,7 +108,7 @@ const kindOf = (ending: string) => RENDITION_KINDS.find((kind) => kind === endin
 
 /**
  * Finds the clip in a URL of a page, player or file, with either scheme: old or typed URLs may have the other. The address of a
- * private clip has a link.
+ * private clip has a link; that of a file shows no player.
  */
 function clipIn(
   address: string,

@@ -1,8 +1,12 @@
 import { describe, expect, test } from 'vitest'
+import type { ClipView } from '../../core/clip-views/clip-view.ts'
 import { embedSnippet } from '../../core/clip-views/embed-snippet.ts'
-import { oembed, oembedXml, parseOembedQuery } from './oembed.ts'
+import { oembed as oembedAt, oembedXml, parseOembedQuery } from './oembed.ts'
 import { clipWith, HOSTILE } from './testing/clip-fixture.ts'
 import { elementsOf } from './testing/markup.ts'
+
+const NOW = new Date('2026-05-12T12:00:00Z')
+const oembed = (clip: ClipView, limits: Parameters<typeof oembedAt>[1] = {}) => oembedAt(clip, limits, NOW)
 
 describe('query', () => {
   test.each([
@@ -81,6 +85,16 @@ describe('answer', () => {
     expect(oembed(clipWith()).nsfw).toBeUndefined()
     expect(oembed(clipWith({ state: 'processing' })).thumbnail_url).toBeUndefined()
   })
+})
+
+test.for([
+  [undefined, 3600],
+  [2 * 3600, 3600],
+  [60, 60],
+  [0.5, 0],
+] as const)('a clip that ends in %s s is cached for %s', ([seconds, cached]) => {
+  const endsAt = seconds === undefined ? undefined : new Date(NOW.getTime() + seconds * 1000)
+  expect(oembed(clipWith({ endsAt })).cache_age).toBe(cached)
 })
 
 describe('XML', () => {

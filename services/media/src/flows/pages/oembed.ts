@@ -3,9 +3,11 @@ import type { ClipView } from '../../core/clip-views/clip-view.ts'
 import { embedSize, embedSnippet } from '../../core/clip-views/embed-snippet.ts'
 import { creditOf } from '../../core/clips/credit.ts'
 import { apiError } from '../../errors.ts'
+import { secondsUntil } from '../../http/lifetime.ts'
 
 export const OEMBED_CONTENT_TYPE = { json: 'application/json; charset=utf-8', xml: 'text/xml; charset=utf-8' } as const
 
+/** Longest that a consumer keeps the answer; never longer than clip and link. */
 const CACHE_SECONDS = 3600
 
 interface MostSize {
@@ -23,7 +25,7 @@ export function parseOembedQuery(
 }
 
 /** An answer as in oembed.com 2.3.4. Undefined members are left out. */
-export function oembed(clip: ClipView, limits: MostSize = {}) {
+export function oembed(clip: ClipView, limits: MostSize, now: Date) {
   const size = embedSize(clip, { width: limits.maxwidth, height: limits.maxheight })
   const credit = clip.attribution && creditOf(clip.attribution)
   return {
@@ -35,7 +37,7 @@ export function oembed(clip: ClipView, limits: MostSize = {}) {
     author_url: credit?.url,
     provider_name: clip.siteName,
     provider_url: clip.siteUrl,
-    cache_age: CACHE_SECONDS,
+    cache_age: Math.min(CACHE_SECONDS, secondsUntil(clip.endsAt, now)),
     html: embedSnippet(clip, size),
     ...size,
     ...thumbnail(clip, limits),

@@ -13,6 +13,8 @@ export function clipWith(changes: Partial<ClipView> = {}): ClipView {
     nsfw: false,
     isListed: true,
     isLinked: false,
+    opensPage: true,
+    endsAt: undefined,
     attribution: undefined,
     width: 640,
     height: 360,
