@@ -1,10 +1,14 @@
+import { randomUUIDv7 } from 'node:crypto'
+import { hostname, userInfo } from 'node:os'
 import { withDatabase } from '@services/common/database/pool'
 import { openReads, type Reads } from '@services/common/database/replica'
+import type { Actor } from './core/audit/audit.ts'
 import { type DB, TABLES } from './db/tables.ts'
+import { NIL_UUID } from './db/uuid.ts'
 import type { Deps } from './deps.ts'
 import { startUp } from './start.ts'
 
-export type CommandDeps = Pick<Deps, 'config' | 'log' | 'db'>
+export type CommandDeps = Pick<Deps, 'config' | 'log' | 'db' | 'now' | 'newRowId'> & { operator: Actor }
 
 /** Runs a command on the migrated database; `statementWithinMs` permits slower statements than a request's. */
 export async function onDatabase<Result>(
@@ -13,12 +17,32 @@ export async function onDatabase<Result>(
 ): Promise<Result> {
   const { config, log } = startUp({ toStderr: true })
   const options = { ...config.database, ...how, applicationName: 'auth cli', log, tables: TABLES }
-  return withDatabase<DB, Result>(options, (db) => work({ config, log, db }))
+  return withDatabase<DB, Result>(options, (db) =>
+    work({ config, log, db, now: () => new Date(), newRowId: randomUUIDv7, operator: operator() }),
+  )
 }
 
-/** Runs a command that only reads, from the replica if there is one. */
-export const onReads = (work: (reads: Reads<DB>, primary: CommandDeps['db']) => Promise<void>): Promise<void> =>
-  onDatabase(async ({ config, log, db }) => {
+/** Actor of the commands: `cli`, and as its name the account of this machine. */
+const operator = (): Actor => ({
+  id: NIL_UUID,
+  email: 'cli',
+  phone: null,
+  user_metadata: { full_name: `${accountName()}@${hostname()}` },
+})
+
+/** Returns the number of an account without a name, which containers may run under. */
+function accountName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return String(process.getuid?.())
+  }
+}
+
+/** Runs a command that reads from the replica, if there is one. */
+export const onReads = (work: (reads: Reads<DB>, deps: CommandDeps) => Promise<void>): Promise<void> =>
+  onDatabase(async (deps) => {
+    const { config, log, db } = deps
     const reads = await openReads(db, { ...config.database, applicationName: 'auth cli', log, tables: TABLES })
-    await work(reads, db).finally(() => reads.close())
+    await work(reads, deps).finally(() => reads.close())
   })

@@ -71,8 +71,8 @@ test('sign-up, its repetition, its confirmation, a sign-in and a refresh', async
   expect(await step()).toEqual([['user_confirmation_requested', provider]])
   await own.post('/resend', { type: 'signup', email })
   expect(await step()).toEqual([['user_confirmation_requested', provider]])
-  const { hashed_token } = await generate(own, { type: 'signup', email, password })
-  expect(await step()).toEqual([])
+  const { hashed_token, id } = await generate(own, { type: 'signup', email, password })
+  expect(await step()).toEqual([['link_generated', { user_id: id, user_email: email, user_phone: '', type: 'signup' }]])
   await own.post('/verify', { type: 'signup', token_hash: hashed_token })
   expect(await step()).toEqual([['user_signedup', provider]])
   await own.post('/signup', { email, password })
@@ -99,8 +99,10 @@ test('links to sign in with, links to recover, and what they are redeemed for', 
   await own.post('/recover', { email: 'nobody@example.com' })
   await own.post('/otp', { email: 'nobody2@example.com', create_user: false })
   expect(await own.recorded()).toEqual([])
-  const { hashed_token } = await generate(own, { type: 'recovery', email })
-  expect(await own.recorded()).toEqual([['user_recovery_requested']])
+  const { hashed_token, id } = await generate(own, { type: 'recovery', email })
+  expect(await own.recorded()).toEqual([
+    ['link_generated', { user_id: id, user_email: email, user_phone: '', type: 'recovery' }],
+  ])
   await own.post('/verify', { type: 'recovery', token_hash: hashed_token })
   expect(await own.recorded()).toEqual([['login', { provider: 'email' }]])
   // The first proof of an address is recorded as the sign-up.
@@ -155,9 +157,13 @@ test('the account: an empty change, a password, an address by two confirmations,
   const order = { email: 'd@example.com', new_email: 'd2@example.com' }
   const current = await generate(own, { type: 'email_change_current', ...order })
   const next = await generate(own, { type: 'email_change_new', ...order })
-  expect(await own.recorded()).toEqual([])
+  const traits = { user_id: current.id, user_email: 'd@example.com', user_phone: '' }
+  expect(await own.recorded()).toEqual([
+    ['link_generated', { ...traits, type: 'email_change_current' }],
+    ['link_generated', { ...traits, type: 'email_change_new' }],
+  ])
   await own.post('/verify', { type: 'email_change', token_hash: current.hashed_token })
-  expect(await own.recorded()).toEqual([])
+  expect(await own.recorded()).toEqual([['email_change_agreed', { address: 'current' }]])
   await own.post('/verify', { type: 'email_change', token_hash: next.hashed_token })
   expect(await own.recorded()).toEqual([['user_modified']])
   await own.get('/reauthenticate', auth)
@@ -171,9 +177,11 @@ test('an invitation, by mail or as a link, has the admin as its actor and the in
 }) => {
   const { body } = await own.post('/invite', { email: 'e@example.com' }, own.admin)
   const link = await generate(own, { type: 'invite', email: 'e2@example.com' })
+  const invitee = { user_id: link.id, user_email: 'e2@example.com', user_phone: '' }
   expect(await own.recorded()).toEqual([
     ['user_invited', { user_id: body.id, user_email: 'e@example.com', user_phone: '' }],
-    ['user_invited', { user_id: link.id, user_email: 'e2@example.com', user_phone: '' }],
+    ['user_invited', invitee],
+    ['link_generated', { ...invitee, type: 'invite' }],
   ])
   expect((await own.entries())[0]).toMatchObject({ actor_username: 'service_role', log_type: 'team' })
 })

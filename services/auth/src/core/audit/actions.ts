@@ -7,11 +7,16 @@ export const LOG_TYPES = {
   user_signedup: 'team',
   user_invited: 'team',
   user_deleted: 'team',
+  link_generated: 'team',
+  users_imported: 'team',
+  users_exported: 'team',
   token_refreshed: 'token',
   token_reuse_detected: 'token',
   /** The database had lost refreshes of the session. */
   token_recovered: 'token',
   user_modified: 'user',
+  /** The first of two addresses agreed to a change. */
+  email_change_agreed: 'user',
   user_confirmation_requested: 'user',
   user_recovery_requested: 'user',
   user_reauthenticate_requested: 'user',

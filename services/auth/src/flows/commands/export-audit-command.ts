@@ -30,7 +30,7 @@ export const auditExport = command({
     const before = parseTime('before', options.before)
     const { after: id } = options
     if (id !== undefined && !UUID.test(id)) throw new UsageError('--after must be the id of an entry')
-    await onReads(async (reads, primary) => {
+    await onReads(async (reads, { db: primary }) => {
       let after: Position | undefined
       if (id !== undefined) {
         after = await reads.current((db) => findAuditPosition(db, id))

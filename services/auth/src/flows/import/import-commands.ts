@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
 import { CommandFailure, command, printResult } from '@services/common/process/command-line'
+import { audit } from '../../core/audit/audit.ts'
 import { NIL_UUID } from '../../db/uuid.ts'
 import { onDatabase, onReads } from '../../on-database.ts'
 import { findUsersAfter } from './export-users.store.ts'
@@ -30,14 +31,14 @@ export const usersImport = command({
     const dryRun = options['dry-run'] ?? false
     const started = performance.now()
     const summary = await onDatabase(
-      ({ config: { jwt }, db }) =>
+      ({ operator, ...deps }) =>
         importUsers(
           {
-            db,
+            ...deps,
+            actor: operator,
             newId: randomUUID,
-            now: () => new Date(),
-            audience: jwt.audience,
-            role: jwt.defaultRole,
+            audience: deps.config.jwt.audience,
+            role: deps.config.jwt.defaultRole,
             dryRun,
             onRefused: (line, reason) => process.stderr.write(`line ${line}: ${reason}\n`),
             onProgress: showProgress(started),
@@ -87,7 +88,10 @@ export const usersExport = command({
   details:
     'The format of `users import`. The export is not a snapshot: users who sign up or change meanwhile may be missing.',
   run: async ({ options }) => {
-    await onReads(async (reads) => {
+    await onReads(async (reads, { operator: actor, db, log, ...deps }) => {
+      const traits = { with_hashes: options['with-hashes'] ?? false }
+      // First: a part may be in use before an interrupted export ends.
+      await audit(deps, db, log, { action: 'users_exported', actor, traits })
       // Sorts before all ids.
       let after = NIL_UUID
       for (;;) {

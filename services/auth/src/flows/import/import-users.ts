@@ -1,7 +1,9 @@
 // Importing users of another system from JSON lines (`users import`), and exporting them. A line is imported whole or
 // refused by number, and a second run over the same file adds only the missing users. Tests: here,
 // test/cli-users.test.ts.
+import { createHash } from 'node:crypto'
 import type { Kysely } from 'kysely'
+import { type Actor, type AuditDeps, type AuditLog, audit } from '../../core/audit/audit.ts'
 import type { DB } from '../../db/tables.ts'
 import { type ExistingUser, findExisting, type ImportedUser, insertUsers } from './import-users.store.ts'
 import { type Line, readLines } from './read-lines.ts'
@@ -14,8 +16,10 @@ export interface ImportSummary {
   refused: number
 }
 
-export interface ImportOptions extends LineDefaults {
+export interface ImportOptions extends LineDefaults, AuditDeps {
   db: Kysely<DB>
+  log: AuditLog
+  actor: Actor
   /** Checks everything against the database and rolls back. */
   dryRun: boolean
   onRefused: (line: number, reason: string) => void
@@ -25,6 +29,7 @@ export interface ImportOptions extends LineDefaults {
 interface Run extends ImportOptions {
   summary: ImportSummary
   refuse: (line: number, reason: string) => void
+  read: InputRead
 }
 
 /** Bounds of one statement, large enough that the round trip to the server does not matter. */
@@ -37,7 +42,8 @@ export async function importUsers(options: ImportOptions, input: AsyncIterable<U
     summary.refused++
     options.onRefused(line, reason)
   }
-  const run: Run = { ...options, summary, refuse }
+  const read = inputRead()
+  const run: Run = { ...options, summary, refuse, read }
   // Keyed by id: insertUsers reports by id, so a batch must not hold an id twice.
   const batch = new Map<string, ImportedUser>()
   let characters = 0
@@ -51,13 +57,13 @@ export async function importUsers(options: ImportOptions, input: AsyncIterable<U
     // Awaited before the next one; without a handler until then, a rejection would end the process.
     running.catch(() => {})
   }
-  for await (const line of readLines(input)) {
+  for await (const line of readLines(read.of(input))) {
     summary.lines++
-    const read = readUser(line, options)
-    if ('problem' in read) refuse(line.number, read.problem)
+    const given = readUser(line, options)
+    if ('problem' in given) refuse(line.number, given.problem)
     else {
-      if (batch.has(read.user.id)) await flush()
-      batch.set(read.user.id, read)
+      if (batch.has(given.user.id)) await flush()
+      batch.set(given.user.id, given)
       characters += 'text' in line ? line.text.length : 0
     }
     if (batch.size >= BATCH.users || characters >= BATCH.characters) await flush()
@@ -65,6 +71,24 @@ export async function importUsers(options: ImportOptions, input: AsyncIterable<U
   await flush()
   await running
   return summary
+}
+
+type InputRead = ReturnType<typeof inputRead>
+
+/** Size and hash of the input so far: they identify it in the audit log. */
+function inputRead() {
+  const hash = createHash('sha256')
+  let bytes = 0
+  return {
+    async *of(input: AsyncIterable<Uint8Array>) {
+      for await (const chunk of input) {
+        hash.update(chunk)
+        bytes += chunk.length
+        yield chunk
+      }
+    },
+    soFar: () => ({ bytes, sha256: hash.copy().digest('hex') }),
+  }
 }
 
 function readUser(line: Line, options: ImportOptions): ImportedUser | { problem: string } {
@@ -93,19 +117,28 @@ async function insertBatch(run: Run, users: ImportedUser[]): Promise<void> {
   }
 }
 
-/** Returns the new ids; undefined when the database refused the batch because of its content. */
-async function tryInsert({ db, dryRun }: ImportOptions, users: ImportedUser[]): Promise<Set<string> | undefined> {
+/** Inserts users with their audit entry. Returns the new ids; undefined: the database refused the batch's content. */
+async function tryInsert(run: Run, users: ImportedUser[]): Promise<Set<string> | undefined> {
   try {
-    if (!dryRun) return await insertUsers(db, users)
-    const trx = await db.startTransaction().execute()
-    try {
-      return await insertUsers(trx, users)
-    } finally {
-      await trx.rollback().execute()
-    }
+    if (run.dryRun) return await triedIn(run.db, users)
+    return await run.db.transaction().execute(async (trx) => {
+      const inserted = await insertUsers(trx, users)
+      const traits = { users: inserted.size, ...run.read.soFar() }
+      if (inserted.size > 0) await audit(run, trx, run.log, { action: 'users_imported', actor: run.actor, traits })
+      return inserted
+    })
   } catch (error) {
     if (isRefusedByContent(error)) return undefined
     throw error
+  }
+}
+
+async function triedIn(db: Kysely<DB>, users: ImportedUser[]): Promise<Set<string>> {
+  const trx = await db.startTransaction().execute()
+  try {
+    return await insertUsers(trx, users)
+  } finally {
+    await trx.rollback().execute()
   }
 }
 

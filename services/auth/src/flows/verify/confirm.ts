@@ -175,8 +175,12 @@ async function changeEmail(
   if (!email) throw apiError('otp_expired')
   requireOwnAddress(token.purpose === 'email_change_new' ? email : user.email, token)
   const now = deps.now()
-  if (needsBothAddresses(deps, user) && (await recordFirstConfirmation(trx, user.id, now))) return undefined
   const before = (await findUserById(trx, user.id)) as User
+  if (needsBothAddresses(deps, user) && (await recordFirstConfirmation(trx, user.id, now))) {
+    const traits = { address: token.purpose === 'email_change_new' ? 'new' : 'current' }
+    await audit(deps, trx, log, { action: 'email_change_agreed', actor: before, traits })
+    return undefined
+  }
   await displaceRegistrant(deps, trx, log, before, { channel: 'email', value: email })
   await refuseTakenEmail(trx, email, before.aud, user.id)
   await applyEmailChange(trx, user.id, email, 'proven', now)

@@ -57,7 +57,10 @@ interface Made {
   isClaim?: boolean
 }
 
-/** Makes the link and code of a mail without sending them. A magic link for an unknown address signs up. */
+/**
+ * Makes the link and code of a mail without sending them, audited under the admin, who can sign in with them as the user. A
+ * magic link for an unknown address signs up.
+ */
 export async function generateLink(deps: Deps, log: AuditLog, admin: Actor, input: LinkOrder) {
   const order = { ...input, data: withoutFacts(input.data) }
   requireModestMetadata(order.data)
@@ -79,6 +82,7 @@ export async function generateLink(deps: Deps, log: AuditLog, admin: Actor, inpu
     if (!user) throw apiError('user_not_found', { status: 404 })
     // Each sign-up link for an existing account merges more into it.
     if (type === 'signup') requireModestMetadata(user.user_metadata)
+    await audit(deps, trx, log, { action: 'link_generated', actor: admin, target: user, traits: { type } })
     const properties = {
       action_link: confirmationUrl(deps.config, made.kind, token, order.context),
       email_otp: token.code,
@@ -151,12 +155,11 @@ const emailClaim = ({ deps, order: { email } }: Making, passwordHash: string | n
   claimOf(deps, { address: { channel: 'email', value: email }, passwordHash, data })
 
 async function makeSignInLink(making: Making, kind: 'magic_link' | 'recovery'): Promise<Made> {
-  const { deps, trx, log, order } = making
+  const { deps, trx, order } = making
   // Another request may have registered the address with a password; this link proves the address, that request did not.
   await recordClaim(trx, emailClaim(making, null, {}))
   const user = await lockKnown(trx, order)
   await setSentAt(trx, user.id, 'recovery_sent_at', deps.now())
-  await audit(deps, trx, log, { action: 'user_recovery_requested', actor: user })
   return { kind, user, isClaim: !user.email_confirmed_at }
 }
 

@@ -45,7 +45,7 @@ test('an admin removes a factor: sessions are aal1 again, recovery codes are del
   expect(claimsOf(toSignedIn(body))).toMatchObject({ aal: 'aal1', amr: [{ method: 'password' }] })
   expect((await service.get('/factors/recovery-codes', user.auth)).status).toBe(404)
   expect(await admin.audited('factor_deleted', user.userId)).toMatchObject([
-    { actor_id: user.userId, log_type: 'factor', traits: { factor_id: user.totp.id } },
+    { actor_username: 'service_role', log_type: 'factor', traits: { factor_id: user.totp.id } },
   ])
   await service.mailbox.waitFor(user.email, { subject: 'A verification method was removed' })
   await service.close()

@@ -1,27 +1,23 @@
 // The `users` commands for one user; list-users-command.ts lists them. Commands call the flows of this folder, so that
 // an operator's input is checked and audited like an admin's.
 import { isUtf8 } from 'node:buffer'
-import { randomUUID, randomUUIDv7 } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { ApiError } from '@services/common/errors'
 import { CommandFailure, command, printResult, UsageError } from '@services/common/process/command-line'
-import type { Logger } from '@services/common/telemetry/logger'
 import { parseEmail } from '../../../adapters/mail/email-address.ts'
-import type { Actor } from '../../../core/audit/audit.ts'
 import { createPasswords } from '../../../core/passwords/hash-password.ts'
 import { createLeakedPasswords } from '../../../core/passwords/leaked-passwords.ts'
 import type { Address } from '../../../core/users/address.ts'
 import { parsePhone } from '../../../core/users/phone-number.ts'
 import { toRegisteredBody } from '../../../core/users/user-shape.ts'
 import { findUserByAddress, findUserById, type User } from '../../../core/users/users.store.ts'
-import { NIL_UUID, UUID } from '../../../db/uuid.ts'
-import { onDatabase } from '../../../on-database.ts'
+import { UUID } from '../../../db/uuid.ts'
+import { type CommandDeps, onDatabase } from '../../../on-database.ts'
 import { bannedUntil } from './ban-duration.ts'
 import { createUser, type UserAdminDeps } from './create-user.ts'
 import { deleteUser } from './delete-user.ts'
 import { updateUser } from './update-user.ts'
 import type { UserUpdate } from './user-input.ts'
-
-const OPERATOR: Actor = { id: NIL_UUID, email: 'cli', phone: null, user_metadata: {} }
 
 const USER_OPERAND =
   'USER is an id, an e-mail address or a phone number; addresses are looked up in the audience of AUTH_JWT_AUD.'
@@ -44,8 +40,8 @@ export const usersCreate = command({
   details: 'Without --password-stdin the user has no password. No rule on its strength applies.',
   run: async ({ options, json }) => {
     if (!options.email && !options.phone) throw new UsageError('needs --email or --phone')
-    await onUsers(async (deps, log) => {
-      const user = await createUser(deps, log, OPERATOR, {
+    await onUsers(async (deps, { log, operator }) => {
+      const user = await createUser(deps, log, operator, {
         id: options.id,
         email: options.email,
         phone: options.phone,
@@ -115,29 +111,27 @@ export const usersDelete = command({
   },
   run: async ({ operands: [name = ''], options: { soft, yes }, json }) => {
     if (!yes) throw new UsageError('needs --yes: a deleted user cannot be restored')
-    await onUsers(async (deps, log) => {
+    await onUsers(async (deps, { log, operator }) => {
       const { id } = await findNamedUser(deps, name)
       const deletion = soft ? 'soft' : 'hard'
-      await deleteUser(deps, log, OPERATOR, id, deletion)
+      await deleteUser(deps, log, operator, id, deletion)
       printResult(json, { id, deletion }, soft ? `deleted ${id} and kept the id` : `deleted ${id}`)
     })
   },
 })
 
 /** Runs `work` on the configured database and fails with the message a caller of the API would get. */
-export async function onUsers(work: (deps: UserAdminDeps, log: Logger) => Promise<void>): Promise<void> {
-  await onDatabase(async ({ config, db, log }) => {
+export async function onUsers(work: (deps: UserAdminDeps, by: CommandDeps) => Promise<void>): Promise<void> {
+  await onDatabase(async (command) => {
+    const { config, log } = command
     const deps: UserAdminDeps = {
-      config,
-      db,
+      ...command,
       leakedPasswords: createLeakedPasswords(config.passwords.leaks, log),
       newId: randomUUID,
-      newRowId: randomUUIDv7,
-      now: () => new Date(),
       passwords: await createPasswords(config.passwords.hashing),
     }
     try {
-      await work(deps, log)
+      await work(deps, command)
     } catch (error) {
       throw error instanceof ApiError ? new CommandFailure(error.message, { cause: error }) : error
     }
@@ -190,9 +184,9 @@ function isInFuture(duration: string): boolean {
 }
 
 function changeNamed(json: boolean, name: string, update: UserUpdate, describe: (user: User) => string) {
-  return onUsers(async (deps, log) => {
+  return onUsers(async (deps, { log, operator }) => {
     const { id } = await findNamedUser(deps, name)
-    const user = await updateUser(deps, log, OPERATOR, id, update)
+    const user = await updateUser(deps, log, operator, id, update)
     printUser(json, user, describe(user))
   })
 }

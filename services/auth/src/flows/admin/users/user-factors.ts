@@ -21,14 +21,19 @@ interface FactorUpdate {
 }
 
 /** Removes a factor or the recovery codes, proven or not. Throws validation_failed or mfa_factor_not_found, both 404. */
-export function deleteUserFactor(deps: Deps, log: AuditLog, userId: string, factorId: string): Promise<FactorBody> {
+export function deleteUserFactor(
+  deps: Deps,
+  log: AuditLog,
+  actor: Actor,
+  userId: string,
+  factorId: string,
+): Promise<FactorBody> {
   return withUser(deps, userId, factorId, async (trx, user, id) => {
     const shown = shownFactor(user, id)
     if (shown.factor_type === 'recovery_code') await deleteRecoveryCodes(trx, user.id)
     else await removeFactor(deps, trx, user, await requireRow(trx, user.id, id), undefined)
-    // The actor is the user, as in the reference (contract/auth-core.md 11.22).
-    const traits = { user_id: user.id, factor_id: id }
-    await audit(deps, trx, log, { action: 'factor_deleted', actor: user, traits })
+    const traits = { factor_id: id, factor_type: shown.factor_type }
+    await audit(deps, trx, log, { action: 'factor_deleted', actor, target: user, traits })
     return shown
   })
 }
@@ -45,8 +50,8 @@ export function updateUserFactor(deps: Deps, log: AuditLog, actor: Actor, update
     requireFree(await listFactors(trx, userId), factor, changes)
     if (changes.phone) await deleteChallengesOf(trx, factor.id)
     await changeFactor(trx, factor, changes, deps.now())
-    const traits = { user_id: userId, factor_id: factor.id, factor_type: factor.factor_type }
-    await audit(deps, trx, log, { action: 'factor_updated', actor, traits })
+    const traits = { factor_id: factor.id, factor_type: factor.factor_type }
+    await audit(deps, trx, log, { action: 'factor_updated', actor, target: user, traits })
     return shownFactor((await lockAndReadUser(trx, userId)) as User, factor.id)
   })
 }

@@ -158,6 +158,9 @@ export const adminFactorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
       params: FactorParams,
       response: { 200: FactorShape, ...errorResponses(400, 401, 403, 404, 413) },
     },
-    handler: (request) => deleteUserFactor(deps, request.log, subjectOf(request).id, request.params.factor_id),
+    handler: (request) => {
+      const { factor_id: factorId } = request.params
+      return deleteUserFactor(deps, request.log, adminOf(request), subjectOf(request).id, factorId)
+    },
   })
 }

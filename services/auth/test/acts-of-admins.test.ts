@@ -1,0 +1,318 @@
+// Every route of the admin API and every command leaves an audit entry under the name of its actor, or changes nothing.
+// A new one without a row here fails.
+import { createHash } from 'node:crypto'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { hostname, tmpdir, userInfo } from 'node:os'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { commands } from '../src/commands.ts'
+import type { AuditAction } from '../src/core/audit/actions.ts'
+import { NIL_UUID } from '../src/db/uuid.ts'
+import { freshEmail, remove } from './admin.ts'
+import { authHere } from './command-line.ts'
+import { withTotp } from './second-factors.ts'
+import { type Answer, startTestService, type TestService } from './service.ts'
+
+const password = 'correct horse'
+
+let service: TestService
+/** An admin with a session: the entry has to name this person, not a role. */
+let admin: { id: string; auth: { authorization: string } }
+beforeAll(async () => {
+  service = await startTestService({ AUTH_RATE_LIMIT_EMAIL_SENT: '1000' })
+  const email = freshEmail()
+  const { userId: id } = await service.signedIn(email, password)
+  await service.put(`/admin/users/${id}`, { role: 'service_role' }, service.admin)
+  const { body } = await service.post('/token?grant_type=password', { email, password })
+  admin = { id, auth: { authorization: `Bearer ${body.access_token}` } }
+  return () => service.close()
+})
+
+interface Entry {
+  id: string
+  payload: { action: string; actor_id: string; actor_username: string; actor_name?: string; traits?: object }
+}
+
+async function entries(): Promise<Entry[]> {
+  await service.settled()
+  return (await service.deps.pool.query('select id, payload from audit_log_entries')).rows
+}
+
+/** Result of `work`, and the entries that it leaves. */
+async function audited<Result>(work: () => Promise<Result>) {
+  const before = new Set((await entries()).map(({ id }) => id))
+  const result = await work()
+  const left = (await entries()).filter(({ id }) => !before.has(id)).map(({ payload }) => payload)
+  return { result, left }
+}
+
+const byUser = async () => {
+  const email = freshEmail()
+  const { userId: id } = await service.signedIn(email, password)
+  return { id, email }
+}
+const byAdmin = async (user: object) => (await service.post('/admin/users', user, service.admin)).body as { id: string }
+
+/** An act that its target is ready for. `target` is the user that the entry names, or comes with the answer. */
+interface Ready {
+  walk: () => Promise<Answer>
+  target?: string
+  traits?: object
+}
+type Act = [AuditAction, (as: { authorization: string }) => Promise<Ready>]
+
+const linkAct =
+  (type: string, more: object = {}, verification = type): Act[1] =>
+  async (as) => {
+    const isNew = type === 'signup' || type === 'invite'
+    const { email } = isNew ? { email: freshEmail() } : await byUser()
+    const walk = () => service.post('/admin/generate_link', { type, email, ...more }, as)
+    return { walk, traits: { type: verification } }
+  }
+
+const ROUTES: Record<string, Act[]> = {
+  'POST /admin/users': [
+    ['user_signedup', async (as) => ({ walk: () => service.post('/admin/users', { email: freshEmail() }, as) })],
+  ],
+  'POST /admin/users/{user_id}': [
+    [
+      'user_signedup',
+      async (as) => {
+        const target = crypto.randomUUID()
+        return { walk: () => service.post(`/admin/users/${target}`, { email: freshEmail() }, as), target }
+      },
+    ],
+  ],
+  'PUT /admin/users/{user_id}': [
+    { role: 'editor' },
+    { password: 'another horse' },
+    { email: 'changed@example.com' },
+    { email_confirm: true },
+    { ban_duration: '1h' },
+    { user_metadata: { a: 1 } },
+  ].map(
+    (change): Act => [
+      'user_modified',
+      async (as) => {
+        const { id: target } = await byAdmin({ email: freshEmail() })
+        return { walk: () => service.put(`/admin/users/${target}`, change, as), target }
+      },
+    ],
+  ),
+  'DELETE /admin/users/{user_id}': [true, false].map(
+    (should_soft_delete): Act => [
+      'user_deleted',
+      async (as) => {
+        const { id: target } = await byUser()
+        return { walk: () => remove(service, `/admin/users/${target}`, as, { should_soft_delete }), target }
+      },
+    ],
+  ),
+  'DELETE /admin/users/{user_id}/sessions': [
+    [
+      'logout',
+      async (as) => {
+        const { id: target } = await byUser()
+        return { walk: () => service.delete(`/admin/users/${target}/sessions`, as), target }
+      },
+    ],
+  ],
+  'DELETE /admin/users/{user_id}/sessions/{session_id}': [
+    [
+      'logout',
+      async (as) => {
+        const { id: target } = await byUser()
+        const [{ id: session_id }] = (await service.get(`/admin/users/${target}/sessions`, as)).body
+        const walk = () => service.delete(`/admin/users/${target}/sessions/${session_id}`, as)
+        return { walk, target, traits: { session_id } }
+      },
+    ],
+  ],
+  'PUT /admin/users/{user_id}/factors/{factor_id}': [
+    [
+      'factor_updated',
+      async (as) => {
+        const { userId: target, totp } = await withTotp(service)
+        const walk = () => service.put(`/admin/users/${target}/factors/${totp.id}`, { friendly_name: 'a' }, as)
+        return { walk, target, traits: { factor_id: totp.id, factor_type: 'totp' } }
+      },
+    ],
+  ],
+  'DELETE /admin/users/{user_id}/factors/{factor_id}': ['totp', 'recovery_code'].map(
+    (factor_type): Act => [
+      'factor_deleted',
+      async (as) => {
+        const { userId: target } = await withTotp(service)
+        const factors: { id: string; factor_type: string }[] = (await service.get(`/admin/users/${target}/factors`, as))
+          .body
+        const factor_id = factors.find((factor) => factor.factor_type === factor_type)?.id
+        const walk = () => service.delete(`/admin/users/${target}/factors/${factor_id}`, as)
+        return { walk, target, traits: { factor_id, factor_type } }
+      },
+    ],
+  ),
+  'POST /admin/messages/{message_id}/retry': [
+    [
+      'message_retried',
+      async (as) => {
+        await service.mailbox.answer(550)
+        const { body } = await service.post('/invite', { email: freshEmail() }, service.admin)
+        const failed = async () =>
+          (await service.get(`/admin/messages?user_id=${body.id}&state=failed`, service.admin)).body.messages
+        await expect.poll(failed).toHaveLength(1)
+        await service.mailbox.accept()
+        const [{ id }] = await failed()
+        return { walk: () => service.post(`/admin/messages/${id}/retry`, {}, as), target: body.id }
+      },
+    ],
+  ],
+  'POST /invite': [
+    ['user_invited', async (as) => ({ walk: () => service.post('/invite', { email: freshEmail() }, as) })],
+  ],
+  'POST /admin/generate_link': [
+    ['link_generated', linkAct('signup', { password })],
+    ['link_generated', linkAct('invite')],
+    ['link_generated', linkAct('magiclink')],
+    ['link_generated', linkAct('recovery')],
+    ['link_generated', linkAct('email_change_current', { new_email: 'link-next@example.com' })],
+    ['link_generated', linkAct('email_change_new', { new_email: 'link-next@example.com' })],
+  ],
+}
+
+/** Routes that only read. */
+const READS = [
+  'GET /admin/users',
+  'GET /admin/users/{user_id}',
+  'GET /admin/users/{user_id}/sessions',
+  'GET /admin/users/{user_id}/factors',
+  'GET /admin/audit',
+  'GET /admin/messages',
+]
+
+test('every route of an admin is an act below, or reads', async () => {
+  const { paths } = (await service.get('/openapi.json')).body
+  const routes = Object.entries<Record<string, { tags: string[]; security?: object[] }>>(paths).flatMap(
+    ([path, operations]) =>
+      Object.entries(operations)
+        .filter(([, { tags, security = [] }]) => tags.includes('admin') || security.some((each) => 'admin' in each))
+        .map(([method]) => `${method.toUpperCase()} ${path}`),
+  )
+  expect(routes.toSorted()).toEqual([...Object.keys(ROUTES), ...READS].toSorted())
+})
+
+const acts = Object.entries(ROUTES).flatMap(([route, all]) =>
+  all.map((act, index) => [`${route} ${index}`, act] as const),
+)
+
+test.for(acts)('the admin is the actor of %s', async ([, [action, prepare]]) => {
+  const { walk, target, traits } = await prepare(admin.auth)
+  const { result, left } = await audited(walk)
+  expect([200, 204]).toContain(result.status)
+  // None under the name of the user it was done to.
+  expect(left.map(({ actor_id, actor_username }) => [actor_id, actor_username])).toEqual(
+    left.map(() => [admin.id, 'service_role']),
+  )
+  const named = { user_id: target ?? result.body.id, ...traits }
+  expect(left).toContainEqual(expect.objectContaining({ action, traits: expect.objectContaining(named) }))
+})
+
+test.for(READS)('%s leaves none', async (route) => {
+  const { id } = await byUser()
+  const url = route.replace('GET ', '').replace('{user_id}', id)
+  const { result, left } = await audited(() => service.get(url, admin.auth))
+  expect([result.status, left]).toEqual([200, []])
+})
+
+/** A command line that acts; `{user}` and `{file}` stand for a user and for an import of two. */
+type Line = [AuditAction, string, { input?: string; traits?: object; target?: 'user' | 'made' }?]
+
+const COMMANDS: Record<string, Line[]> = {
+  'users create': [['user_signedup', 'users create --email cli-made@example.com --json', { target: 'made' }]],
+  'users ban': [['user_modified', 'users ban {user} --for 1h', { target: 'user' }]],
+  'users unban': [['user_modified', 'users unban {user}', { target: 'user' }]],
+  'users set-password': [
+    ['user_modified', 'users set-password {user} --password-stdin', { input: 'another horse', target: 'user' }],
+  ],
+  'users set-role': [['user_modified', 'users set-role {user} editor', { target: 'user' }]],
+  'users delete': [
+    ['user_deleted', 'users delete {user} --yes', { target: 'user' }],
+    ['user_deleted', 'users delete {user} --soft --yes', { target: 'user' }],
+  ],
+  'users import': [['users_imported', 'users import {file}', { traits: { users: 2 } }]],
+  'users export': [
+    ['users_exported', 'users export', { traits: { with_hashes: false } }],
+    ['users_exported', 'users export --with-hashes', { traits: { with_hashes: true } }],
+  ],
+}
+
+/** Commands that change and disclose nothing of a user, with the reason where that is not plain. */
+const NO_ACTS = {
+  serve: '',
+  worker: '',
+  migrate: 'the list of migrations has the time of each',
+  'migrate status': '',
+  'config check': '',
+  'config table': '',
+  version: '',
+  'keys generate': 'stored nowhere',
+  'tokens admin': 'needs no database; what its token does has entries',
+  'users list': 'reads like GET /admin/users',
+  'audit export': 'reads like GET /admin/audit',
+  'mail preview': '',
+  'mail test': 'a mail to an address of the operator',
+  'redirect check': '',
+}
+
+test('every command is an act below, or none', () => {
+  const names = commands.map(({ name }) => name)
+  expect(names.toSorted()).toEqual([...Object.keys(COMMANDS), ...Object.keys(NO_ACTS)].toSorted())
+})
+
+const lines = Object.values(COMMANDS).flat()
+
+describe('the command line', () => {
+  const run = async (line: string, input = '') => {
+    const settings = { AUTH_DATABASE_URL: service.deps.config.database.url, AUTH_PASSWORD_HASH_MEMORY_KIB: '64' }
+    const { code, stdout, stderr } = await authHere(line.split(' '), settings, input)
+    expect([code, stderr]).toEqual([0, ''])
+    return stdout
+  }
+  const withFile = async (users: object[], work: (file: string) => Promise<void>) => {
+    const folder = await mkdtemp(join(tmpdir(), 'acts-'))
+    const file = join(folder, 'users.jsonl')
+    await writeFile(file, users.map((user) => JSON.stringify(user)).join('\n'))
+    await work(file).finally(() => rm(folder, { recursive: true }))
+  }
+  /** The account of this machine under which the tests run. */
+  const operator = {
+    actor_id: NIL_UUID,
+    actor_username: 'cli',
+    actor_name: `${userInfo().username}@${hostname()}`,
+  }
+
+  test.for(lines)('is the actor of %s %s', async ([action, line, { input, traits, target } = {}]) => {
+    const { id } = await byUser()
+    await withFile([{ email: freshEmail() }, { email: freshEmail() }], async (file) => {
+      const typed = line.replace('{user}', id).replace('{file}', file)
+      const { result, left } = await audited(() => run(typed, input))
+      const user = { user: { user_id: id }, made: { user_id: target === 'made' && JSON.parse(result).id } }
+      expect(left).toEqual([expect.objectContaining({ action, ...operator })])
+      expect(left[0]?.traits).toMatchObject({ ...traits, ...(target && user[target]) })
+    })
+  })
+
+  test('names the input of an import by size and hash, and leaves none for a dry run or a repetition', async () => {
+    await withFile([{ email: freshEmail() }], async (file) => {
+      const bytes = await readFile(file)
+      const sha256 = createHash('sha256').update(bytes).digest('hex')
+      expect((await audited(() => run(`users import ${file} --dry-run`))).left).toEqual([])
+      const { left } = await audited(() => run('users import -', bytes.toString()))
+      expect(left).toMatchObject([{ traits: { users: 1, bytes: bytes.length, sha256 } }])
+      expect((await audited(() => run(`users import ${file}`))).left).toEqual([])
+    })
+  })
+
+  test.for(['users list', 'audit export'])('leaves none with %s', async (line) => {
+    expect((await audited(() => run(line))).left).toEqual([])
+  })
+})
