@@ -220,6 +220,7 @@ describe('the server', () => {
 
 test('the example contains every excerpt of the guide, and every command of the guide was run', async () => {
   guide.leave('pnpm@12 dev', 'docs/testing/global-setup.ts')
+  guide.leave('createServerClient', 'services/auth/test/server-rendered.test.ts')
   const excerpts = blocksOf(readGuide(GUIDE)).filter(({ info }) => info.startsWith('example/'))
   expect(excerpts.length).toBeGreaterThan(2)
   for (const { info, text } of excerpts) {

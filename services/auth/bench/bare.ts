@@ -22,7 +22,10 @@ export async function bareRotations(url: string, users: BenchUser[]) {
   const sample = { sessionId: randomUUID(), auditId: randomUUID(), counter: COUNTER }
   const times = { now: new Date(), reusableSince: new Date(Date.now() - 10_000), startedAfter: null, activeAfter: null }
   const query = await capture(url, (db) =>
-    rotateSessions(db, [{ ...sample, userAgent: null, ip: '127.0.0.1' }], times, { singlePerUser: false }),
+    rotateSessions(db, [{ ...sample, userAgent: null, ip: '127.0.0.1' }], times, {
+      singlePerUser: false,
+      comparesAddress: true,
+    }),
   )
   const pool = new pg.Pool({ connectionString: url, max: users.length })
   const sessions = users.map(() => randomUUIDv7())

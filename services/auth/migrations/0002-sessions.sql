@@ -13,7 +13,10 @@ create table {{prefix}}sessions (
   identity_id uuid,
   refresh_counter bigint not null default 0,
   refreshed_at timestamptz not null,
+  -- Late uses of the token before the newest one, by the client that got the newest.
+  repeats integer not null default 0,
   not_after timestamptz,
+  -- Client of the sign-in, then of the refresh that made the newest token.
   user_agent text,
   ip inet,
   created_at timestamptz not null

@@ -10,6 +10,7 @@ export const countSignUp = (method: string) => signUps({ method })
 export const countSignIn = (method: string, result: string) => signIns({ method, result })
 export const countRefresh = (result: string) => refreshes({ result })
 export const countReuseDetected = () => reuses({})
+export const countRepeat = () => repeats({})
 /** Access tokens that are larger than many proxies accept in a header (core/sessions/issue-tokens.ts). */
 export const countLargeToken = () => largeTokens({})
 /** `result`: `sent`, `failed` (given up), `dropped` (link or code used or replaced). Without pretended ones. */
@@ -41,6 +42,7 @@ export function observeHashQueue(waiting: () => number): void {
 /** Exports the counters of alerts as 0 at start: without it their first event shows as no increase. */
 export function startCounters(): void {
   reuses({}, 0)
+  repeats({}, 0)
   for (const channel of ['mail', 'sms'] as const) {
     for (const result of ['sent', 'failed']) messageAttempts({ channel, result }, 0)
   }
@@ -54,6 +56,10 @@ const refreshes = counter('auth.refreshes', { description: 'Session refreshes by
 const reuses = counter('auth.refresh_reuse_detected', {
   description: 'Sessions ended because a refresh token was reused',
   unit: '{session}',
+})
+const repeats = counter('auth.refresh_repeats', {
+  description: 'Refresh tokens used again after the reuse interval by the client that has the next one',
+  unit: '{refresh}',
 })
 const largeTokens = counter('auth.large_access_tokens', {
   description: 'Access tokens of more than 4 KiB',

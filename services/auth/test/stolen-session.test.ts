@@ -99,10 +99,11 @@ describe('a change of address that a thief began', () => {
       await asAdmin(owner, { ban_duration: 'none' })
     },
     'the reuse of a refresh token': async ({ service, refresh }) => {
-      const again = () => service.post('/token?grant_type=refresh_token', { refresh_token: refresh })
-      await again()
+      const from = (agent: string) =>
+        service.post('/token?grant_type=refresh_token', { refresh_token: refresh }, { 'user-agent': agent })
+      await from('Owner/1.0')
       service.clock.advance({ seconds: 11 })
-      expect((await again()).body.error_code).toBe('refresh_token_already_used')
+      expect((await from('Thief/1.0')).body.error_code).toBe('refresh_token_already_used')
     },
   }
 

@@ -69,18 +69,20 @@ async function serve(settings: Record<string, string>) {
 
 /** One of everything that is counted. */
 async function useEverything(base: string) {
-  const post = async (path: string, body: object) => {
-    const answer = await fetch(`${base}${path}`, { method: 'POST', body: JSON.stringify(body) })
+  const post = async (path: string, body: object, headers = {}) => {
+    const answer = await fetch(`${base}${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
     return { status: answer.status, body: (await answer.json()) as { refresh_token: string; user: { id: string } } }
   }
   const signIn = (typed: string) => post('/token?grant_type=password', { email, password: typed })
-  const refresh = (token: string) => post('/token?grant_type=refresh_token', { refresh_token: token })
+  const refresh = (token: string, headers = {}) =>
+    post('/token?grant_type=refresh_token', { refresh_token: token }, headers)
   await post('/signup', { email, password })
   await post('/signup', { email, password })
   await post('/signup', { data: { text: 'x'.repeat(3500) } })
   const { body } = await signIn(password)
   await refresh(body.refresh_token)
   await refresh(body.refresh_token)
+  await refresh(body.refresh_token, { 'user-agent': 'elsewhere' })
   for (let i = 0; i < 5; i++) await signIn('wrong horse')
   expect((await signIn('wrong horse')).status).toBe(429)
   return { userId: body.user.id }
@@ -163,7 +165,8 @@ test('Prometheus scrapes every metric of the reference, and no other, at / of it
     ['auth_messages_total{channel="mail",kind="recovery",result="sent"', 1],
     ['auth_messages_total{channel="mail",kind="magic_link",result="failed"', 1],
     ['auth_messages_total{channel="mail",kind="invite",result="dropped"', 1],
-    ['auth_refreshes_total{result="ok"', 1],
+    ['auth_refreshes_total{result="ok"', 2],
+    ['auth_refresh_repeats_total', 1],
     ['auth_refreshes_total{result="refresh_token_already_used"', 1],
     ['auth_refresh_reuse_detected_total', 1],
     ['auth_large_access_tokens_total', 1],
@@ -263,6 +266,7 @@ test('an OTLP collector gets spans named by route, the metrics, and the version 
       'auth.sign_ins',
       'auth.refreshes',
       'auth.refresh_reuse_detected',
+      'auth.refresh_repeats',
       'auth.limits_hit',
       'auth.hash_queue.depth',
       'http.server.request.duration',

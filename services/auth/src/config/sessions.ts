@@ -1,10 +1,11 @@
 import { boolean, duration, type Values, type Variables } from '@services/common/config/variables'
 import type { jwtVariables } from './jwt.ts'
+import type { limitVariables } from './limits.ts'
 
 export const sessionVariables = {
   SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: boolean('A reused refresh token ends its session.', { default: 'true' }),
   SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: duration(
-    'Time after its replacement in which a reused refresh token returns its successor.',
+    'Time after its replacement in which a refresh token returns its successor, whatever client uses it.',
     { default: '10' },
   ),
   SESSIONS_TIMEBOX: duration('Sessions end this long after sign-in.', { positive: true }),
@@ -16,9 +17,13 @@ export const sessionVariables = {
   SESSIONS_SINGLE_PER_USER: boolean('Only the newest session of a user is valid.', { default: 'false' }),
 } satisfies Variables
 
-export const sessionSettings = (values: Values<typeof sessionVariables>) => ({
+type Session = typeof sessionVariables &
+  Pick<typeof limitVariables, 'RATE_LIMIT_HEADER' | 'SECURITY_SB_FORWARDED_FOR_ENABLED'>
+
+export const sessionSettings = (values: Values<Session>) => ({
   rotation: values.SECURITY_REFRESH_TOKEN_ROTATION_ENABLED,
   reuseIntervalSeconds: values.SECURITY_REFRESH_TOKEN_REUSE_INTERVAL,
+  comparesAddress: values.RATE_LIMIT_HEADER !== undefined || values.SECURITY_SB_FORWARDED_FOR_ENABLED,
   timeboxSeconds: values.SESSIONS_TIMEBOX,
   inactivitySeconds: values.SESSIONS_INACTIVITY_TIMEOUT,
   keepIdleSeconds: values.SESSIONS_KEEP_IDLE,

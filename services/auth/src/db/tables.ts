@@ -122,6 +122,7 @@ interface SessionsTable {
   amr: JSONColumnType<AmrEntry[], unknown, unknown>
   refresh_counter: Generated<number>
   refreshed_at: Date
+  repeats: Generated<number>
   not_after: MaybeTime
   user_agent: string | null
   ip: string | null

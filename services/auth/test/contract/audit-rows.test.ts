@@ -83,6 +83,14 @@ test('sign-up, its repetition, its confirmation, a sign-in and a refresh', async
   expect(await step()).toEqual([['login_failed', { provider: 'password', error_code: 'invalid_credentials' }]])
   await own.post('/token?grant_type=refresh_token', { refresh_token: body.refresh_token })
   expect(await step()).toEqual([['token_refreshed']])
+  await own.post('/token?grant_type=refresh_token', { refresh_token: body.refresh_token })
+  expect(await step()).toEqual([['token_repeated', { session_id: expect.any(String) }]])
+  await own.post(
+    '/token?grant_type=refresh_token',
+    { refresh_token: body.refresh_token },
+    { 'user-agent': 'Thief/1.0' },
+  )
+  expect(await step()).toEqual([['token_reuse_detected', { session_id: expect.any(String) }]])
   const [first] = await own.entries()
   expect(first).toMatchObject({ actor_id: body.user.id, actor_username: email, log_type: 'user' })
 })

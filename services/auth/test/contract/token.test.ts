@@ -4,8 +4,8 @@ import { describe, expect } from 'vitest'
 import { type TestService, test } from '../service.ts'
 
 const password = 'correct horse'
-const refresh = (service: TestService, refresh_token: string) =>
-  service.post('/token?grant_type=refresh_token', { refresh_token })
+const refresh = (service: TestService, refresh_token: string, headers = {}) =>
+  service.post('/token?grant_type=refresh_token', { refresh_token }, headers)
 
 describe('checks come in the order of the contract', () => {
   test.for<[string, string, object, number, string]>([
@@ -71,7 +71,8 @@ describe('a refresh token', () => {
       expect((await refresh(service, first)).status).toBe(200)
     }
     service.clock.advance({ seconds: 3 })
-    expect((await refresh(service, first)).body.error_code).toBe('refresh_token_already_used')
+    const elsewhere = { 'user-agent': 'Elsewhere/1.0' }
+    expect((await refresh(service, first, elsewhere)).body.error_code).toBe('refresh_token_already_used')
   })
 
   test('survives more refreshes than one byte counts', async ({ service }) => {

@@ -12,6 +12,8 @@ export const LOG_TYPES = {
   users_exported: 'team',
   token_refreshed: 'token',
   token_reuse_detected: 'token',
+  /** Token used after its reuse interval by the client that has the next one. */
+  token_repeated: 'token',
   /** The database had lost refreshes of the session. */
   token_recovered: 'token',
   user_modified: 'user',

@@ -5,10 +5,14 @@
 // Counter of the token                           | result
 // current                                        | the session advances
 // one behind, replaced within the reuse interval | the same successor again
-// further behind, or later                       | `reused`, an attack: the session ends
+// one behind, later, from the client that has    | the same successor again, MAX_REPEATS times, audited: its answer was
+//   the successor                                |   lost, or a page could not store it
+// further behind, or later from elsewhere        | `reused`, an attack: the session ends
 // ahead                                          | `ahead`: the session catches up with a token that we made and committed,
-//                                                | because the database lost writes, in a failover or by a restore
-import { currentDeadline, regardlessOfDeadline } from '@services/common/request-deadline'
+//                                                |   because the database lost writes, in a failover or by a restore
+//
+// A client is its user agent and, with a trusted header, its address. A repeat restarts no time, so a thief elsewhere has
+// the interval of the refresh and no more.
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { countReuseDetected } from '../../metrics.ts'
@@ -16,9 +20,8 @@ import { type Actor, type AuditDeps, type AuditLog, audit } from '../audit/audit
 import { endTokens } from '../users/end-tokens.ts'
 import { lockUser } from '../users/users.store.ts'
 import { endReusedSession } from './end-sessions.store.ts'
-import { recoverSession, restartReuseInterval } from './refresh-reuse.store.ts'
+import { recoverSession } from './refresh-reuse.store.ts'
 import type { RefreshToken } from './refresh-token.ts'
-import type { Rotation } from './rotate-session.store.ts'
 import type { SessionLimits } from './session-limits.ts'
 
 interface ReuseDeps extends AuditDeps {
@@ -40,13 +43,13 @@ export const reusableSince = (now: Date, { reuseIntervalSeconds }: ReuseInterval
  */
 export function judgeRefusal(
   presented: number,
-  session: { refresh_counter: number; refreshed_at: Date },
+  session: { refresh_counter: number; refreshed_at: Date; is_repeatable: boolean },
   since: Date,
 ): 'ahead' | 'reused' | 'raced' {
   if (presented > session.refresh_counter) return 'ahead'
   if (presented === session.refresh_counter) return 'raced'
   const isParent = presented === session.refresh_counter - 1
-  return isParent && session.refreshed_at > since ? 'raced' : 'reused'
+  return isParent && (session.refreshed_at > since || session.is_repeatable) ? 'raced' : 'reused'
 }
 
 /** Ends the session of a reused token, also for the caller with the other copy. */
@@ -68,40 +71,4 @@ export async function catchUp(deps: ReuseDeps, log: AuditLog, actor: Actor, toke
     if (!(await recoverSession(trx, token.sessionId, token.counter, deps.now()))) return
     await audit(deps, trx, log, { action: 'token_recovered', actor, traits: { session_id: token.sessionId } })
   })
-}
-
-/**
- * Restarts the reuse interval when a request fails, before its answer. The database may advance the session although
- * the answer is lost, and the caller retries with the same token. After a slow failure that retry would otherwise end
- * the session. The next refresh waits for the restart.
- */
-export function restartingReuseInterval<Rotated>(
-  { db, now }: { db: Kysely<DB>; now: () => Date },
-  rotate: (rotation: Rotation) => Promise<Rotated>,
-): (rotation: Rotation) => Promise<Rotated> {
-  const restarts = new Map<string, Promise<void>>()
-  return async (rotation) => {
-    const { sessionId } = rotation
-    const pending = restarts.get(sessionId)
-    if (pending) await pending
-    const since = now()
-    const rotated = rotate(rotation)
-    const restart = () => regardlessOfDeadline(() => restartReuseInterval(db, rotation, { since, until: now() }))
-    const beginRestart = () => {
-      deadline?.running.delete(beginRestart)
-      const restarted = rotated.then(restart, restart).catch(() => {})
-      restarts.set(sessionId, restarted)
-      restarted.finally(() => restarts.get(sessionId) === restarted && restarts.delete(sessionId))
-    }
-    const deadline = currentDeadline()
-    deadline?.running.add(beginRestart)
-    try {
-      return await rotated
-    } catch (error) {
-      if (!deadline?.hasExpired) beginRestart()
-      throw error
-    } finally {
-      deadline?.running.delete(beginRestart)
-    }
-  }
 }

@@ -1,9 +1,9 @@
 import { batchLoads } from '@services/common/concurrency/batch-loads'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
-import { type ReuseInterval, restartingReuseInterval, reusableSince } from './refresh-reuse.ts'
+import { type ReuseInterval, reusableSince } from './refresh-reuse.ts'
 import { type RotatedSession, type Rotation, rotateSessions } from './rotate-session.store.ts'
-import type { SessionLimits } from './session-limits.ts'
+import type { RepeatRule, SessionLimits } from './session-limits.ts'
 
 /** Advances the session of a refresh token, or returns undefined: see refresh-reuse.ts. */
 export type RotateSession = (rotation: Rotation) => Promise<RotatedSession | undefined>
@@ -11,7 +11,7 @@ export type RotateSession = (rotation: Rotation) => Promise<RotatedSession | und
 interface RotationDeps {
   db: Kysely<DB>
   now: () => Date
-  config: { sessions: SessionLimits & ReuseInterval }
+  config: { sessions: SessionLimits & ReuseInterval & RepeatRule }
 }
 
 /** Most sessions that one statement locks. */
@@ -35,8 +35,8 @@ export function createRotateSession(deps: RotationDeps): RotateSession {
     const rotated = await rotateAll(rotations)
     return rotations.length === 1 ? rotated : rotated.map((session) => session ?? 'skipped')
   }, MAX_TOGETHER)
-  return restartingReuseInterval(deps, async (rotation) => {
+  return async (rotation) => {
     const rotated = await rotate(rotation)
     return rotated === 'skipped' ? (await rotateAll([rotation]))[0] : rotated
-  })
+  }
 }

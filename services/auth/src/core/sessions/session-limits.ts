@@ -13,6 +13,11 @@ export interface SessionLimits {
   singlePerUser: boolean
 }
 
+export interface RepeatRule {
+  /** The client's address is known (a trusted header), so a late repeat must come from it. */
+  comparesAddress: boolean
+}
+
 /** Returns the limit that has ended a session, if any (contract/auth-core.md 10.2). */
 export function whyEnded(
   session: SessionTimes,

@@ -1,8 +1,8 @@
 import { prepared } from '@services/common/database/prepared-statement'
-import { type Kysely, sql, type Transaction } from 'kysely'
+import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Aal, AmrEntry, DB } from '../../db/tables.ts'
 import type { AuditEntry } from '../audit/audit.store.ts'
-import type { SessionLimits } from './session-limits.ts'
+import type { RepeatRule, SessionLimits } from './session-limits.ts'
 
 export interface NewSession {
   id: string
@@ -76,9 +76,34 @@ export const isReplaced = (singlePerUser: boolean, session = 'sessions') =>
           and (newer.created_at, newer.id) > (${sql.ref(`${session}.created_at`)}, ${sql.ref(`${session}.id`)}))`
     : sql<boolean>`false`
 
-/** Finds the reasons why a rotation was refused. */
-export function findSessionWithUser(db: Kysely<DB>, id: string, { singlePerUser }: SessionLimits) {
-  return db
+/** Presented refresh token and the client that presents it. */
+export interface Presentation {
+  sessionId: string
+  counter: number
+  userAgent: string | null
+  ip: string | null
+}
+
+/** Late uses of one token at most: a site that loads a page each minute has well over an hour. */
+export const MAX_REPEATS = 100
+
+/**
+ * Matches a session whose newest token went to this client, so that its parent may be used late (refresh-reuse.ts).
+ * IPv6 by /64, as limits are: a device changes the rest of its address every day.
+ */
+export const isRepeatable = (
+  session: string,
+  { userAgent, ip }: { userAgent: RawBuilder<unknown>; ip: RawBuilder<unknown> },
+  comparesAddress: RawBuilder<unknown>,
+) => {
+  const [repeats, agent, address] = ['repeats', 'user_agent', 'ip'].map((name) => sql.ref(`${session}.${name}`))
+  return sql<boolean>`(${repeats} < ${sql.lit(MAX_REPEATS)} and ${agent} is not distinct from ${userAgent}
+    and (not ${comparesAddress}::boolean
+      or coalesce(set_masklen(${address}, case family(${address}) when 6 then 64 else 32 end) >>= ${ip}, false)))`
+}
+
+const sessionWithUser = (db: Kysely<DB>, id: string, { singlePerUser }: SessionLimits) =>
+  db
     .selectFrom('sessions')
     .innerJoin('users', 'users.id', 'sessions.user_id')
     .select(['sessions.user_id', 'sessions.aal', 'sessions.refresh_counter'])
@@ -86,6 +111,19 @@ export function findSessionWithUser(db: Kysely<DB>, id: string, { singlePerUser 
     .select(['sessions.created_at', 'sessions.refreshed_at', 'sessions.not_after'])
     .select(['users.banned_until', 'users.role', 'users.email', 'users.phone', 'users.user_metadata'])
     .where('sessions.id', '=', id)
+
+export const findSessionWithUser = (db: Kysely<DB>, id: string, limits: SessionLimits) =>
+  sessionWithUser(db, id, limits).executeTakeFirst()
+
+/** Finds the reasons why a rotation was refused. */
+export function findRefusedSession(
+  db: Kysely<DB>,
+  { sessionId, userAgent, ip }: Presentation,
+  limits: SessionLimits & RepeatRule,
+) {
+  const client = { userAgent: sql`${userAgent}::text`, ip: sql`${ip}::inet` }
+  return sessionWithUser(db, sessionId, limits)
+    .select(isRepeatable('sessions', client, sql`${limits.comparesAddress}`).as('is_repeatable'))
     .executeTakeFirst()
 }
 

@@ -1,13 +1,15 @@
 import { type AuditLog, logAudit } from '../../core/audit/audit.ts'
 import { issueTokens, type SessionBody } from '../../core/sessions/issue-tokens.ts'
 import { catchUp, endReuse, judgeRefusal, reusableSince } from '../../core/sessions/refresh-reuse.ts'
-import { parseRefreshToken, type RefreshToken } from '../../core/sessions/refresh-token.ts'
+import { parseRefreshToken } from '../../core/sessions/refresh-token.ts'
+import type { RotatedSession } from '../../core/sessions/rotate-session.store.ts'
 import { whyEnded } from '../../core/sessions/session-limits.ts'
-import { findSessionWithUser } from '../../core/sessions/sessions.store.ts'
+import { findRefusedSession, type Presentation } from '../../core/sessions/sessions.store.ts'
 import type { Client } from '../../core/sessions/start-session.ts'
 import { isBanned } from '../../core/users/is-banned.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
+import { countRepeat } from '../../metrics.ts'
 
 /** Bound on parallel refreshes that overtake this one; then the caller may retry. */
 const MAX_RACES = 5
@@ -21,18 +23,24 @@ export async function refreshSession(deps: Deps, log: AuditLog, text: string, cl
     const auditId = deps.config.auditInDatabase ? deps.newRowId() : null
     const session = await deps.rotateSession({ ...token, ...client, auditId })
     if (session) {
-      logAudit(log, { action: 'token_refreshed', actor: session.user })
+      logRefresh(log, session)
       return issueTokens(deps, session.user, session)
     }
-    await refuse(deps, log, token)
+    await refuse(deps, log, { ...token, ...client })
   }
   throw apiError('service_unavailable', { retryAfterSeconds: 1 })
 }
 
+function logRefresh(log: AuditLog, { id, repeats, user: actor }: RotatedSession): void {
+  if (repeats > 0) countRepeat()
+  const repeated = { action: 'token_repeated', actor, traits: { session_id: id } } as const
+  logAudit(log, repeats > 0 ? repeated : { action: 'token_refreshed', actor })
+}
+
 /** Throws the reason for a refused rotation. Returns when the session changed meanwhile and the rotation can be repeated. */
-async function refuse(deps: Deps, log: AuditLog, token: RefreshToken): Promise<void> {
+async function refuse(deps: Deps, log: AuditLog, token: Presentation): Promise<void> {
   const now = deps.now()
-  const session = await findSessionWithUser(deps.db, token.sessionId, deps.config.sessions)
+  const session = await findRefusedSession(deps.db, token, deps.config.sessions)
   if (!session) throw apiError('refresh_token_not_found')
   if (isBanned(session, now)) throw apiError('user_banned', { status: 400 })
   const verdict = judgeRefusal(token.counter, session, reusableSince(now, deps.config.sessions))
