@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { allows } from '../core/tokens/scopes.ts'
 import { hashToken, isWellFormed } from '../core/tokens/token-format.ts'
 import { type ApiToken, findLiveToken, recordTokenUse } from '../core/tokens/tokens.store.ts'
@@ -29,11 +29,11 @@ interface TokenOptions {
  */
 export function requireToken(app: FastifyInstance, deps: Deps, options: TokenOptions): void {
   app.decorateRequest('apiToken', null)
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', async (request) => {
     const presented = presentedToken(request)
     if (presented === undefined && options.anonymous?.(request)) return
     const token = await findToken(deps, presented)
-    if (!token) throw refused(reply)
+    if (!token) throw apiError('token_missing_or_invalid')
     if (!allows(token, options.scope)) {
       throw apiError('insufficient_scope', { details: { scope: options.scope } })
     }
@@ -76,11 +76,6 @@ async function findToken(deps: Deps, presented = ''): Promise<ApiToken | undefin
   const { bootstrapToken } = deps.config
   const isBootstrap = bootstrapToken !== undefined && timingSafeEqual(hash, hashToken(bootstrapToken))
   return isBootstrap || isWellFormed(presented) ? findLiveToken(deps.db, hash, deps.now()) : undefined
-}
-
-function refused(reply: FastifyReply) {
-  reply.header('www-authenticate', 'Token realm="media"')
-  return apiError('token_missing_or_invalid')
 }
 
 /** Not awaited: the caller gains nothing by it, and its failure does not fail the call. */

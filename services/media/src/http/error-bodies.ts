@@ -32,12 +32,18 @@ const MULTIPART_LIMITS = new Set(['FST_PARTS_LIMIT', 'FST_FILES_LIMIT', 'FST_FIE
 const MULTIPART_BROKEN =
   /FST_MP_PREMATURE_CLOSE|FST_PROTO_VIOLATION|FST_INVALID_JSON_FIELD_ERROR|Multipart: Boundary not found|Unexpected end of multipart data|Part terminated early|Malformed part header|Unsupported content type|Header size exceeded|needle cannot have a length/i
 
+/** A 401 says how to authenticate (RFC 9110 15.5.2). */
+const CHALLENGE = { 'www-authenticate': 'Token realm="media"' }
+
 /** One body for every failure (contract/media.md 2.6): `error`, and flat members that the original's clients read. */
 export const errorAnswers = (docsUrl: string): ErrorAnswers => ({
   common: (failure, detail, cause) =>
     detail ? fieldError(detail) : apiError(CODES[failure], { message: MESSAGES[failure], cause }),
   plugin: (error) => multipartFailure(error) ?? outage(error),
-  form: (error, requestId) => ({ body: errorBody(error, requestId, docsUrl) }),
+  form: (error, requestId) => ({
+    body: errorBody(error, requestId, docsUrl),
+    ...(error.status === 401 && { headers: CHALLENGE }),
+  }),
 })
 
 /** The failure of reading a form; undefined for other errors. */

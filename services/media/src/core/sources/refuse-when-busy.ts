@@ -1,7 +1,6 @@
 import type { TokenLimits } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { findTokenLimits } from '../tokens/tokens.store.ts'
 
 /** A clip takes many seconds, so an immediate retry is pointless. */
 const BUSY_RETRY_SECONDS = 10
@@ -14,10 +13,9 @@ const BUSY_RETRY_SECONDS = 10
 export async function refuseWhenBusy(
   { db, config, queueDepth }: Pick<Deps, 'db' | 'config' | 'queueDepth'>,
   tokenId: string | null,
-  ownLimits?: TokenLimits,
+  own: TokenLimits = {},
 ): Promise<void> {
   const { queueLimit, queueLimitPerToken } = config.worker
-  const own = ownLimits ?? (tokenId === null ? {} : await findTokenLimits(db, tokenId))
   const limits = { all: queueLimit, ofToken: own.queued ?? queueLimitPerToken }
   const { all, ofToken } = await queueDepth.count(db, tokenId, limits)
   const most = ofToken === 0 ? 2 * queueLimit : queueLimit

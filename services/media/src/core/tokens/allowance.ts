@@ -3,7 +3,7 @@
 import type { Kysely, Transaction } from 'kysely'
 import type { DB, TokenLimits } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
-import { findTokenLimits } from './tokens.store.ts'
+import { lockWriter } from './require-writer.ts'
 import { bytesOfDay, dayOf, recordClip, storedBytes } from './usage.store.ts'
 
 /** Undefined means unlimited. */
@@ -71,18 +71,23 @@ export function refuseOverAllowance(
   }
 }
 
-/** Takes the bytes of a new clip; throws as above. First in its transaction: then the token's other clips wait. */
+/**
+ * Takes the bytes of a new clip; throws as above, and for a token that may add no clip any more. First in its transaction: then the
+ * token's other clips wait, and no number of them keeps a revocation waiting. Returns the token's limits.
+ */
 export async function takeAllowance(
   trx: Transaction<DB>,
   usual: Allowances,
   clip: { tokenId: string; kept: number; sent: number; now: Date },
-): Promise<void> {
+): Promise<TokenLimits> {
   const { tokenId, kept, sent, now } = clip
-  const { quotaBytes, dailyBytes } = allowancesOf(usual, await findTokenLimits(trx, tokenId))
   const today = await recordClip(trx, { tokenId, day: dayOf(now), bytes: sent })
+  const own = await lockWriter(trx, tokenId, now)
+  const { quotaBytes, dailyBytes } = allowancesOf(usual, own)
   const daily = dailyBytes === undefined ? undefined : { limit: dailyBytes, used: today - sent }
   const quota = quotaBytes === undefined ? undefined : { limit: quotaBytes, ...(await storedBytes(trx, tokenId)) }
   refuseOverAllowance({ ...(daily && { daily }), ...(quota && { quota }) }, { kept, sent }, now)
+  return own
 }
 
 const DAY_MS = 86_400_000

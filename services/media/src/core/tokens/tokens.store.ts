@@ -1,5 +1,5 @@
 import { jsonb } from '@services/common/database/pool'
-import { type Insertable, type Kysely, type Selectable, sql } from 'kysely'
+import { type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, Scope, TokenLimits } from '../../db/tables.ts'
 
 export type ApiToken = Omit<Selectable<DB['api_tokens']>, 'hash'>
@@ -31,6 +31,28 @@ export async function findLiveToken(db: Kysely<DB>, hash: Buffer, now: Date): Pr
     .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', now)]))
     .executeTakeFirst()
 }
+
+/** Scopes and limits of a token; undefined for one that is unknown, expired or revoked. */
+export const findTokenRights = (
+  db: Kysely<DB>,
+  id: string,
+  now: Date,
+): Promise<Pick<ApiToken, 'scopes' | 'limits'> | undefined> => selectRights(db, id, now).executeTakeFirst()
+
+/** The same; until the transaction ends, changes of the token wait for it, and so does its revocation. */
+export const lockTokenRights = (
+  trx: Transaction<DB>,
+  id: string,
+  now: Date,
+): Promise<Pick<ApiToken, 'scopes' | 'limits'> | undefined> => selectRights(trx, id, now).forShare().executeTakeFirst()
+
+const selectRights = (db: Kysely<DB>, id: string, now: Date) =>
+  db
+    .selectFrom('api_tokens')
+    .select(['scopes', 'limits'])
+    .where('id', '=', id)
+    .where('revoked_at', 'is', null)
+    .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', now)]))
 
 /** Empty for an unknown token too. */
 export async function findTokenLimits(db: Kysely<DB>, id: string): Promise<TokenLimits> {

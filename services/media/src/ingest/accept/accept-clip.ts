@@ -15,10 +15,11 @@ import { refuseWhenBusy } from '../../core/sources/refuse-when-busy.ts'
 import { attachToSource } from '../../core/sources/source-clips.store.ts'
 import { findSourceByContent, insertSource, originalNamed, type SourceRow } from '../../core/sources/sources.store.ts'
 import { takeAllowance } from '../../core/tokens/allowance.ts'
+import { requireWriter } from '../../core/tokens/require-writer.ts'
 import { makeDeleteToken } from '../../core/tokens/token-format.ts'
 import { emitEvent } from '../../core/webhooks/emit-event.ts'
 import type { MediaInfo } from '../../db/media-info.ts'
-import type { DB } from '../../db/tables.ts'
+import type { DB, TokenLimits } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { TRANSCODE_QUEUE, type TranscodeJob, tenantOf } from '../../make/jobs/queues.ts'
@@ -63,7 +64,7 @@ export const acceptClip = (deps: Deps, input: NewClipInput): Promise<AcceptedCli
 
 /** The stages from a file to its clip; the first that throws decides. */
 async function acceptInTurn(deps: Deps, input: NewClipInput): Promise<AcceptedClip> {
-  const { edit, signal, file } = input
+  const { edit, signal, file, tokenId } = input
   signal?.throwIfAborted()
   await refuseBlocked(deps.db, file.sha256)
   refuseCaption(deps, edit)
@@ -75,8 +76,8 @@ async function acceptInTurn(deps: Deps, input: NewClipInput): Promise<AcceptedCl
   const key = sourceKey(file.sha256, info.edited?.edit)
   const sharedEdit = edit && (await shareKnown(deps, key, input))
   if (sharedEdit) return sharedEdit
-  // Before the file is stored; the limit binds in the transaction.
-  await refuseWhenBusy(deps, input.tokenId)
+  // Before the file is stored; both bind in the transaction.
+  await refuseWhenBusy(deps, tokenId, tokenId === null ? {} : await requireWriter(deps.db, tokenId, deps.now()))
   return queueSource(deps, { info, key }, input)
 }
 
@@ -135,9 +136,9 @@ async function queueSource(
   const original = originalNamed(sha256)
   let isShared = false
   const accepted = await keepFiles(deps, [{ name: original, path, bytes }], async (trx) => {
-    await holdAndTakeBytes(deps, trx, input, 0)
+    const limits = await holdAndTakeBytes(deps, trx, input, 0)
     // After the allowance, which makes the token's other clips wait for this transaction.
-    await refuseWhenBusy({ ...deps, db: trx }, tokenId)
+    await refuseWhenBusy({ ...deps, db: trx }, tokenId, limits)
     const reservedBytes = mostRenditionBytes(info, bytes)
     const hashes = { sha256: key, fileSha256: sha256 }
     const newSource = { id: deps.newId(), ...hashes, tokenId, bytes, reservedBytes, info, now: deps.now() }
@@ -165,17 +166,17 @@ async function prioritise(deps: Deps, trx: Transaction<DB>, source: SourceRow, {
   await deps.queue.advance(trx, TRANSCODE_QUEUE.name, { sourceId: source.id } satisfies TranscodeJob, tenantOf(tokenId))
 }
 
-/** The binding refusals of every new clip: blocked bytes, then the allowance of its token. */
+/** The binding refusals of every new clip: blocked bytes, then its token and the allowance. Returns the token's limits. */
 async function holdAndTakeBytes(
   { config, now }: Deps,
   trx: Transaction<DB>,
   { tokenId, file }: NewClipInput,
   renditionBytes: number,
-): Promise<void> {
+): Promise<TokenLimits> {
   await holdBytes(trx, file.sha256)
-  if (tokenId === null) return
+  if (tokenId === null) return {}
   const clip = { tokenId, sent: file.bytes, kept: file.bytes + renditionBytes, now: now() }
-  await takeAllowance(trx, config.allowances, clip)
+  return takeAllowance(trx, config.allowances, clip)
 }
 
 async function addClip(deps: Deps, trx: Transaction<DB>, source: SourceRow, input: NewClipInput) {

@@ -109,8 +109,12 @@ function timesOf({ now }: Pick<Deps, 'now'>) {
   return { now: moment, since: new Date(moment.getTime() - KEY_LIFETIME_MS) }
 }
 
-/** Whether a retry would get the refusal again: no limit, no timeout, no fault of ours or of the upstream. */
-function isFinal({ status, details }: Pick<ApiError, 'status' | 'details'>): boolean {
+/** Refusals of the token, whose rights and expiry may change. */
+const OF_TOKEN = ['token_missing_or_invalid', 'insufficient_scope']
+
+/** Whether a retry would get the refusal again: no limit, no timeout, no token's, no fault of ours or of the upstream. */
+function isFinal({ code, status, details }: Pick<ApiError, 'code' | 'status' | 'details'>): boolean {
+  if (OF_TOKEN.includes(code)) return false
   if (status === 424) return details?.upstream === '4xx' && details.reason !== 'rate_limited'
   return status < 500 && status !== 429 && status !== 408
 }
