@@ -18,6 +18,8 @@ create table {{prefix}}one_time_tokens (
   code_challenge_method text check (code_challenge_method in ('s256', 'plain')),
   -- Sent for a claim (users.claim), which the proof applies.
   sets_password boolean not null default false,
+  -- Sealed account at a provider that reported the address; the proof in the browser of its sign-in links it.
+  external_account text,
   expires_at timestamptz not null,
   created_at timestamptz not null,
   primary key (user_id, purpose)
@@ -37,6 +39,7 @@ create table {{prefix}}earlier_links (
   code_challenge text,
   code_challenge_method text check (code_challenge_method in ('s256', 'plain')),
   sets_password boolean not null,
+  external_account text,
   expires_at timestamptz not null,
   foreign key (user_id, purpose) references {{prefix}}one_time_tokens (user_id, purpose) on delete cascade
 );

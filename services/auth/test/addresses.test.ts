@@ -68,7 +68,7 @@ const newNumber = () => NUMBERS.pop() as string
 const verifiedAt = (email: string): Person => ({ sub: newSub(), email, email_verified: true })
 const toldAt = (email: string): Person => ({ sub: newSub(), email, email_verified: false })
 
-const come = (to: TestService, provider: Provider, person: Person, query = '') => {
+const come = (to: Pick<TestService, 'get' | 'submit'>, provider: Provider, person: Person, query = '') => {
   openId.next(person)
   return signInAt(to, openId, `/authorize?provider=${provider}${query}`)
 }
@@ -371,12 +371,13 @@ describe('a provider that has not verified an address', () => {
         return body.error_code ?? body.access_token
       },
     ],
-  ])('lets nobody in, %s, even when it does not tell the address the next time', async (_how, knock) => {
+  ])('lets nobody in with it, %s; a sign-in that does not tell it opens an account of its own', async (_how, knock) => {
     const told = toldAt(newAddress())
     expect(await knock(told)).toBe('provider_email_needs_verification')
-    expect(await knock({ sub: told.sub })).toBe('provider_email_needs_verification')
-
     expect(await knock(told)).toBe('provider_email_needs_verification')
+    const own = decodeJwt(String(await knock({ sub: told.sub })))
+    expect(own.email).toBe('')
+    expect(decodeJwt(String(await knock(told)))).toMatchObject({ sub: own.sub, email: '' })
   })
 
   test.each(ADMINS_WORDS)('is no way in once an admin %s', async (_what, change) => {
@@ -432,14 +433,20 @@ describe('a provider that has not verified an address', () => {
   })
 
   test('gives its user another address that it has verified, unless that is taken', async () => {
-    const { auth } = await service.signedIn()
+    const { auth, userId } = await service.signedIn()
     const { email: taken } = await read(auth)
     for (const email of [newAddress(), taken]) {
       const person = toldAt(newAddress())
       await come(service, 'corp', person)
       const { access_token } = fragmentOf(await come(service, 'corp', { ...person, email, email_verified: true }))
-      expect(shownBy({ access_token: access_token as string }).email).toBe(email === taken ? '' : email)
+      expect(shownBy({ access_token: access_token as string }).email).toBe(email)
+      // Nothing was stored before: the verified address opens the account that has it.
+      expect(decodeJwt(access_token as string).sub === userId).toBe(email === taken)
     }
+    const person = { sub: newSub() }
+    await come(service, 'corp', person)
+    const { access_token } = fragmentOf(await come(service, 'corp', { ...person, email: taken, email_verified: true }))
+    expect(shownBy({ access_token: access_token as string }).email).toBe('')
   })
 
   test('moves no account to another address when its own changes, verified or not', async () => {
@@ -974,11 +981,12 @@ test('an account with an unverified address of a provider goes to its owner, eve
   const spaced = await service.with({ AUTH_SMTP_MAX_FREQUENCY: '900' })
   const person = toldAt(newAddress())
   const { email = '' } = person
-  await come(spaced, 'corp', person)
+  const stranger = spaced.otherBrowser()
+  await come(stranger, 'corp', person)
   const mail = await service.mailbox.waitFor(email)
   expect((await spaced.post('/signup', { email, password: OWNERS })).status).toBe(429)
   const owner = await read(bearerOf(fragmentOf(await spaced.get(linkPath(mail.text))).access_token))
   expect(owner).toMatchObject({ email, app_metadata: { providers: ['email'] } })
-  expect(fragmentOf(await come(spaced, 'corp', person)).access_token).toBeUndefined()
+  expect(fragmentOf(await come(stranger, 'corp', person)).access_token).toBeUndefined()
   await spaced.close()
 })

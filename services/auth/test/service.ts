@@ -28,7 +28,7 @@ export interface TestService {
   /** Posts a form, as a page does. */
   submit(url: string, form: Record<string, string>, headers?: Record<string, string>): Promise<Answer>
   /** All of these are one browser, with the cookies it was given; this is another one, without. */
-  otherBrowser(): Pick<TestService, 'get' | 'submit'>
+  otherBrowser(): Pick<TestService, 'get' | 'post' | 'submit'>
   /** Authorization of an admin token made from the secret. */
   admin: { authorization: string }
   /** Waits until no message is requested or on its way: before the clock goes on, or what was not sent is looked for. */

@@ -58,7 +58,7 @@ export const mailVariables = {
     default: 'true',
   }),
   MAILER_ACCOUNT_EXISTS_ENABLED: boolean(
-    'A sign-up with the address of an account sends a mail to its owner: sign in, or set a new password.',
+    'A sign-up with the address of an account, or a first sign-in at a provider that reports it unverified, sends a mail to its owner: sign in, or set a new password.',
     { default: 'true' },
   ),
   MAILER_AUTOCONFIRM: boolean(

@@ -156,6 +156,8 @@ interface OneTimeTokensTable {
   code_challenge_method: ChallengeMethod | null
   /** Sent for a claim (core/users/address-claims.ts). */
   sets_password: Generated<boolean>
+  /** Sealed account at a provider, linked by the proof (core/identities/unproven-account.ts). */
+  external_account: string | null
   expires_at: Date
   created_at: Date
 }
@@ -169,6 +171,7 @@ interface EarlierLinksTable {
   code_challenge: string | null
   code_challenge_method: ChallengeMethod | null
   sets_password: boolean
+  external_account: string | null
   expires_at: Date
 }
 

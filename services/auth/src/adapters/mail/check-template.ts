@@ -40,7 +40,7 @@ const linkOf = (type: string): LinkVariables => ({
 /** Variables that check templates at load and fill `mail preview`. */
 export const SAMPLE_VARIABLES: MailVariables = {
   invite: linkOf('invite'),
-  confirmation: { ...linkOf('signup'), Password: 'chosen' },
+  confirmation: { ...linkOf('signup'), Password: 'chosen', Provider: '' },
   recovery: linkOf('recovery'),
   magic_link: linkOf('magiclink'),
   email_change: { ...linkOf('email_change'), NewEmail: 'countess@example.com', SendingTo: 'countess@example.com' },

@@ -62,7 +62,8 @@ export type MailVariables = { [Kind in MailKind]: VariablesOf<Kind> }
 /** Variables of a kind beside the common ones. */
 export interface MailDetails {
   invite: LinkVariables
-  confirmation: LinkVariables & { Password: PasswordState }
+  /** `Provider`: the provider that reported the address; empty for other requests. */
+  confirmation: LinkVariables & { Password: PasswordState; Provider: string }
   recovery: LinkVariables
   magic_link: LinkVariables
   /** `SendingTo` is the recipient: the new address or the current one. */

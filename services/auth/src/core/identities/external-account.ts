@@ -29,8 +29,6 @@ export interface ExternalSignIn {
 export interface ExternalUser {
   user: User
   isNew: boolean
-  /** The user is another owner of the address: it is unverified, so this sign-in has no account. */
-  isAnother: boolean
   /** Unverified address from the provider: a requested change, never the account's before its proof. */
   reportedEmail?: string | undefined
 }

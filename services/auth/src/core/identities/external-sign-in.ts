@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto'
 import { ApiError } from '@services/common/errors'
 import type { Kysely, Transaction } from 'kysely'
 import { primaryEmail } from '../../adapters/oauth/clean-account.ts'
@@ -21,8 +22,11 @@ import { type ExternalDeps, type ExternalSignIn, type ExternalUser, unverifiedEm
 import { lockExternalAccount } from './identities.store.ts'
 import { findOrCreateExternalUser } from './join-or-create-user.ts'
 import { acceptInvitation, type Linking, linkIdentity } from './link-identity.ts'
+import { newAccount } from './new-account.ts'
+import { registerAddress } from './register-address.ts'
+import { sealAccount } from './unproven-account.ts'
 
-type Deps = ExternalDeps & LinkMailDeps & BudgetDeps & { db: Kysely<DB>; config: Config }
+type Deps = ExternalDeps & LinkMailDeps & BudgetDeps & { db: Kysely<DB>; config: Config; storageKey: KeyObject }
 
 export interface ShownAccount extends Omit<ExternalSignIn, 'provider' | 'acceptLanguage'> {
   provider: { name: string; settings: { linking: 'verified' | 'never'; emailOptional: boolean } }
@@ -31,6 +35,8 @@ export interface ShownAccount extends Omit<ExternalSignIn, 'provider' | 'acceptL
   /** null: a sign-in. */
   linking: Linking | null
   inviteTokenHash: Buffer | null
+  /** Attempt of the browser; null: an id_token, which no browser brought. */
+  attemptId: string | null
 }
 
 /**
@@ -47,19 +53,22 @@ export async function signInExternally<Admitted>(
   if (account.emails.length === 0 && !provider.settings.emailOptional) {
     throw apiError('unexpected_failure', { status: 502, message: 'Error getting user email from external provider' })
   }
-  const { user, isNew, isAnother, reportedEmail, admitted } = await deps.db.transaction().execute(async (trx) => {
+  const outcome = await deps.db.transaction().execute(async (trx) => {
     const found = await findUser(deps, trx, log, shown)
+    if (found === 'unproven') return found
     if (found.reportedEmail) await beginEmailChange(deps, trx, found.user, found.reportedEmail)
-    if (!found.isAnother && isBanned(found.user, deps.now())) throw apiError('user_banned')
+    if (isBanned(found.user, deps.now())) throw apiError('user_banned')
     return {
       ...found,
       admitted: found.awaitsProof ? undefined : { value: await admit(trx, found.user, identityOf(found.user, shown)) },
     }
   })
+  if (outcome === 'unproven') {
+    throw unverifiedEmail(provider.name, { isMailed: await isRegistrationSent(deps, log, shown) })
+  }
+  const { user, isNew, reportedEmail, admitted } = outcome
   if (isNew) countSignUp(provider.name)
-  // Do not reveal whether the address is registered: for a confirmed owner, do everything except send the mail.
-  const email = reportedEmail ?? ((isAnother && primaryEmail(account)?.email) || (user.email as string))
-  const mail = { userId: user.id, email, context, isAnother }
+  const mail = { userId: user.id, email: reportedEmail ?? (user.email as string), context }
   const isMailed = reportedEmail
     ? await isChangeSent(deps, mail)
     : !admitted && (await isConfirmationSent(deps, log, mail))
@@ -76,7 +85,7 @@ async function findUser(
   trx: Transaction<DB>,
   log: AuditLog,
   shown: ShownAccount,
-): Promise<ExternalUser & { awaitsProof: boolean }> {
+): Promise<(ExternalUser & { awaitsProof: boolean }) | 'unproven'> {
   const signIn = { ...shown, acceptLanguage: shown.context.acceptLanguage }
   const isRefused = (reported: string | undefined) =>
     reported !== undefined && !deps.config.external.allowUnverifiedEmail
@@ -84,40 +93,55 @@ async function findUser(
   await lockExternalAccount(trx, shown.provider.name, shown.account.sub)
   if (shown.linking) {
     const linked = await linkIdentity(deps, trx, log, signIn, shown.linking)
-    return { ...linked, isNew: false, isAnother: false, awaitsProof: isRefused(linked.reportedEmail) }
+    return { ...linked, isNew: false, awaitsProof: isRefused(linked.reportedEmail) }
   }
   if (shown.inviteTokenHash) {
     const user = await acceptInvitation(deps, trx, log, signIn, shown.inviteTokenHash)
-    return { user, isNew: false, isAnother: false, awaitsProof: false }
+    return { user, isNew: false, awaitsProof: false }
   }
   const found = await findOrCreateExternalUser(deps, trx, log, signIn)
-  const { user, isAnother, reportedEmail } = found
+  if (found === 'unproven') return found
   // A pending account accepts no sign-in.
-  return { ...found, awaitsProof: isAnother || isPending(user) || isRefused(reportedEmail) }
+  return { ...found, awaitsProof: isPending(found.user) || isRefused(found.reportedEmail) }
+}
+
+/**
+ * Registers the address of an unknown account at a provider and sends its link. The owner of an account that has the
+ * address learns of it instead: with all steps alike, no answer reveals the account.
+ */
+async function isRegistrationSent(deps: Deps, log: AuditLog, shown: ShownAccount): Promise<boolean> {
+  const { provider, account: external, audience, context, attemptId } = shown
+  const address = { channel: 'email', value: primaryEmail(external)?.email ?? '' } as const
+  const account = newAccount(deps, { address, data: {}, audience }, null)
+  const claim = claimOf(deps, { address, passwordHash: null, data: {} })
+  const sealed = sealAccount(deps, { provider: provider.name, account: external, attemptId })
+  // Stored even if limits refuse the mail.
+  await deps.db.transaction().execute((trx) => recordClaim(trx, claim))
+  let isNew = false
+  const isMailed = await isSent(deps, address.value, async (trx) => {
+    isNew = await registerAddress(deps, trx, log, { account, claim, order: { context, external: sealed } })
+  })
+  if (isNew) countSignUp(provider.name)
+  return isMailed
 }
 
 interface AddressMail {
   userId: string
   email: string
   context: MailContext
-  isAnother: boolean
 }
 
-/** Sends the link that confirms a pending account; `isAnother`: its confirmation drops the data of another request. */
-async function isConfirmationSent(deps: Deps, log: AuditLog, { userId, email, context, isAnother }: AddressMail) {
-  const address = { channel: 'email', value: email } as const
-  const claim = claimOf(deps, { address, passwordHash: null, data: {} })
-  // Stored even if limits refuse the mail.
-  if (isAnother) await deps.db.transaction().execute((trx) => recordClaim(trx, claim))
-  return isSent(deps, email, async (trx) => {
+/** Sends the link that confirms a pending account with an identity: an admin may have withdrawn the proof. */
+const isConfirmationSent = (deps: Deps, log: AuditLog, { userId, email, context }: AddressMail) =>
+  isSent(deps, email, async (trx) => {
     const account = await lockAndReadUser(trx, userId)
     if (!account) return
-    const { isPending } = await sendConfirmation(deps, trx, account, { address, context, isClaim: isAnother })
+    const address = { channel: 'email', value: email } as const
+    const { isPending } = await sendConfirmation(deps, trx, account, { address, context })
     if (!isPending) return
     const traits = { provider: 'email' }
     await audit(deps, trx, log, { action: 'user_confirmation_requested', actor: account, traits })
   })
-}
 
 /** Sends the link that gives an account in use the reported address. */
 const isChangeSent = (deps: Deps, { userId, email, context }: AddressMail) =>
@@ -125,8 +149,8 @@ const isChangeSent = (deps: Deps, { userId, email, context }: AddressMail) =>
     const user = await lockAndReadUser(trx, userId)
     if (user?.email_change !== email) return
     const held = { address: { channel: 'email', value: email }, audience: user.aud, exceptId: userId } as const
-    const isPretended = (await isEmailTaken(trx, email, user.aud, userId)) && !(await hasRegistrant(trx, held))
-    await sendEmailChange(deps, trx, user, email, { context, isPretended })
+    const isTaken = (await isEmailTaken(trx, email, user.aud, userId)) && !(await hasRegistrant(trx, held))
+    await sendEmailChange(deps, trx, user, email, { context, delivery: isTaken ? 'pretended' : 'real' })
   })
 
 /** Sends a mail in a transaction of its own, because limits are counted outside of one. False: a limit refused it. */

@@ -29,22 +29,36 @@ import { findIdentity, forgetRegistrant, insertIdentity } from './identities.sto
 import { blankUser, refuseVanishedAccount } from './new-account.ts'
 import { signInAgain } from './sign-in-again.ts'
 
-/** Finds the user of a locked account at a provider: known, linked now, or new. Throws by the table of the contract. */
+/**
+ * Finds the user of a locked account at a provider: known, linked now, or new. `unproven`: an unknown account, of which
+ * nothing is stored before its address is proven. Throws by the table of the contract.
+ */
 export async function findOrCreateExternalUser(
   deps: Deps,
   trx: Transaction<DB>,
   log: AuditLog,
   signIn: ExternalSignIn,
-): Promise<ExternalUser> {
+): Promise<ExternalUser | 'unproven'> {
   const { provider, account } = signIn
   const identity = await findIdentity(trx, provider.name, account.sub)
+  if (!identity && (await awaitsProof(deps, trx, signIn))) return 'unproven'
   const found = await (identity ? signInAgain(deps, trx, log, signIn, identity) : joinOrCreate(deps, trx, log, signIn))
-  if (!found.isAnother) await refreshProviders(trx, found.userId, deps.now())
+  await refreshProviders(trx, found.userId, deps.now())
   const user = (await findUserById(trx, found.userId)) as User
   if (found.isNew) {
     await audit(deps, trx, log, { action: 'user_signedup', actor: user, traits: { provider: provider.name } })
   }
   return { ...found, user }
+}
+
+/** Reports whether a new account's address must be proven first. Only autoconfirm, which reveals accounts, reads the users. */
+async function awaitsProof({ config, now }: Deps, trx: Transaction<DB>, { account, audience }: ExternalSignIn) {
+  const email = primaryEmail(account)
+  if (!email || email.verified || config.external.allowUnverifiedEmail) return false
+  if (config.signup.disabled) throw apiError('signup_disabled')
+  if (!config.mail.autoconfirm) return true
+  await releaseAddress(trx, { channel: 'email', value: email.email }, audience, now())
+  return (await findUserIdsByEmails(trx, [email.email], audience)).length > 0
 }
 
 async function joinOrCreate(deps: Deps, trx: Transaction<DB>, log: AuditLog, signIn: ExternalSignIn): Promise<Found> {
@@ -81,7 +95,7 @@ async function joinOrCreate(deps: Deps, trx: Transaction<DB>, log: AuditLog, sig
     return createInsteadOf(deps, trx, log, signIn, registrants)
   }
   await link(deps, trx, log, signIn, { userId, registrants })
-  return { userId, isNew: false, isAnother: false }
+  return { userId, isNew: false }
 }
 
 /** Creates a user for an account at a provider. Undefined when another request got the address first. */
@@ -92,7 +106,8 @@ async function createExternalUser(deps: Deps, trx: Transaction<DB>, { provider, 
   const email = primaryEmail(account)
   const [takenBy] = email ? await findUserIdsByEmails(trx, [email.email], audience) : []
   if (takenBy && email?.verified) return undefined
-  if (takenBy && !config.external.allowUnverifiedEmail) return { userId: takenBy, isNew: false, isAnother: true }
+  // Taken since `awaitsProof`.
+  if (takenBy && !config.external.allowUnverifiedEmail) refuseVanishedAccount()
   // The user is admitted without the address, so that the answer does not reveal whether it is taken.
   const reportedEmail = config.external.allowUnverifiedEmail && !email?.verified ? email?.email : undefined
   const ownEmail = reportedEmail || takenBy ? undefined : email
@@ -112,7 +127,7 @@ async function createExternalUser(deps: Deps, trx: Transaction<DB>, { provider, 
   if (!isInserted) return undefined
   const identity = { id: deps.newId(), userId: id, provider: provider.name, providerId: account.sub, data, now }
   await insertIdentity(trx, identity)
-  return { userId: id, isNew: true, isAnother: false, reportedEmail }
+  return { userId: id, isNew: true, reportedEmail }
 }
 
 /** Takes the addresses from registrants and creates an account. */

@@ -33,7 +33,7 @@ export async function signInAgain(
   const data = identityData(account, email)
   await refreshIdentity(trx, identity.id, data, deps.now())
   await mergeIfItFits(trx, user, data, deps.now())
-  const found = { userId: user.id, isNew: false, isAnother: false }
+  const found = { userId: user.id, isNew: false }
   if (email?.verified) await takeVerified(deps, trx, log, user, email.email)
   // Created while such sign-ins were refused.
   else if (isPending(user) && deps.config.external.allowUnverifiedEmail) await withdrawEmail(trx, user.id, deps.now())

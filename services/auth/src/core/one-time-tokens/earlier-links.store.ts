@@ -11,6 +11,7 @@ export const TAKEN = [
   'code_challenge',
   'code_challenge_method',
   'sets_password',
+  'external_account',
 ] as const
 
 type KeptLink = Pick<Selectable<DB['earlier_links']>, 'token_hash' | (typeof TAKEN)[number]>

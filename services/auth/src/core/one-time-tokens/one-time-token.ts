@@ -34,7 +34,7 @@ export interface IssueTokenDeps {
 }
 
 export interface TokenOrder
-  extends Pick<NewOneTimeToken, 'purpose' | 'relatesTo' | 'pkce' | 'isClaim' | 'isPretended'> {
+  extends Pick<NewOneTimeToken, 'purpose' | 'relatesTo' | 'pkce' | 'isClaim' | 'isPretended' | 'externalAccount'> {
   /** null: pretended, for an address without an account. */
   userId: string | null
   codeLength: number

@@ -16,6 +16,8 @@ export interface NewOneTimeToken {
   pkce?: Pkce | undefined
   /** Sent for a request with a claim, see ../users/address-claims.ts. */
   isClaim?: boolean | undefined
+  /** Sealed account at a provider; a token without one ends that of the replaced token. */
+  externalAccount?: string | undefined
   /** The same work is done and nothing changes: there may be a live token. */
   isPretended?: boolean | undefined
   /** Codes that died of wrong attempts since the last one that was right. */
@@ -56,6 +58,7 @@ export async function putOneTimeToken(trx: Transaction<DB>, token: NewOneTimeTok
     used_up_codes: token.usedUpCodes,
     code_challenge: challenge,
     code_challenge_method: token.pkce?.method ?? null,
+    external_account: token.externalAccount ?? null,
     // A request for another link must not undo the claim of the replaced one.
     ...(token.isClaim ? { sets_password: true } : {}),
     expires_at: token.expiresAt,

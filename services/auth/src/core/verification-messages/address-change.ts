@@ -49,8 +49,8 @@ interface EmailChangeOrder {
   context: MailContext
   pkce?: Pkce | undefined
   messageId?: string | undefined
-  /** The same work is done and no mail leaves: the address belongs to another account, which no answer may reveal. */
-  isPretended?: boolean | undefined
+  /** Pretended: the address belongs to another account, which no answer may reveal. */
+  delivery?: 'real' | 'pretended'
 }
 
 /** Asks the new address to confirm the change and, if changes are secured, the current one. Drops an earlier change. */
@@ -59,10 +59,10 @@ export async function sendEmailChange(
   trx: Transaction<DB>,
   user: User,
   newEmail: string,
-  { context, pkce, messageId, isPretended }: EmailChangeOrder,
+  { context, pkce, messageId, delivery = 'real' }: EmailChangeOrder,
 ): Promise<void> {
   await beginEmailChange(deps, trx, user, newEmail)
-  const mail = { ...context, kind: 'email_change', user, newEmail, pkce, isPretended } as const
+  const mail = { ...context, kind: 'email_change', user, newEmail, pkce, delivery } as const
   await sendLinkMail(deps, trx, { ...mail, to: newEmail, purpose: 'email_change_new', messageId })
   if (needsBothAddresses(deps, user)) {
     await sendLinkMail(deps, trx, { ...mail, to: user.email as string, purpose: 'email_change_current' })

@@ -9,16 +9,19 @@ import { type IssueTokenDeps, issueToken } from '../one-time-tokens/one-time-tok
 import { type OutboxDeps, queueMessage } from '../outbox/outbox.ts'
 import type { User } from '../users/users.store.ts'
 
+/**
+ * Delivery of a message. All take the same work, so that none reveals an account.
+ * `real`: link and code leave. `pretended`: nothing leaves. `decoy`: pretended for an address that no account has.
+ * `notice`: the owner of the account learns instead that it exists.
+ */
+export type Delivery = 'real' | 'pretended' | 'decoy' | 'notice'
+
 export interface Sending {
   /** Id that was promised to a caller before. */
   messageId?: string | undefined
   isClaim?: boolean
-  /** The same work is done and no message leaves: for accounts whose existence an answer must not reveal. */
-  isPretended?: boolean
-  /** Instead of nothing, a pretended message leaves as one to the owner of the account: that it exists. */
-  isOwnerNotified?: boolean | undefined
-  /** Pretended for an address that no account has. */
-  isDecoy?: boolean
+  /** `real` when left out. */
+  delivery?: Delivery
 }
 
 interface CodeMessage extends Sending {
@@ -47,26 +50,17 @@ export async function sendCodeMail(
 export async function sendCodeSms(
   deps: IssueTokenDeps & OutboxDeps & { config: Pick<Config, 'sms' | 'siteUrl'> },
   trx: Transaction<DB>,
-  {
-    user,
-    to,
-    purpose,
-    channel,
-    isClaim,
-    isPretended,
-    isOwnerNotified,
-    isDecoy,
-    messageId,
-  }: CodeMessage & { channel: SmsChannel },
+  { user, to, purpose, channel, isClaim, delivery = 'real', messageId }: CodeMessage & { channel: SmsChannel },
 ): Promise<void> {
   const { codeLength, codeLifetimeSeconds, template, testNumbers } = deps.config.sms
   const testCode = testCodeOf(testNumbers, to, deps.now())
+  const isPretended = delivery !== 'real'
   const lifetimeSeconds = isPretended ? 0 : codeLifetimeSeconds
-  const userId = isDecoy ? null : user.id
+  const userId = delivery === 'decoy' ? null : user.id
   const order = { userId, purpose, relatesTo: to, codeLength, lifetimeSeconds, code: testCode, isClaim, isPretended }
   const { code, codeHash } = await issueToken(deps, trx, order)
   if (testCode) return
-  if (isOwnerNotified) {
+  if (delivery === 'notice') {
     const text = `You already have an account at ${new URL(deps.config.siteUrl).host}.`
     const notice = { kind: 'account_exists', userId, to, variables: { code: '', channel, text }, messageId } as const
     await queueMessage(deps, trx, { channel: 'sms', lifetimeSeconds: null, ...notice })

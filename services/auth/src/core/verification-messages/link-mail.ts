@@ -19,6 +19,13 @@ export const LINK_KINDS = {
   email_change: { type: 'email_change', purpose: 'email_change_new', path: 'email_change' },
 } as const satisfies Record<string, { type: LinkType; purpose: TokenPurpose; path: keyof Config['mail']['linkPaths'] }>
 
+/** Account at a provider that awaits the proof of its address (../identities/unproven-account.ts). */
+export interface SealedAccount {
+  provider: string
+  /** undefined: no browser can link it. */
+  sealed: string | undefined
+}
+
 export type LinkKind = keyof typeof LINK_KINDS
 
 export interface MailContext {
@@ -41,6 +48,8 @@ interface LinkMail extends MailContext, Sending {
   hasLongCode?: boolean | undefined
   /** Only for confirmation. */
   password?: PasswordState
+  /** Only for confirmation: the account at a provider that the mail is about. */
+  external?: SealedAccount | undefined
 }
 
 export interface LinkMailDeps extends IssueTokenDeps, OutboxDeps {
@@ -53,9 +62,10 @@ const LONG_CODE_DIGITS = 4
 /** Issues the link and code of a mail and writes the mail into the outbox, in the caller's transaction. */
 export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mail: LinkMail): Promise<OneTimeToken> {
   const { config } = deps
-  const { kind, user, to, acceptLanguage, messageId } = mail
-  const lifetimeSeconds = mail.isPretended ? 0 : linkLifetime(config, kind)
-  const userId = mail.isDecoy ? null : user.id
+  const { kind, user, to, acceptLanguage, messageId, delivery = 'real' } = mail
+  const isPretended = delivery !== 'real'
+  const lifetimeSeconds = isPretended ? 0 : linkLifetime(config, kind)
+  const userId = delivery === 'decoy' ? null : user.id
   const token = await issueToken(deps, trx, {
     userId,
     purpose: mail.purpose ?? LINK_KINDS[kind].purpose,
@@ -64,7 +74,8 @@ export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mai
     lifetimeSeconds,
     pkce: mail.pkce,
     isClaim: mail.isClaim,
-    isPretended: mail.isPretended,
+    isPretended,
+    externalAccount: mail.external?.sealed,
   })
   const variables = {
     SiteURL: config.siteUrl,
@@ -77,7 +88,7 @@ export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mai
   }
   const locale = pickLocale(config.mail, { metadata: user.user_metadata, acceptLanguage })
   const message = { channel: 'mail', userId, to, lifetimeSeconds, messageId, locale } as const
-  if (mail.isOwnerNotified) {
+  if (delivery === 'notice') {
     const { SiteURL, Email, Data } = variables
     const notice = { kind: 'account_exists', variables: { SiteURL, Email, Data }, lifetimeSeconds: null } as const
     await queueMessage(deps, trx, { ...message, ...notice })
@@ -87,7 +98,8 @@ export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mai
     const more = { NewEmail: mail.newEmail ?? to, SendingTo: to }
     await queueMessage(deps, trx, { ...message, kind, variables: { ...variables, ...more } })
   } else if (kind === 'confirmation') {
-    await queueMessage(deps, trx, { ...message, kind, variables: { ...variables, Password: mail.password ?? '' } })
+    const more = { Password: mail.password ?? '', Provider: mail.external?.provider ?? '' }
+    await queueMessage(deps, trx, { ...message, kind, variables: { ...variables, ...more } })
   } else await queueMessage(deps, trx, { ...message, kind, variables })
   return token
 }

@@ -27,7 +27,7 @@ export async function pretendMessage(
 ): Promise<void> {
   log.info({ kind }, 'message not sent, only pretended: no account has the address, or it gets no message')
   if (deps.config.auditInDatabase) await writeDecoys(trx, [`audit ${address.value}`], deps.now())
-  const message = { user, to: address.value, messageId, isPretended: true, isDecoy: true }
+  const message = { user, to: address.value, messageId, delivery: 'decoy' as const }
   if (address.channel === 'email') await sendLinkMail(deps, trx, { ...message, ...context, kind, pkce })
   else await sendCodeSms(deps, trx, { ...message, purpose: 'phone_confirmation', channel: smsChannel })
   await writeDecoys(trx, [`sent ${address.value}`], deps.now())

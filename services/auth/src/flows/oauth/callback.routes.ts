@@ -11,6 +11,7 @@ import type { SignedIn, SignInSecrets } from '../../adapters/oauth/sign-in-clien
 import { fitsAddress } from '../../adapters/oauth/upstream.ts'
 import { recordSignIn } from '../../core/audit/sign-in-attempt.ts'
 import { ERROR_NAMES, sessionParameters, withFragment, withQuery } from '../../core/redirects/redirect-url.ts'
+import { linkLifetime } from '../../core/verification-messages/link-mail.ts'
 import { UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
@@ -62,26 +63,38 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
 
   function answerCallback(request: FastifyRequest, reply: FastifyReply, callback: Record<string, string>) {
     let target: string | undefined
+    let attempt: FlowState | undefined
     return answerByRedirect(config, request, reply, {
       steps: async () => {
         if (request.validationError) throw apiError('bad_oauth_callback', { message: 'OAuth callback is malformed' })
         if (callback.begin !== undefined) {
-          const attempt = readAddressToBegin(deps, callback.begin)
-          target = targetOf(attempt.order)
+          const beginning = readAddressToBegin(deps, callback.begin)
+          target = targetOf(beginning.order)
           await deps.limits.byAddress(request, 'authorize')
-          return begin(request, reply, attempt, callback)
+          return begin(request, reply, beginning, callback)
         }
         await deps.limits.byAddress(request, 'callback')
-        const state = await takeState(request, callback.state)
-        target = targetOf(state)
-        unbindBrowser(request, reply, state.id)
-        return found(await redeem(request, state, callback))
+        attempt = await takeState(request, callback.state)
+        target = targetOf(attempt)
+        const location = await redeem(request, attempt, callback)
+        unbindBrowser(request, reply, attempt.id)
+        return found(location)
       },
-      failed: (error) =>
-        target === undefined
+      failed: (error) => {
+        if (attempt) release(request, reply, attempt, error)
+        return target === undefined
           ? { location: withQuery(config.siteUrl, errorParameters(error)), status: 303 }
-          : found(failedRedirect(target, errorParameters(error))),
+          : found(failedRedirect(target, errorParameters(error)))
+      },
     })
+  }
+
+  /** Ends the cookie of a failed attempt, except where the link of a mail needs it (core/identities/unproven-account.ts). */
+  function release(request: FastifyRequest, reply: FastifyReply, { id, provider }: FlowState, { code }: ApiError) {
+    if (code !== 'provider_email_needs_verification') return unbindBrowser(request, reply, id)
+    const lifetimeSeconds = linkLifetime(config, 'confirmation')
+    const kept = { id, lifetimeSeconds, isSecure: isReachedByTls(deps, provider), isPosted: false }
+    bindBrowser(request, reply, deps.attemptKey, kept)
   }
 
   /** Sends the browser to the provider; where the attempt links an account, only by the button of a page it was shown. */

@@ -109,7 +109,8 @@ interface Arrival {
 export function finishSignIn(deps: Deps, log: AuditLog, arrival: Arrival): Promise<Finished> {
   const { state, provider, signedIn, client, context } = arrival
   const { audience, linking, inviteTokenHash, pkce } = state
-  const shown = { provider, account: signedIn.account, audience, context, linking, inviteTokenHash }
+  const { account } = signedIn
+  const shown = { provider, account, audience, context, linking, inviteTokenHash, attemptId: state.id }
   return signInExternally<Finished>(deps, log, shown, async (trx, user, identityId) => {
     if (!pkce) {
       const audited = pendingAudit(deps, log, { action: 'login', actor: user, traits: { provider: provider.name } })

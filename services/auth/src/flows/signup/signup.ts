@@ -4,15 +4,8 @@
 // test/registered-first.test.ts.
 import type { SmsChannel } from '../../adapters/sms/gateway.ts'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
-import {
-  type Account,
-  blankUser,
-  confirmed,
-  insertAccount,
-  newAccount,
-  refuseVanishedAccount,
-  withClaim,
-} from '../../core/identities/new-account.ts'
+import { type Account, blankUser, confirmed, insertAccount, newAccount } from '../../core/identities/new-account.ts'
+import { registerAddress } from '../../core/identities/register-address.ts'
 import type { Pkce } from '../../core/one-time-tokens/pkce.ts'
 import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
 import { type Client, startSession } from '../../core/sessions/start-session.ts'
@@ -20,8 +13,7 @@ import type { Address } from '../../core/users/address.ts'
 import { claimOf, claimSalt, recordClaim } from '../../core/users/address-claims.ts'
 import { requireModestMetadata } from '../../core/users/metadata.ts'
 import { withoutFacts } from '../../core/users/proven-addresses.ts'
-import { findUserById, insertUser, lockAndReadUser, type User } from '../../core/users/users.store.ts'
-import { sendConfirmation } from '../../core/verification-messages/confirmation.ts'
+import { findUserById, insertUser, type User } from '../../core/users/users.store.ts'
 import type { MailContext } from '../../core/verification-messages/link-mail.ts'
 import { withMessagesCounted } from '../../core/verification-messages/message-budget.ts'
 import { gapKeyOf, withinGaps } from '../../core/verification-messages/send-gap.ts'
@@ -81,15 +73,9 @@ async function signUpUnconfirmed(deps: Deps, log: AuditLog, account: Account, in
   // Before any refusal: even a refused request of the owner removes a stranger's password.
   await deps.db.transaction().execute((trx) => recordClaim(trx, claim))
   const work = () =>
-    deps.db.transaction().execute(async (trx) => {
-      const storedId = await insertAccount(deps, trx, withClaim(account, await recordClaim(trx, claim)))
-      const stored = (await lockAndReadUser(trx, storedId)) ?? refuseVanishedAccount()
-      const request = { ...input, isClaim: true, isSignUp: true }
-      const { isPending } = await sendConfirmation(deps, trx, stored, request)
-      const action = isPending ? 'user_confirmation_requested' : 'user_repeated_signup'
-      await audit(deps, trx, log, { action, actor: stored, traits: { provider: address.channel } })
-      return storedId === user.id
-    })
+    deps.db
+      .transaction()
+      .execute((trx) => registerAddress(deps, trx, log, { account, claim, order: { ...input, isSignUp: true } }))
   const isNew = await withinGaps(deps, [{ kind: gapKind(address), key: gapKeyOf(address, input) }], () =>
     withMessagesCounted(deps, [address], work),
   )

@@ -39,6 +39,7 @@ export async function signInWithIdToken(deps: Deps, log: AuditLog, input: IdToke
     context,
     linking: linkingCaller ? { userId: linkingCaller.user.id, sessionId: linkingCaller.session.id } : null,
     inviteTokenHash: null,
+    attemptId: null,
   }
   return signInExternally(deps, log, shown, (trx, user, identityId) => {
     const audited = pendingAudit(deps, log, { action: 'login', actor: user, traits: { provider: provider.name } })

@@ -7,6 +7,7 @@ import {
   putProvenIdentity,
   setIdentityVerified,
 } from '../../core/identities/identities.store.ts'
+import { linkProvenAccount } from '../../core/identities/unproven-account.ts'
 import type { TakenToken } from '../../core/one-time-tokens/one-time-tokens.store.ts'
 import { notify, notifyPhoneChange } from '../../core/outbox/notify.ts'
 import type { Address } from '../../core/users/address.ts'
@@ -38,6 +39,7 @@ export interface Redemption {
   /** Hash of the password given with the token. */
   passwordHash: string | undefined
   acceptLanguage: string | undefined
+  isBound: (attemptId: string) => boolean
 }
 
 interface Effect {
@@ -97,8 +99,8 @@ const leaveBanned: Apply = async (deps, trx, { user, token, passwordHash }, log)
 }
 
 const EFFECTS: Record<TokenPurpose, Apply> = {
-  confirmation: async (deps, trx, redemption) => {
-    const { user, token, type, passwordHash } = redemption
+  confirmation: async (deps, trx, redemption, log) => {
+    const { user, token, type, passwordHash, isBound } = redemption
     const now = deps.now()
     requireOwnAddress(user.email, token)
     const hasPassword = await settleClaim(deps, trx, redemption)
@@ -108,6 +110,10 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
     if (!hasPassword && passwordHash) await setPassword(trx, user.id, passwordHash, now)
     await confirmAddress(trx, user.id, 'email', now)
     await setIdentityVerified(trx, user.id, { channel: 'email', value: token.relates_to }, now)
+    if (token.external_account) {
+      const external = { userId: user.id, email: token.relates_to, sealed: token.external_account }
+      await linkProvenAccount(deps, trx, log, external, isBound)
+    }
     return { action: 'user_signedup', traits: { provider: 'email' } }
   },
 

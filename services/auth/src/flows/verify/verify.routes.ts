@@ -16,6 +16,7 @@ import { choiceOf, errorResponses, Field, HtmlPage, Redirect } from '../../http/
 import { requestAudience } from '../../http/caller/authenticate.ts'
 import { clientOf, limitKeyOf } from '../../http/limits/client.ts'
 import { answerByRedirect, type HtmlAnswer, isPrefetch } from '../../http/pages/answer-by-redirect.ts'
+import { isBound } from '../../http/pages/attempt-cookie.ts'
 import { buttonPage } from '../../http/pages/button-page.ts'
 import { acceptLanguageOf } from '../../http/pages/mail-context.ts'
 import { pageWords } from '../../http/pages/page-words.ts'
@@ -51,6 +52,7 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     client: clientOf(request, config),
     clientAddress: limitKeyOf(request, config),
     acceptLanguage: acceptLanguageOf(request),
+    isBound: (attemptId: string) => isBound(request, deps.attemptKey, attemptId),
   })
 
   function answerLink(

@@ -62,6 +62,8 @@ export interface VerifyRequest {
   /** Whether a link of the PKCE flow returns a code: the browser followed it, not the application. */
   givesCode?: boolean
   acceptLanguage: string | undefined
+  /** Whether the request comes from the browser of this sign-in at a provider. */
+  isBound: (attemptId: string) => boolean
 }
 
 export type VerifyOutcome =
@@ -148,7 +150,7 @@ async function redeem(
   userId: string,
   take: (trx: Transaction<DB>) => Promise<Taken | undefined>,
 ): Promise<VerifyOutcome> {
-  const { log, type, acceptLanguage } = request
+  const { log, type, acceptLanguage, isBound } = request
   const password = givenPassword(request)
   // Before the transaction, which must not hold locks while hashing.
   const passwordHash = password ? await deps.passwords.hash(password) : undefined
@@ -161,7 +163,7 @@ async function redeem(
     const { token, spared = [] } = taken
     if (isBanned(user, now) && !provesUnproven(user, token)) throw apiError('user_banned')
     if (token.expires_at <= now) throw apiError('otp_expired')
-    const signedIn = await confirm(deps, trx, log, { user, token, type, passwordHash, acceptLanguage })
+    const signedIn = await confirm(deps, trx, log, { user, token, type, passwordHash, acceptLanguage, isBound })
     if (!signedIn) return { awaitsOtherAddress: true }
     proven = `${signedIn.aud}\0${token.relates_to}`
     const effective = effectiveType(type, token.purpose)

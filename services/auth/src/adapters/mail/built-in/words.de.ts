@@ -62,7 +62,7 @@ export const GERMAN: Words = {
     confirmation: {
       subject: 'Bestätige deine E-Mail-Adresse',
       heading: 'E-Mail-Adresse bestätigen',
-      text: `Willkommen! Bestätige {{ .Email }}, um dein Konto auf ${site} fertig anzulegen.{{ if eq .Password "chosen" }} Das Konto wurde mit einem Passwort angelegt. Bestätige nicht, wenn du es nicht gewählt hast: Wer es gewählt hat, könnte sich damit anmelden.{{ else if eq .Password "dropped" }} Für diese Adresse wurde mehr als ein Passwort angegeben, deshalb gilt keines: Wähle nach dem Bestätigen eins.{{ end }}`,
+      text: `Willkommen! Bestätige {{ .Email }}, um dein Konto auf ${site} fertig anzulegen.{{ if .Provider }} Eine Anmeldung mit {{ .Provider }} hat diese Adresse angegeben, die {{ .Provider }} nicht geprüft hat. Bestätige nicht, wenn du das nicht warst: Im Browser dieser Anmeldung geöffnet, lässt der Link das Konto bei {{ .Provider }} zu.{{ end }}{{ if eq .Password "chosen" }} Das Konto wurde mit einem Passwort angelegt. Bestätige nicht, wenn du es nicht gewählt hast: Wer es gewählt hat, könnte sich damit anmelden.{{ else if eq .Password "dropped" }} Für diese Adresse wurde mehr als ein Passwort angegeben, deshalb gilt keines: Wähle nach dem Bestätigen eins.{{ end }}`,
       button: 'E-Mail-Adresse bestätigen',
       code,
       footer: 'Wenn du kein Konto angelegt hast, kannst du diese Mail ignorieren.',

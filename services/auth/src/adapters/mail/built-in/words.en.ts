@@ -22,7 +22,7 @@ const mails = {
   },
   confirmation: {
     heading: 'Confirm your email address',
-    text: `Welcome! Confirm {{ .Email }} to finish creating your account at ${site}.{{ if eq .Password "chosen" }} The account was registered with a password. Do not confirm if you did not choose it: the person who did could sign in with it.{{ else if eq .Password "dropped" }} More than one password was given for this address, so none is set: choose one after confirming.{{ end }}`,
+    text: `Welcome! Confirm {{ .Email }} to finish creating your account at ${site}.{{ if .Provider }} A sign-in with {{ .Provider }} gave this address, which {{ .Provider }} has not verified. Do not confirm if that was not you: opened in the browser of that sign-in, the link lets the account at {{ .Provider }} in.{{ end }}{{ if eq .Password "chosen" }} The account was registered with a password. Do not confirm if you did not choose it: the person who did could sign in with it.{{ else if eq .Password "dropped" }} More than one password was given for this address, so none is set: choose one after confirming.{{ end }}`,
     button: 'Confirm email address',
     code,
     footer: 'If you did not create an account, you can ignore this mail.',
