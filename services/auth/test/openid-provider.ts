@@ -73,7 +73,8 @@ export async function startOpenIdProvider(routes: Routes = {}, callback = CALLBA
       features: { devInteractions: { enabled: false } },
       interactions: { url: (_context, interaction) => `/interaction/${interaction.uid}` },
       findAccount: (_context, sub) => ({ accountId: sub, claims: async () => ({ ...accounts.get(sub), sub }) }),
-      ttl: { AccessToken: 600, IdToken: 600, Grant: 600, Interaction: 600, Session: 600 },
+      // Tests advance the clock of the service, not the provider's.
+      ttl: { AccessToken: 600, IdToken: 86_400, Grant: 600, Interaction: 600, Session: 600 },
     })
     provider.use(async (context, next) => {
       if (!context.path.startsWith('/interaction/')) return next()

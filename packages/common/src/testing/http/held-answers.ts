@@ -82,7 +82,8 @@ export async function answerHolder(
 }
 
 /** Lists the routes that the document lacks, such as `POST /sso`, except HEAD beside GET. Throws if Fastify's listing has changed. */
-export function undocumentedRoutes(app: FastifyInstance): string[] {
+export async function undocumentedRoutes(app: FastifyInstance): Promise<string[]> {
+  await app.ready()
   const { paths } = app.swagger() as unknown as Document
   const parents: string[] = []
   const lines = app.printRoutes({ commonPrefix: false }).trimEnd().split('\n')

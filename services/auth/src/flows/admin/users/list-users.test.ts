@@ -13,6 +13,8 @@ beforeAll(async () => {
     service.clock.advance({ seconds: 1 })
     await admin.create({ email: `${name}@example.com`, user_metadata: { full_name: `${name.toUpperCase()} 100%_\\` } })
   }
+  await service.deps.pool.query(`insert into users (id, aud, role, created_at, updated_at)
+    select gen_random_uuid(), 'crowd', 'x', now(), now() from generate_series(1, 1001)`)
 })
 afterAll(() => service.close())
 
@@ -67,9 +69,6 @@ describe('GET /admin/users by page', () => {
   })
 
   plain('per_page above 1000 gives 1000', async () => {
-    const { pool } = service.deps
-    await pool.query(`insert into users (id, aud, role, created_at, updated_at)
-      select gen_random_uuid(), 'crowd', 'x', now(), now() from generate_series(1, 1001)`)
     const { body, headers } = await admin.get('/admin/users?per_page=5000', { 'x-jwt-aud': 'crowd' })
     expect(body.users).toHaveLength(1000)
     expect(headers.link).toBe(
