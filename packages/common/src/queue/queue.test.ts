@@ -39,7 +39,7 @@ beforeAll(async () => {
     schema: 'jobs',
     applicationName: 'test',
     queues:
-      'committed retried hopeless held parallel sought backlog shared taken told advanced reserved silent regained finished'
+      'committed retried hopeless held parallel sought backlog shared taken told advanced replaced reserved silent regained finished'
         .split(' ')
         .map(queueOf),
     log,
@@ -196,16 +196,20 @@ test('a waiting job advances to the turn of another tenant, belongs to it, and n
 })
 
 test('a job in place of another has its tenant and turn', async () => {
+  await db.transaction().execute(async (trx) => {
+    for (let n = 0; n < 2; n++) await queue.send(trx, 'replaced', { n }, { tenant: 'two' })
+  })
   const { rows } = await pool.query(
-    `update jobs.job set state = 'active' where name = 'advanced' and data @> '{"n":2}' returning id`,
+    `update jobs.job set state = 'active' where name = 'replaced' and data @> '{"n":1}' returning id`,
   )
   await db.transaction().execute(async (trx) => {
-    await queue.send(trx, 'advanced', { n: 9 }, { tenant: 'other', inPlaceOf: rows[0].id, afterSeconds: 60 })
+    await queue.send(trx, 'replaced', { n: 9 }, { tenant: 'other', inPlaceOf: rows[0].id, afterSeconds: 60 })
     // The other job is gone: the next turn of its tenant.
-    await queue.send(trx, 'advanced', { n: 10 }, { tenant: 'other', inPlaceOf: randomUUID() })
+    await queue.send(trx, 'replaced', { n: 10 }, { tenant: 'other', inPlaceOf: randomUUID() })
   })
   const sent = await pool.query(
-    `select group_id, priority from jobs.job where name = 'advanced' and state = 'created' order by created_on, group_id desc`,
+    `select group_id, priority from jobs.job where name = 'replaced' and data ->> 'n' in ('9', '10')
+      order by created_on, group_id desc`,
   )
   expect(sent.rows).toEqual([
     { group_id: 'two', priority: -1 },

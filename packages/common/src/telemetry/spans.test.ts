@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { context, diag, metrics, propagation, trace } from '@opentelemetry/api'
 import Fastify from 'fastify'
 import { sql } from 'kysely'
-import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, inject, test, vi } from 'vitest'
 import { batchLoads } from '../concurrency/batch-loads.ts'
 import { openDatabase } from '../database/pool.ts'
 import { summarize } from '../database/statement-spans.ts'
@@ -79,6 +79,11 @@ afterAll(async () => {
   collector.close()
   upstream.close()
   await database.drop()
+})
+
+// Each test waits for all its spans, so none arrives in the next.
+beforeEach(() => {
+  collector.bodies.length = 0
 })
 
 /** Requests a service that runs `work`, through a real socket. */
@@ -171,6 +176,7 @@ test('an unsampled trace continues, and no upstream gets its baggage', async () 
     expect(told[0]?.traceparent).toMatch(new RegExp(`^00-${CALLER}-[0-9a-f]{16}-${flags}$`))
     for (const headers of asked) expect([headers.tracestate, headers.baggage]).toEqual([undefined, undefined])
   }
+  await traceOf(collector, 'POST /tasks/{id}')
 })
 
 test('a failed job has its error type; a job without a trace runs', async () => {
