@@ -45,6 +45,8 @@ export const errorCatalogue = {
   email_conflict_identity_not_deletable: { status: 422, message: 'Unable to unlink identity due to email conflict' },
   unexpected_audience: { status: 403, message: "Token audience doesn't match request audience" },
   manual_linking_disabled: { status: 404, message: 'Manual linking is disabled' },
+  feature_disabled: { status: 404, message: 'This feature is disabled' },
+  passkey_disabled: { status: 404, message: 'Passkeys are disabled' },
   saml_provider_disabled: { status: 404, message: 'SAML 2.0 is disabled' },
   web3_provider_disabled: { status: 422, message: 'Web3 provider is disabled' },
   provider_disabled: { status: 400, message: 'The provider is not enabled' },

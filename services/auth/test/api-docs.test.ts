@@ -21,11 +21,13 @@ const UNDOCUMENTED = [
   // Pages and documents that no client calls.
   'GET /',
   'GET /openapi.json',
-  // Refused, whatever comes: SAML is never enabled.
-  'GET /sso',
-  'POST /sso',
-  'GET /sso*',
-  'POST /sso*',
+  // Refused, whatever comes: these features are never enabled.
+  ...[
+    ...['/sso', '/passkeys', '/oauth', '/.well-known/oauth-authorization-server', '/scim', '/user/oauth'],
+    ...['/admin/sso', '/admin/oauth', '/admin/custom-providers', '/admin/users/:user_id/passkeys'],
+  ]
+    .flatMap((path) => [path, `${path}*`])
+    .flatMap((path) => ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].map((method) => `${method} ${path}`)),
   // Preflights of browsers, which send them by themselves.
   'OPTIONS *',
 ]

@@ -91,6 +91,35 @@ export const adminOf = ({ url, service }: Running) =>
 export const isGroup = (value: unknown): value is object =>
   Object.values(value ?? {}).some((member) => typeof member === 'function')
 
+/** Private, as the types of the library say, although not by their names. */
+const PRIVATE = ['signInWithEthereum', 'signInWithSolana', 'linkIdentityOAuth', 'linkIdentityIdToken', 'fetchJwk']
+
+/** Names of all public methods of the installed library, as in `called`. */
+export function methodsOfClient(): string[] {
+  const url = 'http://127.0.0.1'
+  return [...publicOf(new AuthClient({ url })), ...publicOf(new AuthAdminApi({ url }), 'admin.')]
+}
+
+/** Public methods of an object and its groups of methods, which have no class of their own. */
+function publicOf(object: object, path = ''): string[] {
+  const prototype = Object.getPrototypeOf(object)
+  const methods = Object.entries(Object.getOwnPropertyDescriptors(prototype))
+    .filter(([name, { value }]) => typeof value === 'function' && name !== 'constructor' && !name.startsWith('_'))
+    .map(([name]) => name)
+    .filter((name) => !PRIVATE.includes(name))
+  const groups = Object.entries(object)
+    .filter(([name]) => name !== 'admin' && name !== 'storage')
+    .filter(([, value]) => isGroup(value))
+    .flatMap(([name, group]) => membersOf(group, name))
+  return [...methods, ...groups].map((name) => path + name)
+}
+
+/** A group's methods, with those of the groups in it; `client` is the way back. */
+const membersOf = (group: object, name: string): string[] =>
+  Object.entries(group)
+    .filter(([member]) => member !== 'client' && !member.startsWith('_'))
+    .flatMap(([member, value]) => (isGroup(value) ? membersOf(value, `${name}.${member}`) : [`${name}.${member}`]))
+
 /** The object, noting each method when it is called, those of its groups too. */
 function noting<Target extends object>(target: Target, path = ''): Target {
   return new Proxy(target, {

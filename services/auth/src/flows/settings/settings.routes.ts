@@ -23,6 +23,8 @@ export const settingsRoutes: FastifyPluginAsyncTypebox<Pick<Deps, 'config' | 'pr
     phone_enabled: signup.phone,
     anonymous_users_enabled: signup.anonymous,
     sms_provider: sms.providers.join(','),
+    saml_enabled: false,
+    passkeys_enabled: false,
   }
   app.route({
     method: 'GET',
@@ -43,6 +45,8 @@ export const settingsRoutes: FastifyPluginAsyncTypebox<Pick<Deps, 'config' | 'pr
             phone_enabled: Type.Boolean(),
             anonymous_users_enabled: Type.Boolean(),
             sms_provider: Type.String(),
+            saml_enabled: Type.Boolean(),
+            passkeys_enabled: Type.Boolean(),
           },
           { title: 'Settings' },
         ),

@@ -1,0 +1,44 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { apiError } from '../../errors.ts'
+
+const oauthServer = () => apiError('feature_disabled', { message: 'OAuth server is disabled' })
+const passkeys = () => apiError('passkey_disabled')
+const saml = () => apiError('saml_provider_disabled')
+
+/**
+ * Features that do not exist here, by the caller whose token they need. Their paths answer like a server that has them
+ * disabled, which clients distinguish from a wrong address (contract/auth-external.md 5 and 6).
+ */
+const ABSENT = {
+  anyone: {
+    '/sso': saml,
+    '/passkeys': passkeys,
+    '/oauth': oauthServer,
+    '/.well-known/oauth-authorization-server': oauthServer,
+    '/scim': () => apiError('feature_disabled', { message: 'SCIM server is disabled' }),
+  },
+  user: { '/user/oauth': oauthServer },
+  admin: {
+    '/admin/sso': saml,
+    '/admin/oauth': oauthServer,
+    '/admin/custom-providers': () => apiError('feature_disabled', { message: 'Custom OAuth providers are disabled' }),
+    '/admin/users/:user_id/passkeys': passkeys,
+  },
+}
+
+export const absentRoutes: FastifyPluginAsyncTypebox<{ caller: keyof typeof ABSENT }> = async (app, { caller }) => {
+  for (const [path, refusal] of Object.entries(ABSENT[caller])) {
+    for (const url of [path, `${path}/*`]) {
+      app.route({
+        method: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
+        url,
+        schema: { hide: true },
+        // After the scope's check of the token, before the body.
+        onRequest: async () => {
+          throw refusal()
+        },
+        handler: async () => undefined,
+      })
+    }
+  }
+}
