@@ -1,10 +1,7 @@
-import { ConfigError } from '@services/common/config/variables'
 import type { Command } from '@services/common/process/command-line'
 import { serviceCommands } from '@services/common/process/service-commands'
-import { openTemplateSources } from './adapters/mail/template-sources.ts'
 import { settingsToReview } from './config/review.ts'
 import { variables } from './config.ts'
-import { importSigningKeys } from './core/keys/signing-keys.ts'
 import { openDeps, SCHEMA } from './deps.ts'
 import { usersList } from './flows/admin/users/list-users-command.ts'
 import {
@@ -16,11 +13,11 @@ import {
   usersUnban,
 } from './flows/admin/users/user-commands.ts'
 import { tokensAdmin } from './flows/commands/admin-token-command.ts'
+import { checkConfig } from './flows/commands/check-config.ts'
 import { auditExport } from './flows/commands/export-audit-command.ts'
 import { keysGenerate } from './flows/commands/keys-command.ts'
 import { mailPreview, mailTest } from './flows/commands/mail-commands.ts'
 import { redirectCheck } from './flows/commands/redirect-command.ts'
-import { searchNotes } from './flows/commands/search-notes.ts'
 import { usersExport, usersImport } from './flows/import/import-commands.ts'
 import { startUp } from './start.ts'
 import { VERSION } from './version.ts'
@@ -36,12 +33,7 @@ export const commands: Command[] = [
     workerSummary: 'deliver mail and do housekeeping in a separate process',
     startUp,
     serve: () => import('./main.ts'),
-    checkConfig: async (config) => {
-      if (config.gaps.length > 0) throw new ConfigError(config.gaps)
-      await importSigningKeys(config.jwt)
-      openTemplateSources(config)
-      return searchNotes(config)
-    },
+    checkConfig,
     review: settingsToReview,
     schema: SCHEMA,
     startWorker: async (config, log) => {

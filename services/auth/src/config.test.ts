@@ -338,6 +338,7 @@ test.for<[string, string, string?]>([
   ['AUTH_API_EXTERNAL_URL', 'http://auth.example.com'],
   ['AUTH_DATABASE_URL', 'postgres://auth@db.internal/auth'],
   ['AUTH_DATABASE_URL', 'postgres://auth@db.internal/auth?sslmode=no-verify'],
+  ['AUTH_DATABASE_URL', 'postgres://auth@db.internal/auth?uselibpqcompat=true&sslmode=require'],
   ['AUTH_JWT_SECRET', 'x'.repeat(31)],
   ['AUTH_JWT_KEYS', ''],
   ['AUTH_ENCRYPTION_KEY', ''],

@@ -7,7 +7,7 @@ import {
   type Values,
   type Variables,
 } from '@services/common/config/variables'
-import { databaseSettings } from '@services/common/database/settings'
+import { databaseSettings, databaseWarnings } from '@services/common/database/settings'
 import { telemetrySettings } from '@services/common/telemetry/settings'
 import { captchaProblems, captchaSettings, captchaVariables } from './config/captcha.ts'
 import { externalSettings, externalVariables } from './config/external.ts'
@@ -21,7 +21,7 @@ import {
   oidcProviderSettings,
   oidcProviderVariables,
 } from './config/external-providers.ts'
-import { jwtSettings, jwtVariables } from './config/jwt.ts'
+import { jwtSettings, jwtVariables, jwtWarnings } from './config/jwt.ts'
 import { limitSettings, limitVariables } from './config/limits.ts'
 import { mailSettings, mailVariables } from './config/mail.ts'
 import { mfaProblems, mfaSettings, mfaVariables } from './config/mfa.ts'
@@ -81,7 +81,7 @@ export type Config = ReturnType<typeof groupConfig> & { gaps: readonly string[] 
 export function readConfig(environment: Environment, file: Environment = {}): { config: Config; warnings: string[] } {
   const names = oidcProviderNames(environment, file)
   const all = { ...variables, ...oidcProviderVariables(names) } as typeof variables
-  const { values, warnings } = readVariables(all, 'AUTH_', environment, file)
+  const { values, warnings } = readVariables(all, 'AUTH_', environment, file, 'GOTRUE_')
   const problems = [
     ...smtpProblems(values),
     ...captchaProblems(values),
@@ -92,7 +92,13 @@ export function readConfig(environment: Environment, file: Environment = {}): { 
     ...auditProblems(values),
   ]
   if (problems.length > 0) throw new ConfigError([...problems, ...warnings])
-  const toNote = [...inheritedWarnings(values), ...smsWarnings(values), ...neverMatching(values.URI_ALLOW_LIST)]
+  const toNote = [
+    ...inheritedWarnings(values),
+    ...databaseWarnings(values, 'AUTH_'),
+    ...jwtWarnings(values),
+    ...smsWarnings(values),
+    ...neverMatching(values.URI_ALLOW_LIST),
+  ]
   const gaps = [...externalProviderGaps(values), ...oidcProviderGaps(names, values), ...smsGatewayGaps(values)]
   const usable = { ...values, SMS_PROVIDER: completeGateways(values) }
   const config = { ...groupConfig(usable, oidcProviderSettings(names, values)), gaps }

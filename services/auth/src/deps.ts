@@ -10,6 +10,7 @@ import type { Logger } from '@services/common/telemetry/logger'
 import type { Kysely } from 'kysely'
 import type pg from 'pg'
 import { createProviders } from './adapters/providers/index.ts'
+import { appleSecondsLeft } from './config/faults.ts'
 import type { Config } from './config.ts'
 import { deriveKey } from './core/keys/derive-key.ts'
 import { importSigningKeys } from './core/keys/signing-keys.ts'
@@ -27,7 +28,7 @@ import { followDatabaseClock } from './db/database-clock.ts'
 import { type DB, TABLES } from './db/tables.ts'
 import { createCaptcha } from './http/caller/captcha.ts'
 import { createLimits } from './http/limits/rate-limit.ts'
-import { startCounters } from './metrics.ts'
+import { observeAppleSecret, startCounters } from './metrics.ts'
 
 /** Everything that routes and flows need, as plain values; core/ takes only the parts it uses. */
 export type Deps = Awaited<ReturnType<typeof makeDeps>>
@@ -76,7 +77,10 @@ export async function openDeps(
     const clock = overrides.now ? undefined : await followDatabaseClock(pool, log, machineNow)
     const deps = await makeDeps(config, log, parts, clock ? { ...overrides, now: clock.now } : overrides)
     const stopObserving = config.telemetry.metrics ? observeService('auth', parts) : () => {}
-    if (config.telemetry.metrics) startCounters()
+    if (config.telemetry.metrics) {
+      startCounters()
+      observeAppleSecret(() => appleSecondsLeft(config, deps.now()))
+    }
     return {
       ...deps,
       close: () =>

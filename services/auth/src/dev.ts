@@ -6,7 +6,7 @@ import { PORTS, readPort } from '@services/common/dev/dev-settings'
 import { runDev } from '@services/common/dev/run-dev'
 import { readConfig } from './config.ts'
 import { generateKeySet } from './flows/commands/keys-command.ts'
-import { reportGaps } from './start.ts'
+import { reportFaults } from './start.ts'
 
 await runDev('auth', async ({ env, given, port, dataDir, stops, startPostgres, settle, commandLine }) => {
   const defaults: Record<string, string> = {
@@ -47,7 +47,7 @@ await runDev('auth', async ({ env, given, port, dataDir, stops, startPostgres, s
     inboxUrl = inbox.webUrl
   }
   const { config, log } = settle(readConfig, defaults)
-  reportGaps({ config, log })
+  reportFaults({ config, log })
   const { serve } = await loading
   const service = await serve(config, log)
   stops.push(service.stop)

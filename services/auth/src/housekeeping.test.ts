@@ -34,6 +34,34 @@ async function withSessions(service: TestService) {
   }
 }
 
+test('an Apple secret is warned of from 14 days before its expiry on, once a day', async () => {
+  const log = { warn: vi.fn() }
+  const encode = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url')
+  const day = 86_400
+  const service = await startTestService({ AUTH_WORKERS_ENABLED: 'false' })
+  const { deps, clock } = service
+  const exp = Math.floor(clock.now().getTime() / 1000) + 15 * day
+  const secret = `${encode({ alg: 'ES256' })}.${encode({ exp })}.c2lnbmF0dXJl`
+  const apple = { ...deps.config.providers.apple, enabled: true, secret }
+  const config = { ...deps.config, providers: { ...deps.config.providers, apple } }
+  const runs = {}
+  const round = () => deleteExpired({ ...deps, config }, log as unknown as typeof deps.log, runs)
+  await round()
+  expect(log.warn).not.toHaveBeenCalled()
+  clock.advance({ seconds: 1.5 * day })
+  for (let i = 0; i < 2; i++) await round()
+  expect(log.warn.mock.calls).toEqual([
+    [{ setting: 'AUTH_EXTERNAL_APPLE_SECRET expires in 13 day(s): sign a new one' }, 'setting expires soon'],
+  ])
+  clock.advance({ seconds: day })
+  await round()
+  expect(log.warn).toHaveBeenLastCalledWith(
+    { setting: expect.stringContaining('in 12 day(s)') },
+    'setting expires soon',
+  )
+  await service.close()
+})
+
 describe('idle sessions', () => {
   const DAY = 86_400
   const open = (settings: Record<string, string>) => startTestService({ AUTH_WORKERS_ENABLED: 'false', ...settings })

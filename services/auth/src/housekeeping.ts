@@ -3,6 +3,7 @@
 import { repeatBatch } from '@services/common/housekeeping/delete-in-batches'
 import { type Kinds, type Runs, runRound, startRounds } from '@services/common/housekeeping/rounds'
 import type { Logger } from '@services/common/telemetry/logger'
+import { settingsToRenew } from './config/faults.ts'
 import { deleteOldAuditEntries, deleteRefusedSignIns } from './core/audit/audit.store.ts'
 import { deleteExpiredChallenges } from './core/factors/challenges.store.ts'
 import { deleteStaleFactors } from './core/factors/factors.store.ts'
@@ -35,6 +36,7 @@ const KEEP_EXPIRED_SECONDS = 600
 const KEEP_REFUSED_SECONDS = 90 * 86_400
 
 const EVERY_MS = 600_000
+const DAY_MS = 86_400_000
 
 /** Longest interval of searches that read every old row, also those that stay; shorter limits are searched for as often. */
 const SEARCH_EVERY_SECONDS = 86_400
@@ -80,6 +82,7 @@ function kindsOf({ db, now, config }: Deps, log: Logger): Kinds {
     ...(auditKeepSeconds
       ? { 'audit entries': { begin: () => deleteOldAuditEntries(db, ago(auditKeepSeconds)) } }
       : { 'refused sign-ins': { begin: (from) => deleteRefusedSignIns(db, ago(KEEP_REFUSED_SECONDS), from) } }),
+    'settings to renew': { everyMs: DAY_MS, begin: () => warnOfExpiry(config, now(), log) },
     'sessions with an end': { begin: () => deleteEndedSessions(db, 'not_after', ago(KEEP_SECONDS)) },
     ...(timeboxSeconds && {
       'sessions past their time box': {
@@ -108,6 +111,14 @@ const searchEveryMs = (limitSeconds: number) => Math.min(limitSeconds, SEARCH_EV
 async function* deleteTokens(db: Deps['db'], before: Date, now: Deps['now']): AsyncGenerator<void, void> {
   yield* repeatBatch((limit) => cancelExpiredChanges(db, before, now(), limit))
   yield* deleteExpiredTokens(db, before)
+}
+
+/** Logs again each day what the log of a start said, which may be months ago. */
+async function* warnOfExpiry(config: Deps['config'], now: Date, log: Logger): AsyncGenerator<void, void> {
+  for (const setting of settingsToRenew(config, now)) {
+    log.warn({ setting }, 'setting expires soon')
+    yield
+  }
 }
 
 /** Returns the time without a refresh after which a session is deleted: it has ended, or may be forgotten. */

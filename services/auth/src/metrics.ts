@@ -39,6 +39,20 @@ export function observeHashQueue(waiting: () => number): void {
     .addCallback((result) => result.observe(waiting()))
 }
 
+/** Exports the time until the client secret of Apple expires; nothing where there is none. */
+export function observeAppleSecret(secondsLeft: () => number | undefined): void {
+  metrics
+    .getMeter('auth')
+    .createObservableGauge('auth.apple_secret.remaining', {
+      description: 'Time until the client secret of Apple expires',
+      unit: 's',
+    })
+    .addCallback((result) => {
+      const left = secondsLeft()
+      if (left !== undefined) result.observe(left)
+    })
+}
+
 /** Exports the counters of alerts as 0 at start: without it their first event shows as no increase. */
 export function startCounters(): void {
   reuses({}, 0)

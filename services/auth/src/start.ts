@@ -1,17 +1,21 @@
 import { readSettings } from '@services/common/process/read-settings'
 import type { Logger } from '@services/common/telemetry/logger'
+import { settingFaults, settingsToRenew } from './config/faults.ts'
 import { settingsToReview } from './config/review.ts'
 import { type Config, readConfig } from './config.ts'
 
-export function startUp(how?: { toStderr?: boolean }) {
+export function startUp(how?: { toStderr?: boolean; quietly?: boolean }) {
   const started = readSettings('auth', readConfig, how)
-  reportGaps(started)
+  if (!how?.quietly) reportFaults(started)
   return started
 }
 
-/** Logs enabled features without credentials; the service starts, because everything else works. */
-export function reportGaps({ config, log }: { config: Config; log: Logger }): void {
+/** Logs enabled features that cannot work; the service starts, because everything else does. */
+export function reportFaults({ config, log }: { config: Config; log: Logger }): void {
+  const now = new Date()
   for (const gap of config.gaps) log.error({ gap }, 'enabled feature lacks credentials: requests for it are refused')
+  for (const fault of settingFaults(config, now)) log.error({ fault }, 'setting cannot work')
+  for (const setting of settingsToRenew(config, now)) log.warn({ setting }, 'setting expires soon')
 }
 
 /** Logs unsafe settings of a public service; `dev`, where all callers share an address, does not. */

@@ -35,9 +35,10 @@ export async function authHere(args: string[], settings: Record<string, string> 
   for (const [name, value] of Object.entries(processEnvironment({ AUTH_LOG_LEVEL: 'fatal', ...settings })))
     vi.stubEnv(name, value)
   const written = { stdout: '', stderr: '' }
+  let hasLeft = false
   const capture = (name: 'stdout' | 'stderr') =>
     vi.spyOn(process[name], 'write').mockImplementation((chunk) => {
-      written[name] += chunk
+      if (!hasLeft) written[name] += chunk
       return true
     })
   const stdin = Readable.from([Buffer.from(input)]) as unknown as typeof process.stdin
@@ -47,7 +48,8 @@ export async function authHere(args: string[], settings: Record<string, string> 
     capture('stderr'),
     vi.spyOn(process, 'stdin', 'get').mockReturnValue(stdin),
     vi.spyOn(process, 'exit').mockImplementation((code) => {
-      process.exitCode = code
+      if (!hasLeft) process.exitCode = code
+      hasLeft = true
       throw leaving
     }),
   ]

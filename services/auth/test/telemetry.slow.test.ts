@@ -15,6 +15,10 @@ import { json, startUpstream, type Upstream } from './upstream.ts'
 
 const password = 'correct horse'
 const email = 'counted@example.com'
+/** A JWT that expires in a day. */
+const appleSecret = [{ alg: 'ES256' }, { exp: Math.floor(Date.now() / 1000) + 86_400 }, {}]
+  .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+  .join('.')
 let database: Awaited<ReturnType<typeof createDatabase>>
 let collector: Upstream
 let child: ChildProcess | undefined
@@ -147,6 +151,8 @@ test('Prometheus scrapes every metric of the reference, and no other, at / of it
     AUTH_EXTERNAL_GOOGLE_SECRET: 'secret',
     AUTH_EXTERNAL_GOOGLE_REDIRECT_URI: 'https://auth.example/callback',
     AUTH_EXTERNAL_GOOGLE_URL: 'http://127.0.0.1:1',
+    AUTH_EXTERNAL_APPLE_ENABLED: 'true',
+    AUTH_EXTERNAL_APPLE_SECRET: appleSecret,
   })
   await useEverything(base)
   expect(await askForAwayProvider(base)).toBe(503)
@@ -192,6 +198,7 @@ test('Prometheus scrapes every metric of the reference, and no other, at / of it
     return expected.map(([name]) => [name, readingOf(figures, name)])
   }
   await expect.poll(readings).toEqual(expected)
+  expect(readingOf(figures, 'auth_apple_secret_remaining')).toBeGreaterThan(86_000)
   expect(figures).toMatch(new RegExp(`target_info\\{.*auth_version="${VERSION}"`))
   // One that can never succeed, and at least one more before that mail was dropped.
   expect(readingOf(figures, 'auth_message_attempts_total{channel="mail",result="failed"')).toBeGreaterThan(1)

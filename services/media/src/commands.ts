@@ -1,5 +1,5 @@
 import type { Command } from '@services/common/process/command-line'
-import { serviceCommands } from '@services/common/process/service-commands'
+import { problemsOf, serviceCommands } from '@services/common/process/service-commands'
 import { variables } from './config.ts'
 import { openDeps, SCHEMA } from './deps.ts'
 import { resolveTools } from './ffmpeg/binaries.ts'
@@ -21,8 +21,8 @@ export const commands: Command[] = [
     workerSummary: 'transcode and clean up in a process of its own',
     startUp,
     checkConfig: async ({ ffmpeg, ytdlp }) => {
-      await Promise.all([resolveTools(ffmpeg), requireYtdlp(ytdlp)])
-      return []
+      const checks = [() => resolveTools(ffmpeg), () => requireYtdlp(ytdlp)]
+      return { problems: (await Promise.all(checks.map(problemsOf))).flat() }
     },
     serve: () => import('./main.ts'),
     schema: SCHEMA,

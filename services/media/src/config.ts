@@ -1,7 +1,7 @@
 // Settings: config/ has a file per subject, which reads and checks its variables. Nothing else reads the environment;
 // code receives the part it needs (`config.limits`), checked and in seconds. Tests: test/config.test.ts.
 import { type Environment, readVariables, type Values, type Variables } from '@services/common/config/variables'
-import { databaseSettings } from '@services/common/database/settings'
+import { databaseSettings, databaseWarnings } from '@services/common/database/settings'
 import { databaseVariables } from './config/database.ts'
 import { importSettings, importVariables } from './config/imports.ts'
 import { limitSettings, limitVariables } from './config/limits.ts'
@@ -36,7 +36,13 @@ export function readConfig(environment: Environment, file: Environment = {}): { 
   const { values, warnings } = readVariables(all, 'MEDIA_', environment, file)
   return {
     config: groupConfig(values, environment.PATH ?? ''),
-    warnings: [...warnings, ...storageWarnings(values), ...serverWarnings(values), ...moderationWarnings(values)],
+    warnings: [
+      ...warnings,
+      ...databaseWarnings(values, 'MEDIA_'),
+      ...storageWarnings(values),
+      ...serverWarnings(values),
+      ...moderationWarnings(values),
+    ],
   }
 }
 

@@ -1,4 +1,4 @@
 import { readSettings } from '@services/common/process/read-settings'
 import { readConfig } from './config.ts'
 
-export const startUp = (how?: { toStderr?: boolean }) => readSettings('media', readConfig, how)
+export const startUp = (how?: { toStderr?: boolean; quietly?: boolean }) => readSettings('media', readConfig, how)

@@ -46,6 +46,25 @@ test('config check refuses the settings that a start refuses, with the code 78, 
   })
 })
 
+test('config check lists all unusable programs at once, and a misspelt name at every log level', async () => {
+  const settings = {
+    MEDIA_FFMPEG_PATH: '/nowhere/ffmpeg',
+    MEDIA_YTDLP_PATH: '/nowhere/yt-dlp',
+    MEDIA_LOG_LEVEL: 'error',
+  }
+  const { stderr } = await mediaHere(['config', 'check'], { ...required, ...settings, MEDIA_MAX_SDIE: '1' })
+  for (const name of ['MEDIA_FFMPEG_PATH', 'MEDIA_YTDLP_PATH', 'MEDIA_MAX_SDIE']) expect(stderr).toContain(name)
+})
+
+test('sslmode=require is taken as verify-full, and says so', async () => {
+  const settings = { ...required, MEDIA_DATABASE_URL: 'postgres://media@127.0.0.1:1/media?sslmode=require' }
+  const { code, stdout } = await mediaHere(['config', 'check'], settings)
+  expect({ code, stdout }).toEqual({
+    code: 0,
+    stdout: expect.stringContaining('MEDIA_DATABASE_URL: sslmode=require is taken as verify-full'),
+  })
+})
+
 test.each(['MEDIA_FFMPEG_PATH', 'MEDIA_FFPROBE_PATH', 'MEDIA_YTDLP_PATH'])(
   '%s with a directory or a program that cannot be run is a configuration error',
   async (name) => {
@@ -53,7 +72,7 @@ test.each(['MEDIA_FFMPEG_PATH', 'MEDIA_FFPROBE_PATH', 'MEDIA_YTDLP_PATH'])(
       const settings = { ...required, [name]: path }
       expect(await mediaHere(['config', 'check'], settings)).toMatchObject({
         code: 78,
-        stderr: expect.stringMatching(`${name}: .*${path}`),
+        stderr: expect.stringMatching(`^The configuration has 1 problem.*\n  - ${name}: .*${path}.*\n$`),
       })
     }
   },

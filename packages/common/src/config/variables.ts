@@ -168,13 +168,15 @@ const AROUND = 'the value begins or ends with white space'
 /**
  * Reads every variable: `PREFIX_NAME`, then `NAME`, then the aliases; first in the environment, then in the file. Empty means
  * unset. Throws one ConfigError with all problems and all unknown names: a misspelt name often explains a missing one.
- * `warnings` lists the unknown names when there is no problem.
+ * `warnings` lists the unknown names when there is no problem. Names with `foreignPrefix` are those of another system
+ * with the same settings; they are not read.
  */
 export function readVariables<V extends Variables>(
   variables: V,
   prefix: string,
   environment: Environment,
   file: Environment = {},
+  foreignPrefix?: string,
 ): { values: Values<V>; warnings: string[] } {
   const problems: string[] = []
   const values: Record<string, unknown> = {}
@@ -191,7 +193,9 @@ export function readVariables<V extends Variables>(
       problems.push(`${found?.name ?? prefix + name} ${(error as Error).message}${around}`)
     }
   }
-  const warnings = unknownNames(variables, prefix, { ...file, ...environment })
+  const given = { ...file, ...environment }
+  const foreign = foreignPrefix === undefined ? [] : foreignNames(variables, prefix, foreignPrefix, given)
+  const warnings = [...unknownNames(variables, prefix, given), ...foreign]
   if (problems.length > 0) throw new ConfigError([...problems, ...warnings])
   return { values: values as Values<V>, warnings }
 }
@@ -218,6 +222,25 @@ function unknownNames(variables: Variables, prefix: string, environment: Environ
       return `${name} is not a known variable; the nearest known one is ${prefix}${closest}`
     })
 }
+
+/** Names of another system's settings that are given no value here, with the name that is read. */
+function foreignNames(variables: Variables, prefix: string, foreignPrefix: string, environment: Environment): string[] {
+  const known = Object.entries(variables)
+  const bareNames = Object.keys(environment)
+    .filter((name) => name.startsWith(foreignPrefix) && environment[name])
+    .map((name) => name.slice(foreignPrefix.length))
+  return bareNames.flatMap((bare) => {
+    const [name, { aliases = [] } = {}] = known.find(([each, entry]) => each === bare || isAlias(entry, bare)) ?? []
+    if (name === undefined) {
+      const closest = nearest(bare, Object.keys(variables))
+      return [`${foreignPrefix}${bare} is not read; the nearest known variable is ${prefix}${closest}`]
+    }
+    const isGiven = [prefix + name, name, ...aliases].some((each) => environment[each])
+    return isGiven ? [] : [`${foreignPrefix}${bare} is not read; the variable is ${prefix}${name}`]
+  })
+}
+
+const isAlias = ({ aliases = [] }: Variables[string], name: string) => aliases.includes(name)
 
 export function variablesTable(variables: Variables, prefix: string): string {
   const rows = Object.entries(variables).map(([name, entry]) => {

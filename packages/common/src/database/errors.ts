@@ -20,7 +20,8 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   if (refusedConnections.has(error)) return true
   const { code, syscall } = error as { code?: unknown; syscall?: unknown }
   if (typeof code === 'string' && UNAVAILABLE_STATES.test(code)) return true
-  if (typeof code === 'string' && UNAVAILABLE_ERRNO.test(code) && syscall !== 'open') return true
+  const isOfSocket = code !== 'ENOENT' || syscall === 'connect'
+  if (typeof code === 'string' && UNAVAILABLE_ERRNO.test(code) && isOfSocket) return true
   if (error instanceof AggregateError) return error.errors.some(isDatabaseUnavailable)
   return UNAVAILABLE_TEXT.test(error.message) || isDatabaseUnavailable(error.cause)
 }

@@ -61,19 +61,48 @@ export const databaseVariables = ({ poolSize, exampleTable }: DatabaseDefaults) 
     MIGRATE_ON_START: boolean('Apply migrations at start; false where `migrate` runs on its own.', { default: 'true' }),
   }) satisfies Variables
 
-export const databaseSettings = (values: Values<ReturnType<typeof databaseVariables>>) => ({
-  url: values.DATABASE_URL,
+type DatabaseValues = Values<ReturnType<typeof databaseVariables>>
+
+export const databaseSettings = (values: DatabaseValues) => ({
+  url: withModeOfDriver(values.DATABASE_URL),
   pooler: values.DATABASE_POOLER,
-  directUrl: values.DATABASE_DIRECT_URL ?? values.DATABASE_URL,
-  fallbackUrls: values.DATABASE_FALLBACK_URLS,
+  directUrl: withModeOfDriver(values.DATABASE_DIRECT_URL ?? values.DATABASE_URL),
+  fallbackUrls: values.DATABASE_FALLBACK_URLS.map(withModeOfDriver),
   replica: values.DATABASE_REPLICA_URL
-    ? { url: values.DATABASE_REPLICA_URL, maxLagSeconds: values.DATABASE_REPLICA_MAX_LAG }
+    ? { url: withModeOfDriver(values.DATABASE_REPLICA_URL), maxLagSeconds: values.DATABASE_REPLICA_MAX_LAG }
     : undefined,
   maxPoolSize: values.DB_MAX_POOL_SIZE,
   namespace: values.DB_NAMESPACE,
   notify: values.DB_NOTIFY,
   migrateOnStart: values.MIGRATE_ON_START,
 })
+
+/** Modes that check less in libpq. The driver takes each as verify-full and prints a warning of its own about it. */
+const STRICTER_HERE = /(?<=[?&]sslmode=)(prefer|require|verify-ca)(?=&|$)/
+
+const modeTakenStricter = (url: string): string | undefined =>
+  /[?&]uselibpqcompat=true(&|$)/.test(url) ? undefined : STRICTER_HERE.exec(url)?.[1]
+
+/** Names the mode as the driver applies it. */
+const withModeOfDriver = (url: string): string =>
+  modeTakenStricter(url) === undefined ? url : url.replace(STRICTER_HERE, 'verify-full')
+
+/** Warns of modes of TLS that mean something else than in libpq. */
+export function databaseWarnings(values: DatabaseValues, prefix: string): string[] {
+  const urls = {
+    DATABASE_URL: [values.DATABASE_URL],
+    DATABASE_DIRECT_URL: [values.DATABASE_DIRECT_URL],
+    DATABASE_FALLBACK_URLS: values.DATABASE_FALLBACK_URLS,
+    DATABASE_REPLICA_URL: [values.DATABASE_REPLICA_URL],
+  }
+  return Object.entries(urls).flatMap(([name, given]) => {
+    const modes = given.map((url) => url && modeTakenStricter(url)).filter((mode) => mode !== undefined)
+    return [...new Set(modes)].map(
+      (mode) =>
+        `${prefix}${name}: sslmode=${mode} is taken as verify-full, so the certificate must be trusted and name the host; write verify-full, or no-verify for TLS without a check`,
+    )
+  })
+}
 
 const SEVERAL_HOSTS = /^postgres(ql)?:\/\/([^/?#]*@)?[^/?#@]*,[^/?#@]*([/?#]|$)|[?&]host=[^&]*(,|%2c)/i
 

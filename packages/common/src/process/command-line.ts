@@ -2,6 +2,7 @@
 // every service has: service-commands.ts. Tests: test/cli.test.ts of each service.
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 import { nearest } from '../config/nearest-name.ts'
+import { ConfigError } from '../config/variables.ts'
 import { isDatabaseRefusal, isDatabaseUnavailable, isMissingTable } from '../database/errors.ts'
 import { explainStartFailure, failureCode } from './explain-start-failure.ts'
 
@@ -147,6 +148,8 @@ function fail(error: unknown): never {
 
 function explain(error: unknown): string | undefined {
   if (error instanceof CommandFailure) return error.message
+  // Its cause may be a program that is missing, which is no unreachable database.
+  if (error instanceof ConfigError) return error.message
   if (isMissingTable(error)) return `A table is missing: run \`migrate\` (${(error as Error).message})`
   if (isDatabaseUnavailable(error) && !isDatabaseRefusal(error))
     return `the database cannot be reached: ${(error as Error).message}`

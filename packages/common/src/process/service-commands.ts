@@ -1,7 +1,7 @@
 // Commands that every service has: serve, worker, migrate, config, version. All differences between services are
 // members of `ServiceParts`. The command line itself: command-line.ts. Tests: test/cli.test.ts of each service.
 
-import { type Variables, variablesTable } from '../config/variables.ts'
+import { ConfigError, type Variables, variablesTable } from '../config/variables.ts'
 import { migrationStates, pendingMigrations } from '../migrations/migrate.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { startTelemetry, type TelemetryOptions } from '../telemetry/start-sdk.ts'
@@ -22,11 +22,11 @@ interface ServiceParts<Config extends Settings> {
   version: string
   variables: Variables
   workerSummary: string
-  startUp(how?: { toStderr?: boolean }): { config: Config; log: Logger }
+  startUp(how?: { toStderr?: boolean; quietly?: boolean }): { config: Config; log: Logger; warnings: string[] }
   /** Runs main.ts, which may start several processes. */
   serve(): Promise<unknown>
-  /** Checks more than the settings themselves; resolves to notes, a sentence each. */
-  checkConfig?(config: Config): Promise<readonly string[]>
+  /** Checks more than the settings themselves. Problems, notes and further warnings are a sentence each. */
+  checkConfig(config: Config): Promise<{ problems: string[]; warnings?: string[]; notes?: string[] }>
   /** Lists valid settings that an operator should review, one line each. */
   review?(config: Config): string[]
   schema: ServiceSchema
@@ -52,14 +52,7 @@ export function serviceCommands<Config extends Settings>(service: ServiceParts<C
     command({
       name: 'config check',
       summary: 'check the settings without starting',
-      run: async ({ json }) => {
-        const { config } = service.startUp({ toStderr: true })
-        const notes = (await service.checkConfig?.(config)) ?? []
-        const review = service.review?.(config) ?? []
-        const toReview = review.length === 0 ? [] : ['settings to review:', ...review.map((line) => `  - ${line}`)]
-        const text = ['the configuration is complete', ...notes, ...toReview].join('\n')
-        printResult(json, { complete: true, notes, review }, text)
-      },
+      run: ({ json }) => checkConfig(service, json),
     }),
     command({
       name: 'config table',
@@ -75,6 +68,31 @@ export function serviceCommands<Config extends Settings>(service: ServiceParts<C
 }
 
 type Service = ServiceParts<Settings>
+
+/** Lists every problem at once. Warnings belong to the result, whatever the log level. */
+async function checkConfig<Config extends Settings>(service: ServiceParts<Config>, json: boolean): Promise<void> {
+  const { config, warnings: ofNames } = service.startUp({ toStderr: true, quietly: true })
+  const { problems, warnings: more = [], notes = [] } = await service.checkConfig(config)
+  const warnings = [...ofNames, ...more]
+  if (problems.length > 0) throw new ConfigError([...problems, ...warnings])
+  const review = service.review?.(config) ?? []
+  const listed = (title: string, lines: readonly string[]) =>
+    lines.length === 0 ? [] : [title, ...lines.map((line) => `  - ${line}`)]
+  const sections = [...listed('warnings:', warnings), ...listed('settings to review:', review)]
+  const text = ['the configuration is complete', ...notes, ...sections].join('\n')
+  printResult(json, { complete: true, warnings, notes, review }, text)
+}
+
+/** Lines of a ConfigError that a check throws; none if it passes. */
+export async function problemsOf(check: () => unknown): Promise<readonly string[]> {
+  try {
+    await check()
+    return []
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems
+    throw error
+  }
+}
 
 async function runWorker(service: Service) {
   const { config, log } = service.startUp()

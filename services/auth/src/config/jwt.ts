@@ -11,7 +11,7 @@ export const jwtVariables = {
   ),
   JWT_KEYS: parsed(
     'JSON',
-    'JWK set (or array of JWKs) of private keys; the one whose `key_ops` has `sign` signs, the others verify.',
+    'JWK set (or array of JWKs) of private keys; the one whose `key_ops` has `sign` signs, the others verify. `getClaims()` of the client reads only RS256 and ES256.',
     {},
     parseJwtKeys,
   ),
@@ -30,6 +30,15 @@ export const jwtVariables = {
   JWT_ADMIN_GROUP_NAME: text('Inherited: role whose users may write their own app_metadata.', { default: 'admin' }),
   JWT_DEFAULT_GROUP_NAME: text('Role of new users.', { default: 'authenticated' }),
 } satisfies Variables
+
+/** Algorithms whose tokens the client's getClaims reads: HS256 by GET /user, the others by the published keys. */
+const READ_BY_CLIENT: readonly string[] = ['HS256', 'RS256', 'ES256']
+
+export function jwtWarnings({ JWT_KEYS: keys = [] }: Values<Pick<typeof jwtVariables, 'JWT_KEYS'>>): string[] {
+  const signer = keys.find(({ key_ops }) => key_ops.includes('sign'))
+  if (!signer || READ_BY_CLIENT.includes(signer.alg)) return []
+  return [`AUTH_JWT_KEYS signs ${signer.alg}, for which getClaims() of the client throws; it reads RS256 and ES256`]
+}
 
 export const jwtSettings = (
   values: Values<typeof jwtVariables & Pick<typeof serverVariables, 'API_EXTERNAL_URL'>>,

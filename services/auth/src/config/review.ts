@@ -5,12 +5,14 @@ const SHORTEST_SECRET_BYTES = 32
 
 const isLocal = (host: string) => /^(localhost|127\.[\d.]+|\[::1\])$/.test(host)
 
-/** Whether a remote database's certificate is unchecked; the driver checks it in each of these modes. */
+/** Whether a remote database's certificate is unchecked; the driver checks it in each of these modes, unless it follows libpq. */
 function isReachedWithoutTls(databaseUrl: string): boolean {
   const { hostname, searchParams } = new URL(databaseUrl)
   const isSocket = hostname === '' || hostname.startsWith('%2F') || searchParams.get('host')?.startsWith('/')
   if (isSocket || isLocal(hostname)) return false
-  return !['prefer', 'require', 'verify-ca', 'verify-full'].includes(searchParams.get('sslmode') ?? '')
+  const followsLibpq = searchParams.get('uselibpqcompat') === 'true'
+  const checked = followsLibpq ? ['verify-full'] : ['prefer', 'require', 'verify-ca', 'verify-full']
+  return !checked.includes(searchParams.get('sslmode') ?? '')
 }
 
 /** Names of settings of enabled providers that accept id_tokens without a nonce. */

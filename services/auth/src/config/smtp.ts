@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { duration, oneOf, parsed, port, text, type Values, type Variables } from '@services/common/config/variables'
 import { jsonObject } from '../adapters/json-object.ts'
 import { parseEmail } from '../adapters/mail/email-address.ts'
@@ -5,7 +6,7 @@ import type { serverVariables } from './server.ts'
 import type { signupVariables } from './signup.ts'
 
 export const smtpVariables = {
-  SMTP_HOST: text('Mail server; required while e-mail is enabled.'),
+  SMTP_HOST: parsed('string', 'Name or address of the mail server; required while e-mail is enabled.', {}, parseHost),
   SMTP_PORT: port('Port of the mail server; 465 implies TLS from the start. Required while e-mail is enabled.', {}),
   SMTP_USER: text('User name at the mail server, if it requires one.'),
   SMTP_PASS: text('Password at the mail server.'),
@@ -48,6 +49,12 @@ export const smtpSettings = (
 function clientNameOf(externalUrl: string): string | undefined {
   const { hostname } = new URL(externalUrl)
   return hostname.includes('.') && !/^[\d.]+$/.test(hostname) ? hostname : undefined
+}
+
+/** Refuses a URL and a port, which would be looked up as a part of the name. */
+function parseHost(value: string): string {
+  if (isIP(value) !== 0 || /^[\p{L}\p{N}]([\p{L}\p{N}._-]*[\p{L}\p{N}.])?$/u.test(value)) return value
+  throw new Error('must be a host name or address, without scheme, port and blanks; the port is AUTH_SMTP_PORT')
 }
 
 /** Checks a bare address; a display name belongs in SMTP_SENDER_NAME. */

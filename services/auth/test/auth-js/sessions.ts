@@ -1,6 +1,8 @@
 // An application's use of a session: it reads, checks, refreshes, hands over and ends it.
-import { createRemoteJWKSet, jwtVerify } from 'jose'
+import { createRemoteJWKSet, exportJWK, generateKeyPair, jwtVerify } from 'jose'
 import { describe, expect } from 'vitest'
+import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../../src/core/keys/jwt-keys.ts'
+import { authHere } from '../command-line.ts'
 import { clientOf, follow, newest, password, signIn, smsCode, test } from './client.ts'
 
 test('getSession, getUser, setSession and refreshSession speak of one user and one session', async ({ open }) => {
@@ -78,6 +80,22 @@ describe('getClaims', () => {
     const { session: untyped } = await signIn(open, clientOf(open).client, 'untyped@example.com')
     await expect(jwtVerify(untyped.access_token, keys, rules)).rejects.toThrow('"typ"')
     expect((await service.get('/user', { authorization: `Bearer ${untyped.access_token}` })).status).toBe(200)
+    await service.close()
+  })
+
+  test.for(SIGNING_ALGORITHMS)('of a token signed %s either works, or the key is warned of', async (alg, { open }) => {
+    const settings = { AUTH_JWT_KEYS: JSON.stringify({ keys: [await keyFor(alg)] }) }
+    const service = await open.service.with(settings)
+    const other = { ...open, service, url: await service.app.listen({ port: 0, host: '127.0.0.1' }) }
+    const { client } = clientOf(other)
+    await signIn(other, client, `${alg.toLowerCase()}@example.com`)
+    const isRead = await client.getClaims().then(
+      ({ error }) => error === null,
+      () => false,
+    )
+    const { code, stdout } = await authHere(['config', 'check'], settings)
+    const isWarnedOf = stdout.includes(`AUTH_JWT_KEYS signs ${alg}, for which getClaims() of the client throws`)
+    expect({ code, isWarnedOf }).toEqual({ code: 0, isWarnedOf: !isRead })
     await service.close()
   })
 
@@ -199,3 +217,11 @@ test('initialize finds the session that another tab stored; throwOnError throws 
   expect(newest(open, 'tab@example.com')).toBeUndefined()
   expect((await tab.signInWithPassword({ email: 'tab@example.com', password })).error).toBeNull()
 })
+
+async function keyFor(alg: SigningAlgorithm) {
+  const material =
+    alg === 'HS256'
+      ? { kty: 'oct', k: Buffer.alloc(32, 'k').toString('base64url') }
+      : await exportJWK((await generateKeyPair(alg, { extractable: true })).privateKey)
+  return { ...material, kid: alg, alg, key_ops: ['sign', 'verify'] }
+}

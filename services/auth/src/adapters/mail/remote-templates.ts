@@ -62,6 +62,9 @@ async function load(deps: RemoteDeps, entry: Entry, kind: MailKind, locale: stri
 /** Longest wait for a template server, connection and body together. */
 const FETCH_WITHIN_MS = 10_000
 
+/** Reasons that may differ on another machine. */
+export const UNREACHABLE = /^its server (cannot be reached|took longer)/
+
 /** Throws an Error fit for the log unless the answer is 200, in time and within the size. */
 async function fetchTemplate(url: string, maxBytes: number): Promise<string> {
   const signal = AbortSignal.timeout(FETCH_WITHIN_MS)

@@ -17,7 +17,10 @@ export const keysGenerate = command({
   name: 'keys generate',
   summary: 'make a key that signs access tokens, for AUTH_JWT_KEYS',
   options: {
-    alg: { value: 'ALG', meaning: `${ALGORITHMS.join(', ')}; RS256 if absent` },
+    alg: {
+      value: 'ALG',
+      meaning: `${ALGORITHMS.join(', ')}; RS256 if absent. getClaims() of the client throws for EdDSA`,
+    },
     kid: { value: 'ID', meaning: "its key id; the key's thumbprint (RFC 7638) if absent" },
   },
   run: async ({ options, json }) => {

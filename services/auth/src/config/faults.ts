@@ -1,0 +1,59 @@
+// Settings that a start accepts and that cannot do what they are for. `config check` fails for them, a start logs them.
+
+import { type MailKind, settingName } from '../adapters/mail/kinds.ts'
+import { unknownInSubject } from '../adapters/mail/unknown-variables.ts'
+import type { Config } from '../config.ts'
+import { expiryOfAppleSecret, WARN_BEFORE_SECONDS } from './apple-secret.ts'
+
+type Subject = Pick<Config, 'mail' | 'providers' | 'ownProviders' | 'server'>
+
+/** Lists the faults, a sentence each, by name and never by value. */
+export function settingFaults(config: Subject, now: Date): string[] {
+  return [...foreignCallbacks(config), ...subjectFaults(config), ...appleFaults(config, now)]
+}
+
+/** Lists settings that soon become faults. */
+export function settingsToRenew(config: Subject, now: Date): string[] {
+  const secondsLeft = appleSecondsLeft(config, now)
+  if (secondsLeft === undefined || secondsLeft <= 0 || secondsLeft > WARN_BEFORE_SECONDS) return []
+  const days = Math.floor(secondsLeft / 86_400)
+  return [`AUTH_EXTERNAL_APPLE_SECRET expires in ${days} day(s): sign a new one`]
+}
+
+/** Lists callbacks at an address that is not this service's, where a sign-in would end. */
+function foreignCallbacks({ providers, ownProviders, server }: Subject): string[] {
+  const { externalUrl, externalHosts } = server
+  const own = new URL(`${externalUrl}/callback`)
+  const permitted = [own.host, ...externalHosts].map((host) => Object.assign(new URL(own), { host }).href)
+  const named = [
+    ...Object.entries(providers),
+    ...Object.entries(ownProviders).map(([name, settings]) => [`oidc_${name}`, settings] as const),
+  ]
+  return named
+    .filter(([, { enabled, redirectUri }]) => enabled && redirectUri && !permitted.includes(new URL(redirectUri).href))
+    .map(([name]) => `AUTH_EXTERNAL_${name.toUpperCase()}_REDIRECT_URI must be AUTH_API_EXTERNAL_URL/callback`)
+}
+
+const subjectFaults = ({ mail }: Subject): string[] =>
+  Object.entries(mail.subjects).flatMap(([kind, subject]) =>
+    subject
+      ? unknownInSubject(subject, kind as MailKind).map((fault) => `AUTH_MAILER_SUBJECTS_${settingName(kind)} ${fault}`)
+      : [],
+  )
+
+function appleFaults(config: Subject, now: Date): string[] {
+  const { enabled, secret, url } = config.providers.apple
+  // A server in Apple's place takes any secret.
+  if (!enabled || !secret || url) return []
+  const secondsLeft = appleSecondsLeft(config, now)
+  if (secondsLeft === undefined)
+    return ['AUTH_EXTERNAL_APPLE_SECRET is no JWT with an expiry: sign one with the key that Apple made']
+  return secondsLeft > 0 ? [] : ['AUTH_EXTERNAL_APPLE_SECRET has expired: sign a new one']
+}
+
+/** Seconds until the client secret of Apple expires; undefined where there is none. */
+export function appleSecondsLeft({ providers }: Pick<Subject, 'providers'>, now: Date): number | undefined {
+  const { enabled, secret } = providers.apple
+  const expiry = enabled ? expiryOfAppleSecret(secret) : undefined
+  return expiry && (expiry.getTime() - now.getTime()) / 1000
+}
