@@ -88,7 +88,7 @@ export const apiDocs = ({ baseUrl, name }: Config['site']): ApiDocs => ({
     'Content-Range': text('Position of the part in the file (RFC 9110 14.4).'),
     ETag: text('Version of the copy.'),
     'Idempotency-Replayed': text('`true`: the answer to an earlier request with the same key.'),
-    'Last-Modified': text('Time at which the file was made.'),
+    'Last-Modified': text('Time at which the clip was added.'),
     Link: text('The next page of a list (RFC 8288).'),
     Location: { ...text('Address of the file or upload.'), required: true },
     'Preference-Applied': text('Preference that was followed (RFC 7240).'),

@@ -14,6 +14,7 @@ test('the nginx of the documentation serves files, ranges, conditions and deleti
   expect(bytes.subarray(4, 8).toString()).toBe('ftyp')
   expect(Object.fromEntries(whole.headers)).toMatchObject({
     'content-type': 'video/mp4',
+    'last-modified': 'Sat, 01 Jan 2000 00:00:00 GMT',
     'content-length': String(bytes.length),
     'cache-control': 'public, max-age=31536000, immutable',
     'content-disposition': `inline; filename="${id}.mp4"`,

@@ -77,7 +77,7 @@ export async function deleteExtras(trx: Transaction<DB>, sourceId: string): Prom
 export type FoundFile = ClipAccess & FileState
 
 type FileState =
-  /** `addedAt`: when its source was added; a time that is the same before and after the rest is ready. */
+  /** `addedAt`: when the clip was added. Those of source and files would reveal an earlier upload. */
   | { state: 'ready'; sha256: string; bytes: number; addedAt: Date; title: string | null }
   | { state: 'processing'; progress: number }
   /** The source failed, or has no such extra. */
@@ -93,16 +93,16 @@ export async function findFile(db: Kysely<DB>, id: string, kind: RenditionKind):
       join.onRef('renditions.source_id', '=', 'clips.source_id').on('renditions.kind', '=', kind),
     )
     .select(ACCESS_COLUMNS)
-    .select(['clips.title', 'sources.state', 'sources.progress', 'sources.created_at', 'sources.held'])
+    .select(['clips.title', 'clips.created_at as addedAt', 'sources.state', 'sources.progress', 'sources.held'])
     .select(['renditions.sha256', 'renditions.bytes'])
     .where('clips.id', '=', id)
     .executeTakeFirst()
   if (!row) return undefined
-  const { state, held, sha256, progress, bytes, created_at: addedAt, title, ...access } = row
+  const { state, held, sha256, progress, bytes, addedAt, title, ...access } = row
   if (state === null) return { ...access, state: 'deleted' }
   if (state === 'failed' || (!sha256 && isExtra(kind))) return { ...access, state: 'absent' }
   if (state === 'processing' && (held || !sha256)) return { ...access, state, progress: progress ?? 0 }
-  if (!sha256 || bytes === null || !addedAt) throw new Error(`clip ${id} is ready without its ${kind}`)
+  if (!sha256 || bytes === null) throw new Error(`clip ${id} is ready without its ${kind}`)
   return { ...access, state: 'ready', sha256: sha256.toString('hex'), bytes, addedAt, title }
 }
 

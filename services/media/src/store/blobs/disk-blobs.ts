@@ -1,10 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
-import { chmod, copyFile, type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { chmod, copyFile, type FileHandle, mkdir, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type BlobName, type BlobStorage, type ByteRange, blobKey, isLeftover, parseBlobKey } from './blob-storage.ts'
 import { createOpenFiles } from './open-files.ts'
 import { createFilePipes } from './piped-file.ts'
+
+/**
+ * Time of change of every stored file. A web server in front reports it, or compares it with conditions; the true one would reveal
+ * when the same bytes were first uploaded. The inode's own time says when the file was stored.
+ */
+const SAME_TIME = new Date('2000-01-01T00:00:00Z')
 
 export async function createDiskBlobs(root: string): Promise<BlobStorage> {
   // Shares the volume of the blobs, so that the rename is atomic; separate, so that leftovers are found.
@@ -22,6 +28,8 @@ export async function createDiskBlobs(root: string): Promise<BlobStorage> {
       try {
         await copyDurably(path, copy)
         await moveDurably(copy, target, root)
+        // Not before: an old file among the incoming ones is a leftover.
+        await unlessMissing(utimes(target, SAME_TIME, SAME_TIME))
         openFiles.forget(target)
       } finally {
         await rm(copy, { force: true })
@@ -97,7 +105,7 @@ async function sync(path: string, flags: 'r' | 'r+'): Promise<void> {
 
 async function statBlob(path: string) {
   const found = await unlessMissing(stat(path))
-  return found && { bytes: found.size, storedAt: found.mtime }
+  return found && { bytes: found.size, storedAt: found.ctime }
 }
 
 async function* listBlobs(root: string) {
