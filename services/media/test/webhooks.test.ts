@@ -1,11 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { countLockWaits } from '@services/common/testing/database/lock-waits'
-import { sql } from 'kysely'
+import { sql, type Updateable } from 'kysely'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { USUAL_SCOPES } from '../src/core/tokens/scopes.ts'
 import { deliverWebhook } from '../src/core/webhooks/deliver-webhook.ts'
 import { takeDue } from '../src/core/webhooks/deliveries.store.ts'
 import { waitAfter } from '../src/core/webhooks/webhook-queue.ts'
+import type { DB, WebhookEvent } from '../src/db/tables.ts'
 import { cleanUp } from '../src/housekeeping.ts'
 import { TIME_LIMITS } from '../src/time-limits.ts'
 import { clip } from './clips.ts'
@@ -412,6 +414,40 @@ describe('one attempt after another', () => {
       expect((await service.call('DELETE', `/media/${clipId}`, { headers: { token: admin } })).status).toBe(204)
       expect(await told(hook)).toEqual(end ? [] : [{ type: 'media.deleted' }])
     }
+  })
+
+  test.for<[string, Updateable<DB['api_tokens']>, WebhookEvent, string | null]>([
+    ['is revoked', { revoked_at: new Date() }, 'media.deleted', 'token_ended'],
+    ['expires', { expires_at: new Date() }, 'media.deleted', 'token_ended'],
+    ['loses the scope admin', { scopes: USUAL_SCOPES }, 'media.reported', 'insufficient_scope'],
+    ['keeps its rights', { name: 'kept' }, 'media.deleted', null],
+  ])('a token %s while an event waits: the next attempt follows its rights', async ([, changes, type, error]) => {
+    const owner = await service.newToken({ scopes: ['admin'] })
+    const hook = await register(service, `${receiver.url}/hook`, { events: [type] }, owner.token)
+    const clipId = idIn(await service.upload(newGif(), [], { token: owner.token }))
+    const form = { body: new URLSearchParams({ reason: 'other' }) }
+    if (type === 'media.reported') await service.call('POST', `/gif/${clipId}/report`, form)
+    else await service.call('DELETE', `/media/${clipId}`, { headers: { token: owner.token } })
+    // A first attempt fails; the event waits for the second.
+    receiver.answer = (response) => response.writeHead(500).end()
+    const pending = () =>
+      service.deps.db
+        .selectFrom('webhook_deliveries')
+        .selectAll()
+        .where('webhook_id', '=', hook)
+        .executeTakeFirstOrThrow()
+    const attempt = async () => {
+      const { id: deliveryId, attempts } = await pending()
+      await deliverWebhook(service.deps, { data: { deliveryId, attempt: attempts } })
+    }
+    await attempt()
+    expect(receiver.received).toHaveLength(1)
+    await service.deps.db.updateTable('api_tokens').set(changes).where('id', '=', owner.id).execute()
+    service.clock.advance({ seconds: 60 })
+    receiver.answer = (response) => response.writeHead(204).end()
+    await attempt()
+    expect(receiver.received).toHaveLength(error ? 1 : 2)
+    expect(await pending()).toMatchObject({ state: error ? 'failed' : 'delivered', last_error: error })
   })
 
   test('only its token can use a webhook, with the scopes read and write', async () => {

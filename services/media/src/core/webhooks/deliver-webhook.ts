@@ -5,13 +5,14 @@
 // delivery.state | next_attempt_at                        | next
 // pending        | due, or 5 min ahead during an attempt  | delivered, pending after the back-off, failed
 // delivered      | null                                   | pending on replay
-// failed         | null: a day of attempts, or disabled   | pending on replay
+// failed         | null: a day of attempts, or refused    | pending on replay
 import { ApiError } from '@services/common/errors'
 import { outsideTrace } from '@services/common/telemetry/spans'
 import type { Transaction } from 'kysely'
-import type { DB } from '../../db/tables.ts'
+import { ADMIN_EVENTS, type DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { countDelivery } from '../../metrics.ts'
+import { allows } from '../tokens/scopes.ts'
 import {
   type AttemptResult,
   beginAttempt,
@@ -45,12 +46,12 @@ const QUEUED_FOR_MS = 60_000
 
 export async function deliverWebhook(deps: DeliveryDeps, job: { data: WebhookJob }): Promise<void> {
   const { receivers } = deps
-  const attempt = await findAttempt(deps.db, job.data)
+  const now = deps.now()
+  const attempt = await findAttempt(deps.db, job.data, now)
   if (!attempt) return
   const { receiver } = attempt
-  const now = deps.now()
-  if (receiver.disabled_at || now > attempt.give_up_at) {
-    const error = receiver.disabled_at ? 'disabled' : 'given_up'
+  const error = refusalOf(attempt, now)
+  if (error) {
     await deps.db.transaction().execute((trx) => endDelivery(trx, attempt.id, 'failed', { ...lastOf(attempt), error }))
     countDelivery('failed')
     return queueNext(deps, receiver.id, { slots: 1 })
@@ -73,6 +74,15 @@ export async function deliverWebhook(deps: DeliveryDeps, job: { data: WebhookJob
     leave()
   }
   await queueNext(deps, receiver.id, { ...next, slots: next.slots - receivers.busyAt(receiver.id) })
+}
+
+/** Reason for which an attempt is not made. The token may have ended, or lost its scope, while the event waited. */
+function refusalOf({ receiver, type, give_up_at: giveUpAt }: Attempt, now: Date): string | undefined {
+  const { scopes } = receiver
+  if (!scopes) return 'token_ended'
+  if (ADMIN_EVENTS.some((event) => event === type) && !allows({ scopes }, 'admin')) return 'insufficient_scope'
+  if (receiver.disabled_at) return 'disabled'
+  return now > giveUpAt ? 'given_up' : undefined
 }
 
 /** Free slots of the receiver, and the delay before they may be used. */

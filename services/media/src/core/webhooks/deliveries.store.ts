@@ -54,11 +54,15 @@ export async function insertDeliveries(
   for (const batch of batchesOf(deliveries, BATCH)) await trx.insertInto('webhook_deliveries').values(batch).execute()
 }
 
+/** A webhook with the scopes of its token; null for one that is expired or revoked. */
+type Receiver = Selectable<DB['webhooks']> & { scopes: Scope[] | null }
+
 /** The delivery with its receiver, if this attempt is its next. */
 export async function findAttempt(
   db: Kysely<DB>,
   { deliveryId, attempt }: { deliveryId: string; attempt: number },
-): Promise<(Delivery & { receiver: Selectable<DB['webhooks']> }) | undefined> {
+  now: Date,
+): Promise<(Delivery & { receiver: Receiver }) | undefined> {
   const delivery = await db
     .selectFrom('webhook_deliveries')
     .selectAll()
@@ -66,8 +70,19 @@ export async function findAttempt(
     .where('attempts', '=', attempt)
     .where('state', '=', 'pending')
     .executeTakeFirst()
-  const receiver =
-    delivery && (await db.selectFrom('webhooks').selectAll().where('id', '=', delivery.webhook_id).executeTakeFirst())
+  if (!delivery) return undefined
+  const receiver = await db
+    .selectFrom('webhooks')
+    .leftJoin('api_tokens', (join) =>
+      join
+        .onRef('api_tokens.id', '=', 'webhooks.token_id')
+        .on('api_tokens.revoked_at', 'is', null)
+        .on((on) => on.or([on('api_tokens.expires_at', 'is', null), on('api_tokens.expires_at', '>', now)])),
+    )
+    .selectAll('webhooks')
+    .select('api_tokens.scopes')
+    .where('webhooks.id', '=', delivery.webhook_id)
+    .executeTakeFirst()
   return receiver && { ...delivery, receiver }
 }
 
