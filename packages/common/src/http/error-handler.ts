@@ -92,7 +92,7 @@ function toApiError(error: FastifyError, request: FastifyRequest, answers: Error
   }
   const failure = FAILURE_BY_FASTIFY_CODE[error.code]
   if (failure) return answers.common(failure, undefined, error)
-  if (error.validation) return answers.common('invalid_field', describeValidation(error), undefined)
+  if (error.validation) return answers.common('invalid_field', describeValidation(error, request), undefined)
   const fromPlugin = answers.plugin?.(error)
   if (fromPlugin) return fromPlugin
   if (isDatabaseUnavailable(error)) return unavailable(answers, error)
@@ -109,15 +109,47 @@ export function unavailable(answers: ErrorAnswers, cause: unknown): ApiError {
   return new ApiError(code, status, message, { retryAfterSeconds: RETRY_AFTER_SECONDS, cause })
 }
 
-/** `email must be string`, `sort must be created or title`: names the field and the rule, never the value. */
-function describeValidation({ validation = [], validationContext }: FastifyError): string {
+/** `code must be a string, not a number`, `sort must be created or title`: names field and rule, never the value. */
+function describeValidation({ validation = [], validationContext }: FastifyError, request: FastifyRequest): string {
   const [first] = validation
   const choices = validation.flatMap(({ keyword, instancePath, params }) =>
     keyword === 'const' && instancePath === first?.instancePath ? [String(params.allowedValue)] : [],
   )
   const field = first?.instancePath.slice(1).replaceAll('/', '.')
-  const rule = choices.length > 0 ? `must be ${inWords(choices, 'or')}` : first?.message
+  const expected = first?.keyword === 'type' ? describeType(first.params.type) : undefined
+  const given = expected && typeAt(validationContext === 'body' ? request.body : undefined, first?.instancePath ?? '')
+  const rule = expected
+    ? `must be ${expected}${given ? `, not ${given}` : ''}`
+    : choices.length > 0
+      ? `must be ${inWords(choices, 'or')}`
+      : first?.message
   return [field || validationContext, rule].filter(Boolean).join(' ')
+}
+
+const TYPES: Record<string, string> = {
+  string: 'a string',
+  number: 'a number',
+  integer: 'an integer',
+  boolean: 'a boolean',
+  object: 'an object',
+  array: 'a list',
+  null: 'null',
+}
+
+const describeType = (types: unknown): string =>
+  inWords(
+    [types].flat().map((type) => TYPES[String(type)] ?? String(type)),
+    'or',
+  )
+
+/** Names the type of the value at a JSON pointer. */
+function typeAt(body: unknown, pointer: string): string | undefined {
+  let value = body
+  for (const part of pointer.split('/').slice(1)) {
+    value = (value as Record<string, unknown> | undefined)?.[part.replaceAll('~1', '/').replaceAll('~0', '~')]
+  }
+  if (value === undefined) return undefined
+  return TYPES[value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value]
 }
 
 const pathOf = ({ url }: FastifyRequest) => url.split('?', 1)[0] as string

@@ -3,6 +3,7 @@
 import { type KeyObject, timingSafeEqual } from 'node:crypto'
 import { seal, unseal } from '@services/common/seal'
 import { apiError } from '../../errors.ts'
+import { typedCode } from '../one-time-tokens/typed-code.ts'
 
 /** Loaded with the first factor: it takes 5 MiB (measured). */
 const library = () => import('otpauth')
@@ -41,13 +42,13 @@ export function openTotpSecret(storageKey: KeyObject, sealedSecret: string): str
   }
 }
 
-/** Returns the step of a code, if that is acceptable now. Right and wrong codes take the same time. */
+/** Returns the step of a code as typed, if that is acceptable now. Right and wrong codes take the same time. */
 export async function stepOfCode(base32: string, code: string, now: Date): Promise<number | undefined> {
   const { Secret, TOTP } = await library()
   const secret = Secret.fromBase32(base32)
   const totp = new TOTP({ secret, digits: DIGITS, period: PERIOD_SECONDS })
   const current = Math.floor(now.getTime() / 1000 / PERIOD_SECONDS)
-  const given = Buffer.from(code)
+  const given = Buffer.from(typedCode(code))
   let found: number | undefined
   for (let step = current - STEPS_OF_SKEW; step <= current + STEPS_OF_SKEW; step++) {
     const expected = Buffer.from(totp.generate({ timestamp: step * PERIOD_SECONDS * 1000 }))

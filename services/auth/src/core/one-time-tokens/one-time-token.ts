@@ -7,6 +7,7 @@ import { writeDecoys } from '../../db/decoy-rows.store.ts'
 import type { DB, TokenPurpose } from '../../db/tables.ts'
 import { NIL_UUID } from '../../db/uuid.ts'
 import { findAttempts, MAX_ATTEMPTS, type NewOneTimeToken, putOneTimeToken } from './one-time-tokens.store.ts'
+import { typedCode } from './typed-code.ts'
 
 /**
  * Links carry a random 256-bit token, of which only the SHA-256 is stored. A code is short, so it is stored as an HMAC under a
@@ -85,8 +86,10 @@ export function randomDigits(random: RandomBytes, length: number): string {
 
 export const hashLinkToken = (linkToken: string): Buffer => createHash('sha256').update(linkToken).digest()
 
-/** Hashes a code with its purpose and address: it is worth nothing for another. */
+/** Hashes a code, as typed, with its purpose and address: it is worth nothing for another. */
 export const hashCode = (key: KeyObject, purpose: TokenPurpose, relatesTo: string, code: string): Buffer =>
-  createHmac('sha256', key).update(`${purpose}\0${relatesTo}\0${code}`).digest()
+  createHmac('sha256', key)
+    .update(`${purpose}\0${relatesTo}\0${typedCode(code)}`)
+    .digest()
 
 export const isSameHash = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b)

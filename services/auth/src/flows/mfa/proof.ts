@@ -10,6 +10,7 @@ import { spendStep } from '../../core/factors/totp.store.ts'
 import { openTotpSecret, stepOfCode } from '../../core/factors/totp.ts'
 import { checkAssertion, checkRegistration, isKeyResponse } from '../../core/factors/webauthn.ts'
 import { isSameHash } from '../../core/one-time-tokens/one-time-token.ts'
+import { typedCode } from '../../core/one-time-tokens/typed-code.ts'
 import { FACTOR_CODE_KIND } from '../../core/outbox/outbox.ts'
 import type { PasswordAttempt } from '../../core/passwords/password-attempts.ts'
 import { endLowerSessions, raiseSession } from '../../core/sessions/raise-session.store.ts'
@@ -73,9 +74,11 @@ function requireSecret({ log, storageKey }: Deps, factor: Factor): string {
 /** Wrong attempts at one code, of a million possible ones. */
 const MAX_PHONE_ATTEMPTS = 5
 
-/** Hashes a code with its challenge: it is worth nothing for another. */
+/** Hashes a code, as typed, with its challenge: it is worth nothing for another. */
 export const hashPhoneCode = (codeKey: KeyObject, challengeId: string, code: string): Buffer =>
-  createHmac('sha256', codeKey).update(`${FACTOR_CODE_KIND}\0${challengeId}\0${code}`).digest()
+  createHmac('sha256', codeKey)
+    .update(`${FACTOR_CODE_KIND}\0${challengeId}\0${typedCode(code)}`)
+    .digest()
 
 /** The code is used up with its challenge, and dies after a few wrong attempts. */
 const phoneProof = (deps: Deps, code: string): Omit<Proof, 'counted'> => ({

@@ -16,6 +16,7 @@ import {
 } from '../../core/factors/recovery-codes.store.ts'
 import type { ActName } from '../../core/freshness/acts.ts'
 import { performActs } from '../../core/freshness/require-fresh.ts'
+import { typedCode } from '../../core/one-time-tokens/typed-code.ts'
 import { notify } from '../../core/outbox/notify.ts'
 import { withLockedCaller } from '../../core/sessions/caller.ts'
 import { issueTokens, type SessionBody } from '../../core/sessions/issue-tokens.ts'
@@ -178,10 +179,10 @@ async function giveRecoveryCodes(deps: Deps, trx: Transaction<DB>, set: CodeSet)
   return codes
 }
 
-/** Hashes a code as typed, ignoring case, spaces and dashes, with its user: equal codes have different hashes. */
+/** Hashes a code, as typed in any case, with its user: equal codes have different hashes. */
 const hashRecoveryCode = (userId: string, code: string): Buffer =>
   createHash('sha256')
-    .update(`recovery-code\0${userId}\0${code.toLowerCase().replaceAll(/[\s-]/g, '')}`)
+    .update(`recovery-code\0${userId}\0${typedCode(code).toLowerCase()}`)
     .digest()
 
 async function freeName(trx: Transaction<DB>, userId: string): Promise<string> {
