@@ -18,6 +18,7 @@ const TWILIO = {
   AUTH_SMS_TWILIO_AUTH_TOKEN: 'x',
   AUTH_SMS_TWILIO_MESSAGE_SERVICE_SID: 'MG1',
 }
+const NOTICE = { AUTH_SMS_ACCOUNT_EXISTS_ENABLED: 'true' }
 const HTTP = { AUTH_SMS_PROVIDER: 'http', AUTH_SMS_HTTP_URL: 'https://sms.example/' }
 
 function problemsOf(settings: Record<string, string>): readonly string[] {
@@ -31,6 +32,14 @@ function problemsOf(settings: Record<string, string>): readonly string[] {
 }
 
 const gapsOf = (settings: Record<string, string>) => readConfig({ ...REQUIRED, ...settings }).config.gaps
+
+test('a notice of an account leaves by gateways that send texts, and a gateway of codes alone serves without it', () => {
+  const codesAlone = { ...HTTP, AUTH_SMS_HTTP_BODY: '{"to":"{{ .To }}","c":"{{ .Code }}"}' }
+  const template = { ...TWILIO, AUTH_SMS_TWILIO_ACCOUNT_SID: 'AC1', AUTH_SMS_TWILIO_CONTENT_SID: 'HX1' }
+  for (const settings of [{ ...HTTP, ...NOTICE }, { ...TWILIO, ...NOTICE }, codesAlone, template]) {
+    expect(problemsOf(settings)).toEqual([])
+  }
+})
 
 test('every variable of the specification is read', () => {
   const named = `SITE_URL URI_ALLOW_LIST OPERATOR_TOKEN DISABLE_SIGNUP EXTERNAL_EMAIL_ENABLED EXTERNAL_PHONE_ENABLED
@@ -146,6 +155,21 @@ describe('a start is refused', () => {
     ['with an SMS gateway twice', { AUTH_SMS_PROVIDER: 'http,http' }, 'AUTH_SMS_PROVIDER'],
     ['with another account id than Twilio has', { ...TWILIO, AUTH_SMS_TWILIO_ACCOUNT_SID: 'SK1' }, 'ACCOUNT_SID'],
     ['with an SMS text without its code', { AUTH_SMS_TEMPLATE: 'Hello' }, 'AUTH_SMS_TEMPLATE'],
+    [
+      'with a notice without a code for a gateway that sends codes alone',
+      { ...HTTP, ...NOTICE, AUTH_SMS_HTTP_BODY: '{"to":"{{ .To }}","c":"{{ .Code }}"}' },
+      'AUTH_SMS_ACCOUNT_EXISTS_ENABLED',
+    ],
+    [
+      'with the same for one without a body',
+      { ...HTTP, ...NOTICE, AUTH_SMS_HTTP_METHOD: 'get', AUTH_SMS_HTTP_URL: 'https://a.example/{{ .To }}/{{ .Code }}' },
+      'AUTH_SMS_ACCOUNT_EXISTS_ENABLED',
+    ],
+    [
+      'with the same for a template of WhatsApp',
+      { ...TWILIO, ...NOTICE, AUTH_SMS_TWILIO_ACCOUNT_SID: 'AC1', AUTH_SMS_TWILIO_CONTENT_SID: 'HX1' },
+      'AUTH_SMS_TWILIO_CONTENT_SID',
+    ],
     ['with countries that are none', { AUTH_SMS_COUNTRIES: 'DE' }, 'AUTH_SMS_COUNTRIES'],
     ['with test numbers that are none', { AUTH_SMS_TEST_OTP: 'x' }, 'AUTH_SMS_TEST_OTP'],
     ['with an end that is no time', { AUTH_SMS_TEST_OTP_VALID_UNTIL: 'May' }, 'AUTH_SMS_TEST_OTP_VALID_UNTIL'],

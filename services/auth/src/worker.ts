@@ -1,37 +1,51 @@
 import { inOrder } from '@services/common/process/shutdown'
-import { openMailTemplates } from './adapters/mail/mail-templates.ts'
-import { createMailer } from './adapters/mail/smtp.ts'
+import { openMailTemplates, TEMPLATE_WAIT_MS } from './adapters/mail/mail-templates.ts'
+import { ANSWER_WITHIN_MS, createMailer, MAX_CONNECTIONS } from './adapters/mail/smtp.ts'
 import { createSmsSender } from './adapters/sms/send-sms.ts'
 import { mailChannel, smsChannel } from './core/outbox/channels.ts'
 import { type Channels, deliverMessage } from './core/outbox/deliver-message.ts'
 import { waitForMoment } from './core/outbox/job-delay.ts'
 import { MESSAGE_QUEUES, type MessageJob } from './core/outbox/outbox.ts'
+import { createSilentGroups } from './core/outbox/silent-groups.ts'
 import { MESSAGE_REQUEST_QUEUE, type MessageRequestJob } from './core/verification-messages/message-request.ts'
 import type { MessageChannel } from './db/tables.ts'
 import type { Deps } from './deps.ts'
 import { answerMessageRequest } from './flows/message-requests/answer-message-request.ts'
 import { startHousekeeping } from './housekeeping.ts'
 
-/** Concurrent messages, and concurrent message requests, per process; as many connections to the mail server. */
-const CONCURRENCY = 4
+/** One domain or block of numbers has at most half of the slots, and so have all retries together. */
+const slotsOf = (concurrency: number) => {
+  const half = Math.ceil(concurrency / 2)
+  return { concurrency, maxPerTenant: half, maxRetries: half }
+}
+
+const DEFAULTS = {
+  messages: MAX_CONNECTIONS,
+  /** Message requests at once; each is some statements. */
+  requests: 4,
+  mailAnswerWithinMs: ANSWER_WITHIN_MS,
+  templateWaitMs: TEMPLATE_WAIT_MS,
+}
 
 /** Delivers the outbox and deletes expired rows; runs inside the service or as a separate process (`worker`). */
-export async function startWorker(deps: Deps, concurrency = CONCURRENCY): Promise<() => Promise<void>> {
+export async function startWorker(deps: Deps, limits: Partial<typeof DEFAULTS> = {}): Promise<() => Promise<void>> {
   const { queue, config, log } = deps
-  const templates = openMailTemplates(deps)
-  const mailer = createMailer(config.smtp)
+  const { messages, requests, mailAnswerWithinMs, templateWaitMs } = { ...DEFAULTS, ...limits }
+  const templates = openMailTemplates(deps, templateWaitMs)
+  const mailer = createMailer(config.smtp, { answerWithinMs: mailAnswerWithinMs })
   const channels: Channels = {
     mail: mailChannel(deps.config, templates, mailer),
     sms: smsChannel(createSmsSender(config.sms, log)),
   }
   void templates.loadRemote()
   for (const channel of Object.keys(channels) as MessageChannel[]) {
-    await queue.work<MessageJob>(MESSAGE_QUEUES[channel].name, { concurrency }, async (job) => {
+    const silentGroups = createSilentGroups()
+    await queue.work<MessageJob>(MESSAGE_QUEUES[channel].name, slotsOf(messages), async (job) => {
       await waitForMoment(deps, job)
-      await deliverMessage({ ...deps, channels }, job)
+      await deliverMessage({ ...deps, channels, silentGroups }, job)
     })
   }
-  await queue.work<MessageRequestJob>(MESSAGE_REQUEST_QUEUE.name, { concurrency }, async (job) => {
+  await queue.work<MessageRequestJob>(MESSAGE_REQUEST_QUEUE.name, { concurrency: requests }, async (job) => {
     await waitForMoment(deps, job)
     await answerMessageRequest(deps, job)
   })

@@ -94,8 +94,8 @@ function settingsFor(databaseUrl: string, settings: Record<string, string> = {})
   return readConfig(pooledSettings('AUTH_', given)).config
 }
 
-/** Slots of a queue in the worker. A new job makes each of them look for one, and two are enough for a race. */
-const SLOTS = 2
+/** Two slots of a queue are enough for a race, and one domain has half of those for messages. */
+const WORKER = { messages: 4, requests: 2, templateWaitMs: PATIENCE_MS }
 
 /**
  * The whole service on a database of its own unless `settings` names one, with a real mail server and a clock in the
@@ -106,11 +106,14 @@ export async function startTestService(
   clock = createTestClock(),
   machineNow?: () => Date,
 ): Promise<TestService> {
+  await using started = new AsyncDisposableStack()
   const { AUTH_DATABASE_URL: url } = settings
   const [database, mailbox] = await Promise.all([
     url ? { url, drop: async () => {} } : createDatabase(),
     startMailbox(),
   ])
+  started.defer(database.drop)
+  started.defer(mailbox.close)
   const read = (more: Record<string, string> = {}) => {
     const smtp = { AUTH_SMTP_HOST: mailbox.host, AUTH_SMTP_PORT: String(mailbox.port) }
     const config = settingsFor(database.url, { ...smtp, ...settings, ...more })
@@ -120,8 +123,12 @@ export async function startTestService(
   const time = machineNow ? { machineNow } : { now: clock.now }
   const overrides = { ...time, delayMs: () => 0, connectWithinMs: PATIENCE_MS, statementWithinMs: PATIENCE_MS }
   const deps = await openDeps(config, log, overrides)
+  started.defer(deps.close)
   const app = await createApp(deps)
-  const stopWorker = config.server.workersEnabled ? await startWorker(deps, SLOTS) : async () => {}
+  const stopWorker = config.server.workersEnabled ? await startWorker(deps, WORKER) : async () => {}
+  started.defer(stopWorker)
+  started.defer(() => app.close())
+  const all = started.move()
   const parts = { clock, mailbox, admin: await bearer({ role: 'service_role' }), cookies: new Map<string, string>() }
   return {
     ...parts,
@@ -148,13 +155,7 @@ export async function startTestService(
       clock.advance({ seconds: 86_401 })
       return this.with(more)
     },
-    async close() {
-      await app.close()
-      await stopWorker()
-      await deps.close()
-      await mailbox.close()
-      await database.drop()
-    },
+    close: () => all.disposeAsync(),
   }
 }
 

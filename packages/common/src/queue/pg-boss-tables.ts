@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import type { PgBoss } from 'pg-boss'
 import type { AnyTransaction } from '../database/after-commit.ts'
+import { LATEST_TURN } from './group-turns.ts'
 import { DEAD } from './queue-definition.ts'
 
 /** Members of a job's data, by which it is found. */
@@ -36,6 +37,20 @@ interface Turn {
 
 /** Options of pg-boss for a job with this turn. */
 export const sendOptions = ({ tenant, turn }: Turn) => ({ group: { id: tenant }, priority: -turn })
+
+/** Lowest priority of a first attempt in a queue that puts retries behind them. */
+export const LAST_FIRST_ATTEMPT = -LATEST_TURN
+
+/** Puts a job that was attempted behind every first attempt of its queue. */
+export async function putBehind(boss: PgBoss, { schema, name }: JobTable, id: string): Promise<void> {
+  await boss
+    .getDb()
+    .executeSql(`update ${schema}.job set priority = $3 where name = $1 and id = $2 and state = 'active'`, [
+      name,
+      id,
+      LAST_FIRST_ATTEMPT - 1,
+    ])
+}
 
 /** Unfinished jobs with a tenant: the condition of both indexes on turns, in the words that the planner compares. */
 const TAKING_TURNS = `state < 'completed' and group_id is not null`

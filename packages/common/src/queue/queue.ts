@@ -14,6 +14,7 @@ import type { NotifyMode } from '../database/settings.ts'
 import { createNotifications } from '../listen/batched-notify.ts'
 import { keepListening } from '../listen/listener.ts'
 import { tracedJob, withTrace } from '../telemetry/spans.ts'
+import { createGroupTurns } from './group-turns.ts'
 import { makeIndexes } from './job-indexes.ts'
 import {
   channelOf,
@@ -21,9 +22,11 @@ import {
   countUpTo,
   giveTurn,
   hasJob,
+  LAST_FIRST_ATTEMPT,
   type Members,
   memberIndex,
   nextTurn,
+  putBehind,
   type QueueFigures,
   readFigures,
   sendOptions,
@@ -32,11 +35,14 @@ import {
 } from './pg-boss-tables.ts'
 import { declareQueue, type QueueDefinition } from './queue-definition.ts'
 import { type QueueJob, runJob } from './run-job.ts'
+import { lookAgainAtEnd, wakeAll, wakeNext } from './wake-slots.ts'
 
 export interface WorkOptions {
   concurrency: number
-  /** Jobs of one tenant at once in this process; below `concurrency`, so that no tenant takes every slot. */
+  /** Jobs of one tenant or group at once in this process; below `concurrency`, so that none takes every slot. */
   maxPerTenant?: number
+  /** Slots that take retries, behind the first attempts; the others take first attempts alone. All without it. */
+  maxRetries?: number
   /** Interval of polls, for jobs that are due or whose notification was lost. */
   pollSeconds?: number
 }
@@ -47,13 +53,13 @@ export interface Queue {
    * job of a tenant comes after the n-th job of every other, so a newcomer waits for little more than the running jobs.
    * A job without a tenant comes next. A job `inPlaceOf` another (by id) takes its tenant and turn, if that one still
    * exists. Finding a turn takes the tenant's lock until the commit: send last in the transaction, for one tenant in
-   * the same.
+   * the same. A `group` costs no statement: its turns are those of this process (group-turns.ts).
    */
   send(
     trx: AnyTransaction,
     name: string,
     data: object,
-    how?: { afterSeconds?: number; tenant?: string; inPlaceOf?: string },
+    how?: { afterSeconds?: number; tenant?: string; inPlaceOf?: string; group?: string },
   ): Promise<void>
   /** Moves the waiting job with these members of its data to the tenant's next turn, if earlier. Call last in the transaction. */
   advance(trx: AnyTransaction, name: string, data: Members, tenant: string): Promise<void>
@@ -136,18 +142,16 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       throw error
     }
   }
-  const wakeWorkers = (name?: string) => {
-    for (const slot of boss.getWipData()) if (name === undefined || slot.name === name) boss.notifyWorker(slot.id)
-  }
   const boss: PgBoss = new PgBoss({
     // pg-boss's own pool waits forever for a silent server, and its listener leaves errors unhandled.
     db: {
       executeSql,
-      listen: (channel, onNotification) =>
+      // pg-boss would wake every slot of the queue.
+      listen: (channel) =>
         keepListening({
           ...{ ...pastPooler(options), applicationName, channel, execute: executeSql },
-          onNotification,
-          onListening: () => wakeWorkers(),
+          onNotification: (name) => wakeNext(boss, name),
+          onListening: () => wakeAll(boss),
         }),
     },
     schema,
@@ -174,12 +178,14 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     throw error
   }
   const notifications = createNotifications({ channel: channelOf(schema), mode: notify, execute: executeSql, log })
+  const groupTurns = createGroupTurns()
   const worked = new Set<string>()
   const stopping = new AbortController()
   return {
-    send: async (trx, name, data, { afterSeconds = 0, tenant, inPlaceOf } = {}) => {
+    send: async (trx, name, data, { afterSeconds = 0, tenant, inPlaceOf, group } = {}) => {
       const taken = inPlaceOf === undefined ? undefined : await turnOf(trx, { schema, name }, inPlaceOf)
-      const turn = taken ?? (tenant === undefined ? undefined : await nextTurn(trx, { schema, name }, tenant))
+      const found = taken ?? (tenant === undefined ? undefined : await nextTurn(trx, { schema, name }, tenant))
+      const turn = group === undefined ? found : { tenant: group, turn: groupTurns.next(`${name} ${group}`) }
       await boss.send(name, withTrace(data), {
         db: fromKysely(trx),
         startAfter: afterSeconds,
@@ -196,10 +202,9 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       work: WorkOptions,
       handle: (job: QueueJob<Data>) => Promise<void>,
     ) => {
-      const { concurrency, maxPerTenant, pollSeconds } = work
+      const { concurrency, maxPerTenant, maxRetries, pollSeconds } = work
       const pollingIntervalSeconds = spread(pollSeconds ?? POLL_SECONDS[notify])
-      const workOptions = {
-        localConcurrency: concurrency,
+      const laneOptions = {
         ...(maxPerTenant !== undefined && { localGroupConcurrency: maxPerTenant }),
         perJobResults: true,
         pollingIntervalSeconds,
@@ -207,19 +212,27 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
         notifyPollingIntervalSeconds: pollingIntervalSeconds,
       } as const
       worked.add(name)
-      await boss.work(name, workOptions, async (jobs: Job<Data>[]) => {
+      const runAll = async (jobs: Job<Data>[]) => {
+        wakeNext(boss, name)
         const run = (job: Job<Data>) => {
           const jobLog = log.child({ queue: name, jobId: job.id })
+          const demote = async () => {
+            if (maxRetries !== undefined && job.retryCount === 0) await putBehind(boss, { schema, name }, job.id)
+          }
           return tracedJob(name, job, (span) =>
-            runJob(boss, job, handle, { span, log: jobLog, stopping: stopping.signal }),
+            runJob(boss, job, handle, { span, log: jobLog, stopping: stopping.signal, demote }),
           )
         }
         const results = await Promise.all(jobs.map(run))
-        // A free slot would sleep until the next notification, even with jobs waiting. All are woken, because a handler does not
-        // know its own slot.
-        wakeWorkers(name)
+        lookAgainAtEnd(boss, name)
         return results
-      })
+      }
+      const retrying = maxRetries ?? concurrency
+      const first = concurrency - retrying
+      if (first > 0) {
+        await boss.work(name, { ...laneOptions, localConcurrency: first, minPriority: LAST_FIRST_ATTEMPT }, runAll)
+      }
+      await boss.work(name, { ...laneOptions, localConcurrency: retrying }, runAll)
     },
     has: (trx, name, data) => hasJob(trx, { schema, name }, data),
     waiting: (name, max) => countUpTo(boss, { schema, name }, 'waiting', max),

@@ -12,6 +12,8 @@ export interface QueueJob<Data> {
   data: Data
   /** 0 at the first attempt. */
   retryCount: number
+  /** Tenant or group that it was sent with. */
+  group?: string | undefined
   /** Aborted when the claim is lost, the job expires or the worker stops. */
   signal: AbortSignal
 }
@@ -31,25 +33,28 @@ interface Run {
   log: Logger
   /** Aborted when the worker stops. */
   stopping: AbortSignal
+  /** Puts the job, which failed, behind first attempts if its queue asks for that. */
+  demote: () => Promise<void>
 }
 
 export async function runJob<Data extends object>(
   boss: PgBoss,
   job: Job<Data>,
   handle: (job: QueueJob<Data>) => Promise<void>,
-  { span, log, stopping }: Run,
+  how: Run,
   losses = 0,
 ): Promise<JobResult> {
   const { id, data, retryCount, signal } = job
+  const { span, log, stopping } = how
   try {
-    await handle({ id, data: withoutTrace(data), retryCount, signal })
+    await handle({ id, data: withoutTrace(data), retryCount, group: job.groupId ?? undefined, signal })
     return { id, status: 'completed' }
   } catch (err) {
     // The failure could not be stored either: the job would wait until its heartbeat expires.
     const isLoss = isDatabaseUnavailable(err) && !isInterrupted(err)
     if (isLoss && losses < MAX_LOSSES && (await regain(boss, job, err, stopping))) {
       log.warn({ err }, 'job lost its database, runs again')
-      return runJob(boss, job, handle, { span, log, stopping }, losses + 1)
+      return runJob(boss, job, handle, how, losses + 1)
     }
     recordFailure(span, errorType(err))
     if (err instanceof PermanentFailure) {
@@ -57,6 +62,7 @@ export async function runJob<Data extends object>(
       return { id, status: 'deadletter', output: { message: err.message } }
     }
     log.warn({ err, retryCount }, 'job failed, will be retried unless attempts are exhausted')
+    await how.demote()
     return { id, status: 'failed', output: { message: (err as Error).message } }
   }
 }

@@ -16,8 +16,10 @@ export type Mailbox = {
   refuse(): Promise<void>
   /** Answers every mail with this reply code: 4xx is temporary, 5xx permanent. */
   answer(code: number, at?: SmtpStep): Promise<void>
-  /** Opens connections and stays silent. */
-  hang(): Promise<void>
+  /** Opens connections and stays silent, or falls silent at recipients of this domain alone. */
+  hang(domain?: string): Promise<void>
+  /** Connections that wait for the answer to a recipient of that domain. */
+  hanging(): number
   /** Breaks connections, by default after DATA, when the sender waits for the reply. */
   drop(at?: SmtpStep): Promise<void>
   /** Accepts mails again, on the same port. */
@@ -38,7 +40,8 @@ export async function startMailbox(): Promise<Mailbox> {
     clear: messages.clear,
     refuse: () => sink.behave({ kind: 'refuse' }),
     answer: (code, at = 'recipient') => sink.behave({ kind: 'answer', code, at }),
-    hang: () => sink.behave({ kind: 'hang' }),
+    hang: (domain) => sink.behave({ kind: 'hang', ...(domain && { domain }) }),
+    hanging: sink.hanging,
     drop: (at = 'message') => sink.behave({ kind: 'drop', at }),
     accept: () => sink.behave({ kind: 'accept' }),
     close: sink.close,

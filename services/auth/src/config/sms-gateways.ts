@@ -1,5 +1,5 @@
 import { baseUrl, duration, oneOf, parsed, text, type Values, type Variables } from '@services/common/config/variables'
-import { httpGatewayProblems } from '../adapters/sms/http-gateway.ts'
+import { httpGatewayProblems, sendsTexts } from '../adapters/sms/http-gateway.ts'
 import {
   parseHttpBody,
   parseHttpGatewayUrl,
@@ -133,7 +133,23 @@ export const smsGatewayGaps = (values: GatewayValues): string[] =>
     ),
   )
 
-export function smsGatewayProblems(values: GatewayValues): string[] {
+type SmsValues = GatewayValues & Pick<Values<typeof smsVariables>, 'SMS_ACCOUNT_EXISTS_ENABLED'>
+
+const IS_REFUSED = 'AUTH_SMS_ACCOUNT_EXISTS_ENABLED sends a text without a code'
+
+/** Gateways that can only deliver a code, and would send an empty one. */
+function noticeProblems(values: SmsValues): string[] {
+  if (!values.SMS_ACCOUNT_EXISTS_ENABLED) return []
+  const { SMS_PROVIDER: providers, SMS_HTTP_URL: url, SMS_TWILIO_CONTENT_SID: content } = values
+  const isCodeOnly = providers.includes('http') && url !== undefined && !sendsTexts(httpGatewaySettings(values))
+  const isTemplate = providers.includes('twilio') && content !== undefined
+  return [
+    ...(isCodeOnly ? [`${IS_REFUSED}: AUTH_SMS_HTTP_BODY (or AUTH_SMS_HTTP_URL) must hold {{ .Text }}`] : []),
+    ...(isTemplate ? [`${IS_REFUSED}: it excludes AUTH_SMS_TWILIO_CONTENT_SID, whose template needs one`] : []),
+  ]
+}
+
+export function smsGatewayProblems(values: SmsValues): string[] {
   const { SMS_TWILIO_ACCOUNT_SID: account, SMS_HTTP_URL: httpAddress } = values
   // Otherwise Twilio's SDK refuses the first message.
   const isOtherSid = values.SMS_PROVIDER.includes('twilio') && account !== undefined && !account.startsWith('AC')
@@ -141,6 +157,7 @@ export function smsGatewayProblems(values: GatewayValues): string[] {
   return [
     ...(isOtherSid ? ['AUTH_SMS_TWILIO_ACCOUNT_SID must start with AC'] : []),
     ...(hasHttp ? httpGatewayProblems(httpGatewaySettings(values)) : []),
+    ...noticeProblems(values),
   ]
 }
 

@@ -10,7 +10,7 @@ export const smsTemplate = (meaning: string) =>
 
 export const smsVariables = {
   SMS_ACCOUNT_EXISTS_ENABLED: boolean(
-    'A sign-up with the number of an account sends an SMS to its owner: that the account exists.',
+    'A sign-up with the number of an account sends an SMS to its owner: that the account exists. It has a text and no code, so the gateway must send `{{ .Text }}` and use no content template.',
     { default: 'false' },
   ),
   SMS_AUTOCONFIRM: boolean(

@@ -1,18 +1,18 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
-import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
+import { SMTPServer, type SMTPServerAddress, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
 
 /** Steps at which a server may refuse (RFC 5321): greeting, MAIL FROM, RCPT TO, after DATA. */
 export type SmtpStep = 'connection' | 'sender' | 'recipient' | 'message'
 
 /**
  * Behaviour towards clients. `answer`: the reply code at that step (4xx: temporary, 5xx: permanent). `hang`: the connection opens
- * and stays silent. `drop`: all connections break at that step. `refuse`: no server listens on the port.
+ * and stays silent, or falls silent at recipients of this domain. `drop`: all connections break at that step. `refuse`: no server listens on the port.
  */
 export type SmtpBehaviour =
   | { kind: 'accept' }
   | { kind: 'answer'; code: number; at: SmtpStep }
-  | { kind: 'hang' }
+  | { kind: 'hang'; domain?: string }
   | { kind: 'drop'; at: SmtpStep }
   | { kind: 'refuse' }
 
@@ -23,6 +23,8 @@ export type SmtpSink = {
   port: number
   /** Changes the behaviour and closes open connections, so that clients that keep them see the change. */
   behave(behaviour: SmtpBehaviour): Promise<void>
+  /** Connections that wait for the answer to a recipient of the domain that hangs. */
+  hanging(): number
   close(): Promise<void>
 }
 
@@ -36,11 +38,21 @@ export async function startSmtpSink(
   const { host } = listenOn
   let behaviour: SmtpBehaviour = { kind: 'accept' }
 
+  const hanging = new Set<string>()
+
+  async function passRecipient({ address }: SMTPServerAddress, { id }: SMTPServerSession): Promise<void> {
+    const domain = behaviour.kind === 'hang' ? behaviour.domain : undefined
+    if (domain === undefined || !address.endsWith(`@${domain}`)) return pass('recipient')
+    hanging.add(id)
+    await new Promise(() => {})
+  }
+
   /** Throws the refusal of this step; never resolves while hanging or after a break. */
   async function pass(step: SmtpStep): Promise<void> {
     const isBroken = behaviour.kind === 'drop' && behaviour.at === step
     if (isBroken) listener?.dropConnections()
-    if (isBroken || behaviour.kind === 'hang') await new Promise(() => {})
+    const isSilent = behaviour.kind === 'hang' && behaviour.domain === undefined
+    if (isBroken || isSilent) await new Promise(() => {})
     if (behaviour.kind === 'answer' && behaviour.at === step) throw smtpRefusal(behaviour.code, 'as configured')
   }
 
@@ -64,7 +76,8 @@ export async function startSmtpSink(
       onAuth: (auth, _session, done) => done(null, { user: auth.username ?? 'anyone' }),
       onConnect: (_session, done) => void pass('connection').then(() => done(), done),
       onMailFrom: (_address, _session, done) => void pass('sender').then(() => done(), done),
-      onRcptTo: (_address, _session, done) => void pass('recipient').then(() => done(), done),
+      onRcptTo: (address, session, done) => void passRecipient(address, session).then(() => done(), done),
+      onClose: ({ id }) => void hanging.delete(id),
       onData: (stream, session, done) => void receiveData(stream, session).then(() => done(), done),
     })
 
@@ -74,6 +87,7 @@ export async function startSmtpSink(
   return {
     host,
     port,
+    hanging: () => hanging.size,
     async behave(next) {
       behaviour = next
       listener?.dropConnections()

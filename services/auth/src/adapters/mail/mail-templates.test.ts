@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +8,7 @@ import { type MeterProvider, metrics } from '@opentelemetry/api'
 import { ConfigError } from '@services/common/config/variables'
 import { afterEach, describe, expect, test } from 'vitest'
 import { startTestService, type TestService } from '../../../test/service.ts'
+import { startWorker } from '../../worker.ts'
 
 const password = 'correct horse'
 const opened: (() => unknown)[] = []
@@ -233,6 +234,26 @@ describe('a template from a URL', () => {
     release()
     for (const { html } of await Promise.all(mails)) expect(html).toContain('ours')
     expect(requests()).toBe(1)
+  })
+
+  test('whose server hangs delays mails once, which take the built-in one, or the last good one', async () => {
+    const held: ServerResponse[] = []
+    let isHanging = true
+    const { url, requests } = await serve((_request, response) => {
+      if (isHanging) held.push(response)
+      else response.end(OURS('ours'))
+    })
+    const service = await start({ AUTH_MAILER_TEMPLATES_CONFIRMATION: `${url}/a.html`, AUTH_WORKERS_ENABLED: 'false' })
+    opened.push(await startWorker(service.deps, { templateWaitMs: 10 }))
+    for (let i = 0; i < 3; i++) expect((await mailOf(service)).html).toContain('Confirm your email address')
+    expect([requests(), held.length]).toEqual([1, 1])
+    isHanging = false
+    held[0]?.end(OURS('late'))
+    await expect.poll(async () => (await mailOf(service)).html).toContain('late')
+    isHanging = true
+    service.clock.advance({ seconds: 601 })
+    for (let i = 0; i < 3; i++) expect((await mailOf(service)).html).toContain('late')
+    expect([requests(), held.length]).toEqual([2, 2])
   })
 
   test('has one address per language; the default one stands in for those that are missing', async () => {

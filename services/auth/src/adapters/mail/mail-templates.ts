@@ -15,8 +15,16 @@ import { openTemplateSources } from './template-sources.ts'
 
 export type MailTemplates = ReturnType<typeof openMailTemplates>
 
-export function openMailTemplates(deps: { config: Pick<Config, 'siteUrl' | 'mail'>; now: () => Date; log: Logger }) {
-  const { config, now, log } = deps
+/** Time that mails wait for the load of a template from a URL; twice that where the default language stands in. */
+export const TEMPLATE_WAIT_MS = 2_000
+
+interface TemplateDeps {
+  config: Pick<Config, 'siteUrl' | 'mail'>
+  now: () => Date
+  log: Logger
+}
+
+export function openMailTemplates({ config, now, log }: TemplateDeps, mailWaitsMs = TEMPLATE_WAIT_MS) {
   const { mail } = config
   const sources = openTemplateSources(config)
   const failures = templateFailures()
@@ -24,7 +32,7 @@ export function openMailTemplates(deps: { config: Pick<Config, 'siteUrl' | 'mail
     failures.add(1, { kind, locale })
     log.error({ kind, locale, reason }, 'mail template unusable: sending the last good or the built-in one')
   }
-  const remoteBody = createRemoteTemplates({ urls: sources.urls, config: mail, now, failed })
+  const remoteBody = createRemoteTemplates({ urls: sources.urls, config: mail, now, mailWaitsMs, failed })
   const builtInTemplates = compileBuiltIns(mail.defaultLocale)
 
   const ownBody = async (kind: MailKind, locale: string) =>

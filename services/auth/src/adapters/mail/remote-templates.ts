@@ -1,3 +1,4 @@
+import { withTimeout } from '@services/common/concurrency/with-timeout'
 import { tracedFetch } from '@services/common/telemetry/spans'
 import { AnswerTooLarge, readText } from '@services/common/upstream/read-text'
 import type { Config } from '../../config.ts'
@@ -10,6 +11,8 @@ export interface RemoteDeps {
   urls: ReadonlyMap<MailKind, string>
   config: Pick<Config['mail'], 'templateMaxBytes' | 'templateMaxAgeSeconds' | 'templateRetrySeconds'>
   now: () => Date
+  /** Time that mails wait for a load, from its beginning; undefined: until its end. */
+  mailWaitsMs?: number
   failed(kind: MailKind, locale: string, reason: string): void
 }
 
@@ -17,10 +20,15 @@ interface Entry {
   template?: Template
   loadedAt: number
   triedAt: number
-  loading?: Promise<void> | undefined
+  isLoading: boolean
+  /** Ends with the load, or before it, once mails need not wait any longer. */
+  awaited?: Promise<unknown>
 }
 
-/** Caches bodies for MAILER_TEMPLATE_MAX_AGE, failures for MAILER_TEMPLATE_RETRY_INTERVAL. Mails share one load. */
+/**
+ * Caches bodies for MAILER_TEMPLATE_MAX_AGE, failures for MAILER_TEMPLATE_RETRY_INTERVAL. Mails share one load; while it
+ * takes longer than they wait, they get the last good template, if there is one.
+ */
 export function createRemoteTemplates(deps: RemoteDeps) {
   const entries = new Map<string, Entry>()
   return async (kind: MailKind, locale: string): Promise<Template | undefined> => {
@@ -29,32 +37,32 @@ export function createRemoteTemplates(deps: RemoteDeps) {
     const address = forLocale(url, locale)
     // URLs without `{locale}` share one entry.
     const key = `${kind} ${address}`
-    const entry = entries.get(key) ?? { loadedAt: 0, triedAt: 0 }
+    const entry = entries.get(key) ?? { loadedAt: 0, triedAt: 0, isLoading: false }
     entries.set(key, entry)
-    if (isDue(deps, entry)) {
-      entry.loading ??= load(deps, entry, kind, locale, address).finally(() => {
-        entry.loading = undefined
-      })
-      await entry.loading
+    if (!entry.isLoading && isDue(deps, entry)) {
+      const loaded = load(deps, entry, kind, locale, address)
+      entry.awaited = deps.mailWaitsMs === undefined ? loaded : withTimeout(deps.mailWaitsMs, loaded)
     }
+    await entry.awaited
     return entry.template
   }
 }
 
-function isDue({ now, config }: RemoteDeps, { template, loadedAt, triedAt, loading }: Entry): boolean {
-  if (loading) return true
+function isDue({ now, config }: RemoteDeps, { template, loadedAt, triedAt }: Entry): boolean {
   const time = now().getTime()
   const isFresh = template && time - loadedAt < config.templateMaxAgeSeconds * 1000
   return !isFresh && time - triedAt >= config.templateRetrySeconds * 1000
 }
 
 async function load(deps: RemoteDeps, entry: Entry, kind: MailKind, locale: string, url: string): Promise<void> {
+  entry.isLoading = true
   try {
     entry.template = checkBody(await fetchTemplate(url, deps.config.templateMaxBytes), kind)
     entry.loadedAt = deps.now().getTime()
   } catch (error) {
     deps.failed(kind, locale, (error as Error).message)
   } finally {
+    entry.isLoading = false
     entry.triedAt = deps.now().getTime()
   }
 }

@@ -8,17 +8,22 @@ export interface SmtpError {
   responseCode?: number
   response?: string
   syscall?: string
+  timeoutType?: string
 }
+
+/** Timeout of a server that greeted and then fell silent; a server that is down has others. */
+const FELL_SILENT = 'SOCKET_TIMEOUT'
 
 /**
  * Turns an SMTP error into one that may be logged and shown: servers quote the recipient in their answers. RFC 5321
  * 4.2.1: 5yz is permanent; at RCPT and DATA it concerns this recipient or message, not the connection.
  */
 export function toFailure(error: unknown): Error {
-  const { command, responseCode } = error as SmtpError
+  const { command, responseCode, timeoutType } = error as SmtpError
   const isRefusedForGood = (responseCode ?? 0) >= 500 && /^(RCPT|DATA)/.test(command ?? '')
   const words = explainSmtpError(error as SmtpError)
-  return isRefusedForGood ? new PermanentFailure(words) : new TemporaryFailure(words)
+  const timedOut = timeoutType === FELL_SILENT
+  return isRefusedForGood ? new PermanentFailure(words) : new TemporaryFailure(words, { timedOut })
 }
 
 /** Describes a failure without quoting the server, except its status code. */

@@ -9,6 +9,9 @@ import { toFailure } from './smtp-failure.ts'
 
 export type SmtpSettings = Config['smtp']
 
+/** Connections to the mail server of one process, opened as they are needed; the worker sends as many mails at once. */
+export const MAX_CONNECTIONS = 8
+
 /** Implicit TLS (RFC 8314); on other ports STARTTLS is used where the server offers it. */
 const SMTPS_PORT = 465
 
@@ -30,8 +33,19 @@ export interface Message {
 
 export type Mailer = ReturnType<typeof createMailer>
 
-/** Keeps a few connections. A hanging server blocks a worker 30 s at most. The first mail loads nodemailer (6 MiB). */
-export function createMailer(settings: SmtpSettings, explain: (error: unknown) => Error = toFailure) {
+/** Longest wait for an answer of the mail server. */
+export const ANSWER_WITHIN_MS = 30_000
+
+interface MailerOptions {
+  explain?: (error: unknown) => Error
+  answerWithinMs?: number
+}
+
+/** Keeps a few connections. The first mail loads nodemailer (6 MiB). */
+export function createMailer(
+  settings: SmtpSettings,
+  { explain = toFailure, answerWithinMs = ANSWER_WITHIN_MS }: MailerOptions = {},
+) {
   let transport: Promise<Transporter> | undefined
   let pretended: Promise<Transporter> | undefined
   const from = { name: settings.senderName ?? '', address: settings.from ?? '' }
@@ -44,7 +58,7 @@ export function createMailer(settings: SmtpSettings, explain: (error: unknown) =
         // RFC 3834: asks auto-responders not to answer.
         const headers = { 'Auto-Submitted': 'auto-generated', ...headersOf(settings, kind) }
         if (isPretended) pretended ??= openPretendedTransport(settings)
-        else transport ??= openTransport(settings)
+        else transport ??= openTransport(settings, answerWithinMs)
         const opened = isPretended ? pretended : transport
         const mail = { from, to, subject, html, text, messageId: `<${messageId}>`, headers }
         const attributes = { ...serverOf(settings), 'auth.message.id': id, 'auth.message.kind': kind }
@@ -83,7 +97,7 @@ const headersOf = ({ headers }: SmtpSettings, kind: string) =>
     ]),
   )
 
-async function openTransport(settings: SmtpSettings): Promise<Transporter> {
+async function openTransport(settings: SmtpSettings, answerWithinMs: number): Promise<Transporter> {
   const { createTransport } = await import('nodemailer')
   const { host = '', port, user, password = '', clientName } = settings
   return createTransport({
@@ -93,10 +107,10 @@ async function openTransport(settings: SmtpSettings): Promise<Transporter> {
     ...tlsOptions(settings, host, port),
     ...(user ? { auth: { user, pass: password } } : {}),
     pool: true,
-    maxConnections: 4,
+    maxConnections: MAX_CONNECTIONS,
     connectionTimeout: 10_000,
     greetingTimeout: 10_000,
-    socketTimeout: 30_000,
+    socketTimeout: answerWithinMs,
     disableFileAccess: true,
     disableUrlAccess: true,
   })
@@ -104,7 +118,7 @@ async function openTransport(settings: SmtpSettings): Promise<Transporter> {
 
 /** Opens a transport to no server, without the TLS and the password that one would require. */
 async function openPretendedTransport(settings: SmtpSettings): Promise<Transporter> {
-  const transport = await openTransport({ ...settings, tls: 'off', user: undefined })
+  const transport = await openTransport({ ...settings, tls: 'off', user: undefined }, ANSWER_WITHIN_MS)
   transport.getSocket = (_options, callback) => callback(null, { connection: openPretendedConnection() })
   return transport
 }

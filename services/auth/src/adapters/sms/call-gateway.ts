@@ -1,5 +1,6 @@
 import { tracedFetch } from '@services/common/telemetry/spans'
 import { AnswerTooLarge, readText } from '@services/common/upstream/read-text'
+import { TemporaryFailure } from '../delivery-failures.ts'
 
 /** Answers of gateways take a kilobyte or two. */
 const MAX_ANSWER_BYTES = 64 * 1024
@@ -11,7 +12,7 @@ export interface GatewayAnswer {
 
 /**
  * Makes one HTTP exchange with a deadline, a bounded answer and no redirects, which would carry credentials to another
- * host. Throws an Error fit for the log; fetch's own can quote the URL with its secrets.
+ * host. Throws a TemporaryFailure fit for the log; fetch's own error can quote the URL with its secrets.
  */
 export async function callGateway(
   gateway: string,
@@ -24,14 +25,17 @@ export async function callGateway(
     const response = await tracedFetch(url, init, { sendsTrace: true })
     return { status: response.status, text: await readText(response, MAX_ANSWER_BYTES) }
   } catch (error) {
-    throw new Error(`${gateway}: ${reasonOf(error, timeoutSeconds)}`)
+    const timedOut = isTimeout(error)
+    throw new TemporaryFailure(`${gateway}: ${reasonOf(error, timeoutSeconds)}`, { timedOut })
   }
 }
 
+const isTimeout = (error: unknown) => (error as { name?: string }).name === 'TimeoutError'
+
 function reasonOf(error: unknown, timeoutSeconds: number): string {
   if (error instanceof AnswerTooLarge) return `the answer is longer than ${MAX_ANSWER_BYTES} bytes`
-  const { name, cause } = error as { name?: string; cause?: { code?: unknown } }
-  if (name === 'TimeoutError') return `no answer within ${timeoutSeconds} s`
+  const { cause } = error as { cause?: { code?: unknown } }
+  if (isTimeout(error)) return `no answer within ${timeoutSeconds} s`
   const code = String(cause?.code ?? '')
   return /^[A-Z_]{2,40}$/.test(code) ? code : 'the connection failed'
 }

@@ -35,10 +35,17 @@ export function createHttpGateway(settings: HttpGatewaySettings, timeoutSeconds:
   }
 }
 
+function usedVariables({ method, url, body }: HttpGatewaySettings): Set<string> {
+  return variablesOf(url + (method === 'GET' ? '' : body), HTTP_VARIABLES)
+}
+
+/** Whether its requests hold the text of a message; without it they can only deliver a code. */
+export const sendsTexts = (settings: HttpGatewaySettings): boolean => usedVariables(settings).has('Text')
+
 /** Problems of the settings that fail the start, with the variables' names. */
 export function httpGatewayProblems(settings: HttpGatewaySettings): string[] {
   const hasBody = settings.method !== 'GET'
-  const used = variablesOf(settings.url + (hasBody ? settings.body : ''), HTTP_VARIABLES)
+  const used = usedVariables(settings)
   const isComplete = used.has('To') && (used.has('Text') || used.has('Code'))
   const missing = 'AUTH_SMS_HTTP_BODY (or AUTH_SMS_HTTP_URL) must hold {{ .To }} and {{ .Text }} or {{ .Code }}'
   return [...(isComplete ? [] : [missing]), ...(hasBody ? bodyProblems(settings) : [])]

@@ -43,8 +43,10 @@ async function tryInTurn(gateways: SmsGateway[], message: SmsMessage, log: Logge
   // Repeating refused credentials is pointless, and some gateways lock accounts for it.
   throw failures.every((failure) => failure instanceof GatewayRefusal)
     ? new PermanentFailure(text)
-    : new TemporaryFailure(text)
+    : new TemporaryFailure(text, { timedOut: failures.some(hasTimedOut) })
 }
+
+const hasTimedOut = (failure: Error) => failure instanceof TemporaryFailure && failure.timedOut
 
 /** A refusal by the gateway needs the operator; a bad number or a temporary failure does not. */
 function logFailure(log: Logger, gateway: string, failure: Error): void {

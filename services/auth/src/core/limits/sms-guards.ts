@@ -1,5 +1,6 @@
 // Limits of SMS: to one number, to a block of numbers, of a day, and of all users together.
 import { isCountryAllowed } from '../../adapters/sms/countries.ts'
+import { blockOf } from '../../adapters/sms/number-block.ts'
 import type { Config } from '../../config.ts'
 import { apiError } from '../../errors.ts'
 import { countAll, keyOf, type LimiterDeps, openLimiter, type Refund } from './limiter.ts'
@@ -7,9 +8,6 @@ import { countGuarded, type Guard, openBudget, ownerKey, type Share } from './me
 import type { Rate } from './rate.ts'
 
 export type SmsGuards = ReturnType<typeof createSmsGuards>
-
-/** Operators get numbers in blocks of ten thousand or more; three digits would give a thief ten times the cap. */
-const BLOCK_DIGITS = 4
 
 /** Part of a block's owner share that one number may use up; further messages count without an owner. */
 const PART_OF_ONE_NUMBER = 0.25
@@ -27,7 +25,7 @@ export function createSmsGuards(deps: LimiterDeps, config: { sms: { guards: Conf
   const open = (name: string, rate: Rate, keyFor: Guard['keyFor']): Guard => {
     return { limiter: openLimiter(deps, name, rate), keyFor }
   }
-  const perBlock = (name: string) => open(name, maxPerPrefix, (phone) => keyOf(phone.slice(0, -BLOCK_DIGITS)))
+  const perBlock = (name: string) => open(name, maxPerPrefix, (phone) => keyOf(blockOf(phone)))
   const perNumber = maxPerNumber.map((rate) => open(`sms-number-${rate.seconds}`, rate, keyOf))
   const perOwner = maxPerNumber.map((rate) => open(`sms-user-${rate.seconds}`, rate, (owner) => owner))
   const [block, blockOfOwners] = [perBlock('sms-prefix'), perBlock('sms-prefix-users')]

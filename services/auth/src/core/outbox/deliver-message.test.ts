@@ -7,6 +7,7 @@ import { hashCode, hashLinkToken } from '../one-time-tokens/one-time-token.ts'
 import { putOneTimeToken } from '../one-time-tokens/one-time-tokens.store.ts'
 import { type Channel, deliverMessage } from './deliver-message.ts'
 import { MESSAGE_QUEUES, type MessageJob, type NewSms, queueMessage } from './outbox.ts'
+import { createSilentGroups } from './silent-groups.ts'
 
 /** `idle`: a service whose worker runs elsewhere, so that a message waits for the test's own attempt. */
 const test = base.extend<object & { idle: TestService }>({
@@ -48,8 +49,9 @@ describe('one attempt', () => {
       .transaction()
       .execute((trx) => queueMessage(service.deps, trx, { ...SMS, userId: null, ...message }))
   const log = createLogger({ name: 'test', level: 'fatal' })
+  const silentGroups = createSilentGroups()
   const attempt = (service: TestService, sms: Channel | undefined, id: string, retryCount = 0) =>
-    deliverMessage({ ...service.deps, log, channels: sms ? { sms } : {} }, job(id, retryCount))
+    deliverMessage({ ...service.deps, log, channels: sms ? { sms } : {}, silentGroups }, job(id, retryCount))
   const rowOf = async (service: TestService, id: string) =>
     (await service.get('/admin/messages?channel=sms&per_page=200', service.admin)).body.messages.find(
       (message: { id: string }) => message.id === id,

@@ -12,6 +12,7 @@ import { countMessage, countMessageAttempt } from '../../metrics.ts'
 import { restartLifetime } from '../one-time-tokens/one-time-tokens.store.ts'
 import { findQueuedMessage, markDropped, markSent, recordFailure } from './messages.store.ts'
 import { MESSAGE_QUEUES, type MessageContent, type MessageJob } from './outbox.ts'
+import { NotAttempted, type SilentGroups } from './silent-groups.ts'
 
 /** Message on its way out; `id` is the same at every attempt, so that one sent twice after a crash can be recognised. */
 export interface OutgoingMessage<Name extends MessageChannel = MessageChannel> extends MessageContent<Name> {
@@ -43,6 +44,8 @@ export interface DeliveryDeps {
   now: () => Date
   log: Logger
   channels: Channels
+  /** Silent groups of the job's channel. */
+  silentGroups: SilentGroups
 }
 
 type Queued = NonNullable<Awaited<ReturnType<typeof findQueuedMessage>>>
@@ -54,30 +57,36 @@ export async function deliverMessage(deps: DeliveryDeps, job: QueueJob<MessageJo
   if (!message) return
   const log = deps.log.child({ messageId: message.id, kind: message.kind, userId: message.user_id })
   try {
-    const content = await stillGood(deps, message, openSealed(deps, message))
-    if (!content) {
-      log.info('message dropped: its link or code was used or replaced meanwhile')
-      await markDropped(db, message.id, 'its link or code was used or replaced meanwhile', now())
-      return countMessage(message.channel, message.kind, 'dropped')
-    }
-    if (isPretended(message)) {
-      await send(deps, message, content)
-      log.info('message not sent, only pretended')
-      return markDropped(db, message.id, null, now())
-    }
-    const countAttempt = (result: string) => countMessageAttempt(message.channel, result === 'ok' ? 'sent' : 'failed')
-    const receipt = await counted(countAttempt, () => send(deps, message, content))
-    log.info({ provider: receipt.provider }, 'message sent')
-    await markSent(db, message.id, { ...receipt, now: now() })
-    countMessage(message.channel, message.kind, 'sent')
+    await deps.silentGroups.attempt(job, () => attemptOnce(deps, message, log))
   } catch (error) {
     const isFinal = error instanceof PermanentFailure || job.retryCount >= MESSAGE_QUEUES[message.channel].retryLimit
-    await recordFailure(db, message.id, { error: safeWords(error), isFinal, now: now() })
+    const wasAttempted = !(error instanceof NotAttempted)
+    await recordFailure(db, message.id, { error: safeWords(error), isFinal, wasAttempted, now: now() })
     if (!isFinal) throw error
     countMessage(message.channel, message.kind, 'failed')
     log.error({ reason: safeWords(error) }, 'message given up')
     throw error
   }
+}
+
+async function attemptOnce(deps: DeliveryDeps, message: Queued, log: Logger): Promise<void> {
+  const { db, now } = deps
+  const content = await stillGood(deps, message, openSealed(deps, message))
+  if (!content) {
+    log.info('message dropped: its link or code was used or replaced meanwhile')
+    await markDropped(db, message.id, 'its link or code was used or replaced meanwhile', now())
+    return countMessage(message.channel, message.kind, 'dropped')
+  }
+  if (isPretended(message)) {
+    await send(deps, message, content)
+    log.info('message not sent, only pretended')
+    return markDropped(db, message.id, null, now())
+  }
+  const countAttempt = (result: string) => countMessageAttempt(message.channel, result === 'ok' ? 'sent' : 'failed')
+  const receipt = await counted(countAttempt, () => send(deps, message, content))
+  log.info({ provider: receipt.provider }, 'message sent')
+  await markSent(db, message.id, { ...receipt, now: now() })
+  countMessage(message.channel, message.kind, 'sent')
 }
 
 function send<Name extends MessageChannel>(

@@ -65,19 +65,20 @@ export async function markDropped(db: Kysely<DB>, id: string, reason: string | n
   await updateQueued(db, id).set({ state: 'dropped', last_error: reason, sealed: null, updated_at: now }).execute()
 }
 
-/** Notes a failed attempt; the content is kept for the next one, or for an admin's retry. */
+/** Notes a failed attempt, or why none was made. The content is kept for the next one, or for an admin's retry. */
 export async function recordFailure(
   db: Kysely<DB>,
   id: string,
-  { error, isFinal, now }: { error: string; isFinal: boolean; now: Date },
+  { error, isFinal, wasAttempted, now }: { error: string; isFinal: boolean; wasAttempted: boolean; now: Date },
 ): Promise<void> {
   const state = isFinal ? 'failed' : 'queued'
+  const made = wasAttempted ? 1 : 0
   await updateQueued(db, id)
-    .set((eb) => ({ state, attempts: eb('attempts', '+', 1), last_error: error, updated_at: now }))
+    .set((eb) => ({ state, attempts: eb('attempts', '+', made), last_error: error, updated_at: now }))
     .execute()
 }
 
-/** Puts a failed message back; undefined: it has not failed, or another request has put it back. */
+/** Puts a failed message back, with its content; undefined: it has not failed, or another request has put it back. */
 export function requeueFailed(trx: Transaction<DB>, id: string, now: Date) {
   return trx
     .updateTable('messages')
@@ -85,7 +86,7 @@ export function requeueFailed(trx: Transaction<DB>, id: string, now: Date) {
     .where('id', '=', id)
     .where('state', '=', 'failed')
     .where('sealed', 'is not', null)
-    .returning(VISIBLE)
+    .returning([...VISIBLE, 'sealed'])
     .executeTakeFirst()
 }
 

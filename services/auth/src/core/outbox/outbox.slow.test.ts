@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
 import { expect, test } from 'vitest'
 import { startTestService, type TestService } from '../../../test/service.ts'
+import { startWorker } from '../../worker.ts'
 
 /** The only message of a new user. */
 const messageOf = async (service: TestService, userId: string) =>
@@ -56,6 +57,43 @@ test('a server that cuts the connection in the middle of a mail gets the mail ag
   await service.close()
   server.close()
 })
+
+test('a domain that timed out has one slot until it answers, and its messages are not attempted meanwhile', async () => {
+  const service = await startTestService({ AUTH_WORKERS_ENABLED: 'false' })
+  const { mailbox } = service
+  const stop = await startWorker(service.deps, { messages: 8, mailAnswerWithinMs: 1_000 })
+  await mailbox.hang('slow.example')
+  for (let i = 0; i < 12; i++) await signUp(service, `u${i}@slow.example`)
+  const messages = async (query = '') =>
+    (await service.get(`/admin/messages?per_page=100${query}`, service.admin)).body.messages as Message[]
+  const notAttempted = async () =>
+    (await messages()).filter(({ last_error }) => /^not attempted/.test(last_error ?? ''))
+  await expect.poll(async () => (await notAttempted()).length).toBeGreaterThan(0)
+  // The first attempts began before one of them had timed out.
+  await expect.poll(mailbox.hanging).toBe(0)
+  // Each later attempt is alone, however many are due.
+  const hangingAtOnce = new Set<number>()
+  const attemptsOf = async () => (await messages()).reduce((sum, { attempts }) => sum + attempts, 0)
+  const before = await attemptsOf()
+  await expect
+    .poll(async () => {
+      hangingAtOnce.add(mailbox.hanging())
+      return attemptsOf()
+    })
+    .toBeGreaterThan(before + 2)
+  expect([...hangingAtOnce].filter((count) => count > 1)).toEqual([])
+  await signUp(service, 'other@example.com')
+  await mailbox.waitFor('other@example.com')
+  await mailbox.accept()
+  await expect.poll(async () => (await messages('&state=sent')).length).toBeGreaterThan(2)
+  await stop()
+  await service.close()
+})
+
+interface Message {
+  attempts: number
+  last_error: string | null
+}
 
 /** A minimal SMTP server with scripted answers. */
 async function startSmtp(

@@ -1,5 +1,6 @@
 // Mail and SMS on their way out. A message is a row and a job, written in the transaction of the rows it belongs to. A
 // rollback takes it back and a crash loses nothing. How it is retried: MESSAGE_QUEUES below, and deliver-message.ts.
+// A domain or block of numbers whose messages hang does not delay others: silent-groups.ts, and the slots in worker.ts.
 //
 // | State | Reached by | Left by |
 // | --- | --- | --- |
@@ -8,11 +9,11 @@
 // | dropped | its link or code was used or replaced meanwhile, or it was only pretended | |
 // | failed | a failure that no retry can help, the last retry, or a lost job (housekeeping) | an admin's retry |
 //
-// Tests: outbox.test.ts, deliver-message.test.ts, outbox.slow.test.ts (retries).
+// Tests: outbox.test.ts, deliver-message.test.ts, slow-recipients.test.ts, outbox.slow.test.ts (retries).
 import type { KeyObject } from 'node:crypto'
 import type { Queue } from '@services/common/queue/queue'
 import type { QueueDefinition } from '@services/common/queue/queue-definition'
-import { seal } from '@services/common/seal'
+import { seal, unseal } from '@services/common/seal'
 import type { Transaction } from 'kysely'
 import type { MailKind, VariablesOf } from '../../adapters/mail/kinds.ts'
 import type { SmsChannel } from '../../adapters/sms/gateway.ts'
@@ -20,6 +21,7 @@ import type { DB, MessageChannel, TokenPurpose } from '../../db/tables.ts'
 import { hashLinkToken } from '../one-time-tokens/one-time-token.ts'
 import { type DelayedJob, notBefore } from './job-delay.ts'
 import { insertMessage } from './messages.store.ts'
+import { recipientGroup } from './recipient-group.ts'
 
 const BOTH = { retryDelaySeconds: 1, expireInSeconds: 120, heartbeatSeconds: 10 }
 
@@ -103,16 +105,25 @@ export async function queueMessage<Kind extends MailKind>(
   await insertMessage(trx, row, deps.now())
   // Notifications and codes for a session go to a user who is known to exist; all others may answer a stranger's request.
   const mayBeStrangers = kind === 'account_exists' || (lifetimeSeconds !== null && kind !== 'reauthentication')
-  await queueJob(deps, trx, { id, channel }, mayBeStrangers ? notBefore(deps) : 0)
+  await queueJob(deps, trx, { id, channel, to }, mayBeStrangers ? notBefore(deps) : 0)
   return id
 }
 
+/** Recipient of a stored message, or '' if it was sealed under another secret: only its own worker can send it. */
+export function recipientOf({ outboxKey }: Pick<OutboxDeps, 'outboxKey'>, sealed: string | null): string {
+  try {
+    return unseal<MessageContent>(outboxKey, sealed ?? '').to
+  } catch {
+    return ''
+  }
+}
+
 export async function queueJob(
-  { queue }: Pick<OutboxDeps, 'queue'>,
+  { queue, outboxKey }: Pick<OutboxDeps, 'queue' | 'outboxKey'>,
   trx: Transaction<DB>,
-  { id, channel }: { id: string; channel: MessageChannel },
+  { id, channel, to }: { id: string; channel: MessageChannel; to: string },
   notBefore = 0,
 ): Promise<void> {
   const job: MessageJob = { messageId: id, notBefore }
-  await queue.send(trx, MESSAGE_QUEUES[channel].name, job)
+  await queue.send(trx, MESSAGE_QUEUES[channel].name, job, { group: recipientGroup(outboxKey, channel, to) })
 }

@@ -66,7 +66,7 @@ type MailTestResult = { sent: true; messageId: string } | { sent: false; problem
 
 /** Sends a mail through the configured server, outside the outbox, and explains a failure and its likely cause. */
 export async function testMail(settings: SmtpSettings, to: string): Promise<MailTestResult> {
-  const mailer = createMailer(settings, (error) => error as Error)
+  const mailer = createMailer(settings, { explain: (error) => error as Error })
   const text = 'This mail was sent by "mail test" of the auth service. Its mail settings work.\n'
   try {
     const subject = 'Test mail of the auth service'

@@ -1,18 +1,19 @@
 import { type Actor, type AuditLog, audit } from '../../../core/audit/audit.ts'
 import { messageExists, requeueFailed, type VisibleMessage } from '../../../core/outbox/messages.store.ts'
-import { queueJob } from '../../../core/outbox/outbox.ts'
+import { queueJob, recipientOf } from '../../../core/outbox/outbox.ts'
 import type { Deps } from '../../../deps.ts'
 import { apiError } from '../../../errors.ts'
 
 /** Sends a failed message again; its link or code lives from the moment it leaves. */
 export function resendFailedMessage(deps: Deps, log: AuditLog, actor: Actor, id: string): Promise<VisibleMessage> {
   return deps.db.transaction().execute(async (trx) => {
-    const message = await requeueFailed(trx, id, deps.now())
-    if (!message) {
+    const requeued = await requeueFailed(trx, id, deps.now())
+    if (!requeued) {
       if (!(await messageExists(trx, id))) throw noSuchMessage()
       throw apiError('validation_failed', { status: 422, message: 'Only a failed message can be sent again' })
     }
-    await queueJob(deps, trx, message)
+    const { sealed, ...message } = requeued
+    await queueJob(deps, trx, { ...message, to: recipientOf(deps, sealed) })
     const { user_id, channel, kind } = message
     const traits = { message_id: id, user_id, channel, kind }
     await audit(deps, trx, log, { action: 'message_retried', actor, traits })

@@ -1,0 +1,126 @@
+// Slots for first attempts and for retries, groups, and the statements that they cost.
+import pg from 'pg'
+import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
+import { openDatabase } from '../database/pool.ts'
+import { createLogger } from '../telemetry/logger.ts'
+import { pooledAddress } from '../testing/database/pooled.ts'
+import { cloneTemplate } from '../testing/database/template-database.ts'
+import { openQueue, type Queue } from './queue.ts'
+
+const log = createLogger({ name: 'test', level: 'fatal' })
+
+let database: Awaited<ReturnType<typeof cloneTemplate>>
+let queue: Queue
+let db: ReturnType<typeof openDatabase>['db']
+
+beforeAll(async () => {
+  database = await cloneTemplate(inject('databaseServerUrl'), `${inject('testRunId')}_lanes`, async () => {})
+  ;({ db } = openDatabase({ ...pooledAddress(database.url), maxPoolSize: 4, applicationName: 'test', log }))
+  queue = await openQueue({
+    url: database.url,
+    schema: 'jobs',
+    applicationName: 'test',
+    queues: ['retries', 'order', 'groups', 'statements'].map((name) => ({
+      ...{ name, retryLimit: 3, retryDelaySeconds: 1, retryDelayMaxSeconds: 1 },
+      ...{ expireInSeconds: 600, heartbeatSeconds: 10 },
+    })),
+    log,
+    migrate: true,
+    supervise: true,
+    notify: 'each',
+  })
+})
+
+afterAll(async () => {
+  await queue.stop(1_000)
+  await db.destroy()
+  await database.drop()
+})
+
+const send = (name: string, data: object, group?: string) =>
+  db.transaction().execute((trx) => queue.send(trx, name, data, group === undefined ? {} : { group }))
+
+function gate() {
+  let open = () => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { opened, open: () => open() }
+}
+
+test('retries that never end leave half of the slots to first attempts', async () => {
+  const { opened, open } = gate()
+  let hanging = 0
+  const done: string[] = []
+  const slots = { concurrency: 4, maxRetries: 2, pollSeconds: 1 }
+  await queue.work<{ id: string; hangs?: true }>('retries', slots, async ({ data, retryCount }) => {
+    if (data.hangs && retryCount === 0) throw new Error('not yet')
+    if (data.hangs) {
+      hanging++
+      await opened
+    }
+    done.push(data.id)
+  })
+  for (let i = 0; i < 6; i++) await send('retries', { id: `hangs ${i}`, hangs: true })
+  await expect.poll(() => hanging).toBe(2)
+  for (let i = 0; i < 4; i++) await send('retries', { id: `first ${i}` })
+  await expect.poll(() => done.toSorted()).toEqual(['first 0', 'first 1', 'first 2', 'first 3'])
+  expect(hanging).toBe(2)
+  open()
+  await expect.poll(() => done.length).toBe(10)
+})
+
+test('a newcomer comes before the rest of a group with many jobs, and those keep their order', async () => {
+  const CROWD = 50
+  for (let i = 0; i < CROWD; i++) await send('order', { id: i }, 'crowd')
+  await send('order', { id: 'newcomer' }, 'newcomer')
+  const done: unknown[] = []
+  await queue.work<{ id: unknown }>('order', { concurrency: 1 }, async ({ data }) => void done.push(data.id))
+  await expect.poll(() => done.length).toBe(CROWD + 1)
+  expect(done.indexOf('newcomer')).toBeLessThan(CROWD)
+  expect(done.filter((id) => id !== 'newcomer')).toEqual(Array.from({ length: CROWD }, (_, i) => i))
+})
+
+test('a group whose jobs never end leaves slots to all others', async () => {
+  const { opened, open } = gate()
+  let hanging = 0
+  const done: string[] = []
+  const slots = { concurrency: 4, maxPerTenant: 2, maxRetries: 2, pollSeconds: 3_600 }
+  await queue.work<{ id: string }>('groups', slots, async ({ data, group }) => {
+    if (group === 'hangs') {
+      hanging++
+      await opened
+    }
+    done.push(data.id)
+  })
+  for (let i = 0; i < 8; i++) await send('groups', { id: `hangs ${i}` }, 'hangs')
+  await expect.poll(() => hanging).toBe(2)
+  for (let i = 0; i < 6; i++) await send('groups', { id: `other ${i}` }, `other ${i % 2}`)
+  await expect.poll(() => done.length).toBe(6)
+  expect(hanging).toBe(2)
+  open()
+  await expect.poll(() => done.length).toBe(14)
+})
+
+test('a job wakes a slot of each lane, not every slot', async () => {
+  const query = vi.spyOn(pg.Client.prototype, 'query')
+  const searches = () =>
+    (query.mock.calls as unknown[][]).filter(([asked]) =>
+      /name = 'statements'[\s\S]*skip locked/i.test((asked as { text?: string }).text ?? ''),
+    ).length
+  try {
+    let done = 0
+    const SLOTS = 16
+    const slots = { concurrency: SLOTS, maxRetries: SLOTS / 2, pollSeconds: 3_600 }
+    await queue.work('statements', slots, async () => void done++)
+    // Each slot looks once at its start.
+    await expect.poll(searches).toBe(SLOTS)
+    await send('statements', {})
+    await expect.poll(() => queue.depth('statements')).toBe(0)
+    expect(done).toBe(1)
+    // Two for the notification, two for the slots after those, one at the end of the job.
+    expect(searches() - SLOTS).toBeLessThanOrEqual(5)
+  } finally {
+    query.mockRestore()
+  }
+})
