@@ -58,6 +58,8 @@ create table {{prefix}}auth_codes (
   authentication_method text not null,
   -- Tokens that the provider issued, under AUTH_ENCRYPTION_KEY.
   provider_tokens text,
+  -- Session that requested the change or the link which gave the code, null for a sign-in. The code ends with it.
+  session_id uuid,
   expires_at timestamptz not null,
   created_at timestamptz not null
 );

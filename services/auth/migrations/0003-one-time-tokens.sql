@@ -20,6 +20,8 @@ create table {{prefix}}one_time_tokens (
   sets_password boolean not null default false,
   -- Sealed account at a provider that reported the address; the proof in the browser of its sign-in links it.
   external_account text,
+  -- Session that requested the token, which is worth nothing once that session has ended; null without one.
+  session_id uuid,
   expires_at timestamptz not null,
   created_at timestamptz not null,
   primary key (user_id, purpose)
@@ -40,6 +42,7 @@ create table {{prefix}}earlier_links (
   code_challenge_method text check (code_challenge_method in ('s256', 'plain')),
   sets_password boolean not null,
   external_account text,
+  session_id uuid,
   expires_at timestamptz not null,
   foreign key (user_id, purpose) references {{prefix}}one_time_tokens (user_id, purpose) on delete cascade
 );

@@ -7,6 +7,8 @@ create table {{prefix}}factors (
   status text not null default 'unverified' check (status in ('unverified', 'verified')),
   -- '' without a name; two factors without one clash too.
   friendly_name text not null,
+  -- Session that enrolled it, which its first proof needs.
+  session_id uuid not null,
   phone text check (phone ~ '^[1-9][0-9]{1,14}$'),
   -- TOTP secret, under AUTH_ENCRYPTION_KEY.
   sealed_secret text,
@@ -28,6 +30,8 @@ create index {{prefix}}factors_unverified_idx on {{prefix}}factors (created_at) 
 create table {{prefix}}factor_challenges (
   id uuid primary key,
   factor_id uuid not null references {{prefix}}factors (id) on delete cascade,
+  -- Session that opened it, which an answer needs.
+  session_id uuid not null,
   ip inet,
   -- Hash of the code sent to a phone.
   code_hash bytea,

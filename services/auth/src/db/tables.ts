@@ -158,6 +158,8 @@ interface OneTimeTokensTable {
   sets_password: Generated<boolean>
   /** Sealed account at a provider, linked by the proof (core/identities/unproven-account.ts). */
   external_account: string | null
+  /** Session that requested it (core/sessions/accepted-session.ts). */
+  session_id: string | null
   expires_at: Date
   created_at: Date
 }
@@ -172,6 +174,7 @@ interface EarlierLinksTable {
   code_challenge_method: ChallengeMethod | null
   sets_password: boolean
   external_account: string | null
+  session_id: string | null
   expires_at: Date
 }
 
@@ -182,6 +185,7 @@ interface AuthCodesTable {
   code_challenge_method: ChallengeMethod
   authentication_method: string
   provider_tokens: string | null
+  session_id: string | null
   expires_at: Date
   created_at: Date
 }
@@ -238,6 +242,7 @@ interface FactorsTable {
   factor_type: FactorType
   status: Generated<FactorStatus>
   friendly_name: string
+  session_id: string
   phone: string | null
   sealed_secret: string | null
   last_used_step: number | null
@@ -258,6 +263,7 @@ export interface WebauthnChallenge {
 interface FactorChallengesTable {
   id: string
   factor_id: string
+  session_id: string
   ip: string | null
   code_hash: Buffer | null
   attempts: Generated<number>

@@ -8,13 +8,14 @@ import { hashCode, isSameHash } from '../one-time-tokens/one-time-token.ts'
 import { countAttemptOfUser, takeByCodeHash } from '../one-time-tokens/one-time-tokens.store.ts'
 import type { Passwords } from '../passwords/hash-password.ts'
 import type { PasswordAttempt, PasswordAttempts } from '../passwords/password-attempts.ts'
+import { isStillBegun } from '../sessions/accepted-session.ts'
 import { type LiveCaller, withLockedCaller } from '../sessions/caller.ts'
 import { MAILBOX_METHODS } from '../sessions/methods.ts'
 import { findPasswordHash, type User } from '../users/users.store.ts'
 import { ACTS, type Act, type ActName } from './acts.ts'
 
 interface FreshnessDeps {
-  config: Pick<Config, 'passwords'>
+  config: Pick<Config, 'passwords' | 'sessions'>
   db: Kysely<DB>
   passwords: Pick<Passwords, 'verify'>
   passwordAttempts: Pick<PasswordAttempts, 'run'>
@@ -150,11 +151,14 @@ export const changeAttempt = ({ id }: Pick<User, 'id'>, clientAddress: string | 
   address: clientAddress,
 })
 
-async function checkNonce({ db, codeKey, now }: FreshnessDeps, user: User, nonce: string | undefined): Promise<Buffer> {
+async function checkNonce(deps: FreshnessDeps, user: User, nonce: string | undefined): Promise<Buffer> {
+  const { db, codeKey, now } = deps
   if (!nonce) throw apiError('reauthentication_needed')
   const token = await countAttemptOfUser(db, user.id, 'reauthentication')
   const matches =
     token?.code_hash && isSameHash(token.code_hash, hashCode(codeKey, token.purpose, token.relates_to, nonce))
   if (!token?.code_hash || !matches || token.expires_at <= now()) throw apiError('reauthentication_not_valid')
+  const begun = { userId: user.id, sessionId: token.session_id }
+  if (!(await isStillBegun(deps, db, begun))) throw apiError('reauthentication_not_valid')
   return token.code_hash
 }

@@ -68,7 +68,8 @@ export async function signInExternally<Admitted>(
   }
   const { user, isNew, reportedEmail, admitted } = outcome
   if (isNew) countSignUp(provider.name)
-  const mail = { userId: user.id, email: reportedEmail ?? (user.email as string), context }
+  const sessionId = shown.linking?.sessionId ?? null
+  const mail = { userId: user.id, email: reportedEmail ?? (user.email as string), context, sessionId }
   const isMailed = reportedEmail
     ? await isChangeSent(deps, mail)
     : !admitted && (await isConfirmationSent(deps, log, mail))
@@ -129,6 +130,8 @@ interface AddressMail {
   userId: string
   email: string
   context: MailContext
+  /** Session that linked the account. */
+  sessionId: string | null
 }
 
 /** Sends the link that confirms a pending account with an identity: an admin may have withdrawn the proof. */
@@ -144,13 +147,14 @@ const isConfirmationSent = (deps: Deps, log: AuditLog, { userId, email, context 
   })
 
 /** Sends the link that gives an account in use the reported address. */
-const isChangeSent = (deps: Deps, { userId, email, context }: AddressMail) =>
+const isChangeSent = (deps: Deps, { userId, email, context, sessionId }: AddressMail) =>
   isSent(deps, email, async (trx) => {
     const user = await lockAndReadUser(trx, userId)
     if (user?.email_change !== email) return
     const held = { address: { channel: 'email', value: email }, audience: user.aud, exceptId: userId } as const
     const isTaken = (await isEmailTaken(trx, email, user.aud, userId)) && !(await hasRegistrant(trx, held))
-    await sendEmailChange(deps, trx, user, email, { context, delivery: isTaken ? 'pretended' : 'real' })
+    const delivery = isTaken ? 'pretended' : 'real'
+    await sendEmailChange(deps, trx, user, email, { context, sessionId, delivery })
   })
 
 /** Sends a mail in a transaction of its own, because limits are counted outside of one. False: a limit refused it. */

@@ -8,8 +8,7 @@ import { type AuditLog, audit } from '../audit/audit.ts'
 import { requireSecondFactor } from '../freshness/require-fresh.ts'
 import { findUserIdByLinkHash, takeByLinkHash } from '../one-time-tokens/one-time-tokens.store.ts'
 import { notify } from '../outbox/notify.ts'
-import { findCaller } from '../sessions/find-callers.store.ts'
-import { whyEnded } from '../sessions/session-limits.ts'
+import { findAcceptedSession } from '../sessions/accepted-session.ts'
 import { applyEmailChange, confirmAddress, refuseTakenEmail } from '../users/addresses.store.ts'
 import { changeUser, noAddress } from '../users/change-user.store.ts'
 import { displaceRegistrant } from '../users/displace-registrant.ts'
@@ -93,16 +92,10 @@ export async function linkIdentity(
 }
 
 /** Checks again: meanwhile a thief may have been signed out, or a second factor enrolled. */
-async function requireStillLinkable(
-  { config, now }: ExternalDeps,
-  trx: Transaction<DB>,
-  user: User,
-  { sessionId }: Linking,
-): Promise<void> {
-  const limits = config.sessions
-  const session = (await findCaller(trx, { userId: user.id, sessionId }, limits))?.session
-  if (!session || whyEnded(session, limits, now())) throw apiError('session_not_found')
-  requireSecondFactor(config, ['linking an identity'], user, session)
+async function requireStillLinkable(deps: ExternalDeps, trx: Transaction<DB>, user: User, linking: Linking) {
+  const session = await findAcceptedSession(deps, trx, linking)
+  if (!session) throw apiError('session_not_found')
+  requireSecondFactor(deps.config, ['linking an identity'], user, session)
 }
 
 async function addIdentity(

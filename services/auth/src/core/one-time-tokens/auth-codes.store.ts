@@ -21,13 +21,15 @@ interface NewAuthCode {
   method: string
   /** Sealed ProviderTokens. */
   providerTokens?: string
+  /** Session that began what gives the code; null for a sign-in. */
+  sessionId: string | null
 }
 
 /** Returns a code for POST /token?grant_type=pkce that lives from the click on (contract/auth-core.md 18, BUG6). */
 export async function issueAuthCode(
   { config, now, random }: { config: Pick<Config, 'signup'>; now: () => Date; random: RandomBytes },
   trx: Transaction<DB>,
-  { userId, pkce, method, providerTokens }: NewAuthCode,
+  { userId, pkce, method, providerTokens, sessionId }: NewAuthCode,
 ): Promise<string> {
   const authCode = random(32).toString('base64url')
   const issuedAt = now()
@@ -40,6 +42,7 @@ export async function issueAuthCode(
       code_challenge_method: pkce.method,
       authentication_method: method,
       provider_tokens: providerTokens ?? null,
+      session_id: sessionId,
       expires_at: new Date(issuedAt.getTime() + config.signup.pkceCodeLifetimeSeconds * 1000),
       created_at: issuedAt,
     })

@@ -12,6 +12,7 @@ export const TAKEN = [
   'code_challenge_method',
   'sets_password',
   'external_account',
+  'session_id',
 ] as const
 
 type KeptLink = Pick<Selectable<DB['earlier_links']>, 'token_hash' | (typeof TAKEN)[number]>
@@ -21,11 +22,11 @@ interface Purpose {
   purpose: TokenPurpose
 }
 
-/** Keeps the link that a token with this challenge is about to replace, unless their challenges are equal. */
+/** Keeps the link that a token with this challenge is about to replace, unless theirs are equal; undefined: always. */
 export const keepLink = (
   db: QueryCreator<DB>,
   replaced: Purpose & { relates_to: string },
-  challenge: string | null,
+  challenge: string | null | undefined,
   isReplaced: boolean,
 ) =>
   db
@@ -37,7 +38,7 @@ export const keepLink = (
         .select((eb) => [eb.ref('token_hash').$notNull().as('token_hash'), ...TAKEN])
         .where((eb) => eb.and(replaced))
         .where('token_hash', 'is not', null)
-        .where('code_challenge', 'is distinct from', challenge)
+        .where((eb) => (challenge === undefined ? sql.lit(true) : eb('code_challenge', 'is distinct from', challenge)))
         .where(sql.lit(isReplaced)),
     )
 

@@ -35,7 +35,10 @@ export interface IssueTokenDeps {
 }
 
 export interface TokenOrder
-  extends Pick<NewOneTimeToken, 'purpose' | 'relatesTo' | 'pkce' | 'isClaim' | 'isPretended' | 'externalAccount'> {
+  extends Pick<
+    NewOneTimeToken,
+    'purpose' | 'relatesTo' | 'pkce' | 'isClaim' | 'isPretended' | 'externalAccount' | 'sessionId' | 'keepsLinks'
+  > {
   /** null: pretended, for an address without an account. */
   userId: string | null
   codeLength: number

@@ -18,6 +18,10 @@ export interface NewOneTimeToken {
   isClaim?: boolean | undefined
   /** Sealed account at a provider; a token without one ends that of the replaced token. */
   externalAccount?: string | undefined
+  /** Session that requests it, without which it is worth nothing (../sessions/accepted-session.ts). */
+  sessionId?: string | null | undefined
+  /** The replaced link stays valid, whatever its challenge. */
+  keepsLinks?: boolean | undefined
   /** The same work is done and nothing changes: there may be a live token. */
   isPretended?: boolean | undefined
   /** Codes that died of wrong attempts since the last one that was right. */
@@ -44,12 +48,13 @@ export function findAttempts(trx: Transaction<DB>, userId: string, purpose: Toke
 }
 
 /**
- * Replaces the user's live token of this purpose. Keeps the old link if the new one has a code challenge: only its
- * requester can use the new one. Without a kept link a row is written too, because a second request must not cost less
+ * Replaces the user's live token of this purpose. Keeps the old link if the new one has a code challenge, because only its
+ * requester can use the new one, or where asked to. Without a kept link a row is written too, because a second request must not cost less
  * for an address without an account.
  */
 export async function putOneTimeToken(trx: Transaction<DB>, token: NewOneTimeToken): Promise<void> {
   const challenge = token.pkce?.challenge ?? null
+  const keptBeside = token.keepsLinks ? undefined : challenge
   const values = {
     relates_to: token.relatesTo,
     token_hash: token.tokenHash,
@@ -61,13 +66,14 @@ export async function putOneTimeToken(trx: Transaction<DB>, token: NewOneTimeTok
     external_account: token.externalAccount ?? null,
     // A request for another link must not undo the claim of the replaced one.
     ...(token.isClaim ? { sets_password: true } : {}),
+    session_id: token.sessionId ?? null,
     expires_at: token.expiresAt,
     created_at: token.now,
   }
   const isOf = { user_id: token.userId, purpose: token.purpose }
   await trx
     .with('kept', (qb) =>
-      keepLink(qb, { ...isOf, relates_to: token.relatesTo }, challenge, !token.isPretended).returning('user_id'),
+      keepLink(qb, { ...isOf, relates_to: token.relatesTo }, keptBeside, !token.isPretended).returning('user_id'),
     )
     .with('not_kept', (qb) =>
       insertDecoy(qb, `earlier ${token.userId} ${token.purpose}`, token.now, sql`not exists (select from kept)`),
@@ -166,7 +172,7 @@ export function countAttemptOfUser(db: Kysely<DB>, userId: string, purpose: Toke
     .where('user_id', '=', userId)
     .where('purpose', '=', purpose)
     .where('attempts', '<', MAX_ATTEMPTS)
-    .returning(['purpose', 'relates_to', 'code_hash', 'expires_at'])
+    .returning(['purpose', 'relates_to', 'code_hash', 'session_id', 'expires_at'])
     .executeTakeFirst()
 }
 
@@ -209,20 +215,17 @@ export function takeByCodeHash(trx: Transaction<DB>, userId: string, purpose: To
     .executeTakeFirst()
 }
 
-export async function hasLiveToken(
-  db: Kysely<DB>,
-  userId: string,
-  purposes: readonly TokenPurpose[],
-  now: Date,
-): Promise<boolean> {
-  const found = await db
+/** Lists the user's tokens of these purposes, if one of them is live. */
+export async function findLiveTokens(db: Kysely<DB>, userId: string, purposes: readonly TokenPurpose[], now: Date) {
+  const tokens = await db
     .selectFrom('one_time_tokens')
-    .select('user_id')
+    .select(['purpose', 'relates_to', 'session_id', 'code_challenge', 'code_challenge_method'])
+    .select((eb) => isStillGood(now)(eb).as('isLive'))
     .where('user_id', '=', userId)
     .where('purpose', 'in', purposes)
-    .where(isStillGood(now))
-    .executeTakeFirst()
-  return found !== undefined
+    .orderBy('purpose', 'desc')
+    .execute()
+  return tokens.some(({ isLive }) => isLive) ? tokens : []
 }
 
 export async function deleteOneTimeTokens(

@@ -3,11 +3,11 @@ import type { SmsChannel } from '../../adapters/sms/gateway.ts'
 import type { Config } from '../../config.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Share } from '../limits/message-guards.ts'
-import { deleteOneTimeTokens } from '../one-time-tokens/one-time-tokens.store.ts'
+import { deleteOneTimeTokens, type TakenToken } from '../one-time-tokens/one-time-tokens.store.ts'
 import type { Pkce } from '../one-time-tokens/pkce.ts'
 import type { Address } from '../users/address.ts'
 import { requestEmailChange, requestPhoneChange } from '../users/addresses.store.ts'
-import type { User } from '../users/users.store.ts'
+import { setSentAt, type User } from '../users/users.store.ts'
 import { sendCodeSms } from './code-message.ts'
 import { type LinkMailDeps, type MailContext, sendLinkMail } from './link-mail.ts'
 import { type BudgetDeps, type Recipient, withMessagesCounted } from './message-budget.ts'
@@ -28,9 +28,35 @@ export function withChangesCounted<Result>(
   share: Share,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  const gaps = wanted.flatMap((to) => [user.id, to.value].map((key): Gap => ({ kind: gapKindOf(to), key })))
-  return withinGaps(deps, gaps, () => withMessagesCounted(deps, addressesToAgree(deps, user, wanted, share), work))
+  return withinGaps(deps, gapsOf(user, wanted), () =>
+    withMessagesCounted(deps, addressesToAgree(deps, user, wanted, share), work),
+  )
 }
+
+/** A change and the tokens of the addresses that have not agreed, the new address first. */
+export interface PendingChange {
+  address: Address
+  tokens: readonly Pick<
+    TakenToken,
+    'purpose' | 'relates_to' | 'session_id' | 'code_challenge' | 'code_challenge_method'
+  >[]
+}
+
+/** Counts the messages that repeat a change, as a stranger's: any caller may request them. */
+export function withRepeatCounted<Result>(
+  deps: BudgetDeps & SendGapDeps,
+  user: Pick<User, 'id'>,
+  change: PendingChange | undefined,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  if (!change) return work()
+  const { channel } = change.address
+  const recipients = change.tokens.map(({ relates_to: value }) => ({ channel, value }))
+  return withinGaps(deps, gapsOf(user, [change.address]), () => withMessagesCounted(deps, recipients, work))
+}
+
+const gapsOf = (user: Pick<User, 'id'>, wanted: readonly Address[]): Gap[] =>
+  wanted.flatMap((to) => [user.id, to.value].map((key) => ({ kind: gapKindOf(to), key })))
 
 /** Lists the recipients of changes: the wanted addresses, and the current one if it must agree too. */
 export const addressesToAgree = (
@@ -49,6 +75,8 @@ interface EmailChangeOrder {
   context: MailContext
   pkce?: Pkce | undefined
   messageId?: string | undefined
+  /** Session that requests the change; null: none. */
+  sessionId: string | null
   /** Pretended: the address belongs to another account, which no answer may reveal. */
   delivery?: 'real' | 'pretended'
 }
@@ -59,15 +87,44 @@ export async function sendEmailChange(
   trx: Transaction<DB>,
   user: User,
   newEmail: string,
-  { context, pkce, messageId, delivery = 'real' }: EmailChangeOrder,
+  { context, pkce, messageId, sessionId, delivery = 'real' }: EmailChangeOrder,
 ): Promise<void> {
   await beginEmailChange(deps, trx, user, newEmail)
-  const mail = { ...context, kind: 'email_change', user, newEmail, pkce, delivery } as const
+  const mail = { ...context, kind: 'email_change', user, newEmail, pkce, sessionId, delivery } as const
   await sendLinkMail(deps, trx, { ...mail, to: newEmail, purpose: 'email_change_new', messageId })
   if (needsBothAddresses(deps, user)) {
     await sendLinkMail(deps, trx, { ...mail, to: user.email as string, purpose: 'email_change_current' })
   }
 }
+
+/**
+ * Sends the mails of a pending change again, to the addresses that have not agreed. The change stays as it is: its session,
+ * the agreement of the other address, and links that were sent before. Without a challenge in the request the new link
+ * has the previous one's.
+ */
+export async function repeatEmailChange(
+  deps: LinkMailDeps,
+  trx: Transaction<DB>,
+  user: User,
+  { address: { value: newEmail }, tokens }: PendingChange,
+  { context, pkce, messageId }: Pick<EmailChangeOrder, 'context' | 'pkce'> & { messageId: string },
+): Promise<void> {
+  for (const [index, token] of tokens.entries()) {
+    await sendLinkMail(deps, trx, {
+      ...{ ...context, kind: 'email_change', user, newEmail, to: token.relates_to, purpose: token.purpose },
+      pkce: pkce ?? challengeOf(token),
+      sessionId: token.session_id,
+      keepsLinks: true,
+      ...(index === 0 ? { messageId } : {}),
+    })
+  }
+  await setSentAt(trx, user.id, 'email_change_sent_at', deps.now())
+}
+
+const challengeOf = ({
+  code_challenge: challenge,
+  code_challenge_method: method,
+}: PendingChange['tokens'][number]): Pkce | undefined => (challenge && method ? { challenge, method } : undefined)
 
 /** Records the requested address; links and codes for another one are deleted. */
 export async function beginEmailChange(
@@ -94,9 +151,8 @@ export async function sendPhoneChange(
   trx: Transaction<DB>,
   user: User,
   newPhone: string,
-  channel: SmsChannel,
-  messageId?: string,
+  order: { channel: SmsChannel; sessionId: string | null; messageId?: string },
 ): Promise<void> {
   await requestPhoneChange(trx, user.id, newPhone, deps.now())
-  await sendCodeSms(deps, trx, { user, to: newPhone, purpose: 'phone_change', channel, messageId })
+  await sendCodeSms(deps, trx, { user, to: newPhone, purpose: 'phone_change', ...order })
 }

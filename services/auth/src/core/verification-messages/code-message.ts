@@ -20,6 +20,8 @@ export interface Sending {
   /** Id that was promised to a caller before. */
   messageId?: string | undefined
   isClaim?: boolean
+  /** Session that requests it. */
+  sessionId?: string | null | undefined
   /** `real` when left out. */
   delivery?: Delivery
 }
@@ -36,9 +38,9 @@ export async function sendCodeMail(
   trx: Transaction<DB>,
   mail: CodeMessage & { purpose: 'reauthentication'; acceptLanguage: string | undefined },
 ): Promise<void> {
-  const { user, to, purpose, acceptLanguage, messageId } = mail
+  const { user, to, purpose, acceptLanguage, messageId, sessionId } = mail
   const { codeLength, codeLifetimeSeconds: lifetimeSeconds } = deps.config.mail
-  const order = { userId: user.id, purpose, relatesTo: to, codeLength, lifetimeSeconds }
+  const order = { userId: user.id, purpose, relatesTo: to, codeLength, lifetimeSeconds, sessionId }
   const { code, codeHash } = await issueToken(deps, trx, order)
   const variables = { SiteURL: deps.config.siteUrl, Email: to, Token: code, Data: user.user_metadata }
   const locale = pickLocale(deps.config.mail, { metadata: user.user_metadata, acceptLanguage })
@@ -50,14 +52,24 @@ export async function sendCodeMail(
 export async function sendCodeSms(
   deps: IssueTokenDeps & OutboxDeps & { config: Pick<Config, 'sms' | 'siteUrl'> },
   trx: Transaction<DB>,
-  { user, to, purpose, channel, isClaim, delivery = 'real', messageId }: CodeMessage & { channel: SmsChannel },
+  {
+    user,
+    to,
+    purpose,
+    channel,
+    isClaim,
+    sessionId,
+    delivery = 'real',
+    messageId,
+  }: CodeMessage & { channel: SmsChannel },
 ): Promise<void> {
   const { codeLength, codeLifetimeSeconds, template, testNumbers } = deps.config.sms
   const testCode = testCodeOf(testNumbers, to, deps.now())
   const isPretended = delivery !== 'real'
   const lifetimeSeconds = isPretended ? 0 : codeLifetimeSeconds
   const userId = delivery === 'decoy' ? null : user.id
-  const order = { userId, purpose, relatesTo: to, codeLength, lifetimeSeconds, code: testCode, isClaim, isPretended }
+  const token = { userId, purpose, relatesTo: to, isClaim, sessionId, isPretended }
+  const order = { ...token, codeLength, lifetimeSeconds, code: testCode }
   const { code, codeHash } = await issueToken(deps, trx, order)
   if (testCode) return
   if (delivery === 'notice') {

@@ -22,9 +22,9 @@ export const reauthenticateRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = a
       },
     },
     handler: async (request) => {
-      const { user } = requireLiveSession(request)
+      const caller = requireLiveSession(request)
       const { acceptLanguage } = mailContextOf(request, deps.config)
-      return { message_id: await sendNonce(deps, request.log, user, acceptLanguage) }
+      return { message_id: await sendNonce(deps, request.log, caller, acceptLanguage) }
     },
   })
 }

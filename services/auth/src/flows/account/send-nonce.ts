@@ -1,5 +1,6 @@
 import { TEST_MESSAGE_ID } from '../../adapters/sms/test-numbers.ts'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
+import type { LiveCaller } from '../../core/sessions/caller.ts'
 import type { Address } from '../../core/users/address.ts'
 import { lockUser, setSentAt, type User } from '../../core/users/users.store.ts'
 import { sendCodeMail, sendCodeSms } from '../../core/verification-messages/code-message.ts'
@@ -12,7 +13,7 @@ import { apiError } from '../../errors.ts'
 export async function sendNonce(
   deps: Deps,
   log: AuditLog,
-  user: User,
+  { user, session }: LiveCaller,
   acceptLanguage: string | undefined,
 ): Promise<string> {
   const address = provenAddress(user)
@@ -20,7 +21,13 @@ export async function sendNonce(
   const work = () =>
     deps.db.transaction().execute(async (trx) => {
       await lockUser(trx, user.id)
-      const message = { user, to: address.value, purpose: 'reauthentication', messageId } as const
+      const message = {
+        user,
+        to: address.value,
+        purpose: 'reauthentication',
+        sessionId: session.id,
+        messageId,
+      } as const
       if (address.channel === 'email') await sendCodeMail(deps, trx, { ...message, acceptLanguage })
       else await sendCodeSms(deps, trx, { ...message, channel: 'sms' })
       await setSentAt(trx, user.id, 'reauthentication_sent_at', deps.now())

@@ -84,7 +84,7 @@ export async function updateAccount(deps: Deps, caller: LiveCaller, input: Accou
       if (passwordHash) await changePassword(deps, trx, caller, passwordHash, changes)
       if (changes.data) await mergeUserMetadata(trx, user.id, changes.data, now)
       if (changes.appMetadata) await mergeAppMetadata(trx, user.id, changes.appMetadata, now)
-      for (const address of newAddresses(changes)) await changeAddress(deps, trx, user, address, changes)
+      for (const address of newAddresses(changes)) await changeAddress(deps, trx, caller, address, changes)
       await touchUser(trx, user.id, now)
       await audit(deps, trx, changes.log, { action: 'user_modified', actor: user })
       const updated = await findUserById(trx, user.id)
@@ -164,14 +164,15 @@ async function changePassword(
 async function changeAddress(
   deps: Deps,
   trx: Transaction<DB>,
-  user: User,
+  { user, session }: LiveCaller,
   address: Address,
   changes: AccountChanges,
 ): Promise<void> {
   const { channel, value } = address
   if (needsProof(deps, user, address)) {
-    if (channel === 'email') return sendEmailChange(deps, trx, user, value, changes)
-    return sendPhoneChange(deps, trx, user, value, changes.smsChannel)
+    const sessionId = session.id
+    if (channel === 'email') return sendEmailChange(deps, trx, user, value, { ...changes, sessionId })
+    return sendPhoneChange(deps, trx, user, value, { channel: changes.smsChannel, sessionId })
   }
   const now = deps.now()
   await (channel === 'email' ? applyEmailChange : applyPhoneChange)(trx, user.id, value, 'assumed', now)

@@ -1,5 +1,13 @@
 import { describe, expect } from 'vitest'
-import { codeIn, fragmentOf, linkPath, startTestService, test } from '../../../test/service.ts'
+import {
+  codeIn,
+  fragmentOf,
+  linkPath,
+  queryOf,
+  startTestService,
+  type TestService,
+  test,
+} from '../../../test/service.ts'
 
 const password = 'correct horse'
 
@@ -41,6 +49,74 @@ test('a pending change of address is sent to both again', async ({ service }) =>
   const second = await service.mailbox.waitFor('wanted@example.com', { after: first })
   await service.mailbox.waitFor('old@example.com', { after: firstOld })
   expect(codeIn(second.text)).toMatch(/^\d{6}$/)
+})
+
+describe('a change of address that is sent again by anyone', () => {
+  let users = 0
+  async function changing(service: TestService, more: object = {}) {
+    const user = `half-${++users}`
+    const addresses = { current: `${user}@example.com`, next: `${user}-new@example.com` }
+    const { auth } = await service.signedIn(addresses.current)
+    await service.put('/user', { email: addresses.next, ...more }, auth)
+    const mails = {
+      current: await service.mailbox.waitFor(addresses.current),
+      next: await service.mailbox.waitFor(addresses.next),
+    }
+    const resend = async (body: object = {}) => {
+      service.clock.advance({ seconds: 901 })
+      expect((await service.post('/resend', { type: 'email_change', email: addresses.current, ...body })).status).toBe(
+        200,
+      )
+      await service.settled()
+    }
+    const sentTo = (which: 'current' | 'next') => service.mailbox.messages({ to: addresses[which] }).length
+    const email = async () => (await service.get('/user', auth)).body.email
+    return { auth, addresses, mails, resend, sentTo, email }
+  }
+
+  test.for([
+    ['current', 'next'],
+    ['next', 'current'],
+  ] as const)(
+    'keeps the agreement of the %s address and goes to the other one alone',
+    async ([first, second], { service }) => {
+      const { addresses, mails, resend, sentTo, email } = await changing(service)
+      expect(fragmentOf(await service.get(linkPath(mails[first].text)))).toHaveProperty('message')
+      await resend()
+      expect([sentTo(first), sentTo(second)]).toEqual([1, 2])
+      // Either link of the other address completes the change: the mail of before and the repeated one.
+      await service.get(linkPath(mails[second].text))
+      expect(await email()).toBe(addresses.next)
+    },
+  )
+
+  test('keeps the links of before beside those of the repeated mails', async ({ service }) => {
+    for (const isRepeated of [false, true]) {
+      const { addresses, mails, resend, email } = await changing(service)
+      await resend()
+      const again = {
+        current: await service.mailbox.waitFor(addresses.current, { after: mails.current }),
+        next: await service.mailbox.waitFor(addresses.next, { after: mails.next }),
+      }
+      await service.get(linkPath((isRepeated ? again : mails).current.text))
+      await service.get(linkPath((isRepeated ? mails : again).next.text))
+      expect(await email()).toBe(addresses.next)
+    }
+  })
+
+  test('keeps the code challenge of the request', async ({ service }) => {
+    const verifier = 'v'.repeat(43)
+    const { addresses, mails, resend } = await changing(service, {
+      code_challenge: verifier,
+      code_challenge_method: 'plain',
+    })
+    await resend()
+    await service.get(linkPath(mails.current.text))
+    const again = await service.mailbox.waitFor(addresses.next, { after: mails.next })
+    const { code } = queryOf(await service.get(linkPath(again.text)))
+    const exchanged = await service.post('/token?grant_type=pkce', { auth_code: code, code_verifier: verifier })
+    expect(exchanged.body.user?.email).toBe(addresses.next)
+  })
 })
 
 test('a request that comes too early waits a minute and does not lose the next mail; known and unknown addresses are answered alike', async ({

@@ -1,14 +1,16 @@
 import { ApiError } from '@services/common/errors'
 import type { Kysely, Transaction } from 'kysely'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
-import { hasLiveToken } from '../../core/one-time-tokens/one-time-tokens.store.ts'
+import { findLiveTokens } from '../../core/one-time-tokens/one-time-tokens.store.ts'
+import { isStillBegun } from '../../core/sessions/accepted-session.ts'
 import { CHANGE_PURPOSES } from '../../core/users/end-tokens.ts'
 import { releaseAddress } from '../../core/users/registrants.store.ts'
 import { findUserByAddress, type LockedAccount, lockAndReadUser, type User } from '../../core/users/users.store.ts'
 import {
-  sendEmailChange,
+  type PendingChange,
+  repeatEmailChange,
   sendPhoneChange,
-  withChangesCounted,
+  withRepeatCounted,
 } from '../../core/verification-messages/address-change.ts'
 import { isUnconfirmed, sendConfirmation } from '../../core/verification-messages/confirmation.ts'
 import { isChange, type MessageRequest } from '../../core/verification-messages/message-request.ts'
@@ -24,17 +26,18 @@ export async function sendAgain(deps: Deps, log: AuditLog, request: MessageReque
   const known = await findUserByAddress(deps.db, address, audience)
   const found = known ?? decoyUser(deps, request)
   try {
-    const recipient = await pendingAddress(deps, deps.db, found, request)
-    await withChangesCounted(deps, found, recipient ? [recipient] : [], 'strangers', () =>
+    const pending = await pendingChange(deps, deps.db, found, request)
+    await withRepeatCounted(deps, found, pending, () =>
       deps.db.transaction().execute(async (trx) => {
         const user = known ? await lockAndReadUser(trx, found.id) : await lockDecoy(trx, found)
         if (request.type === 'confirmation' && !(user && isUnconfirmed(user, address))) {
           return pretendMessage(deps, trx, log, decoyUser(deps, request), 'confirmation', request)
         }
         // Replaced by another change meanwhile, whose message is on its way.
-        if (!user || (await pendingAddress(deps, trx, user, request))?.value !== recipient?.value) return
-        if (isChange(request) && !recipient) return
-        await send(deps, trx, log, user, request)
+        const change = user && (await pendingChange(deps, trx, user, request))
+        if (!user || change?.address.value !== pending?.address.value) return
+        if (isChange(request) && !change) return
+        await send(deps, trx, log, user, request, change)
       }),
     )
   } catch (error) {
@@ -44,24 +47,43 @@ export async function sendAgain(deps: Deps, log: AuditLog, request: MessageReque
   }
 }
 
-/** The address of a pending change, which is not the one in the request. */
-async function pendingAddress({ now }: Deps, db: Kysely<DB>, user: User, { type }: MessageRequest) {
+/**
+ * Finds the change that the request means, which is not to the address in it. Any caller may request this, so a change
+ * that has expired, or whose session has ended, stays so: only its user can request it again.
+ */
+async function pendingChange(
+  deps: Deps,
+  db: Kysely<DB>,
+  user: User,
+  { type }: MessageRequest,
+): Promise<PendingChange | undefined> {
   if (type !== 'email_change' && type !== 'phone_change') return undefined
   const value = user[type]
-  // Any caller may request this, so an expired change stays expired: only its user can request it again.
-  if (!value || !(await hasLiveToken(db, user.id, CHANGE_PURPOSES[type], now()))) return undefined
-  return { channel: type === 'email_change' ? 'email' : 'phone', value } as const
+  const tokens = value ? await findLiveTokens(db, user.id, CHANGE_PURPOSES[type], deps.now()) : []
+  for (const { session_id: sessionId } of tokens) {
+    if (!(await isStillBegun(deps, db, { userId: user.id, sessionId }))) return undefined
+  }
+  if (!value || tokens.length === 0) return undefined
+  return { address: { channel: type === 'email_change' ? 'email' : 'phone', value }, tokens }
 }
 
-async function send(deps: Deps, trx: Transaction<DB>, log: AuditLog, user: LockedAccount, request: MessageRequest) {
+async function send(
+  deps: Deps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  user: LockedAccount,
+  request: MessageRequest,
+  change: PendingChange | undefined,
+) {
   const { type, address, context, pkce, smsChannel = 'sms', messageId } = request
   if (type === 'confirmation') {
     await sendConfirmation(deps, trx, user, request)
     const action = address.channel === 'email' ? 'user_confirmation_requested' : 'user_recovery_requested'
     await audit(deps, trx, log, { action, actor: user, traits: { provider: address.channel } })
-  } else if (type === 'email_change' && user.email_change) {
-    await sendEmailChange(deps, trx, user, user.email_change, { context, pkce, messageId })
-  } else if (type === 'phone_change' && user.phone_change) {
-    await sendPhoneChange(deps, trx, user, user.phone_change, smsChannel, messageId)
+  } else if (change?.address.channel === 'email') {
+    await repeatEmailChange(deps, trx, user, change, { context, pkce, messageId })
+  } else if (change) {
+    const sessionId = change.tokens[0]?.session_id ?? null
+    await sendPhoneChange(deps, trx, user, change.address.value, { channel: smsChannel, sessionId, messageId })
   }
 }

@@ -60,7 +60,8 @@ export async function challengeFactor(
       const current = await requireFactor(trx, user, factor.id)
       requireMayProve(deps, user, session, current)
       const now = deps.now()
-      const challenge = { id, factor_id: factor.id, ip: order.ip, expires_at: expiresAt, created_at: now }
+      const times = { expires_at: expiresAt, created_at: now }
+      const challenge = { id, factor_id: factor.id, session_id: session.id, ip: order.ip, ...times }
       await insertChallenge(trx, { code_hash: null, ...challenge, ...parts })
       await changeFactor(trx, current, { last_challenged_at: now }, now)
       const traits = { factor_id: factor.id, factor_type: type, challenge_id: id }

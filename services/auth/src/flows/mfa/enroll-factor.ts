@@ -63,7 +63,7 @@ export async function enrollFactor(
     requireSecondFactor(deps.config, ['beginning a factor'], user, session)
     const now = deps.now()
     const secrets = { phone: number ?? null, sealed_secret: totp?.sealedSecret ?? null }
-    const names = { id, user_id: user.id, factor_type: type, friendly_name: friendlyName }
+    const names = { id, user_id: user.id, factor_type: type, friendly_name: friendlyName, session_id: session.id }
     await insertFactor(trx, { ...names, ...secrets, created_at: now, updated_at: now })
     const traits = { factor_id: id, factor_type: type }
     await audit(deps, trx, log, { action: 'factor_in_progress', actor: user, traits })

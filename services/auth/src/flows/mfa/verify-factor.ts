@@ -11,6 +11,7 @@ import { type Challenge, deleteChallenge, findChallenge, takeChallenge } from '.
 import { changeFactor, deleteUnverified, type Factor } from '../../core/factors/factors.store.ts'
 import { requireFresh, spendNonce } from '../../core/freshness/require-fresh.ts'
 import { notify } from '../../core/outbox/notify.ts'
+import { isStillBegun } from '../../core/sessions/accepted-session.ts'
 import { withLockedCaller } from '../../core/sessions/caller.ts'
 import { issueTokens, type SessionBody } from '../../core/sessions/issue-tokens.ts'
 import { endTokens } from '../../core/users/end-tokens.ts'
@@ -50,6 +51,7 @@ export async function verifyFactor(deps: Deps, request: FactorRequest, given: Ve
     return withLockedCaller(deps, caller, async (trx, { user, session }) => {
       const current = await requireFactor(trx, user, factor.id)
       requireMayProve(deps, user, session, current)
+      await requireStillBegun(deps, trx, session, current, challenge)
       await spendNonce(trx, user.id, freshness)
       if (!(await spend(trx))) return undefined
       if (!(await takeChallenge(trx, challenge.id, deps.now()))) throw addressMismatch()
@@ -64,18 +66,30 @@ export async function verifyFactor(deps: Deps, request: FactorRequest, given: Ve
 
 async function requireOpenChallenge({ db, now }: Deps, factor: Factor, { challengeId = '', ip }: Verification) {
   const challenge = UUID.test(challengeId) ? await findChallenge(db, factor.id, challengeId, ip) : undefined
-  if (!challenge) {
-    throw apiError('mfa_factor_not_found', {
-      status: 422,
-      message: 'MFA factor with the provided challenge ID not found',
-    })
-  }
+  if (!challenge) throw unknownChallenge()
   if (challenge.verified_at || !challenge.is_from_here) throw addressMismatch()
   if (challenge.expires_at > now()) return challenge
   await deleteChallenge(db, challenge.id)
   throw apiError('mfa_challenge_expired', {
     message: `MFA challenge ${challenge.id} has expired, verify against another challenge or create a new challenge.`,
   })
+}
+
+const unknownChallenge = () =>
+  apiError('mfa_factor_not_found', { status: 422, message: 'MFA factor with the provided challenge ID not found' })
+
+/** Refuses a challenge, and the first proof of a factor, that another session began which has ended since. */
+async function requireStillBegun(
+  deps: Deps,
+  trx: Transaction<DB>,
+  { id: own }: { id: string },
+  { user_id: userId, status, session_id: enrolledBy }: Factor,
+  { session_id: openedBy }: Challenge,
+) {
+  const isOver = async (sessionId: string) =>
+    sessionId !== own && !(await isStillBegun(deps, trx, { userId, sessionId }))
+  if (status === 'unverified' && (await isOver(enrolledBy))) throw apiError('mfa_factor_not_found')
+  if (await isOver(openedBy)) throw unknownChallenge()
 }
 
 const addressMismatch = () => apiError('mfa_ip_address_mismatch')

@@ -119,7 +119,7 @@ export function finishSignIn(deps: Deps, log: AuditLog, arrival: Arrival): Promi
     const { accessToken, refreshToken } = signedIn
     const tokens: ProviderTokens = { provider: provider.name, accessToken, refreshToken, identityId }
     const providerTokens = seal(deps.storageKey, tokens)
-    const code = { userId: user.id, pkce, method: 'oauth', providerTokens }
+    const code = { userId: user.id, pkce, method: 'oauth', providerTokens, sessionId: linking?.sessionId ?? null }
     return { authCode: await issueAuthCode(deps, trx, code) }
   })
 }

@@ -22,6 +22,7 @@ import {
   takeByLinkHash,
 } from '../../core/one-time-tokens/one-time-tokens.store.ts'
 import { requireStrongPassword } from '../../core/passwords/require-strong-password.ts'
+import { isStillBegun } from '../../core/sessions/accepted-session.ts'
 import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
 import { type Client, startSession } from '../../core/sessions/start-session.ts'
 import { isBanned } from '../../core/users/is-banned.ts'
@@ -162,7 +163,8 @@ async function redeem(
     if (!user || !taken) throw apiError('otp_expired')
     const { token, spared = [] } = taken
     if (isBanned(user, now) && !provesUnproven(user, token)) throw apiError('user_banned')
-    if (token.expires_at <= now) throw apiError('otp_expired')
+    const begun = { userId: user.id, sessionId: token.session_id }
+    if (token.expires_at <= now || !(await isStillBegun(deps, trx, begun))) throw apiError('otp_expired')
     const signedIn = await confirm(deps, trx, log, { user, token, type, passwordHash, acceptLanguage, isBound })
     if (!signedIn) return { awaitsOtherAddress: true }
     proven = `${signedIn.aud}\0${token.relates_to}`
@@ -172,7 +174,8 @@ async function redeem(
       if (signedIn.id === user.id) await putLinksBack(trx, spared, now)
       const pkce = { challenge: token.code_challenge, method: token.code_challenge_method as ChallengeMethod }
       const method = effective === 'signup' ? 'email/signup' : effective
-      return { authCode: await issueAuthCode(deps, trx, { userId: signedIn.id, pkce, method }) }
+      const code = { userId: signedIn.id, pkce, method, sessionId: token.session_id }
+      return { authCode: await issueAuthCode(deps, trx, code) }
     }
     const session = await startSession(deps, trx, signedIn, sessionMethod(token.purpose), request.client)
     return { session: { ...session, type: effective } }
