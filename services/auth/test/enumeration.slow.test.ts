@@ -1,13 +1,35 @@
-import { expectEqualAnswers, REQUESTS, type StrangersRequest } from './enumeration-tests.ts'
-import { test } from './service.ts'
+import { afterAll, beforeAll, test } from 'vitest'
+import {
+  expectEqualAnswers,
+  type Known,
+  REQUESTS,
+  type Stranger,
+  type StrangersRequest,
+  startStranger,
+  WAYS_IN,
+} from './enumeration-tests.ts'
 
-/** All orders of three different requests. */
-const others = (...taken: StrangersRequest[]) => REQUESTS.filter((request) => !taken.includes(request))
-const pairs = REQUESTS.flatMap((first) => others(first).map((second) => [first, second] as const))
+let stranger: Stranger
+beforeAll(async () => {
+  stranger = await startStranger()
+})
+afterAll(() => stranger.close())
 
-test.for(pairs)(
+const pairsOf = (requests: readonly StrangersRequest[]) =>
+  requests.flatMap((first) => requests.filter((other) => other !== first).map((second) => [first, second] as const))
+
+/** Kinds of accounts that are tried in all orders of three; the others in all orders of two. */
+const MAIN: Known[] = ['nobody', 'confirmed', 'pending', 'provider-only', 'imported']
+
+test.for(pairsOf(WAYS_IN))(
   'after %s and %s, every request is answered alike, whether or not the address has an account',
-  async (pair, { service }) => {
-    for (const third of others(...pair)) await expectEqualAnswers(service, [...pair, third])
+  async (pair) => {
+    for (const third of WAYS_IN.filter((request) => !pair.includes(request))) {
+      await expectEqualAnswers(stranger, [...pair, third], MAIN)
+    }
   },
 )
+
+test.for(pairsOf(REQUESTS))('%s and %s are answered alike, whatever account the address has', async (pair) => {
+  await expectEqualAnswers(stranger, pair)
+})

@@ -1,6 +1,12 @@
-import { expect } from 'vitest'
-import { expectEqualAnswers } from './enumeration-tests.ts'
+import { afterAll, beforeAll, expect } from 'vitest'
+import { expectEqualAnswers, expectEqualAnswersForNumbers, type Stranger, startStranger } from './enumeration-tests.ts'
 import { test } from './service.ts'
+
+let stranger: Stranger
+beforeAll(async () => {
+  stranger = await startStranger()
+})
+afterAll(() => stranger.close())
 
 test.for([
   [['a sign-up', 'a sign-in with its password']],
@@ -8,8 +14,21 @@ test.for([
   [['a link', 'a sign-up', 'a sign-in with its password']],
   [['a sign-up', 'a link', 'a sign-in with its password']],
   [['a sign-up', 'a recovery', 'a sign-in with its password']],
-] as const)('%j are answered alike, whether or not the address has an account', async ([order], { service }) => {
-  await expectEqualAnswers(service, order)
+  [['a sign-up', 'a sign-in at a provider', 'a sign-in with its password']],
+  [['a sign-in at a provider', 'a sign-up', 'a sign-in with its password']],
+  [['a sign-in at a provider', 'a sign-up', 'a sign-in at a provider', 'a sign-in with its password']],
+  [['a sign-up', "an admin's invitation", 'a sign-in with its password']],
+] as const)('%j are answered alike, whatever account the address has', async ([order]) => {
+  await expectEqualAnswers(stranger, order)
+})
+
+test.for([
+  [['a sign-up', 'a sign-in with its password']],
+  [['a code', 'a sign-up', 'a sign-in with its password']],
+  [['a sign-up', 'a code', 'a sign-in with its password']],
+  [['a sign-up', 'a guess at a code', 'a resend']],
+] as const)('%j are answered alike, whatever account the number has', async ([order]) => {
+  await expectEqualAnswersForNumbers(stranger, order)
 })
 
 test('seven sign-ins with the password of a sign-up are answered alike, and wait from the sixth on', async ({

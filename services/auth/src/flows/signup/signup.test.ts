@@ -121,6 +121,20 @@ describe('an address that exists', () => {
     expect((await service.post('/token?grant_type=password', { email, password })).status).toBe(200)
   })
 
+  test('of an account that a setting confirmed sends a mail without the data and the language of its registrant', async () => {
+    const email = 'assumed@example.com'
+    const subject = 'Hello {{ .Data.name }}'
+    const own = await startTestService({ AUTH_MAILER_SUBJECTS_ACCOUNT_EXISTS: subject })
+    const careless = await own.with({ AUTH_MAILER_AUTOCONFIRM: 'true' })
+    await careless.post('/signup', { email, password, data: { locale: 'de', name: 'Planted' } })
+    expect((await own.post('/signup', { email, password: 'another horse' })).status).toBe(200)
+    const mail = await own.mailbox.waitFor(email)
+    expect(mail.subject).not.toContain('Planted')
+    expect(mail.text).toContain('you already have an account')
+    await careless.close()
+    await own.close()
+  })
+
   test('of a confirmed account sends nothing where that is disabled, nor a resend', async ({ service }) => {
     const email = 'undisturbed@example.com'
     await service.signedIn(email, password)

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest'
-import { test } from '../../../test/service.ts'
+import { linkPath, test } from '../../../test/service.ts'
 
 const password = 'correct horse'
 const WRONG = { status: 400, body: { code: 400, error_code: 'invalid_credentials', msg: 'Invalid login credentials' } }
@@ -55,6 +55,23 @@ describe('signing in with a password', () => {
     })
     const unconfirmed = await signIn('unconfirmed@example.com', password)
     expect(unconfirmed).toMatchObject({ status: 400, body: { error_code: 'email_not_confirmed' } })
+  })
+
+  test('failed attempts at an account that waits for its proof are forgotten with the proof', async ({ service }) => {
+    const email = 'impatient@example.com'
+    await service.post('/signup', { email, password })
+    const signIn = async () => (await service.post('/token?grant_type=password', { email, password })).status
+    const statuses = []
+    for (let i = 0; i < 6; i++) statuses.push(await signIn())
+    expect(statuses).toEqual([400, 400, 400, 400, 400, 429])
+    await service.get(linkPath((await service.mailbox.waitFor(email)).text))
+    expect(await signIn()).toBe(200)
+    // A later link proves nothing new: guesses at the password stay counted.
+    for (let i = 0; i < 6; i++) await service.post('/token?grant_type=password', { email, password: 'wrong' })
+    await service.post('/otp', { email })
+    await service.settled()
+    await service.get(linkPath(service.mailbox.messages({ to: email })[0]?.text ?? ''))
+    expect(await signIn()).toBe(429)
   })
 
   test('a sign-in with the old password that is under way when it changes gets no session', async ({ service }) => {

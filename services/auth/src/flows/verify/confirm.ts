@@ -83,6 +83,12 @@ export function provesUnproven(user: LockedUser, { purpose, relates_to }: TakenT
   return !user[`${channel}_confirmed_at`]
 }
 
+/** Reports whether the token gives the account's address its first proof, even if an admin vouched for it. */
+export function isUnproven(user: LockedUser, { purpose }: TakenToken): boolean {
+  const channel = CHANNELS[purpose]
+  return channel !== undefined && (!user[`${channel}_confirmed_at`] || user[`${channel}_assumed`])
+}
+
 /** Purposes sent to an address that the account has. */
 const CHANNELS: Partial<Record<TokenPurpose, Address['channel']>> = {
   confirmation: 'email',

@@ -30,7 +30,7 @@ import { findUserById, lockUser } from '../../core/users/users.store.ts'
 import type { ChallengeMethod, DB, TokenPurpose } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { confirm, provesUnproven } from './confirm.ts'
+import { confirm, isUnproven, provesUnproven } from './confirm.ts'
 
 /** Purposes that each `type` redeems; signup and invite are interchangeable, as are recovery and magiclink. */
 const PURPOSES: Record<string, readonly TokenPurpose[]> = {
@@ -156,6 +156,7 @@ async function redeem(
   // Before the transaction, which must not hold locks while hashing.
   const passwordHash = password ? await deps.passwords.hash(password) : undefined
   let proven: string | undefined
+  let isFirstProof = false
   const outcome = await deps.db.transaction().execute(async (trx): Promise<VerifyOutcome> => {
     const now = deps.now()
     const user = await lockUser(trx, userId)
@@ -168,6 +169,7 @@ async function redeem(
     const signedIn = await confirm(deps, trx, log, { user, token, type, passwordHash, acceptLanguage, isBound })
     if (!signedIn) return { awaitsOtherAddress: true }
     proven = `${signedIn.aud}\0${token.relates_to}`
+    isFirstProof = isUnproven(user, token)
     const effective = effectiveType(type, token.purpose)
     if (request.givesCode && token.code_challenge) {
       // A banned account's links must not open the new account, and that account may be deleted.
@@ -180,10 +182,12 @@ async function redeem(
     const session = await startSession(deps, trx, signedIn, sessionMethod(token.purpose), request.client)
     return { session: { ...session, type: effective } }
   })
+  if (!proven) return outcome
+  const prover = { identifier: proven, address: request.clientAddress }
+  // Made before the account had a password that works, they would only delay its owner.
+  if (isFirstProof) await deps.passwordAttempts.forget(prover)
   // An auth code counts as a sign-in once it is exchanged: a mail scanner may have opened the link.
-  if (proven && 'session' in outcome) {
-    await deps.passwordAttempts.markClientKnown({ identifier: proven, address: request.clientAddress })
-  }
+  if ('session' in outcome) await deps.passwordAttempts.markClientKnown(prover)
   return outcome
 }
 
