@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startWorker } from '../src/worker.ts'
 import { gif } from './gif-bytes.ts'
 import { idIn, startTestService, type TestService } from './service.ts'
 
@@ -70,8 +71,9 @@ test('the stream ends when the clip is ready or failed, even for a late client; 
      where id = (select source_id from clips where id = $1)`,
     [failing],
   )
-  await service.startWorker()
+  const stopWorker = await startWorker(service.deps)
   await expect.poll(() => streams.every(({ isOver }) => isOver)).toBe(true)
+  await stopWorker()
   for (const stream of streams.slice(0, 2))
     expect(stream.events().at(-1)).toEqual(['ready', { state: 'ready', progress: 1 }])
   expect(streams[2]?.events().at(-1)).toEqual([

@@ -190,6 +190,7 @@ describe('a page of a list is read along an index that has its order, and reads 
     }
     await service.deps.pool.query('vacuum analyze clips, clip_tags')
   })
+  afterAll(() => service.deps.pool.query('truncate clips cascade'))
 
   test.for<[string, Partial<ClipFilter> & { isOfToken?: true }, number, string]>([
     ['all clips', {}, 50, 'clips_newest_idx'],
