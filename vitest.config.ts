@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config'
-import { LongestFirst } from './packages/common/src/testing/run/longest-first.ts'
 import { NEED_TAGS } from './packages/common/src/testing/run/needs.ts'
+import { testOrder } from './packages/common/src/testing/run/test-order.ts'
 
 /** Packages whose tests stand beside their code, with the folders that hold them. */
 const PACKAGES = [
@@ -27,8 +27,7 @@ export default defineConfig({
     globalSetup: ['packages/common/src/testing/run/global-setup.ts'],
     reporters: [`${import.meta.dirname}/packages/common/src/testing/run/run-reporter.ts`],
     tags: NEED_TAGS,
-    // A shaken run has another order for each seed.
-    sequence: process.env.TEST_SHAKEN ? {} : { sequencer: LongestFirst },
+    sequence: testOrder(),
     // The log of a passing test is noise.
     silent: 'passed-only',
     // A third of the run would go into loading the same modules for each file. They keep no state of their own.

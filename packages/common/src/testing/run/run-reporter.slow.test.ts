@@ -53,9 +53,21 @@ test('a failed test is listed with the command that runs it alone', async () => 
   expect(alone.output).toMatch(/Tests +1 failed \| 1 skipped/)
 })
 
-test('a failed test of a shaken run is listed with its seed', async () => {
-  const { code, output } = await vitest(['--config', CONFIG, 'red'], { TEST_SHAKEN: '42' })
-  expect({ code, output }).toEqual({ code: 1, output: expect.stringContaining(' test:shaken 42 --project ') })
+test('a shaken run shuffles the tests of a file by its seed; the command that repeats it repeats their order', async () => {
+  expect(await vitest(['--config', CONFIG, 'in-place'])).toMatchObject({ code: 0 })
+  const [first, second, other] = [
+    await vitest(['--config', CONFIG, 'in-place'], { TEST_SHAKEN: '42' }),
+    await vitest(['--config', CONFIG, 'in-place'], { TEST_SHAKEN: '42' }),
+    await vitest(['--config', CONFIG, 'in-place', '--sequence.shuffle.tests', '--sequence.seed', '42']),
+  ]
+  const failed = ({ output }: { output: string }) => output.match(/^ FAILED .*$/gm)
+  const commands = ({ output }: { output: string }) => output.match(/^ {2}npx .*$/gm)
+  expect([first.code, failed(first)?.length]).toEqual([1, expect.any(Number)])
+  for (const again of [second, other]) expect(failed(again)).toEqual(failed(first))
+  expect(commands(first)).toEqual([expect.stringMatching(/ test:shaken 42 --project \S* ?in-place\.sample\.ts$/)])
+  expect(commands(other)).toEqual([
+    expect.stringMatching(/ run --sequence\.shuffle\.tests --sequence\.seed 42 --project \S* ?in-place\.sample\.ts$/),
+  ])
 })
 
 test('a shaken run delays timers, sockets and programs, and changes nothing else', async () => {

@@ -52,8 +52,9 @@ export default class RunReporter extends DefaultReporter {
     this.#reportSkipped()
     super.reportSummary(files, errors)
     const failed = this.ctx.state.getTestModules().flatMap((module) => [...module.children.allTests('failed')])
-    if (failed.length > 0)
-      this.log(`Each failed test alone:\n${failed.map((test) => `  ${commandFor(test)}`).join('\n')}\n`)
+    const commands = [...new Set(failed.map((test) => `  ${commandFor(test)}\n`))].join('')
+    const { shuffle } = this.ctx.config.sequence
+    if (failed.length > 0) this.log(`${shuffle ? 'Their files in this order' : 'Each failed test alone'}:\n${commands}`)
   }
 
   #reportSkipped() {
@@ -90,15 +91,17 @@ function isExcused(test: TestCase): boolean {
 /** Variables that change the inputs of tests. */
 const INPUTS = ['HOSTILE_RUNS', 'HOSTILE_SEED', 'MEDIA_MUTANTS', 'MEDIA_MUTANTS_SEED']
 
-/** Command that runs this test alone, from any folder of the repository. */
+/** Command that runs this test alone, from any folder of the repository; if tests are shuffled, all tests of its file in this order. */
 function commandFor(test: TestCase): string {
   const pattern = `^${test.fullName.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}$`
   const quoted = `'${pattern.replaceAll("'", "'\\''")}'`
-  const { root } = test.project.vitest.config
+  const { root, sequence } = test.project.vitest.config
+  const which = sequence.shuffle ? '' : ` -t ${quoted}`
   const folder = root === process.cwd() ? '' : ` -C ${relative(process.cwd(), root)}`
   const seed = process.env.TEST_SHAKEN
-  const run = seed ? `test:shaken ${seed}` : 'exec vitest run'
+  const order = sequence.shuffle ? ` --sequence.shuffle.tests --sequence.seed ${sequence.seed}` : ''
+  const run = seed ? `test:shaken ${seed}` : `exec vitest run${order}`
   const inputs = INPUTS.flatMap((name) => (process.env[name] ? [`${name}=${process.env[name]} `] : []))
   const file = relative(root, test.module.moduleId)
-  return `${inputs.join('')}npx -y pnpm@12${folder} ${run} --project ${test.project.name} ${file} -t ${quoted}`
+  return `${inputs.join('')}npx -y pnpm@12${folder} ${run} --project ${test.project.name} ${file}${which}`
 }
