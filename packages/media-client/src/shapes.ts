@@ -53,6 +53,8 @@ export interface Clip extends Result {
     duration: number | null
     width: number
     height: number
+    /** Parts of the source could not be read and are left out. */
+    repaired?: boolean
   }
   edit?: {
     start?: number

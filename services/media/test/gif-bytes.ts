@@ -19,6 +19,12 @@ export function screen(width: number, height: number): Buffer {
   return Buffer.from([...Buffer.from('GIF89a'), ...word(width), ...word(height), 0x80, 0, 0, 255, 255, 255, 0, 0, 0])
 }
 
+/** Header and screen with a palette of eight colors and the index of its background. */
+export function screenOf([width, height]: [number, number], palette: number[], background: number): Buffer {
+  const colors = Array.from({ length: 24 }, (_, n) => palette[n] ?? 128)
+  return Buffer.from([...Buffer.from('GIF89a'), ...word(width), ...word(height), 0x82, background, 0, ...colors])
+}
+
 export function loop(count: number): Buffer {
   return Buffer.from([0x21, 0xff, 11, ...Buffer.from('NETSCAPE2.0'), 3, 1, ...word(count), 0])
 }

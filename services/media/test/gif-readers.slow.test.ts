@@ -2,12 +2,11 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import { type Browser, launchBrowser } from '@services/common/testing/http/browser'
-import { createFarServer } from '@services/common/testing/http/far-server'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { framesInChromium } from './chromium-frames.ts'
 import { clip, clipOf, tools } from './clips.ts'
 import { make } from './rendition-tests.ts'
 
@@ -80,34 +79,10 @@ async function readByFfmpeg(path: string, { width, height }: { width: number; he
 }
 
 async function readByChromium(browser: Browser, path: string): Promise<Shown> {
-  const server = createFarServer((_, response) =>
-    response.setHeader('content-type', 'text/html').end('<p>A secure context'),
-  )
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  const page = await (await browser.newContext()).newPage()
-  try {
-    await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
-    const base64 = (await readFile(path)).toString('base64')
-    const frames = (await page.evaluate(`(async () => {
-      const data = Uint8Array.from(atob('${base64}'), (character) => character.charCodeAt(0))
-      const decoder = new ImageDecoder({ data, type: 'image/gif' })
-      await decoder.tracks.ready
-      const frames = []
-      for (let frameIndex = 0; frameIndex < decoder.tracks.selectedTrack.frameCount; frameIndex++) {
-        const { image } = await decoder.decode({ frameIndex })
-        const bytes = new Uint8Array(image.allocationSize({ format: 'RGBA' }))
-        await image.copyTo(bytes, { format: 'RGBA' })
-        frames.push([image.duration / 10_000, bytes.toBase64()])
-      }
-      return frames
-    })()`)) as [number, string][]
-    return {
-      centiseconds: frames.map(([duration]) => duration),
-      digests: frames.map(([, bytes]) => digestOf(Buffer.from(bytes, 'base64'))),
-    }
-  } finally {
-    await page.close()
-    server.close()
+  const { frames } = await framesInChromium(browser, await readFile(path), 'image/gif')
+  return {
+    centiseconds: frames.map(({ centiseconds }) => centiseconds),
+    digests: frames.map(({ rgba }) => digestOf(rgba)),
   }
 }
 

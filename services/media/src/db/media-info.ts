@@ -24,6 +24,8 @@ interface Picture {
   durationSeconds: number
   frames: number
   fps: number
+  /** Set where parts of the file cannot be read and are left out. */
+  repaired?: true
 }
 
 export interface AnimationInfo extends Picture {
@@ -37,6 +39,8 @@ export interface AnimationInfo extends Picture {
   mayBeTransparent: boolean
   /** True if the file is a GIF that can be served as it is, less its superfluous blocks. */
   rewritable: boolean
+  /** Set for a GIF with frames past its screen: the smallest screen around all, on which it is decoded. */
+  decoded?: { width: number; height: number }
 }
 
 export interface VideoInfo extends Picture {

@@ -47,6 +47,9 @@ const ownerMembers = {
     }),
     width: Type.Integer(),
     height: Type.Integer(),
+    repaired: Type.Optional(
+      Type.Boolean({ description: 'True if parts of the source could not be read and are left out.' }),
+    ),
   }),
   edit: Type.Optional(
     Type.Object(
@@ -86,7 +89,7 @@ export const addedAnswers = (...refusals: number[]) =>
 
 function wholeSource({ info }: Clip) {
   const { durationSeconds: duration, width, height } = info.edited?.source ?? info
-  return { duration, width, height }
+  return { duration, width, height, ...(info.repaired && { repaired: info.repaired }) }
 }
 
 export function toDetails(clip: Clip, files: readonly ClipFile[], site: Config['site']) {

@@ -28,6 +28,8 @@ const ffmpeg: Ffmpeg = {
 
 const sdr: RenditionPlan = {
   ...{
+    file: 'input',
+    shownPart: null,
     demuxer: 'mov',
     moreDecoders: [],
     decoder: null,
@@ -330,7 +332,7 @@ describe.each(Object.entries({ sdr, bt709, hdr, alpha, clear, interlaced, gif, s
       ['smaller gif', smallerGifCommand(ffmpeg, plan, { threads: 1, gif: 'frames' })],
       ['smaller gif of a palette', smallerGifCommand(ffmpeg, plan, { threads: 1, gif: 'palette-file' })],
       ['AV1', av1Command(ffmpeg)],
-      ['transparency', transparencyCommand(plan)],
+      ['transparency', transparencyCommand(plan, { area: { left: 2, top: 0, width: 4, height: 4 }, frames: 1 })],
       ['clear poster', clearPosterCommand(ffmpeg, workFiles.webm, 1)],
     ])('%s', (_, command) => {
       expect(command).toContain('-nostdin')

@@ -3,6 +3,7 @@
 // ffmpeg-outputs.ts; filters: filter-graph.ts. Measurements: contract/media.md 5.9.
 import type { Ffmpeg } from '../../ffmpeg/binaries.ts'
 import { hardenedGlobals, hardenedInput } from '../../ffmpeg/hardening.ts'
+import type { UnsurePixels } from '../animation/unsure-pixels.ts'
 import type { RenditionPlan } from '../plan/rendition-plan.ts'
 import {
   alphaMark,
@@ -166,31 +167,33 @@ export function smallerGifCommand(
   { threads, gif }: Pick<RenditionsOfRun, 'threads' | 'gif'>,
 ): string[] {
   const made = plan.keepsAlpha
-    ? { demuxer: 'matroska' as const, decoder: ffmpeg.webmVideoEncoder, file: workFiles.webm, cut: null }
-    : { demuxer: 'mov' as const, decoder: null, file: workFiles.mp4, cut: null }
+    ? { demuxer: 'matroska' as const, decoder: ffmpeg.webmVideoEncoder, name: workFiles.webm, cut: null }
+    : { demuxer: 'mov' as const, decoder: null, name: workFiles.mp4, cut: null }
   const graph = ['[0:0]null[frames]', ...gifFilters(plan, gif)]
   return [
     ...start('error'),
-    ...input({ ...plan, ...made }, threads, made.file),
+    ...input({ ...plan, ...made }, threads, made.name),
     ...(gif === 'palette-file' ? paletteInput() : []),
     ...filterGraph(graph, threads),
     ...gifOutput(ffmpeg, plan, gif),
   ]
 }
 
-/** Ends after the first frame of a GIF with a transparent pixel; the file stays empty if there is none. */
-export function transparencyCommand(plan: RenditionPlan): string[] {
+/** Ends after the first frame with a transparent pixel in the given place; the file stays empty if there is none. */
+export function transparencyCommand(plan: RenditionPlan, { area, frames }: UnsurePixels): string[] {
   // A build of 2018 selects every frame without metadata, so `blackframe` gives each one some.
   const isClear = 'blackframe=amount=0,negate,bbox=min_val=127,metadata=select:key=lavfi.bbox.x1'
+  const place = `crop=${area.width}:${area.height}:${area.left}:${area.top}:exact=1`
+  const looked = `trim=end_frame=${frames},format=rgba,${place},alphaextract,format=gray`
   return [
     ...[...start('error'), ...input(plan, 1), '-map', `0:${plan.videoStream}`],
-    ...['-vf', `format=rgba,alphaextract,format=gray,${isClear},scale=2:2`, '-frames:v', '1', '-pix_fmt', 'gray'],
+    ...['-vf', `${looked},${isClear},scale=2:2`, '-frames:v', '1', '-pix_fmt', 'gray'],
     ...['-f', 'rawvideo', workFiles.transparency],
   ]
 }
 
 export function clearPosterCommand(ffmpeg: Ffmpeg, file: string, atSeconds: number): string[] {
-  const ofWebm = { demuxer: 'matroska', moreDecoders: [], deinterlacer: null, cut: null } as const
+  const ofWebm = { file: 'input', demuxer: 'matroska', moreDecoders: [], deinterlacer: null, cut: null } as const
   const webm = { ...ofWebm, decoder: ffmpeg.webmVideoEncoder }
   return [
     ...[...start('error'), ...input(webm, 1, file), '-map', '0:v:0', '-ss', seconds(atSeconds), '-frames:v', '1'],
@@ -232,9 +235,9 @@ function start(logLevel: LogLevel): string[] {
 }
 
 function input(
-  plan: Pick<RenditionPlan, 'decoder' | 'demuxer' | 'moreDecoders' | 'deinterlacer' | 'cut'>,
+  plan: Pick<RenditionPlan, 'file' | 'decoder' | 'demuxer' | 'moreDecoders' | 'deinterlacer' | 'cut'>,
   threads: number,
-  file: string = plan.demuxer === 'apng' ? workFiles.animation : workFiles.input,
+  file: string = workFiles[plan.file],
 ): string[] {
   const decoder = plan.decoder ? ['-c:v', plan.decoder] : []
   // When the size of the picture changes, as in calls, ffmpeg would start new filters and lose the frames in the old ones.

@@ -48,8 +48,9 @@ export function sharedFrames(plan: RenditionPlan, labels: Output[]): string[] {
 
 /** Deinterlaces the frames that are marked as two fields, before scaling and dropping frames; then the caller's edit. */
 export function wholeFrames(plan: RenditionPlan): string {
+  const shown = plan.shownPart ? [`crop=${plan.shownPart.width}:${plan.shownPart.height}:0:0:exact=1`] : []
   const deinterlaced = plan.deinterlacer ? [`${plan.deinterlacer}=mode=send_frame:deint=interlaced`] : []
-  return [...deinterlaced, ...cutPicture(plan.cut)].map((filter) => `${filter},`).join('')
+  return [...shown, ...deinterlaced, ...cutPicture(plan.cut)].map((filter) => `${filter},`).join('')
 }
 
 /** Repeats frames after the conversion of their pixels, which is then done once, and drops frames before it. */
@@ -166,7 +167,15 @@ export const posterFilters = ({ video }: RenditionPlan): string => `scale=${size
 
 /** The plan for a single picture: not repeated, dropped or held, and deinterlaced already. */
 export function inItsOwnTime(plan: RenditionPlan): RenditionPlan {
-  return { ...plan, frameRate: null, holdsLastFrame: false, startSeconds: 0, deinterlacer: null, cut: null }
+  return {
+    ...plan,
+    frameRate: null,
+    holdsLastFrame: false,
+    startSeconds: 0,
+    deinterlacer: null,
+    cut: null,
+    shownPart: null,
+  }
 }
 
 export const size = ({ width, height }: Size): string => `${width}:${height}`

@@ -3,6 +3,8 @@ export const workFiles = {
   input: 'in.bin',
   /** Frames of an animation that is no GIF. */
   animation: 'in.apng',
+  /** A GIF that ffmpeg draws as browsers do. */
+  drawnGif: 'in.gif',
   palette: 'palette.png',
   poster: 'poster.rgb',
   gif: 'out.gif',

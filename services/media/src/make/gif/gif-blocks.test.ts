@@ -73,22 +73,35 @@ describe('a gif may be transparent', () => {
 })
 
 describe('refusing', () => {
-  test('a file truncated anywhere inside a block is corrupt', async () => {
+  test('a file truncated before the end of its first frame is corrupt; later it is repaired', async () => {
     const whole = gif(2, 2, [{ delay: 5 }, { delay: 5 }])
-    const blocks = [screen(2, 2), loop(0), control({ delay: 5 }), image({ width: 2, height: 2 })]
-    const secondHalf = [blocks[2], blocks[3]].map((block) => block?.length ?? 0)
-    const ends = [...blocks.map((block) => block.length), ...secondHalf]
-    const boundaries = new Set(ends.map((_, n) => ends.slice(0, n + 1).reduce((total, length) => total + length, 0)))
+    const [first, second] = [
+      [screen(2, 2), loop(0), control({ delay: 5 }), image({ width: 2, height: 2 })],
+      [control({ delay: 5 }), image({ width: 2, height: 2 })],
+    ].map((blocks) => Buffer.concat(blocks).length) as [number, number]
+    // A descriptor and the size of its codes precede the pixels.
+    const pixels = first + second - image({ width: 2, height: 2 }).length + 11
     for (let length = 6; length < whole.length; length++) {
-      if (boundaries.has(length)) continue
       const path = await file(whole.subarray(0, length))
-      await expect(measure(path), `cut at ${length}`).rejects.toMatchObject({ code: 'corrupt_media' })
+      const made = await measure(path).catch(({ code }) => code)
+      if (length < first) expect([length, made]).toEqual([length, 'corrupt_media'])
+      else {
+        const isBoundary = [first, first + control({ delay: 5 }).length, first + second].includes(length)
+        const [delaysCentiseconds, repaired] = [length < pixels ? [5] : [5, 5], !isBoundary]
+        expect([length, made]).toMatchObject([length, { delaysCentiseconds, repaired }])
+      }
     }
+  })
+
+  test('what follows the frames and is no block is left out', async () => {
+    const rest = Buffer.from('<script>')
+    const path = await file(screen(2, 2), image({ width: 2, height: 2 }), rest, image({ width: 2, height: 2 }))
+    expect(await measure(path)).toMatchObject({ delaysCentiseconds: [10], repaired: true })
   })
 
   test.each([
     ['a header alone', [screen(1, 1), trailer]],
-    ['an empty canvas', [gif(0, 0, [{ delay: 5, width: 1, height: 1 }])]],
+    ['an empty canvas', [gif(0, 0, [{ delay: 5, width: 0, height: 1 }])]],
     ['an unknown block', [screen(1, 1), Buffer.from([0x99])]],
     ['another format', [Buffer.from('GIF90a0000000000')]],
   ])('%s is corrupt', async (_, parts) => {

@@ -41,10 +41,23 @@ export function gifHeader({ width, height }: Size, loopCount: number | null): Bu
   return Buffer.concat([Buffer.from('GIF89a'), screen, ...(loopCount === null ? [] : [loopBlock(loopCount)])])
 }
 
+/** The place of an image, whose own table follows; without `tableBits` it has none. */
+export function imageDescriptor(
+  { left, top, width, height }: Size & { left: number; top: number },
+  { tableBits, isInterlaced = false }: { tableBits: number | undefined; isInterlaced?: boolean },
+): Buffer {
+  const bytes = Buffer.alloc(10)
+  bytes[0] = IMAGE
+  for (const [at, value] of [left, top, width, height].entries()) bytes.writeUInt16LE(value, 1 + 2 * at)
+  bytes[9] = (tableBits === undefined ? 0 : 0x80 | (tableBits - 1)) | (isInterlaced ? 0x40 : 0)
+  return bytes
+}
+
 /** An image that is shown for a delay in centiseconds; images that change nothing follow for more than a delay can be. */
 export function gifFrame(image: GifImage, disposal: number, delay: number): Buffer {
   const first = Math.min(delay, LONGEST_DELAY)
-  const written = Buffer.concat([control(image, disposal, first), descriptor(image), ...blocks(image)])
+  const place = imageDescriptor(image, { tableBits: image.bits })
+  const written = Buffer.concat([control(image, disposal, first), place, tableOf(image), ...blocks(image)])
   return delay === first ? written : Buffer.concat([written, gifFrame(NOTHING, DISPOSAL.none, delay - first)])
 }
 
@@ -60,12 +73,9 @@ function control({ colors }: GifImage, disposal: number, delay: number): Buffer 
   return bytes
 }
 
-function descriptor({ left, top, width, height, bits, table }: GifImage): Buffer {
-  const bytes = Buffer.alloc(10 + 3 * 2 ** bits)
-  bytes[0] = IMAGE
-  for (const [at, value] of [left, top, width, height].entries()) bytes.writeUInt16LE(value, 1 + 2 * at)
-  bytes[9] = 0x80 | (bits - 1)
-  bytes.set(table, 10)
+function tableOf({ bits, table }: GifImage): Buffer {
+  const bytes = Buffer.alloc(3 * 2 ** bits)
+  bytes.set(table)
   return bytes
 }
 

@@ -2,7 +2,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { type GifBlock, readGifBlocks } from './gif-blocks.ts'
 import { DISPOSAL, loopBlock, trailerBlock } from './gif-file.ts'
 
-type Piece = Buffer | { start: number; end: number }
+export type Piece = Buffer | { start: number; end: number }
 
 const COPY_BYTES = 1024 * 1024
 
@@ -11,7 +11,11 @@ const COPY_BYTES = 1024 * 1024
  * trailer; the rest stays byte for byte. Throws corrupt_media like `readGifBlocks`.
  */
 export async function rewriteGif(sourcePath: string, targetPath: string): Promise<void> {
-  const pieces = await piecesToKeep(sourcePath)
+  await writePieces(sourcePath, targetPath, await piecesToKeep(sourcePath))
+}
+
+/** Writes bytes of our own and ranges of the source, in their order. */
+export async function writePieces(sourcePath: string, targetPath: string, pieces: readonly Piece[]): Promise<void> {
   await using source = await open(sourcePath)
   await using target = await open(targetPath, 'w')
   for (const piece of pieces) {

@@ -18,6 +18,10 @@ import { type CutPlan, planCut } from './cut-filters.ts'
 
 /** Every decision about one clip, made once from its `MediaInfo`; `ffmpeg-command.ts` only translates it. */
 export interface RenditionPlan {
+  /** File in the work directory that ffmpeg reads: the source, or frames that are written for it. */
+  file: 'input' | 'animation' | 'drawnGif'
+  /** Left upper part of the decoded pictures that is shown; null shows all. */
+  shownPart: Size | null
   demuxer: Demuxer
   /** Decoders beside the usual ones. */
   moreDecoders: readonly string[]
@@ -107,6 +111,7 @@ function planFromVideo(info: VideoInfo, { canToneMap, deinterlacer }: Abilities)
   const video = fitVideo(info)
   const frameRate = info.isStill ? stillRate(info) : videoFrameRate(info, video)
   return {
+    ...{ file: 'input', shownPart: null },
     demuxer: demuxerOf[info.type],
     moreDecoders: moreDecodersOf(info.type),
     decoder: info.alpha ? alphaDecoder(info.codec) : null,
@@ -149,7 +154,10 @@ function captionOf({ edited }: MediaInfo): RenditionPlan['caption'] {
 function planFromAnimation(info: AnimationInfo): RenditionPlan {
   const video = fitVideo(info)
   const frameRate = gifFrameRate(info, video)
+  const { width, height } = info.edited?.source ?? info
   return {
+    file: fileOf(info),
+    shownPart: info.decoded ? { width, height } : null,
     demuxer: demuxerOf[info.type],
     moreDecoders: moreDecodersOf(info.type),
     decoder: null,
@@ -175,6 +183,12 @@ function planFromAnimation(info: AnimationInfo): RenditionPlan {
     overview: 'sampled',
     ...withinMemory(decodedSize(info), video, { isHdr: false }),
   }
+}
+
+/** ffmpeg draws GIFs that cover all pixels as browsers do, and others only after `writeGifForFfmpeg`. */
+function fileOf({ type, mayBeTransparent, decoded, repaired }: AnimationInfo): RenditionPlan['file'] {
+  if (type !== 'gif') return 'animation'
+  return mayBeTransparent || decoded || repaired ? 'drawnGif' : 'input'
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { Size } from '../../core/clips/geometry.ts'
 import { apiError } from '../../errors.ts'
 import { readGifBlocks } from '../gif/gif-blocks.ts'
 import { DISPOSAL } from '../gif/gif-file.ts'
@@ -15,46 +16,56 @@ const NO_CONTROL = { delayCentiseconds: 0, disposal: 0, hasTransparentColor: fal
 
 /**
  * Measures a GIF from its blocks alone, no pixel decoded. Refuses it at the block that crosses a limit, so that a bomb
- * costs no more than the limit. Throws corrupt_media, dimensions_exceeded, too_many_frames.
+ * costs no more than the limit. The picture is that of browsers: the screen, or more where the first frame exceeds it; other
+ * frames are cut there. Throws corrupt_media, dimensions_exceeded, too_many_frames.
  */
 export async function measureGif(path: string, limits: ProbeLimits) {
   const frameLimits = { frames: limits.frames, pixelFrames: limits.gifPixelFrames }
+  const picture = { width: 0, height: 0 }
+  /** Around all frames. */
+  const decoded = { width: 0, height: 0 }
+  const delaysCentiseconds: number[] = []
   const gif = {
-    width: 0,
-    height: 0,
-    delaysCentiseconds: [] as number[],
     /** 0 is for ever; null if absent, which plays once. */
     loopCount: null as number | null,
-    /** False when a frame exceeds the canvas: such a file is encoded again, not copied. */
+    /** False when a frame exceeds the screen: such a file is encoded again, not copied. */
     framesInsideCanvas: true,
     /** False only when every pixel of every frame is certainly covered. */
     mayBeTransparent: false,
+    /** True if the end of the file cannot be read. */
+    repaired: false,
   }
   let control = NO_CONTROL
   let isClear = true
   for await (const block of readGifBlocks(path)) {
-    if (block.kind === 'screen') {
-      if (block.width === 0 || block.height === 0) throw apiError('corrupt_media', { cause: 'gif: empty canvas' })
-      refuseLargePicture(limits, block.width, block.height)
-      gif.width = block.width
-      gif.height = block.height
-    }
+    if (block.kind === 'screen') extend(picture, block)
     if (block.kind === 'loop') gif.loopCount ??= block.loopCount
+    if (block.kind === 'lost') gif.repaired = true
     if (block.kind === 'graphic-control') control = block
     if (block.kind === 'text') control = { ...control, delayCentiseconds: 0 }
     if (block.kind !== 'image') continue
 
     const [right, bottom] = [block.left + block.width, block.top + block.height]
-    refuseLargePicture(limits, right, bottom)
-    gif.framesInsideCanvas &&= right <= gif.width && bottom <= gif.height && block.width > 0 && block.height > 0
+    const isInside = right <= picture.width && bottom <= picture.height && block.width > 0 && block.height > 0
+    gif.framesInsideCanvas &&= isInside
+    if (delaysCentiseconds.length === 0) extend(picture, { width: right, height: bottom })
+    extend(decoded, picture, { width: right, height: bottom })
+    refuseLargePicture(limits, decoded.width, decoded.height)
     const { hasTransparentColor, disposal, delayCentiseconds } = control
-    const covers = !hasTransparentColor && block.left + block.top === 0 && right >= gif.width && bottom >= gif.height
-    gif.mayBeTransparent ||= isClear && !covers
+    const covers =
+      !hasTransparentColor && block.left + block.top === 0 && right >= picture.width && bottom >= picture.height
+    gif.mayBeTransparent ||= isClear && !(covers && block.data.cutAt === null)
     isClear = disposal === DISPOSAL.toBackground || (disposal === DISPOSAL.toPrevious && isClear)
-    gif.delaysCentiseconds.push(shownDelay(delayCentiseconds))
+    delaysCentiseconds.push(shownDelay(delayCentiseconds))
     control = NO_CONTROL
-    refuseManyFrames(frameLimits, gif.delaysCentiseconds.length, gif.width, gif.height)
+    refuseManyFrames(frameLimits, delaysCentiseconds.length, decoded.width, decoded.height)
   }
-  if (gif.delaysCentiseconds.length === 0) throw apiError('corrupt_media', { cause: 'gif: no frame' })
-  return gif
+  if (delaysCentiseconds.length === 0) throw apiError('corrupt_media', { cause: 'gif: no frame' })
+  if (picture.width === 0 || picture.height === 0) throw apiError('corrupt_media', { cause: 'gif: empty canvas' })
+  return { ...picture, ...gif, decoded, delaysCentiseconds }
+}
+
+function extend(size: Size, ...others: Size[]): void {
+  size.width = Math.max(size.width, ...others.map(({ width }) => width))
+  size.height = Math.max(size.height, ...others.map(({ height }) => height))
 }

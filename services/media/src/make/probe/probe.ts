@@ -120,10 +120,10 @@ async function probeAnimation(
   path: string,
   { type, limits, edit }: { type: AnimationInfo['type']; limits: ProbeLimits; edit: Edit | undefined },
 ): Promise<AnimationInfo> {
-  const { delaysCentiseconds, framesInsideCanvas, ...facts } =
+  const { delaysCentiseconds, canBeServed, ...facts } =
     type === 'gif'
-      ? await measureGif(path, limits)
-      : { ...(await measureAnimation(path, type, limits)), framesInsideCanvas: false }
+      ? gifFacts(await measureGif(path, limits))
+      : { ...(await measureAnimation(path, type, limits)), canBeServed: false }
   const step = type === 'gif' ? commonTick : stepOf
   const { size } = await stat(path)
   const frames = delaysCentiseconds.length
@@ -131,7 +131,7 @@ async function probeAnimation(
   const delays = frames === 1 ? [100] : delaysCentiseconds
   const describe = (shown: number[]): AnimationInfo => ({
     ...{ type, ...facts, ...timesOf(shown), hasAudio: false, tickCentiseconds: step(shown) },
-    rewritable: size <= LARGEST_REWRITTEN_GIF_BYTES && framesInsideCanvas,
+    rewritable: size <= LARGEST_REWRITTEN_GIF_BYTES && canBeServed,
   })
   const whole = describe(delays)
   const { speed = 1 } = edit ?? {}
@@ -144,6 +144,15 @@ async function probeAnimation(
   )
   const chosen = { ...describe(part.delays), tickCentiseconds }
   return editGif(chosen, edit, { ...part, sourceSeconds: whole.durationSeconds })
+}
+
+function gifFacts({ framesInsideCanvas, repaired, decoded, ...facts }: Awaited<ReturnType<typeof measureGif>>) {
+  return {
+    ...facts,
+    canBeServed: framesInsideCanvas && !repaired,
+    ...(!framesInsideCanvas && { decoded }),
+    ...(repaired && { repaired: true as const }),
+  }
 }
 
 const total = (delays: readonly number[]) => delays.reduce((sum, delay) => sum + delay, 0)

@@ -156,9 +156,10 @@ export async function verifyVideo(
 /** Size and duration by its blocks; the probe of the source has checked its limits. Throws UnusableOutput for a broken GIF. */
 export async function verifyGif(path: string): Promise<Size & { seconds: number }> {
   const limits = { ...defaultProbeLimits, side: LARGEST_SIDE, frames: 10_000 }
-  const { width, height, delaysCentiseconds } = await measureGif(path, limits).catch((cause) => {
+  const { width, height, delaysCentiseconds, repaired } = await measureGif(path, limits).catch((cause) => {
     throw unreadable(path, cause)
   })
+  if (repaired) throw new UnusableOutput(`${path} ends early`)
   return { width, height, seconds: delaysCentiseconds.reduce((sum, delay) => sum + delay, 0) / 100 }
 }
 

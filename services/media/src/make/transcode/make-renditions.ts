@@ -6,7 +6,8 @@ import type { MainKind } from '../../db/tables.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { refuseFullDisk } from '../../ffmpeg/machine-faults.ts'
 import { hashFile } from '../../store/blobs/measure.ts'
-import { unpackAnimation } from '../animation/unpack-animation.ts'
+import { readLaidApng, unpackAnimation } from '../animation/unpack-animation.ts'
+import { findUnsurePixels } from '../animation/unsure-pixels.ts'
 import { writeCaption } from '../command/draw-caption.ts'
 import {
   overviewCommand,
@@ -15,6 +16,7 @@ import {
   seeks,
   transparencyCommand,
 } from '../command/ffmpeg-command.ts'
+import { readLaidFrames, writeGifForFfmpeg } from '../gif/drawn-gif.ts'
 import { collectGif, encodeWithGif, gifSourceOf, shrinkGif } from '../gif/make-gif.ts'
 import { GifWriterFailed } from '../gif/write-gif.ts'
 import { copyOf, type Misfit, misfitOf } from '../plan/copy-plan.ts'
@@ -64,9 +66,7 @@ export async function makeRenditions(
   const work: TranscodeWork = { tools, info: source.info, ...options, threads, onProgress: rising(options.onProgress) }
   await linkInput(work, source.path)
   await writeCaption(work, planned)
-  const { type } = source.info
-  if ((type === 'apng' || type === 'webp') && !(await exists(inWork(work, 'animation'))))
-    await unpackAnimation(work, type)
+  await writeFrames(work, planned)
   const plan = await keepAlphaInUse(work, planned)
   const restart = async (error: Error, change: Partial<TranscodeOptions>, info = source.info) => {
     const made = await makeRenditions(tools, { ...source, info }, { ...work, onFirstFiles: undefined, ...change })
@@ -135,11 +135,24 @@ function whyEncoded({ info, copy }: TranscodeWork, plan: RenditionPlan): Misfit 
   return copy === 'never' ? 'off' : misfitOf(info, plan)
 }
 
+/** Writes the frames of an animation that ffmpeg itself would not read, or draw otherwise. */
+async function writeFrames(work: TranscodeWork, { file }: RenditionPlan): Promise<void> {
+  const { type } = work.info
+  if (file === 'input' || (await exists(inWork(work, file)))) return
+  if (type === 'apng' || type === 'webp') await unpackAnimation(work, type)
+  else await writeGifForFfmpeg(inWork(work, 'input'), inWork(work, file))
+}
+
 /** Most GIFs only seem transparent, as their frames omit unchanged pixels; a needless alpha plane doubles the webm's cost. */
 async function keepAlphaInUse(work: TranscodeWork, plan: RenditionPlan): Promise<RenditionPlan> {
   if (!isAnimation(work.info) || !plan.keepsAlpha) return plan
+  const path = inWork(work, plan.file)
+  const frames = await (work.info.type === 'gif' ? readLaidFrames(path) : readLaidApng(path))
+  const unsure = findUnsurePixels(work.info.edited?.source ?? work.info, frames)
+  if (unsure === 'certain') return plan
+  if (unsure === null) return { ...plan, keepsAlpha: false }
   try {
-    await encode(work, transparencyCommand(plan))
+    await encode(work, transparencyCommand(plan, unsure))
     return { ...plan, keepsAlpha: await exists(inWork(work, 'transparency')) }
   } catch (error) {
     if (!mayRetry(work, error)) throw error

@@ -1,0 +1,52 @@
+import type { AddressInfo } from 'node:net'
+import type { Browser } from '@services/common/testing/http/browser'
+import { createFarServer } from '@services/common/testing/http/far-server'
+
+export interface ShownFrame {
+  width: number
+  height: number
+  centiseconds: number
+  /** False for a frame that ends early. */
+  isWhole: boolean
+  rgba: Buffer
+}
+
+/** Frames of an animated image as Chromium shows them, and the number of times that they are shown, which may be Infinity. */
+export async function framesInChromium(
+  browser: Browser,
+  bytes: Uint8Array,
+  type: string,
+): Promise<{ frames: ShownFrame[]; plays: number }> {
+  // ImageDecoder exists in a secure context only.
+  const server = createFarServer((_, response) => response.setHeader('content-type', 'text/html').end('<p>Secure'))
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  const page = await (await browser.newContext()).newPage()
+  try {
+    await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+    const { frames, repetitions } = (await page.evaluate(`(async () => {
+      const data = Uint8Array.from(atob('${Buffer.from(bytes).toString('base64')}'), (character) => character.charCodeAt(0))
+      const decoder = new ImageDecoder({ data, type: '${type}' })
+      await decoder.tracks.ready
+      await decoder.completed
+      const { frameCount, repetitionCount } = decoder.tracks.selectedTrack
+      const frames = []
+      for (let frameIndex = 0; frameIndex < frameCount; frameIndex++) {
+        const { image, complete } = await decoder.decode({ frameIndex, completeFramesOnly: false })
+        const pixels = new Uint8Array(image.allocationSize({ format: 'RGBA' }))
+        await image.copyTo(pixels, { format: 'RGBA' })
+        frames.push([image.codedWidth, image.codedHeight, image.duration / 10_000, complete, pixels.toBase64()])
+      }
+      return { frames, repetitions: String(repetitionCount) }
+    })()`)) as { frames: [number, number, number, boolean, string][]; repetitions: string }
+    return {
+      frames: frames.map(([width, height, centiseconds, isWhole, pixels]) => ({
+        ...{ width, height, centiseconds, isWhole },
+        rgba: Buffer.from(pixels, 'base64'),
+      })),
+      plays: Number(repetitions) + 1,
+    }
+  } finally {
+    await page.context().close()
+    server.close()
+  }
+}

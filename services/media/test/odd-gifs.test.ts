@@ -1,0 +1,103 @@
+// The frames of GIFs that programs build differently, in the files that are served: those that browsers show.
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import sharp from 'sharp'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { embeddedTools, written } from './clips.ts'
+import { inspect } from './inspect.ts'
+import { blocksOf, distance, FRAME_SECONDS, oddGif, oddGifs, shownBlocks } from './odd-gifs.ts'
+import { idIn, startTestService, type TestService } from './service.ts'
+
+const run = promisify(execFile)
+
+/** Encoders blur colors; another color is further away. */
+const NEARLY = 60
+
+let service: TestService
+beforeAll(async () => {
+  service = await startTestService()
+})
+afterAll(() => service.close())
+
+describe.each(Object.entries(oddGifs))('of a gif of which %s', (name, made) => {
+  test('each frame is that of browsers in every file', async () => {
+    const source = oddGif(made)
+    const answer = await service.upload(source)
+    const [width, height] = made.shown
+    expect(answer.body.success?.meta).toEqual({
+      ...{ width: String(width), height: String(height) },
+      ...{ frames: String(made.frames.length), duration: `${FRAME_SECONDS * made.frames.length}s` },
+    })
+    const expected = shownBlocks(made)
+    const fileOf = async (kind: string) =>
+      written(`odd-${name.replaceAll(' ', '-')}.${kind}`, (await service.get(`/f/${idIn(answer)}.${kind}`)).bytes)
+    for (const kind of ['mp4', 'webm']) {
+      const seen = await framesIn(await fileOf(kind), made.shown, expected.length)
+      expect([kind, seen.map((frame, n) => distance(frame, expected[n] ?? []) < NEARLY)]).toEqual([
+        kind,
+        expected.map(() => true),
+      ])
+    }
+    const poster = blocksOf(
+      await sharp(await fileOf('jpg'))
+        .ensureAlpha()
+        .raw()
+        .toBuffer(),
+      width,
+    )
+    expect(Math.min(...expected.map((frame) => distance(poster, frame)))).toBeLessThan(NEARLY)
+    // A copy is what browsers show by themselves; libvips paints the background.
+    const gif = await readFile(await fileOf('gif'))
+    if (gif.length === source.length) return
+    const ofGif = await framesOfGif(gif)
+    expect(ofGif.map((frame, n) => distance(frame, expected[n] ?? []) < NEARLY)).toEqual(expected.map(() => true))
+  })
+})
+
+test('an edit begins with the frames of browsers', async () => {
+  const made = oddGifs['an opaque frame is cleared'] as (typeof oddGifs)[string]
+  const answer = await service.upload(oddGif(made), [['crop', '0,0,96,32']])
+  const seen = await framesOfGif((await service.get(`/f/${idIn(answer)}.gif`)).bytes)
+  const upper = shownBlocks(made).map((frame) => frame.slice(0, frame.length / 2))
+  expect(seen.map((frame, n) => distance(frame, upper[n] ?? []) < NEARLY)).toEqual([true, true, true])
+})
+
+test('a gif that ends in its last frame has that frame as well, and its details say so', async () => {
+  const source = oddGif({ ...(oddGifs['a frame is interlaced'] as (typeof oddGifs)[string]), missing: 30 })
+  const answer = await service.upload(source)
+  expect(answer.body.success?.meta).toMatchObject({ frames: '3', duration: '1.5s' })
+  const details = await service.get(`/media/${idIn(answer)}`, { token: service.token })
+  expect(details.body.success.source.repaired).toBe(true)
+  for (const kind of ['mp4', 'webm', 'gif']) {
+    const { bytes } = await service.get(`/f/${idIn(answer)}.${kind}`)
+    expect(bytes.includes(source.subarray(40))).toBe(false)
+    const { format } = await inspect(await written(`cut-gif.${kind}`, bytes))
+    expect([kind, Number(format.duration)]).toEqual([kind, expect.closeTo(1.5, 1)])
+  }
+})
+
+/** The picture in the middle of each frame's time. */
+async function framesIn(path: string, [width, height]: [number, number], frames: number) {
+  const decoder = path.endsWith('webm') ? ['-c:v', 'libvpx-vp9'] : []
+  const times = ['-vf', `fps=${2 / FRAME_SECONDS}:start_time=0:round=up`]
+  const args = ['-v', 'error', ...decoder, '-i', path, ...times, '-pix_fmt', 'rgba', '-f', 'rawvideo', '-']
+  const { stdout } = await run(embeddedTools.ffmpeg.path, args, { encoding: 'buffer', maxBuffer: 2 ** 26 })
+  const size = 4 * width * height
+  return Array.from({ length: frames }, (_, n) =>
+    blocksOf(stdout.subarray((2 * n + 1) * size, (2 * n + 2) * size), width),
+  )
+}
+
+/** A picture for each half second. Equal frames are one in our GIFs. */
+async function framesOfGif(bytes: Buffer) {
+  const image = sharp(bytes, { animated: true })
+  const { delay = [], width, pages = 1 } = await image.metadata()
+  const pixels = await image.ensureAlpha().raw().toBuffer()
+  const size = pixels.length / pages
+  return delay.flatMap((each, n) =>
+    Array.from({ length: each / 1000 / FRAME_SECONDS }, () =>
+      blocksOf(pixels.subarray(n * size, (n + 1) * size), width),
+    ),
+  )
+}
