@@ -6,8 +6,8 @@ import { promisify } from 'node:util'
 import { type Browser, launchBrowser } from '@services/common/testing/http/browser'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { framesInChromium } from './chromium-frames.ts'
 import { clip, clipOf, tools } from './clips.ts'
+import { framesInChromium } from './odd-files/chromium-frames.ts'
 import { make } from './rendition-tests.ts'
 
 const run = promisify(execFile)

@@ -3,12 +3,12 @@ import { moduleBeside } from '@services/common/process/sibling-module'
 import { apiError } from '../../errors.ts'
 import { type RunLimits, runConfined } from '../../ffmpeg/run-confined.ts'
 import { workFiles } from '../command/work-files.ts'
+import type { LaidFrame } from '../plan/unsure-pixels.ts'
 import type { TranscodeWork } from '../run/encode.ts'
 import { refuseAsCorrupt } from '../run/failures.ts'
 import { isFrame } from './animation.ts'
 import { EXIT } from './exit-codes.ts'
 import { readApng } from './read-apng.ts'
-import type { LaidFrame } from './unsure-pixels.ts'
 
 /** The command line of `animation-program.ts`. */
 export interface AnimationProgramInput {

@@ -93,32 +93,36 @@ const toBt709 = `scale=out_color_matrix=bt709:out_range=tv,format=yuv420p,${tag}
 
 /** The chain every output starts from, for each kind of input. */
 test.each([
-  ['sdr', sdr, '[0:0]scale=640:360:flags=bicubic:out_range=tv,format=yuv420p,setsar=1'],
-  ['bt709', bt709, `[0:0]${tag},scale=640:360:flags=bicubic:out_range=tv,format=yuv420p,setsar=1`],
+  ['sdr', sdr, '[0:0]sidedata=mode=delete,scale=640:360:flags=bicubic:out_range=tv,format=yuv420p,setsar=1'],
+  ['bt709', bt709, `[0:0]sidedata=mode=delete,${tag},scale=640:360:flags=bicubic:out_range=tv,format=yuv420p,setsar=1`],
   [
     'hdr',
     hdr,
-    '[0:0]scale=640:360:flags=bicubic,setparams=color_primaries=bt2020:color_trc=arib-std-b67:colorspace=bt2020nc,zscale=tin=arib-std-b67:min=bt2020nc:pin=bt2020:rin=tv:t=linear:npl=203:p=bt709,' +
+    '[0:0]sidedata=mode=delete,scale=640:360:flags=bicubic,setparams=color_primaries=bt2020:color_trc=arib-std-b67:colorspace=bt2020nc,zscale=tin=arib-std-b67:min=bt2020nc:pin=bt2020:rin=tv:t=linear:npl=203:p=bt709,' +
       'format=gbrpf32le,tonemap=tonemap=mobius:param=0.6:peak=4.926:desat=0,zscale=t=iec61966-2-1:m=bt709:r=tv,' +
       `format=yuv420p,${tag},setsar=1`,
   ],
-  ['alpha', alpha, `[0:0]scale=640:360:flags=bicubic,${white},${toBt709},setsar=1`],
+  ['alpha', alpha, `[0:0]sidedata=mode=delete,scale=640:360:flags=bicubic,${white},${toBt709},setsar=1`],
   [
     'gif',
     gif,
-    `[0:0]scale=640:360:flags=bicubic,${white},${toBt709},setsar=1,tpad=stop_mode=clone:stop=-1,fps=100/5:start_time=0,trim=end=1.450`,
+    `[0:0]sidedata=mode=delete,scale=640:360:flags=bicubic,${white},${toBt709},setsar=1,tpad=stop_mode=clone:stop=-1,fps=100/5:start_time=0,trim=end=1.450`,
   ],
   [
     'interlaced',
     interlaced,
-    '[0:0]bwdif=mode=send_frame:deint=interlaced,scale=640:360:flags=bicubic:out_range=tv,format=yuv420p,setsar=1',
+    '[0:0]sidedata=mode=delete,bwdif=mode=send_frame:deint=interlaced,scale=640:360:flags=bicubic:out_range=tv,format=yuv420p,setsar=1',
   ],
-  ['late', late, '[0:0]scale=640:360:flags=bicubic:out_range=tv,format=yuv420p,setsar=1,setpts=PTS-0.800000/TB'],
-  ['fast', fast, '[0:0]fps=30,scale=640:360:flags=bicubic:out_range=tv,format=yuv420p,setsar=1'],
+  [
+    'late',
+    late,
+    '[0:0]sidedata=mode=delete,scale=640:360:flags=bicubic:out_range=tv,format=yuv420p,setsar=1,setpts=PTS-0.800000/TB',
+  ],
+  ['fast', fast, '[0:0]sidedata=mode=delete,fps=30,scale=640:360:flags=bicubic:out_range=tv,format=yuv420p,setsar=1'],
   [
     'a cover first',
     { ...sdr, videoStream: 2 },
-    '[0:2]scale=640:360:flags=bicubic:out_range=tv,format=yuv420p,setsar=1',
+    '[0:2]sidedata=mode=delete,scale=640:360:flags=bicubic:out_range=tv,format=yuv420p,setsar=1',
   ],
 ])('pixels and times of %s', (_, plan, chain) => {
   const command = renditionsCommand(ffmpeg, plan, { threads: 1, videos, gif: 'none', poster: false, volume: false })

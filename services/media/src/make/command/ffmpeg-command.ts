@@ -3,8 +3,8 @@
 // ffmpeg-outputs.ts; filters: filter-graph.ts. Measurements: contract/media.md 5.9.
 import type { Ffmpeg } from '../../ffmpeg/binaries.ts'
 import { hardenedGlobals, hardenedInput } from '../../ffmpeg/hardening.ts'
-import type { UnsurePixels } from '../animation/unsure-pixels.ts'
 import type { RenditionPlan } from '../plan/rendition-plan.ts'
+import type { UnsurePixels } from '../plan/unsure-pixels.ts'
 import {
   alphaMark,
   copyOutput,

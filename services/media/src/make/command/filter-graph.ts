@@ -46,11 +46,16 @@ export function sharedFrames(plan: RenditionPlan, labels: Output[]): string[] {
   ]
 }
 
+/** HDR's brightness and captions of a film, which encoders of ffmpeg write again. Animations have none. */
+const withoutSideData = ({ file }: RenditionPlan) => (file === 'input' ? ['sidedata=mode=delete'] : [])
+
 /** Deinterlaces the frames that are marked as two fields, before scaling and dropping frames; then the caller's edit. */
 export function wholeFrames(plan: RenditionPlan): string {
   const shown = plan.shownPart ? [`crop=${plan.shownPart.width}:${plan.shownPart.height}:0:0:exact=1`] : []
   const deinterlaced = plan.deinterlacer ? [`${plan.deinterlacer}=mode=send_frame:deint=interlaced`] : []
-  return [...shown, ...deinterlaced, ...cutPicture(plan.cut)].map((filter) => `${filter},`).join('')
+  return [...withoutSideData(plan), ...shown, ...deinterlaced, ...cutPicture(plan.cut)]
+    .map((filter) => `${filter},`)
+    .join('')
 }
 
 /** Repeats frames after the conversion of their pixels, which is then done once, and drops frames before it. */

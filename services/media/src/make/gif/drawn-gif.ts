@@ -1,6 +1,6 @@
 // GIFs whose frames browsers and ffmpeg build differently. ffmpeg paints the background color of the header where browsers show
 // nothing, and skews frames wider than the screen. It may give up a file that ends early.
-import type { LaidFrame } from '../animation/unsure-pixels.ts'
+import type { LaidFrame } from '../plan/unsure-pixels.ts'
 import { type ColorTable, type GifBlock, readGifBlocks } from './gif-blocks.ts'
 import { DISPOSAL, gifHeader, imageDescriptor, trailerBlock } from './gif-file.ts'
 import { type Piece, writePieces } from './gif-rewrite.ts'

@@ -93,7 +93,7 @@ describe('refusing', () => {
     }
   })
 
-  test('what follows the frames and is no block is left out', async () => {
+  test('bytes behind the frames that are no block are left out', async () => {
     const rest = Buffer.from('<script>')
     const path = await file(screen(2, 2), image({ width: 2, height: 2 }), rest, image({ width: 2, height: 2 }))
     expect(await measure(path)).toMatchObject({ delaysCentiseconds: [10], repaired: true })

@@ -37,8 +37,8 @@ const MAX_BLOCKS = 100_000
 const PLAIN_TEXT = 0x01
 /**
  * Walks the blocks in file order up to the trailer; bytes behind it are never read. A missing trailer is accepted, as in
- * every browser. Where the file ends inside a block, or has none where one must start, a block `lost` is the last, as browsers
- * show the frames before. An image whose pixels are cut short precedes it. Throws corrupt_media without a whole image before.
+ * every browser. A block `lost` is the last where the file ends inside a block or has none where one must start: browsers show the frames
+ * before. An image whose pixels are cut short precedes it. Throws corrupt_media without a whole image before.
  */
 export async function* readGifBlocks(path: string): AsyncGenerator<GifBlock> {
   await using file = await open(path)

@@ -1,5 +1,6 @@
 import type { MediaInfo } from '../../db/media-info.ts'
-import { GIF_BUDGET_BYTES, type GifPlan, planRenditions, smallerGifs, toNumber } from './rendition-plan.ts'
+import { GIF_BUDGET_BYTES, type GifPlan, smallerGifs } from './gif-plan.ts'
+import { planRenditions, toNumber } from './rendition-plan.ts'
 
 /** Bytes per pixel of noise in every plane, the hardest content; 1.28 and 0.69 were measured. */
 const MAX_PER_PIXEL = { gif: 1.5, jpg: 1 }

@@ -1,7 +1,7 @@
 // Plans: every decision about a clip's files, made before ffmpeg runs. A plan is pure data.
 // Size, delay, frame rate and byte budget of each file. Palette and dither: filter-graph.ts; fitting:
 // core/clips/geometry.ts; measurements behind the numbers: contract/media.md 5.
-import { fitGif, fitVideo, type Size } from '../../core/clips/geometry.ts'
+import { fitVideo, type Size } from '../../core/clips/geometry.ts'
 import { decodedSize } from '../../core/edits/decoded-size.ts'
 import {
   type AnimationInfo,
@@ -15,6 +15,7 @@ import type { Ffmpeg } from '../../ffmpeg/binaries.ts'
 import { type Demuxer, demuxerOf, moreDecodersOf } from '../../ffmpeg/hardening.ts'
 import { isAboveFullHd } from '../../ffmpeg/memory-bound.ts'
 import { type CutPlan, planCut } from './cut-filters.ts'
+import { type GifPlan, planGif, slowestGifDelay } from './gif-plan.ts'
 
 /** Every decision about one clip, made once from its `MediaInfo`; `ffmpeg-command.ts` only translates it. */
 export interface RenditionPlan {
@@ -72,11 +73,6 @@ export interface RenditionPlan {
   looksAheadApart: boolean
 }
 
-export type GifPlan =
-  | { from: 'rewrite' }
-  /** `loopCount` as in the source: 0 means forever, null plays once. */
-  | { from: 'frames'; size: Size; delayCentiseconds: number; loopCount: number | null }
-
 /** Up to 30 fps are kept, 60 only up to 720p, because 1080p60 costs 43 s where 30 fps costs 28. */
 const USUAL_FPS = 30
 export const FAST_FPS = 60
@@ -96,7 +92,6 @@ const stillRate = ({ durationSeconds }: VideoInfo) => ({
 })
 
 const GIF_LONG_SIDE = 480
-const ROUNDED_CENTISECONDS = 0.1
 /** Invisible, and enough that rounding does not lose a frame at the very end. */
 const CUT_MARGIN_SECONDS = 0.001
 
@@ -272,30 +267,6 @@ function regularRate({ fps, baseFps }: VideoInfo, size: Size): NonNullable<Rendi
   const rate = Math.min(wanted, baseFps * Math.max(1, Math.ceil(SLOWEST_FPS / baseFps)))
   return { rate: String(Math.round(rate * 1000) / 1000), dropsFrames: rate < fps }
 }
-
-/** Longer clips get fewer frames a second (16.7, 12.5 or 10), because they determine the size of a GIF. */
-export function slowestGifDelay(durationSeconds: number): number {
-  if (durationSeconds <= 10) return 6
-  return durationSeconds <= 20 ? 8 : 10
-}
-
-/** Plans a GIF with the shortest delay from `minDelay` (cs) that is no faster than the source, but for rounding. */
-export function planGif(info: MediaInfo, longSide: number, minDelay: number): GifPlan & { from: 'frames' } {
-  const finestFps = isAnimation(info) ? 100 / info.tickCentiseconds : Math.max(info.fps, info.baseFps)
-  const sourceDelay = Math.ceil(100 / finestFps - ROUNDED_CENTISECONDS)
-  return {
-    from: 'frames',
-    size: fitGif(info, longSide),
-    delayCentiseconds: Math.max(minDelay, sourceDelay),
-    loopCount: isAnimation(info) ? info.loopCount : 0,
-  }
-}
-
-/** A larger GIF is made again from the mp4, smaller and slower (contract/media.md 5.5). The last one is kept. */
-export const GIF_BUDGET_BYTES = 8_000_000
-
-export const smallerGifs = (info: MediaInfo, { delayCentiseconds }: { delayCentiseconds: number }) =>
-  [planGif(info, 400, Math.max(delayCentiseconds, 8)), planGif(info, 320, Math.max(delayCentiseconds, 10))] as const
 
 /** The plan of the second attempt, after ffmpeg failed: regular frames, and a small slow GIF that needs little memory. */
 export function simplerPlan(plan: RenditionPlan, info: MediaInfo): RenditionPlan {

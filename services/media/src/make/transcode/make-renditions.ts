@@ -1,22 +1,13 @@
 // The files of one source: the first ones early, then all renditions, and extras afterwards.
-import { rm, stat, symlink } from 'node:fs/promises'
+import { rm, symlink } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { isAnimation, type MediaInfo } from '../../db/media-info.ts'
 import type { MainKind } from '../../db/tables.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { refuseFullDisk } from '../../ffmpeg/machine-faults.ts'
 import { hashFile } from '../../store/blobs/measure.ts'
-import { readLaidApng, unpackAnimation } from '../animation/unpack-animation.ts'
-import { findUnsurePixels } from '../animation/unsure-pixels.ts'
 import { writeCaption } from '../command/draw-caption.ts'
-import {
-  overviewCommand,
-  type RenditionsOfRun,
-  renditionsCommand,
-  seeks,
-  transparencyCommand,
-} from '../command/ffmpeg-command.ts'
-import { readLaidFrames, writeGifForFfmpeg } from '../gif/drawn-gif.ts'
+import { overviewCommand, type RenditionsOfRun, renditionsCommand, seeks } from '../command/ffmpeg-command.ts'
 import { collectGif, encodeWithGif, gifSourceOf, shrinkGif } from '../gif/make-gif.ts'
 import { GifWriterFailed } from '../gif/write-gif.ts'
 import { copyOf, type Misfit, misfitOf } from '../plan/copy-plan.ts'
@@ -27,6 +18,7 @@ import { isWholePoster } from '../poster/encode-poster.ts'
 import { allToTheirEnd, ENCODING, encode, inWork, type TranscodeOptions, type TranscodeWork } from '../run/encode.ts'
 import { ChangingPicture, mayRetry, refuseAsCorrupt, UnusableOutput } from '../run/failures.ts'
 import type { FfmpegLog } from '../run/ffmpeg-log.ts'
+import { stripSideData } from '../run/strip-side-data.ts'
 import {
   type Rendition,
   requireAllFrames,
@@ -35,6 +27,7 @@ import {
   requireWholeLength,
   verifyVideos,
 } from '../run/verify-renditions.ts'
+import { exists, keepAlphaInUse, writeFrames } from './animation-frames.ts'
 import { dropSilence } from './drop-sound.ts'
 import { makeFirstFiles } from './first-files.ts'
 
@@ -135,31 +128,6 @@ function whyEncoded({ info, copy }: TranscodeWork, plan: RenditionPlan): Misfit 
   return copy === 'never' ? 'off' : misfitOf(info, plan)
 }
 
-/** Writes the frames of an animation that ffmpeg itself would not read, or draw otherwise. */
-async function writeFrames(work: TranscodeWork, { file }: RenditionPlan): Promise<void> {
-  const { type } = work.info
-  if (file === 'input' || (await exists(inWork(work, file)))) return
-  if (type === 'apng' || type === 'webp') await unpackAnimation(work, type)
-  else await writeGifForFfmpeg(inWork(work, 'input'), inWork(work, file))
-}
-
-/** Most GIFs only seem transparent, as their frames omit unchanged pixels; a needless alpha plane doubles the webm's cost. */
-async function keepAlphaInUse(work: TranscodeWork, plan: RenditionPlan): Promise<RenditionPlan> {
-  if (!isAnimation(work.info) || !plan.keepsAlpha) return plan
-  const path = inWork(work, plan.file)
-  const frames = await (work.info.type === 'gif' ? readLaidFrames(path) : readLaidApng(path))
-  const unsure = findUnsurePixels(work.info.edited?.source ?? work.info, frames)
-  if (unsure === 'certain') return plan
-  if (unsure === null) return { ...plan, keepsAlpha: false }
-  try {
-    await encode(work, transparencyCommand(plan, unsure))
-    return { ...plan, keepsAlpha: await exists(inWork(work, 'transparency')) }
-  } catch (error) {
-    if (!mayRetry(work, error)) throw error
-    return { ...plan, keepsAlpha: false }
-  }
-}
-
 /** Null when ffmpeg failed: then the simple way, which needs no overview, decides. */
 async function takeOverview(work: TranscodeWork, plan: RenditionPlan): Promise<{ audible: boolean } | null> {
   try {
@@ -240,6 +208,9 @@ async function encodeRun(
 ): Promise<FfmpegLog> {
   const command = renditionsCommand(work.tools.ffmpeg, plan, { ...run, threads: work.threads })
   const log = await encodeWithGif(work, plan, { command, gif: run.gif, progress })
+  if (!isAnimation(work.info)) {
+    for (const video of run.videos) if (video !== plan.copies) await stripSideData(inWork(work, video), video)
+  }
   requireDecoded(log, plan, work.info)
   const { complaint } = log
   if (plan.copies) await requireFitToItsEnd(log, { directory: work.workDirectory, plan })
@@ -296,5 +267,3 @@ async function linkInput(work: TranscodeWork, path: string): Promise<void> {
   await rm(link, { force: true })
   await symlink(resolve(path), link)
 }
-
-const exists = async (path: string): Promise<boolean> => ((await stat(path).catch(() => undefined))?.size ?? 0) > 0

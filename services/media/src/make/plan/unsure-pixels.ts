@@ -11,7 +11,7 @@ export interface LaidFrame extends Area {
   isOpaque: boolean
   /** True if its transparent pixels clear what was there. */
   clears: boolean
-  /** What its place becomes before the next frame. */
+  /** Treatment of its place before the next frame. */
   after: 'kept' | 'cleared' | 'restored'
 }
 
@@ -23,7 +23,7 @@ export interface UnsurePixels {
 
 /**
  * Says by the places of frames alone where a decoder must look for transparent pixels: `certain` if some certainly show,
- * null if none can. Most GIFs need a look at their first frame only, whose later ones leave out what stays.
+ * null if none can. Most GIFs need their first frame only, since later ones leave out pixels that stay.
  */
 export function findUnsurePixels(canvas: Size, frames: Iterable<LaidFrame>): UnsurePixels | 'certain' | null {
   const whole = { left: 0, top: 0, ...canvas }

@@ -4,10 +4,10 @@ import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { embeddedTools, written } from './clips.ts'
-import { inspect } from './inspect.ts'
+import { embeddedTools, written } from '../clips.ts'
+import { inspect } from '../inspect.ts'
+import { idIn, startTestService, type TestService } from '../service.ts'
 import { blocksOf, distance, FRAME_SECONDS, oddGif, oddGifs, shownBlocks } from './odd-gifs.ts'
-import { idIn, startTestService, type TestService } from './service.ts'
 
 const run = promisify(execFile)
 

@@ -1,10 +1,10 @@
-// What Chromium shows of animated images that programs read differently, beside what odd-gifs.ts says and what is served.
+// Frames of animated images in Chromium, the judge of odd-gifs.ts and of the probe: programs read these files differently.
 import { type Browser, launchBrowser } from '@services/common/testing/http/browser'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { measureGif } from '../src/make/probe/gif-info.ts'
-import { defaultProbeLimits } from '../src/make/probe/source-limits.ts'
+import { measureGif } from '../../src/make/probe/gif-info.ts'
+import { defaultProbeLimits } from '../../src/make/probe/source-limits.ts'
+import { written } from '../clips.ts'
 import { framesInChromium } from './chromium-frames.ts'
-import { written } from './clips.ts'
 import { blocksOf, distance, oddGif, oddGifs, shownBlocks } from './odd-gifs.ts'
 
 describe('Chromium shows', { tags: 'chromium' }, () => {

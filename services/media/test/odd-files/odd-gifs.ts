@@ -1,5 +1,5 @@
 // GIFs whose frames programs build differently, and what browsers show of them: browser-frames.slow.test.ts asks Chromium.
-import { screenOf, trailer } from './gif-bytes.ts'
+import { screenOf, trailer } from '../gif-bytes.ts'
 
 const COLORS = {
   white: [255, 255, 255],
