@@ -134,6 +134,12 @@ export const oidcProviderNames = (...sources: Environment[]): string[] => {
   return [...new Set(names.filter((name) => name !== undefined))].sort()
 }
 
+/** Full name of a variable of a provider, as in the log. The address of an operator's own provider is its issuer. */
+export function providerSettingName(provider: string, variable: string): string {
+  if (EXTERNAL_PROVIDERS.some((known) => known === provider)) return `AUTH_${prefixOf(provider)}${variable}`
+  return `AUTH_${oidcPrefixOf(provider)}${variable === 'URL' ? 'ISSUER' : variable}`
+}
+
 export const oidcProviderVariables = (names: readonly string[]): Variables =>
   forEach(names, (name) => prefixed(oidcPrefixOf(name), oidcVariables))
 

@@ -24,6 +24,7 @@ import { isProven, provePage, type ShownPage } from '../../http/pages/page-cooki
 import type { Redirection } from '../../http/pages/send-to.ts'
 import { type FlowState, takeFlowState } from './flow-states.store.ts'
 import { linkingPage } from './linking-page.ts'
+import { logProviderRefusal, logRefusal } from './log-refusal.ts'
 import { beginSignIn, finishSignIn, isReachedByTls, readAddressToBegin, type SignInOrder } from './sign-in.ts'
 
 /** Apple posts the user's name beside the code, the longest form of any provider. */
@@ -63,6 +64,7 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
 
   function answerCallback(request: FastifyRequest, reply: FastifyReply, callback: Record<string, string>) {
     let target: string | undefined
+    let provider: string | undefined
     let attempt: FlowState | undefined
     return answerByRedirect(config, request, reply, {
       steps: async () => {
@@ -70,17 +72,21 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
         if (callback.begin !== undefined) {
           const beginning = readAddressToBegin(deps, callback.begin)
           target = targetOf(beginning.order)
+          provider = beginning.order.provider
           await deps.limits.byAddress(request, 'authorize')
           return begin(request, reply, beginning, callback)
         }
         await deps.limits.byAddress(request, 'callback')
-        attempt = await takeState(request, callback.state)
+        const state = await takeState(request, callback.state)
+        provider = state?.provider
+        attempt = requireUsable(state)
         target = targetOf(attempt)
         const location = await redeem(request, attempt, callback)
         unbindBrowser(request, reply, attempt.id)
         return found(location)
       },
       failed: (error) => {
+        logRefusal(request.log, provider, error)
         if (attempt) release(request, reply, attempt, error)
         return target === undefined
           ? { location: withQuery(config.siteUrl, errorParameters(error)), status: 303 }
@@ -125,11 +131,14 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     ['same-origin', undefined].includes(request.headers['sec-fetch-site'] as string | undefined) &&
     isProven(request, deps.attemptKey, page, proof)
 
-  async function takeState(request: FastifyRequest, id: string | undefined): Promise<FlowState> {
+  function takeState(request: FastifyRequest, id: string | undefined) {
     if (!id) throw apiError('bad_oauth_callback')
     if (!UUID.test(id)) throw apiError('bad_oauth_state', { message: 'OAuth state parameter is invalid' })
     const isSameBrowser = isBound(request, deps.attemptKey, id)
-    const state = await takeFlowState(deps.db, id, { isSameBrowser }, deps.now())
+    return takeFlowState(deps.db, id, { isSameBrowser }, deps.now())
+  }
+
+  function requireUsable(state: Awaited<ReturnType<typeof takeFlowState>>): FlowState {
     if (state?.refusal === 'elsewhere') throw begunElsewhere()
     if (state?.refusal === 'expired') throw apiError('bad_oauth_state', { message: 'OAuth state has expired' })
     if (state?.refusal === 'used' && state.pkce) throw apiError('flow_state_already_used')
@@ -140,6 +149,7 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
   async function redeem(request: FastifyRequest, state: FlowState, callback: Record<string, string>): Promise<string> {
     const target = targetOf(state)
     if (callback.error) {
+      logProviderRefusal(request.log, state.provider, callback.error)
       const error = callback.error.slice(0, MAX_ERROR_LENGTH)
       const description = callback.error_description?.slice(0, MAX_ERROR_LENGTH)
       return failedRedirect(target, { error, ...(description && { error_description: description }) })

@@ -1,0 +1,68 @@
+// The log line of a sign-in at a provider that ends without a session, for the operator: provider, code, reason, and the
+// setting that would change it, where there is one. The application gets the public text alone. Tests: here.
+import type { ApiError } from '@services/common/errors'
+import { providerSettingName } from '../../config/external-providers.ts'
+
+interface RefusalLog {
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+}
+
+interface Clue {
+  code: string
+  /** Part of the text or its cause, where the code alone has several reasons. */
+  text?: RegExp
+  /** Setting of the service, or the last part of the provider's own. */
+  setting: `AUTH_${string}` | 'CLIENT_ID' | 'SECRET' | 'REDIRECT_URI' | 'ENABLED' | 'EMAIL_OPTIONAL' | 'LINKING' | 'URL'
+}
+
+/** The first that fits counts. */
+const CLUES: readonly Clue[] = [
+  { code: 'provider_email_needs_verification', setting: 'AUTH_MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS' },
+  { code: 'signup_disabled', setting: 'AUTH_DISABLE_SIGNUP' },
+  { code: 'email_exists', setting: 'LINKING' },
+  { code: 'oauth_provider_not_supported', setting: 'ENABLED' },
+  { code: 'bad_oauth_state', text: /AUTH_ENCRYPTION_KEY/, setting: 'AUTH_ENCRYPTION_KEY' },
+  { code: 'bad_oauth_state', text: /cookie/, setting: 'REDIRECT_URI' },
+  { code: 'bad_oauth_state', text: /expired$/, setting: 'AUTH_EXTERNAL_FLOW_STATE_EXPIRY_DURATION' },
+  { code: 'over_request_rate_limit', setting: 'AUTH_RATE_LIMIT_TOKEN_REFRESH' },
+  { code: 'provider_unavailable', setting: 'URL' },
+  { code: 'unexpected_failure', text: /user email/, setting: 'EMAIL_OPTIONAL' },
+  { code: 'unexpected_failure', text: /redirect_uri/, setting: 'REDIRECT_URI' },
+  { code: 'unexpected_failure', text: /invalid_client|unauthorized_client/, setting: 'SECRET' },
+  // Codes of the provider itself (RFC 6749 4.1.2.1).
+  { code: 'unauthorized_client', setting: 'CLIENT_ID' },
+  { code: 'redirect_uri_mismatch', setting: 'REDIRECT_URI' },
+]
+
+/** Logs a sign-in that this service ended. A provider is unknown until the attempt is found. */
+export function logRefusal(log: RefusalLog, provider: string | undefined, error: ApiError): void {
+  const { code, status, message, cause } = error
+  // The cause says more, and quotes no code, token or address; a defect has a line with its stack.
+  const reason = cause instanceof Error && status !== 500 ? cause.message : message
+  write(log, status >= 500 ? 'warn' : 'info', { provider, code, reason, text: `${message} ${reason}` })
+}
+
+/** A code of RFC 6749; a provider's other words may quote an address, and anyone can write them into the URL. */
+const CODE = /^\w{1,60}$/
+
+/** Logs a sign-in that the provider ended. */
+export const logProviderRefusal = (log: RefusalLog, provider: string, error: string): void => {
+  const code = CODE.test(error) ? error : 'unknown'
+  write(log, 'info', { provider, code, reason: 'the provider answered with an error', text: '' })
+}
+
+function write(
+  log: RefusalLog,
+  level: 'info' | 'warn',
+  { provider, code, reason, text }: { provider: string | undefined; code: string; reason: string; text: string },
+): void {
+  const clue = CLUES.find((known) => known.code === code && (known.text?.test(text) ?? true))
+  const setting = clue && nameOf(clue.setting, provider)
+  log[level]({ provider, code, reason, ...(setting && { setting }) }, 'sign-in at a provider ended without a session')
+}
+
+function nameOf(setting: Clue['setting'], provider: string | undefined): string | undefined {
+  if (setting.startsWith('AUTH_')) return setting
+  return provider && providerSettingName(provider, setting)
+}
