@@ -1,6 +1,6 @@
 // Providers whose API describes the account, A to K; the others are in more-profile-examples.ts.
 import { createHmac } from 'node:crypto'
-import { profileEndpoint, tokenEndpoint } from './provider-answers.ts'
+import { keysEndpoint, profileEndpoint, tokenEndpoint } from './provider-answers.ts'
 import { ACCESS_TOKEN, clientOf, type ProviderExample } from './sign-in-providers.ts'
 
 const FACEBOOK_PROOF = createHmac('sha256', clientOf('facebook').secret).update(ACCESS_TOKEN).digest('hex')
@@ -181,7 +181,16 @@ export const PROFILE_EXAMPLES: Record<string, ProviderExample> = {
     token: { authentication: 'basic' },
     profiles: [{ path: '/protocol/openid-connect/userinfo' }],
     endpoints: {
-      ...tokenEndpoint('/protocol/openid-connect/token', () => ({ 'not-before-policy': 0, scope: 'openid' })),
+      ...keysEndpoint('/protocol/openid-connect/certs'),
+      ...tokenEndpoint('/protocol/openid-connect/token', async ({ idToken, account: { id, email }, nonce, base }) => ({
+        'not-before-policy': 0,
+        scope: 'openid profile email',
+        session_state: 'a-session-of-the-realm',
+        id_token: await idToken({
+          ...{ iss: base, aud: clientOf('keycloak').id, azp: clientOf('keycloak').id, sub: id, typ: 'ID', nonce },
+          ...{ sid: 'a-session-of-the-realm', acr: '1', preferred_username: 'kay', email, email_verified: true },
+        }),
+      })),
       ...profileEndpoint('/protocol/openid-connect/userinfo', ({ id, email }) => ({
         sub: id,
         email,

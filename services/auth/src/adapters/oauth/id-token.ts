@@ -1,4 +1,5 @@
-import { createHash } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import {
   createRemoteJWKSet,
   customFetch,
@@ -18,8 +19,9 @@ import { boundedFetch, describeFailure } from './upstream.ts'
 const SECRET_ALGORITHMS = ['HS256', 'HS384', 'HS512']
 
 const KEYS_WITHIN_MS = 5_000
-/** An unknown key makes us fetch the keys again, at most this often: keys rotate. */
+/** An unknown key makes us fetch the keys again, at most this often: keys rotate. The token waits for the next time. */
 const KEYS_COOLDOWN_MS = 1_000
+const COOLDOWN_STEP_MS = 50
 const KEYS_KEPT_MS = 10 * 60 * 1000
 
 /** jose's errors for a token whose key is not the provider's. */
@@ -87,12 +89,44 @@ async function discoverKeys(issuer: string, withinMs: number): Promise<string> {
   return url
 }
 
-const remoteKeys = (url: string, withinMs: number): JWTVerifyGetKey =>
-  createRemoteJWKSet(new URL(url), {
+function remoteKeys(url: string, withinMs: number): JWTVerifyGetKey {
+  const keys = createRemoteJWKSet(new URL(url), {
     cooldownDuration: KEYS_COOLDOWN_MS,
     cacheMaxAge: KEYS_KEPT_MS,
     [customFetch]: (address, init) => boundedFetch(withinMs)(address, init as RequestInit),
   })
+  return async (header, token) => {
+    // An unknown key is looked for at once, except in the pause after the keys were fetched.
+    const isPaused = keys.coolingDown
+    try {
+      return await keys(header, token)
+    } catch (cause) {
+      if (!isPaused || !(cause instanceof errors.JWKSNoMatchingKey)) throw cause
+    }
+    for (let waited = 0; keys.coolingDown && waited < KEYS_COOLDOWN_MS; waited += COOLDOWN_STEP_MS) {
+      await sleep(COOLDOWN_STEP_MS)
+    }
+    return keys(header, token)
+  }
+}
+
+/** Reports whether a token is signed by an HMAC whose key is not the one that it was checked with. */
+export const isSignedByOtherSecret = (idToken: string, error: unknown): boolean =>
+  error instanceof errors.JWSSignatureVerificationFailed && hashOf(idToken) !== undefined
+
+/** Replaces the HMAC of a token by one of ours, so that all other checks run as usual. */
+export function resigned(idToken: string, secret: string): string {
+  const [header = '', claims = ''] = idToken.split('.')
+  const mac = createHmac(hashOf(idToken) ?? '', secret)
+    .update(`${header}.${claims}`)
+    .digest('base64url')
+  return `${header}.${claims}.${mac}`
+}
+
+function hashOf(idToken: string): string | undefined {
+  const { alg = '' } = decodeProtectedHeader(idToken)
+  return SECRET_ALGORITHMS.includes(alg) ? `sha${alg.slice(2)}` : undefined
+}
 
 /** Whether the token's at_hash, if any, matches the access token that came with it (3.1.3.8). */
 export function matchesAccessToken(idToken: string, { at_hash: expected }: JWTPayload, accessToken: string): boolean {

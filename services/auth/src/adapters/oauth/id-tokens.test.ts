@@ -74,6 +74,68 @@ describe.each(['apple', 'azure', 'google'])('%s', (name) => {
   })
 })
 
+describe('a realm of keycloak that signs with a secret of its own', () => {
+  const realmSecret = new TextEncoder().encode('a secret that the realm tells no client of it')
+  const signed = (claims: Claims) =>
+    new SignJWT({ iat: Math.floor(Date.now() / 1000), exp: Math.floor(Date.now() / 1000) + 300, ...claims })
+      .setProtectedHeader({ alg: 'HS256', typ: 'JWT', kid: '0a1b2c3d-0000-4000-8000-000000000000' })
+      .sign(realmSecret)
+  const refusal = {
+    status: 302,
+    error: 'server_error',
+    error_description: 'Error getting user profile from external provider',
+  }
+
+  test('signs in the account that its profile describes', async () => {
+    all.far.forge(signed)
+    const account = all.newAccount('keycloak')
+    const user = await signedInUser(all.service, await all.signIn('keycloak', account))
+    expect(user).toMatchObject({ email: account.email, app_metadata: { providers: ['keycloak'] } })
+  })
+
+  test.each([
+    ['of another account', json({ sub: 'somebody-else', email: 'a@keycloak.example', email_verified: true })],
+    ['without an account', json({ email: 'a@keycloak.example', email_verified: true })],
+    ['that cannot be read', text('', 500)],
+  ])('signs in no user by a profile %s', async (_which, profile) => {
+    all.far.forge(signed)
+    all.far.answer('keycloak', 'profile', profile)
+    expect(refusalOf(await all.signIn('keycloak', all.newAccount('keycloak')))).toMatchObject(refusal)
+    all.far.answer('keycloak', 'profile')
+  })
+
+  test.each<[string, Claims]>([
+    ['for another client', { aud: 'another-client' }],
+    ['by another issuer', { iss: 'https://issuer.example' }],
+    ['that has expired', { iat: longAgo, exp: longAgo + 60 }],
+    ['of another sign-in', { nonce: 'of-another-sign-in' }],
+    ['of another access token', { at_hash: 'AAAAAAAAAAAAAAAAAAAAAA' }],
+  ])('signs in no user by an id_token %s', async (_which, claims) => {
+    all.far.forge((usual) => signed({ ...usual, ...claims }))
+    expect(refusalOf(await all.signIn('keycloak', all.newAccount('keycloak')))).toMatchObject(refusal)
+  })
+
+  test('is not believed from an application', async () => {
+    const { id, email } = all.newAccount('keycloak')
+    const id_token = await signed({ iss: all.far.base('keycloak'), aud: clientOf('keycloak').id, sub: id, email })
+    const { status, body } = await all.service.post('/token?grant_type=id_token', { provider: 'keycloak', id_token })
+    expect([status, body.error_description]).toEqual([400, 'Bad ID token'])
+  })
+})
+
+/** Kinds that are signed by a secret: a profile of the same account proves them. */
+const BY_SECRET = ['signed with the public key as if it were a shared secret', 'signed with our own secret']
+
+test.each(Object.entries(HOSTILE).filter(([kind]) => !BY_SECRET.includes(kind)))(
+  'keycloak: an id_token %s signs no user in, whatever its profile says',
+  async (_kind, forge) => {
+    all.far.forge(forge)
+    expect(refusalOf(await all.signIn('keycloak', all.newAccount('keycloak')))).toMatchObject({
+      error_description: 'Error getting user profile from external provider',
+    })
+  },
+)
+
 const KEYS_AWAY: Record<string, Instead> = {
   'answers 500': text('', 500),
   'answers garbage': text('{'),

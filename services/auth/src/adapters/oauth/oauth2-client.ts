@@ -15,7 +15,7 @@ import {
 import { apiError } from '../../errors.ts'
 import { cleanAccount } from './clean-account.ts'
 import type { EndpointsOf } from './endpoints.ts'
-import { matchesAccessToken, type VerifyIdToken } from './id-token.ts'
+import { isSignedByOtherSecret, matchesAccessToken, resigned, type VerifyIdToken } from './id-token.ts'
 import type { Endpoints, OAuth2Provider, ProviderJson } from './provider.ts'
 import type { ClientSettings, SignInClient, SignInSecrets } from './sign-in-client.ts'
 import { boundedFetch, type UpstreamFetch, upstreamFailed } from './upstream.ts'
@@ -69,7 +69,7 @@ export function createOAuth2Client(
     answer: ProviderJson,
     { nonce }: SignInSecrets,
     now: Date,
-  ): Promise<JWTPayload | undefined> {
+  ): Promise<{ claims: JWTPayload; isVerified: boolean } | undefined> {
     const { idTokens } = endpoints
     const idToken: unknown = answer.id_token
     if (!provider.idToken || !idTokens) return undefined
@@ -77,16 +77,19 @@ export function createOAuth2Client(
       if (provider.idToken === 'always') throw new Error('no OIDC ID token present in response')
       return undefined
     }
-    const claims = await verifyIdToken(idToken, {
-      rules: idTokens,
-      audiences: [clientId],
-      secret: settings.secret,
-      now,
+    const { secret } = settings
+    const expectation = { rules: idTokens, audiences: [clientId], secret, now }
+    let isVerified = true
+    const claims = await verifyIdToken(idToken, expectation).catch((error) => {
+      if (!provider.isProfileProof || !isSignedByOtherSecret(idToken, error)) throw error
+      // TLS vouches for the sender (OpenID Connect Core 3.1.3.7, rule 6), the profile for the account.
+      isVerified = false
+      return verifyIdToken(resigned(idToken, secret), expectation)
     })
     if (nonce !== undefined && claims.nonce !== nonce) throw new Error('the id_token has the nonce of another sign-in')
     if (!matchesAccessToken(idToken, claims, answer.access_token))
       throw new Error('the at_hash of the id_token does not match')
-    return claims
+    return { claims, isVerified }
   }
 
   return {
@@ -127,15 +130,22 @@ export function createOAuth2Client(
         throw upstreamFailed(`Unable to exchange external code: ${code.slice(0, 4)}`, cause)
       })
       try {
+        const idToken = await checkIdToken(endpoints, answer, secrets, now)
+        let profile: ProviderJson | undefined
         const account = await provider.identify({
           endpoints,
           accessToken: answer.access_token,
           answer,
-          idToken: await checkIdToken(endpoints, answer, secrets, now),
+          idToken: idToken?.claims,
           callback,
           client,
-          get: (url, headers, token = answer.access_token) => getJson(config, token, url, headers),
+          get: async (url, headers, token = answer.access_token) => {
+            const json = await getJson(config, token, url, headers)
+            if (url === endpoints.api) profile = json
+            return json
+          },
         })
+        if (idToken && provider.isProfileProof) requireSameAccount(idToken, profile)
         const refreshToken = typeof answer.refresh_token === 'string' ? answer.refresh_token : undefined
         return { account: cleanAccount(account), accessToken: answer.access_token, refreshToken }
       } catch (cause) {
@@ -143,6 +153,15 @@ export function createOAuth2Client(
       }
     },
   }
+}
+
+/** OpenID Connect Core 5.3.2: a profile with another `sub` must be rejected. It is missing only beside a verified token. */
+function requireSameAccount(
+  { claims, isVerified }: { claims: JWTPayload; isVerified: boolean },
+  profile: ProviderJson | undefined,
+): void {
+  const { sub } = profile ?? {}
+  if (sub === undefined ? !isVerified : sub !== claims.sub) throw new Error('the profile belongs to another account')
 }
 
 /**

@@ -66,6 +66,11 @@ export interface OAuth2Provider {
   pkce?: boolean
   /** Whether answers carry an id_token with our nonce; `always` requires one, else the profile is read. */
   idToken?: 'always' | 'usually'
+  /**
+   * Whether the profile at `api` is that of OpenID Connect Core 5.3. It then proves an id_token straight from the token
+   * endpoint that is signed by a secret of the provider's own, as realms of Keycloak do.
+   */
+  isProfileProof?: boolean
   /** Further parameters of the authorize address, made from those of GET /authorize. */
   authorizeParameters?(query: Readonly<Record<string, string>>): Record<string, string>
   tokenParameters?(client: { id: string; secret: string }): Record<string, string>

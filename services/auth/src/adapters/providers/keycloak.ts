@@ -28,6 +28,7 @@ export const keycloak: OAuth2Provider = {
   clientAuthentication: 'basic',
   pkce: true,
   idToken: 'usually',
+  isProfileProof: true,
   identify: async ({ endpoints, get }) => accountOf(await get(endpoints.api), endpoints),
   accountOfIdToken: accountOf,
 }

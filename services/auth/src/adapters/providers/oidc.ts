@@ -42,11 +42,9 @@ export function oidcProvider({ issuer, scopes, claims, clientAuthentication }: O
     clientAuthentication,
     pkce: true,
     idToken: 'always',
+    isProfileProof: true,
     async identify({ endpoints: { api }, idToken, get }) {
       const profile = api ? await get(api) : {}
-      // OpenID Connect Core 5.3.2: a profile with another `sub` must be rejected.
-      if (profile.sub !== undefined && profile.sub !== idToken?.sub)
-        throw new Error('the profile belongs to another account')
       return accountOf({ ...idToken, ...profile, sub: idToken?.sub })
     },
     accountOfIdToken: accountOf,

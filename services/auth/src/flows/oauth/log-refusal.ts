@@ -1,5 +1,5 @@
-// The log line of a sign-in at a provider that ends without a session, for the operator: provider, code, reason, and the
-// setting that would change it, where there is one. The application gets the public text alone. Tests: here.
+// The log line of a sign-in at a provider that ends without a session. It gives the operator provider, code, reason and
+// the setting that would change it, where there is one. The application gets only the public text. Tests: here.
 import type { ApiError } from '@services/common/errors'
 import { providerSettingName } from '../../config/external-providers.ts'
 

@@ -119,20 +119,14 @@ describe.each([
     expect(fragmentOf(answer)).toEqual({ ...said, sb: '' })
   })
 
-  test('keys that changed since are looked up', async () => {
+  test('keys that changed since are looked up, even twice within the second in which they are fetched once', async () => {
+    for (let changes = 0; changes < 3; changes++) {
+      at().next(newPerson())
+      expect(fragmentOf(await signIn(at(), name)).access_token).toBeTruthy()
+      await at().rotateKeys()
+    }
     at().next(newPerson())
-    await signIn(at(), name)
-    await at().rotateKeys()
-    // Unknown keys are looked for once a second at most.
-    await expect
-      .poll(
-        async () => {
-          at().next(newPerson())
-          return fragmentOf(await signIn(at(), name)).access_token
-        },
-        { interval: 500 },
-      )
-      .toBeTruthy()
+    expect(fragmentOf(await signIn(at(), name)).access_token).toBeTruthy()
   })
 })
 
