@@ -28,8 +28,11 @@ const RESERVE_SLOTS = 1
 /** A scan mostly waits for its answer. */
 const SCANS_AT_ONCE = 4
 
-/** Deliveries mostly wait for answers; one receiver has two of these slots at most. */
-const WEBHOOKS_AT_ONCE = 6
+/**
+ * Deliveries mostly wait for answers. One receiver has two of these slots at most (deliver-webhook.ts); all receivers of a
+ * token have half of them, and so have all retries.
+ */
+const WEBHOOK_SLOTS = { concurrency: 6, maxPerTenant: 3, maxRetries: 3 }
 
 /**
  * Transcodes, delivers webhooks, cleans up. The returned function gives jobs back and waits until files are removed.
@@ -58,9 +61,7 @@ export async function startWorker(deps: Deps): Promise<() => Promise<void>> {
     const scans = { concurrency: SCANS_AT_ONCE, maxPerTenant: SCANS_AT_ONCE - RESERVE_SLOTS }
     await deps.queue.work<ScanJob>(SCAN_QUEUE.name, scans, (job) => tracked(scanSource(deps, job)))
   }
-  await deps.queue.work<WebhookJob>(WEBHOOK_QUEUE.name, { concurrency: WEBHOOKS_AT_ONCE }, (job) =>
-    tracked(deliverWebhook(deps, job)),
-  )
+  await deps.queue.work<WebhookJob>(WEBHOOK_QUEUE.name, WEBHOOK_SLOTS, (job) => tracked(deliverWebhook(deps, job)))
   const stopHousekeeping = startHousekeeping(deps)
   return () =>
     inOrder(deps.log, [stopHousekeeping, () => deps.queue.stop(STOP_GRACE_MS), () => Promise.allSettled(running)])

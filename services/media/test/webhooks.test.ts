@@ -131,6 +131,28 @@ describe('with a worker', () => {
   })
 })
 
+test('a token whose receivers all hang does not delay those of another', async () => {
+  // Limit longer than the test: an event that arrives meanwhile waited for no attempt to end.
+  const service = await startTestService({}, { timeLimits: { webhookAnswerMs: 600_000 } })
+  const other = await startReceiver()
+  receiver.answer = () => {}
+  const [slow, quick] = [await service.newToken(), await service.newToken()]
+  for (let n = 0; n < 10; n++) await register(service, `${receiver.url}/${n}`, {}, slow.token)
+  await register(service, other.url, {}, quick.token)
+  const picture = newGif()
+  await service.readyAlike(picture)
+  await service.upload(picture, [], { token: slow.token })
+  await expect.poll(() => receiver.received.length).toBe(3)
+  for (let n = 1; n <= 4; n++) {
+    await service.upload(picture, [], { token: quick.token })
+    await expect.poll(() => other.received.length).toBe(n)
+  }
+  expect(receiver.received).toHaveLength(3)
+  receiver.close()
+  other.close()
+  await service.close()
+})
+
 describe('one attempt after another', () => {
   let service: TestService
   let id: string

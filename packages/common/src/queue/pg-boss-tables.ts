@@ -38,8 +38,8 @@ interface Turn {
 /** Options of pg-boss for a job with this turn. */
 export const sendOptions = ({ tenant, turn }: Turn) => ({ group: { id: tenant }, priority: -turn })
 
-/** Lowest priority of a first attempt in a queue that puts retries behind them. */
-export const LAST_FIRST_ATTEMPT = -LATEST_TURN
+/** Priority of retries in a queue that puts them behind all first attempts. */
+export const RETRIES = -LATEST_TURN - 1
 
 /** Puts a job that was attempted behind every first attempt of its queue. */
 export async function putBehind(boss: PgBoss, { schema, name }: JobTable, id: string): Promise<void> {
@@ -48,7 +48,7 @@ export async function putBehind(boss: PgBoss, { schema, name }: JobTable, id: st
     .executeSql(`update ${schema}.job set priority = $3 where name = $1 and id = $2 and state = 'active'`, [
       name,
       id,
-      LAST_FIRST_ATTEMPT - 1,
+      RETRIES,
     ])
 }
 

@@ -22,12 +22,12 @@ import {
   countUpTo,
   giveTurn,
   hasJob,
-  LAST_FIRST_ATTEMPT,
   type Members,
   memberIndex,
   nextTurn,
   putBehind,
   type QueueFigures,
+  RETRIES,
   readFigures,
   sendOptions,
   turnIndexes,
@@ -53,13 +53,14 @@ export interface Queue {
    * job of a tenant comes after the n-th job of every other, so a newcomer waits for little more than the running jobs.
    * A job without a tenant comes next. A job `inPlaceOf` another (by id) takes its tenant and turn, if that one still
    * exists. Finding a turn takes the tenant's lock until the commit: send last in the transaction, for one tenant in
-   * the same. A `group` costs no statement: its turns are those of this process (group-turns.ts).
+   * the same. A `group` costs no statement: its turns are those of this process (group-turns.ts). `isRetry`: a job of the
+   * caller's own that repeats another one, and goes where retries go (`maxRetries`).
    */
   send(
     trx: AnyTransaction,
     name: string,
     data: object,
-    how?: { afterSeconds?: number; tenant?: string; inPlaceOf?: string; group?: string },
+    how?: { afterSeconds?: number; tenant?: string; inPlaceOf?: string; group?: string; isRetry?: boolean },
   ): Promise<void>
   /** Moves the waiting job with these members of its data to the tenant's next turn, if earlier. Call last in the transaction. */
   advance(trx: AnyTransaction, name: string, data: Members, tenant: string): Promise<void>
@@ -182,7 +183,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
   const worked = new Set<string>()
   const stopping = new AbortController()
   return {
-    send: async (trx, name, data, { afterSeconds = 0, tenant, inPlaceOf, group } = {}) => {
+    send: async (trx, name, data, { afterSeconds = 0, tenant, inPlaceOf, group, isRetry } = {}) => {
       const taken = inPlaceOf === undefined ? undefined : await turnOf(trx, { schema, name }, inPlaceOf)
       const found = taken ?? (tenant === undefined ? undefined : await nextTurn(trx, { schema, name }, tenant))
       const turn = group === undefined ? found : { tenant: group, turn: groupTurns.next(`${name} ${group}`) }
@@ -190,6 +191,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
         db: fromKysely(trx),
         startAfter: afterSeconds,
         ...(turn && sendOptions(turn)),
+        ...(isRetry && { priority: RETRIES }),
       })
       if (afterSeconds === 0) await notifications.send(trx, name)
     },
@@ -230,7 +232,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       const retrying = maxRetries ?? concurrency
       const first = concurrency - retrying
       if (first > 0) {
-        await boss.work(name, { ...laneOptions, localConcurrency: first, minPriority: LAST_FIRST_ATTEMPT }, runAll)
+        await boss.work(name, { ...laneOptions, localConcurrency: first, minPriority: RETRIES + 1 }, runAll)
       }
       await boss.work(name, { ...laneOptions, localConcurrency: retrying }, runAll)
     },

@@ -8,8 +8,7 @@
 // failed         | null: a day of attempts, or refused    | pending on replay
 import { ApiError } from '@services/common/errors'
 import { outsideTrace } from '@services/common/telemetry/spans'
-import type { Transaction } from 'kysely'
-import { ADMIN_EVENTS, type DB } from '../../db/tables.ts'
+import { ADMIN_EVENTS } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { countDelivery } from '../../metrics.ts'
 import { allows } from '../tokens/scopes.ts'
@@ -25,7 +24,7 @@ import {
   takeOverdue,
 } from './deliveries.store.ts'
 import { signMessage } from './sign-message.ts'
-import { DISABLE_AFTER_MS, pauseAfter, TRY_FOR_MS, WEBHOOK_QUEUE, type WebhookJob, waitAfter } from './webhook-queue.ts'
+import { DISABLE_AFTER_MS, pauseAfter, sendJob, TRY_FOR_MS, type WebhookJob, waitAfter } from './webhook-queue.ts'
 import { unsealSecret } from './webhook-secret.ts'
 import { lockWebhook, recordFailure, recordSuccess } from './webhooks.store.ts'
 
@@ -101,9 +100,9 @@ async function queueNext(
   const until = new Date(moment.getTime() + waitMs + QUEUED_FOR_MS)
   await db.transaction().execute(async (trx) => {
     const next = await takeDue(trx, receiverId, { now: moment, until, limit: slots })
-    for (const { id, attempts } of next) {
+    for (const { id, attempts, owner } of next) {
       // The event belongs to another request.
-      await outsideTrace(() => sendJob(queue, trx, { deliveryId: id, attempt: attempts }, waitMs))
+      await outsideTrace(() => sendJob(queue, trx, { deliveryId: id, attempt: attempts }, { owner, waitMs }))
     }
   })
 }
@@ -117,7 +116,9 @@ export async function rescueDeliveries(
   const before = new Date(moment.getTime() - LOST_AFTER_MS)
   return db.transaction().execute(async (trx) => {
     const overdue = await takeOverdue(trx, { before, now: moment, limit })
-    for (const { id, attempts } of overdue) await sendJob(queue, trx, { deliveryId: id, attempt: attempts }, 0)
+    for (const { id, attempts, owner } of overdue) {
+      await sendJob(queue, trx, { deliveryId: id, attempt: attempts }, { owner })
+    }
     return overdue.length
   })
 }
@@ -145,7 +146,8 @@ async function attemptOnce(deps: DeliveryDeps, attempt: Attempt): Promise<Next> 
     await recordFailure(trx, receiver.id, { now, pausedUntil, disabledAt })
     if (isLast || disabledAt) return endDelivery(trx, id, 'failed', result)
     await postponeDelivery(trx, id, new Date(now.getTime() + waitMs), result)
-    return sendJob(deps.queue, trx, { deliveryId: id, attempt: attempt.attempts + 1 }, waitMs)
+    const job = { deliveryId: id, attempt: attempt.attempts + 1 }
+    return sendJob(deps.queue, trx, job, { owner: receiver.token_id, waitMs })
   })
   countDelivery(isLast || disabledAt ? 'failed' : 'retried')
   const facts = { webhookId: receiver.id, deliveryId: id, ...result }
@@ -184,15 +186,12 @@ async function signed({ config, now }: DeliveryDeps, stored: string, { id, body 
   return { body, headers: await signMessage(secret, { id: `msg_${id}`, body, timestamp: now() }) }
 }
 
-async function postpone({ db, queue, now }: DeliveryDeps, { id, attempts }: Attempt, waitMs: number): Promise<void> {
+async function postpone({ db, queue, now }: DeliveryDeps, { id, attempts, receiver }: Attempt, waitMs: number) {
   await db.transaction().execute(async (trx) => {
     await postponeDelivery(trx, id, new Date(now().getTime() + waitMs))
-    await sendJob(queue, trx, { deliveryId: id, attempt: attempts }, waitMs)
+    await sendJob(queue, trx, { deliveryId: id, attempt: attempts }, { owner: receiver.token_id, waitMs })
   })
 }
-
-const sendJob = (queue: Deps['queue'], trx: Transaction<DB>, job: WebhookJob, waitMs: number) =>
-  queue.send(trx, WEBHOOK_QUEUE.name, job, { afterSeconds: Math.ceil(waitMs / 1000) })
 
 const lastOf = ({ last_status: status, last_error: error }: Attempt): AttemptResult => ({ status, error })
 
@@ -201,7 +200,7 @@ const between = (from: number, to: number) => from + Math.random() * (to - from)
 /** Sends an event again, now and with retries for another day. Also enables the webhook and clears its failures. */
 export async function replayDelivery(
   { db, queue, now }: Pick<Deps, 'db' | 'queue' | 'now'>,
-  delivery: { id: string; webhookId: string },
+  { owner, ...delivery }: { id: string; webhookId: string; owner: string },
 ): Promise<Delivery | undefined> {
   const moment = now()
   const giveUpAt = new Date(moment.getTime() + TRY_FOR_MS)
@@ -210,7 +209,7 @@ export async function replayDelivery(
     const restarted = await restartDelivery(trx, delivery, { now: moment, giveUpAt })
     if (!restarted) return undefined
     await recordSuccess(trx, delivery.webhookId)
-    await sendJob(queue, trx, { deliveryId: restarted.id, attempt: restarted.attempts }, 0)
+    await sendJob(queue, trx, { deliveryId: restarted.id, attempt: restarted.attempts }, { owner, isRetry: false })
     return restarted
   })
 }

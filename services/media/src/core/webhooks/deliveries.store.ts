@@ -6,17 +6,23 @@ import { type Clip, selectClips } from '../clips/clips.store.ts'
 
 export type Delivery = Selectable<DB['webhook_deliveries']>
 
+/** A webhook with the token that owns it. */
+export interface Listener {
+  webhookId: string
+  owner: string
+}
+
 /** Enabled webhooks for an event of a clip, or of all clips of a source. */
 export async function findListeners(
   trx: Transaction<DB>,
   clips: { sourceId: string } | { clipId: string },
   event: WebhookEvent,
   now: Date,
-): Promise<{ webhookId: string; clip: Clip }[]> {
+): Promise<(Listener & { clip: Clip })[]> {
   const rows = await selectClips(trx)
     .innerJoin('webhooks', 'webhooks.token_id', 'clips.token_id')
     .innerJoin('api_tokens', 'api_tokens.id', 'clips.token_id')
-    .select('webhooks.id as webhookId')
+    .select(['webhooks.id as webhookId', 'webhooks.token_id as owner'])
     .$if('sourceId' in clips, (query) => query.where('clips.source_id', '=', (clips as { sourceId: string }).sourceId))
     .$if('clipId' in clips, (query) => query.where('clips.id', '=', (clips as { clipId: string }).clipId))
     .where('clips.deleted_at', 'is', null)
@@ -27,15 +33,15 @@ export async function findListeners(
     // Waits for a webhook that is being deleted and skips it: a delivery to it would fail this transaction.
     .forKeyShare('webhooks')
     .execute()
-  return rows.map(({ webhookId, ...clip }) => ({ webhookId, clip }))
+  return rows.map(({ webhookId, owner, ...clip }) => ({ webhookId, owner, clip }))
 }
 
-/** Ids of enabled webhooks of admins for an event. */
-export async function findAdminListeners(trx: Transaction<DB>, event: WebhookEvent, now: Date): Promise<string[]> {
-  const rows = await trx
+/** Enabled webhooks of admins for an event. */
+export async function findAdminListeners(trx: Transaction<DB>, event: WebhookEvent, now: Date): Promise<Listener[]> {
+  return trx
     .selectFrom('webhooks')
     .innerJoin('api_tokens', 'api_tokens.id', 'webhooks.token_id')
-    .select('webhooks.id')
+    .select(['webhooks.id as webhookId', 'webhooks.token_id as owner'])
     .where('webhooks.disabled_at', 'is', null)
     .where('webhooks.events', '@>', sql<WebhookEvent[]>`array[${event}::text]`)
     .where('api_tokens.scopes', '@>', sql<Scope[]>`array['admin']`)
@@ -43,7 +49,6 @@ export async function findAdminListeners(trx: Transaction<DB>, event: WebhookEve
     .where((where) => where.or([where('api_tokens.expires_at', 'is', null), where('api_tokens.expires_at', '>', now)]))
     .forKeyShare('webhooks')
     .execute()
-  return rows.map(({ id }) => id)
 }
 
 /** Inserts in batches: PostgreSQL takes 65,535 parameters in a statement, and one change may be about more clips. */
@@ -136,12 +141,14 @@ export async function postponeDelivery(
     .execute()
 }
 
+type Taken = Pick<Delivery, 'id' | 'attempts'> & Pick<Listener, 'owner'>
+
 /** Takes the oldest due deliveries of a webhook; until `until` they are due for no other caller. */
 export async function takeDue(
   trx: Transaction<DB>,
   webhookId: string,
   { now, until, limit }: { now: Date; until: Date; limit: number },
-): Promise<Pick<Delivery, 'id' | 'attempts'>[]> {
+): Promise<Taken[]> {
   const due = trx
     .selectFrom('webhook_deliveries')
     .select('id')
@@ -200,14 +207,24 @@ const takeUntil = (trx: Transaction<DB>, ids: Expression<{ id: string }>, until:
     .updateTable('webhook_deliveries')
     .set({ next_attempt_at: until })
     .where(sql<boolean>`id = any (array(${ids}))`)
-    .returning(['id', 'attempts'])
+    .returning((row) => [
+      'id',
+      'attempts',
+      row
+        .selectFrom('webhooks')
+        .select('token_id')
+        .whereRef('webhooks.id', '=', 'webhook_id')
+        .$asScalar()
+        .$notNull()
+        .as('owner'),
+    ])
     .execute()
 
 /** Takes deliveries that were due before `before`, and makes them due `now`. */
 export async function takeOverdue(
   trx: Transaction<DB>,
   { before, now, limit }: { before: Date; now: Date; limit: number },
-): Promise<Pick<Delivery, 'id' | 'attempts'>[]> {
+): Promise<Taken[]> {
   const overdue = trx
     .selectFrom('webhook_deliveries')
     .select('id')

@@ -7,8 +7,8 @@ import type { Deps } from '../../deps.ts'
 import { errorCatalogue } from '../../errors.ts'
 import { toResult } from '../clip-views/clip-result.ts'
 import type { Clip } from '../clips/clips.store.ts'
-import { findAdminListeners, findListeners, insertDeliveries } from './deliveries.store.ts'
-import { TRY_FOR_MS, WEBHOOK_QUEUE, type WebhookJob } from './webhook-queue.ts'
+import { findAdminListeners, findListeners, insertDeliveries, type Listener } from './deliveries.store.ts'
+import { sendJob, TRY_FOR_MS } from './webhook-queue.ts'
 
 /** Commands have no queue; housekeeping finds their deliveries within minutes. */
 export type EmitDeps = Pick<Deps, 'newId' | 'now' | 'config'> & { queue?: Deps['queue'] }
@@ -24,8 +24,8 @@ export async function emitEvent(
 ): Promise<void> {
   const listeners = await findListeners(trx, clips, event, deps.now())
   const { reason } = clips
-  const events = listeners.map(({ webhookId, clip }) => ({
-    webhookId,
+  const events = listeners.map(({ clip, ...listener }) => ({
+    ...listener,
     data: { ...describe(deps, event, clip), ...(reason && { reason }) },
   }))
   await queueDeliveries(deps, trx, event, events)
@@ -38,8 +38,8 @@ export async function emitToAdmins(
   event: AdminEvent,
   clips: readonly ({ id: string } & Record<string, unknown>)[],
 ): Promise<void> {
-  const webhookIds = await findAdminListeners(trx, event, deps.now())
-  const events = webhookIds.flatMap((webhookId) => clips.map((data) => ({ webhookId, data })))
+  const listeners = await findAdminListeners(trx, event, deps.now())
+  const events = listeners.flatMap((listener) => clips.map((data) => ({ ...listener, data })))
   await queueDeliveries(deps, trx, event, events)
 }
 
@@ -47,12 +47,13 @@ async function queueDeliveries(
   deps: EmitDeps,
   trx: Transaction<DB>,
   event: WebhookEvent,
-  events: readonly { webhookId: string; data: object }[],
+  events: readonly (Listener & { data: object })[],
 ): Promise<void> {
   if (events.length === 0) return
   const now = deps.now()
-  const deliveries = events.map(({ webhookId, data }) => ({
-    id: deps.newId(),
+  const ids = events.map(() => deps.newId())
+  const deliveries = events.map(({ webhookId, data }, i) => ({
+    id: ids[i] as string,
     webhook_id: webhookId,
     type: event,
     payload: jsonb({ type: event, timestamp: now.toISOString(), data }),
@@ -62,8 +63,8 @@ async function queueDeliveries(
     created_at: now,
   }))
   await insertDeliveries(trx, deliveries)
-  for (const { id } of deliveries) {
-    await deps.queue?.send(trx, WEBHOOK_QUEUE.name, { deliveryId: id, attempt: 0 } satisfies WebhookJob)
+  for (const [i, { owner }] of events.entries()) {
+    if (deps.queue) await sendJob(deps.queue, trx, { deliveryId: ids[i] as string, attempt: 0 }, { owner })
   }
 }
 

@@ -1,3 +1,5 @@
+import type { AnyTransaction } from '@services/common/database/after-commit'
+import type { Queue } from '@services/common/queue/queue'
 import type { QueueDefinition } from '@services/common/queue/queue-definition'
 
 export interface WebhookJob {
@@ -15,6 +17,21 @@ export const WEBHOOK_QUEUE: QueueDefinition = {
   expireInSeconds: 60,
   heartbeatSeconds: 10,
 }
+
+interface Sending {
+  /** Token of the webhook: its receivers together never have every slot. */
+  owner: string
+  waitMs?: number
+  isRetry?: boolean
+}
+
+/** Queues an attempt. Retries have some of the slots, behind first attempts (worker.ts). */
+export const sendJob = (
+  queue: Queue,
+  trx: AnyTransaction,
+  job: WebhookJob,
+  { owner, waitMs = 0, isRetry = job.attempt > 0 }: Sending,
+) => queue.send(trx, WEBHOOK_QUEUE.name, job, { afterSeconds: Math.ceil(waitMs / 1000), group: owner, isRetry })
 
 const DAY_MS = 86_400_000
 

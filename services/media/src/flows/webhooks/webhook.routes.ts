@@ -130,7 +130,8 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       async (request, reply) => {
         const { id, delivery } = request.params
         await requireOwn(id, tokenOf(request).id)
-        const replayed = isUuid(delivery) && (await replayDelivery(deps, { id: delivery, webhookId: id }))
+        const replayed =
+          isUuid(delivery) && (await replayDelivery(deps, { id: delivery, webhookId: id, owner: tokenOf(request).id }))
         if (!replayed) throw apiError('not_found')
         return reply.code(202).send({ success: replayed })
       },
