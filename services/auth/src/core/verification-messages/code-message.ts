@@ -48,6 +48,9 @@ export async function sendCodeMail(
   await queueMessage(deps, trx, { channel: 'mail', ...message })
 }
 
+/** Additional digits beyond the cap: with six others, a mail a minute at five attempts each is guessed once in a million days. */
+export const LONG_CODE_DIGITS = 4
+
 /** Issues a code and writes its SMS into the outbox, in the caller's transaction. A test number's code is fixed and not sent. */
 export async function sendCodeSms(
   deps: IssueTokenDeps & OutboxDeps & { config: Pick<Config, 'sms' | 'siteUrl'> },
@@ -61,7 +64,8 @@ export async function sendCodeSms(
     sessionId,
     delivery = 'real',
     messageId,
-  }: CodeMessage & { channel: SmsChannel },
+    hasLongCode = false,
+  }: CodeMessage & { channel: SmsChannel; hasLongCode?: boolean | undefined },
 ): Promise<void> {
   const { codeLength, codeLifetimeSeconds, template, testNumbers } = deps.config.sms
   const testCode = testCodeOf(testNumbers, to, deps.now())
@@ -69,7 +73,8 @@ export async function sendCodeSms(
   const lifetimeSeconds = isPretended ? 0 : codeLifetimeSeconds
   const userId = delivery === 'decoy' ? null : user.id
   const token = { userId, purpose, relatesTo: to, isClaim, sessionId, isPretended }
-  const order = { ...token, codeLength, lifetimeSeconds, code: testCode }
+  const digits = codeLength + (hasLongCode ? LONG_CODE_DIGITS : 0)
+  const order = { ...token, codeLength: digits, lifetimeSeconds, code: testCode }
   const { code, codeHash } = await issueToken(deps, trx, order)
   if (testCode) return
   if (delivery === 'notice') {

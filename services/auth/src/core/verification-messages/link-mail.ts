@@ -8,7 +8,7 @@ import { type IssueTokenDeps, issueToken, type OneTimeToken } from '../one-time-
 import type { Pkce } from '../one-time-tokens/pkce.ts'
 import { type OutboxDeps, queueMessage } from '../outbox/outbox.ts'
 import type { User } from '../users/users.store.ts'
-import type { Sending } from './code-message.ts'
+import { LONG_CODE_DIGITS, type Sending } from './code-message.ts'
 
 /** Mails with a link: its type at /verify, the purpose of its token and the name of its path setting. */
 export const LINK_KINDS = {
@@ -57,9 +57,6 @@ interface LinkMail extends MailContext, Sending {
 export interface LinkMailDeps extends IssueTokenDeps, OutboxDeps {
   config: Pick<Config, 'mail' | 'siteUrl'>
 }
-
-/** Additional digits beyond the cap: with six others, a mail a minute at five attempts each is guessed once in a million days. */
-const LONG_CODE_DIGITS = 4
 
 /** Issues the link and code of a mail and writes the mail into the outbox, in the caller's transaction. */
 export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mail: LinkMail): Promise<OneTimeToken> {

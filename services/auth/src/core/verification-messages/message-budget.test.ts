@@ -267,7 +267,8 @@ test('strangers who request all codes to a number do not lock out an owner at a 
   expect([await ask('192.0.2.1'), await signIn('192.0.2.1')]).toEqual([200, 200])
   const strangers = []
   for (let i = 0; i < 4; i++) strangers.push(await ask(`198.51.100.${i}`))
-  expect(strangers).toEqual([200, 200, 429, 429])
+  // The third is the one message an hour of a proven number over its cap.
+  expect(strangers).toEqual([200, 200, 200, 429])
   await service.settled()
   gateways.messages.length = 0
   expect([await ask('192.0.2.1'), await signIn('192.0.2.1')]).toEqual([200, 200])
@@ -277,6 +278,84 @@ test('strangers who request all codes to a number do not lock out an owner at a 
   expect(own).toEqual([200, 200, 429])
   await service.close()
   await gateways.close()
+})
+
+describe('strangers who use up the SMS of', () => {
+  const [proven, unknown] = ['4915100000001', '4915100000002']
+
+  async function start(settings: Record<string, string>) {
+    const gateways = await startSmsGateways()
+    const service = await startTestService({
+      ...gateways.settings('twilio'),
+      AUTH_RATE_LIMIT_HEADER: 'x-real-address',
+      ...settings,
+    })
+    await service.post('/admin/users', { phone: proven, phone_confirm: true }, service.admin)
+    const ask = async (phone: string, address: string, seconds = 61) => {
+      service.clock.advance({ seconds })
+      const { status, headers } = await service.post('/otp', { phone }, { 'x-real-address': address })
+      await service.settled()
+      return { status, retryAfter: headers['retry-after'] }
+    }
+    const sentTo = (phone: string) => gateways.messages.filter(({ to }) => to.endsWith(phone))
+    const close = async () => {
+      await service.close()
+      await gateways.close()
+    }
+    return { service, gateways, ask, sentTo, close }
+  }
+
+  test('a number leave a proven one a message an hour, with a longer code, and answer alike for all', async () => {
+    const { service, gateways, ask, sentTo, close } = await start({ AUTH_SMS_MAX_PER_NUMBER: '2/24h' })
+    const answers: Record<string, unknown[]> = {}
+    for (const phone of [proven, unknown]) {
+      answers[phone] = []
+      for (let n = 0; n < 4; n++) answers[phone].push(await ask(phone, `198.51.100.${n}`))
+      answers[phone].push(await ask(phone, '198.51.100.9', 3_600))
+    }
+    expect(answers[proven]?.map((answer) => (answer as { status: number }).status)).toEqual([200, 200, 200, 429, 200])
+    expect(answers[unknown]).toEqual(answers[proven])
+    expect([sentTo(proven).length, sentTo(unknown).length]).toEqual([4, 2])
+    const codes = sentTo(proven).map(({ text }) => /\d{6,}/.exec(text)?.[0] ?? '')
+    expect(codes.map(({ length }) => length)).toEqual([6, 6, 10, 10])
+    gateways.messages.length = 0
+    await ask(proven, '198.51.100.9', 3_601)
+    const token = /\d{6,}/.exec(sentTo(proven)[0]?.text ?? '')?.[0]
+    expect((await service.post('/verify', { type: 'sms', phone: proven, token })).status).toBe(200)
+    await close()
+  })
+
+  test('a block from one network leave the rest of it to others, and proven numbers their message', async () => {
+    const { ask, sentTo, gateways, close } = await start({ AUTH_SMS_MAX_PER_PREFIX: '8' })
+    const numbers = Array.from({ length: 5 }, (_, i) => `491510000${String(10 + i).padStart(4, '0')}`)
+    for (const phone of numbers) expect((await ask(phone, '198.51.100.1', 1)).status).toBe(200)
+    expect(gateways.messages).toHaveLength(2)
+    expect((await ask(proven, '198.51.100.1', 1)).status).toBe(200)
+    expect(sentTo(proven)).toHaveLength(1)
+    expect((await ask('4915100000099', '192.0.2.1', 1)).status).toBe(200)
+    expect(sentTo('4915100000099')).toHaveLength(1)
+    await close()
+  })
+
+  test('a block do not shut it for proven numbers, where no address is trusted', async () => {
+    const { ask, sentTo, gateways, close } = await start({ AUTH_SMS_MAX_PER_PREFIX: '2', AUTH_RATE_LIMIT_HEADER: '' })
+    for (const phone of ['4915100000011', '4915100000012', '4915100000013']) await ask(phone, '198.51.100.1', 1)
+    expect(gateways.messages).toHaveLength(2)
+    expect((await ask(proven, '198.51.100.1', 1)).status).toBe(200)
+    expect(sentTo(proven)).toHaveLength(1)
+    await close()
+  })
+
+  test('a number refuse registrations alike', async () => {
+    const { service, ask, close } = await start({ AUTH_SMS_MAX_PER_NUMBER: '1/24h' })
+    for (const phone of [proven, unknown]) {
+      await ask(phone, '198.51.100.1')
+      service.clock.advance({ seconds: 61 })
+      const { status, body } = await service.post('/signup', { phone, password })
+      expect([status, body.error_code]).toEqual([429, 'over_sms_send_rate_limit'])
+    }
+    await close()
+  })
 })
 
 test('an owner at many clients leaves the other owners of the block their messages', async () => {
@@ -296,8 +375,8 @@ test('an owner at many clients leaves the other owners of the block their messag
     return (await service.post('/otp', { phone }, from)).status
   }
   const statuses = []
-  for (let client = 1; client <= 6; client++) statuses.push(await askAs(greedy, `192.0.2.${client}`))
-  expect(statuses).toEqual([200, 200, 200, 200, 200, 429])
+  for (let client = 1; client <= 7; client++) statuses.push(await askAs(greedy, `192.0.2.${client}`))
+  expect(statuses).toEqual([200, 200, 200, 200, 200, 200, 429])
   expect(await askAs(other, '198.51.100.1')).toBe(200)
   await service.close()
 })

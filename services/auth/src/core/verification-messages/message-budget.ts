@@ -20,8 +20,8 @@ export interface BudgetDeps {
   now: () => Date
 }
 
-/** Address of a message, and the quota it counts in; `strangers` when left out. */
-export type Recipient = { value: string } & (
+/** Address of a message, the network that asks for it if trusted, and the quota it counts in; `strangers` when left out. */
+export type Recipient = { value: string; network?: string | undefined } & (
   | { channel: 'email'; share?: MailShare }
   | { channel: 'phone'; share?: Share }
 )
@@ -41,27 +41,33 @@ export function withMessagesCounted<Result>(
   return whileCounted(
     real.map((to) => () => {
       if (to.channel === 'email') return deps.limits.mailSent(to.value, to.share ?? 'strangers')
-      return deps.smsGuards.allow(to.value, to.share)
+      return deps.smsGuards.allow(to.value, to)
     }),
     work,
   )
 }
 
-/** Counts a sign-in mail. Over the cap, send an unguessable code: a refusal would lock the owner out. */
-export async function withSignInMailCounted<Result>(
+/** Counts a sign-in mail or SMS. Over the cap, send an unguessable code: a refusal would lock the owner out. */
+export async function withSignInCounted<Result>(
   deps: BudgetDeps,
   recipient: Recipient,
   work: (isOverCap: boolean) => Promise<Result>,
 ): Promise<Result> {
+  if (recipient.channel === 'phone' && isTestNumber(deps, recipient.value)) return work(false)
   requireWay(deps, recipient)
   let isOver = false
   const count = async () => {
-    const { isOverCap, refund } = await deps.limits.signInMailSent(recipient.value, recipient.share ?? 'strangers')
+    const { isOverCap, refund } = await countSignIn(deps, recipient)
     isOver = isOverCap
     return refund
   }
   return whileCounted([count], () => work(isOver))
 }
+
+const countSignIn = ({ limits, smsGuards }: BudgetDeps, to: Recipient) =>
+  to.channel === 'email'
+    ? limits.signInMailSent(to.value, to.share ?? 'strangers')
+    : smsGuards.allowSignIn(to.value, to)
 
 /** Counts a stranger's resend of a change by the named address only; the worker knows the new one and counts it. */
 export async function withResendCounted<Result>(

@@ -25,7 +25,7 @@ import {
   type Recipient,
   withMessagesCounted,
   withResendCounted,
-  withSignInMailCounted,
+  withSignInCounted,
 } from './message-budget.ts'
 import { type RequestSettings, requestSettings } from './request-settings.ts'
 import { type GapKind, gapKeyOf, type Requester, type SendGapDeps, withinGaps } from './send-gap.ts'
@@ -44,7 +44,7 @@ export interface MessageRequest {
   /** Only for sign_in: whether an unknown address becomes an account, and its user_metadata. */
   createUser?: boolean
   data?: Metadata
-  /** The mailbox is over its cap: a mail goes only to a proven address, with a code too long to be guessed. */
+  /** The address is over its cap: a message goes only to a proven one, with a code too long to be guessed. */
   isOverCap?: boolean
   /** Settings of the instance that received the request. */
   settings: RequestSettings
@@ -88,7 +88,7 @@ interface RequestDeps extends BudgetDeps, SendGapDeps, OutboxDeps {
  */
 export async function requestMessage(
   deps: RequestDeps,
-  { clientAddress, network, ...input }: MessageInput,
+  { clientAddress, network, trustedNetwork, ...input }: MessageInput,
   answer?: (request: MessageRequest) => Promise<void>,
 ): Promise<string> {
   const { address, type, audience, data = {} } = input
@@ -110,12 +110,13 @@ export async function requestMessage(
   const client = isChange(input)
     ? undefined
     : await deps.passwordAttempts.knownClient({ identifier, address: clientAddress })
-  const recipient: Recipient = client === undefined ? address : { ...address, share: { client } }
+  const asked: Recipient = { ...address, network: trustedNetwork }
+  const recipient: Recipient = client === undefined ? asked : { ...asked, share: { client } }
   const queueSignIn = (isOverCap: boolean) =>
     isOverCap ? withinGaps(deps, [{ kind: 'over_cap', key: address.value }], () => queueRequest(true)) : queueRequest()
   await withinGaps(deps, [{ kind: gap, key: gapKeyOf(address, { ...input, network }) }], () => {
     if (isChange(request)) return withResendCounted(deps, address, queueRequest)
-    if (gap === 'sign_in_link') return withSignInMailCounted(deps, recipient, queueSignIn)
+    if (gap === 'sign_in_link' || type === 'sign_in') return withSignInCounted(deps, recipient, queueSignIn)
     return withMessagesCounted(deps, [recipient], queueRequest)
   })
   return isTest ? TEST_MESSAGE_ID : request.messageId

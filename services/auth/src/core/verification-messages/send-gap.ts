@@ -40,8 +40,10 @@ export interface Gap {
 
 export interface Requester {
   pkce?: Pkce | undefined
-  /** Network of the client, see http/limits/client.ts. */
+  /** Network of the client, see http/limits/client.ts; without a trusted header that of its proxy. */
   network: string
+  /** The same; undefined without a trusted header. */
+  trustedNetwork: string | undefined
 }
 
 /**
@@ -49,7 +51,7 @@ export interface Requester {
  * gaps of its own. A stranger's request must not delay the owner's. All mails to a mailbox are counted apart
  * (message-budget.ts).
  */
-export const gapKeyOf = ({ channel, value }: Address, { pkce, network }: Requester): string =>
+export const gapKeyOf = ({ channel, value }: Address, { pkce, network }: Omit<Requester, 'trustedNetwork'>): string =>
   channel === 'email' && pkce ? `${value} ${network}` : value
 
 /**
@@ -99,6 +101,7 @@ const gapOf = ({ config, now }: SendGapDeps, kind: GapKind, key: string): SendGa
 
 function gapSeconds({ mail, mfa, sms }: SendGapDeps['config'], kind: GapKind, key: string): number {
   if (kind === 'second_factor') return mfa.phone.minGapSeconds
+  if (kind === 'over_cap' && channelOf(kind, key) === 'sms') return OVER_CAP_SMS_GAP_SECONDS
   if (kind === 'over_cap') return Math.max(OVER_CAP_GAP_SECONDS, mail.signInLinkGapSeconds)
   if (kind === 'over_cap_mail') return OVER_CAP_MAIL_GAP_SECONDS
   if (channelOf(kind, key) === 'sms') return sms.minGapSeconds
@@ -108,6 +111,9 @@ function gapSeconds({ mail, mfa, sms }: SendGapDeps['config'], kind: GapKind, ke
 /** Gap between mails to a mailbox over its cap. It bounds a flood; a longer one would delay the owner as well. */
 const OVER_CAP_GAP_SECONDS = 60
 
+/** Gap between SMS to a number over its cap, or in a block over its cap. Each costs money, so strangers may cause few. */
+const OVER_CAP_SMS_GAP_SECONDS = 3_600
+
 /** Gap by mailbox when a mail leaves; shorter, because the worker of one request may overtake that of the one before. */
 const OVER_CAP_MAIL_GAP_SECONDS = 50
 
@@ -115,7 +121,7 @@ const SHORT_GAPS: readonly GapKind[] = ['sign_in_link', 'reauthentication', 'res
 
 function channelOf(kind: GapKind, key: string): 'mail' | 'sms' {
   if (kind === 'sms' || kind === 'phone_change' || kind === 'second_factor') return 'sms'
-  if (kind === 'reauthentication' || kind === 'resend') return key.includes('@') ? 'mail' : 'sms'
+  if (kind === 'reauthentication' || kind === 'resend' || kind === 'over_cap') return key.includes('@') ? 'mail' : 'sms'
   return 'mail'
 }
 

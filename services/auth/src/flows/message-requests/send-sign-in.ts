@@ -58,7 +58,12 @@ async function sendToConfirmed(deps: Deps, trx: Transaction<DB>, log: AuditLog, 
     await setSentAt(trx, user.id, 'recovery_sent_at', deps.now())
   } else {
     await audit(deps, trx, log, { action: 'user_recovery_requested', actor: user, traits: { channel: smsChannel } })
-    await sendCodeSms(deps, trx, { ...message, purpose: 'phone_confirmation', channel: smsChannel })
+    await sendCodeSms(deps, trx, {
+      ...message,
+      purpose: 'phone_confirmation',
+      channel: smsChannel,
+      hasLongCode: isOverCap,
+    })
     await setSentAt(trx, user.id, 'confirmation_sent_at', deps.now())
   }
 }

@@ -13,7 +13,7 @@ import { oneAddress, refuseBoth, requireProvider } from '../../http/bodies/addre
 import { ChannelField, errorResponses, Field, pkceFields, RedirectQuery } from '../../http/bodies/shapes.ts'
 import { requestAudience } from '../../http/caller/authenticate.ts'
 import { captchaFields } from '../../http/caller/captcha.ts'
-import { clientOf, networkOf } from '../../http/limits/client.ts'
+import { clientOf, limitKeyOf, networkOf } from '../../http/limits/client.ts'
 import { mailContextOf } from '../../http/pages/mail-context.ts'
 import { signUp, signUpAnonymously } from './signup.ts'
 
@@ -74,6 +74,7 @@ export const signupRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         context: mailContextOf(request, config),
         pkce,
         network: networkOf(request, config),
+        trustedNetwork: limitKeyOf(request, config),
         smsChannel,
       })
       return 'session' in result ? result.session : toRegisteredBody(result.user)

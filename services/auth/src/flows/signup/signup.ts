@@ -30,6 +30,7 @@ export interface SignupInput {
   client: Client
   context: MailContext
   network: string
+  trustedNetwork: string | undefined
   pkce?: Pkce | undefined
   smsChannel?: SmsChannel | undefined
 }
@@ -77,7 +78,7 @@ async function signUpUnconfirmed(deps: Deps, log: AuditLog, account: Account, in
       .transaction()
       .execute((trx) => registerAddress(deps, trx, log, { account, claim, order: { ...input, isSignUp: true } }))
   const isNew = await withinGaps(deps, [{ kind: gapKind(address), key: gapKeyOf(address, input) }], () =>
-    withMessagesCounted(deps, [address], work),
+    withMessagesCounted(deps, [{ ...address, network: input.trustedNetwork }], work),
   )
   if (isNew) countSignUp('password')
   // Built only from the request: for an existing account the ids are fresh and name nothing.
