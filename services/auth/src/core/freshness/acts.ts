@@ -26,6 +26,7 @@ export const ACTS = {
   'new password': { doors: ['PUT /user'], needsPassword: true, needsNonce: true, refusal: ACCOUNT },
   'new e-mail address': { doors: ['PUT /user'], needsPassword: true, refusal: ACCOUNT },
   'new number': { doors: ['PUT /user'], needsPassword: true, refusal: ACCOUNT },
+  'removing an address': { doors: ['PUT /user'], needsPassword: true, refusal: ACCOUNT },
   'own app_metadata': { doors: ['PUT /user'], refusal: ACCOUNT },
   'linking an identity': {
     doors: ['GET /user/identities/authorize', 'POST /token?grant_type=id_token with link_identity'],

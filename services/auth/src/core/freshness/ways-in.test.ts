@@ -82,6 +82,10 @@ const doors: Record<ActName, Door> = {
   'new number': {
     walk: (at, _, auth, proof) => at.put('/user', { phone: `49151${1_000_000 + ++count}`, ...proof }, auth),
   },
+  'removing an address': {
+    needs: 'google',
+    walk: (at, _, auth, proof) => at.put('/user', { email: '', ...proof }, auth),
+  },
   'own app_metadata': {
     needs: 'admin',
     walk: (at, _, auth, proof) => at.put('/user', { app_metadata: { mine: true }, ...proof }, auth),

@@ -1,7 +1,7 @@
 import type { Kysely, Transaction } from 'kysely'
 import type { Aal, AmrEntry, DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
-import { lockAndReadUser, type User } from '../users/users.store.ts'
+import { type LockedAccount, lockAndReadUser, type User } from '../users/users.store.ts'
 import { lockSession } from './sessions.store.ts'
 
 export interface Caller {
@@ -21,7 +21,7 @@ export type LiveCaller = Caller & { session: NonNullable<Caller['session']> }
 export function withLockedCaller<Result>(
   { db }: { db: Kysely<DB> },
   { user, session }: LiveCaller,
-  work: (trx: Transaction<DB>, now: { user: User; session: { id: string; aal: Aal } }) => Promise<Result>,
+  work: (trx: Transaction<DB>, now: { user: LockedAccount; session: { id: string; aal: Aal } }) => Promise<Result>,
 ): Promise<Result> {
   return db.transaction().execute(async (trx) => {
     const locked = await lockAndReadUser(trx, user.id)

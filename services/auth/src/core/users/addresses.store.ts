@@ -3,7 +3,7 @@ import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import type { Address } from './address.ts'
-import { changeUser, type UserChanges } from './change-user.store.ts'
+import { changeUser, noRequest, type UserChanges } from './change-user.store.ts'
 
 /** Finds users by address, proven or not; not by linked identities: others may own those now (docs/addresses.md). */
 export async function findUserIdsByEmails(db: Kysely<DB>, emails: readonly string[], aud: string): Promise<string[]> {
@@ -105,14 +105,7 @@ export async function applyPhoneChange(
 export async function cancelAddressChanges(trx: Transaction<DB>, id: string, now: Date): Promise<void> {
   await trx
     .updateTable('users')
-    .set({
-      email_change: null,
-      email_change_sent_at: null,
-      email_change_confirm_status: 0,
-      phone_change: null,
-      phone_change_sent_at: null,
-      updated_at: now,
-    })
+    .set({ ...noRequest('email'), ...noRequest('phone'), updated_at: now })
     .where('id', '=', id)
     .where((eb) => eb.or([eb('email_change', 'is not', null), eb('phone_change', 'is not', null)]))
     .execute()

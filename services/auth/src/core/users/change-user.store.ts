@@ -11,6 +11,12 @@ export const noAddress = (channel: Address['channel']): UserChanges => ({
   [`${channel}_vouched`]: false,
 })
 
+/** No pending change of this kind. */
+export const noRequest = (channel: Address['channel']): UserChanges =>
+  channel === 'email'
+    ? { email_change: null, email_change_sent_at: null, email_change_confirm_status: 0 }
+    : { phone_change: null, phone_change_sent_at: null }
+
 /** Throws a unique violation when another user of the audience has the address. */
 export async function changeUser(trx: Transaction<DB>, id: string, changes: UserChanges, now: Date): Promise<void> {
   await trx

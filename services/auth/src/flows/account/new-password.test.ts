@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest'
+import { withTotp } from '../../../test/second-factors.ts'
 import { startTestService, type TestService, test } from '../../../test/service.ts'
 import { SMS_GATEWAY } from '../../../test/sms-config.ts'
 
@@ -99,4 +100,21 @@ describe('whether a password is the one in use', () => {
       }
     })
   })
+})
+
+test('a session that loses its second factor while the password is hashed changes nothing', async ({ service }) => {
+  const user = await withTotp(service)
+  const { passwords } = service.deps
+  const { hash } = passwords
+  // Another session removes the factor that raised this one; the user has a second one left.
+  passwords.hash = async (...given) => {
+    await service.deps.db.updateTable('sessions').set({ aal: 'aal1' }).where('user_id', '=', user.userId).execute()
+    return hash(...given)
+  }
+  const answer = await service.put('/user', { password: 'another horse', data: { changed: true } }, user.auth)
+  passwords.hash = hash
+  expect(answer).toMatchObject({ status: 401, body: { error_code: 'insufficient_aal' } })
+  const { body } = await service.get(`/admin/users/${user.userId}`, service.admin)
+  expect(body.user_metadata).not.toHaveProperty('changed')
+  expect((await service.post('/token?grant_type=password', { email: user.email, password })).status).toBe(200)
 })

@@ -13,11 +13,11 @@ import {
   spendNonce,
 } from '../../core/freshness/require-fresh.ts'
 import { putProvenIdentity } from '../../core/identities/identities.store.ts'
+import { type Channel, heldAmong, removeAddresses, requireOtherWayIn } from '../../core/identities/remove-address.ts'
 import type { Pkce } from '../../core/one-time-tokens/pkce.ts'
 import { notify, notifyPhoneChange } from '../../core/outbox/notify.ts'
-import type { LiveCaller } from '../../core/sessions/caller.ts'
+import { type LiveCaller, withLockedCaller } from '../../core/sessions/caller.ts'
 import { endSessions } from '../../core/sessions/end-sessions.store.ts'
-import { lockSession } from '../../core/sessions/sessions.store.ts'
 import type { Address } from '../../core/users/address.ts'
 import {
   applyEmailChange,
@@ -30,7 +30,7 @@ import { mergeAppMetadata, mergeUserMetadata, refreshProviders } from '../../cor
 import { mergedMetadata, requireModestMetadata } from '../../core/users/metadata.ts'
 import { provenUser, withoutFacts } from '../../core/users/proven-addresses.ts'
 import { hasRegistrant } from '../../core/users/registrants.store.ts'
-import { findUserById, lockUser, setPassword, touchUser, type User } from '../../core/users/users.store.ts'
+import { findUserById, type LockedAccount, setPassword, touchUser, type User } from '../../core/users/users.store.ts'
 import {
   addressesToAgree,
   sendEmailChange,
@@ -50,6 +50,8 @@ export interface AccountChanges extends GivenProof {
   email?: string | undefined
   /** Digits; undefined: unchanged. */
   phone?: string | undefined
+  /** Channels whose address, or its pending change, is removed. */
+  removed: readonly Channel[]
   password?: string | undefined
   data?: Metadata | undefined
   appMetadata?: Metadata | undefined
@@ -59,7 +61,7 @@ export interface AccountChanges extends GivenProof {
 }
 
 export async function updateAccount(deps: Deps, caller: LiveCaller, input: AccountChanges): Promise<User> {
-  const { user, session } = caller
+  const { user } = caller
   const proven = provenUser(user)
   const changes: AccountChanges = {
     ...input,
@@ -69,24 +71,24 @@ export async function updateAccount(deps: Deps, caller: LiveCaller, input: Accou
   }
   // Before any look-up: the answer reveals whether an address is taken.
   if (changes.email || changes.phone) await deps.limits.addressChange(user.id)
-  const acts = actsOf(changes)
+  const acts = actsOf(user, changes)
   await checkChanges(deps, caller, acts, changes)
   return withChangesCounted(deps, user, addressesToProve(deps, user, changes), { userId: user.id }, async () => {
     // Last, because its refusal reveals the current password.
     const freshness = await requireFresh(deps, caller, acts, changes)
     const passwordHash = await hashNewPassword(deps, user, changes, freshness)
-    const updated = await deps.db.transaction().execute(async (trx) => {
+    // Hashing is slow: meanwhile the session may have ended, or lost the second factor that raised it.
+    const updated = await withLockedCaller(deps, caller, async (trx, locked) => {
       const now = deps.now()
-      await lockUser(trx, user.id)
-      // Hashing is slow: the session may have ended meanwhile, by its owner's own change of password.
-      if (!(await lockSession(trx, session.id))) throw apiError('session_not_found')
+      requireSecondFactor(deps.config, acts, locked.user, locked.session)
       await spendNonce(trx, user.id, freshness)
       if (passwordHash) await changePassword(deps, trx, caller, passwordHash, changes)
       if (changes.data) await mergeUserMetadata(trx, user.id, changes.data, now)
       if (changes.appMetadata) await mergeAppMetadata(trx, user.id, changes.appMetadata, now)
+      if (changes.removed.length > 0) await remove(deps, trx, { ...caller, user: locked.user }, changes)
       for (const address of newAddresses(changes)) await changeAddress(deps, trx, caller, address, changes)
       await touchUser(trx, user.id, now)
-      await audit(deps, trx, changes.log, { action: 'user_modified', actor: user })
+      await audit(deps, trx, changes.log, { action: 'user_modified', actor: user, ...traitsOf(changes) })
       const updated = await findUserById(trx, user.id)
       if (!updated) throw apiError('user_not_found')
       if (changes.data) requireModestMetadata(updated.user_metadata)
@@ -98,11 +100,14 @@ export async function updateAccount(deps: Deps, caller: LiveCaller, input: Accou
   })
 }
 
-function actsOf({ password, email, phone, appMetadata }: AccountChanges): ActName[] {
+const traitsOf = ({ removed }: AccountChanges) => (removed.length > 0 ? { traits: { removed } } : {})
+
+function actsOf(user: User, { password, email, phone, removed, appMetadata }: AccountChanges): ActName[] {
   const isIncluded: Partial<Record<ActName, boolean>> = {
     'new password': password !== undefined,
     'new e-mail address': email !== undefined,
     'new number': phone !== undefined,
+    'removing an address': heldAmong(user, removed).length > 0,
     'own app_metadata': appMetadata !== undefined,
   }
   return (Object.keys(isIncluded) as ActName[]).filter((act) => isIncluded[act])
@@ -159,6 +164,24 @@ async function changePassword(
   await endSessions(trx, user.id, session.id)
   await audit(deps, trx, log, { action: 'user_updated_password', actor: user })
   await notify(deps, trx, user, 'password_changed_notification', {}, context)
+}
+
+/** Removes addresses. The removed e-mail address is always notified: a thief may have removed it. */
+async function remove(
+  deps: Deps,
+  trx: Transaction<DB>,
+  { user, session }: Omit<LiveCaller, 'user'> & { user: LockedAccount },
+  { removed, context }: AccountChanges,
+): Promise<void> {
+  requireOtherWayIn(user, removed)
+  const now = deps.now()
+  await removeAddresses(trx, user, removed, { exceptId: session.id, now })
+  await refreshProviders(trx, user.id, now)
+  for (const channel of heldAmong(user, removed)) {
+    const always = channel === 'email' && user.email_confirmed_at !== null && !user.email_assumed
+    const how = { acceptLanguage: context.acceptLanguage, always }
+    await notify(deps, trx, user, 'identity_unlinked_notification', { Provider: channel }, how)
+  }
 }
 
 async function changeAddress(

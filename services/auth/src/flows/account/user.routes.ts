@@ -15,6 +15,7 @@ import { mailContextOf } from '../../http/pages/mail-context.ts'
 import { updateAccount } from './update-account.ts'
 
 const security = [{ user: [] }]
+const CHANNELS = ['email', 'phone'] as const
 
 export const userRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   app.route({
@@ -48,8 +49,8 @@ export const userRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       security,
       querystring: RedirectQuery,
       body: Type.Object({
-        email: Type.Optional(Field),
-        phone: Type.Optional(Field),
+        email: Type.Optional(Type.String({ description: '"" removes the address.' })),
+        phone: Type.Optional(Type.String({ description: '"" removes the number.' })),
         password: Type.Optional(Field),
         ...proofFields,
         channel: Type.Optional(ChannelField),
@@ -68,6 +69,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         log: request.log,
         email: email === '' ? undefined : parseEmail(email),
         phone: phone === '' ? undefined : parsePhone(phone),
+        removed: CHANNELS.filter((channel) => request.body[channel] === ''),
         password,
         data,
         appMetadata,

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest'
 import { asAdmin, freshEmail, freshPhone } from '../../../../test/admin.ts'
-import { linkPath, type TestService, test, toSignedIn } from '../../../../test/service.ts'
+import { codeIn, linkPath, type TestService, test, toSignedIn } from '../../../../test/service.ts'
 
 const UNKNOWN = '3f2504e0-4f89-41d3-9a0c-0305e82c3301'
 const signIn = (service: TestService, email: string, password: string) =>
@@ -52,7 +52,7 @@ describe('PUT /admin/users/{user_id}', () => {
 
   test('an empty body, and empty fields, change nothing', async ({ service }) => {
     const { put, user } = await setUp(service)
-    for (const body of [{}, { email: '', phone: '', role: '', ban_duration: '' }]) {
+    for (const body of [{}, { email: null, phone: null, role: '', ban_duration: '' }]) {
       expect((await put(body)).body).toEqual({ ...user, updated_at: expect.any(String) })
     }
   })
@@ -99,9 +99,7 @@ describe('PUT /admin/users/{user_id}', () => {
     expect((await put({ email: user.email })).body).toEqual({ ...user, updated_at: expect.any(String) })
   })
 
-  test('email_confirm proves the address and ends the link that was waiting; false never takes it back', async ({
-    service,
-  }) => {
+  test('email_confirm proves the address and ends the link that was waiting', async ({ service }) => {
     const { admin } = await setUp(service)
     const email = freshEmail()
     await service.post('/signup', { email, password: 'correct horse' })
@@ -111,8 +109,41 @@ describe('PUT /admin/users/{user_id}', () => {
     expect(body).toMatchObject({ email_confirmed_at: expect.any(String), user_metadata: { email_verified: true } })
     expect((await signIn(service, email, 'correct horse')).status).toBe(200)
     expect((await service.get(linkPath(mail.text))).headers.location).toContain('otp_expired')
-    const back = await admin.put(`/admin/users/${id}`, { email_confirm: false })
-    expect(back.body.email_confirmed_at).toBe(body.email_confirmed_at)
+  })
+
+  test.for(['email', 'phone'] as const)(
+    '%s_confirm: false takes a confirmation back, and a proof gives it again',
+    async (channel, { service: shared }) => {
+      const service = await shared.with({ AUTH_SMS_TEST_OTP: '4915100000077:123456' })
+      const admin = await asAdmin(service)
+      const value = channel === 'email' ? freshEmail() : '4915100000077'
+      const verified = `${channel}_verified`
+      const made = await admin.create({ [channel]: value, [`${channel}_confirm`]: true, password: 'correct horse' })
+      const signInBy = () => service.post('/token?grant_type=password', { [channel]: value, password: 'correct horse' })
+      expect((await signInBy()).status).toBe(200)
+      const { body } = await admin.put(`/admin/users/${made.id}`, { [`${channel}_confirm`]: false })
+      expect(body).not.toHaveProperty(`${channel}_confirmed_at`)
+      expect([body[channel], body.identities[0].identity_data[verified]]).toEqual([value, false])
+      expect((await signInBy()).body.error_code).toBe(`${channel}_not_confirmed`)
+      // No other user's account takes the address.
+      expect((await service.post('/admin/users', { [channel]: value }, service.admin)).status).toBe(422)
+      await service.post('/otp', { [channel]: value })
+      const token = channel === 'email' ? codeIn((await service.mailbox.waitFor(value)).text) : '123456'
+      const type = channel === 'email' ? 'email' : 'sms'
+      expect((await service.post('/verify', { type, [channel]: value, token })).body.user.id).toBe(made.id)
+      expect((await signInBy()).status).toBe(200)
+      await service.close()
+    },
+  )
+
+  test('a new address of a confirmed user is confirmed unless the admin says that it is not', async ({ service }) => {
+    const { put } = await setUp(service)
+    const [first, second] = [freshEmail(), freshEmail()]
+    expect((await put({ email: first })).body).toMatchObject({ email: first, email_confirmed_at: expect.any(String) })
+    const { body } = await put({ email: second, email_confirm: false })
+    expect(body.email).toBe(second)
+    expect(body).not.toHaveProperty('email_confirmed_at')
+    expect(body.identities[0].identity_data).toMatchObject({ email: second, email_verified: false })
   })
 
   test('a new address ends the links sent to the old one', async ({ service }) => {

@@ -7,13 +7,14 @@ import {
   putAddressIdentity,
   setIdentityVerified,
 } from '../../../core/identities/identities.store.ts'
+import { type Channel, removeAddresses, requireOtherWayIn } from '../../../core/identities/remove-address.ts'
 import { requireStrongPassword } from '../../../core/passwords/require-strong-password.ts'
 import { endSessions } from '../../../core/sessions/end-sessions.store.ts'
 import type { Address } from '../../../core/users/address.ts'
 import { vouchFor } from '../../../core/users/address-claims.store.ts'
 import { applyClaim } from '../../../core/users/address-claims.ts'
 import { refuseTakenAddress } from '../../../core/users/addresses.store.ts'
-import { changeUser, type UserChanges } from '../../../core/users/change-user.store.ts'
+import { changeUser, noRequest, type UserChanges } from '../../../core/users/change-user.store.ts'
 import { displaceRegistrant } from '../../../core/users/displace-registrant.ts'
 import { endTokens } from '../../../core/users/end-tokens.ts'
 import { mergeAppMetadata, mergeUserMetadata, refreshProviders } from '../../../core/users/metadata.store.ts'
@@ -29,6 +30,7 @@ import {
   type User,
 } from '../../../core/users/users.store.ts'
 import type { DB } from '../../../db/tables.ts'
+import { NIL_UUID } from '../../../db/uuid.ts'
 import { apiError } from '../../../errors.ts'
 import { bannedUntil } from './ban-duration.ts'
 import { putIdentity, refuseTaken, type UserAdminDeps } from './create-user.ts'
@@ -38,6 +40,8 @@ interface CheckedUpdate extends UserUpdate {
   passwordHash: string | undefined
   /** null lifts a ban, undefined leaves it. */
   bannedUntil: Date | null | undefined
+  /** Channels whose address is removed. */
+  removed: readonly Channel[]
 }
 
 /** A locked user and the changes to it. */
@@ -54,14 +58,15 @@ interface AddressUpdate {
   channel: Address['channel']
   /** The new address, where it differs from the user's. */
   value: string | undefined
-  /** Only true has an effect: a confirmation cannot be taken back. */
-  isConfirmed: boolean
+  /** undefined: as before, for a new address too. */
+  isConfirmed: boolean | undefined
 }
 
 /**
- * Changes a user at once, without any message. A new password ends all sessions; a new password, address or confirmation
- * ends all one-time tokens and pending changes of address. A ban ends pending changes too; sessions stay but cannot be used.
- * Throws user_not_found (404), validation_failed, weak_password, email_exists, phone_exists.
+ * Changes a user at once, without any message. A new password ends all sessions. A new password, a new or removed address
+ * and a confirmation end all one-time tokens and pending changes of address. A ban ends pending changes too; sessions stay
+ * but cannot be used. Throws user_not_found (404), validation_failed, weak_password, email_exists,
+ * phone_exists, single_identity_not_deletable.
  */
 export async function updateUser(
   deps: UserAdminDeps,
@@ -73,10 +78,11 @@ export async function updateUser(
   const checked = await checkUpdate(deps, userId, update)
   return deps.db.transaction().execute(async (trx) => {
     const now = deps.now()
-    const user = await lockAndReadUser(trx, userId)
-    if (!user) throw apiError('user_not_found', { status: 404, message: 'User not found' })
-    if (user.deleted_at)
+    const found = await lockAndReadUser(trx, userId)
+    if (!found) throw apiError('user_not_found', { status: 404, message: 'User not found' })
+    if (found.deleted_at)
       throw apiError('validation_failed', { status: 422, message: 'A deleted user cannot be changed' })
+    const user = await withoutRemoved(trx, found, checked, now)
     // An admin's confirmation or password settles the owner of the address: no claim to it stays.
     const isVouchedFor = Boolean(checked.passwordHash || checked.email_confirm || checked.phone_confirm)
     if (isVouchedFor && user.claim && !user.confirmed_at) await applyClaim(trx, user, user.claim, now)
@@ -102,7 +108,9 @@ export async function updateUser(
     // Only the metadata of this request: an account with too much of the rest must stay changeable, to ban it for one.
     if (checked.user_metadata) requireModestMetadata(updated.user_metadata)
     if (checked.app_metadata) requireModestMetadata(updated.app_metadata)
-    await audit(deps, trx, log, { action: 'user_modified', actor, target: updated })
+    const { removed } = checked
+    const traits = removed.length > 0 ? { traits: { removed } } : {}
+    await audit(deps, trx, log, { action: 'user_modified', actor, target: updated, ...traits })
     return updated
   })
 }
@@ -119,12 +127,33 @@ async function checkUpdate(deps: UserAdminDeps, userId: string, update: UserUpda
   }
   const role = parseName('role', update.role)
   const passwordHash = password === undefined ? undefined : await deps.passwords.hash(password)
-  return { ...update, email, phone, role, bannedUntil: ban, passwordHash }
+  const removed = CHANNELS.filter((channel) => update[channel] === '')
+  return { ...update, email, phone, role, bannedUntil: ban, passwordHash, removed }
+}
+
+const CHANNELS: readonly Channel[] = ['email', 'phone']
+
+/** Removes addresses before anything else is changed, and returns the account as it is then. */
+async function withoutRemoved(
+  trx: Transaction<DB>,
+  user: LockedAccount,
+  { removed, email, phone }: CheckedUpdate,
+  now: Date,
+): Promise<LockedAccount> {
+  if (removed.length === 0) return user
+  const given = { email, phone }
+  requireOtherWayIn(
+    user,
+    removed,
+    CHANNELS.filter((channel) => given[channel]),
+  )
+  await removeAddresses(trx, user, removed, { exceptId: NIL_UUID, now })
+  return (await lockAndReadUser(trx, user.id)) as LockedAccount
 }
 
 const addressesOf = (user: User, { email, phone, email_confirm, phone_confirm }: UserUpdate): AddressUpdate[] => [
-  { channel: 'email', value: email === user.email ? undefined : email, isConfirmed: email_confirm === true },
-  { channel: 'phone', value: phone === user.phone ? undefined : phone, isConfirmed: phone_confirm === true },
+  { channel: 'email', value: email === user.email ? undefined : email, isConfirmed: email_confirm },
+  { channel: 'phone', value: phone === user.phone ? undefined : phone, isConfirmed: phone_confirm },
 ]
 
 /**
@@ -167,26 +196,27 @@ async function changeRow({ trx, user, update: { role, bannedUntil }, addresses, 
   }
   for (const { channel, value, isConfirmed } of addresses) {
     if (value) await refuseTaken(trx, { channel, value }, user.aud, user.id)
-    if (isConfirmed && (value ?? user[channel])) {
-      Object.assign(changes, { [`${channel}_confirmed_at`]: now, [`${channel}_assumed`]: false, is_anonymous: false })
+    if (isConfirmed !== undefined && (value ?? user[channel])) {
+      const confirmedAt = isConfirmed ? now : null
+      Object.assign(changes, { [`${channel}_confirmed_at`]: confirmedAt, [`${channel}_assumed`]: false })
+      // Unconfirmed, it waits for a proof and stays this account's: no other user's proof displaces it.
+      Object.assign(changes, isConfirmed ? { is_anonymous: false } : { [`${channel}_vouched`]: true })
     }
     // Ends the user's own pending change: its tokens belong to the old address. A new address inherits no proof.
-    if (value) Object.assign(changes, { [channel]: value, [`${channel}_vouched`]: true, ...NO_CHANGE[channel] })
+    if (value) Object.assign(changes, { [channel]: value, [`${channel}_vouched`]: true, ...noRequest(channel) })
   }
   await changeUser(trx, user.id, changes, now).catch(refuseTakenAddress)
 }
 
-const NO_CHANGE = {
-  email: { email_change: null, email_change_sent_at: null, email_change_confirm_status: 0 },
-  phone: { phone_change: null, phone_change_sent_at: null },
-}
-
-/** Moves the identity to the new address, which is not verified by the old address's proof. */
+/** Moves the identity to the new address, which is not verified by the old address's proof, and follows its confirmation. */
 async function changeIdentities({ deps, trx, user, addresses, now }: Change): Promise<void> {
   for (const { channel, value, isConfirmed } of addresses) {
     const current = user[channel]
-    if (value) await putIdentity(deps, trx, user.id, { channel, value, isConfirmed }, now)
-    else if (current && isConfirmed) await setIdentityVerified(trx, user.id, { channel, value: current }, now)
+    const hasIdentity = user.identities.some(({ provider }) => provider === channel)
+    if (value || (current && isConfirmed === false && hasIdentity)) {
+      const address = { channel, value: value ?? (current as string), isConfirmed: isConfirmed === true }
+      await putIdentity(deps, trx, user.id, address, now)
+    } else if (current && isConfirmed) await setIdentityVerified(trx, user.id, { channel, value: current }, now)
   }
 }
 

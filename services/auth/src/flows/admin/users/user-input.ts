@@ -5,7 +5,7 @@ import { Field } from '../../../http/bodies/shapes.ts'
 
 const confirmation = (value: string) =>
   Type.Boolean({
-    description: `true: the ${value} counts as proven, and is taken from an account that never proved it.`,
+    description: `true: the ${value} counts as proven, and is taken from an account that never proved it. false: it waits for a proof.`,
   })
 
 export const UserFields = Type.Object({
@@ -22,7 +22,7 @@ export const UserFields = Type.Object({
   ),
 })
 
-/** An admin's changes to a user; absent or "" means unchanged, but "" as a password is refused as weak. */
+/** An admin's changes to a user. "" removes an address, is refused as a password, and elsewhere means unchanged. */
 export type UserUpdate = Static<typeof UserFields>
 
 export const NewUserFields = Type.Object(

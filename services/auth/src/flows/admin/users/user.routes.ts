@@ -37,7 +37,8 @@ export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
       ...schema,
       operationId: 'adminUpdateUser',
       summary: 'Changes a user at once, without any mail',
-      description: 'A new password ends all sessions. Metadata is merged at the top level; null removes a key.',
+      description:
+        'A new password ends all sessions. A new address is applied directly, without its proof: confirmed if the previous one was, unless `email_confirm` or `phone_confirm` is false. Never pass on an address from a form of the user, who changes it by PUT /user. `""` removes an address with its identity and pending change, but not the last way in; null counts as absent. Metadata is merged at the top level; null removes a key.',
       body: UserFields,
       response: { 200: UserShape, ...errorResponses(400, 401, 403, 404, 413, 422) },
     },

@@ -1,0 +1,55 @@
+// Taking an address off an account, by its user or an admin. It goes with its identity, pending change, links and codes,
+// and with the sessions that a link or code began. Tests: flows/account/remove-address.test.ts.
+import type { Transaction } from 'kysely'
+import type { DB } from '../../db/tables.ts'
+import { apiError } from '../../errors.ts'
+import { endSessionsOfIdentity } from '../sessions/end-sessions.store.ts'
+import type { Address } from '../users/address.ts'
+import { changeUser, noRequest } from '../users/change-user.store.ts'
+import { endTokens } from '../users/end-tokens.ts'
+import { dropAddress } from '../users/registrants.store.ts'
+import type { LockedAccount } from '../users/users.store.ts'
+
+export type Channel = Address['channel']
+
+/** The channels of those to remove in which the account has an address; elsewhere at most a request is cancelled. */
+export const heldAmong = (user: Pick<LockedAccount, Channel>, channels: readonly Channel[]): Channel[] =>
+  channels.filter((channel) => user[channel] !== null)
+
+/**
+ * Throws single_identity_not_deletable where no way in would be left: a confirmed address, one that an admin gave, or an
+ * account at a provider. `added` are addresses that the same request gives the account.
+ */
+export function requireOtherWayIn(
+  user: LockedAccount,
+  removed: readonly Channel[],
+  added: readonly Channel[] = [],
+): void {
+  if (heldAmong(user, removed).length === 0) return
+  const isOwn = (provider: string) => provider === 'email' || provider === 'phone'
+  const isKept = (channel: Channel) =>
+    !removed.includes(channel) && (user[`${channel}_confirmed_at`] !== null || user[`${channel}_vouched`])
+  const hasOther =
+    added.length > 0 || isKept('email') || isKept('phone') || user.identities.some(({ provider }) => !isOwn(provider))
+  if (hasOther) return
+  throw apiError('single_identity_not_deletable', {
+    message: 'The last address of a user without an account at a provider cannot be removed',
+  })
+}
+
+/** Removes the addresses of these channels; the session `exceptId` stays. */
+export async function removeAddresses(
+  trx: Transaction<DB>,
+  user: LockedAccount,
+  channels: readonly Channel[],
+  { exceptId, now }: { exceptId: string; now: Date },
+): Promise<void> {
+  for (const channel of channels) {
+    const value = user[channel]
+    await changeUser(trx, user.id, { ...noRequest(channel), ...(value === null ? {} : { claim: null }) }, now)
+    if (value === null) continue
+    await dropAddress(trx, user.id, { channel, value }, now)
+    await endSessionsOfIdentity(trx, { userId: user.id, identity: { id: user.id, provider: channel }, exceptId })
+  }
+  await endTokens(trx, user.id, 'all', now)
+}
