@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { duration, oneOf, parsed, port, text, type Values, type Variables } from '@services/common/config/variables'
 import { jsonObject } from '../adapters/json-object.ts'
-import { parseEmail } from '../adapters/mail/email-address.ts'
+import { parseEmail, withAsciiDomain } from '../adapters/mail/email-address.ts'
 import type { serverVariables } from './server.ts'
 import type { signupVariables } from './signup.ts'
 
@@ -61,7 +61,7 @@ function parseHost(value: string): string {
 function parseSender(value: string): string {
   try {
     parseEmail(value)
-    return value
+    return withAsciiDomain(value)
   } catch {
     throw new Error('must be an e-mail address; the name is AUTH_SMTP_SENDER_NAME')
   }

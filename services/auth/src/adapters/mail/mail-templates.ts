@@ -6,6 +6,7 @@ import { templateFailures } from '../../metrics.ts'
 import { builtInMail } from './built-in/layout.ts'
 import type { Words } from './built-in/mail-words.ts'
 import { WORDS } from './built-in/words.ts'
+import { shownEmail } from './email-address.ts'
 import { htmlToText } from './html-to-text.ts'
 import type { MailKind } from './kinds.ts'
 import { createRemoteTemplates } from './remote-templates.ts'
@@ -42,7 +43,7 @@ export function openMailTemplates({ config, now, log }: TemplateDeps, mailWaitsM
     async render(kind: MailKind, wanted: string | undefined, variables: object) {
       const locale = wanted && mail.locales.includes(wanted) ? wanted : mail.defaultLocale
       const builtIn = builtInTemplates(kind, locale)
-      const values = { ...variables } as TemplateVariables
+      const values = { ...variables, ...shownAddresses(variables) } as TemplateVariables
       const schemes = schemesOf(config.siteUrl, values)
       const subject = mail.subjects[kind]
       const html = await ownBody(kind, locale)
@@ -69,6 +70,15 @@ export function openMailTemplates({ config, now, log }: TemplateDeps, mailWaitsM
     },
   }
 }
+
+const ADDRESSES = ['Email', 'NewEmail', 'OldEmail', 'SendingTo']
+
+const shownAddresses = (variables: object) =>
+  Object.fromEntries(
+    Object.entries(variables)
+      .filter(([name]) => ADDRESSES.includes(name))
+      .map(([name, address]) => [name, shownEmail(String(address ?? ''))]),
+  )
 
 /** Compiles at first use. Languages without built-in words use those of the default, then English. */
 function compileBuiltIns(defaultLocale: string) {

@@ -1,6 +1,6 @@
 import { isStorable } from '@services/common/database/storable-json'
 import type { Metadata } from '../../db/tables.ts'
-import { isEmail } from '../mail/email-address.ts'
+import { isEmail, withAsciiDomain } from '../mail/email-address.ts'
 import type { ExternalAccount, ExternalEmail } from './provider.ts'
 
 /** Account of which every member has been checked. */
@@ -26,7 +26,7 @@ export function cleanAccount({ sub, emails, claims }: ExternalAccount): CleanAcc
   const known = emails
     .slice(0, MAX_EMAILS)
     .map(({ email, verified, primary }) => ({
-      email: String(email),
+      email: withAsciiDomain(String(email)),
       verified: verified === true,
       primary: primary === true,
     }))

@@ -2,6 +2,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { withHeaders } from '@services/common/http/route-schema'
 import { Type } from 'typebox'
+import { withAsciiDomain } from '../../adapters/mail/email-address.ts'
 import { type ListedEntry, listAuditEntries, listAuditEntriesAfter } from '../../core/audit/list-audit.store.ts'
 import type { AuditSearch } from '../../core/audit/search-audit.store.ts'
 import { FreeForm } from '../../core/users/metadata.ts'
@@ -82,5 +83,5 @@ function parseSearch(query: string | undefined): AuditSearch | undefined {
   if (!scope || text.length > MAX_TEXT_LENGTH || text.includes('\0')) {
     throw apiError('validation_failed', { message: 'query must be author:…, action:… or type:…' })
   }
-  return text === '' ? undefined : { scope: scope as AuditSearch['scope'], text }
+  return text === '' ? undefined : { scope: scope as AuditSearch['scope'], text: withAsciiDomain(text) }
 }

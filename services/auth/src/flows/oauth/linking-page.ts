@@ -1,3 +1,4 @@
+import { shownEmail } from '../../adapters/mail/email-address.ts'
 import { provenUser } from '../../core/users/proven-addresses.ts'
 import { findUserById } from '../../core/users/users.store.ts'
 import type { Deps } from '../../deps.ts'
@@ -25,7 +26,7 @@ export async function linkingPage(
   const { language, words, site } = pageWords(deps.config, acceptLanguage)
   const { linking } = words
   const { email, phone } = provenUser(found)
-  const address = email ?? phone
+  const address = email ? shownEmail(email) : phone
   const account = address ? linking.account.replace('{address}', () => address) : linking.guest
   const values: Record<string, string> = { provider, account, site }
   return buttonPage({

@@ -4,6 +4,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { counted } from '@services/common/telemetry/instruments'
 import type { FastifyRequest } from 'fastify'
 import { type Static, type TObject, type TProperties, Type } from 'typebox'
+import { withAsciiDomain } from '../../adapters/mail/email-address.ts'
 import { recordSignIn } from '../../core/audit/sign-in-attempt.ts'
 import { requireFresh, requireSecondFactor } from '../../core/freshness/require-fresh.ts'
 import type { LiveCaller } from '../../core/sessions/caller.ts'
@@ -53,7 +54,8 @@ const GRANTS = {
       requireProvider(deps.config, channel, 422)
       if (email === '' && phone === '') throw apiError('validation_failed', { message: 'missing email or phone' })
       // Only normalised, not validated: a malformed address is an unknown one.
-      const address = { channel, value: channel === 'email' ? email.toLowerCase() : normalisePhone(phone) } as const
+      const value = channel === 'email' ? withAsciiDomain(email).toLowerCase() : normalisePhone(phone)
+      const address = { channel, value } as const
       const audience = requestAudience(request, deps.config.jwt)
       return recordSignIn(deps, request.log, { method: 'password', typed: address.value }, () =>
         signInWithPassword(deps, request.log, { address, password, audience, client, clientAddress }),

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { withAsciiDomain } from '../../../adapters/mail/email-address.ts'
 import { FreeForm } from '../../../core/users/metadata.ts'
 import { apiError } from '../../../errors.ts'
 import { Field } from '../../../http/bodies/shapes.ts'
@@ -60,7 +61,7 @@ const MAX_FILTER_LENGTH = 255
 
 export function parseFilter(filter: string | undefined): string | undefined {
   if (!filter) return undefined
-  if (filter.length <= MAX_FILTER_LENGTH && !filter.includes('\0')) return filter
+  if (filter.length <= MAX_FILTER_LENGTH && !filter.includes('\0')) return withAsciiDomain(filter)
   throw apiError('validation_failed', {
     message: `filter must be at most ${MAX_FILTER_LENGTH} characters, without NUL`,
   })
