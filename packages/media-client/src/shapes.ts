@@ -138,8 +138,8 @@ export interface Added extends Result {
   expiresAt?: Date
 }
 
-/** An event of `watch`. `file` reports a file that is stored before the rest; `ready`, `failed` and `deleted` are the last. */
+/** An event of `watch`. `file` reports a file that is stored before the rest; all but these and `processing` are the last. */
 export type ClipEvent =
-  | { type: 'processing' | 'ready' | 'deleted'; progress: number }
+  | { type: 'processing' | 'ready' | 'hidden' | 'deleted'; progress: number }
   | { type: 'failed'; progress: number; failure?: { code: string; message: string } }
   | { type: 'file'; file: string; bytes: number }

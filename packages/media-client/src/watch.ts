@@ -10,7 +10,7 @@ const SILENT_MS = 60_000
 /** Bounds of the pause that a server asks for. */
 const [SHORTEST_RETRY_MS, LONGEST_RETRY_MS] = [500, 60_000]
 
-const FINAL = ['ready', 'failed', 'deleted']
+const FINAL = ['ready', 'failed', 'hidden', 'deleted']
 
 /**
  * Yields each change of a clip, and ends with its final state. Reconnects after lost connections with `Last-Event-ID`, as
@@ -92,5 +92,9 @@ function toChange({ event, data }: ServerEvent): ClipEvent | undefined {
   const { file, bytes, progress, failure } = JSON.parse(data)
   if (event === 'file') return { type: 'file', file, bytes }
   if (event === 'failed') return { type: event, progress, failure }
-  return event === 'processing' || event === 'ready' || event === 'deleted' ? { type: event, progress } : undefined
+  return isPlain(event) ? { type: event, progress } : undefined
 }
+
+const PLAIN = ['processing', 'ready', 'hidden', 'deleted'] as const
+
+const isPlain = (event: string): event is (typeof PLAIN)[number] => PLAIN.some((known) => known === event)

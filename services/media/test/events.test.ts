@@ -1,7 +1,6 @@
-import { once } from 'node:events'
-import { request } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startWorker } from '../src/worker.ts'
+import { openStream, setProgressOf } from './event-stream.ts'
 import { gif } from './gif-bytes.ts'
 import { idIn, startTestService, type TestService } from './service.ts'
 
@@ -16,33 +15,8 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** Events of a stream so far, and its end. */
-async function open(id: string, headers: Record<string, string> = {}, url = service.url) {
-  const client = request(`${url}/media/${id}/events`, { headers: { token: service.token, ...headers }, agent: false })
-  client.on('error', () => {})
-  client.end()
-  const [response] = await once(client, 'response')
-  const stream = { status: response.statusCode as number, headers: response.headers, text: '', isOver: false }
-  response.on('data', (bytes: Buffer) => {
-    stream.text += bytes
-  })
-  response.on('error', () => {})
-  response.on('close', () => {
-    stream.isOver = true
-  })
-  const events = () =>
-    [...stream.text.matchAll(/^event: (\w+)\ndata: (.*)$/gm)].map(([, name, data]) => [
-      name,
-      JSON.parse(data as string),
-    ])
-  return Object.assign(stream, { events, abort: () => client.destroy() })
-}
-
-const setProgress = (id: string, progress: number) =>
-  service.deps.pool.query('update sources set progress = $2 where id = (select source_id from clips where id = $1)', [
-    id,
-    progress,
-  ])
+const open = (id: string, headers: Record<string, string> = {}, of = service) => openStream(of, id, headers)
+const setProgress = (id: string, progress: number) => setProgressOf(service, id, progress)
 
 test('the state comes at once, then each change; comments between them keep the connection open', async () => {
   const id = await newClip()
@@ -101,12 +75,12 @@ test('a token has a limit of open streams; a disconnect frees its slot; a stop e
   const own = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   const id = idIn(await own.upload(gif(20, 20, [{ delay: 10 }]), [], later))
   const streams: Awaited<ReturnType<typeof open>>[] = []
-  for (let n = 0; n < 16; n++) streams.push(await open(id, { token: own.token }, own.url))
+  for (let n = 0; n < 16; n++) streams.push(await open(id, {}, own))
   const refused = await own.get(`/media/${id}/events`, { token: own.token })
   expect([refused.status, refused.body.error.code]).toEqual([429, 'queue_full'])
   streams[0]?.abort()
   const again = async () => {
-    const stream = await open(id, { token: own.token }, own.url)
+    const stream = await open(id, {}, own)
     if (stream.status === 200) streams.push(stream)
     return stream.status
   }

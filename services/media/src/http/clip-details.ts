@@ -2,7 +2,7 @@ import { inDocument } from '@services/common/http/route-schema'
 import { Type } from 'typebox'
 import type { Config } from '../config.ts'
 import { toResult } from '../core/clip-views/clip-result.ts'
-import type { Clip } from '../core/clips/clips.store.ts'
+import { type Clip, ownerState } from '../core/clips/clips.store.ts'
 import type { ClipFile } from '../core/clips/renditions.store.ts'
 import { describeEdit } from '../core/edits/edit.ts'
 import { errorCatalogue } from '../errors.ts'
@@ -96,7 +96,7 @@ export function toDetails(clip: Clip, files: readonly ClipFile[], site: Config['
   const { id, progress, title, tags, nsfw, attribution, bytes, sha256, errorCode: code } = clip
   return {
     ...toResult(clip, site),
-    ...{ id, state: clip.hiddenAt ? ('hidden' as const) : clip.state, progress, title, tags, nsfw, attribution },
+    ...{ id, state: ownerState(clip), progress, title, tags, nsfw, attribution },
     token_id: clip.tokenId,
     created_at: clip.createdAt,
     expires_at: clip.expiresAt,

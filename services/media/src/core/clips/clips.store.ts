@@ -210,8 +210,12 @@ export async function findDeleteTokenHash(db: Kysely<DB>, id: string): Promise<B
   return found?.delete_token_hash ?? undefined
 }
 
+/** State of a clip for its owner. */
+export const ownerState = <State extends string>(clip: { state: State; hiddenAt: Date | null }): State | 'hidden' =>
+  clip.hiddenAt && clip.state !== 'deleted' ? 'hidden' : clip.state
+
 export interface ClipState {
-  state: SourceState | 'deleted'
+  state: SourceState | 'hidden' | 'deleted'
   progress: number
   errorCode: ErrorCode | null
   /** Files that are stored while the clip is processing. */
@@ -224,18 +228,22 @@ const firstFiles = sql<NonNullable<ClipState['files']>>`coalesce((
   'files',
 )
 
-/** States of the clips `ids` that exist. */
-export async function findStates(db: Kysely<DB>, ids: readonly string[]): Promise<Map<string, ClipState>> {
+/** States of the clips `ids` that exist, for their owners. */
+export async function findStates(db: Kysely<DB>, ids: readonly string[], now: Date): Promise<Map<string, ClipState>> {
   const rows = await db
     .selectFrom('clips')
     .leftJoin('sources', 'sources.id', 'clips.source_id')
     .select(['clips.id', 'sources.state', 'sources.progress', 'sources.error_code as errorCode', firstFiles])
+    .select(['clips.hidden_at as hiddenAt', 'clips.expires_at as expiresAt'])
     .where('clips.id', '=', sql<string>`any(${ids}::text[])`)
     .execute()
   return new Map(
-    rows.map(({ id, state, progress, errorCode, files }) => [
-      id,
-      { state: state ?? 'deleted', progress: progress ?? 0, errorCode, files },
-    ]),
+    rows.map(({ id, progress, errorCode, files, ...clip }) => {
+      const state = isExpired(clip, now) ? null : clip.state
+      return [
+        id,
+        { state: ownerState({ ...clip, state: state ?? 'deleted' }), progress: progress ?? 0, errorCode, files },
+      ]
+    }),
   )
 }

@@ -54,6 +54,18 @@ const selectRights = (db: Kysely<DB>, id: string, now: Date) =>
     .where('revoked_at', 'is', null)
     .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', now)]))
 
+/** Scopes of those of `ids` that are neither expired nor revoked. */
+export async function findScopes(db: Kysely<DB>, ids: readonly string[], now: Date): Promise<Map<string, Scope[]>> {
+  const rows = await db
+    .selectFrom('api_tokens')
+    .select(['id', 'scopes'])
+    .where('id', '=', sql<string>`any(${ids}::uuid[])`)
+    .where('revoked_at', 'is', null)
+    .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', now)]))
+    .execute()
+  return new Map(rows.map(({ id, scopes }) => [id, scopes]))
+}
+
 /** Empty for an unknown token too. */
 export async function findTokenLimits(db: Kysely<DB>, id: string): Promise<TokenLimits> {
   const found = await db.selectFrom('api_tokens').select('limits').where('id', '=', id).executeTakeFirst()

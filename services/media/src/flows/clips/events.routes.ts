@@ -4,7 +4,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { createSemaphore } from '@services/common/concurrency/semaphore'
 import { Type } from 'typebox'
 import { createClipWatch } from '../../core/clips/clip-watch.ts'
-import type { ClipState } from '../../core/clips/clips.store.ts'
+import { type ClipState, ownerState } from '../../core/clips/clips.store.ts'
+import { allows } from '../../core/tokens/scopes.ts'
 import type { Deps } from '../../deps.ts'
 import { busy, errorCatalogue } from '../../errors.ts'
 import { requireToken, tokenOf } from '../../http/authenticate.ts'
@@ -15,13 +16,13 @@ import { findOwnClip } from './clip.routes.ts'
 /** Each stream holds a connection while its clip is processing. */
 const STREAMS = { atOnce: 500, waiting: 0, waitMs: 0, perKey: { atOnce: 16, waiting: 0 } }
 
-/** Longest stream: the token may have been revoked meanwhile, and the client reconnects. */
+/** Longest stream; the client reconnects. */
 const LONGEST_MS = 3_600_000
 
 const EventStream = Type.Unsafe<Readable>({
   description:
-    'Events `processing`, `ready`, `failed`, `deleted`; data is JSON: state, progress, failure. `file` says that one is ' +
-    'stored before the rest: file, bytes.',
+    'Events `processing`, `ready`, `failed`, `hidden`, `deleted`; data is JSON: state, progress, failure. `file` says ' +
+    'that one is stored before the rest: file, bytes.',
   content: { 'text/event-stream': { schema: Type.String() } },
 })
 
@@ -42,7 +43,7 @@ export const eventRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
         ...tokenRoute(
           'media',
           'watchMedia',
-          'State and progress as server-sent events, until the clip is ready, failed or deleted',
+          'State and progress as server-sent events, until the clip is ready, failed, hidden or deleted',
         ),
         params: Type.Object({ id: Type.String() }),
         headers: Type.Object({
@@ -59,12 +60,19 @@ export const eventRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       const token = tokenOf(request)
       const clip = await findOwnClip(deps, token, request.params.id)
       // EventSource reconnects after every end, except after a 204.
-      if (clip.state !== 'processing' && request.headers['last-event-id'] === clip.state) return reply.code(204).send()
+      const first = { ...clip, state: ownerState(clip) }
+      if (isFinal(first) && request.headers['last-event-id'] === first.state) return reply.code(204).send()
       streams.refuseWhenFull(token.id)
       const ended = new AbortController()
       const signal = AbortSignal.any([clientGone(reply), deps.stopping, closing.signal, ended.signal])
       const subscribe = (onState: (state: ClipState) => void) => {
-        const unsubscribe = watch.watch(clip.id, onState)
+        const isOwn = clip.tokenId === token.id
+        const unsubscribe = watch.watch(clip.id, {
+          tokenId: token.id,
+          mayWatch: (rights) => allows(rights, isOwn ? 'read' : 'admin'),
+          onState,
+          onRefusal: () => ended.abort(),
+        })
         // First files and the decision are sent at once, not with the next read.
         void (async () => {
           const change = await deps.sourceWaiters.wait(clip.sourceId, signal, 'showable')
@@ -75,7 +83,7 @@ export const eventRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
         return unsubscribe
       }
       const { heartbeatMs } = deps.timeLimits
-      const stream = Readable.from(streamStates(clip, subscribe, { heartbeatMs, signal }))
+      const stream = Readable.from(streamStates(first, subscribe, { heartbeatMs, signal }))
       void streams.run(() => new Promise<void>((resolve) => stream.once('close', resolve)), { key: token.id })
       const timer = setTimeout(() => ended.abort(), LONGEST_MS)
       stream.once('close', () => {
