@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openFaultReport } from '@services/common/testing/run/fault-report'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { openUpload } from '../test/clients/slow-upload.ts'
 import { eventually } from '../test/service-process.ts'
-import { openUpload } from '../test/slow-upload.ts'
 import {
   expectNothingLost,
   isWorking,

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { say } from '@services/common/testing/http/raw-http'
 import { expect } from 'vitest'
+import { openUpload } from './clients/slow-upload.ts'
 import { startTestService, type TestService, test } from './service.ts'
-import { openUpload } from './slow-upload.ts'
 
 const noWorkers = { MEDIA_WORKERS_ENABLED: 'false' }
 const temporary = async (service: TestService) => (await service.listFiles()).filter((path) => path.startsWith('work/'))

@@ -1,6 +1,6 @@
 // Ends of event streams: the state is that of the details, and a token that may no longer read sees nothing more.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openStream, setProgressOf } from './event-stream.ts'
+import { openStream, setProgressOf } from './clients/event-stream.ts'
 import { gif } from './gif-bytes.ts'
 import { idIn, startTestService, type TestService } from './service.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startWorker } from '../src/worker.ts'
-import { openStream, setProgressOf } from './event-stream.ts'
+import { openStream, setProgressOf } from './clients/event-stream.ts'
 import { gif } from './gif-bytes.ts'
 import { idIn, startTestService, type TestService } from './service.ts'
 

@@ -6,12 +6,12 @@ import type { Deps } from '../src/deps.ts'
 import { cleanUp } from '../src/housekeeping.ts'
 import { TRANSCODE_QUEUE } from '../src/make/jobs/queues.ts'
 import { failDeadSource, transcodeSource } from '../src/make/jobs/transcode-source.ts'
+import { openUpload } from './clients/slow-upload.ts'
 import { clip } from './clips.ts'
 import { gif } from './gif-bytes.ts'
 import { heldFfmpeg } from './held-ffmpeg.ts'
 import { programThat } from './program.ts'
 import { formOf, idIn, startTestService, type TestService, test } from './service.ts'
-import { openUpload } from './slow-upload.ts'
 
 const temporary = async (service: TestService) => (await service.listFiles()).filter((path) => path.startsWith('work/'))
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
+import { openUpload } from './clients/slow-upload.ts'
 import { gif } from './gif-bytes.ts'
 import { formOf, startTestService, type TestService } from './service.ts'
-import { openUpload } from './slow-upload.ts'
 
 const SETTINGS = { MEDIA_PARALLEL_PER_TOKEN: '2', MEDIA_WORKERS_ENABLED: 'false' }
 const later = { prefer: 'respond-async' }

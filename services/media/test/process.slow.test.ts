@@ -9,6 +9,7 @@ import { createFarServer } from '@services/common/testing/http/far-server'
 import { programOf } from '@services/common/testing/run/program'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { blobKey } from '../src/store/blobs/blob-storage.ts'
+import { openUpload } from './clients/slow-upload.ts'
 import { clip, tools } from './clips.ts'
 import { send, settingsOf, startTestService } from './service.ts'
 import {
@@ -19,7 +20,6 @@ import {
   startServe,
   startWorkerProcess,
 } from './service-process.ts'
-import { openUpload } from './slow-upload.ts'
 import { startFlags } from './start-flags.ts'
 
 const run = promisify(execFile)

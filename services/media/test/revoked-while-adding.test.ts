@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net'
 import { createFarServer } from '@services/common/testing/http/far-server'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type TokenChanges, updateToken } from '../src/core/tokens/tokens.store.ts'
+import { openUpload } from './clients/slow-upload.ts'
 import { gif } from './gif-bytes.ts'
 import { formOf, startTestService, type TestService } from './service.ts'
-import { openUpload } from './slow-upload.ts'
 import { arrived, openPiece, tusOf } from './tus.ts'
 
 let service: TestService

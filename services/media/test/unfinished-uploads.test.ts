@@ -3,6 +3,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { countLockWaits } from '@services/common/testing/database/lock-waits'
 import { expect, test } from 'vitest'
 import { gif } from './gif-bytes.ts'
 import { type Answer, createDatabase, startTestService, type TestService } from './service.ts'
@@ -72,6 +73,54 @@ test('an upload that two processes finish at once is one clip, and counts once',
   for (const service of services) await service.close()
   await database.drop()
   await rm(workDir, { recursive: true, force: true })
+})
+
+test('of two lengths that are declared at once for an upload without one, one holds and the other is refused', async () => {
+  const database = await createDatabase()
+  const workDir = await mkdtemp(join(tmpdir(), 'media-tus-test-'))
+  const settings = { ...noWorkers, MEDIA_DATABASE_URL: database.url, MEDIA_WORK_DIR: workDir }
+  const [first, second] = [await startTestService(settings), await startTestService(settings)]
+  const { headers } = await tusOf(first).call('POST', '/tus', { 'upload-defer-length': '1' })
+  const path = new URL(headers.get('location') as string).pathname
+  // Both read the upload without a length, and then wait for its row.
+  const holder = await first.deps.pool.connect()
+  await holder.query('begin')
+  await holder.query('select from resumable_uploads for update')
+  const declare = (service: TestService, bytes: number) =>
+    tusOf(service, first.token).send(path, 0, Buffer.alloc(0), { 'upload-length': String(bytes) })
+  const declared = [declare(first, 30), declare(second, 40)]
+  await expect.poll(() => countLockWaits(holder)).toBe(2)
+  await holder.query('commit')
+  holder.release()
+  const answers = await Promise.all(declared)
+  expect(answers.map(({ status }) => status).toSorted()).toEqual([204, 409])
+  const [holds, refused] = answers.toSorted((a, b) => a.status - b.status) as [Answer, Answer]
+  expect(refused.body.error.code).toBe('offset_conflict')
+  const { headers: now } = await tusOf(first).call('HEAD', path)
+  expect(now.get('upload-length')).toBe(answers.indexOf(holds) === 0 ? '30' : '40')
+  for (const service of [first, second]) await service.close()
+  await database.drop()
+  await rm(workDir, { recursive: true, force: true })
+})
+
+test('the id of an upload without a token opens it from any address, and no other id does', async () => {
+  const service = await startTestService({
+    ...noWorkers,
+    ...{ MEDIA_UPLOAD_AUTH: 'optional', MEDIA_RATE_LIMIT_HEADER: 'x-real-ip' },
+  })
+  const from = (address: string) => ({ 'tus-resumable': '1.0.0', 'x-real-ip': address })
+  const headers = { ...from('192.0.2.1'), 'upload-length': '100' }
+  const begun = await service.call('POST', '/tus', { headers })
+  const path = new URL(begun.headers.get('location') as string).pathname
+  expect(path).toMatch(/^\/tus\/[0-9A-Za-z]{32}$/)
+  const elsewhere = from('198.51.100.9')
+  const piece = { ...elsewhere, 'content-type': PIECE, 'upload-offset': '0' }
+  expect((await service.call('PATCH', path, { headers: piece, body: new Uint8Array(10) })).status).toBe(204)
+  expect((await service.call('HEAD', path, { headers: elsewhere })).headers.get('upload-offset')).toBe('10')
+  const other = path.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A'))
+  expect((await service.call('DELETE', other, { headers: elsewhere })).status).toBe(404)
+  expect((await service.call('DELETE', path, { headers: elsewhere })).status).toBe(204)
+  await service.close()
 })
 
 test('a visitor without a token has a limit of unfinished uploads per address, and an upload without a byte expires soon', async () => {

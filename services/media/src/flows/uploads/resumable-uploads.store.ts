@@ -22,12 +22,20 @@ export async function countUnfinished(db: Kysely<DB>, ownerKey: string, now: Dat
   return Number(count)
 }
 
-export async function updateUpload(
-  db: Kysely<DB>,
-  id: string,
-  changes: { bytes: number } | { expires_at: Date },
-): Promise<void> {
-  await db.updateTable('resumable_uploads').set(changes).where('id', '=', id).execute()
+export async function extendUpload(db: Kysely<DB>, id: string, expiresAt: Date): Promise<void> {
+  await db.updateTable('resumable_uploads').set({ expires_at: expiresAt }).where('id', '=', id).execute()
+}
+
+/** Sets the length of an upload that has none. False when it has another one. */
+export async function declareLength(db: Kysely<DB>, id: string, bytes: number): Promise<boolean> {
+  const declared = await db
+    .updateTable('resumable_uploads')
+    .set({ bytes })
+    .where('id', '=', id)
+    .where((where) => where.or([where('bytes', 'is', null), where('bytes', '=', bytes)]))
+    .returning('id')
+    .executeTakeFirst()
+  return declared !== undefined
 }
 
 /** Returns false when the upload has a clip already or was deleted. */

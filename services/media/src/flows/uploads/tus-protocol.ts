@@ -8,7 +8,13 @@ import { DataStore, ERRORS, type Locker, Metadata, Server, Upload } from '@tus/s
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { fileTooLarge } from './receive-form.http.ts'
-import { findUpload, insertUpload, type ResumableUpload, updateUpload } from './resumable-uploads.store.ts'
+import {
+  declareLength,
+  extendUpload,
+  findUpload,
+  insertUpload,
+  type ResumableUpload,
+} from './resumable-uploads.store.ts'
 import { createPartial, hardDeleteUpload, moreThanAnnounced, partialBytes, partialPath } from './resumable-uploads.ts'
 import { TUS_EXTENSIONS } from './tus-headers.http.ts'
 
@@ -155,12 +161,12 @@ class PartialFiles extends DataStore {
     const { db, config } = this.#deps
     const upload = await findUpload(db, id)
     if (!upload) return
-    const expires_at = new Date(upload.created_at.getTime() + config.resumeWithinSeconds * 1000)
-    await updateUpload(db, id, { expires_at })
+    await extendUpload(db, id, new Date(upload.created_at.getTime() + config.resumeWithinSeconds * 1000))
   }
 
   override async declareUploadLength(id: string, bytes: number): Promise<void> {
-    await updateUpload(this.#deps.db, id, { bytes })
+    if (await declareLength(this.#deps.db, id, bytes)) return
+    throw apiError('offset_conflict', { message: 'Another Upload-Length was declared at the same time.' })
   }
 
   override async remove(id: string): Promise<void> {

@@ -1,7 +1,7 @@
 // A client of event streams that reads what has arrived so far.
 import { once } from 'node:events'
 import { request } from 'node:http'
-import type { TestService } from './service.ts'
+import type { TestService } from '../service.ts'
 
 /** Events of a stream so far, and its end. */
 export async function openStream({ url, token }: TestService, id: string, headers: Record<string, string> = {}) {
