@@ -167,6 +167,18 @@ test('an upload in parts that fails leaves no part', async () => {
   expect(await s3.unfinished()).toEqual([])
 })
 
+test('an upload in parts whose abort fails, too, says why it failed first', async () => {
+  const path = join(directory, 'parts')
+  await writeFile(path, Buffer.alloc(9_000_000, 'clip'))
+  s3.fault = ({ method, url = '' }) => {
+    if (url.includes('partNumber=2')) return { status: 507, code: 'InsufficientStorage' }
+    return method === 'DELETE' ? { status: 403, code: 'AccessDenied' } : undefined
+  }
+  const put = service.deps.blobs.put({ sha256: 'e'.repeat(64), extension: 'mp4' }, path)
+  await expect(put).rejects.toThrow(/^S3 Upload: InsufficientStorage.*; then .*AbortMultipartUpload.*AccessDenied/)
+  s3.fault = () => undefined
+})
+
 test('an accepted clip waits for an unavailable bucket without losing an attempt', async () => {
   const api = await startTestService({ ...s3.environment, MEDIA_WORKERS_ENABLED: 'false' }, { timeLimits })
   const { pool } = api.deps

@@ -103,9 +103,12 @@ async function uploadFile(s3: Bucket, name: BlobName, { path, size }: { path: st
     if (error.name !== 'AbortError') unreadable = error
   })
   const progress = givenUpAfter(s3.answerMs * ANSWERS_PER_PART)
+  let uncleaned: unknown
   const type = CONTENT_TYPES[name.extension]
   const upload = new Upload({
-    client: under(s3, progress.signal),
+    client: under(s3, progress.signal, (error) => {
+      uncleaned = error
+    }),
     params: {
       ...objectOf(s3, name),
       Body: file,
@@ -121,7 +124,7 @@ async function uploadFile(s3: Bucket, name: BlobName, { path, size }: { path: st
   try {
     await upload.done()
   } catch (error) {
-    throw unreadable ?? toUnavailable('Upload', error)
+    throw unreadable ?? toUnavailable('Upload', error, uncleaned)
   } finally {
     progress.end()
     file.destroy()
@@ -134,11 +137,18 @@ function givenUpAfter(ms: number) {
   return { signal: controller.signal, happened: () => void timer.refresh(), end: () => clearTimeout(timer) }
 }
 
-/** The client as an upload sees it: the signal ends every request but the abort that cleans up. */
-function under({ client, answerMs }: Bucket, abortSignal: AbortSignal): S3Client {
+/**
+ * The client as an upload sees it: the signal ends every request but the abort that cleans up. A failed abort is reported, and does
+ * not take the place of the failure that it follows; the sweep removes the parts.
+ */
+function under(
+  { client, answerMs }: Bucket,
+  abortSignal: AbortSignal,
+  onFailedAbort: (error: unknown) => void,
+): S3Client {
   const send = (command: Parameters<S3Client['send']>[0]) =>
     command instanceof AbortMultipartUploadCommand
-      ? askS3('AbortMultipartUpload', answerMs, (options) => client.send(command, options))
+      ? askS3('AbortMultipartUpload', answerMs, (options) => client.send(command, options)).catch(onFailedAbort)
       : client.send(command, { abortSignal })
   return { config: client.config, send } as unknown as S3Client
 }

@@ -63,10 +63,14 @@ export async function askS3<Output>(
   }
 }
 
-/** Drops the error itself: the SDK's errors carry the key's id, the signed text and the request's headers. */
-export function toUnavailable(operation: string, error: unknown): StorageUnavailable {
+/**
+ * Drops the error itself: the SDK's errors carry the key's id, the signed text and the request's headers. `later` is a failure
+ * that followed.
+ */
+export function toUnavailable(operation: string, error: unknown, later?: unknown): StorageUnavailable {
   if (error instanceof StorageUnavailable) return error
-  return new StorageUnavailable(`S3 ${operation}: ${describe(error)}`)
+  const followed = later === undefined ? '' : `; then ${describe(later)}`
+  return new StorageUnavailable(`S3 ${operation}: ${describe(error)}${followed}`)
 }
 
 function describe(error: unknown): string {
