@@ -3,13 +3,19 @@ import { serviceCommands } from '@services/common/process/service-commands'
 import { settingsToReview } from './config/review.ts'
 import { variables } from './config.ts'
 import { openDeps, SCHEMA } from './deps.ts'
+import { messagesList, messagesRetry } from './flows/admin/messages/message-commands.ts'
 import { usersList } from './flows/admin/users/list-users-command.ts'
+import { usersShow } from './flows/admin/users/show-user-command.ts'
 import {
   usersBan,
+  usersConfirm,
   usersCreate,
   usersDelete,
+  usersRemoveFactor,
+  usersSetEmail,
   usersSetPassword,
   usersSetRole,
+  usersSignOut,
   usersUnban,
 } from './flows/admin/users/user-commands.ts'
 import { tokensAdmin } from './flows/commands/admin-token-command.ts'
@@ -45,14 +51,21 @@ export const commands: Command[] = [
   tokensAdmin,
   usersCreate,
   usersList,
+  usersShow,
   usersBan,
   usersUnban,
   usersSetPassword,
   usersSetRole,
+  usersConfirm,
+  usersSetEmail,
+  usersSignOut,
+  usersRemoveFactor,
   usersDelete,
   usersImport,
   usersExport,
   auditExport,
+  messagesList,
+  messagesRetry,
   mailPreview,
   mailTest,
   redirectCheck,

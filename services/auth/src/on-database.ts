@@ -1,11 +1,14 @@
-import { randomUUIDv7 } from 'node:crypto'
+import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import { hostname, userInfo } from 'node:os'
 import { withDatabase } from '@services/common/database/pool'
 import { openReads, type Reads } from '@services/common/database/replica'
+import { openServiceQueue } from '@services/common/process/service-database'
 import type { Actor } from './core/audit/audit.ts'
+import { deriveKey } from './core/keys/derive-key.ts'
+import type { OutboxDeps } from './core/outbox/outbox.ts'
 import { type DB, TABLES } from './db/tables.ts'
 import { NIL_UUID } from './db/uuid.ts'
-import type { Deps } from './deps.ts'
+import { type Deps, SCHEMA } from './deps.ts'
 import { startUp } from './start.ts'
 
 export type CommandDeps = Pick<Deps, 'config' | 'log' | 'db' | 'now' | 'newRowId'> & { operator: Actor }
@@ -21,6 +24,19 @@ export async function onDatabase<Result>(
     work({ config, log, db, now: () => new Date(), newRowId: randomUUIDv7, operator: operator() }),
   )
 }
+
+/** Runs a command that writes messages: the workers of the service deliver them. */
+export const onOutbox = (work: (deps: CommandDeps & OutboxDeps) => Promise<void>): Promise<void> =>
+  onDatabase(async (deps) => {
+    const { config, log } = deps
+    const queue = await openServiceQueue(SCHEMA, config, log, { migrate: false, supervise: false })
+    const outboxKey = deriveKey(config.jwt.secret, 'outbox')
+    try {
+      await work({ ...deps, queue, outboxKey, newId: randomUUID, delayMs: () => 0 })
+    } finally {
+      await queue.stop(1_000)
+    }
+  })
 
 /** Actor of the commands: `cli`, and as its name the account of this machine. */
 const operator = (): Actor => ({

@@ -70,6 +70,18 @@ const linkAct =
     return { walk, traits: { type: verification } }
   }
 
+/** A message that was refused, to a new user. */
+async function failedInvitation(): Promise<{ id: string; target: string }> {
+  await service.mailbox.answer(550)
+  const { body } = await service.post('/invite', { email: freshEmail() }, service.admin)
+  const failed = async () =>
+    (await service.get(`/admin/messages?user_id=${body.id}&state=failed`, service.admin)).body.messages
+  await expect.poll(failed).toHaveLength(1)
+  await service.mailbox.accept()
+  const [{ id }] = await failed()
+  return { id, target: body.id }
+}
+
 const ROUTES: Record<string, Act[]> = {
   'POST /admin/users': [
     ['user_signedup', async (as) => ({ walk: () => service.post('/admin/users', { email: freshEmail() }, as) })],
@@ -155,14 +167,8 @@ const ROUTES: Record<string, Act[]> = {
     [
       'message_retried',
       async (as) => {
-        await service.mailbox.answer(550)
-        const { body } = await service.post('/invite', { email: freshEmail() }, service.admin)
-        const failed = async () =>
-          (await service.get(`/admin/messages?user_id=${body.id}&state=failed`, service.admin)).body.messages
-        await expect.poll(failed).toHaveLength(1)
-        await service.mailbox.accept()
-        const [{ id }] = await failed()
-        return { walk: () => service.post(`/admin/messages/${id}/retry`, {}, as), target: body.id }
+        const { id, target } = await failedInvitation()
+        return { walk: () => service.post(`/admin/messages/${id}/retry`, {}, as), target }
       },
     ],
   ],
@@ -223,7 +229,7 @@ test.for(READS)('%s leaves none', async (route) => {
   expect([result.status, left]).toEqual([200, []])
 })
 
-/** A command line that acts; `{user}` and `{file}` stand for a user and for an import of two. */
+/** A command line that acts; `{user}`, `{factor}`, `{message}` stand for ids, and `{file}` for an import of two. */
 type Line = [AuditAction, string, { input?: string; traits?: object; target?: 'user' | 'made' }?]
 
 const COMMANDS: Record<string, Line[]> = {
@@ -234,6 +240,16 @@ const COMMANDS: Record<string, Line[]> = {
     ['user_modified', 'users set-password {user} --password-stdin', { input: 'another horse', target: 'user' }],
   ],
   'users set-role': [['user_modified', 'users set-role {user} editor', { target: 'user' }]],
+  'users confirm': [['user_modified', 'users confirm {user}', { target: 'user' }]],
+  'users set-email': [
+    ['user_modified', 'users set-email {user} cli-moved@example.com', { target: 'user' }],
+    ['user_modified', 'users set-email {user} cli-moved-2@example.com --confirm', { target: 'user' }],
+  ],
+  'users sign-out': [['logout', 'users sign-out {user}', { target: 'user', traits: { sessions: 1 } }]],
+  'users remove-factor': [
+    ['factor_deleted', 'users remove-factor {user} {factor}', { target: 'user', traits: { factor_type: 'totp' } }],
+  ],
+  'messages retry': [['message_retried', 'messages retry {message}', { traits: { channel: 'mail', kind: 'invite' } }]],
   'users delete': [
     ['user_deleted', 'users delete {user} --yes', { target: 'user' }],
     ['user_deleted', 'users delete {user} --soft --yes', { target: 'user' }],
@@ -257,6 +273,8 @@ const NO_ACTS = {
   'keys generate': 'stored nowhere',
   'tokens admin': 'needs no database; what its token does has entries',
   'users list': 'reads like GET /admin/users',
+  'users show': 'reads like GET /admin/users/{user_id}',
+  'messages list': 'reads like GET /admin/messages',
   'audit export': 'reads like GET /admin/audit',
   'mail preview': '',
   'mail test': 'a mail to an address of the operator',
@@ -277,6 +295,7 @@ describe('the command line', () => {
     expect([code, stderr]).toEqual([0, ''])
     return stdout
   }
+  const byUserId = async () => ({ userId: (await byUser()).id, totp: { id: '' } })
   const withFile = async (users: object[], work: (file: string) => Promise<void>) => {
     const folder = await mkdtemp(join(tmpdir(), 'acts-'))
     const file = join(folder, 'users.jsonl')
@@ -291,9 +310,11 @@ describe('the command line', () => {
   }
 
   test.for(lines)('is the actor of %s %s', async ([action, line, { input, traits, target } = {}]) => {
-    const { id } = await byUser()
+    const { userId: id, totp } = line.includes('{factor}') ? await withTotp(service) : await byUserId()
+    const message = line.includes('{message}') ? (await failedInvitation()).id : ''
     await withFile([{ email: freshEmail() }, { email: freshEmail() }], async (file) => {
-      const typed = line.replace('{user}', id).replace('{file}', file)
+      const ids = { '{user}': id, '{factor}': totp.id, '{message}': message, '{file}': file }
+      const typed = Object.entries(ids).reduce((typed, [name, value]) => typed.replace(name, value), line)
       const { result, left } = await audited(() => run(typed, input))
       const user = { user: { user_id: id }, made: { user_id: target === 'made' && JSON.parse(result).id } }
       expect(left).toEqual([expect.objectContaining({ action, ...operator })])

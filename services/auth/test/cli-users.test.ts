@@ -1,5 +1,6 @@
 import { describe, expect } from 'vitest'
 import { authHere } from './command-line.ts'
+import { withTotp } from './second-factors.ts'
 import { startTestService, type TestService, test } from './service.ts'
 
 const password = 'correct horse'
@@ -97,6 +98,91 @@ describe('one user, by id, address or number', () => {
     expect(body.user.role).toBe('editor')
   })
 
+  test('shown with state, identities, factors, sessions and messages', async ({ service }) => {
+    const cli = cliOf(service)
+    const user = await withTotp(service)
+    const name = 'lost\u001b[2Jphone'
+    await service.put(`/admin/users/${user.userId}/factors/${user.totp.id}`, { friendly_name: name }, service.admin)
+    const { email } = (await service.get(`/admin/users/${user.userId}`, service.admin)).body
+    await service.post('/recover', { email })
+    await service.mailbox.waitFor(email)
+    await service.settled()
+    await cli(`users ban ${user.userId} --for 24h`)
+    const { code, stdout, stderr } = await cli(`users show ${user.userId}`)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const lines = stdout.split('\n').map((line) => line.trimEnd())
+    for (const part of [
+      /^id {12}[0-9a-f-]{36}$/,
+      /^state {9}banned until \d{4}-\d\d-\d\d \d\d:\d\d$/,
+      /^e-mail {8}\S+@\S+, proven /,
+      /^phone {9}-$/,
+      /^password {6}set$/,
+      /^identities {4}email {2}/,
+      /^sessions {6}[0-9a-f-]{36} {2}aal2 /,
+      /^messages {6}[0-9a-f-]{36} {2}mail recovery {2}sent /,
+    ])
+      expect(lines).toContainEqual(expect.stringMatching(part))
+    expect(stdout).toContain(`${user.totp.id}  totp  verified  lost?[2Jphone`)
+    const json = JSON.parse((await cli(`users show ${user.userId} --json`)).stdout)
+    expect(json).toMatchObject({
+      user: { id: user.userId, factors: expect.arrayContaining([expect.objectContaining({ id: user.totp.id })]) },
+      sessions: [{ aal: 'aal2' }],
+      messages: [{ kind: 'recovery', state: 'sent' }],
+    })
+    const nobody = await cli('users show nobody@example.com')
+    expect(nobody).toEqual({ code: 1, stdout: '', stderr: 'there is no such user\n' })
+  })
+
+  test('confirmed: a user who waits for a mail can sign in', async ({ service }) => {
+    const cli = cliOf(service)
+    const { body } = await service.post('/admin/users', { email: 'waits@example.com', password }, service.admin)
+    expect((await signIn(service, 'waits@example.com', password)).status).toBe(400)
+    expect(await cli('users confirm waits@example.com')).toEqual({
+      code: 0,
+      stdout: `${body.id} has proven waits@example.com\n`,
+      stderr: '',
+    })
+    expect((await signIn(service, 'waits@example.com', password)).status).toBe(200)
+    const none = await cli(`users confirm ${body.id} --phone`)
+    expect(none).toMatchObject({ code: 1, stderr: `${body.id} has no phone number\n` })
+  })
+
+  test('moved to another address, and refused one of another user', async ({ service }) => {
+    const cli = cliOf(service)
+    const { userId } = await service.signedIn('before@example.com', password)
+    await service.signedIn('taken@example.com', password)
+    expect(await cli('users set-email before@example.com After@example.com')).toMatchObject({
+      code: 0,
+      stdout: `${userId} has the address after@example.com, proven\n`,
+    })
+    expect((await signIn(service, 'after@example.com', password)).status).toBe(200)
+    const taken = await cli(`users set-email ${userId} taken@example.com --confirm`)
+    expect(taken).toMatchObject({ code: 1, stderr: expect.stringContaining('already been registered') })
+    const pending = await service.post('/admin/users', { phone: '+4915187650001' }, service.admin)
+    const unproven = await cli(`users set-email ${pending.body.id} pending@example.com`)
+    expect(unproven.stdout).toBe(`${pending.body.id} has the address pending@example.com, not proven yet\n`)
+  })
+
+  test('signed out everywhere', async ({ service }) => {
+    const { refreshToken, userId } = await service.signedIn('out@example.com', password)
+    expect(await cliOf(service)('users sign-out out@example.com')).toMatchObject({
+      code: 0,
+      stdout: `${userId} has no session\n`,
+    })
+    const refreshed = await service.post('/token?grant_type=refresh_token', { refresh_token: refreshToken })
+    expect(refreshed.status).toBe(400)
+  })
+
+  test('freed of a lost second factor', async ({ service }) => {
+    const cli = cliOf(service)
+    const { userId, totp, auth } = await withTotp(service)
+    const removed = await cli(`users remove-factor ${userId} ${totp.id}`)
+    expect(removed).toEqual({ code: 0, stdout: `${userId} has no longer totp ${totp.id}\n`, stderr: '' })
+    expect((await service.get('/user', auth)).body.factors).toBeUndefined()
+    const again = await cli(`users remove-factor ${userId} ${totp.id}`)
+    expect(again).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('not found') })
+  })
+
   test('deleted and purged', async ({ service }) => {
     const cli = cliOf(service)
     const user = await service.post('/admin/users', { phone: '+4915187654321' }, service.admin)
@@ -150,4 +236,39 @@ test('users list walks through all users, newest first, and through those of a f
   expect((await cli('users list --limit 1000 --json')).stdout.trimEnd().split('\n')).toHaveLength(1_000)
   expect(await cli(`users list --filter ${'x'.repeat(256)}`)).toMatchObject({ code: 1, stdout: '' })
   await service.close()
+})
+
+test('failed messages are listed and sent again', async ({ service }) => {
+  const cli = cliOf(service)
+  const list = async (options: string) => JSON.parse((await cli(`messages list --json ${options}`)).stdout)
+  await service.mailbox.answer(550)
+  const { body } = await service.post('/invite', { email: 'refused@example.com' }, service.admin)
+  await expect.poll(() => list(`--user ${body.id} --state failed`)).toHaveLength(1)
+  await service.mailbox.accept()
+  const [{ id, last_error: reason }] = await list(`--user ${body.id} --channel mail --limit 1`)
+  const { stdout } = await cli(`messages list --user ${body.id}`)
+  expect(stdout).toMatch(new RegExp(`^${id}  \\S+Z  failed   mail invite +1 attempts  ${body.id}  `))
+  expect(stdout).toContain(reason)
+  expect(stdout).not.toContain('refused@example.com')
+  expect(await cli(`messages retry ${id}`)).toEqual({ code: 0, stdout: `${id} (mail invite) is queued\n`, stderr: '' })
+  await service.mailbox.waitFor('refused@example.com')
+  await expect.poll(() => list(`--user ${body.id} --state sent`)).toHaveLength(1)
+  expect(await cli(`messages retry ${id}`)).toMatchObject({
+    code: 1,
+    stderr: 'Only a failed message can be sent again\n',
+  })
+})
+
+test.for<[string, number, string]>([
+  ['messages list --state lost', 64, '--state must be one of queued, sent, failed, dropped'],
+  ['messages list --channel post', 64, '--channel must be one of mail, sms'],
+  ['messages list --limit 10001', 64, '--limit must be a number from 1 to 10000'],
+  ['messages list --user ada', 64, '--user must be the id of a user'],
+  ['messages retry 1', 1, 'There is no such message'],
+  ['messages retry 00000000-0000-4000-8000-000000000001', 1, 'There is no such message'],
+  ['users set-email 00000000-0000-4000-8000-000000000001 nonsense', 1, 'invalid format'],
+  ['users remove-factor 00000000-0000-4000-8000-000000000001 x', 1, 'there is no such user'],
+])('%s ends with %i: %s', async ([line, code, words], { service }) => {
+  const result = await cliOf(service)(line)
+  expect(result).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(words) })
 })

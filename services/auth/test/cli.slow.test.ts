@@ -5,6 +5,7 @@ import { promisify } from 'node:util'
 import { programOf } from '@services/common/testing/run/program'
 import { expect, test } from 'vitest'
 import { auth } from './command-line.ts'
+import { processEnvironment } from './process-environment.ts'
 import { createDatabase } from './service.ts'
 
 test('--json prints one JSON value and nothing else', async () => {
@@ -58,3 +59,20 @@ test('a result that cannot be written is a reported failure', { tags: 'linux' },
     stderr: expect.stringMatching(/^the result could not be written: ENOSPC/),
   })
 })
+
+// `… 2>&1 | head`: the reader has got all that it wants.
+test.for(['cli tokens admin', 'cli users list', 'cli migrate', 'cli config table', 'cli worker', 'main'])(
+  '%s ends when both of its outputs are closed',
+  async (line) => {
+    const [entry, ...args] = line.split(' ')
+    const program = [process.execPath, programOf('auth', entry === 'main' ? entry : 'cli'), ...args]
+    // None reaches a database, so those that serve end by themselves.
+    const settings = {
+      AUTH_UNKNOWN: 'x',
+      AUTH_DATABASE_URL: 'postgres://a@127.0.0.1:1/a?sslmode=verify-full&sslrootcert=/no/ca',
+    }
+    const piped = ['-c', 'exec 3>&1; { "$@" 2>&1; echo "ended $?" >&3; } | true', 'sh', ...program]
+    const { stdout } = await promisify(execFile)('sh', piped, { env: processEnvironment(settings) })
+    expect(stdout).toMatch(/^ended \d+\n$/)
+  },
+)

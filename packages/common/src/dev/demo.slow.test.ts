@@ -63,10 +63,21 @@ test('the demo finds running services by their data alone, and explains what to 
   expect(found.output).toContain(`auth  http://127.0.0.1:${env.AUTH_PORT}`)
   expect(found.output).toContain(`media  http://127.0.0.1:${env.MEDIA_PORT}`)
   const nothing = await demo({ DEV_DATA_DIR: join(dataDir, 'elsewhere') })
-  expect(nothing.output).toBe(
-    `  ✗ No service runs on the data in ${join(dataDir, 'elsewhere')}: start it with npx -y pnpm@12 dev in another terminal.\n`,
-  )
+  expect(nothing.output).toContain(`  ✗ No service runs on the data in ${join(dataDir, 'elsewhere')}. `)
   expect(nothing.code).toBe(1)
+})
+
+test('the demo and the commands name a dev that runs on another data folder', async () => {
+  const elsewhere = { DEV_DATA_DIR: join(dataDir, 'elsewhere') }
+  const named = `Dev runs with DEV_DATA_DIR='${dataDir}'`
+  expect((await demo(elsewhere)).output).toContain(named)
+  const cwd = join(import.meta.dirname, '../../../../services/auth')
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'cli-dev.ts'), 'users', 'list'], {
+    cwd,
+    env: { ...env, ...elsewhere },
+  })
+  const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
+  expect({ code, said }).toEqual({ code: 78, said: expect.stringContaining(named) })
 })
 
 test('dev prints its banner and no log line that a new user can do nothing about', () => {

@@ -1,10 +1,12 @@
 // The root's `pnpm demo`: a user's requests, with real input, to the running dev services. Every step checks its
-// answer, and the first surprise prints both sides and exits with 1. Steps: demo/.
+// answer, and the first surprise prints both sides and exits with 1. Steps: demo/. `--clip FILE` writes its clip.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { typedPath } from '../process/typed-path.ts'
 import { walkThroughAuth } from './demo/demo-auth.ts'
-import { walkThroughMedia } from './demo/demo-media.ts'
+import { makeClip, walkThroughMedia } from './demo/demo-media.ts'
 import { dataRoot } from './dev-settings.ts'
+import { describeElsewhere } from './elsewhere.ts'
 import { type Addresses, findRunning } from './running.ts'
 
 const START = 'start it with npx -y pnpm@12 dev in another terminal'
@@ -14,6 +16,21 @@ const print = (line: string) => process.stdout.write(`${line}\n`)
 const report = (step: string, detail: string) => print(`  ✓ ${step.padEnd(28)} ${detail}`)
 
 try {
+  if (process.argv[2] === '--clip') await writeClip(process.argv[3])
+  else await walkThroughAll()
+} catch (error) {
+  print(`  ✗ ${error instanceof Error ? error.message : String(error)}`)
+  process.exitCode = 1
+}
+
+/** `demo --clip FILE`: a clip to try uploads with. */
+async function writeClip(file: string | undefined): Promise<void> {
+  if (!file) throw new Error('--clip needs the name of the file, as in clip.mp4.')
+  await makeClip(typedPath(file))
+  print(`${file} is a clip of 3 s with sound.`)
+}
+
+async function walkThroughAll(): Promise<void> {
   const walks = await chooseWalks()
   await requireAnswers(walks.flatMap(({ needs }) => needs))
   for (const { title, walk } of walks) {
@@ -21,9 +38,6 @@ try {
     await walk()
   }
   print('\nEverything worked.')
-} catch (error) {
-  print(`  ✗ ${error instanceof Error ? error.message : String(error)}`)
-  process.exitCode = 1
 }
 
 type Need = { name: string; url: string }
@@ -50,7 +64,10 @@ async function chooseWalks(): Promise<Walk[]> {
     })
   }
   if (auth && !auth.inboxUrl) print('auth is left out: AUTH_SMTP_HOST receives its mail, which the demo cannot read.')
-  if (walks.length === 0) throw new Error(`No service runs on the data in ${data}: ${START}.`)
+  if (walks.length === 0) {
+    const elsewhere = (await describeElsewhere('auth', data)) || (await describeElsewhere('media', data))
+    throw new Error(`No service runs on the data in ${data}${elsewhere ? `.${elsewhere}` : `: ${START}.`}`)
+  }
   return walks
 }
 

@@ -6,6 +6,7 @@ import { explainStartFailure, type PortSettings, portVariables } from '../proces
 import { createLogger, type Logger, type LogLevel } from '../telemetry/logger.ts'
 import { announceReady, stopWithParent } from './dev-child.ts'
 import { COMPILE_CACHE, dataPrefix, dataRoot, describeDev, PORTS, wantsHelp } from './dev-settings.ts'
+import { rememberDataRoot } from './elsewhere.ts'
 import { startEmbeddedPostgres } from './embedded-postgres.ts'
 import { type Addresses, announceStop, claimDataDir, publishAddresses, releaseDataDir } from './running.ts'
 
@@ -80,6 +81,7 @@ export async function runDev(name: 'auth' | 'media', start: (dev: Dev) => Promis
   stopWithParent(() => stop(0))
   try {
     await claimDataDir(dataDir, name, PORTS[name].variable)
+    await rememberDataRoot(dataRoot(env))
     dev.stops.push(() => releaseDataDir(dataDir))
     const { lines, ...addresses } = await start(dev)
     await publishAddresses(dataDir, addresses)

@@ -4,6 +4,7 @@ import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 import { nearest } from '../config/nearest-name.ts'
 import { ConfigError } from '../config/variables.ts'
 import { isDatabaseRefusal, isDatabaseUnavailable, isMissingTable } from '../database/errors.ts'
+import { ApiError } from '../errors.ts'
 import { explainStartFailure, failureCode } from './explain-start-failure.ts'
 
 /** Option of a command. `value` names its value in the help (`DURATION`); an option without one is a switch. */
@@ -55,7 +56,7 @@ const COMMON = {
 }
 
 export async function runCommandLine(program: string, commands: Command[]): Promise<void> {
-  process.stdout.on('error', exitWhenPipeCloses)
+  for (const output of [process.stdout, process.stderr]) output.on('error', exitWhenPipeCloses)
   await runCommand(program, commands, process.argv.slice(2))
 }
 
@@ -140,14 +141,14 @@ function table(rows: [string, string][]): string {
   return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}\n`).join('')
 }
 
-/** Prints a message for failures that the operator can fix, and a stack for bugs. */
+/** Prints a message for failures that the operator can fix, and refusals of the API; a stack for bugs. */
 function fail(error: unknown): never {
   process.stderr.write(`${explain(error) ?? (error instanceof Error ? error.stack : String(error))}\n`)
   process.exit(failureCode(error))
 }
 
 function explain(error: unknown): string | undefined {
-  if (error instanceof CommandFailure) return error.message
+  if (error instanceof CommandFailure || error instanceof ApiError) return error.message
   // Its cause may be a program that is missing, which is no unreachable database.
   if (error instanceof ConfigError) return error.message
   if (isMissingTable(error)) return `A table is missing: run \`migrate\` (${(error as Error).message})`
@@ -156,7 +157,7 @@ function explain(error: unknown): string | undefined {
   return explainStartFailure(error, {})
 }
 
-/** `… | head` closes the pipe early. */
+/** `… | head` closes the pipe early, and `… 2>&1 | head` that of the log. */
 function exitWhenPipeCloses(error: NodeJS.ErrnoException): void {
   if (error.code === 'EPIPE') process.exit(0)
   process.stderr.write(`the result could not be written: ${error.message}\n`)

@@ -43,7 +43,8 @@ export async function migrateAll(schema: ServiceSchema, config: Settings, log: L
   await queue.stop(1_000)
 }
 
-const openServiceQueue = (
+/** Opens the queue alone: a command has no need of the other parts. */
+export const openServiceQueue = (
   { name, queues }: ServiceSchema,
   { database }: Settings,
   log: Logger,

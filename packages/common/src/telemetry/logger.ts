@@ -1,4 +1,4 @@
-import { mkdirSync, openSync, writeSync } from 'node:fs'
+import fs, { mkdirSync, openSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { isSpanContextValid, trace } from '@opentelemetry/api'
 import { destination, type Logger, pino } from 'pino'
@@ -30,7 +30,9 @@ export function createLogger(options: {
       mixin: traceIds,
       serializers: { err: withoutRows },
     },
-    openLines(options.file ? openFile(options.name, options.file) : options.toStderr ? 2 : 1),
+    openLines(
+      options.file ? { fd: openFile(options.name, options.file) } : { fd: options.toStderr ? 2 : 1, ...options },
+    ),
   )
 }
 
@@ -42,13 +44,17 @@ const MAX_WAITING_BYTES = 4 * 1024 * 1024
 
 /**
  * Waiting lines are written at exit (pino's exit hook); kill -9 loses those of the last tenth of a second. An unwritable log does
- * not stop the service: pino's writer would end it, or retry forever at exit (sonic-boom 4.2, flushSync).
+ * not stop the service: pino's writer would end it. A command ends when its output is closed.
  */
-function openLines(fd: number) {
+function openLines({ fd, toStderr: isCommand = false }: { fd: number; toStderr?: boolean }) {
   const lines = destination({ dest: fd, sync: false, minLength: 4_096, maxLength: MAX_WAITING_BYTES })
   const flushSync = lines.flushSync.bind(lines)
   let isFailing = false
   lines.on('error', ({ code }: NodeJS.ErrnoException) => {
+    if (isCommand && code === 'EPIPE') {
+      isFailing = true
+      process.exit(0)
+    }
     if (!isFailing) writeToStderr(`log lines cannot be written (${code}); serving goes on\n`)
     isFailing = true
   })
@@ -76,7 +82,7 @@ function openLines(fd: number) {
   })
   lines.flushSync = () => {
     if (isFailing) return
-    flushSync()
+    onceOnly(flushSync)
     unwritten = 0
   }
   lines.write = (line) => {
@@ -85,6 +91,25 @@ function openLines(fd: number) {
     return write(line)
   }
   return lines
+}
+
+/** Runs a flush that would retry each failure forever (sonic-boom 4.2, flushSync): text of a failed write counts as written. */
+function onceOnly(flushSync: () => void): void {
+  const { writeSync: write } = fs
+  const writeOrDrop = (fd: number, text: string, encoding?: BufferEncoding): number => {
+    try {
+      return write(fd, text, null, encoding)
+    } catch (error) {
+      if (/^(EAGAIN|EBUSY)$/.test(String((error as NodeJS.ErrnoException).code))) throw error
+      return Buffer.byteLength(text)
+    }
+  }
+  fs.writeSync = writeOrDrop as typeof write
+  try {
+    flushSync()
+  } finally {
+    fs.writeSync = write
+  }
 }
 
 /** Bypasses `process.stderr`, whose own failure would raise an error. */

@@ -44,24 +44,30 @@ export async function walkThroughMedia({ mediaUrl, token, report }: MediaWalk): 
   }
 }
 
-/** Makes an MP4 of 3 s with sound and a GIF of 2 s. New colours each time defeat deduplication. */
 async function makeDemoClips(folder: string): Promise<{ mp4: string; gif: string }> {
-  const ffmpeg = await findFfmpeg()
-  const hue = ['-vf', `hue=h=${randomInt(360)}`]
   const mp4 = join(folder, 'demo.mp4')
   const gif = join(folder, 'demo.gif')
-  const picture = (seconds: number, size: string, rate: number) =>
-    ['-f', 'lavfi', '-i', `testsrc=duration=${seconds}:size=${size}:rate=${rate}`] as const
-  await run(ffmpeg, [
+  await makeClip(mp4)
+  await run(await findFfmpeg(), ['-v', 'error', '-y', ...picture(2, '320x180', 10), ...newColours(), gif])
+  return { mp4, gif }
+}
+
+/** Makes an MP4 of 3 s with sound. */
+export async function makeClip(file: string): Promise<void> {
+  await run(await findFfmpeg(), [
     ...['-v', 'error', '-y'],
     ...picture(3, '480x270', 25),
     ...['-f', 'lavfi', '-i', 'sine=frequency=440:duration=3'],
-    ...hue,
-    ...['-c:v', 'libx264', '-pix_fmt', 'yuv420p', '-c:a', 'aac', '-shortest', mp4],
+    ...newColours(),
+    ...['-c:v', 'libx264', '-pix_fmt', 'yuv420p', '-c:a', 'aac', '-shortest', '-f', 'mp4', file],
   ])
-  await run(ffmpeg, ['-v', 'error', '-y', ...picture(2, '320x180', 10), ...hue, gif])
-  return { mp4, gif }
 }
+
+const picture = (seconds: number, size: string, rate: number) =>
+  ['-f', 'lavfi', '-i', `testsrc=duration=${seconds}:size=${size}:rate=${rate}`] as const
+
+/** New ones each time defeat deduplication. */
+const newColours = () => ['-vf', `hue=h=${randomInt(360)}`]
 
 /** Finds ffmpeg in PATH, else in the packages of services/media. */
 async function findFfmpeg(): Promise<string> {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
 import { CommandFailure, command, printResult } from '@services/common/process/command-line'
+import { typedPath } from '@services/common/process/typed-path'
 import { audit } from '../../core/audit/audit.ts'
 import { NIL_UUID } from '../../db/uuid.ts'
 import { onDatabase, onReads } from '../../on-database.ts'
@@ -70,7 +71,7 @@ function showProgress(started: number): (summary: ImportSummary) => void {
 
 async function* openInput(file: string): AsyncGenerator<Uint8Array> {
   try {
-    yield* file === '-' ? process.stdin : createReadStream(file, { highWaterMark: 256 * 1024 })
+    yield* file === '-' ? process.stdin : createReadStream(typedPath(file), { highWaterMark: 256 * 1024 })
   } catch (error) {
     const { syscall } = error as NodeJS.ErrnoException
     if (syscall === 'open' || syscall === 'read') throw new CommandFailure(`cannot read: ${(error as Error).message}`)

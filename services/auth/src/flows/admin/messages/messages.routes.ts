@@ -3,17 +3,13 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { withHeaders } from '@services/common/http/route-schema'
 import { Type } from 'typebox'
 import { listMessages, type VisibleMessage } from '../../../core/outbox/messages.store.ts'
-import type { MessageChannel, MessageState } from '../../../db/tables.ts'
 import { UUID } from '../../../db/uuid.ts'
 import type { Deps } from '../../../deps.ts'
 import { apiError } from '../../../errors.ts'
 import { PAGE_HEADERS, PageQuery, pageHeaders, parsePage, reachedPage } from '../../../http/bodies/paging.ts'
 import { choiceOf, errorResponses } from '../../../http/bodies/shapes.ts'
 import { adminOf } from '../../../http/caller/admin-only.ts'
-import { noSuchMessage, resendFailedMessage } from './resend-failed-message.ts'
-
-const CHANNELS: readonly MessageChannel[] = ['mail', 'sms']
-const STATES: readonly MessageState[] = ['queued', 'sent', 'failed', 'dropped']
+import { CHANNELS, noSuchMessage, resendFailedMessage, STATES } from './resend-failed-message.ts'
 
 const OneOf = <Name extends string>(names: readonly Name[]) => Type.Unsafe<Name>(Type.String({ enum: [...names] }))
 const Time = Type.String({ format: 'date-time' })

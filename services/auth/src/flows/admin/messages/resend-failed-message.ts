@@ -1,11 +1,22 @@
 import { type Actor, type AuditLog, audit } from '../../../core/audit/audit.ts'
 import { messageExists, requeueFailed, type VisibleMessage } from '../../../core/outbox/messages.store.ts'
 import { queueJob, recipientOf } from '../../../core/outbox/outbox.ts'
+import type { MessageChannel, MessageState } from '../../../db/tables.ts'
 import type { Deps } from '../../../deps.ts'
 import { apiError } from '../../../errors.ts'
 
+export const CHANNELS: readonly MessageChannel[] = ['mail', 'sms']
+export const STATES: readonly MessageState[] = ['queued', 'sent', 'failed', 'dropped']
+
+type ResendDeps = Pick<Deps, 'db' | 'queue' | 'outboxKey' | 'now' | 'newRowId' | 'config'>
+
 /** Sends a failed message again; its link or code lives from the moment it leaves. */
-export function resendFailedMessage(deps: Deps, log: AuditLog, actor: Actor, id: string): Promise<VisibleMessage> {
+export function resendFailedMessage(
+  deps: ResendDeps,
+  log: AuditLog,
+  actor: Actor,
+  id: string,
+): Promise<VisibleMessage> {
   return deps.db.transaction().execute(async (trx) => {
     const requeued = await requeueFailed(trx, id, deps.now())
     if (!requeued) {

@@ -54,9 +54,13 @@ function cellsOf(user: ListedUser): string[] {
   )
 }
 
-const toMinute = (time: string | null) => (time ? isoTime(time).slice(0, 16).replace('T', ' ') : '-')
+export const toMinute = (time: string | null | undefined) => (time ? isoTime(time).slice(0, 16).replace('T', ' ') : '-')
 
-function stateOf(user: ListedUser): string {
+type Stated = Partial<
+  Record<'deleted_at' | 'banned_until' | 'confirmed_at', string | null> & Pick<ListedUser, 'is_anonymous'>
+>
+
+export function stateOf(user: Stated): string {
   if (user.deleted_at) return 'deleted'
   if (user.banned_until && new Date(user.banned_until) > new Date()) return 'banned'
   if (user.is_anonymous) return 'anonymous'
@@ -64,4 +68,4 @@ function stateOf(user: ListedUser): string {
 }
 
 /** Replaces control characters: a role is free text and must not move the terminal's cursor. */
-const printable = (text: string) => text.replaceAll(/\p{Cc}/gu, '?')
+export const printable = (text: string) => text.replaceAll(/\p{Cc}/gu, '?')

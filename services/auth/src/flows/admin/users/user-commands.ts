@@ -2,24 +2,25 @@
 // an operator's input is checked and audited like an admin's.
 import { isUtf8 } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
-import { ApiError } from '@services/common/errors'
 import { CommandFailure, command, printResult, UsageError } from '@services/common/process/command-line'
 import { parseEmail } from '../../../adapters/mail/email-address.ts'
 import { createPasswords } from '../../../core/passwords/hash-password.ts'
 import { createLeakedPasswords } from '../../../core/passwords/leaked-passwords.ts'
+import { endAllSessions } from '../../../core/sessions/end-session.ts'
 import type { Address } from '../../../core/users/address.ts'
 import { parsePhone } from '../../../core/users/phone-number.ts'
 import { toRegisteredBody } from '../../../core/users/user-shape.ts'
 import { findUserByAddress, findUserById, type User } from '../../../core/users/users.store.ts'
 import { UUID } from '../../../db/uuid.ts'
-import { type CommandDeps, onDatabase } from '../../../on-database.ts'
+import { type CommandDeps, onDatabase, onOutbox } from '../../../on-database.ts'
 import { bannedUntil } from './ban-duration.ts'
 import { createUser, type UserAdminDeps } from './create-user.ts'
 import { deleteUser } from './delete-user.ts'
 import { updateUser } from './update-user.ts'
+import { deleteUserFactor } from './user-factors.ts'
 import type { UserUpdate } from './user-input.ts'
 
-const USER_OPERAND =
+export const USER_OPERAND =
   'USER is an id, an e-mail address or a phone number; addresses are looked up in the audience of AUTH_JWT_AUD.'
 
 const NAMED_USER = { operands: ['USER'], details: USER_OPERAND }
@@ -120,7 +121,63 @@ export const usersDelete = command({
   },
 })
 
-/** Runs `work` on the configured database and fails with the message a caller of the API would get. */
+export const usersConfirm = command({
+  name: 'users confirm',
+  summary: "count a user's address as proven, without a message",
+  ...NAMED_USER,
+  options: { phone: { meaning: 'the phone number in place of the e-mail address' } },
+  run: async ({ operands: [name = ''], options: { phone }, json }) => {
+    const channel = phone ? 'phone' : 'email'
+    await onUsers(async (deps, { log, operator }) => {
+      const { id, [channel]: address } = await findNamedUser(deps, name)
+      if (!address) throw new CommandFailure(`${id} has no ${phone ? 'phone number' : 'e-mail address'}`)
+      const user = await updateUser(deps, log, operator, id, { [`${channel}_confirm`]: true })
+      printUser(json, user, `${id} has proven ${user[channel]}`)
+    })
+  },
+})
+
+export const usersSetEmail = command({
+  name: 'users set-email',
+  summary: 'change the e-mail address of a user at once, without a message',
+  operands: ['USER', 'ADDRESS'],
+  options: { confirm: { meaning: 'the new address counts as proven' } },
+  details: `${USER_OPERAND}\nAn address that was proven stays so with the new one. Links and codes sent before end.`,
+  run: async ({ operands: [name = '', email = ''], options: { confirm }, json }) => {
+    const update = { email: parseEmail(email), ...(confirm && { email_confirm: true }) }
+    await changeNamed(json, name, update, (user) => {
+      return `${user.id} has the address ${user.email}, ${user.email_confirmed_at ? 'proven' : 'not proven yet'}`
+    })
+  },
+})
+
+export const usersSignOut = command({
+  name: 'users sign-out',
+  summary: 'end all sessions of a user',
+  ...NAMED_USER,
+  details: `${USER_OPERAND}\nAccess tokens already issued stay valid until they expire.`,
+  run: ({ operands: [name = ''], json }) =>
+    onUsers(async (deps, { log, operator }) => {
+      const user = await findNamedUser(deps, name)
+      await endAllSessions(deps, log, operator, user)
+      printUser(json, user, `${user.id} has no session`)
+    }),
+})
+
+export const usersRemoveFactor = command({
+  name: 'users remove-factor',
+  summary: 'remove a second factor of a user, who may have lost it',
+  operands: ['USER', 'FACTOR'],
+  details: `${USER_OPERAND}\nFACTOR is an id, as users show prints it. The user gets the mail that the settings permit.`,
+  run: ({ operands: [name = '', factorId = ''], json }) =>
+    onOutbox(async (deps) => {
+      const { id } = await findNamedUser(deps, name)
+      const factor = await deleteUserFactor(deps, deps.log, deps.operator, id, factorId)
+      printResult(json, factor, `${id} has no longer ${factor.factor_type} ${factor.id}`)
+    }),
+})
+
+/** Runs `work` on the configured database. */
 export async function onUsers(work: (deps: UserAdminDeps, by: CommandDeps) => Promise<void>): Promise<void> {
   await onDatabase(async (command) => {
     const { config, log } = command
@@ -130,15 +187,11 @@ export async function onUsers(work: (deps: UserAdminDeps, by: CommandDeps) => Pr
       newId: randomUUID,
       passwords: await createPasswords(config.passwords.hashing),
     }
-    try {
-      await work(deps, command)
-    } catch (error) {
-      throw error instanceof ApiError ? new CommandFailure(error.message, { cause: error }) : error
-    }
+    await work(deps, command)
   })
 }
 
-async function findNamedUser({ db, config }: UserAdminDeps, name: string): Promise<User> {
+export async function findNamedUser({ db, config }: Pick<UserAdminDeps, 'db' | 'config'>, name: string): Promise<User> {
   const user = UUID.test(name)
     ? await findUserById(db, name)
     : await findUserByAddress(db, addressOf(name), config.jwt.audience)

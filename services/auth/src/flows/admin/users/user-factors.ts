@@ -5,6 +5,7 @@ import { requireShortName } from '../../../core/factors/factor-name.ts'
 import { changeFactor, type Factor, type FactorChanges, listFactors } from '../../../core/factors/factors.store.ts'
 import { deleteRecoveryCodes } from '../../../core/factors/recovery-codes.store.ts'
 import { removeFactor } from '../../../core/factors/remove-factor.ts'
+import type { NotifyDeps } from '../../../core/outbox/notify.ts'
 import { parsePhone } from '../../../core/users/phone-number.ts'
 import { type FactorBody, toFactorBody } from '../../../core/users/user-shape.ts'
 import { lockAndReadUser, type User } from '../../../core/users/users.store.ts'
@@ -12,6 +13,8 @@ import type { DB } from '../../../db/tables.ts'
 import { UUID } from '../../../db/uuid.ts'
 import type { Deps } from '../../../deps.ts'
 import { apiError } from '../../../errors.ts'
+
+type FactorDeps = NotifyDeps & Pick<Deps, 'db' | 'newRowId' | 'config'>
 
 interface FactorUpdate {
   userId: string
@@ -22,7 +25,7 @@ interface FactorUpdate {
 
 /** Removes a factor or the recovery codes, proven or not. Throws validation_failed or mfa_factor_not_found, both 404. */
 export function deleteUserFactor(
-  deps: Deps,
+  deps: FactorDeps,
   log: AuditLog,
   actor: Actor,
   userId: string,
@@ -77,7 +80,7 @@ async function requireRow(trx: Transaction<DB>, userId: string, id: string): Pro
 type Work = (trx: Transaction<DB>, user: User, factorId: string) => Promise<FactorBody>
 
 /** Runs `work` with the user locked and the id in the stored case. */
-function withUser({ db }: Deps, userId: string, factorId: string, work: Work): Promise<FactorBody> {
+function withUser({ db }: Pick<Deps, 'db'>, userId: string, factorId: string, work: Work): Promise<FactorBody> {
   if (!UUID.test(factorId)) {
     throw apiError('validation_failed', { status: 404, message: 'factor_id must be an UUID' })
   }
