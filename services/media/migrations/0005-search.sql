@@ -94,5 +94,16 @@ create trigger {{prefix}}clip_texts_changed
   when ((old.title, old.tags, old.attribution, old.nsfw, old.token_id, old.source_id, old.deleted_at) is distinct from
     (new.title, new.tags, new.attribution, new.nsfw, new.token_id, new.source_id, new.deleted_at))
   execute function {{prefix}}list_clip_words();
+-- The files of a damaged source may be shorter than it says.
+create function {{prefix}}list_clip_length() returns trigger language plpgsql as $$
+begin
+  update {{prefix}}clip_search listed set duration_ms = round((new.info ->> 'durationSeconds')::numeric * 1000)
+    from {{prefix}}clips clip where clip.source_id = new.id and listed.clip_id = clip.id;
+  return null;
+end $$;
+
+create trigger {{prefix}}source_measured after update of info on {{prefix}}sources for each row
+  when ((old.info ->> 'durationSeconds') is distinct from (new.info ->> 'durationSeconds'))
+  execute function {{prefix}}list_clip_length();
 create trigger {{prefix}}clip_unlisted after delete on {{prefix}}clips
   for each row when (old.deleted_at is null) execute function {{prefix}}list_clip_words();

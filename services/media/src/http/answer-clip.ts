@@ -5,6 +5,7 @@ import { type Result, toResult } from '../core/clip-views/clip-result.ts'
 import { type Clip, findClip } from '../core/clips/clips.store.ts'
 import { listFiles } from '../core/clips/renditions.store.ts'
 import { hardDeleteClip } from '../core/lifecycle/delete-clip.ts'
+import type { MediaInfo } from '../db/media-info.ts'
 import { FIRST_KINDS } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
@@ -44,7 +45,10 @@ export async function answerClip(
   { clip, startedAt, clientGone }: { clip: AcceptedClip; startedAt: number; clientGone: AbortSignal },
 ): Promise<{ success: Result }> {
   const preference = parsePreference(request.headers.prefer)
-  const found = clip.state === 'ready' ? 'ready' : await waitForFiles(deps, { clip, startedAt, clientGone }, preference)
+  const { found, info } =
+    clip.state === 'ready'
+      ? { found: clip.state, info: clip.info }
+      : await waitForFiles(deps, { clip, startedAt, clientGone }, preference)
   const state = found === 'showable' ? 'processing' : found
   const applied = []
   if (preference.respondAsync && state === 'processing') applied.push('respond-async')
@@ -61,7 +65,7 @@ export async function answerClip(
   }
   if (clip.expiresAt) reply.header('x-expires-at', clip.expiresAt.toISOString())
   const { include } = request.query as { include?: unknown }
-  return { success: include === 'details' ? await describe(deps, clip) : toResult(clip, deps.config.site) }
+  return { success: include === 'details' ? await describe(deps, clip) : toResult({ ...clip, info }, deps.config.site) }
 }
 
 /** The answer to a request that may have a key. */
@@ -86,18 +90,19 @@ async function waitForFiles(
   deps: Deps,
   { clip, startedAt, clientGone }: { clip: Clip; startedAt: number; clientGone: AbortSignal },
   { respondAsync, mp4First, waitSeconds = Number.POSITIVE_INFINITY }: ReturnType<typeof parsePreference>,
-): Promise<'ready' | 'showable' | 'processing'> {
-  if (respondAsync && !Number.isFinite(waitSeconds)) return 'processing'
+): Promise<{ found: 'ready' | 'showable' | 'processing'; info: MediaInfo }> {
+  const { info } = clip
+  if (respondAsync && !Number.isFinite(waitSeconds)) return { found: 'processing', info }
   const seconds = Math.min(deps.config.syncWaitSeconds, waitSeconds)
   const leftMs = startedAt + seconds * 1000 - Date.now()
-  if (leftMs <= 0) return 'processing'
+  if (leftMs <= 0) return { found: 'processing', info }
 
   // A stopping service answers at once, because the result is complete in either state.
   const timeout = AbortSignal.any([AbortSignal.timeout(Math.ceil(leftMs)), deps.stopping, clientGone])
   const decision = await deps.sourceWaiters.wait(clip.sourceId, timeout, mp4First ? 'showable' : 'decided')
-  if (!decision) return 'processing'
-  if (decision.state === 'processing') return 'showable'
-  if (decision.state === 'ready') return 'ready'
+  if (!decision) return { found: 'processing', info }
+  if (decision.state === 'processing') return { found: 'showable', info }
+  if (decision.state === 'ready') return { found: 'ready', info: decision.info }
   if (decision.state === 'gone') throw apiError('gone')
   await hardDeleteClip(deps, clip.id)
   throw apiError(decision.code, { details: decision.details ?? undefined })

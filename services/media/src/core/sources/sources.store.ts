@@ -1,6 +1,7 @@
 // Sources: the bytes behind clips, and their states. Clips of the same bytes share one source.
 import { jsonb } from '@services/common/database/pool'
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
+import type { MediaInfo } from '../../db/media-info.ts'
 import type { DB, ExtraKind, Verdict } from '../../db/tables.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { BlobName } from '../../store/blobs/blob-storage.ts'
@@ -74,14 +75,22 @@ export async function insertSource(trx: Transaction<DB>, source: NewSource): Pro
     .executeTakeFirst()
 }
 
+/** Facts that the files of a source show. */
+interface MadeFacts {
+  id: string
+  hasAudio: boolean
+  placeholder: Buffer
+  info: MediaInfo
+}
+
 /** Returns false when the source was decided already. */
 export async function markReady(
   trx: Transaction<DB>,
-  { id, hasAudio, placeholder, now }: { id: string; hasAudio: boolean; placeholder: Buffer; now: Date },
+  { id, hasAudio, placeholder, info, now }: MadeFacts & { now: Date },
 ): Promise<boolean> {
   const marked = await trx
     .updateTable('sources')
-    .set({ state: 'ready', progress: 1, has_audio: hasAudio, placeholder, finished_at: now })
+    .set({ state: 'ready', progress: 1, has_audio: hasAudio, placeholder, info: jsonb(info), finished_at: now })
     .where('id', '=', id)
     .where('state', '=', 'processing')
     .returning('id')
@@ -90,13 +99,10 @@ export async function markReady(
 }
 
 /** Holds a source whose files are stored until the scanner has answered. False when it was held or decided already. */
-export async function markHeld(
-  trx: Transaction<DB>,
-  { id, hasAudio, placeholder }: { id: string; hasAudio: boolean; placeholder: Buffer },
-): Promise<boolean> {
+export async function markHeld(trx: Transaction<DB>, { id, hasAudio, placeholder, info }: MadeFacts): Promise<boolean> {
   const marked = await trx
     .updateTable('sources')
-    .set({ has_audio: hasAudio, placeholder, held: true, has_first_files: false, progress: 1 })
+    .set({ has_audio: hasAudio, placeholder, info: jsonb(info), held: true, has_first_files: false, progress: 1 })
     .where('id', '=', id)
     .where('state', '=', 'processing')
     .where('held', '=', false)
@@ -263,10 +269,10 @@ export async function addExtras(trx: Transaction<DB>, id: string, extras: readon
 export async function findOutcomes(
   db: Kysely<DB>,
   ids: readonly string[],
-): Promise<(Pick<SourceRow, 'id' | 'state' | 'error_code' | 'error_details'> & { isShowable: boolean })[]> {
+): Promise<(Pick<SourceRow, 'id' | 'state' | 'info' | 'error_code' | 'error_details'> & { isShowable: boolean })[]> {
   return db
     .selectFrom('sources')
-    .select(['id', 'state', 'error_code', 'error_details', isShowable])
+    .select(['id', 'state', 'info', 'error_code', 'error_details', isShowable])
     .where('id', '=', sql<string>`any(${ids}::uuid[])`)
     .execute()
 }

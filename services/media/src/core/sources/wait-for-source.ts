@@ -2,12 +2,14 @@
 import type { NotifyMode } from '@services/common/database/settings'
 import { keepListening, type ListenOptions } from '@services/common/listen/listener'
 import type { Kysely } from 'kysely'
+import type { MediaInfo } from '../../db/media-info.ts'
 import type { DB } from '../../db/tables.ts'
 import type { ErrorCode } from '../../errors.ts'
 import { findOutcomes } from './sources.store.ts'
 
 export type Decision =
-  | { state: 'ready' }
+  /** `info`: facts as its files show them. */
+  | { state: 'ready'; info: MediaInfo }
   /** Poster and mp4 can be shown, the rest is being encoded; only for waits `until` showable. */
   | { state: 'processing' }
   | { state: 'failed'; code: ErrorCode; details: Record<string, unknown> | null }
@@ -103,7 +105,7 @@ type Outcome = Awaited<ReturnType<typeof findOutcomes>>[number]
 
 function toDecision(outcome: Outcome | undefined, until: Until): Decision | undefined {
   if (!outcome) return { state: 'gone' }
-  const { state, error_code, error_details } = outcome
+  const { state, info, error_code, error_details } = outcome
   if (state === 'processing') return until === 'showable' && outcome.isShowable ? { state } : undefined
-  return state === 'failed' ? { state, code: error_code ?? 'internal', details: error_details } : { state }
+  return state === 'failed' ? { state, code: error_code ?? 'internal', details: error_details } : { state, info }
 }

@@ -45,6 +45,7 @@ const sdr: RenditionPlan = {
     frameRate: null,
     isStill: false,
     startSeconds: 0,
+    cutsStart: false,
     holdsLastFrame: false,
     cutSeconds: 5.001,
     durationSeconds: 5,

@@ -100,11 +100,9 @@ export function renditionsCommand(ffmpeg: Ffmpeg, plan: RenditionPlan, run: Rend
   ]
 }
 
-/**
- * A held last frame hides lost ones, so the log must have the number of decoded frames; of a copy, their sizes and pixels.
- */
+/** The log has the number of decoded frames where the source is decoded from its beginning; of a copy, their sizes and pixels. */
 function logLevel(plan: RenditionPlan, { volume }: Pick<RenditionsOfRun, 'volume'>): LogLevel {
-  if (plan.copies || (plan.holdsLastFrame && !seeks(plan))) return 'verbose'
+  if (plan.copies || !seeks(plan)) return 'verbose'
   return volume && plan.audioStream !== null ? 'info' : 'error'
 }
 

@@ -27,7 +27,7 @@ type Output = 'mp4' | 'webm' | 'frames' | 'still'
 
 /** The frames of the source under one label per output, decoded once. */
 export function sharedFrames(plan: RenditionPlan, labels: Output[]): string[] {
-  const source = `[0:${plan.videoStream}]`
+  const source = `[0:${plan.videoStream}]${withoutSideData(plan)}`
   const split = (names: string[]) => `split=${names.length}${names.map((name) => `[${name}]`).join('')}`
   if (!plan.keepsAlpha) return [`${source}${pictureFilters(plan)},${split(labels)}`]
   const opaque = labels.filter((label) => label === 'mp4' || label === 'still')
@@ -47,15 +47,13 @@ export function sharedFrames(plan: RenditionPlan, labels: Output[]): string[] {
 }
 
 /** HDR's brightness and captions of a film, which encoders of ffmpeg write again. Animations have none. */
-const withoutSideData = ({ file }: RenditionPlan) => (file === 'input' ? ['sidedata=mode=delete'] : [])
+const withoutSideData = ({ file }: RenditionPlan): string => (file === 'input' ? 'sidedata=mode=delete,' : '')
 
 /** Deinterlaces the frames that are marked as two fields, before scaling and dropping frames; then the caller's edit. */
 export function wholeFrames(plan: RenditionPlan): string {
   const shown = plan.shownPart ? [`crop=${plan.shownPart.width}:${plan.shownPart.height}:0:0:exact=1`] : []
   const deinterlaced = plan.deinterlacer ? [`${plan.deinterlacer}=mode=send_frame:deint=interlaced`] : []
-  return [...withoutSideData(plan), ...shown, ...deinterlaced, ...cutPicture(plan.cut)]
-    .map((filter) => `${filter},`)
-    .join('')
+  return [...shown, ...deinterlaced, ...cutPicture(plan.cut)].map((filter) => `${filter},`).join('')
 }
 
 /** Repeats frames after the conversion of their pixels, which is then done once, and drops frames before it. */
@@ -83,8 +81,14 @@ function frameTimes(plan: RenditionPlan): string[] {
   return holdsLastFrame ? [...regular, `trim=end=${seconds(cutSeconds)}`] : regular
 }
 
-const fromStart = ({ startSeconds }: RenditionPlan): string[] =>
-  startSeconds > 0 ? [`setpts=PTS-${startSeconds.toFixed(6)}/TB`] : []
+/** Less than a frame. */
+const JUST_BEFORE_SECONDS = 0.0005
+
+function fromStart({ startSeconds, cutsStart }: RenditionPlan): string[] {
+  if (startSeconds === 0) return []
+  const cut = cutsStart ? [`trim=start=${(startSeconds - JUST_BEFORE_SECONDS).toFixed(6)}`] : []
+  return [...cut, `setpts=PTS-${startSeconds.toFixed(6)}/TB`]
+}
 
 /** Cuts the sound before the start of the picture and keeps a later start, so that both stay in sync. */
 export function soundFilters({ startSeconds, cut }: RenditionPlan): string[] {

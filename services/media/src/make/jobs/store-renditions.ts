@@ -30,8 +30,8 @@ export async function storeRenditions(
   // Housekeeping deletes the original later: a database that loses this commit in a failover needs it again.
   return keepFiles(deps, files.map(toKept), async (trx) => {
     const now = deps.now()
-    const { hasAudio, placeholder } = renditions
-    const facts = { id: source.id, hasAudio, placeholder }
+    const { hasAudio, placeholder, info } = renditions
+    const facts = { id: source.id, hasAudio, placeholder, info }
     const isMarked = isHeld ? await markHeld(trx, facts) : await markReady(trx, { ...facts, now })
     if (!isMarked) return { references: [], result: false }
     await insertRenditions(trx, source.id, files.map(toRow))

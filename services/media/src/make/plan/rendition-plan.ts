@@ -43,6 +43,8 @@ export interface RenditionPlan {
   isStill: boolean
   /** Start of the picture in the source. Earlier sound is dropped; every output begins with the picture. */
   startSeconds: number
+  /** Frames before the start may come from the decoder, although they cannot be decoded whole. */
+  cutsStart: boolean
   /** Repeats the last frame up to the cut; otherwise ffmpeg gets its duration right itself. */
   holdsLastFrame: boolean
   cutSeconds: number
@@ -120,6 +122,7 @@ function planFromVideo(info: VideoInfo, { canToneMap, deinterlacer }: Abilities)
     frameRate,
     isStill: info.isStill,
     startSeconds: info.edited ? 0 : info.startSeconds,
+    cutsStart: info.repaired === true,
     ...editOf(info),
     holdsLastFrame: frameRate !== null,
     cutSeconds: info.durationSeconds + CUT_MARGIN_SECONDS,
@@ -164,7 +167,7 @@ function planFromAnimation(info: AnimationInfo): RenditionPlan {
     deinterlacer: null,
     color: 'rgb',
     isStill: false,
-    startSeconds: 0,
+    ...{ startSeconds: 0, cutsStart: false },
     ...editOf(info),
     frameRate,
     holdsLastFrame: true,

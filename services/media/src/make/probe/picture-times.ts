@@ -13,6 +13,9 @@ import { readClock, readTag, seconds, toMicroseconds } from './ffprobe-values.ts
 /** ffmpeg exits 0 for a file cut in the middle, so the missing part must be measured (contract/media.md 4.7). */
 export const SMALLEST_WHOLE_PART = 0.9
 
+/** A file that plays for so long is taken as far as it goes, as browsers do. */
+const SHORTEST_PART_SECONDS = 1
+
 /** A chosen stream of a report, and the packets that were read, if not the first ones. */
 interface Source {
   video: FfprobeStream
@@ -98,11 +101,28 @@ export function timesOf(
 }
 
 /**
- * Refuses a file that ended early: its header declares clearly more than there is. For an mp4 the index counts the frames;
- * its duration is wrong in many files with dropped frames. Matroska without durations per stream declares the longest one,
- * so the longest is compared.
+ * Returns the pictures that can be decoded: a film cut without encoding may begin between two keyframes, and browsers play it
+ * from the first. All if no keyframe follows. `shown` is in the order of times, `packets` in that of decoding.
  */
-export function refuseTruncated(packets: FfprobePacket[], timing: Timing, { video, report, window }: Source): void {
+export function fromFirstKeyframe(
+  packets: readonly FfprobePacket[],
+  shown: FfprobePacket[],
+  video: FfprobeStream,
+): FfprobePacket[] {
+  const coded = packets.filter(({ stream_index }) => stream_index === video.index)
+  const first = coded.findIndex(({ flags }) => flags.includes('K'))
+  if (first <= 0) return shown
+  const after = new Set(coded.slice(first))
+  const from = seconds(coded[first]?.pts_time, 0)
+  return shown.filter((packet) => after.has(packet) && seconds(packet.pts_time, 0) >= from)
+}
+
+/**
+ * Says whether a file ends early: its header declares clearly more than there is. For an mp4 the index counts the frames;
+ * its duration is wrong in many files with dropped frames. Matroska without durations per stream declares the longest one,
+ * so the longest is compared. Refuses a file of which less than a second is there.
+ */
+export function endsEarly(packets: FfprobePacket[], timing: Timing, { video, report, window }: Source): boolean {
   const ofVideo = durationOfTrack(video)
   const declared = Math.min((window ?? FIRST_PACKETS).toSeconds, declaredDuration(video, report))
   const end = ofVideo
@@ -114,7 +134,8 @@ export function refuseTruncated(packets: FfprobePacket[], timing: Timing, { vide
   const isAllRead = !window && declared < FIRST_PACKETS.toSeconds
   const isWhole =
     indexed > 0 && isAllRead ? found >= indexed * SMALLEST_WHOLE_PART : actual >= declared * SMALLEST_WHOLE_PART
-  if (isWhole) return
+  if (isWhole) return false
+  if (timing.durationSeconds >= SHORTEST_PART_SECONDS) return true
   throw apiError('corrupt_media', { details: { declared, actual: Math.round(actual * 1000) / 1000 } })
 }
 

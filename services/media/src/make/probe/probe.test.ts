@@ -119,11 +119,11 @@ describe('refuses', () => {
     await expect(probe(unboxedTools, await clip(name))).rejects.toMatchObject({ code })
   })
 
-  test('a file that stops early, with its index in front or at the end', async () => {
+  test('a file that stops within a second, or before its index', async () => {
     const indexLast = await readFile(await clip('plain.mp4'))
     const indexFirst = await readFile(await clip('faststart.mp4'))
-    const half = (bytes: Buffer) => bytes.subarray(0, bytes.length / 2)
-    for (const [name, bytes] of Object.entries({ last: half(indexLast), first: half(indexFirst) })) {
+    const [last, first] = [indexLast.subarray(0, indexLast.length / 2), indexFirst.subarray(0, indexFirst.length / 3)]
+    for (const [name, bytes] of Object.entries({ last, first })) {
       const path = await written(`cut-${name}.mp4`, bytes)
       await expect(probe(unboxedTools, path), name).rejects.toMatchObject({ code: 'corrupt_media' })
     }

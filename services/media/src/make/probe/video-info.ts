@@ -1,5 +1,5 @@
 import { choosesPart, type Edit, outOfRange } from '../../core/edits/edit.ts'
-import type { Cut, MediaType, StoredStreams, VideoInfo } from '../../db/media-info.ts'
+import type { Cut, MediaType, VideoInfo } from '../../db/media-info.ts'
 import { apiError } from '../../errors.ts'
 import { between, choosePart, findEntry } from './choose-part.ts'
 import { editVideo } from './edited-info.ts'
@@ -13,14 +13,13 @@ import {
 import { readRatio, readTag, seconds, toMicroseconds } from './ffprobe-values.ts'
 import {
   declaredDuration,
-  gapsOf,
+  endsEarly,
+  fromFirstKeyframe,
   holdToSound,
   lengthOfSource,
   measureTiming,
   pausesAtEnd,
   pictureStartOf,
-  refuseTruncated,
-  type Timing,
   timesOf,
 } from './picture-times.ts'
 import {
@@ -30,6 +29,7 @@ import {
   refuseLongSource,
   refuseManyFrames,
 } from './source-limits.ts'
+import { readStored } from './stored-streams.ts'
 
 /** Codecs of the eight sites and every phone. Players do not expect others in an mp4. */
 const videoCodecs = new Set(['h264', 'hevc', 'av1', 'vp8', 'vp9', 'mpeg4'])
@@ -83,6 +83,7 @@ export function readVideoInfo(
 
   const packets = report.packets ?? []
   const all = shownPackets(packets, video, window)
+  const isLate = all.length < picturesOf(packets, video).length
   const audio = streams.find((stream) => stream.codec_type === 'audio' && isAudioCodec(type, stream.codec_name))
   const heard = packets.filter((packet) => packet.stream_index === audio?.index)
   const whole = holdToSound(measureTiming(all, video, report), heard)
@@ -92,7 +93,7 @@ export function readVideoInfo(
   if (choosesPart(edit)) refuseLongSource(limits, Math.max(declaredDuration(video, report), sourceSeconds ?? 0))
   const fileStart = seconds(report.format?.start_time, 0)
   const pictureStart = pictureStartOf(video, whole, window)
-  const part = edit && partOf(all, whole.endSeconds, { edit, fileStart, pictureStart, window })
+  const part = edit && partOf(all, whole.endSeconds, { edit, fileStart, pictureStart, window, isLate })
   const shown = part?.shown ?? all
   const timing = part ? { ...whole, ...timesOf(shown, part.fileSeconds) } : whole
   const { speed = 1, duration = Number.POSITIVE_INFINITY } = edit ?? {}
@@ -106,13 +107,14 @@ export function readVideoInfo(
       coded.width,
       coded.height,
     )
-  refuseTruncated(packets, whole, source)
+  const isTruncated = endsEarly(packets, whole, source)
 
   const { frames, longestFrameSeconds, shortestFrameSeconds, isHeld } = timing
   const isTooShort = timing.durationSeconds < SHORTEST_MOVING_SECONDS
   const durationSeconds = isTooShort ? STILL_SECONDS : timing.durationSeconds
   const info: VideoInfo = {
     ...{ type, ...displayed, durationSeconds, frames, fps: frames / durationSeconds },
+    ...((isLate || isTruncated) && { repaired: true as const }),
     isStill: isTooShort || isHeld,
     hasAudio: heard.length > 0,
     codec: video.codec_name ?? '',
@@ -133,7 +135,7 @@ export function readVideoInfo(
   return editVideo(info, edit, { ...part, sourceSeconds })
 }
 
-/** Less than a frame: the one before it was not read. */
+/** Less than a frame: the one before it was not read, or has no keyframe. */
 const JUST_BEFORE_SECONDS = 0.0005
 
 /** Returns packets of the part that an edit chooses, where it is in the picture, and where in the file. */
@@ -145,7 +147,8 @@ function partOf(
     fileStart,
     pictureStart,
     window,
-  }: { edit: Edit; fileStart: number; pictureStart: number; window: ReadWindow | undefined },
+    isLate,
+  }: { edit: Edit; fileStart: number; pictureStart: number; window: ReadWindow | undefined; isLate: boolean },
 ): { shown: FfprobePacket[]; startSeconds: number; fileSeconds: { start: number; end: number }; cut: Cut } {
   const frames = all.map(({ pts_time, flags }) => ({
     at: toMicroseconds(seconds(pts_time, 0) - pictureStart),
@@ -162,7 +165,9 @@ function partOf(
       seekSeconds: entry ? inFile(entry.at) : null,
       startSeconds: inFile(startSeconds) ?? 0,
       afterSeconds: inFile(
-        from === 0 && isAfterOthers(window) ? (frames[0]?.at ?? 0) - JUST_BEFORE_SECONDS : between(frames, from),
+        from === 0 && (isAfterOthers(window) || isLate)
+          ? (frames[0]?.at ?? 0) - JUST_BEFORE_SECONDS
+          : between(frames, from),
       ),
       beforeSeconds: inFile(between(frames, end)),
       skippedFrames: from - (entry ? frames.indexOf(entry) : 0),
@@ -176,57 +181,6 @@ export function endsInPause(report: FfprobeReport, type: VideoInfo['type'], wind
   const last = video && picturesOf(report.packets ?? [], video).at(-1)
   return video !== undefined && last !== undefined && pausesAtEnd(last, { video, report, window })
 }
-
-interface Read {
-  streams: FfprobeStream[]
-  video: FfprobeStream
-  packets: FfprobePacket[]
-  /** Packets of the picture in the order of their times. */
-  shown: FfprobePacket[]
-  audio: FfprobeStream | undefined
-}
-
-function readStored(
-  { streams, video, packets, shown, audio }: Read,
-  { durationSeconds, endSeconds }: Timing,
-): StoredStreams {
-  const ofVideo = packets.filter(({ stream_index }) => stream_index === video.index)
-  const keyframes = shown.filter(({ flags }) => flags.includes('K')).map(({ pts_time }) => seconds(pts_time, 0))
-  const gaps = gapsOf([...keyframes, endSeconds])
-  const bitRateOf = (stream: FfprobeStream) => {
-    const bytes = packets.reduce(
-      (sum, packet) => sum + (packet.stream_index === stream.index ? Number(packet.size) : 0),
-      0,
-    )
-    return Math.round((8 * bytes) / durationSeconds)
-  }
-  return {
-    profile: video.profile ?? '',
-    level: video.level ?? -1,
-    pixelFormat: video.pix_fmt ?? '',
-    isPlain:
-      (readRatio(video.sample_aspect_ratio) || 1) === 1 &&
-      !hasSideData(video) &&
-      readTag(video, 'rotate') === undefined,
-    isWhole: ofVideo.length === shown.length && shown[0] === ofVideo[0] && Boolean(shown[0]?.flags.includes('K')),
-    longestKeyframeGapSeconds: toMicroseconds(Math.max(0, ...gaps)),
-    bitRate: bitRateOf(video),
-    soundTracks: streams.filter(({ codec_type }) => codec_type === 'audio').length,
-    sound: audio
-      ? {
-          codec: audio.codec_name ?? '',
-          profile: audio.profile ?? '',
-          channels: audio.channels ?? 0,
-          sampleRate: Number(audio.sample_rate) || 0,
-          bitRate: bitRateOf(audio),
-        }
-      : null,
-  }
-}
-
-/** Sizes of the decoder's buffer, which mp4 files often have, say nothing about the picture. */
-const hasSideData = ({ side_data_list: data = [] }: FfprobeStream) =>
-  data.some(({ side_data_type }) => side_data_type !== 'CPB properties')
 
 /** The first acceptable stream, else the first, which is refused by its name. Covers are skipped. */
 function chooseVideo(streams: FfprobeStream[], type: MediaType): FfprobeStream | undefined {
@@ -277,7 +231,7 @@ function displaySize(video: FfprobeStream): { width: number; height: number } {
 }
 
 function shownPackets(packets: FfprobePacket[], video: FfprobeStream, window: ReadWindow | undefined): FfprobePacket[] {
-  const shown = picturesOf(packets, video)
+  const shown = fromFirstKeyframe(packets, picturesOf(packets, video), video)
   if (shown.length > 0) return shown
   throw isAfterOthers(window) ? outOfRange('start') : apiError('corrupt_media', { cause: 'no frame' })
 }

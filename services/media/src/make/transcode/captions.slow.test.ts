@@ -27,7 +27,7 @@ async function made(by: MediaTools, path: string, raw: RawEdit) {
   const info = await probe(by, path, { edit: cleanEdit(raw) })
   const directory = await workDirectory()
   const options = { workDirectory: directory, threads: 2, gifEncoder: 'own', copy: 'auto' } as const
-  return { info, directory, ...(await makeRenditions(by, { path, info }, options)) }
+  return { ...(await makeRenditions(by, { path, info }, options)), info, directory }
 }
 
 /** Gray values of the first picture. */

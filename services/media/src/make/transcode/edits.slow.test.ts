@@ -36,7 +36,7 @@ async function made(by: MediaTools, name: keyof typeof sources, raw: RawEdit) {
   const path = await clipOf(`numbered-${name}`, sources[name])
   const info = await probe(by, path, { edit: cleanEdit(raw) })
   const options = { workDirectory: await workDirectory(), threads: 2, gifEncoder: 'own', copy: 'auto' } as const
-  return { info, ...(await makeRenditions(by, { path, info }, options)) }
+  return { ...(await makeRenditions(by, { path, info }, options)), info }
 }
 
 /** Number of the frame that has a brightness, which is 16 and its number in video levels. */

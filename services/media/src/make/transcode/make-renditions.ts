@@ -18,6 +18,7 @@ import { isWholePoster } from '../poster/encode-poster.ts'
 import { allToTheirEnd, ENCODING, encode, inWork, type TranscodeOptions, type TranscodeWork } from '../run/encode.ts'
 import { ChangingPicture, mayRetry, refuseAsCorrupt, UnusableOutput } from '../run/failures.ts'
 import type { FfmpegLog } from '../run/ffmpeg-log.ts'
+import { measuredInfo, missingSeconds } from '../run/measured-info.ts'
 import { stripSideData } from '../run/strip-side-data.ts'
 import {
   type Rendition,
@@ -37,6 +38,8 @@ export interface Renditions extends EncodedFiles {
 }
 
 interface EncodedFiles extends Record<MainKind, Rendition> {
+  /** Facts of the source as its files show it. */
+  info: MediaInfo
   placeholder: Buffer
   /** False also for a silent sound track, which is dropped. */
   hasAudio: boolean
@@ -123,8 +126,9 @@ function isOnePassEnough(work: TranscodeWork, plan: RenditionPlan): boolean {
   return work.gifEncoder === 'own' && whyEncoded(work, plan) !== 'sound'
 }
 
-function whyEncoded({ info, copy }: TranscodeWork, plan: RenditionPlan): Misfit | 'off' | null | undefined {
+function whyEncoded({ info, copy }: TranscodeWork, plan: RenditionPlan): Misfit | 'off' | 'damaged' | null | undefined {
   if (isAnimation(info)) return undefined
+  if (info.repaired) return 'damaged'
   return copy === 'never' ? 'off' : misfitOf(info, plan)
 }
 
@@ -157,16 +161,16 @@ async function encodeUsually(
     const first = await makeFirstFiles(work, plan)
     await work.onFirstFiles(first)
     const heard = first.hasAudio ? plan : { ...plan, audioStream: null }
-    await encodeRun(work, heard, { videos: ['webm'], gif, poster: false, volume: false })
+    const log = await encodeRun(work, heard, { videos: ['webm'], gif, poster: false, volume: false })
     await shrinkGif(work, heard, gif)
-    return collect(work, heard, [], Promise.resolve())
+    return collect(work, heard, { log, warnings: [], poster: Promise.resolve() })
   }
   const more = { gif, poster: !hasOverview && plan.posterSeconds === null, volume: !hasOverview }
   const log = await encodeAll(work, plan, more)
   await shrinkGif(work, plan, gif)
   const made = hasOverview ? plan : await dropSilence(work, plan, { log, videos: ['mp4', 'webm'] })
   // After the encoders, because the frame for a second poster takes up to 100 MB.
-  return collect(work, made, [], choosePoster(work, made))
+  return collect(work, made, { log, warnings: [], poster: choosePoster(work, made) })
 }
 
 /** One thread, no denoiser, palette and poster in one pass (contract/media.md 5.10). A failure here is the file's fault. */
@@ -175,8 +179,8 @@ async function encodeSimply(work: TranscodeWork, usual: RenditionPlan, warnings:
   const plan = simplerPlan(usual, work.info)
   const gif = plan.gif.from === 'rewrite' ? 'none' : 'palette-inside'
   try {
-    await encodeAll(simple, plan, { gif, poster: true, volume: false })
-    return await collect(simple, plan, warnings, choosePoster(simple, plan))
+    const log = await encodeAll(simple, plan, { gif, poster: true, volume: false })
+    return await collect(simple, plan, { log, warnings, poster: choosePoster(simple, plan) })
   } catch (error) {
     if (error instanceof UnusableOutput) await refuseFullDisk(work.workDirectory)
     throw refuseAsCorrupt(error)
@@ -223,8 +227,7 @@ async function encodeRun(
 async function collect(
   work: TranscodeWork,
   plan: RenditionPlan,
-  warnings: string[],
-  poster: Promise<void>,
+  { log, warnings, poster }: { log: FfmpegLog; warnings: string[]; poster: Promise<void> },
 ): Promise<EncodedFiles> {
   const { tools, info, signal, workDirectory: directory } = work
   const [seconds, { seconds: gifSeconds, ...gif }, pictures, mp4, webm] = await allToTheirEnd(
@@ -236,11 +239,12 @@ async function collect(
   )
   requireWholeLength(plan, info, { ...seconds, gif: gifSeconds })
   if (plan.copies) await requireAllFrames(tools, { directory, plan, info, signal })
-  const missing = info.durationSeconds - seconds.mp4
+  const missing = missingSeconds(info, seconds.mp4)
   work.onProgress?.(1)
-  const shorter = missing > 0.1 + 1 / info.fps ? [`${missing.toFixed(3)} s could not be decoded`] : []
+  const shorter = missing > 0 ? [`${missing.toFixed(3)} s could not be decoded`] : []
   const { video } = plan
   return {
+    info: measuredInfo(info, plan, { log, madeSeconds: seconds.mp4 }),
     gif,
     mp4: { ...mp4, ...video, copied: plan.copies === 'mp4' },
     webm: { ...webm, ...video, copied: plan.copies === 'webm' },
