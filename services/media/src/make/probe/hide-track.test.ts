@@ -29,7 +29,7 @@ test.each([
 )
 
 test.each([
-  ['a picture', 0],
+  ['the only picture', 0],
   ['a stream that is not there', 7],
 ])('%s is never hidden', async (_, index) => {
   expect(await findCodecToHide(await clip('sound.mp4'), { type: 'mp4', index })).toBeUndefined()

@@ -81,8 +81,8 @@ async function windowOf(
 }
 
 /**
- * ffprobe refuses a whole file for one codec off its list. Hides sound and subtitles in such a codec in a copy, track by
- * track, so that no needless decoder is opened. Throws the refusal for any other track.
+ * ffprobe refuses a whole file for one codec off its list. Hides streams in such a codec in a copy, one by one, so that no
+ * needless decoder is opened. Throws the refusal if no picture would be left.
  */
 async function withoutRefusedTracks(
   path: string,
@@ -92,10 +92,11 @@ async function withoutRefusedTracks(
   const copy = `${path}.${randomUUID()}`
   let error: unknown
   try {
-    const report = await look(path).catch((first) => {
-      error = first
+    const report = await look(path).catch((refusal) => {
+      error = refusal
     })
     if (report) return report
+    const first = error
     for (let hidden = 0; hidden < most; hidden++) {
       const index = refusedStreamIn(error)
       const change = index === undefined ? undefined : await findCodecToHide(path, { type, index })
@@ -105,12 +106,18 @@ async function withoutRefusedTracks(
       const report = await look(copy).catch((next) => {
         error = next
       })
+      if (report && lacksPicture(report)) throw first
       if (report) return report
     }
     throw error
   } finally {
     await rm(copy, { force: true })
   }
+}
+
+function lacksPicture({ streams = [] }: FfprobeReport): boolean {
+  const pictures = streams.filter(({ codec_type, disposition }) => codec_type === 'video' && !disposition?.attached_pic)
+  return pictures.length > 0 && pictures.every(({ codec_name = 'unknown' }) => codec_name === 'unknown')
 }
 
 /** Larger GIFs are encoded again at 480 px: a copy of 100 MB is useless (contract/media.md 5.9). */
