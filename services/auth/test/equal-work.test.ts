@@ -4,6 +4,7 @@ import pg from 'pg'
 import { expect, vi } from 'vitest'
 import { createMailer } from '../src/adapters/mail/smtp.ts'
 import { TABLES } from '../src/db/tables.ts'
+import { startProviderSignIns } from './provider-sign-in.ts'
 import { type TestService, test } from './service.ts'
 
 /** Statements until all jobs are done, without those of the queue, its batches of notifications, the limits and checks. */
@@ -56,6 +57,32 @@ test.for<[string, object, 'confirmed' | 'pending']>([
     expect(users.map(({ email }) => email)).not.toContain(emailOf('unknown'))
   },
 )
+
+test('a sign-up, and a first sign-in at a provider, send as many statements, whether or not an account has the address', async () => {
+  const all = await startProviderSignIns()
+  const { service } = all
+  const requests: [name: string, send: (email: string) => Promise<unknown>][] = [
+    ['a sign-up', (email) => service.post('/signup', { email, password: 'correct horse' })],
+    ['a sign-in at a provider', (email) => all.signIn('spotify', { id: email, email })],
+  ]
+  for (const [name, send] of requests) {
+    const cost = async (who: 'known' | 'unknown') => {
+      const email = `${who}-${name.length}@example.com`
+      if (who === 'known') await service.signedIn(email)
+      await service.settled()
+      // Only the request counts, not its worker's half.
+      const queue = vi.spyOn(service.deps.queue, 'send').mockResolvedValue()
+      const texts = await statementsOf(service, () => send(email))
+      const sent = queue.mock.calls.length
+      queue.mockRestore()
+      return { sent, statements: texts.length }
+    }
+    const unknown = await cost('unknown')
+    expect(unknown.sent).toBe(1)
+    expect({ name, ...(await cost('known')) }).toEqual({ name, ...unknown })
+  }
+  await all.close()
+})
 
 test.for(['with a sign-up that waits', 'without one'])(
   'a refused sign-in hashes as often and sends as many statements for any account and for nobody, %s',
