@@ -73,7 +73,7 @@ async function listsOf(loaded: Loaded): Promise<MeasuredList[]> {
   /** A text without three letters is found in a large table at the beginning of an address or name only. */
   const usersFound = (id: string, text: string, what: string, query = '', offset = 0) => {
     const pattern = text.length > 2 || loaded.rows <= MAX_SCANNED ? `%${text}%` : `${text}%`
-    const condition = `(email like '${pattern}' or user_metadata ->> 'full_name' ilike '${pattern}')`
+    const condition = `(email like lower('${pattern}') or user_metadata ->> 'full_name' ilike '${pattern}')`
     const path = `filter=${encodeURIComponent(text)}${query}`
     return users(`-filter-${id}`, `?filter=${what}`, path, usersBy(condition), offset)
   }

@@ -53,8 +53,10 @@ create index {{prefix}}users_aud_created_at_idx on {{prefix}}users (aud, created
 -- Housekeeping walks anonymous users by age. Neither column changes while a user is anonymous, so sign-ins stay HOT.
 create index {{prefix}}users_anonymous_idx on {{prefix}}users (created_at, id) where is_anonymous;
 
--- The filter of GET /admin/users: beginnings of an address or full name. Other parts need trigrams (user-search.sql).
+-- The filter of GET /admin/users: beginnings of an address, number or full name. Other parts need trigrams
+-- (user-search.sql).
 create index {{prefix}}users_email_pattern_idx on {{prefix}}users (email text_pattern_ops);
+create index {{prefix}}users_phone_pattern_idx on {{prefix}}users (phone text_pattern_ops);
 create index {{prefix}}users_full_name_pattern_idx
   on {{prefix}}users (lower(user_metadata ->> 'full_name') text_pattern_ops);
 

@@ -1,6 +1,6 @@
 -- alone
--- Trigram indexes for the filter of GET /admin/users, which find every part of an address or full name. No sign-in writes the
--- columns, so its update stays HOT. With `fastupdate`, a request would now and then sort what thousands before it had left.
+-- Trigram indexes for the filter of GET /admin/users, which find every part of an address, number or full name. No sign-in writes
+-- the columns, so its update stays HOT. With `fastupdate`, a request would now and then sort what thousands before it had left.
 
 -- The role may lack the right to create the extension, or the server the extension. Then searches find beginnings only, until
 -- an operator runs these statements: they may run on a large table in use.
@@ -14,6 +14,10 @@ end $$;
 -- if exists (select from pg_opclass where opcname = 'gin_trgm_ops' and pg_opclass_is_visible(oid))
 create index concurrently if not exists {{prefix}}users_email_trgm_idx
   on {{prefix}}users using gin (email gin_trgm_ops) with (fastupdate = off);
+
+-- if exists (select from pg_opclass where opcname = 'gin_trgm_ops' and pg_opclass_is_visible(oid))
+create index concurrently if not exists {{prefix}}users_phone_trgm_idx
+  on {{prefix}}users using gin (phone gin_trgm_ops) with (fastupdate = off);
 
 -- if exists (select from pg_opclass where opcname = 'gin_trgm_ops' and pg_opclass_is_visible(oid))
 create index concurrently if not exists {{prefix}}users_full_name_trgm_idx

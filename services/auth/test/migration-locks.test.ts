@@ -51,6 +51,7 @@ test('a role that may not create pg_trgm migrates without its indexes', async ()
     'users_aud_created_at_idx',
     'users_email_pattern_idx',
     'users_full_name_pattern_idx',
+    'users_phone_pattern_idx',
   ])
   await admin.query(`drop owned by ${role}`)
   await admin.query(`drop role ${role}`)

@@ -10,7 +10,7 @@ export type Direction = 'asc' | 'desc'
 
 export interface UserSearch {
   aud: string
-  /** Part of an e-mail address, or of a full name in any case (search-users.store.ts). */
+  /** Part of an address, number or full name, in any case (search-users.store.ts). */
   filter?: string | undefined
 }
 

@@ -25,6 +25,10 @@ beforeAll(async () => {
     await service.post('/token?grant_type=password', { email: `${name}@example.com`, password: 'pw' })
   }
   const { pool } = service.deps
+  // After the sign-ins: entries would name the number.
+  await pool.query(
+    `update users set phone = case email when 'ada@example.com' then '4915112345678' else '4917112345678' end`,
+  )
   await pool.query(`insert into users (id, aud, role, email, created_at, updated_at)
     select gen_random_uuid(), 'crowd', 'x', n || '@crowd.test', '2020-01-01', now() from generate_series(1, 101) n`)
   await pool.query(`insert into audit_log_entries (id, payload, created_at)
@@ -52,7 +56,13 @@ describe('a filter among many users', () => {
     ["d'émile", ['bob', 'ada']],
     ['da@exa', ['ada']],
     ['BOB D', ['bob']],
+    ['ADA@exa', ['ada']],
+    ['151 123', ['ada']],
+    ['1-1-2', []],
+    ['+49 17', ['bob']],
+    ['49', ['bob', 'ada']],
     ['ad', ['ada']],
+    ['AD', ['ada']],
     ['b', ['bob']],
     ['da', []],
     ["'", []],
@@ -163,12 +173,14 @@ test('config check reports how far a search for users goes, if there is a databa
   const database = await createDatabase()
   const notes = async (url: string) =>
     JSON.parse((await authHere(['config', 'check', '--json'], { AUTH_DATABASE_URL: url })).stdout).notes
-  expect(await notes(database.url)).toEqual(['searches for users find any part of an address or name'])
+  expect(await notes(database.url)).toEqual(['searches for users find any part of an address, number or name'])
   const client = new pg.Client({ connectionString: database.url })
   await client.connect()
   await client.query('drop index users_full_name_trgm_idx')
   await client.end()
-  expect(await notes(database.url)).toEqual([expect.stringContaining('find the beginning of an address or name')])
+  expect(await notes(database.url)).toEqual([
+    expect.stringContaining('find the beginning of an address, number or name'),
+  ])
   await database.drop()
   expect(await notes(database.url)).toEqual([])
 })

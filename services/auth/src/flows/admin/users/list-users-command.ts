@@ -14,7 +14,7 @@ export const usersList = command({
   name: 'users list',
   summary: 'list users, newest first',
   options: {
-    filter: { value: 'TEXT', meaning: 'part of an e-mail address or of user_metadata.full_name' },
+    filter: { value: 'TEXT', meaning: 'part of an e-mail address, of a phone number or of user_metadata.full_name' },
     limit: { value: 'N', meaning: 'largest number of users; all if absent' },
   },
   details: 'Users of the audience of AUTH_JWT_AUD. --json prints one user a line.',

@@ -28,7 +28,7 @@ const ListQuery = Type.Object({
   filter: Type.Optional(
     Type.String({
       description:
-        'Part of an e-mail address, or of `user_metadata.full_name` in any case. Among more than 50,000 users the beginning of one, if there are no three letters or digits in a row or the database lacks trigrams.',
+        'Part of an e-mail address, of a phone number as it is written or of `user_metadata.full_name`, in any case. Among more than 50,000 users the beginning of one, if there are no three letters or digits in a row or the database lacks trigrams.',
     }),
   ),
   ...CursorQuery,
