@@ -1,7 +1,7 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto'
-import { hostname, userInfo } from 'node:os'
 import { withDatabase } from '@services/common/database/pool'
 import { openReads, type Reads } from '@services/common/database/replica'
+import { machineAccount } from '@services/common/process/machine-account'
 import { openServiceQueue } from '@services/common/process/service-database'
 import type { Actor } from './core/audit/audit.ts'
 import { deriveKey } from './core/keys/derive-key.ts'
@@ -43,17 +43,8 @@ const operator = (): Actor => ({
   id: NIL_UUID,
   email: 'cli',
   phone: null,
-  user_metadata: { full_name: `${accountName()}@${hostname()}` },
+  user_metadata: { full_name: machineAccount() },
 })
-
-/** Returns the number of an account without a name, which containers may run under. */
-function accountName(): string {
-  try {
-    return userInfo().username
-  } catch {
-    return String(process.getuid?.())
-  }
-}
 
 /** Runs a command that reads from the replica, if there is one. */
 export const onReads = (work: (reads: Reads<DB>, deps: CommandDeps) => Promise<void>): Promise<void> =>

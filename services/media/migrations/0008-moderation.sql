@@ -4,10 +4,12 @@ create table {{prefix}}moderations (
   id uuid primary key,
   clip_id text not null references {{prefix}}clips (id) on delete cascade,
   action text not null,
-  origin text not null check (origin in ('admin', 'reports', 'scanner')),
+  origin text not null check (origin in ('admin', 'cli', 'reports', 'scanner')),
   reason text,
   note text,
   token_id uuid,
+  -- The account of the machine, for a command.
+  operator text,
   created_at timestamptz not null
 );
 

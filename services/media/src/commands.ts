@@ -4,6 +4,7 @@ import { variables } from './config.ts'
 import { openDeps, SCHEMA } from './deps.ts'
 import { resolveTools } from './ffmpeg/binaries.ts'
 import { blobCommands } from './flows/check/blob-commands.ts'
+import { clipCommands } from './flows/clips/clip-commands.ts'
 import { variantCommands } from './flows/files/variants/variant-commands.ts'
 import { tokenCommands } from './flows/tokens/token-commands.ts'
 import { requireYtdlp } from './ingest/ytdlp/check-ytdlp.ts'
@@ -33,6 +34,7 @@ export const commands: Command[] = [
     },
   }),
   ...tokenCommands,
+  ...clipCommands,
   ...blobCommands,
   ...variantCommands,
 ]

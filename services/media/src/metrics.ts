@@ -12,7 +12,7 @@ import { counter, histogram } from '@services/common/telemetry/instruments'
 import type pg from 'pg'
 import type { Config } from './config.ts'
 import type { MediaInfo } from './db/media-info.ts'
-import type { DB, ModerationAction, ReportReason, Verdict } from './db/tables.ts'
+import type { DB, ModerationAction, ModerationOrigin, ReportReason, Verdict } from './db/tables.ts'
 
 /** Way by which a file arrived; unknown for clips that housekeeping queues again. */
 export type Way = 'upload' | 'tus' | 'import'
@@ -37,8 +37,7 @@ export const countDelivery = (result: 'delivered' | 'retried' | 'failed') => del
 /** Reports that were stored. */
 export const countReport = (reason: ReportReason) => reports({ reason })
 /** Decisions, not clips: one may be about all clips of the same bytes. */
-export const countModeration = (action: ModerationAction, origin: 'admin' | 'reports' | 'scanner') =>
-  moderations({ action, origin })
+export const countModeration = (action: ModerationAction, origin: ModerationOrigin) => moderations({ action, origin })
 /** Requests to the scanner. `result`: the verdict; `retried` and `failed` without one. */
 export const countScan = (result: Verdict | 'retried' | 'failed') => scans({ result })
 

@@ -42,7 +42,8 @@ export type ExtraKind = (typeof EXTRA_KINDS)[number]
 export const RENDITION_KINDS = [...MAIN_KINDS, ...EXTRA_KINDS] as const
 export type RenditionKind = MainKind | ExtraKind
 export type VariantState = 'making' | 'stored' | 'original' | 'refused' | 'failed'
-export type SourceState = 'processing' | 'ready' | 'failed'
+export const SOURCE_STATES = ['processing', 'ready', 'failed'] as const
+export type SourceState = (typeof SOURCE_STATES)[number]
 /** `unlisted`: for anyone with the address, but not for search engines. `private`: only with a link (core/clip-access/share-links.ts). */
 export type Visibility = 'public' | 'unlisted' | 'private'
 
@@ -88,6 +89,9 @@ export const HIDDEN_REASONS = [...REPORT_REASONS, 'reports', 'scanner'] as const
 export type HiddenReason = (typeof HIDDEN_REASONS)[number]
 export const MODERATION_ACTIONS = ['dismiss', 'nsfw', 'safe', 'hide', 'unhide', 'delete', 'block', 'unblock'] as const
 export type ModerationAction = (typeof MODERATION_ACTIONS)[number]
+/** A moderator, a command of the operator, the number of reports, the scanner. */
+export const MODERATION_ORIGINS = ['admin', 'cli', 'reports', 'scanner'] as const
+export type ModerationOrigin = (typeof MODERATION_ORIGINS)[number]
 export const VERDICTS = ['ok', 'nsfw', 'hide', 'block'] as const
 export type Verdict = (typeof VERDICTS)[number]
 
@@ -316,11 +320,13 @@ export interface DB {
     id: string
     clip_id: string
     action: ModerationAction
-    origin: 'admin' | 'reports' | 'scanner'
+    origin: ModerationOrigin
     reason: HiddenReason | null
     note: string | null
     /** Token of the moderator. */
     token_id: string | null
+    /** Account of the machine, for a command. */
+    operator: string | null
     created_at: Date
   }
   blocked_hashes: {

@@ -24,10 +24,13 @@ import { softDeleteIn } from './delete-clip.ts'
 import { failSourceIn } from './fail-source.ts'
 import { hideClips, lockClipsOf, markNsfw, unhideClip } from './moderate.store.ts'
 
-export type ModerateDeps = Pick<Deps, 'db' | 'knownFiles' | 'announcements'> & EmitDeps
+type Evicting = { knownFiles: Pick<Deps['knownFiles'], 'evict'> }
+export type ModerateDeps = Pick<Deps, 'db' | 'announcements'> & EmitDeps & Evicting
 
 export type Decision = Pick<Moderation, 'action' | 'origin' | 'note'> & {
   tokenId: string | null
+  /** Account of the machine whose command decides. */
+  operator?: string | null
   /** Reason class of a clip that is hidden; the report's own if absent. */
   reason?: HiddenReason | undefined
 }
@@ -59,7 +62,7 @@ export async function moderate(
 
 /** Lets caches forget the clips; call it after the commit. */
 export function afterDecision(
-  deps: Pick<Deps, 'knownFiles'>,
+  deps: Evicting,
   ids: readonly string[],
   { action, origin }: Pick<Decision, 'action' | 'origin'>,
 ): void {
@@ -163,10 +166,11 @@ export async function record(
     reason,
     note,
     tokenId,
+    operator = null,
     answers,
   }: Decision & { answers?: Parameters<typeof closeReports>[1] | undefined },
 ): Promise<void> {
-  const common = { action, origin, reason: reason ?? null, note, token_id: tokenId, created_at: deps.now() }
+  const common = { action, origin, reason: reason ?? null, note, token_id: tokenId, operator, created_at: deps.now() }
   const rows = clipIds.map((clipId) => ({ ...common, id: deps.newId(), clip_id: clipId }))
   await insertModerations(trx, rows)
   if (answers && rows[0]) await closeReports(trx, answers, rows[0].id)

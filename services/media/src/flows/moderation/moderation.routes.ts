@@ -8,7 +8,7 @@ import { moderate } from '../../core/lifecycle/moderate.ts'
 import { listModerations, type Moderation } from '../../core/reports/moderations.store.ts'
 import { cleanNote } from '../../core/reports/report-fields.ts'
 import { type FoundReport, findReport, findWholeReport, listReports } from '../../core/reports/reports.store.ts'
-import { MODERATION_ACTIONS, REPORT_REASONS } from '../../db/tables.ts'
+import { MODERATION_ACTIONS, MODERATION_ORIGINS, REPORT_REASONS } from '../../db/tables.ts'
 import { isUuid } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
@@ -55,12 +55,13 @@ const ReportShape = Type.Object(
 const DecisionShape = Type.Object(
   {
     action: ActionShape,
-    origin: Type.Enum(['admin', 'reports', 'scanner'], {
-      description: 'A moderator, the number of reports, or the scanner.',
+    origin: Type.Enum(MODERATION_ORIGINS, {
+      description: 'A moderator, a command of the operator, the number of reports, or the scanner.',
     }),
     reason: orNull(Type.String()),
     note: orNull(Type.String()),
     token_id: orNull(Type.String({ description: 'Token of the moderator.' })),
+    operator: orNull(Type.String({ description: 'Account of the machine on which a command decided.' })),
     created_at: Time,
   },
   { title: 'Moderation' },
