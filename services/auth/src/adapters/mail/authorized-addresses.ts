@@ -1,4 +1,4 @@
-import { mailboxOf, parseEmail } from './email-address.ts'
+import { parseEmail, withoutLabel } from './email-address.ts'
 
 export function parseAuthorizedAddresses(value: string): string[] {
   const addresses = value
@@ -20,5 +20,5 @@ export function isAuthorizedAddress(
   address: string,
 ): boolean {
   if (!authorizedAddresses) return true
-  return authorizedAddresses.includes(address) || authorizedAddresses.includes(mailboxOf(address))
+  return authorizedAddresses.includes(address) || authorizedAddresses.includes(withoutLabel(address))
 }

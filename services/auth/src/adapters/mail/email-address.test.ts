@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseEmail, shownEmail } from './email-address.ts'
+import { mailboxOf, parseEmail, shownEmail } from './email-address.ts'
 
 test.for([
   ['Ada@Example.COM', 'ada@example.com'],
@@ -18,6 +18,17 @@ test.for([
   ['a@bä.c', 'a@xn--b-0fa.c'],
 ])('%j is kept as %j', ([typed, kept]) => {
   expect(parseEmail(typed as string)).toBe(kept)
+})
+
+test.for([
+  ['ada+news@example.com', 'ada@example.com'],
+  ['a.d.a@example.com', 'a.d.a@example.com'],
+  ['a.d.a+x.y@gmail.com', 'ada@gmail.com'],
+  ['ada@googlemail.com', 'ada@gmail.com'],
+  ['a.da@mail.gmail.com', 'a.da@mail.gmail.com'],
+  ['a.da@gmail.com.example', 'a.da@gmail.com.example'],
+])('mails to %s count as mails to %s', ([address, mailbox]) => {
+  expect(mailboxOf(address as string)).toBe(mailbox)
 })
 
 test.for([

@@ -9,8 +9,21 @@ const MAX_EMAIL_BYTES = 255
 
 export const isEmail = (text: string): boolean => Buffer.byteLength(text) <= MAX_EMAIL_BYTES && EMAIL.test(text)
 
-/** Address without its `+label`; limits count all addresses of a mailbox together. Accounts are never found by it. */
-export const mailboxOf = (email: string): string => email.replace(/\+[^@]*@/, '@')
+/** Address without its `+label`, which most mail servers deliver to the same mailbox. */
+export const withoutLabel = (email: string): string => email.replace(/\+[^@]*@/, '@')
+
+/** Names of one mail service, which ignores dots (https://support.google.com/mail/answer/7436150). */
+const IGNORES_DOTS = /^(.*)@(?:gmail|googlemail)\.com$/
+
+/**
+ * Mailbox of a lower-case address, for limits, which count all its addresses together. Accounts are never found by it:
+ * which addresses are one mailbox is the mail service's choice.
+ */
+export function mailboxOf(email: string): string {
+  const address = withoutLabel(email)
+  const [, name] = IGNORES_DOTS.exec(address) ?? []
+  return name === undefined ? address : `${name.replaceAll('.', '')}@gmail.com`
+}
 
 /** Second level of country domains below which organizations register: `co.uk`, `com.br`. */
 const IS_REGISTRY = /^(?:[a-z]{2,3}|gouv|asso)\.[a-z]{2}$/

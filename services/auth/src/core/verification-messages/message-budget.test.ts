@@ -280,6 +280,22 @@ test('strangers who request all codes to a number do not lock out an owner at a 
   await gateways.close()
 })
 
+test('addresses of one mailbox count together: labels, and the dots and both names of Gmail', async ({
+  service: shared,
+}) => {
+  const service = await shared.onAnotherDay({ AUTH_MAILER_MAX_PER_ADDRESS: '2/24h' })
+  const signUp = async (email: string) => (await service.post('/signup', { email, password })).status
+  const gmail = ['ada.lovelace@gmail.com', 'adalovelace@googlemail.com', 'a.d.a.lovelace+1@gmail.com']
+  const others = ['ada.lovelace@site.example', 'adalovelace@site.example', 'ada.love.lace@site.example']
+  expect([await signUp(gmail[0] as string), await signUp(gmail[1] as string)]).toEqual([200, 200])
+  expect(await signUp(gmail[2] as string)).toBe(429)
+  for (const email of others) expect(await signUp(email)).toBe(200)
+  // They remain different addresses, which only the count takes for one.
+  const { rows } = await service.deps.pool.query('select email from users where email = any($1)', [gmail])
+  expect(rows.map(({ email }) => email).toSorted()).toEqual(gmail.slice(0, 2))
+  await service.close()
+})
+
 describe('strangers who use up the SMS of', () => {
   const [proven, unknown] = ['4915100000001', '4915100000002']
 
