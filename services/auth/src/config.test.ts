@@ -195,6 +195,12 @@ describe('a start is refused', () => {
     ['with a language that is none', { AUTH_MAILER_DEFAULT_LOCALE: '../de' }, 'AUTH_MAILER_DEFAULT_LOCALE'],
     ['with languages that are none', { AUTH_MAILER_LOCALES: 'en, german language' }, 'AUTH_MAILER_LOCALES'],
     ['with clear text to a TLS port', { AUTH_SMTP_TLS: 'off', AUTH_SMTP_PORT: '465' }, 'AUTH_SMTP_TLS'],
+    ['with an authority that is no file', { AUTH_SMTP_CA_FILE: '/none' }, 'AUTH_SMTP_CA_FILE cannot be read: ENOENT'],
+    [
+      'with an authority that is no certificate',
+      { AUTH_SMTP_CA_FILE: import.meta.filename },
+      'AUTH_SMTP_CA_FILE must be',
+    ],
     ['with mail headers that are no JSON', { AUTH_SMTP_HEADERS: 'X-A: b' }, 'AUTH_SMTP_HEADERS'],
     ['with a mail header of ours', { AUTH_SMTP_HEADERS: '{"Bcc":"a@b.c"}' }, 'AUTH_SMTP_HEADERS'],
     ['with a mail header on two lines', { AUTH_SMTP_HEADERS: '{"X-A":"a\\r\\nBcc: b"}' }, 'AUTH_SMTP_HEADERS'],

@@ -1,3 +1,5 @@
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { duration, oneOf, parsed, port, text, type Values, type Variables } from '@services/common/config/variables'
 import { jsonObject } from '../adapters/json-object.ts'
@@ -16,6 +18,12 @@ export const smtpVariables = {
     ['auto', 'required', 'off'],
     'TLS to the mail server: `auto` uses it where offered, always when a password leaves this machine; `required` never sends without it; `off` never uses it and excludes port 465.',
     { default: 'auto' },
+  ),
+  SMTP_CA_FILE: parsed(
+    'file',
+    'Certificates (PEM) of the authority that issued that of the mail server, instead of the public ones.',
+    {},
+    readAuthority,
   ),
   SMTP_HEADERS: parsed(
     'JSON',
@@ -42,6 +50,7 @@ export const smtpSettings = (
   senderName: values.SMTP_SENDER_NAME ?? values.SMTP_ADMIN_EMAIL,
   clientName: clientNameOf(values.API_EXTERNAL_URL),
   tls: values.SMTP_TLS,
+  authority: values.SMTP_CA_FILE,
   headers: values.SMTP_HEADERS,
 })
 
@@ -55,6 +64,23 @@ function clientNameOf(externalUrl: string): string | undefined {
 function parseHost(value: string): string {
   if (isIP(value) !== 0 || /^[\p{L}\p{N}]([\p{L}\p{N}._-]*[\p{L}\p{N}.])?$/u.test(value)) return value
   throw new Error('must be a host name or address, without scheme, port and blanks; the port is AUTH_SMTP_PORT')
+}
+
+/** Reads certificates. A missing file or another one would show only with the first mail. */
+function readAuthority(path: string): string {
+  let certificates: string
+  try {
+    certificates = readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new Error(`cannot be read: ${(error as NodeJS.ErrnoException).code}`)
+  }
+  const [first] = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/.exec(certificates) ?? []
+  try {
+    new X509Certificate(first ?? '')
+    return certificates
+  } catch {
+    throw new Error('must be a file of certificates in PEM')
+  }
 }
 
 /** Checks a bare address; a display name belongs in SMTP_SENDER_NAME. */

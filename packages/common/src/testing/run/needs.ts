@@ -43,6 +43,7 @@ const NEEDS = {
   linux: { isMet: process.platform === 'linux', missing: 'this is not Linux' },
   nginx: { isMet: has('nginx'), missing: 'nginx is missing: apt-get install nginx-light' },
   nice: { isMet: has('nice'), missing: 'nice is missing: apt-get install coreutils' },
+  openssl: { isMet: has('openssl'), missing: 'openssl is missing: apt-get install openssl' },
   pgbouncer: { isMet: pgbouncerVersion() >= 21, missing: 'PgBouncer 1.21 or later is missing: .ci/install-programs' },
   prlimit: { isMet: has('prlimit'), missing: 'prlimit is missing: apt-get install util-linux' },
   promtool: { isMet: has('promtool'), missing: 'promtool is missing: apt-get install prometheus' },

@@ -14,6 +14,12 @@ export interface SmtpError {
 /** Timeout of a server that greeted and then fell silent; a server that is down has others. */
 const FELL_SILENT = 'SOCKET_TIMEOUT'
 
+const DEFERRED = [
+  [/^RCPT/, 'recipient'],
+  [/^MAIL/, 'sender'],
+  [/^DATA/, 'message'],
+] as const
+
 /**
  * Turns an SMTP error into one that may be logged and shown: servers quote the recipient in their answers. RFC 5321
  * 4.2.1: 5yz is permanent; at RCPT and DATA it concerns this recipient or message, not the connection.
@@ -26,9 +32,17 @@ export function toFailure(error: unknown): Error {
   return isRefusedForGood ? new PermanentFailure(words) : new TemporaryFailure(words, { timedOut })
 }
 
+/** RFC 5321 4.2.1: 4yz means that the same mail may be accepted later. */
+export const isTemporary = ({ responseCode = 0 }: SmtpError): boolean => responseCode >= 400 && responseCode < 500
+
 /** Describes a failure without quoting the server, except its status code. */
-export function explainSmtpError({ code, command = '', responseCode, syscall }: SmtpError): string {
+export function explainSmtpError(error: SmtpError): string {
+  const { code, command = '', responseCode, syscall } = error
   const answer = responseCode ? ` (${responseCode})` : ''
+  if (isTemporary(error)) {
+    const [, what] = DEFERRED.find(([at]) => at.test(command)) ?? []
+    return `mail server: it ${what ? `deferred the ${what}` : 'cannot serve us now'}${answer}`
+  }
   if (code === 'EAUTH') return `mail server: it refused the user name or password${answer}`
   if (code === 'ENOAUTH') return 'mail server: it wants a user name and password'
   if (code === 'ETLS' || command === 'STARTTLS') return `mail server: TLS failed${answer}`

@@ -39,12 +39,14 @@ export const ANSWER_WITHIN_MS = 30_000
 interface MailerOptions {
   explain?: (error: unknown) => Error
   answerWithinMs?: number
+  /** Called with each line of either side, without passwords and contents. */
+  onLine?: ((line: string) => void) | undefined
 }
 
 /** Keeps a few connections. The first mail loads nodemailer (6 MiB). */
 export function createMailer(
   settings: SmtpSettings,
-  { explain = toFailure, answerWithinMs = ANSWER_WITHIN_MS }: MailerOptions = {},
+  { explain = toFailure, answerWithinMs = ANSWER_WITHIN_MS, onLine }: MailerOptions = {},
 ) {
   let transport: Promise<Transporter> | undefined
   let pretended: Promise<Transporter> | undefined
@@ -58,7 +60,7 @@ export function createMailer(
         // RFC 3834: asks auto-responders not to answer.
         const headers = { 'Auto-Submitted': 'auto-generated', ...headersOf(settings, kind) }
         if (isPretended) pretended ??= openPretendedTransport(settings)
-        else transport ??= openTransport(settings, answerWithinMs)
+        else transport ??= openTransport(settings, answerWithinMs, onLine)
         const opened = isPretended ? pretended : transport
         const mail = { from, to, subject, html, text, messageId: `<${messageId}>`, headers }
         const attributes = { ...serverOf(settings), 'auth.message.id': id, 'auth.message.kind': kind }
@@ -97,7 +99,11 @@ const headersOf = ({ headers }: SmtpSettings, kind: string) =>
     ]),
   )
 
-async function openTransport(settings: SmtpSettings, answerWithinMs: number): Promise<Transporter> {
+async function openTransport(
+  settings: SmtpSettings,
+  answerWithinMs: number,
+  onLine?: (line: string) => void,
+): Promise<Transporter> {
   const { createTransport } = await import('nodemailer')
   const { host = '', port, user, password = '', clientName } = settings
   return createTransport({
@@ -113,7 +119,16 @@ async function openTransport(settings: SmtpSettings, answerWithinMs: number): Pr
     socketTimeout: answerWithinMs,
     disableFileAccess: true,
     disableUrlAccess: true,
+    ...(onLine && { transactionLog: true, logger: lineLogger(onLine) }),
   })
+}
+
+/** Logger of nodemailer that passes on the lines of a session alone. */
+function lineLogger(onLine: (line: string) => void) {
+  const log = ({ tnx }: { tnx?: string }, line: unknown) => {
+    if (tnx === 'client' || tnx === 'server') onLine(String(line))
+  }
+  return { level: () => {}, trace: log, debug: log, info: log, warn: log, error: log, fatal: log }
 }
 
 /** Opens a transport to no server, without the TLS and the password that one would require. */
@@ -124,10 +139,14 @@ async function openPretendedTransport(settings: SmtpSettings): Promise<Transport
 }
 
 /** A password leaves this machine without TLS only if `off` declares the line safe. */
-function tlsOptions({ tls, user }: SmtpSettings, host: string, port: number) {
+function tlsOptions({ tls, user, authority }: SmtpSettings, host: string, port: number) {
   if (tls === 'off') return { secure: false, ignoreTLS: true }
   const isHere = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/.test(host)
-  return { secure: port === SMTPS_PORT, requireTLS: tls === 'required' || (user !== undefined && !isHere) }
+  return {
+    secure: port === SMTPS_PORT,
+    requireTLS: tls === 'required' || (user !== undefined && !isHere),
+    ...(authority !== undefined && { tls: { ca: authority } }),
+  }
 }
 
 const END_OF_MAIL = '\r\n.\r\n'

@@ -42,6 +42,7 @@ const settings = (port: number, more: Partial<SmtpSettings> = {}): SmtpSettings 
   tls: 'auto',
   headers: {},
   clientName: undefined,
+  authority: undefined,
   ...more,
 })
 
@@ -80,9 +81,47 @@ describe('a test mail that cannot be sent is explained: ', () => {
       'this address',
     ],
     ['the message is refused', { ...EHLO, MAIL: '250 ok', RCPT: '250 ok', DATA: '554 spam' }, {}, '(554)', 'message'],
+    ['the greeting is a later', { QUIT: '221 bye' }, {}, 'cannot serve us now (421)', 'temporary answer'],
+    ['the sender is deferred', { ...EHLO, MAIL: '451 later' }, {}, 'deferred the sender (451)', 'Try again'],
+    [
+      'the recipient is deferred',
+      { ...EHLO, MAIL: '250 ok', RCPT: '451 greylisted' },
+      {},
+      'deferred the recipient (451): 451 greylisted',
+      'temporary answer',
+    ],
+    [
+      'the message is deferred',
+      { ...EHLO, MAIL: '250 ok', RCPT: '250 ok', DATA: '452 full' },
+      {},
+      'deferred the message (452)',
+      'temporary answer',
+    ],
+    [
+      'the password cannot be checked now',
+      { ...LOGIN, AUTH: '454 later' },
+      { user: 'a', password: 'b' },
+      '(454)',
+      'temporary answer',
+    ],
+    [
+      'the connection is cut over the message',
+      { ...EHLO, MAIL: '250 ok', RCPT: '250 ok', DATA: '354 go' },
+      {},
+      'the connection failed or broke',
+      'after the message, which may still have arrived. Try again',
+    ],
+    [
+      'the connection is cut after the recipient',
+      { ...EHLO, MAIL: '250 ok' },
+      {},
+      'the connection failed or broke',
+      'after RCPT',
+    ],
     ['the connection is cut', {}, {}, 'the connection failed or broke', 'AUTH_SMTP_HOST'],
-  ])('%s', async ([, rules, more, problem, remedy]) => {
-    const result = await testMail(settings(await smtp(rules), more), 'ada@example.com')
+  ])('%s', async ([what, rules, more, problem, remedy]) => {
+    const greeting = what === 'the greeting is a later' ? '421 busy' : '220 test'
+    const result = await testMail(settings(await smtp(rules, greeting), more), 'ada@example.com')
     expect(result).toEqual({
       sent: false,
       problem: expect.stringContaining(problem),

@@ -7,7 +7,7 @@ import { parseEmail } from '../../adapters/mail/email-address.ts'
 import { ALL_KINDS, isMailKind } from '../../adapters/mail/kinds.ts'
 import { openMailTemplates } from '../../adapters/mail/mail-templates.ts'
 import { createMailer, hasMailServer, type SmtpSettings } from '../../adapters/mail/smtp.ts'
-import { explainSmtpError, type SmtpError } from '../../adapters/mail/smtp-failure.ts'
+import { explainSmtpError, isTemporary, type SmtpError } from '../../adapters/mail/smtp-failure.ts'
 import { startUp } from '../../start.ts'
 
 export const mailPreview = command({
@@ -66,7 +66,9 @@ type MailTestResult = { sent: true; messageId: string } | { sent: false; problem
 
 /** Sends a mail through the configured server, outside the outbox, and explains a failure and its likely cause. */
 export async function testMail(settings: SmtpSettings, to: string): Promise<MailTestResult> {
-  const mailer = createMailer(settings, { explain: (error) => error as Error })
+  const lines: string[] = []
+  const onLine = (line: string) => void lines.push(line)
+  const mailer = createMailer(settings, { explain: (error) => error as Error, onLine })
   const text = 'This mail was sent by "mail test" of the auth service. Its mail settings work.\n'
   try {
     const subject = 'Test mail of the auth service'
@@ -83,22 +85,36 @@ export async function testMail(settings: SmtpSettings, to: string): Promise<Mail
     const failure = error as Failure
     // Includes the server's own words: only the operator reads them.
     const problem = `${explainSmtpError(failure)}: ${failure.response ?? failure.message}`
-    return { sent: false, problem, remedy: remedyFor(failure, settings) }
+    return { sent: false, problem, remedy: remedyFor(failure, settings, lines) }
   } finally {
     mailer.close()
   }
 }
 
-function remedyFor({ code, command = '', responseCode, message }: Failure, { host, port, tls }: SmtpSettings) {
+const LATER = 'Try again in some minutes: the service itself repeats each mail for a day.'
+
+function remedyFor(failure: Failure, { host, port, tls, authority }: SmtpSettings, lines: readonly string[]) {
+  const { code, command = '', responseCode, message } = failure
   const server = `${host}:${port}`
+  if (isTemporary(failure)) {
+    return `A temporary answer of ${server}: an unknown sender is asked to come back, a limit is reached, or it is busy. ${LATER}`
+  }
   if (code === 'EDNS') return `Is ${host} the right AUTH_SMTP_HOST, and can this machine resolve names?`
   if (code === 'EAUTH' || code === 'ENOAUTH') return 'Check AUTH_SMTP_USER and AUTH_SMTP_PASS.'
   if (code === 'ETLS' || command === 'STARTTLS' || /certificate|self.signed|ssl|tls/i.test(message)) {
-    return `AUTH_SMTP_TLS is ${tls}: does ${server} offer TLS, with a certificate for ${host}?`
+    const issuer =
+      authority === undefined ? 'of a public authority, or of that in AUTH_SMTP_CA_FILE' : 'of AUTH_SMTP_CA_FILE'
+    return `AUTH_SMTP_TLS is ${tls}: does ${server} offer TLS, with a certificate for ${host} ${issuer}?`
   }
   if (/^RCPT/.test(command) && responseCode) return 'The server does not want mail for this address from this sender.'
   if (/^MAIL/.test(command) && responseCode) return 'The server does not want mail from AUTH_SMTP_ADMIN_EMAIL.'
   if (/^DATA/.test(command) && responseCode) return 'The server took sender and recipient and refused the message.'
+  const last = lines.findLast((line) => /^(MAIL|RCPT|DATA)\b/.test(line))?.slice(0, 4)
+  if (last) {
+    const ended = code === 'ETIMEDOUT' ? 'fell silent' : 'broke the connection'
+    const why = last === 'DATA' ? 'which may still have arrived' : 'which may be a restart, or a block of this machine'
+    return `${server} ${ended} after ${last === 'DATA' ? 'the message' : last}, ${why}. ${LATER}`
+  }
   if (code === 'ETIMEDOUT') {
     return `Nothing answers at ${server} in time: a firewall, a wrong AUTH_SMTP_PORT, or TLS from the start (port 465)?`
   }
