@@ -112,9 +112,10 @@ export function unavailable(answers: ErrorAnswers, cause: unknown): ApiError {
 /** `code must be a string, not a number`, `sort must be created or title`: names field and rule, never the value. */
 function describeValidation({ validation = [], validationContext }: FastifyError, request: FastifyRequest): string {
   const [first] = validation
-  const choices = validation.flatMap(({ keyword, instancePath, params }) =>
-    keyword === 'const' && instancePath === first?.instancePath ? [String(params.allowedValue)] : [],
-  )
+  const choices = validation
+    .filter(({ instancePath }) => instancePath === first?.instancePath)
+    .flatMap(({ keyword, params }) => (keyword === 'const' ? [params.allowedValue] : choicesOf(keyword, params)))
+    .map(String)
   const field = first?.instancePath.slice(1).replaceAll('/', '.')
   const expected = first?.keyword === 'type' ? describeType(first.params.type) : undefined
   const given = expected && typeAt(validationContext === 'body' ? request.body : undefined, first?.instancePath ?? '')
@@ -125,6 +126,9 @@ function describeValidation({ validation = [], validationContext }: FastifyError
       : first?.message
   return [field || validationContext, rule].filter(Boolean).join(' ')
 }
+
+const choicesOf = (keyword: string, { allowedValues }: { allowedValues?: unknown }): unknown[] =>
+  keyword === 'enum' && Array.isArray(allowedValues) ? allowedValues : []
 
 const TYPES: Record<string, string> = {
   string: 'a string',

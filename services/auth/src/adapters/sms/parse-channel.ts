@@ -8,5 +8,5 @@ const WITH_WHATSAPP: readonly string[] = ['twilio']
 export function parseChannel(sms: { providers: readonly string[] }, channel: string | undefined): SmsChannel {
   if (channel === undefined || channel === '' || channel === 'sms') return 'sms'
   if (channel === 'whatsapp' && sms.providers.some((name) => WITH_WHATSAPP.includes(name))) return 'whatsapp'
-  throw apiError('validation_failed', { message: 'This channel is not supported' })
+  throw apiError('validation_failed', { message: 'channel must be sms, or whatsapp where a gateway sends it' })
 }

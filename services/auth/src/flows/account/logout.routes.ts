@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inDocument } from '@services/common/http/route-schema'
+import { inWords } from '@services/common/list-in-words'
 import { Type } from 'typebox'
 import { audit } from '../../core/audit/audit.ts'
 import { endSession, endSessions } from '../../core/sessions/end-sessions.store.ts'
@@ -38,7 +39,7 @@ export const logoutRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       const sessionId = hadSession ? requireLiveSession(request).session.id : ''
       const wanted = (hadSession && request.query.scope) || 'global'
       const scope = SCOPES.find((each) => each === wanted)
-      if (!scope) throw apiError('validation_failed', { message: 'Unsupported logout scope' })
+      if (!scope) throw apiError('validation_failed', { message: `scope must be ${inWords(SCOPES, 'or')}` })
       await deps.db.transaction().execute(async (trx) => {
         await lockUser(trx, user.id)
         if (scope === 'local') await endSession(trx, deps.config.sessions, user.id, sessionId)

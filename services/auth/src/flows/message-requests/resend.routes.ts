@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { inWords } from '@services/common/list-in-words'
 import { Type } from 'typebox'
 import { parsePkce } from '../../core/one-time-tokens/pkce.ts'
 import { type MessageRequest, requestMessage } from '../../core/verification-messages/message-request.ts'
@@ -49,7 +50,7 @@ export const resendRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       const { type = '', email = '', phone = '' } = request.body
       const sent = Object.hasOwn(TYPES, type) ? TYPES[type] : undefined
       const pkce = !sent || sent.isLink ? parsePkce(request.body) : undefined
-      if (!sent) throw apiError('validation_failed', { message: 'Missing or unsupported type of message' })
+      if (!sent) throw apiError('validation_failed', { message: `type must be ${inWords(Object.keys(TYPES), 'or')}` })
       if (sent.needs === 'email' && email === '') {
         throw apiError('validation_failed', { message: 'Type provided requires an email address' })
       }

@@ -1,7 +1,9 @@
 // /reports and /media/{id}/moderation: reports and decisions of moderators. A decision is recorded with its token, time
 // and note. Effects of each decision on its clip: core/lifecycle/moderate.ts. Tests: test/moderation.test.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { inWords } from '@services/common/list-in-words'
 import { Type } from 'typebox'
+import { invalidField } from '../../core/clips/clip-fields.ts'
 import { isClipId } from '../../core/clips/clip-id.ts'
 import { findClip } from '../../core/clips/clips.store.ts'
 import { moderate } from '../../core/lifecycle/moderate.ts'
@@ -112,6 +114,12 @@ export const moderationRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
         body: Type.Object({ action: Type.Enum(REPORT_ACTIONS), note: Note }),
         response: answers(200, ReportShape, [400, 401, 403, 404, 408, 409, 410, 413, 415, 422, 429]),
       },
+      preValidation: async ({ body }) => {
+        const action = (body as { action?: unknown } | null)?.action
+        if (!OF_CLIPS_ALONE.some((known) => known === action)) return
+        const actions = inWords(REPORT_ACTIONS, 'or')
+        throw invalidField('action', `must be ${actions}; POST /media/{id}/moderation takes ${action}`)
+      },
     },
     async (request) => {
       const { id } = request.params
@@ -180,6 +188,8 @@ export const moderationRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
 }
 
 const REPORT_ACTIONS = ['dismiss', 'nsfw', 'hide', 'delete', 'block'] as const
+/** Acts that undo another, for which a clip needs no report. */
+const OF_CLIPS_ALONE = ['safe', 'unhide', 'unblock'] as const
 const CLIP_ACTIONS = ['nsfw', 'safe', 'hide', 'unhide', 'delete', 'block', 'unblock'] as const
 
 function describeReport(report: FoundReport, baseUrl: string) {

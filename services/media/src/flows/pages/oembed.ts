@@ -20,7 +20,8 @@ export function parseOembedQuery(
   query: Record<string, unknown>,
 ): MostSize & { format: keyof typeof OEMBED_CONTENT_TYPE } {
   const format = query.format || 'json'
-  if (format !== 'json' && format !== 'xml') throw apiError('format_not_supported')
+  if (format !== 'json' && format !== 'xml')
+    throw apiError('format_not_supported', { message: 'format must be json or xml.' })
   return { format, maxwidth: toLimit(query.maxwidth), maxheight: toLimit(query.maxheight) }
 }
 

@@ -1,5 +1,7 @@
 // The links of mails that an admin requests: an invitation is sent, a generated link is returned instead.
+
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { inWords } from '@services/common/list-in-words'
 import { Type } from 'typebox'
 import { parseEmail } from '../../../adapters/mail/email-address.ts'
 import { isPermitted } from '../../../core/redirects/allowed-targets.ts'
@@ -85,7 +87,7 @@ export const generateLinkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
       } = request.body
       const address = parseEmail(email)
       const type = GENERATED_TYPES.find((each) => each === request.body.type)
-      if (!type) throw apiError('validation_failed', { message: 'Invalid email action link type' })
+      if (!type) throw apiError('validation_failed', { message: `type must be ${inWords(GENERATED_TYPES, 'or')}` })
       const rules = { siteUrl: config.siteUrl, allowList: config.redirectAllowList }
       const context = mailContextOf(request, config)
       const link = await generateLink(deps, request.log, adminOf(request), {

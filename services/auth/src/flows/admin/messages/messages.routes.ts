@@ -1,6 +1,8 @@
 // The outbox for administrators: lists messages, and sends a failed one again.
+
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { withHeaders } from '@services/common/http/route-schema'
+import { inWords } from '@services/common/list-in-words'
 import { Type } from 'typebox'
 import { listMessages, type VisibleMessage } from '../../../core/outbox/messages.store.ts'
 import { UUID } from '../../../db/uuid.ts'
@@ -88,7 +90,7 @@ export const messagesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
 function known<Name extends string>(field: string, names: readonly Name[], given: string | undefined) {
   if (!given) return undefined
   const name = names.find((candidate) => candidate === given)
-  if (!name) throw apiError('validation_failed', { message: `${field} must be one of ${names.join(', ')}` })
+  if (!name) throw apiError('validation_failed', { message: `${field} must be ${inWords(names, 'or')}` })
   return name
 }
 

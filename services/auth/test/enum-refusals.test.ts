@@ -1,0 +1,71 @@
+// A value that is none of a fixed set is refused with the whole set, wherever a request has such a member.
+import { enumMembers, type Given } from '@services/common/testing/http/enum-members'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startTestService, type TestService } from './service.ts'
+import { SMS_GATEWAY } from './sms-config.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startTestService({
+    ...SMS_GATEWAY,
+    AUTH_MFA_PHONE_VERIFY_ENABLED: 'true',
+    AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
+    AUTH_MFA_PHONE_ENROLL_ENABLED: 'true',
+    AUTH_EXTERNAL_GITHUB_ENABLED: 'true',
+    AUTH_EXTERNAL_GITHUB_CLIENT_ID: 'client',
+    AUTH_EXTERNAL_GITHUB_SECRET: 'secret',
+    AUTH_EXTERNAL_GITHUB_REDIRECT_URI: 'https://auth.example/callback',
+  })
+})
+afterAll(() => service.close())
+
+const phone = '+4915112345678'
+const code_challenge = 'c'.repeat(43)
+
+/** Values that a request needs before it reaches the member. */
+const givenOf = (factorId: string): Record<string, Given> => ({
+  'POST /signup body channel': { body: { email: undefined, phone } },
+  'POST /otp body channel': { body: { email: undefined, phone } },
+  'POST /factors/{factor_id}/challenge body channel': { id: factorId },
+  ...Object.fromEntries(
+    ['/signup', '/otp', '/magiclink', '/recover', '/resend'].map((path) => [
+      `POST ${path} body code_challenge_method`,
+      { body: { code_challenge } },
+    ]),
+  ),
+  'PUT /user body code_challenge_method': { body: { code_challenge } },
+  ...Object.fromEntries(
+    ['/authorize', '/user/identities/authorize'].map((path) => [
+      `GET ${path} query code_challenge_method`,
+      { query: { provider: 'github', code_challenge } },
+    ]),
+  ),
+})
+
+const EXEMPT: RegExp[] = [
+  // An error code of OAuth is the text (contract/auth-core.md 11.4).
+  /^POST \/token query grant_type$/,
+  // A token of no known type is a wrong one, so that an edited link is answered in its flow.
+  / \/verify (query|body) type$/,
+]
+
+test('each refusal of such a value names the others', async () => {
+  const { accessToken } = await service.signedIn()
+  const user = { authorization: `Bearer ${accessToken}` }
+  const factor = await service.post('/factors', { factor_type: 'phone', friendly_name: 'phone', phone }, user)
+  expect(factor.status).toBe(200)
+  const { body: document } = await service.get('/openapi.json')
+  const members = enumMembers(document, givenOf(factor.body.id), crypto.randomUUID())
+  expect(EXEMPT.filter((exempt) => !members.some(({ name }) => exempt.test(name)))).toEqual([])
+  const refused = members.filter(({ name }) => !EXEMPT.some((exempt) => exempt.test(name)))
+  expect(refused.length).toBeGreaterThan(15)
+  for (const { name, method, url, values, body } of refused) {
+    const answer = await service.app.inject({
+      ...{ method: method as 'POST', url, headers: url.startsWith('/admin') ? service.admin : user },
+      ...(body && { payload: body }),
+    })
+    // A redirect carries its refusal to the application.
+    const text = decodeURIComponent(`${answer.body} ${answer.headers.location ?? ''}`).replaceAll('+', ' ')
+    expect([name, text, values.filter((value) => !text.includes(value))]).toEqual([name, text, []])
+  }
+})
