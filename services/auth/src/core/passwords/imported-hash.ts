@@ -3,9 +3,12 @@
 import { createCipheriv, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import { verify as verifyArgon2 } from 'argon2'
+import { phcOfKeycloak } from './keycloak-hash.ts'
+import { derivePbkdf2, type Pbkdf2Hash, parsePbkdf2 } from './pbkdf2-hash.ts'
 
 type ImportedHash =
-  | { kind: 'argon2'; costly: boolean }
+  | Pbkdf2Hash
+  | { kind: 'argon2'; text: string; costly: boolean }
   | { kind: 'bcrypt'; salt: string; hash: string; costly: boolean }
   | { kind: 'scrypt'; cost: ScryptCost; salt: Buffer; hash: Buffer; signerKey: Buffer | undefined; costly: boolean }
 
@@ -47,7 +50,8 @@ export async function verifyImported(hash: string, password: string): Promise<bo
   try {
     // An older hash of ours may have larger parameters than are accepted from elsewhere.
     if (!parsed) return hash.startsWith('$argon2id$v=19$') && (await verifyArgon2(hash, password))
-    if (parsed.kind === 'argon2') return await verifyArgon2(hash, password)
+    if (parsed.kind === 'argon2') return await verifyArgon2(parsed.text, password)
+    if (parsed.kind === 'pbkdf2') return isEqual(await derivePbkdf2(parsed, password), parsed.hash)
     if (parsed.kind === 'bcrypt') return await verifyBcrypt(parsed.salt, parsed.hash, password)
     return await verifyScrypt(parsed, password)
   } catch {
@@ -57,10 +61,11 @@ export async function verifyImported(hash: string, password: string): Promise<bo
 
 function parseHash(hash: string): ImportedHash | undefined {
   if (hash.length > MAX_HASH_LENGTH) return undefined
+  if (hash.startsWith('{')) return parseHash(phcOfKeycloak(hash) ?? '')
   if (hash.startsWith('$argon2')) return parseArgon2(hash)
   if (hash.startsWith('$fbscrypt$')) return parseFirebaseScrypt(hash)
   if (hash.startsWith('$scrypt$')) return parseScrypt(hash)
-  return parseBcrypt(hash)
+  return parseBcrypt(hash) ?? parsePbkdf2(hash)
 }
 
 /** argon2d is open to side channels, v=16 is broken, data= and keyid= need values that are not in the string. */
@@ -76,7 +81,7 @@ function parseArgon2(hash: string): ImportedHash | undefined {
   const isWithin = memoryKib <= MAX_ARGON2.memoryKib && passes <= MAX_ARGON2.passes && lanes <= MAX_ARGON2.lanes
   if (!canBeComputed || !isWithin || !isHashSized(digest)) return undefined
   const costly = memoryKib * 1024 > COSTLY.bytes || memoryKib * passes > COSTLY.argon2KibPasses
-  return { kind: 'argon2', costly }
+  return { kind: 'argon2', text: hash, costly }
 }
 
 function parseBcrypt(hash: string): ImportedHash | undefined {

@@ -1,6 +1,7 @@
 import { isStorable } from '@services/common/database/storable-json'
 import { parseEmail } from '../../adapters/mail/email-address.ts'
 import { isSupportedHash } from '../../core/passwords/imported-hash.ts'
+import { whyRefused } from '../../core/passwords/refused-hash.ts'
 import { UUID } from '../../db/uuid.ts'
 import type { IdentityRow, ImportedUser } from './import-users.store.ts'
 import { isGiven, type Json, orProblem, readMetadata, readText, readTime } from './line-fields.ts'
@@ -98,9 +99,7 @@ function confirmedAt(json: Json, address: 'email' | 'phone', created: string): s
 function readHash(json: Json): string | null {
   const hash = readText(json, 'password_hash') ?? readText(json, 'encrypted_password')
   if (!hash) return null
-  if (!isSupportedHash(hash)) {
-    throw new Error('password_hash is of an unsupported format or exceeds its limits of memory and time')
-  }
+  if (!isSupportedHash(hash)) throw new Error(`password_hash ${whyRefused(hash)}`)
   return hash
 }
 

@@ -8,6 +8,7 @@ import { putAddressIdentity } from '../../../core/identities/identities.store.ts
 import { blankUser } from '../../../core/identities/new-account.ts'
 import { isSupportedHash } from '../../../core/passwords/imported-hash.ts'
 import { MAX_PASSWORD_BYTES } from '../../../core/passwords/password-rules.ts'
+import { whyRefused } from '../../../core/passwords/refused-hash.ts'
 import type { Address } from '../../../core/users/address.ts'
 import { refuseTakenEmail, refuseTakenPhone } from '../../../core/users/addresses.store.ts'
 import { displaceRegistrant } from '../../../core/users/displace-registrant.ts'
@@ -104,7 +105,7 @@ function checkPassword({ password, password_hash: passwordHash }: NewUser): void
     throw apiError('validation_failed', { message: 'Only a password or a password hash should be provided' })
   }
   if (passwordHash !== undefined && !isSupportedHash(passwordHash)) {
-    throw apiError('validation_failed', { message: 'The password hash is of an unknown or unsupported format' })
+    throw apiError('validation_failed', { message: `password_hash ${whyRefused(passwordHash)}` })
   }
   // Bounds the work of hashing, not the strength.
   if (Buffer.byteLength(password ?? '') > MAX_PASSWORD_BYTES) {
