@@ -4,7 +4,8 @@ import { test } from './service.ts'
 
 interface Operation {
   tags: string[]
-  requestBody?: { content: Record<string, { example?: object }> }
+  parameters?: { name: string }[]
+  requestBody?: { content: Record<string, { example?: object; schema: { properties?: object } }> }
 }
 
 const GROUPS = ['sign-up', 'verify', 'sign-in', 'external sign-in', 'account', 'second factors', 'admin', 'service']
@@ -35,6 +36,25 @@ const UNDOCUMENTED = [
 test('every other route is documented', async ({ service }) => {
   const routes = (await undocumentedRoutes(service.app)).filter((route) => !route.startsWith('GET /docs'))
   expect(routes.sort()).toEqual(UNDOCUMENTED.sort())
+})
+
+test('each request for a link takes a code challenge', async ({ service }) => {
+  const { body } = await service.get('/openapi.json')
+  const takers: string[] = []
+  const others: string[] = []
+  for (const [path, operations] of Object.entries<Record<string, Operation>>(body.paths)) {
+    for (const [method, { parameters = [], requestBody }] of Object.entries(operations)) {
+      const members = Object.keys(requestBody?.content['application/json']?.schema.properties ?? {})
+      if (![...members, ...parameters.map(({ name }) => name)].includes('redirect_to') || !requestBody) continue
+      const list = members.includes('code_challenge') && members.includes('code_challenge_method') ? takers : others
+      list.push(`${method.toUpperCase()} ${path}`)
+    }
+  }
+  // It redeems a link.
+  expect(others).toEqual(['POST /verify'])
+  expect(takers).toEqual(
+    expect.arrayContaining(['POST /signup', 'POST /invite', 'POST /admin/generate_link', 'PUT /user']),
+  )
 })
 
 test('each JSON body has an example', async ({ service }) => {

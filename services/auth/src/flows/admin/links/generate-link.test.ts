@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest'
-import { fragmentOf, startTestService, type TestService, test } from '../../../../test/service.ts'
+import { fragmentOf, queryOf, startTestService, type TestService, test } from '../../../../test/service.ts'
 
 const generate = (service: TestService, body: object) => service.post('/admin/generate_link', body, service.admin)
 
@@ -110,6 +110,26 @@ describe('POST /admin/generate_link', () => {
     expect((await service.get('/user', auth)).body.email).toBe('both-new@example.com')
   })
 
+  test.for(['signup', 'invite', 'magiclink', 'recovery', 'email_change_new'])(
+    '%s with a challenge gives the browser a code for the verifier',
+    async (type, { service: shared }) => {
+      const service = await shared.with({ AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })
+      const email = `challenged-${type}@example.com`
+      if (!['signup', 'invite'].includes(type)) await service.signedIn(email)
+      const verifier = 'v'.repeat(43)
+      const challenge = { code_challenge: verifier, code_challenge_method: 'plain' }
+      const more = { password: 'correct horse', new_email: `next-${email}` }
+      const { body } = await generate(service, { type, email, ...more, ...challenge })
+      const { code, ...rest } = queryOf(await follow(service, body))
+      expect([typeof code, rest]).toEqual(['string', {}])
+      const exchange = (code_verifier: string) =>
+        service.post('/token?grant_type=pkce', { auth_code: code, code_verifier })
+      expect((await exchange('w'.repeat(43))).body.error_code).toBe('bad_code_verifier')
+      expect((await exchange(verifier)).body.user.id).toBe(body.id)
+      await service.close()
+    },
+  )
+
   test('redirects only where redirects may go', async ({ service }) => {
     await service.signedIn('target@example.com')
     const order = { type: 'magiclink', email: 'target@example.com' }
@@ -122,6 +142,12 @@ describe('POST /admin/generate_link', () => {
   test.for<[string, object, number, string]>([
     ['an unknown type', { type: 'sms', email: 'a@example.com' }, 400, 'validation_failed'],
     ['no type', { email: 'a@example.com' }, 400, 'validation_failed'],
+    [
+      'half a challenge',
+      { type: 'magiclink', email: 'someone@example.com', code_challenge: 'c'.repeat(43) },
+      400,
+      'validation_failed',
+    ],
     ['a malformed address', { type: 'magiclink', email: 'a' }, 400, 'validation_failed'],
     ['recovery of nobody', { type: 'recovery', email: 'none@example.com' }, 404, 'user_not_found'],
     [

@@ -2,6 +2,7 @@ import type { Transaction } from 'kysely'
 import { parseEmail } from '../../../adapters/mail/email-address.ts'
 import { type Actor, type AuditLog, audit } from '../../../core/audit/audit.ts'
 import { issueToken } from '../../../core/one-time-tokens/one-time-token.ts'
+import type { Pkce } from '../../../core/one-time-tokens/pkce.ts'
 import { requireStrongPassword } from '../../../core/passwords/require-strong-password.ts'
 import { setAdminClaim } from '../../../core/users/address-claims.store.ts'
 import { claimOf, recordAdminClaim, recordClaim } from '../../../core/users/address-claims.ts'
@@ -45,6 +46,7 @@ interface LinkOrder {
   data: Metadata
   audience: string
   context: MailContext
+  pkce: Pkce | undefined
 }
 
 interface Made {
@@ -77,6 +79,7 @@ export async function generateLink(deps: Deps, log: AuditLog, admin: Actor, inpu
       codeLength: deps.config.mail.codeLength,
       lifetimeSeconds: linkLifetime(deps.config, made.kind),
       isClaim: made.isClaim,
+      pkce: order.pkce,
     })
     const user = await findUserById(trx, made.user.id)
     if (!user) throw apiError('user_not_found', { status: 404 })

@@ -2,6 +2,7 @@
 import type { Transaction } from 'kysely'
 import { type Actor, type AuditLog, audit } from '../../../core/audit/audit.ts'
 import { insertAccount, newAccount } from '../../../core/identities/new-account.ts'
+import type { Pkce } from '../../../core/one-time-tokens/pkce.ts'
 import { applyClaim } from '../../../core/users/address-claims.ts'
 import { displace } from '../../../core/users/displace-registrant.ts'
 import { isBanned } from '../../../core/users/is-banned.ts'
@@ -28,16 +29,16 @@ interface Account {
   data: Metadata
   audience: string
 }
-type Invitation = Account & { context: MailContext }
+type Invitation = Account & { context: MailContext; pkce: Pkce | undefined }
 
 /** Invites an address that is new or not confirmed yet; the user chooses a password when following the link. */
 export async function inviteUser(deps: Deps, log: AuditLog, admin: Actor, invitation: Invitation): Promise<User> {
-  const { email, context } = invitation
+  const { email, context, pkce } = invitation
   requireModestMetadata(invitation.data)
   return withMessagesCounted(deps, [{ channel: 'email', value: email, share: 'admins' }], () =>
     deps.db.transaction().execute(async (trx) => {
       const user = await lockInvited(deps, trx, log, admin, invitation)
-      await sendLinkMail(deps, trx, { kind: 'invite', to: email, user, isClaim: true, ...context })
+      await sendLinkMail(deps, trx, { kind: 'invite', to: email, user, isClaim: true, pkce, ...context })
       await audit(deps, trx, log, { action: 'user_invited', actor: admin, target: user })
       return (await findUserById(trx, user.id)) as User
     }),

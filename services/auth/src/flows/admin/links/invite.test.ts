@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { codeIn, fragmentOf, linkPath, startTestService, test, tokenIn } from '../../../../test/service.ts'
+import { codeIn, fragmentOf, linkPath, queryOf, startTestService, test, tokenIn } from '../../../../test/service.ts'
 
 test('an invited address gets a mail and an account; the invitee confirms by link', async ({ service }) => {
   const { status, body } = await service.post(
@@ -27,6 +27,15 @@ test('verified as a sign-up the invitee must choose a password', async ({ servic
   expect((await service.post('/verify', { ...verify, password: 'correct horse' })).status).toBe(200)
   const signIn = { email: 'chooses@example.com', password: 'correct horse' }
   expect((await service.post('/token?grant_type=password', signIn)).status).toBe(200)
+})
+
+test('with a challenge the link gives the browser a code for the verifier', async ({ service }) => {
+  const email = 'challenged@example.com'
+  const verifier = 'v'.repeat(43)
+  await service.post('/invite', { email, code_challenge: verifier, code_challenge_method: 'plain' }, service.admin)
+  const { code } = queryOf(await service.get(linkPath((await service.mailbox.waitFor(email)).text)))
+  const exchanged = await service.post('/token?grant_type=pkce', { auth_code: code, code_verifier: verifier })
+  expect(exchanged.body.user.email).toBe(email)
 })
 
 test('may be repeated at once while unconfirmed, and then is refused', async ({ service }) => {

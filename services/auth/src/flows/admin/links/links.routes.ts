@@ -4,12 +4,13 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inWords } from '@services/common/list-in-words'
 import { Type } from 'typebox'
 import { parseEmail } from '../../../adapters/mail/email-address.ts'
+import { parsePkce } from '../../../core/one-time-tokens/pkce.ts'
 import { isPermitted } from '../../../core/redirects/allowed-targets.ts'
 import { FreeForm } from '../../../core/users/metadata.ts'
 import { toRegisteredBody, UserShape } from '../../../core/users/user-shape.ts'
 import type { Deps } from '../../../deps.ts'
 import { apiError } from '../../../errors.ts'
-import { choiceOf, errorResponses, Field, NeededField, RedirectQuery } from '../../../http/bodies/shapes.ts'
+import { choiceOf, errorResponses, Field, NeededField, pkceFields, RedirectQuery } from '../../../http/bodies/shapes.ts'
 import { adminOf } from '../../../http/caller/admin-only.ts'
 import { adminAudience } from '../../../http/caller/authenticate.ts'
 import { mailContextOf } from '../../../http/pages/mail-context.ts'
@@ -27,7 +28,7 @@ export const inviteRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       security: [{ admin: [] }],
       querystring: RedirectQuery,
       requestHeaders: ['X-JWT-AUD'],
-      body: Type.Object({ email: Type.Optional(NeededField), data: Type.Optional(FreeForm) }),
+      body: Type.Object({ email: Type.Optional(NeededField), data: Type.Optional(FreeForm), ...pkceFields }),
       response: { 200: UserShape, ...errorResponses(400, 401, 403, 413, 422, 429) },
     },
     handler: async (request) => {
@@ -35,6 +36,7 @@ export const inviteRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       const user = await inviteUser(deps, request.log, adminOf(request), {
         email: parseEmail(email),
         data,
+        pkce: parsePkce(request.body),
         audience: adminAudience(request, deps.config.jwt),
         context: mailContextOf(request, deps.config),
       })
@@ -64,6 +66,8 @@ export const generateLinkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
       operationId: 'adminGenerateLink',
       tags: ['admin'],
       summary: 'Makes the link of a mail without sending it',
+      description:
+        'With `code_challenge` the link gives its browser a code, which the holder of the verifier exchanges at POST /token.',
       security: [{ admin: [] }],
       querystring: RedirectQuery,
       requestHeaders: ['X-JWT-AUD'],
@@ -74,6 +78,7 @@ export const generateLinkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
         password: Type.Optional(Field),
         data: Type.Optional(FreeForm),
         redirect_to: Type.Optional(Field),
+        ...pkceFields,
       }),
       response: { 200: GeneratedLink, ...errorResponses(400, 401, 403, 404, 413, 422) },
     },
@@ -96,6 +101,7 @@ export const generateLinkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
         newEmail,
         password,
         data,
+        pkce: parsePkce(request.body),
         audience: adminAudience(request, config.jwt),
         context: isPermitted(redirectTo, rules) ? { ...context, redirectTo } : context,
       })
