@@ -1,10 +1,15 @@
 // Frames of animated images in Chromium, the judge of odd-gifs.ts and of the probe: programs read these files differently.
+import { crc32 } from 'node:zlib'
 import { type Browser, launchBrowser } from '@services/common/testing/http/browser'
+import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { measureAnimation } from '../../src/make/probe/animation-info.ts'
 import { measureGif } from '../../src/make/probe/gif-info.ts'
 import { defaultProbeLimits } from '../../src/make/probe/source-limits.ts'
 import { written } from '../clips.ts'
+import { apngOf } from '../source-files.ts'
 import { framesInChromium } from './chromium-frames.ts'
+import { looped } from './loops.ts'
 import { blocksOf, distance, oddGif, oddGifs, shownBlocks } from './odd-gifs.ts'
 
 describe('Chromium shows', { tags: 'chromium' }, () => {
@@ -22,6 +27,26 @@ describe('Chromium shows', { tags: 'chromium' }, () => {
     expect(frames.map(({ rgba }, n) => distance(blocksOf(rgba, width), expected[n] ?? []))).toEqual(frames.map(() => 0))
   })
 
+  test.each(looped)('%s as often as the tests expect', async (_, mime, plays, bytes) => {
+    const type = mime === 'image/apng' ? 'image/png' : mime
+    expect((await framesInChromium(browser, await bytes(), type)).plays).toBe(plays)
+  })
+
+  test.each([1, 2, 3, 4])('as many frames of an APNG of three that says %i as are measured', async (number) => {
+    const bytes = await numberedApng(number)
+    const { frames } = await framesInChromium(browser, bytes, 'image/png')
+    const measured = await measureAnimation(await written('numbered.png', bytes), 'apng', defaultProbeLimits)
+    expect(measured.delaysCentiseconds).toHaveLength(frames.length)
+    expect(frames).toHaveLength(Math.min(3, number))
+  })
+
+  test('a still picture of an APNG that says 0 frames', async () => {
+    const bytes = await numberedApng(0)
+    expect((await framesInChromium(browser, bytes, 'image/png')).frames).toHaveLength(1)
+    const measuring = measureAnimation(await written('no-frames.png', bytes), 'apng', defaultProbeLimits)
+    await expect(measuring).rejects.toMatchObject({ code: 'unsupported_media_type' })
+  })
+
   test('as many frames of a gif that ends early as are measured', async () => {
     const source = oddGif(oddGifs['a frame is interlaced'] as (typeof oddGifs)[string])
     const endOfFirst = source.indexOf(Buffer.of(0x21, 0xf9), 60)
@@ -37,3 +62,17 @@ describe('Chromium shows', { tags: 'chromium' }, () => {
     expect(new Set(counts.map(([, frames]) => frames))).toEqual(new Set([1, 2, 3]))
   })
 })
+
+/** Three frames under any number of them. */
+async function numberedApng(frames: number): Promise<Buffer> {
+  const picture = (background: string) =>
+    sharp({ create: { width: 16, height: 16, channels: 4, background } })
+      .png({ palette: false })
+      .toBuffer()
+  const pictures = await Promise.all(['red', 'green', 'blue'].map(picture))
+  const bytes = apngOf(pictures, { delay: [200, 200, 200], plays: 0 })
+  const control = bytes.indexOf('acTL')
+  bytes.writeUInt32BE(frames, control + 4)
+  bytes.writeUInt32BE(crc32(bytes.subarray(control, control + 12)), control + 12)
+  return bytes
+}

@@ -2,7 +2,7 @@ import { mkdtemp, open, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { type Animation, BrokenAnimation, isFrame } from './animation.ts'
+import { type Animation, BrokenAnimation, isFrame, StillImage } from './animation.ts'
 import { PNG_SIGNATURE, readApng } from './read-apng.ts'
 
 const chunk = (type: string, data: number[]) => {
@@ -22,11 +22,23 @@ const clear = chunk('tRNS', [0])
 const pixels = chunk('IDAT', [1, 2, 3])
 const end = chunk('IEND', [])
 
-async function read(...chunks: Buffer[]): Promise<Animation | undefined> {
+async function count(...chunks: Buffer[]): Promise<number> {
+  await using file = await open(await written(chunks))
+  let frames = 0
+  for await (const part of readApng(file)) if (isFrame(part)) frames++
+  return frames
+}
+
+async function written(chunks: Buffer[]): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'apng-'))
   onTestFinished(() => rm(directory, { recursive: true }))
   const path = join(directory, 'a.png')
   await writeFile(path, Buffer.concat([PNG_SIGNATURE, ...chunks, end]))
+  return path
+}
+
+async function read(...chunks: Buffer[]): Promise<Animation | undefined> {
+  const path = await written(chunks)
   await using file = await open(path)
   let animation: Animation | undefined
   for await (const part of readApng(file)) if (!isFrame(part)) animation = part
@@ -39,6 +51,24 @@ test.each([
   ['nowhere', [palette, control, frame, pixels], false],
 ] as const)('a transparent color %s', async (_, chunks, mayBeTransparent) => {
   expect(await read(header(2), ...chunks)).toMatchObject({ width: 2, height: 2, mayBeTransparent })
+})
+
+const later = (n: number) => [
+  chunk('fcTL', [...long(2 * n - 1), ...long(2), ...long(2), ...long(0), ...long(0), 0, 1, 0, 10, 0, 0]),
+  chunk('fdAT', [...long(2 * n), 1, 2, 3]),
+]
+const says = (frames: number) => chunk('acTL', [...long(frames), ...long(0)])
+
+test.each([
+  ['as many frames as it says', [says(2), frame, pixels, ...later(1), ...later(2)], 2],
+  ['those that are there', [says(3), frame, pixels, ...later(1)], 2],
+  ['no hidden picture', [says(2), pixels, ...later(1), ...later(2)], 2],
+] as const)('%s are shown', async (_, chunks, frames) => {
+  expect(await count(header(2), palette, ...chunks)).toBe(frames)
+})
+
+test('an animation of no frames is a still image', async () => {
+  await expect(count(header(2), palette, says(0), frame, pixels, ...later(1))).rejects.toThrow(StillImage)
 })
 
 test('a second header is refused, whose size no limit would see', async () => {

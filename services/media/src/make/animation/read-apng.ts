@@ -24,6 +24,8 @@ export async function* readApng(file: FileHandle): AsyncGenerator<Animation | An
   const header: Part[] = []
   let size: Canvas | undefined
   let plays: number | undefined
+  /** Frames that are left of those that acTL says; later ones are not shown. */
+  let left = 0
   let isBegun = false
   let frame: AnimationFrame | undefined
   for await (const part of readChunks(file)) {
@@ -33,10 +35,17 @@ export async function* readApng(file: FileHandle): AsyncGenerator<Animation | An
     if (type === 'IHDR') size = readSize(fields)
     if (!size) throw new BrokenAnimation('no IHDR')
     if (['IHDR', 'PLTE', 'tRNS'].includes(type)) header.push(part)
-    if (type === 'acTL') plays = fields.readUInt32BE(4)
+    if (type === 'acTL') {
+      left = fields.readUInt32BE(0)
+      plays = fields.readUInt32BE(4)
+      // An invalid number (PNG, third edition, 11.3.6.1): the file is a still image.
+      if (left === 0) throw new StillImage('no frames')
+    }
     if (type === 'IDAT' && plays === undefined) throw new StillImage('no acTL')
     if (type === 'fcTL') {
       if (plays === undefined) throw new BrokenAnimation('no acTL')
+      if (left === 0) break
+      left--
       // Not before the first frame's pixels: the transparent color may stand between both.
       if (frame && !isBegun) {
         yield animationOf(size, plays, header)

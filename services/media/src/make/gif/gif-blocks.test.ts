@@ -174,8 +174,14 @@ describe('rewriting', () => {
       ...[screen(2, 2), comment('home address'), loop(0), application, loop(9), control({ delay: 9 }), text],
       ...[control({ delay: 5 }), comment('x'), picture, trailer, Buffer.from('<script>alert(1)</script>')],
     ]
-    const clean = Buffer.concat([screen(2, 2), loop(0), control({ delay: 5 }), picture, trailer])
+    const clean = Buffer.concat([screen(2, 2), loop(9), control({ delay: 5 }), picture, trailer])
     expect(await rewrite(...dirty)).toEqual(clean)
+  })
+
+  test('one loop block of several is kept before the first frame: the last, which browsers obey', async () => {
+    const several = [screen(2, 2), loop(3), picture, loop(7), picture, loop(0), trailer]
+    expect(await measure(await file(...several))).toMatchObject({ loopCount: 0 })
+    expect(await rewrite(...several)).toEqual(Buffer.concat([screen(2, 2), loop(0), picture, picture, trailer]))
   })
 
   test('the graphic control of a text is dropped with the text', async () => {

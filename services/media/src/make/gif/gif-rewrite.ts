@@ -42,12 +42,11 @@ export async function clearAfterEachFrame(path: string): Promise<void> {
 async function piecesToKeep(path: string): Promise<Piece[]> {
   const pieces: Piece[] = []
   let control: GifBlock | undefined
-  let looped = false
+  let loop: Buffer[] = []
   for await (const block of readGifBlocks(path)) {
     if (block.kind === 'screen') pieces.push(Buffer.from('GIF89a'), { start: 6, end: block.end })
-    // The loop block belongs before the first frame; a second one is dropped.
-    if (block.kind === 'loop' && !looped) pieces.push(loopBlock(block.loopCount))
-    looped ||= block.kind === 'loop'
+    // The last of several counts.
+    if (block.kind === 'loop') loop = [loopBlock(block.loopCount)]
     // A graphic control belongs to the next image or text block; that of a dropped text block is dropped with it.
     if (block.kind === 'graphic-control') control = block
     if (block.kind === 'text') control = undefined
@@ -56,8 +55,8 @@ async function piecesToKeep(path: string): Promise<Piece[]> {
     keepRange(pieces, block)
     control = undefined
   }
-  // A file without a trailer gets one.
-  return [...pieces, trailerBlock]
+  // The loop block belongs before the first frame; a file without a trailer gets one.
+  return [...pieces.slice(0, 2), ...loop, ...pieces.slice(2), trailerBlock]
 }
 
 /** Joins adjacent ranges, so that most files are copied in a few reads. */

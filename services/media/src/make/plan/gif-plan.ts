@@ -22,7 +22,7 @@ export function planGif(info: MediaInfo, longSide: number, minDelay: number): Gi
     from: 'frames',
     size: fitGif(info, longSide),
     delayCentiseconds: Math.max(minDelay, sourceDelay),
-    loopCount: isAnimation(info) ? info.loopCount : 0,
+    loopCount: info.loopCount === undefined ? 0 : info.loopCount,
   }
 }
 

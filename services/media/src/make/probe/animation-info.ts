@@ -31,8 +31,8 @@ export async function measureAnimation(path: string, type: Exclude<AnimationInfo
       }
       const { width, height, plays, mayBeTransparent } = part
       refuseLargePicture(limits, width, height)
-      // A GIF counts repetitions.
-      const loopCount = plays === 0 ? 0 : plays === 1 ? null : plays - 1
+      // A GIF counts repetitions, up to 65,535.
+      const loopCount = plays === 1 ? null : plays > 0x10000 ? 0 : Math.max(0, plays - 1)
       Object.assign(found, { width, height, loopCount, mayBeTransparent })
     }
   } catch (error) {

@@ -26,7 +26,7 @@ export async function measureGif(path: string, limits: ProbeLimits) {
   const decoded = { width: 0, height: 0 }
   const delaysCentiseconds: number[] = []
   const gif = {
-    /** 0 is for ever; null if absent, which plays once. */
+    /** 0 is for ever; null if absent, which plays once. The last of several counts, as in browsers. */
     loopCount: null as number | null,
     /** False when a frame exceeds the screen: such a file is encoded again, not copied. */
     framesInsideCanvas: true,
@@ -39,7 +39,7 @@ export async function measureGif(path: string, limits: ProbeLimits) {
   let isClear = true
   for await (const block of readGifBlocks(path)) {
     if (block.kind === 'screen') extend(picture, block)
-    if (block.kind === 'loop') gif.loopCount ??= block.loopCount
+    if (block.kind === 'loop') gif.loopCount = block.loopCount
     if (block.kind === 'lost') gif.repaired = true
     if (block.kind === 'graphic-control') control = block
     if (block.kind === 'text') control = { ...control, delayCentiseconds: 0 }

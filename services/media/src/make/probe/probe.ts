@@ -6,6 +6,7 @@ import { type AnimationInfo, isAnimationType, type MediaInfo, type MediaType } f
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { demuxerOf, moreDecodersOf } from '../../ffmpeg/hardening.ts'
 import { measureAnimation, stepOf } from './animation-info.ts'
+import { repetitionsOf } from './avif-loops.ts'
 import { firstSecondOf } from './choose-part.ts'
 import { editGif } from './edited-info.ts'
 import {
@@ -43,7 +44,8 @@ export async function probe(
   const type = await sniffFile(path, limits.types)
   if (isAnimationType(type)) return probeAnimation(path, { type, limits, edit })
   // The demuxer of some versions shows a still picture as a film of one frame.
-  if (type === 'avif' && !(await readHeader(path, type))) throw stillImage('no moov')
+  const header = type === 'avif' ? await readHeader(path, type) : undefined
+  if (type === 'avif' && !header) throw stillImage('no moov')
   const [demuxer, moreDecoders] = [demuxerOf[type], moreDecodersOf(type)]
   const look = (packets: boolean | ReadWindow) =>
     withoutRefusedTracks(path, { type, most: limits.streams }, (copy) =>
@@ -51,11 +53,12 @@ export async function probe(
     )
   const window = edit && (await windowOf(edit, limits, () => look(false)))
   const report = await look(window ?? true)
+  const loops = header && { loopCount: repetitionsOf(header.bytes) }
   if (!choosesPart(edit) || !endsInPause(report, type, window))
-    return readVideoInfo(report, type, { limits, edit, window })
+    return { ...readVideoInfo(report, type, { limits, edit, window }), ...loops }
   const { fromSeconds, toSeconds } = window ?? FIRST_PACKETS
   const further = { fromSeconds, toSeconds: toSeconds + LONGEST_PAUSE_SECONDS }
-  return readVideoInfo(await look(further), type, { limits, edit, window: further })
+  return { ...readVideoInfo(await look(further), type, { limits, edit, window: further }), ...loops }
 }
 
 /** Packets of five minutes at 60 frames a second have half of the characters that ffprobe may write (ffprobe.ts). */

@@ -58,8 +58,8 @@ export function animatedWebpCommand(ffmpeg: Ffmpeg, animation: Animation): strin
   return [
     ...animationInput(ffmpeg, animation, animation.hasAlpha ? 'yuva420p' : 'yuv420p'),
     ...['-c:v', 'libwebp_anim', '-quality', '60', '-compression_level', '2', ...withoutMetadata],
-    // Plays of the whole animation; a GIF that plays once has no loop block.
-    ...['-loop', String(animation.loopCount ?? 1), '-f', 'webp', workFiles.webp],
+    // A WebP counts plays, a GIF repetitions; one that plays once has no loop block.
+    ...['-loop', String(animation.loopCount === 0 ? 0 : (animation.loopCount ?? 0) + 1), '-f', 'webp', workFiles.webp],
   ]
 }
 
