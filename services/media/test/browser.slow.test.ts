@@ -401,6 +401,21 @@ describe('in a browser', { tags: 'chromium' }, () => {
     expect((await page.goto(link))?.status()).toBe(200)
   })
 
+  test('a clip that is hidden while it is made ends the wait', async () => {
+    const { page } = await openPage({ javaScriptEnabled: true })
+    await page.route('**/media/*/events', async (route) => {
+      const [, hidden] = /media\/(\w+)\/events/.exec(route.request().url()) ?? []
+      await service.deps.pool.query('update clips set hidden_at = now() where id = $1', [hidden])
+      await route.continue()
+    })
+    await page.goto(`${service.url}/`)
+    await page.fill('#token', service.token)
+    const buffer = gif(34, 20, [{ delay: 10 }, { delay: 10, color: 1 }])
+    await page.setInputFiles('#file', { name: 'a.gif', mimeType: 'image/gif', buffer })
+    await page.click('#send')
+    await expect.poll(() => page.textContent('main')).toContain('The operator has hidden this clip.')
+  })
+
   test('without scripts the page at / names another way', async () => {
     const { page } = await openPage({ javaScriptEnabled: false })
     await page.goto(`${service.url}/`)

@@ -49,6 +49,15 @@ test.for([false, true])(
   },
 )
 
+test('a watch of a hidden clip ends with that', async ({ service }) => {
+  const client = clientOf(service)
+  const { id } = await client.upload(await bytesOf('plain.gif'))
+  await service.deps.pool.query('update clips set hidden_at = now() where id = $1', [id])
+  const types: string[] = []
+  for await (const { type } of client.watch(id)) types.push(type)
+  expect(types).toEqual(['hidden'])
+})
+
 test('bytes may be a Blob, an ArrayBuffer or a Buffer', async ({ service }) => {
   const client = clientOf(service)
   const bytes = await readFile(await clip('plain.gif'))

@@ -36,6 +36,7 @@ async function followEvents(body, what) {
       if (state === 'ready') return true
       if (state === 'failed') throw new Problem(failure?.message ?? 'The clip could not be made.', what)
       if (state === 'deleted') throw new Problem('The clip was deleted meanwhile.')
+      if (state === 'hidden') throw new Problem('The operator has hidden this clip.')
       report(MAKING, progress || undefined, progress ? `${Math.round(progress * 100)} %` : '')
     }
   }
