@@ -92,9 +92,12 @@ test.each([',', ' , ', 'somebody', 'a@example.com;b@example.com', 'Somebody <a@e
   },
 )
 
-test('durations are seconds or 1h30m', () => {
+test('durations are seconds, 7d or 1h30m', () => {
   const lifetime = (value: string) => readConfig({ ...REQUIRED, AUTH_JWT_EXP: value }).config.jwt.lifetimeSeconds
   expect([lifetime('60'), lifetime('1h30m'), lifetime('90s'), lifetime('1.5h')]).toEqual([60, 5400, 90, 5400])
+  expect([lifetime('7d'), lifetime('2w')]).toEqual([604_800, 1_209_600])
+  const units = 'seconds, or a duration such as 7d or 1h30m (units w, d, h, m, s, ms)'
+  expect(problemsOf({ AUTH_JWT_EXP: '1 month' })).toEqual([`AUTH_JWT_EXP must be ${units}`])
 })
 
 describe('a start is refused', () => {

@@ -69,7 +69,7 @@ describe('one user, by id, address or number', () => {
   test('banned and let in again', async ({ service }) => {
     const cli = cliOf(service)
     const { auth: header, userId } = await service.signedIn('banned@example.com', password)
-    const { stdout } = await cli('users ban BANNED@example.com --for 24h --json')
+    const { stdout } = await cli('users ban BANNED@example.com --for 1d --json')
     const inHours = (Date.parse(JSON.parse(stdout).banned_until) - Date.now()) / 3_600_000
     expect(inHours).toBeGreaterThan(23.9)
     expect((await service.get('/user', header)).body.error_code).toBe('user_banned')

@@ -72,7 +72,7 @@ describe('wrong usage ends with 64 and a hint, and prints no result', () => {
     ['users ban ada@example.com --for none', '--for must be'],
     ['users ban ada@example.com --for -1h', 'auth users ban --help'],
     ['users ban ada@example.com --for=-1h', '--for must be'],
-    ['users ban ada@example.com --for 24', '--for must be'],
+    ['users ban ada@example.com --for 24', '--for must be a duration such as 7d or 1h30m (units w, d, h, m, s, ms)'],
     ['users delete ada@example.com', 'needs --yes'],
     ['users set-password ada@example.com', 'needs --password-stdin'],
     ['users set-role ada@example.com', 'needs USER ROLE'],
@@ -83,7 +83,7 @@ describe('wrong usage ends with 64 and a hint, and prints no result', () => {
     ['redirect check', 'needs URL'],
     ['keys generate --alg none', '--alg must be one of'],
     ['keys generate --alg', 'auth keys generate --help'],
-    ['tokens admin --expires never', '--expires must be'],
+    ['tokens admin --expires never', '--expires must be none, seconds, or a duration such as 7d or 1h30m (units w, d,'],
     ['tokens admin --expires 0', '--expires must be'],
     ['tokens admin --expires 99999999999999h', '--expires must be at most 876000h, which is 100 years'],
   ])('%s', async ([line, hint]) => {

@@ -132,12 +132,12 @@ test('the command line makes, lists and revokes tokens', async ({ service }) => 
     '--limits',
     'read=7',
     '--expires',
-    '1h',
+    '1w1d',
     '--json',
   )
   const { token, ...shown } = JSON.parse(made.stdout)
   expect(shown).toMatchObject({ name: 'ci', scopes: ['read'], limits: { read: 7 }, revoked_at: null })
-  const madeAt = Date.parse(shown.expires_at) - 3_600_000
+  const madeAt = Date.parse(shown.expires_at) - 8 * 86_400_000
   expect([before <= madeAt, madeAt <= Date.now()]).toEqual([true, true])
   const used = await service.get('/media/00000000', { token })
   expect([used.status, used.headers.get('ratelimit-limit')]).toEqual([404, '7'])
@@ -145,6 +145,7 @@ test('the command line makes, lists and revokes tokens', async ({ service }) => 
   const list = await media('tokens', 'list', '--json')
   await refused('tokens', 'create', '--scopes', 'everything')
   expect(await refused('tokens', 'create', '--expires', '99999999999h')).toMatch(/--expires/)
+  expect(await refused('tokens', 'create', '--expires', 'soon')).toContain('(units w, d, h, m, s, ms)')
   await refused('tokens', 'revoke', 'nonsense')
   await refused('nonsense')
   expect(list.stdout).not.toContain(token)
@@ -206,6 +207,8 @@ test('an admin creates, lists and revokes tokens over HTTP; others cannot', asyn
   const { token, ...shown } = made.body.success
   expect(shown).toMatchObject({ name: 'ci', scopes: ['read'], limits: { read: 9 }, revoked_at: null })
   expect(Date.parse(shown.expires_at) - Date.parse(shown.created_at)).toBe(60_000)
+  const { success: longer } = (await create({ name: 'longer', expires_in: '7d' })).body
+  expect(Date.parse(longer.expires_at) - Date.parse(longer.created_at)).toBe(7 * 86_400_000)
   expect((await service.get('/media', { token })).headers.get('ratelimit-limit')).toBe('9')
 
   const list = await service.get('/tokens', { token: admin })
@@ -222,6 +225,10 @@ test('an admin creates, lists and revokes tokens over HTTP; others cannot', asyn
     [{ name: 'x', scopes: ['everything'] }, 'scopes.0'],
     [{ name: 'x', limits: { reed: 1 } }, 'limits'],
     [{ name: 'x', expires_in: 0 }, 'expires_in'],
+    [{ name: 'x', expires_in: '0s' }, 'expires_in'],
+    [{ name: 'x', expires_in: 'soon' }, 'expires_in'],
+    [{ name: 'x', expires_in: '100000w' }, 'expires_in'],
+    [{ name: 'x', expires_in: 1.5 }, 'expires_in'],
   ] as const) {
     expect(await create(body)).toMatchObject({ status: 422, body: { error: { code: 'invalid_field', param } } })
   }

@@ -11,7 +11,13 @@ test.for<[string, number | undefined]>([
   ['', undefined],
   ['-1s', undefined],
   ['1 h', undefined],
-  ['1d', undefined],
+  ['7d', 604_800],
+  ['2w', 1_209_600],
+  ['1w2d3h', 788_400],
+  ['1.5d', 129_600],
+  ['1D', undefined],
+  ['1M', undefined],
+  ['1y', undefined],
   ['h', undefined],
 ])('%j is %s seconds', ([text, seconds]) => {
   expect(parseDurationSeconds(text)).toBe(seconds)

@@ -1,7 +1,7 @@
 // Variables of the environment: declared once, read once, and reported by name, never by value.
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
-import { parseDurationSeconds } from './duration.ts'
+import { parseDurationSeconds, SECONDS_OR_DURATION } from './duration.ts'
 import { nearest } from './nearest-name.ts'
 
 /** A variable of a service. Problems are reported all at once, by name and never by value, which can be a secret. */
@@ -77,14 +77,14 @@ export const port = <const O extends Options>(meaning: string, options: O) =>
 /** A hundred years: a later date may not be representable. */
 const LONGEST_DURATION = '876000h'
 
-/** Duration in seconds; the text, and `max`, is seconds or `1h30m`. */
+/** Duration in seconds; the text, and `max`, is seconds, `7d` or `1h30m`. */
 export const duration = <const O extends Options & { positive?: boolean; max?: string }>(
   meaning: string,
   options: O = {} as O,
 ) =>
   parsed('duration', meaning, options, (value) => {
     const seconds = parseDurationSeconds(value)
-    if (seconds === undefined) throw new Error('must be seconds or a duration such as 1h30m')
+    if (seconds === undefined) throw new Error(`must be ${SECONDS_OR_DURATION}`)
     if (options.positive && seconds === 0) throw new Error('must be more than zero')
     const { max = LONGEST_DURATION } = options
     if (seconds > (parseDurationSeconds(max) as number)) {

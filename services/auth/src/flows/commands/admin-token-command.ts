@@ -1,4 +1,4 @@
-import { parseDurationSeconds } from '@services/common/config/duration'
+import { parseDurationSeconds, SECONDS_OR_DURATION } from '@services/common/config/duration'
 import { command, printResult, UsageError } from '@services/common/process/command-line'
 import { importSigningKeys } from '../../core/keys/signing-keys.ts'
 import { startUp } from '../../start.ts'
@@ -12,13 +12,13 @@ export const tokensAdmin = command({
   summary: 'make a token for the admin endpoints',
   options: {
     role: { value: 'ROLE', meaning: 'one of AUTH_JWT_ADMIN_ROLES; service_role if absent' },
-    expires: { value: 'DURATION', meaning: 'as in 10m or 720h, or none; 10m if absent' },
+    expires: { value: 'DURATION', meaning: 'as in 10m or 30d, or none; 10m if absent' },
   },
   run: async ({ options, json }) => {
     const { role = 'service_role', expires = '10m' } = options
     const seconds = expires === 'none' ? undefined : parseDurationSeconds(expires)
     if (expires !== 'none' && (!seconds || seconds < 1)) {
-      throw new UsageError('--expires must be seconds, a duration such as 720h, or none')
+      throw new UsageError(`--expires must be none, ${SECONDS_OR_DURATION}`)
     }
     if (seconds && seconds > LONGEST_SECONDS) {
       throw new UsageError('--expires must be at most 876000h, which is 100 years')

@@ -1,7 +1,7 @@
 // Signed addresses of private clips and their files, each good for a while.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { parseDurationSeconds, SECONDS_OR_DURATION } from '@services/common/config/duration'
 import type { RenditionKind } from '../../db/tables.ts'
-import { readSpan } from '../clips/access.ts'
 import { invalidField } from '../clips/clip-fields.ts'
 
 /** Times for which a link is good. */
@@ -51,9 +51,9 @@ export const makeLinkSalt = (): Buffer => randomBytes(SALT_BYTES)
 /** Throws invalid_field. */
 export function readLinkSeconds(span: string | number | undefined): number {
   if (span === undefined) return USUAL_SECONDS
-  const seconds = readSpan(String(span).trim()) ?? 0
+  const seconds = parseDurationSeconds(String(span).trim()) ?? 0
   if (seconds >= SHORTEST_SECONDS && seconds <= LONGEST_SECONDS) return seconds
-  throw invalidField('expires_in', 'must be a duration such as 90m or 7d, from 60 seconds to 30 days')
+  throw invalidField('expires_in', `must be ${SECONDS_OR_DURATION}, from 60 seconds to 30 days`)
 }
 
 /** Whole seconds; a link never outlasts its clip. */

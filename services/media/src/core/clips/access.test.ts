@@ -15,6 +15,7 @@ test.each<[RawAccess, AccessChanges]>([
     { lifetime: 604_800, sliding: true },
   ],
   [{ expires_in: '1h30m' }, { lifetime: 5400 }],
+  [{ expires_in: '1w1d' }, { lifetime: 691_200 }],
   [{ expires_in: 3600 }, { lifetime: 3600 }],
   [{ expires_in: '1826d' }, { lifetime: 157_766_400 }],
   [{ expires_in: 'never' }, { lifetime: null }],

@@ -1,6 +1,6 @@
 // Visibility and lifetime of a clip, as its owner chooses them. A private clip without a valid link is not found,
 // whatever else is true of it. Tests: access.test.ts, test/endpoints/, test/visibility.test.ts, test/lifetime.test.ts.
-import { parseDurationSeconds } from '@services/common/config/duration'
+import { parseDurationSeconds, SECONDS_OR_DURATION } from '@services/common/config/duration'
 import type { Visibility } from '../../db/tables.ts'
 import { invalidField, readFlag } from './clip-fields.ts'
 
@@ -82,12 +82,6 @@ export function applyAccess(current: Access & { createdAt: Date }, changes: Acce
 export const isExpired = ({ expiresAt }: Pick<Access, 'expiresAt'>, now: Date): boolean =>
   expiresAt !== null && expiresAt <= now
 
-/** Reads `90m`, `1h30m`, `7d`, or seconds. Undefined for anything else. */
-export function readSpan(text: string): number | undefined {
-  const [, days] = /^(\d{1,5})d$/.exec(text) ?? []
-  return days === undefined ? parseDurationSeconds(text) : Number(days) * 86_400
-}
-
 const endOf = (lifetime: NonNullable<AccessChanges['lifetime']> | null, now: Date): Date | null =>
   typeof lifetime === 'number'
     ? new Date(now.getTime() + lifetime * 1000)
@@ -109,10 +103,10 @@ function readLifetime(text: string, { hasToken, longestSeconds }: AccessRules): 
     if (!hasToken) throw invalidField('expires_in', 'can only be never with a token')
     return null
   }
-  const seconds = Math.round(readSpan(text) ?? 0)
+  const seconds = Math.round(parseDurationSeconds(text) ?? 0)
   if (seconds >= SHORTEST_SECONDS && seconds <= longestSeconds) return seconds
   const range = `from ${SHORTEST_SECONDS} seconds to ${Math.floor(longestSeconds)}`
-  throw invalidField('expires_in', `must be a duration such as 90m or 7d, ${range}`)
+  throw invalidField('expires_in', `must be ${SECONDS_OR_DURATION}, ${range}`)
 }
 
 /** Date and time with a zone: without one, each machine would read another moment. */

@@ -18,7 +18,7 @@ const tokensCreate = command({
     name: { value: 'NAME', meaning: 'purpose of the token' },
     scopes: { value: 'LIST', meaning: 'any of write, read, delete, admin; default write,read,delete' },
     limits: { value: 'LIST', meaning: `limits in place of the service's, as in ${LIMITS_EXAMPLE}` },
-    expires: { value: 'DURATION', meaning: 'lifetime, as in 720h; default never' },
+    expires: { value: 'DURATION', meaning: 'lifetime, as in 30d; default never' },
   },
   run: async ({ options, json }) => {
     const input = { name: 'unnamed', scopes: USUAL_SCOPES, ...readTokenOptions(options, new Date()) }
@@ -47,7 +47,7 @@ const tokensUpdate = command({
     name: { value: 'NAME', meaning: 'purpose of the token' },
     scopes: { value: 'LIST', meaning: 'any of write, read, delete, admin' },
     limits: { value: 'LIST', meaning: `all limits of its own, as in ${LIMITS_EXAMPLE}; none for the service's` },
-    expires: { value: 'DURATION', meaning: 'lifetime from now, as in 720h, or never' },
+    expires: { value: 'DURATION', meaning: 'lifetime from now, as in 30d, or never' },
   },
   run: async ({ operands: [id = ''], options, json }) => {
     const changes = readTokenOptions(options, new Date())

@@ -1,4 +1,4 @@
-import { parseDurationSeconds } from '@services/common/config/duration'
+import { parseDurationSeconds, SECONDS_OR_DURATION } from '@services/common/config/duration'
 import { UsageError } from '@services/common/process/command-line'
 import { ALL_SCOPES } from '../../core/tokens/scopes.ts'
 import type { TokenChanges } from '../../core/tokens/tokens.store.ts'
@@ -47,7 +47,7 @@ function readLimit(entry: string): [string, number] {
 function readEnd(text: string, now: Date): Date | null {
   if (text === 'never') return null
   const seconds = parseDurationSeconds(text)
-  if (!seconds) throw new UsageError('--expires must be seconds, a duration such as 720h, or never')
+  if (!seconds) throw new UsageError(`--expires must be never, ${SECONDS_OR_DURATION}`)
   if (seconds > LONGEST_LIFE_SECONDS) throw new UsageError('--expires must be at most 876000h, which is 100 years')
   return new Date(now.getTime() + seconds * 1000)
 }

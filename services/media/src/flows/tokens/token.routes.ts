@@ -1,6 +1,8 @@
 // /tokens and the commands `tokens …`. A token is shown once, when it is created. Tests: test/tokens.test.ts,
 // test/bootstrap-token.test.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { parseDurationSeconds, SECONDS_OR_DURATION } from '@services/common/config/duration'
+import { inDocument } from '@services/common/http/route-schema'
 import { Type } from 'typebox'
 import { invalidField, oneLine } from '../../core/clips/clip-fields.ts'
 import { createToken } from '../../core/tokens/create-token.ts'
@@ -54,13 +56,19 @@ const CreateBody = Type.Object({
   scopes: Type.Optional(Type.Array(ScopeShape, { minItems: 1, maxItems: ALL_SCOPES.length })),
   limits: Type.Optional(LimitsShape),
   expires_in: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: LONGEST_LIFE_SECONDS,
-      description: 'Lifetime in seconds; the token never expires if absent.',
+    Type.Union([Type.Integer(), Type.String()], {
+      description: 'Lifetime as in `30d` or seconds; the token never expires if absent.',
+      ...inDocument({ anyOf: undefined, type: ['integer', 'string'] }),
     }),
   ),
 })
+
+/** Reads whole seconds. Throws invalid_field. */
+function readLife(span: string | number): number {
+  const seconds = Math.floor(parseDurationSeconds(String(span).trim()) ?? 0)
+  if (seconds >= 1 && seconds <= LONGEST_LIFE_SECONDS) return seconds
+  throw invalidField('expires_in', `must be ${SECONDS_OR_DURATION}, from a second to 100 years`)
+}
 
 export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   requireToken(app, deps, { scope: 'admin' })
@@ -90,10 +98,10 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       },
     },
     async (request, reply) => {
-      const { scopes = USUAL_SCOPES, limits = {}, expires_in: seconds } = request.body
+      const { scopes = USUAL_SCOPES, limits = {}, expires_in: span } = request.body
       const name = oneLine(request.body.name)
       if (!name || name.length > MAX_NAME) throw invalidField('name', `must be 1 to ${MAX_NAME} characters`)
-      const expiresAt = seconds === undefined ? null : new Date(deps.now().getTime() + seconds * 1000)
+      const expiresAt = span === undefined ? null : new Date(deps.now().getTime() + readLife(span) * 1000)
       const success = await createToken(deps, { name, scopes: [...new Set(scopes)], limits, expiresAt })
       return reply.code(201).send({ success })
     },

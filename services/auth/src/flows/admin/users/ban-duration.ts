@@ -1,3 +1,4 @@
+import { DURATION_FORM } from '@services/common/config/duration'
 import { apiError } from '../../../errors.ts'
 
 const UNIT_MS: Record<string, number> = {
@@ -9,8 +10,10 @@ const UNIT_MS: Record<string, number> = {
   s: 1000,
   m: 60_000,
   h: 3_600_000,
+  d: 86_400_000,
+  w: 604_800_000,
 }
-const PART = /(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)/g
+const PART = /(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h|d|w)/g
 const DURATION = new RegExp(`^[+-]?(?:0|(?:${PART.source})+)$`)
 
 /** Go counts nanoseconds in 64 bits: about 292 years. */
@@ -18,14 +21,15 @@ const MAX_MS = 2 ** 63 / 1e6
 const MAX_LENGTH = 100
 
 /**
- * Returns the end of a ban: `now` plus a Go duration (`24h`, `1h30m`, `1.5h`, signed); null for `none` and zero, which lift
- * it. A number without a unit is refused: an operator who meant hours would ban for no time. Throws validation_failed.
+ * Returns the end of a ban: `now` plus a signed Go duration (`1.5h`), also in days and weeks. Null for `none` and zero,
+ * which lift it. A number without a unit is refused: an operator who meant hours would ban for no time. Throws
+ * validation_failed.
  */
 export function bannedUntil(duration: string, now: Date): Date | null {
   if (duration === 'none') return null
   const ms = duration.length <= MAX_LENGTH && DURATION.test(duration) ? durationMs(duration) : Number.NaN
   if (!(Math.abs(ms) < MAX_MS)) {
-    throw apiError('validation_failed', { message: 'ban_duration must be "none" or a duration such as 24h or 1h30m' })
+    throw apiError('validation_failed', { message: `ban_duration must be "none" or ${DURATION_FORM}` })
   }
   return ms === 0 ? null : new Date(now.getTime() + ms)
 }

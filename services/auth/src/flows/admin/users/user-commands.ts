@@ -2,6 +2,7 @@
 // an operator's input is checked and audited like an admin's.
 import { isUtf8 } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
+import { DURATION_FORM } from '@services/common/config/duration'
 import { CommandFailure, command, printResult, UsageError } from '@services/common/process/command-line'
 import { parseEmail } from '../../../adapters/mail/email-address.ts'
 import { createPasswords } from '../../../core/passwords/hash-password.ts'
@@ -61,9 +62,9 @@ export const usersBan = command({
   name: 'users ban',
   summary: 'keep a user out for a time',
   ...NAMED_USER,
-  options: { for: { value: 'DURATION', meaning: 'from now on, as in 24h or 1h30m; required' } },
+  options: { for: { value: 'DURATION', meaning: 'from now on, as in 7d or 1h30m; required' } },
   run: async ({ operands: [name = ''], options: { for: duration = '' }, json }) => {
-    if (!isInFuture(duration)) throw new UsageError('--for must be a duration such as 24h or 1h30m')
+    if (!isInFuture(duration)) throw new UsageError(`--for must be ${DURATION_FORM}`)
     await changeNamed(json, name, { ban_duration: duration }, (user) => {
       return `${user.id} is banned until ${user.banned_until?.toISOString()}`
     })
