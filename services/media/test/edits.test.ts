@@ -168,11 +168,21 @@ test.each([
   [{ poster_at: '8' }, 'edit_out_of_range', 'poster_at'],
   [{ start: '7', poster_at: '1.5' }, 'edit_out_of_range', 'poster_at'],
   [{ speed: '9' }, 'invalid_field', 'speed'],
+  [{ start: '1', duration: '0.11' }, 'edit_out_of_range', 'duration'],
+  [{ start: '1', duration: '0.11', speed: '0.25' }, 'edit_out_of_range', 'duration'],
 ])('%o is refused, and nothing stays', async (fields, code, param) => {
   const before = await accepting.traces()
   const { status, body } = await edited(await halves(), fields)
   expect([status, body.error.code, body.error.param]).toEqual([422, code, param])
   expect(await accepting.traces()).toEqual(before)
+})
+
+test('an odd crop has the same even size in its metadata and in every file', async () => {
+  const answer = await edited(await halves(), { crop: '0,0,33,17', duration: '1' }, service)
+  expect(answer.body.success.meta).toMatchObject({ width: '32', height: '16', frames: '10' })
+  const { sizes } = await detailsOf(answer, service)
+  for (const kind of ['gif', 'jpg', 'mp4', 'webm'])
+    expect([kind, sizes[kind]]).toMatchObject([kind, { width: 32, height: 16 }])
 })
 
 test('imports and resumable uploads take the same fields', async () => {

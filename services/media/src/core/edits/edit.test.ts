@@ -78,7 +78,7 @@ describe('a crop', () => {
     ],
     [
       { width: 9, height: 16 },
-      { x: 437, y: 0, width: 405, height: 720 },
+      { x: 437, y: 0, width: 404, height: 720 },
     ],
     [
       { width: 16, height: 9 },
@@ -90,6 +90,13 @@ describe('a crop', () => {
     ],
   ])('of proportions %o is the largest from the middle', (ratio, crop) => {
     expect(resolveCrop({ ratio }, picture)).toEqual(crop)
+  })
+
+  test('has even sides, as every file of it, unless it is the whole picture', () => {
+    const odd = { width: 161, height: 121 }
+    expect(resolveCrop({ x: 3, y: 1, width: 17, height: 33 }, odd)).toEqual({ x: 3, y: 1, width: 16, height: 32 })
+    expect(resolveCrop({ x: 0, y: 0, width: 161, height: 32 }, odd)).toEqual({ x: 0, y: 0, width: 160, height: 32 })
+    expect(resolveCrop({ x: 0, y: 0, ...odd }, odd)).toEqual({ x: 0, y: 0, ...odd })
   })
 
   test.each([

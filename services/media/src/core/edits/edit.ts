@@ -118,7 +118,7 @@ export function sourceKey(sha256: string, edit: ResolvedEdit | undefined): strin
 
 const canonical = (edit: ResolvedEdit) => Object.entries(describeEdit(edit)).sort(([a], [b]) => (a < b ? -1 : 1))
 
-/** Throws edit_out_of_range for a crop that is not inside the picture. */
+/** Sides become even, as those of videos are; throws edit_out_of_range for a crop that is not inside the picture. */
 export function resolveCrop(crop: NonNullable<Edit['crop']>, picture: Size): Crop {
   const resolved = 'ratio' in crop ? middleOf(picture, crop.ratio) : crop
   const { x, y, width, height } = resolved
@@ -126,11 +126,18 @@ export function resolveCrop(crop: NonNullable<Edit['crop']>, picture: Size): Cro
   if (x + width > picture.width || y + height > picture.height) {
     throw outOfRange('crop', { picture: `${picture.width}x${picture.height}` })
   }
-  return resolved
+  return evenSides(resolved, picture)
 }
 
 export const outOfRange = (param: string, details: Record<string, unknown> = {}) =>
   apiError('edit_out_of_range', { details: { param, ...details } })
+
+/** A crop that changes nothing stays what it is. */
+function evenSides(crop: Crop, picture: Size): Crop {
+  const { width, height } = crop
+  if (width === picture.width && height === picture.height) return crop
+  return { ...crop, width: width - (width % 2), height: height - (height % 2) }
+}
 
 function middleOf(picture: Size, ratio: Size): Crop {
   const scale = Math.min(picture.width / ratio.width, picture.height / ratio.height)

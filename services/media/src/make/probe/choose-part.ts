@@ -25,28 +25,32 @@ const LONGEST_USUAL_SECONDS = 0.5
 /**
  * Chooses the frames of an edit. The first begins at `start` or at most half a frame before, the last at least half a
  * frame before the end. A picture that is held at `start` is shown from there. `endSeconds` is where the picture ends.
- * Throws edit_out_of_range.
+ * Throws edit_out_of_range, also for a part of one frame that is not held: its files would not agree on its length.
  */
 export function choosePart(frames: readonly TimedFrame[], edit: Edit, endSeconds: number): Part {
   const start = startInFile(edit)
   const { duration = Number.POSITIVE_INFINITY, missingSeconds = 0, speed = 1 } = edit
   if (start >= endSeconds) throw outOfRange('start', { duration: toMicroseconds(endSeconds + missingSeconds) })
   const usual = usualFrame(frames)
-  const { from, startSeconds } = chooseStart(frames, start, { endSeconds, usual })
+  const { from, startSeconds, isHeld } = chooseStart(frames, start, { endSeconds, usual })
   const durationSeconds = toMicroseconds(Math.min(duration, endSeconds - startSeconds))
   const isWhole = startSeconds === 0 && durationSeconds === toMicroseconds(endSeconds)
   const isTooShort = durationSeconds / Math.max(1, speed) < LEAST_SECONDS
   if (isTooShort && !isWhole) throw outOfRange('start', { least: LEAST_SECONDS })
   if (isTooShort && speed > 1) throw outOfRange('speed', { least: LEAST_SECONDS })
   const after = frames.findIndex(({ at }, index) => index > from && at >= startSeconds + duration - usual / 2)
-  return { from, end: after < 0 ? frames.length : after, startSeconds, durationSeconds }
+  const end = after < 0 ? frames.length : after
+  const isStill = end - from === 1 && !isHeld && !isWhole
+  if (isStill)
+    throw outOfRange(edit.duration === undefined ? 'start' : 'duration', { least: 2 * toMilliseconds(usual) })
+  return { from, end, startSeconds, durationSeconds }
 }
 
 function chooseStart(
   frames: readonly TimedFrame[],
   start: number,
   { endSeconds, usual }: { endSeconds: number; usual: number },
-): Pick<Part, 'from' | 'startSeconds'> {
+): Pick<Part, 'from' | 'startSeconds'> & { isHeld: boolean } {
   const timeOf = (index: number) => frames[index]?.at ?? endSeconds
   const shown = Math.max(
     0,
@@ -55,10 +59,12 @@ function chooseStart(
   const length = timeOf(shown + 1) - timeOf(shown)
   const isLate = start - timeOf(shown) > length / 2
   const isHeld = length > HELD_FRAMES * usual || (isLate && shown === frames.length - 1)
-  if (isHeld) return { from: shown, startSeconds: Math.max(start, timeOf(shown)) }
+  if (isHeld) return { from: shown, startSeconds: Math.max(start, timeOf(shown)), isHeld }
   const from = isLate ? shown + 1 : shown
-  return { from, startSeconds: timeOf(from) }
+  return { from, startSeconds: timeOf(from), isHeld }
 }
+
+const toMilliseconds = (seconds: number): number => Math.ceil(1000 * seconds) / 1000
 
 /** Halfway between the frame at `index` and the one before it; null where one is missing. */
 export function between(frames: readonly TimedFrame[], index: number): number | null {
