@@ -82,6 +82,28 @@ test('without any gateway a message is left to a worker that has one', async () 
   await expect(open().send()).rejects.toThrow(TemporaryFailure)
 })
 
+test('a gateway that does not answer in time is asked last for a minute, then first again', async () => {
+  let ms = 0
+  const config = smsConfig({ ...upstream.settings('vonage', 'textlocal'), AUTH_SMS_TIMEOUT: '2s' })
+  const sender = createSmsSender(config, createLogger({ name: 'test', level: 'fatal' }), () => ms)
+  const send = () =>
+    sender.send({ id: 'm', to: '4915100000001', text: 'Your code is 123456', code: '123456', channel: 'sms' })
+  upstream.behave('vonage', 'hang')
+  for (let n = 0; n < 3; n++) expect(await send()).toMatchObject({ gateway: 'textlocal' })
+  expect(asked()).toEqual(['vonage', 'textlocal', 'textlocal', 'textlocal'])
+  upstream.behave('vonage')
+  upstream.behave('textlocal', BROKEN)
+  expect(await send()).toMatchObject({ gateway: 'vonage' })
+  upstream.behave('textlocal')
+  expect(await send()).toMatchObject({ gateway: 'vonage' })
+  upstream.behave('vonage', 'hang')
+  await send()
+  upstream.behave('vonage')
+  expect(await send()).toMatchObject({ gateway: 'textlocal' })
+  ms += 60_001
+  expect(await send()).toMatchObject({ gateway: 'vonage' })
+})
+
 test('each try is one log line that names the gateway and neither number nor code nor secret', async () => {
   upstream.behave('vonage', refusals.vonage.credentials)
   upstream.behave('textlocal', { status: 500, body: 'no route to 4915100000001: Your code is 123456' })

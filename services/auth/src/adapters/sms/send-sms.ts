@@ -11,29 +11,46 @@ import { createVonageGateway } from './vonage.ts'
 
 export type SmsSender = ReturnType<typeof createSmsSender>
 
+/** Time for which a gateway that did not answer in time is tried last: each message would wait for it first. */
+const SILENT_FOR_MS = 60_000
+
 /** Tries the gateways of SMS_PROVIDER in order; without any, messages wait for a worker that has one. */
-export function createSmsSender(settings: Config['sms'], log: Logger) {
+export function createSmsSender(settings: Config['sms'], log: Logger, nowMs: () => number = () => performance.now()) {
   const gateways = settings.providers.map((name) => openGateway(name, settings))
+  const silentUntil = new Map<SmsGateway, number>()
+  const isSilent = (gateway: SmsGateway) => (silentUntil.get(gateway) ?? 0) > nowMs()
+  const onEnd = (gateway: SmsGateway, failure?: Error) => {
+    if (failure && hasTimedOut(failure)) silentUntil.set(gateway, nowMs() + SILENT_FOR_MS)
+    else silentUntil.delete(gateway)
+  }
   return {
     supports: (channel: SmsChannel) => gateways.some(({ channels }) => channels.includes(channel)),
     /** Throws PermanentFailure if the number or every gateway refuses it, another Error if a retry may succeed. */
     async send(message: SmsMessage) {
       const usable = gateways.filter(({ channels }) => channels.includes(message.channel))
       if (usable.length === 0) throw new TemporaryFailure(`no gateway for ${message.channel} is configured here`)
-      return tryInTurn(usable, message, log.child({ messageId: message.id }))
+      const order = usable.toSorted((a, b) => Number(isSilent(a)) - Number(isSilent(b)))
+      return tryInTurn(order, message, log.child({ messageId: message.id }), onEnd)
     },
   }
 }
 
-async function tryInTurn(gateways: SmsGateway[], message: SmsMessage, log: Logger) {
+async function tryInTurn(
+  gateways: SmsGateway[],
+  message: SmsMessage,
+  log: Logger,
+  onEnd: (gateway: SmsGateway, failure?: Error) => void,
+) {
   const failures: Error[] = []
   for (const gateway of gateways) {
     try {
       const { providerMessageId } = await gateway.send(message)
+      onEnd(gateway)
       log.info({ gateway: gateway.name, providerMessageId }, 'SMS accepted by the gateway')
       return { gateway: gateway.name, providerMessageId }
     } catch (error) {
       const failure = error as Error
+      onEnd(gateway, failure)
       logFailure(log, gateway.name, failure)
       if (failure instanceof PermanentFailure) throw failure
       failures.push(failure)
