@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { accessibilityFaults } from '../testing/http/accessibility.ts'
 import { type Browser, launchBrowser, type Page } from '../testing/http/browser.ts'
 import { createMessages } from './inbox/inbox-messages.ts'
 import { createInboxWeb } from './inbox/inbox-web.ts'
@@ -41,6 +42,18 @@ describe('in a browser', { tags: 'chromium' }, () => {
     await expect.poll(() => lookOfFrame(page)).toEqual(expected)
     await context.close()
   })
+
+  test.each(['/', '/messages/1', '/messages/2?view=html', '/messages/1?view=text'])(
+    'axe-core finds no fault in %s',
+    async (path) => {
+      for (const colorScheme of ['light', 'dark'] as const) {
+        const page = await browser.newPage({ colorScheme })
+        await page.goto(url + path)
+        expect(await accessibilityFaults(page)).toEqual([])
+        await page.close()
+      }
+    },
+  )
 
   test('times are those of the reader, with UTC as their title', async () => {
     const page = await browser.newPage({ timezoneId: 'Asia/Kathmandu', locale: 'en-GB' })

@@ -126,7 +126,7 @@ const pageOf = (title: string, at: string) => `<!doctype html>
 </head>
 <body>
 <header><img src="${at}/theme/icon.svg" width="32" height="32" alt=""><strong>${title}</strong><a href="${at}/../../openapi.json">openapi.json</a></header>
-<main id="swagger-ui" data-document="${at}/../json"></main>
+<div id="swagger-ui" data-document="${at}/../json"></div>
 <noscript>This page needs JavaScript; openapi.json has the same for programs.</noscript>
 </body>
 </html>

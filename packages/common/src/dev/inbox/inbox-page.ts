@@ -31,7 +31,7 @@ export function renderInboxPage({ messages, smtpAddress, shown, now }: PageInput
 <span class="address">${smtpAddress}</span>
 <button type="button" id="clear">Clear</button>
 </header>
-<ol id="list" class="list" aria-label="Messages">${rows.length > 0 ? rows : renderEmptyList(smtpAddress)}</ol>
+<nav class="messages" aria-label="Messages"><ol id="list" class="list">${rows.length > 0 ? rows : renderEmptyList(smtpAddress)}</ol></nav>
 ${shown ? renderMessage(shown.message, shown.view) : html`<main class="none"><p class="empty">${rows.length > 0 ? 'Choose a message.' : ''}</p></main>`}
 </body>
 </html>`)

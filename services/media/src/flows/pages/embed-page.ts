@@ -22,9 +22,9 @@ ${refreshTag(clip)}${scriptUrl && html`<script src="${scriptUrl}" defer></script
     style,
     ...playerSources(clip),
     scripts: scriptUrl ? [scriptUrl] : [],
-    body: html`${player(clip, clip)}
+    body: html`<main>${player(clip, clip)}
 ${clip.opensPage && html`<a class="home" href="${clip.urls.page}" target="_blank" rel="noopener" dir="auto">${titleOf(clip)}</a>`}
-${clip.isShowable && clip.urls.report && html`<a class="home report" href="${clip.urls.report}" target="_blank" rel="noopener nofollow">Report</a>`}`,
+${clip.isShowable && clip.urls.report && html`<a class="home report" href="${clip.urls.report}" target="_blank" rel="noopener nofollow">Report</a>`}</main>`,
   })
 
 /** The page in the frame of an unknown or deleted clip. */
@@ -35,5 +35,5 @@ export const missingEmbed = ({ message, siteName, siteUrl }: Missing): Page =>
     isFramed: true,
     noindex: true,
     style,
-    body: html`<div class="placeholder"><div class="notice"><strong>${message}</strong><a href="${siteUrl}" target="_blank" rel="noopener">${siteName}</a></div></div>`,
+    body: html`<main><div class="placeholder"><div class="notice"><strong>${message}</strong><a href="${siteUrl}" target="_blank" rel="noopener">${siteName}</a></div></div></main>`,
   })

@@ -1,0 +1,21 @@
+import { readFileSync } from 'node:fs'
+import type { Page } from 'playwright-core'
+
+/** The checks of axe-core, which run in the page. Read, not imported: they need a document. */
+const CHECKS = readFileSync(new URL(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
+
+interface Violation {
+  id: string
+  nodes: { target: string[]; failureSummary?: string }[]
+}
+
+/** Lists the violations that axe-core finds in a page, a line for each element, such as `region: .report (Fix any …)`. */
+export async function accessibilityFaults(page: Page): Promise<string[]> {
+  await page.evaluate(CHECKS)
+  const violations = await page.evaluate<Violation[]>('axe.run().then(({ violations }) => violations)')
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(
+      ({ target, failureSummary = '' }) => `${id}: ${target.join(' ')} (${failureSummary.replaceAll(/\s+/g, ' ')})`,
+    ),
+  )
+}
