@@ -139,6 +139,8 @@ export async function unlinkIdentity(
   }
   const { id, provider } = identity
   await deleteIdentity(trx, id)
+  // Reported at its sign-in, which no session began: confirming it would be a way back.
+  if (identity.email !== null && identity.email === user.email_change) await endTokens(trx, userId, 'changes', now)
   if (provider === 'phone') {
     await changeUser(trx, userId, noAddress('phone'), now)
     // Codes sent to the removed number become invalid.

@@ -6,6 +6,7 @@ import { type OpenIdProvider, signInAt, startOpenIdProvider } from '../../../tes
 import { refresh, withTotp } from '../../../test/second-factors.ts'
 import {
   fragmentOf,
+  linkPath,
   queryOf,
   type SignedIn,
   startTestService,
@@ -105,6 +106,28 @@ describe('unlinking an identity', () => {
     expect((await unlink(owner.auth)).status).toBe(200)
     expect((await refresh(service, kept.refreshToken)).status).toBe(200)
     expect(await refresh(service, session.refreshToken)).toMatchObject(GONE)
+  })
+
+  test('cancels the change to an address that it reported', async () => {
+    const lenient = await service.with({
+      AUTH_MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS: 'true',
+      AUTH_EXTERNAL_GOOGLE_EMAIL_OPTIONAL: 'true',
+    })
+    const reported = newPerson({ email_verified: false })
+    const signInHere = () => {
+      google.next(reported)
+      return signInAt(lenient, google, '/authorize?provider=google')
+    }
+    const { auth } = sessionOf(await signInHere())
+    const { body } = await lenient.get('/user', auth)
+    expect(body.new_email).toBe(reported.email)
+    const { text } = await lenient.mailbox.waitFor(reported.email)
+    const { email: _, email_verified: __, ...nameless } = newPerson()
+    await link(lenient, google, auth, nameless as Person)
+    expect((await lenient.delete(`/user/identities/${identityIn(body, 'google')}`, auth)).status).toBe(200)
+    expect((await lenient.get('/user', auth)).body).not.toHaveProperty('new_email')
+    expect(fragmentOf(await lenient.get(linkPath(text)))).toMatchObject({ error_code: 'otp_expired' })
+    await lenient.close()
   })
 
   test('ends sessions from before they named their identity', async () => {
