@@ -20,7 +20,7 @@ beforeAll(async () => {
     url: database.url,
     schema: 'jobs',
     applicationName: 'test',
-    queues: ['retries', 'order', 'groups', 'statements'].map((name) => ({
+    queues: ['retries', 'order', 'groups', 'crowded', 'statements'].map((name) => ({
       ...{ name, retryLimit: 3, retryDelaySeconds: 1, retryDelayMaxSeconds: 1 },
       ...{ expireInSeconds: 600, heartbeatSeconds: 10 },
     })),
@@ -102,12 +102,36 @@ test('a group whose jobs never end leaves slots to all others', async () => {
   await expect.poll(() => done.length).toBe(14)
 })
 
+test('a group with many jobs costs no search per job by slots that may not take them', async () => {
+  const JOBS = 60
+  for (let i = 0; i < JOBS; i++) await send('crowded', { id: i }, 'crowd')
+  const sentAt = Date.now()
+  await expect.poll(() => Date.now() - sentAt).toBeGreaterThan(1_000)
+  const query = vi.spyOn(pg.Client.prototype, 'query')
+  try {
+    let done = 0
+    const slots = { concurrency: 8, maxPerTenant: 1, maxRetries: 4, pollSeconds: 3_600 }
+    const startedAt = Date.now()
+    await queue.work('crowded', slots, async () => void done++)
+    await expect.poll(() => done).toBe(JOBS)
+    // A search per job, some that meet at the same one, each slot's first, and two a second by those that find nothing.
+    const searches = searchesOf(query.mock.calls, 'crowded')
+    const inVain = 2 * Math.ceil((Date.now() - startedAt) / 1_000)
+    expect(searches).toBeLessThanOrEqual(1.5 * JOBS + 8 + inVain)
+  } finally {
+    query.mockRestore()
+  }
+})
+
+const searchesOf = (calls: unknown[][], name: string) =>
+  calls.filter(([asked]) => {
+    const { text = '' } = asked as { text?: string }
+    return text.includes(`name = '${name}'`) && /skip locked/i.test(text)
+  }).length
+
 test('a job wakes a slot of each lane, not every slot', async () => {
   const query = vi.spyOn(pg.Client.prototype, 'query')
-  const searches = () =>
-    (query.mock.calls as unknown[][]).filter(([asked]) =>
-      /name = 'statements'[\s\S]*skip locked/i.test((asked as { text?: string }).text ?? ''),
-    ).length
+  const searches = () => searchesOf(query.mock.calls, 'statements')
   try {
     let done = 0
     const SLOTS = 16

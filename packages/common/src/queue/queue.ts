@@ -35,7 +35,7 @@ import {
 } from './pg-boss-tables.ts'
 import { declareQueue, type QueueDefinition } from './queue-definition.ts'
 import { type QueueJob, runJob } from './run-job.ts'
-import { lookAgainAtEnd, wakeAll, wakeNext } from './wake-slots.ts'
+import { createWaker } from './wake-slots.ts'
 
 export interface WorkOptions {
   concurrency: number
@@ -151,8 +151,8 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       listen: (channel) =>
         keepListening({
           ...{ ...pastPooler(options), applicationName, channel, execute: executeSql },
-          onNotification: (name) => wakeNext(boss, name),
-          onListening: () => wakeAll(boss),
+          onNotification: (name) => waker.notified(name),
+          onListening: () => waker.all(),
         }),
     },
     schema,
@@ -166,6 +166,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     monitorIntervalSeconds: SUPERVISE_EVERY_SECONDS,
     maintenanceIntervalSeconds: DELETE_EVERY_SECONDS,
   })
+  const waker = createWaker(boss)
   boss.on('error', (err) => log.warn({ err }, 'queue error'))
   boss.on('warning', (warning) => log.warn({ warning: warning.message }, 'queue warning'))
   try {
@@ -215,7 +216,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       } as const
       worked.add(name)
       const runAll = async (jobs: Job<Data>[]) => {
-        wakeNext(boss, name)
+        waker.found(name)
         const run = (job: Job<Data>) => {
           const jobLog = log.child({ queue: name, jobId: job.id })
           const demote = async () => {
@@ -226,7 +227,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
           )
         }
         const results = await Promise.all(jobs.map(run))
-        lookAgainAtEnd(boss, name)
+        waker.ended(name)
         return results
       }
       const retrying = maxRetries ?? concurrency
