@@ -211,7 +211,10 @@ test.each([
   ['GOTRUE_SMTP_HOTS', 'the nearest known variable is AUTH_SMTP_HOST'],
 ])('%s of the reference is not read: %s', async (name, advice) => {
   // Settings that the test service has are named only where they are missing.
-  const settings = { [name]: 'x', ...(name.endsWith('URL') ? { AUTH_DATABASE_URL: '' } : {}) }
+  const settings = {
+    [name]: 'x',
+    ...(name.endsWith('URL') ? { AUTH_DATABASE_URL: '', AUTH_DATABASE_POOLER: 'none' } : {}),
+  }
   const { stdout, stderr } = await check(settings)
   if (name !== 'GOTRUE_API_PORT') expect(stdout + stderr).toContain(`${name} is not read; ${advice}`)
   else expect(stdout + stderr).not.toContain(name)
