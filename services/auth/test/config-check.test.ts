@@ -193,17 +193,6 @@ test('a misspelt name is a warning at every log level', async () => {
   await expectProblem(missing, 'AUTH_EXTERNAL_GITHUB_SERCET is not a known variable')
 })
 
-test('a provider without its credentials is named once', async () => {
-  const settings = {
-    ...github('https://auth.example/callback'),
-    AUTH_EXTERNAL_GITHUB_SECRET: '',
-    AUTH_LOG_LEVEL: 'info',
-  }
-  const log = vi.spyOn(console, 'error')
-  onTestFinished(() => log.mockRestore())
-  await expectProblem(settings, 'AUTH_EXTERNAL_GITHUB_SECRET is required while AUTH_EXTERNAL_GITHUB_ENABLED is true')
-})
-
 test.each([
   ['GOTRUE_JWT_EXP', 'the variable is AUTH_JWT_EXP'],
   ['GOTRUE_DB_DATABASE_URL', 'the variable is AUTH_DATABASE_URL'],

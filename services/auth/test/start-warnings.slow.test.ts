@@ -18,6 +18,8 @@ test('a provider without its credentials keeps no start, is named in an error, a
   const check = stage.start([programOf('auth', 'cli'), 'config', 'check'], settings)
   expect(await check.exit).toEqual([78, null])
   expect(check.output()).toContain(`- ${gap}`)
+  // The log does not repeat it.
+  expect(check.output().split(gap)).toHaveLength(2)
 })
 
 test.each([
