@@ -117,6 +117,16 @@ export function fromFirstKeyframe(
   return shown.filter((packet) => after.has(packet) && seconds(packet.pts_time, 0) >= from)
 }
 
+/** Throws corrupt_media for less than a second behind pictures that cannot be decoded, unless that is nearly all. */
+export function refuseShortRest(
+  { endSeconds, durationSeconds }: Timing,
+  firstPicture: FfprobePacket | undefined,
+): void {
+  const declared = toMicroseconds(endSeconds - seconds(firstPicture?.pts_time, 0))
+  if (durationSeconds >= Math.min(SHORTEST_PART_SECONDS, declared * SMALLEST_WHOLE_PART)) return
+  throw apiError('corrupt_media', { details: { declared, actual: Math.round(durationSeconds * 1000) / 1000 } })
+}
+
 /**
  * Says whether a file ends early: its header declares clearly more than there is. For an mp4 the index counts the frames;
  * its duration is wrong in many files with dropped frames. Matroska without durations per stream declares the longest one,

@@ -20,6 +20,7 @@ import {
   measureTiming,
   pausesAtEnd,
   pictureStartOf,
+  refuseShortRest,
   timesOf,
 } from './picture-times.ts'
 import {
@@ -83,7 +84,8 @@ export function readVideoInfo(
 
   const packets = report.packets ?? []
   const all = shownPackets(packets, video, window)
-  const isLate = all.length < picturesOf(packets, video).length
+  const pictures = picturesOf(packets, video)
+  const isLate = all.length < pictures.length
   const audio = streams.find((stream) => stream.codec_type === 'audio' && isAudioCodec(type, stream.codec_name))
   const heard = packets.filter((packet) => packet.stream_index === audio?.index)
   const whole = holdToSound(measureTiming(all, video, report), heard)
@@ -108,6 +110,7 @@ export function readVideoInfo(
       coded.height,
     )
   const isTruncated = endsEarly(packets, whole, source)
+  if (isLate) refuseShortRest(whole, pictures[0])
 
   const { frames, longestFrameSeconds, shortestFrameSeconds, isHeld } = timing
   const isTooShort = timing.durationSeconds < SHORTEST_MOVING_SECONDS

@@ -213,7 +213,8 @@ async function encodeRun(
   const command = renditionsCommand(work.tools.ffmpeg, plan, { ...run, threads: work.threads })
   const log = await encodeWithGif(work, plan, { command, gif: run.gif, progress })
   if (!isAnimation(work.info)) {
-    for (const video of run.videos) if (video !== plan.copies) await stripSideData(inWork(work, video), video)
+    const made = run.videos.filter((video) => video !== plan.copies)
+    for (const video of made) if (await exists(inWork(work, video))) await stripSideData(inWork(work, video), video)
   }
   requireDecoded(log, plan, work.info)
   const { complaint } = log
