@@ -28,7 +28,7 @@ import { recoveryCodesRoutes } from './flows/mfa/recovery-codes.routes.ts'
 import { authorizeRoutes } from './flows/oauth/authorize.routes.ts'
 import { callbackRoutes } from './flows/oauth/callback.routes.ts'
 import { ownIdentitiesRoutes } from './flows/oauth/identities.routes.ts'
-import { absentRoutes } from './flows/settings/absent-features.routes.ts'
+import { absentFeatureRoutes } from './flows/settings/absent-features.routes.ts'
 import { jwksRoutes } from './flows/settings/jwks.routes.ts'
 import { healthRoute, settingsRoutes } from './flows/settings/settings.routes.ts'
 import { startPageRoutes } from './flows/settings/start-page.routes.ts'
@@ -100,7 +100,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(resendRoutes, { deps })
   await app.register(authorizeRoutes, { deps })
   await app.register(callbackRoutes, { deps })
-  await app.register(absentRoutes, { caller: 'anyone' })
+  await app.register(absentFeatureRoutes, { caller: 'anyone' })
 
   // Users, with their access token
   await app.register(async (scope) => {
@@ -112,7 +112,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     await scope.register(reauthenticateRoutes, { deps })
     await scope.register(factorsRoutes, { deps })
     await scope.register(recoveryCodesRoutes, { deps })
-    await scope.register(absentRoutes, { caller: 'user' })
+    await scope.register(absentFeatureRoutes, { caller: 'user' })
   })
 
   // Admins, with a token whose role is one of AUTH_JWT_ADMIN_ROLES
@@ -124,7 +124,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     await scope.register(messagesRoutes, { deps })
     await scope.register(inviteRoutes, { deps })
     await scope.register(generateLinkRoutes, { deps })
-    await scope.register(absentRoutes, { caller: 'admin' })
+    await scope.register(absentFeatureRoutes, { caller: 'admin' })
     // Operations on the user of the path
     await scope.register(async (subjectScope) => {
       requireSubject(subjectScope, deps)

@@ -140,6 +140,7 @@ describe('a subject', () => {
 describe('a template', () => {
   const answers: Record<string, [number, string]> = {
     '/fine.html': [200, '<a href="{{ .ConfirmationURL }}">'],
+    '/en.html': [200, '<a href="{{ .ConfirmationURL }}">'],
     '/page.html': [200, '<p>not a template'],
     '/misspelt.html': [200, '<a href="{{ .ConfirmationURL }}">{{ .Tokne }}'],
     '/shared.html': [200, '<a href="{{ .ConfirmationURL }}">{{ if .NewEmail }}{{ .NewEmail }}{{ end }}'],
@@ -163,6 +164,12 @@ describe('a template', () => {
     ['https://127.0.0.1:x/recovery', 'is not a valid URL'],
   ])('%s is named, with the reason', async (value, reason) => {
     await expectProblem(withTemplate(value), `AUTH_MAILER_TEMPLATES_RECOVERY ${reason}`)
+  })
+
+  test('that one language lacks is named, with the language', async () => {
+    const settings = { ...withTemplate(`${siteUrl}/{locale}.html`), AUTH_MAILER_LOCALES: 'en,de' }
+    const reason = 'cannot be used in the language de: its server answered 404'
+    await expectProblem(settings, `AUTH_MAILER_TEMPLATES_RECOVERY ${reason}`)
   })
 
   test('that is there passes, also one that several kinds share', async () => {

@@ -3,6 +3,7 @@
 // signed in there.
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { lockExternalAccount } from '../src/core/identities/identities.store.ts'
 import { type OpenIdProvider, type ProviderAccount, signInAt, startOpenIdProvider } from './openid-provider.ts'
 import { type Answer, fragmentOf, linkPath, queryOf, startTestService, type TestService } from './service.ts'
 
@@ -187,6 +188,23 @@ test('an account that another user linked meanwhile stays theirs', async () => {
   const user = await userOf(await service.get(linkPath(mail)))
   expect(user.id).not.toBe(other.id)
   expect(user.app_metadata.providers).toEqual(['email'])
+})
+
+test('a proof during another sign-in with the account leaves the account to that sign-in', async () => {
+  const person = reporting(newAddress())
+  await refused(person)
+  const mail = await mailTo(person.email as string)
+  const signIn = await service.deps.db.startTransaction().execute()
+  await lockExternalAccount(signIn, 'corp', person.sub as string)
+  const user = await userOf(await service.get(linkPath(mail)))
+  await signIn.rollback().execute()
+  expect(user).toMatchObject({ email: person.email, app_metadata: { providers: ['email'] } })
+})
+
+test('the mail of an id_token, which no browser can link, names no provider', async () => {
+  const person = reporting(newAddress())
+  expect((await comeByIdToken(person)).body.error_code).toBe('provider_email_needs_verification')
+  expect(await mailTo(person.email as string)).not.toContain('corp')
 })
 
 test('the owner of an account that has the address learns of the sign-in, by the mail of a repeated sign-up', async () => {

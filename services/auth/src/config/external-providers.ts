@@ -134,6 +134,21 @@ export const oidcProviderNames = (...sources: Environment[]): string[] => {
   return [...new Set(names.filter((name) => name !== undefined))].sort()
 }
 
+interface NamedProviders<Known, Own> {
+  providers: Readonly<Record<string, Known>>
+  ownProviders: Readonly<Record<string, Own>>
+}
+
+/** Full names of a variable of all providers, and of the operator's own, whose settings fit. */
+export const settingNamesOf = <Known, Own>(
+  { providers, ownProviders }: NamedProviders<Known, Own>,
+  variable: string,
+  fits: (settings: Known | Own) => unknown,
+): string[] =>
+  [...Object.entries(providers), ...Object.entries(ownProviders)]
+    .filter(([, settings]) => fits(settings))
+    .map(([name]) => providerSettingName(name, variable))
+
 /** Full name of a variable of a provider, as in the log. The address of an operator's own provider is its issuer. */
 export function providerSettingName(provider: string, variable: string): string {
   if (EXTERNAL_PROVIDERS.some((known) => known === provider)) return `AUTH_${prefixOf(provider)}${variable}`

@@ -4,6 +4,7 @@ import { type MailKind, settingName } from '../adapters/mail/kinds.ts'
 import { unknownInSubject } from '../adapters/mail/unknown-variables.ts'
 import type { Config } from '../config.ts'
 import { expiryOfAppleSecret, WARN_BEFORE_SECONDS } from './apple-secret.ts'
+import { settingNamesOf } from './external-providers.ts'
 
 type Subject = Pick<Config, 'mail' | 'providers' | 'ownProviders' | 'server'>
 
@@ -21,17 +22,16 @@ export function settingsToRenew(config: Subject, now: Date): string[] {
 }
 
 /** Lists callbacks at an address that is not this service's, where a sign-in would end. */
-function foreignCallbacks({ providers, ownProviders, server }: Subject): string[] {
-  const { externalUrl, externalHosts } = server
+function foreignCallbacks(config: Subject): string[] {
+  const { externalUrl, externalHosts } = config.server
   const own = new URL(`${externalUrl}/callback`)
   const permitted = [own.host, ...externalHosts].map((host) => Object.assign(new URL(own), { host }).href)
-  const named = [
-    ...Object.entries(providers),
-    ...Object.entries(ownProviders).map(([name, settings]) => [`oidc_${name}`, settings] as const),
-  ]
-  return named
-    .filter(([, { enabled, redirectUri }]) => enabled && redirectUri && !permitted.includes(new URL(redirectUri).href))
-    .map(([name]) => `AUTH_EXTERNAL_${name.toUpperCase()}_REDIRECT_URI must be AUTH_API_EXTERNAL_URL/callback`)
+  const isForeign = (redirectUri: string) => !permitted.includes(new URL(redirectUri).href)
+  return settingNamesOf(
+    config,
+    'REDIRECT_URI',
+    ({ enabled, redirectUri }) => enabled && redirectUri && isForeign(redirectUri),
+  ).map((name) => `${name} must be AUTH_API_EXTERNAL_URL/callback`)
 }
 
 const subjectFaults = ({ mail }: Subject): string[] =>

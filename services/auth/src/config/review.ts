@@ -1,4 +1,5 @@
 import type { Config } from '../config.ts'
+import { settingNamesOf } from './external-providers.ts'
 
 /** RFC 7518 3.2; shorter secrets are accepted, because they exist in the field. */
 const SHORTEST_SECRET_BYTES = 32
@@ -16,10 +17,8 @@ function isReachedWithoutTls(databaseUrl: string): boolean {
 }
 
 /** Names of settings of enabled providers that accept id_tokens without a nonce. */
-const withoutNonce = ({ providers, ownProviders }: Config): string[] =>
-  [...Object.entries(providers), ...Object.entries(ownProviders).map(([name, own]) => [`oidc_${name}`, own] as const)]
-    .filter(([, { enabled, skipNonceCheck }]) => enabled && skipNonceCheck)
-    .map(([name]) => `AUTH_EXTERNAL_${name.toUpperCase()}_SKIP_NONCE_CHECK`)
+const withoutNonce = (config: Config): string[] =>
+  settingNamesOf(config, 'SKIP_NONCE_CHECK', ({ enabled, skipNonceCheck }) => enabled && skipNonceCheck)
 
 /** Lists settings to review before users come; none for a service that only its own machine reaches. */
 export function settingsToReview(config: Config): string[] {

@@ -62,7 +62,7 @@ export type MailVariables = { [Kind in MailKind]: VariablesOf<Kind> }
 /** Variables of a kind beside the common ones. */
 export interface MailDetails {
   invite: LinkVariables
-  /** `Provider`: the provider that reported the address; empty for other requests. */
+  /** `Provider`: the provider whose account the link lets in; empty for other requests. */
   confirmation: LinkVariables & { Password: PasswordState; Provider: string }
   recovery: LinkVariables
   magic_link: LinkVariables

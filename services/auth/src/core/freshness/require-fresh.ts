@@ -8,7 +8,7 @@ import { hashCode, isSameHash } from '../one-time-tokens/one-time-token.ts'
 import { countAttemptOfUser, takeByCodeHash } from '../one-time-tokens/one-time-tokens.store.ts'
 import type { Passwords } from '../passwords/hash-password.ts'
 import type { PasswordAttempt, PasswordAttempts } from '../passwords/password-attempts.ts'
-import { isStillBegun } from '../sessions/accepted-session.ts'
+import { isRequesterAccepted } from '../sessions/accepted-session.ts'
 import { type LiveCaller, withLockedCaller } from '../sessions/caller.ts'
 import { MAILBOX_METHODS } from '../sessions/methods.ts'
 import { findPasswordHash, type User } from '../users/users.store.ts'
@@ -159,6 +159,6 @@ async function checkNonce(deps: FreshnessDeps, user: User, nonce: string | undef
     token?.code_hash && isSameHash(token.code_hash, hashCode(codeKey, token.purpose, token.relates_to, nonce))
   if (!token?.code_hash || !matches || token.expires_at <= now()) throw apiError('reauthentication_not_valid')
   const begun = { userId: user.id, sessionId: token.session_id }
-  if (!(await isStillBegun(deps, db, begun))) throw apiError('reauthentication_not_valid')
+  if (!(await isRequesterAccepted(deps, db, begun))) throw apiError('reauthentication_not_valid')
   return token.code_hash
 }

@@ -32,8 +32,17 @@ export async function insertIdentity(trx: Transaction<DB>, identity: NewIdentity
 
 /** Serialises sign-ins of one account at a provider, so that two do not create two users. */
 export async function lockExternalAccount(trx: Transaction<DB>, provider: string, sub: string): Promise<void> {
-  await sql`select pg_advisory_xact_lock(hashtextextended(${`${provider} ${sub}`}, 0))`.execute(trx)
+  await sql`select pg_advisory_xact_lock(${lockOf(provider, sub)})`.execute(trx)
 }
+
+/** The same without a wait, for a transaction that has locked a user: sign-ins lock the account first. */
+export async function tryLockExternalAccount(trx: Transaction<DB>, provider: string, sub: string): Promise<boolean> {
+  const { rows } = await sql<{ locked: boolean }>`
+    select pg_try_advisory_xact_lock(${lockOf(provider, sub)}) as locked`.execute(trx)
+  return rows[0]?.locked === true
+}
+
+const lockOf = (provider: string, sub: string) => sql`hashtextextended(${`${provider} ${sub}`}, 0)`
 
 export function findIdentity(db: Kysely<DB>, provider: string, sub: string) {
   return db

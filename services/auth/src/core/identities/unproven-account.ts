@@ -11,7 +11,7 @@ import { type AuditDeps, type AuditLog, audit } from '../audit/audit.ts'
 import { findUserById, type User } from '../users/users.store.ts'
 import type { SealedAccount } from '../verification-messages/link-mail.ts'
 import { identityData, mergeIfItFits } from './external-account.ts'
-import { findIdentity, insertIdentity } from './identities.store.ts'
+import { findIdentity, insertIdentity, tryLockExternalAccount } from './identities.store.ts'
 
 interface UnprovenAccount {
   provider: string
@@ -40,6 +40,8 @@ export async function linkProvenAccount(
   const unproven = open(deps.storageKey, sealed)
   if (!unproven || !isBound(unproven.attemptId)) return
   const { provider, account } = unproven
+  // Another sign-in with the account is under way, and decides whose it is.
+  if (!(await tryLockExternalAccount(trx, provider, account.sub))) return
   if (await findIdentity(trx, provider, account.sub)) return
   const now = deps.now()
   const data = identityData(account, { email, verified: true, primary: true })

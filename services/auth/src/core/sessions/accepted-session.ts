@@ -23,7 +23,7 @@ export async function findAcceptedSession(
 }
 
 /** Reports whether something may still be completed; `sessionId` is null where no session began it. */
-export async function isStillBegun(
+export async function isRequesterAccepted(
   deps: AcceptDeps,
   db: Kysely<DB>,
   { userId, sessionId }: { userId: string; sessionId: string | null },

@@ -99,7 +99,7 @@ export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mai
     const more = { NewEmail: mail.newEmail ?? to, SendingTo: to }
     await queueMessage(deps, trx, { ...message, kind, variables: { ...variables, ...more } })
   } else if (kind === 'confirmation') {
-    const more = { Password: mail.password ?? '', Provider: mail.external?.provider ?? '' }
+    const more = { Password: mail.password ?? '', Provider: mail.external?.sealed ? mail.external.provider : '' }
     await queueMessage(deps, trx, { ...message, kind, variables: { ...variables, ...more } })
   } else await queueMessage(deps, trx, { ...message, kind, variables })
   return token

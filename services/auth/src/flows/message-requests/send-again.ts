@@ -2,7 +2,7 @@ import { ApiError } from '@services/common/errors'
 import type { Kysely, Transaction } from 'kysely'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
 import { findLiveTokens } from '../../core/one-time-tokens/one-time-tokens.store.ts'
-import { isStillBegun } from '../../core/sessions/accepted-session.ts'
+import { isRequesterAccepted } from '../../core/sessions/accepted-session.ts'
 import { CHANGE_PURPOSES } from '../../core/users/end-tokens.ts'
 import { releaseAddress } from '../../core/users/registrants.store.ts'
 import { findUserByAddress, type LockedAccount, lockAndReadUser, type User } from '../../core/users/users.store.ts'
@@ -61,7 +61,7 @@ async function pendingChange(
   const value = user[type]
   const tokens = value ? await findLiveTokens(db, user.id, CHANGE_PURPOSES[type], deps.now()) : []
   for (const { session_id: sessionId } of tokens) {
-    if (!(await isStillBegun(deps, db, { userId: user.id, sessionId }))) return undefined
+    if (!(await isRequesterAccepted(deps, db, { userId: user.id, sessionId }))) return undefined
   }
   if (!value || tokens.length === 0) return undefined
   return { address: { channel: type === 'email_change' ? 'email' : 'phone', value }, tokens }

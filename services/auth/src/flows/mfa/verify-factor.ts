@@ -11,7 +11,7 @@ import { type Challenge, deleteChallenge, findChallenge, takeChallenge } from '.
 import { changeFactor, deleteUnverified, type Factor } from '../../core/factors/factors.store.ts'
 import { requireFresh, spendNonce } from '../../core/freshness/require-fresh.ts'
 import { notify } from '../../core/outbox/notify.ts'
-import { isStillBegun } from '../../core/sessions/accepted-session.ts'
+import { isRequesterAccepted } from '../../core/sessions/accepted-session.ts'
 import { withLockedCaller } from '../../core/sessions/caller.ts'
 import { issueTokens, type SessionBody } from '../../core/sessions/issue-tokens.ts'
 import { endTokens } from '../../core/users/end-tokens.ts'
@@ -87,7 +87,7 @@ async function requireStillBegun(
   { session_id: openedBy }: Challenge,
 ) {
   const isOver = async (sessionId: string) =>
-    sessionId !== own && !(await isStillBegun(deps, trx, { userId, sessionId }))
+    sessionId !== own && !(await isRequesterAccepted(deps, trx, { userId, sessionId }))
   if (status === 'unverified' && (await isOver(enrolledBy))) throw apiError('mfa_factor_not_found')
   if (await isOver(openedBy)) throw unknownChallenge()
 }

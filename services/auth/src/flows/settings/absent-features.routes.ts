@@ -26,7 +26,10 @@ const ABSENT = {
   },
 }
 
-export const absentRoutes: FastifyPluginAsyncTypebox<{ caller: keyof typeof ABSENT }> = async (app, { caller }) => {
+export const absentFeatureRoutes: FastifyPluginAsyncTypebox<{ caller: keyof typeof ABSENT }> = async (
+  app,
+  { caller },
+) => {
   for (const [path, refusal] of Object.entries(ABSENT[caller])) {
     for (const url of [path, `${path}/*`]) {
       app.route({

@@ -4,7 +4,7 @@ import { findAuthCode, type ProviderTokens, takeAuthCode } from '../../core/one-
 import { hashLinkToken } from '../../core/one-time-tokens/one-time-token.ts'
 import { deleteOneTimeTokens } from '../../core/one-time-tokens/one-time-tokens.store.ts'
 import { isVerifierOf } from '../../core/one-time-tokens/pkce.ts'
-import { isStillBegun } from '../../core/sessions/accepted-session.ts'
+import { isRequesterAccepted } from '../../core/sessions/accepted-session.ts'
 import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
 import { type Client, startSession } from '../../core/sessions/start-session.ts'
 import { isBanned } from '../../core/users/is-banned.ts'
@@ -41,7 +41,7 @@ export async function exchangeAuthCode(deps: Deps, log: AuditLog, exchange: Exch
     if (!(await takeAuthCode(trx, codeHash))) throw apiError('flow_state_not_found')
     const user = await findUserById(trx, found.user_id)
     const begun = { userId: found.user_id, sessionId: found.session_id }
-    if (!user || !(await isStillBegun(deps, trx, begun))) throw apiError('flow_state_not_found')
+    if (!user || !(await isRequesterAccepted(deps, trx, begun))) throw apiError('flow_state_not_found')
     if (isBanned(user, now)) throw apiError('user_banned', { status: 400 })
     const tokens = found.provider_tokens ? unsealTokens(deps, found.provider_tokens) : undefined
     const traits = { provider_type: tokens ? tokens.provider : 'email' }

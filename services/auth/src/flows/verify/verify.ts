@@ -22,7 +22,7 @@ import {
   takeByLinkHash,
 } from '../../core/one-time-tokens/one-time-tokens.store.ts'
 import { requireStrongPassword } from '../../core/passwords/require-strong-password.ts'
-import { isStillBegun } from '../../core/sessions/accepted-session.ts'
+import { isRequesterAccepted } from '../../core/sessions/accepted-session.ts'
 import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
 import { type Client, startSession } from '../../core/sessions/start-session.ts'
 import { isBanned } from '../../core/users/is-banned.ts'
@@ -165,7 +165,7 @@ async function redeem(
     const { token, spared = [] } = taken
     if (isBanned(user, now) && !provesUnproven(user, token)) throw apiError('user_banned')
     const begun = { userId: user.id, sessionId: token.session_id }
-    if (token.expires_at <= now || !(await isStillBegun(deps, trx, begun))) throw apiError('otp_expired')
+    if (token.expires_at <= now || !(await isRequesterAccepted(deps, trx, begun))) throw apiError('otp_expired')
     const signedIn = await confirm(deps, trx, log, { user, token, type, passwordHash, acceptLanguage, isBound })
     if (!signedIn) return { awaitsOtherAddress: true }
     proven = `${signedIn.aud}\0${token.relates_to}`
