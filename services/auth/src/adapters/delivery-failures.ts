@@ -4,12 +4,15 @@ import { PermanentFailure } from '@services/common/queue/run-job'
 /** Failure that may pass. Its text, like a PermanentFailure's, is stored, so it names no address and no code. */
 export class TemporaryFailure extends Error {
   override readonly name = 'TemporaryFailure'
-  /** The upstream accepted the connection and then did not answer: another attempt may hold a slot as long. */
-  readonly timedOut: boolean
+  /**
+   * `silent`: the upstream accepted the connection and then did not answer, so another attempt may hold a slot as long.
+   * `answered`: it deferred this message. Undefined where the failure reveals neither.
+   */
+  readonly upstream: 'silent' | 'answered' | undefined
 
-  constructor(message: string, { cause, timedOut = false }: { cause?: unknown; timedOut?: boolean } = {}) {
+  constructor(message: string, { cause, upstream }: { cause?: unknown; upstream?: TemporaryFailure['upstream'] } = {}) {
     super(message, { cause })
-    this.timedOut = timedOut
+    this.upstream = upstream
   }
 }
 

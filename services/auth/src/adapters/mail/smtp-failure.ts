@@ -26,10 +26,11 @@ const DEFERRED = [
  */
 export function toFailure(error: unknown): Error {
   const { command, responseCode, timeoutType } = error as SmtpError
-  const isRefusedForGood = (responseCode ?? 0) >= 500 && /^(RCPT|DATA)/.test(command ?? '')
   const words = explainSmtpError(error as SmtpError)
-  const timedOut = timeoutType === FELL_SILENT
-  return isRefusedForGood ? new PermanentFailure(words) : new TemporaryFailure(words, { timedOut })
+  if (timeoutType === FELL_SILENT) return new TemporaryFailure(words, { upstream: 'silent' })
+  const isAnswer = responseCode !== undefined && /^(RCPT|DATA)/.test(command ?? '')
+  if (!isAnswer) return new TemporaryFailure(words)
+  return responseCode >= 500 ? new PermanentFailure(words) : new TemporaryFailure(words, { upstream: 'answered' })
 }
 
 /** RFC 5321 4.2.1: 4yz means that the same mail may be accepted later. */

@@ -25,8 +25,8 @@ export async function callGateway(
     const response = await tracedFetch(url, init, { sendsTrace: true })
     return { status: response.status, text: await readText(response, MAX_ANSWER_BYTES) }
   } catch (error) {
-    const timedOut = isTimeout(error)
-    throw new TemporaryFailure(`${gateway}: ${reasonOf(error, timeoutSeconds)}`, { timedOut })
+    const upstream = isTimeout(error) ? 'silent' : undefined
+    throw new TemporaryFailure(`${gateway}: ${reasonOf(error, timeoutSeconds)}`, { upstream })
   }
 }
 

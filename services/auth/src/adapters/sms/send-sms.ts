@@ -60,10 +60,16 @@ async function tryInTurn(
   // Repeating refused credentials is pointless, and some gateways lock accounts for it.
   throw failures.every((failure) => failure instanceof GatewayRefusal)
     ? new PermanentFailure(text)
-    : new TemporaryFailure(text, { timedOut: failures.some(hasTimedOut) })
+    : new TemporaryFailure(text, { upstream: upstreamOf(failures) })
 }
 
-const hasTimedOut = (failure: Error) => failure instanceof TemporaryFailure && failure.timedOut
+const hasTimedOut = (failure: Error) => failure instanceof TemporaryFailure && failure.upstream === 'silent'
+
+/** Errors of a gateway's own are its answers; a failed exchange is a TemporaryFailure. */
+function upstreamOf(failures: Error[]): TemporaryFailure['upstream'] {
+  if (failures.some(hasTimedOut)) return 'silent'
+  return failures.some((failure) => !(failure instanceof TemporaryFailure)) ? 'answered' : undefined
+}
 
 /** A refusal by the gateway needs the operator; a bad number or a temporary failure does not. */
 function logFailure(log: Logger, gateway: string, failure: Error): void {

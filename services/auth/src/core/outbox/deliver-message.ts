@@ -57,7 +57,7 @@ export async function deliverMessage(deps: DeliveryDeps, job: QueueJob<MessageJo
   if (!message) return
   const log = deps.log.child({ messageId: message.id, kind: message.kind, userId: message.user_id })
   try {
-    await deps.silentGroups.attempt(job, () => attemptOnce(deps, message, log))
+    await deps.silentGroups.withSlot(job, () => attemptOnce(deps, message, job.group, log))
   } catch (error) {
     const isFinal = error instanceof PermanentFailure || job.retryCount >= MESSAGE_QUEUES[message.channel].retryLimit
     const wasAttempted = !(error instanceof NotAttempted)
@@ -69,7 +69,7 @@ export async function deliverMessage(deps: DeliveryDeps, job: QueueJob<MessageJo
   }
 }
 
-async function attemptOnce(deps: DeliveryDeps, message: Queued, log: Logger): Promise<void> {
+async function attemptOnce(deps: DeliveryDeps, message: Queued, group: string | undefined, log: Logger): Promise<void> {
   const { db, now } = deps
   const content = await stillGood(deps, message, openSealed(deps, message))
   if (!content) {
@@ -83,7 +83,9 @@ async function attemptOnce(deps: DeliveryDeps, message: Queued, log: Logger): Pr
     return markDropped(db, message.id, null, now())
   }
   const countAttempt = (result: string) => countMessageAttempt(message.channel, result === 'ok' ? 'sent' : 'failed')
-  const receipt = await counted(countAttempt, () => send(deps, message, content))
+  const receipt = await counted(countAttempt, () =>
+    deps.silentGroups.observe(group, () => send(deps, message, content)),
+  )
   log.info({ provider: receipt.provider }, 'message sent')
   await markSent(db, message.id, { ...receipt, now: now() })
   countMessage(message.channel, message.kind, 'sent')
