@@ -27,7 +27,7 @@ const STRANGERS = 'the stranger knows'
 const OWNERS = 'only the owner knows'
 /** Numbers are all test numbers: no message leaves. */
 const CODE = '111111'
-const NUMBERS = Array.from({ length: 30 }, (_, index) => `49151000001${String(index).padStart(2, '0')}`)
+const NUMBERS = Array.from({ length: 40 }, (_, index) => `49151000001${String(index).padStart(2, '0')}`)
 
 let openId: OpenIdProvider
 let service: TestService
@@ -663,6 +663,42 @@ describe('an address that counts as confirmed by a setting', () => {
     expect(taken.id).not.toBe(stranger.userId)
   })
 
+  test.each<[string, () => { email?: string; phone_confirm?: boolean }]>([
+    ['its e-mail address', () => ({ email_confirm: false }) as object],
+    ['its number', () => ({ phone_confirm: false })],
+    ['its e-mail address for another one', () => ({ email: newAddress(), email_confirm: false })],
+  ])('leaves nothing of its registrant once an admin takes back the confirmation of %s', async (_what, change) => {
+    const update = change()
+    const first = 'phone_confirm' in update ? { phone: newNumber() } : { email: newAddress() }
+    const made = await autoconfirming.post('/signup', { ...first, password: STRANGERS, data: { role: 'owner' } })
+    const stranger = toSignedIn(made.body)
+    await link(service, stranger.auth, 'corp', { sub: newSub() })
+    await verifyTotp(service, stranger, await enrollTotp(service, stranger))
+    expect((await service.put(`/admin/users/${stranger.userId}`, update, service.admin)).status).toBe(200)
+    const { email, phone, ...left } = await asAdmin(stranger.userId)
+    expect([left.factors ?? [], left.email_confirmed_at, left.phone_confirmed_at]).toEqual([[], undefined, undefined])
+    expect(left.user_metadata).not.toHaveProperty('role')
+    expect((await refresh(stranger)).access_token).toBeUndefined()
+    const { body } = phone
+      ? await signInByNumber(phone)
+      : { body: fragmentOf(await service.get(await linkOf(email, () => service.post('/otp', { email })))) }
+    expect(await read(bearerOf(body.access_token))).toMatchObject({ id: stranger.userId, email, phone })
+    const held = phone ? { phone } : { email }
+    expect((await service.post('/token?grant_type=password', { ...held, password: STRANGERS })).status).toBe(400)
+    expect((await asAdmin(stranger.userId)).app_metadata.providers).toEqual([phone ? 'phone' : 'email'])
+  })
+
+  test('leaves the account that another one keeps in use, once an admin takes its confirmation back', async () => {
+    const stranger = await register()
+    const phone = newNumber()
+    await autoconfirming.put('/user', { phone }, stranger.auth)
+    const update = { email_confirm: false }
+    expect((await service.put(`/admin/users/${stranger.userId}`, update, service.admin)).status).toBe(200)
+    const owner = fragmentOf((await DOORS['a sign-in link']?.(stranger.email)) as Answer)
+    expect(decodeJwt(owner.access_token as string).sub).not.toBe(stranger.userId)
+    expect(await read(stranger.auth)).toMatchObject({ id: stranger.userId, email: '', phone })
+  })
+
   test.each(['a sign-in link', 'a provider that verifies'])(
     'is its owner’s with the password that an admin chose, by %s as well',
     async (door) => {
@@ -841,6 +877,21 @@ describe('a ban of an account that never proved its address', () => {
     expect(fragmentOf(answer).error_code).toBe('user_banned')
   })
 })
+
+test.each(['a sign-up', 'a sign-in link', 'a recovery'])(
+  'a registration that an admin calls unconfirmed is still its owner’s, who comes by %s, and no stranger’s',
+  async (door) => {
+    const email = newAddress()
+    await service.post('/signup', { email, password: STRANGERS })
+    const [{ id: userId }] = (await service.get(`/admin/users?filter=${email}`, service.admin)).body.users
+    const update = { user_metadata: { team: 'a' }, email_confirm: false }
+    expect((await service.put(`/admin/users/${userId}`, update, service.admin)).status).toBe(200)
+    const recover = async () => service.get(await linkOf(email, () => service.post('/recover', { email })))
+    const owner = fragmentOf(await (DOORS[door] ?? recover)(email))
+    expect(decodeJwt(owner.access_token as string)).toMatchObject({ sub: userId, email })
+    expect((await signIn(service, email, STRANGERS)).status).toBe(400)
+  },
+)
 
 test("the link of a sign-up that a provider's account follows as an invitation brings nothing of the registrant", async () => {
   const email = newAddress()

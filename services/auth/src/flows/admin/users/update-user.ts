@@ -87,20 +87,21 @@ export async function updateUser(
     const isVouchedFor = Boolean(checked.passwordHash || checked.email_confirm || checked.phone_confirm)
     if (isVouchedFor && user.claim && !user.confirmed_at) await applyClaim(trx, user, user.claim, now)
     const addresses = addressesOf(user, checked)
-    const change: Change = { deps, trx, user, update: checked, addresses, now }
+    const asked: Change = { deps, trx, user, update: checked, addresses, now }
     for (const { channel, value, isConfirmed } of addresses) {
       // Takes a confirmed address from an account that never proved it.
       if (value && isConfirmed) await displaceRegistrant(deps, trx, log, user, { channel, value }, actor)
     }
-    if (isVouchedFor) await endUnprovenEntries(change)
-    await changeRow(change)
-    await changeIdentities(change)
+    const change = isVouchedFor || becomesPending(asked) ? await withoutUnproven(asked) : asked
     if (checked.passwordHash) {
       await setPassword(trx, userId, checked.passwordHash, now)
+      // Before the addresses change: one whose assumed confirmation is taken back is not vouched for.
       await vouchFor(trx, userId)
       await endSessions(trx, userId)
     }
-    if (isVouchedFor || addresses.some(({ value }) => value)) {
+    await changeRow(change)
+    await changeIdentities(change)
+    if (isVouchedFor || change !== asked || addresses.some(({ value }) => value)) {
       await endTokens(trx, userId, 'all', now)
     } else if (checked.bannedUntil) await endTokens(trx, userId, 'changes', now)
     await changeMetadata(change)
@@ -156,25 +157,35 @@ const addressesOf = (user: User, { email, phone, email_confirm, phone_confirm }:
   { channel: 'phone', value: phone === user.phone ? undefined : phone, isConfirmed: phone_confirm },
 ]
 
+/** Reports whether the update takes back the confirmation by a setting that alone kept the account in use. */
+const becomesPending = ({ user, addresses }: Change): boolean =>
+  addresses.some(({ channel, isConfirmed }) => isConfirmed === false && user[`${channel}_assumed`]) &&
+  addresses.every(({ channel, isConfirmed }) => isConfirmed === false || !user[`${channel}_confirmed_at`])
+
 /**
  * Treats an admin's confirmation as the first proof of the account's address. An identity whose provider has not
  * verified the address may be a stranger's: it is removed. If a setting had confirmed the address, everything of the
- * registrant is removed. Accounts in use without any address stay as they are.
+ * registrant is removed, also when an admin takes that confirmation back. Accounts in use without any address stay as
+ * they are. Returns the change with the account as it is then.
  */
-async function endUnprovenEntries(change: Change): Promise<void> {
+async function withoutUnproven(change: Change): Promise<Change> {
   const { deps, trx, user, update, now } = change
-  const isProven = (user.email_confirmed_at && !user.email_assumed) || (user.phone_confirmed_at && !user.phone_assumed)
   const isAssumed = user.email_assumed || user.phone_assumed
-  if (isProven || !(isPending(user) || isAssumed)) return
+  if (isProven(user, 'email') || isProven(user, 'phone') || !(isPending(user) || isAssumed)) return change
   const hadProvider = await deleteProviderIdentities(trx, user.id, update.email ?? user.email)
-  if (!hadProvider && !isAssumed) return
+  if (!hadProvider && !isAssumed) return change
   await endEntries(trx, user.id)
   if (isAssumed) await stripAssumed(change)
-  if (!user.email) return
-  const data = { sub: user.id, email: user.email }
-  const identity = { id: deps.newId(), userId: user.id, provider: 'email', providerId: user.id } as const
-  await putAddressIdentity(trx, { ...identity, data, now })
+  if (user.email) {
+    const data = { sub: user.id, email: user.email }
+    const identity = { id: deps.newId(), userId: user.id, provider: 'email', providerId: user.id } as const
+    await putAddressIdentity(trx, { ...identity, data, now })
+  }
+  return { ...change, user: (await lockAndReadUser(trx, user.id)) as LockedAccount }
 }
+
+const isProven = (user: LockedAccount, channel: Channel): boolean =>
+  user[`${channel}_confirmed_at`] !== null && !user[`${channel}_assumed`]
 
 /**
  * Removes what the registrant gave an account whose addresses a setting confirmed. A number beside the e-mail address is
@@ -199,8 +210,9 @@ async function changeRow({ trx, user, update: { role, bannedUntil }, addresses, 
     if (isConfirmed !== undefined && (value ?? user[channel])) {
       const confirmedAt = isConfirmed ? now : null
       Object.assign(changes, { [`${channel}_confirmed_at`]: confirmedAt, [`${channel}_assumed`]: false })
-      // Unconfirmed, it waits for a proof and stays this account's: no other user's proof displaces it.
-      Object.assign(changes, isConfirmed ? { is_anonymous: false } : { [`${channel}_vouched`]: true })
+      if (isConfirmed) changes.is_anonymous = false
+      // A proven address stays this account's and waits for another proof. One that was never proven stays a registrant's.
+      else if (isProven(user, channel)) Object.assign(changes, { [`${channel}_vouched`]: true })
     }
     // Ends the user's own pending change: its tokens belong to the old address. A new address inherits no proof.
     if (value) Object.assign(changes, { [channel]: value, [`${channel}_vouched`]: true, ...noRequest(channel) })
