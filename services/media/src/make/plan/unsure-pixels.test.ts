@@ -31,6 +31,21 @@ describe('transparent pixels', () => {
     ['are in no cleared place that is covered', [opaque(whole, 'cleared'), opaque(whole)], null],
     ['are certain before a canvas that is restored', [opaque(whole, 'restored'), unsure(corner)], 'certain'],
     [
+      'may be in a frame on an empty canvas that is restored',
+      [opaque(whole, 'restored'), unsure(whole)],
+      { area: whole, frames: 2 },
+    ],
+    [
+      'may be in a frame on a cleared canvas that is restored',
+      [opaque(whole, 'cleared'), opaque(whole, 'restored'), unsure(whole), unsure(corner)],
+      { area: whole, frames: 3 },
+    ],
+    [
+      'are in no frame on a covered canvas that is restored',
+      [opaque(whole), opaque(whole, 'restored'), unsure(whole)],
+      null,
+    ],
+    [
       'may be where a frame replaces pixels',
       [opaque(whole), { ...unsure(corner), clears: true }],
       { area: corner, frames: 2 },

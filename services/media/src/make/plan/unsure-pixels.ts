@@ -29,6 +29,7 @@ export function findUnsurePixels(canvas: Size, frames: Iterable<LaidFrame>): Uns
   const whole = { left: 0, top: 0, ...canvas }
   let area: Area | undefined
   let last = 0
+  /** True if the canvas may have transparent pixels that no frame so far has shown. */
   let mayBeNew = true
   /** All transparent pixels are inside `maybe`; all pixels of `surely` are transparent. */
   let [maybe, surely]: (Area | undefined)[] = [whole, whole]
@@ -42,7 +43,7 @@ export function findUnsurePixels(canvas: Size, frames: Iterable<LaidFrame>): Uns
     if (frame.clears && !frame.isOpaque) maybe = around(maybe, place)
     // A frame that only adds colors has no transparent pixel that the one before had not.
     if (maybe && (mayBeNew || frame.clears)) [area, last] = [around(area, maybe), count]
-    mayBeNew = frame.after === 'cleared'
+    mayBeNew = frame.after === 'cleared' || (frame.after === 'restored' && mayBeNew)
     surely = undefined
     if (frame.after === 'cleared') [maybe, surely] = [around(maybe, place), place]
     if (frame.after === 'restored') [maybe, surely] = before
