@@ -58,10 +58,12 @@ export function animatedWebpCommand(ffmpeg: Ffmpeg, animation: Animation): strin
   return [
     ...animationInput(ffmpeg, animation, animation.hasAlpha ? 'yuva420p' : 'yuv420p'),
     ...['-c:v', 'libwebp_anim', '-quality', '60', '-compression_level', '2', ...withoutMetadata],
-    // A WebP counts plays, a GIF repetitions; one that plays once has no loop block.
-    ...['-loop', String(animation.loopCount === 0 ? 0 : (animation.loopCount ?? 0) + 1), '-f', 'webp', workFiles.webp],
+    ...['-loop', String(playsOf(animation)), '-f', 'webp', workFiles.webp],
   ]
 }
+
+/** WebP counts plays, a GIF repetitions; one that plays once has no loop block. Both counts have 16 bits. */
+const playsOf = ({ loopCount }: Animation): number => (loopCount === 0 ? 0 : Math.min(0xffff, (loopCount ?? 0) + 1))
 
 function animationInput(ffmpeg: Ffmpeg, animation: Animation, format: string): string[] {
   const { hasAlpha, delayCentiseconds, durationSeconds } = animation
