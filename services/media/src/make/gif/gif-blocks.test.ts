@@ -184,6 +184,12 @@ describe('rewriting', () => {
     expect(await rewrite(...several)).toEqual(Buffer.concat([screen(2, 2), loop(0), picture, picture, trailer]))
   })
 
+  test('a loop block behind the frames is written before the first', async () => {
+    const frames = [control({ delay: 5 }), picture, control({ delay: 7 }), picture]
+    const rewritten = await rewrite(screen(2, 2), ...frames, loop(7), trailer)
+    expect(rewritten).toEqual(Buffer.concat([screen(2, 2), loop(7), ...frames, trailer]))
+  })
+
   test('the graphic control of a text is dropped with the text', async () => {
     const rewritten = await rewrite(screen(2, 2), control({ delay: 9 }), text, picture, trailer)
     expect(rewritten).toEqual(Buffer.concat([screen(2, 2), picture, trailer]))

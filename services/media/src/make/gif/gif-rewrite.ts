@@ -40,11 +40,12 @@ export async function clearAfterEachFrame(path: string): Promise<void> {
 }
 
 async function piecesToKeep(path: string): Promise<Piece[]> {
+  const screen: Piece[] = []
   const pieces: Piece[] = []
   let control: GifBlock | undefined
   let loop: Buffer[] = []
   for await (const block of readGifBlocks(path)) {
-    if (block.kind === 'screen') pieces.push(Buffer.from('GIF89a'), { start: 6, end: block.end })
+    if (block.kind === 'screen') screen.push(Buffer.from('GIF89a'), { start: 6, end: block.end })
     // The last of several counts.
     if (block.kind === 'loop') loop = [loopBlock(block.loopCount)]
     // A graphic control belongs to the next image or text block; that of a dropped text block is dropped with it.
@@ -56,7 +57,7 @@ async function piecesToKeep(path: string): Promise<Piece[]> {
     control = undefined
   }
   // The loop block belongs before the first frame; a file without a trailer gets one.
-  return [...pieces.slice(0, 2), ...loop, ...pieces.slice(2), trailerBlock]
+  return [...screen, ...loop, ...pieces, trailerBlock]
 }
 
 /** Joins adjacent ranges, so that most files are copied in a few reads. */
