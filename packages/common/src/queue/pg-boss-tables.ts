@@ -41,15 +41,14 @@ export const sendOptions = ({ tenant, turn }: Turn) => ({ group: { id: tenant },
 /** Priority of retries in a queue that puts them behind all first attempts. */
 export const RETRIES = -LATEST_TURN - 1
 
-/** Puts a job that was attempted behind every first attempt of its queue. */
+/** Puts a running job behind every first attempt of its queue, unless it is there. */
 export async function putBehind(boss: PgBoss, { schema, name }: JobTable, id: string): Promise<void> {
   await boss
     .getDb()
-    .executeSql(`update ${schema}.job set priority = $3 where name = $1 and id = $2 and state = 'active'`, [
-      name,
-      id,
-      RETRIES,
-    ])
+    .executeSql(
+      `update ${schema}.job set priority = $3 where name = $1 and id = $2 and state = 'active' and priority > $3`,
+      [name, id, RETRIES],
+    )
 }
 
 /** Unfinished jobs with a tenant: the condition of both indexes on turns, in the words that the planner compares. */

@@ -9,6 +9,11 @@ import { openQueue, type Queue } from './queue.ts'
 
 const log = createLogger({ name: 'test', level: 'fatal' })
 
+const QUEUES = ['retries', 'cut', 'order', 'groups', 'crowded', 'statements', 'idle', 'due'].map((name) => ({
+  ...{ name, retryLimit: 3, retryDelaySeconds: 1, retryDelayMaxSeconds: 1 },
+  ...{ expireInSeconds: 600, heartbeatSeconds: 10 },
+}))
+
 let database: Awaited<ReturnType<typeof cloneTemplate>>
 let queue: Queue
 let db: ReturnType<typeof openDatabase>['db']
@@ -20,10 +25,7 @@ beforeAll(async () => {
     url: database.url,
     schema: 'jobs',
     applicationName: 'test',
-    queues: ['retries', 'order', 'groups', 'crowded', 'statements'].map((name) => ({
-      ...{ name, retryLimit: 3, retryDelaySeconds: 1, retryDelayMaxSeconds: 1 },
-      ...{ expireInSeconds: 600, heartbeatSeconds: 10 },
-    })),
+    queues: QUEUES,
     log,
     migrate: true,
     supervise: true,
@@ -68,6 +70,42 @@ test('retries that never end leave half of the slots to first attempts', async (
   expect(hanging).toBe(2)
   open()
   await expect.poll(() => done.length).toBe(10)
+})
+
+test('a job whose first attempt was cut off goes behind first attempts once it fails', async () => {
+  const { opened, open } = gate()
+  const COUNT = 6
+  const names = { url: database.url, schema: 'jobs', applicationName: 'test', queues: QUEUES, log }
+  const killed = await openQueue({ ...names, migrate: false, supervise: false })
+  let begun = 0
+  await killed.work('cut', { concurrency: COUNT }, async () => {
+    begun++
+    await opened
+  })
+  for (let i = 0; i < COUNT; i++) await send('cut', { id: `cut ${i}` })
+  await expect.poll(() => begun).toBe(COUNT)
+  await killed.stop(0)
+  let [failed, hanging] = [0, 0]
+  const done: string[] = []
+  const slots = { concurrency: 4, maxRetries: 2, pollSeconds: 1 }
+  await queue.work<{ id: string }>('cut', slots, async ({ data, retryCount }) => {
+    if (retryCount === 1) {
+      failed++
+      throw new Error('not yet')
+    }
+    if (retryCount === 2) {
+      hanging++
+      await opened
+    }
+    done.push(data.id)
+  })
+  await expect.poll(() => failed).toBe(COUNT)
+  await expect.poll(() => hanging).toBeGreaterThanOrEqual(2)
+  for (let i = 0; i < 4; i++) await send('cut', { id: `first ${i}` })
+  await expect.poll(() => done.toSorted()).toEqual(['first 0', 'first 1', 'first 2', 'first 3'])
+  expect(hanging).toBe(2)
+  open()
+  await expect.poll(() => done.length).toBe(COUNT + 4)
 })
 
 test('a newcomer comes before the rest of a group with many jobs, and those keep their order', async () => {

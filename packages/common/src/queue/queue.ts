@@ -220,7 +220,8 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
         const run = (job: Job<Data>) => {
           const jobLog = log.child({ queue: name, jobId: job.id })
           const demote = async () => {
-            if (maxRetries !== undefined && job.retryCount === 0) await putBehind(boss, { schema, name }, job.id)
+            // Every failure demotes: a first attempt that was cut off could not.
+            if (maxRetries !== undefined) await putBehind(boss, { schema, name }, job.id)
           }
           return tracedJob(name, job, (span) =>
             runJob(boss, job, handle, { span, log: jobLog, stopping: stopping.signal, demote }),
