@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createGroupTurns, LATEST_TURN } from './group-turns.ts'
+import { createGroupTurns, LATEST_TURN, MAX_GROUPS } from './group-turns.ts'
 
 test('each job of a group has a later turn, until the group has been quiet as long as it was busy', () => {
   let ms = 0
@@ -9,6 +9,20 @@ test('each job of a group has a later turn, until the group has been quiet as lo
   ms += 2_000
   expect(turns.next('crowd')).toBe(3)
   ms += 4_000
+  expect(turns.next('crowd')).toBe(0)
+})
+
+test('only the latest groups are remembered: one in use keeps its turn, however many others come', () => {
+  const turns = createGroupTurns(() => 0)
+  const others = (count: number, name: string) => {
+    for (let i = 0; i < count; i++) turns.next(`${name} ${i}`)
+  }
+  turns.next('crowd')
+  others(MAX_GROUPS - 1, 'first')
+  expect(turns.next('crowd')).toBe(1)
+  others(MAX_GROUPS - 1, 'second')
+  expect(turns.next('crowd')).toBe(2)
+  others(MAX_GROUPS, 'third')
   expect(turns.next('crowd')).toBe(0)
 })
 

@@ -1,8 +1,8 @@
 /** Jobs a second that a group may send without falling behind others. */
 const JOBS_PER_SECOND = 1
 
-/** Groups remembered before those without a late turn are forgotten. */
-const MAX_GROUPS = 10_000
+/** Groups remembered at once; the one that has sent no job for longest is forgotten, and begins anew. */
+export const MAX_GROUPS = 10_000
 
 /** Retries come after all first attempts (pg-boss-tables.ts), so no turn is as late. */
 export const LATEST_TURN = 999_999
@@ -21,9 +21,9 @@ export function createGroupTurns(nowMs: () => number = () => performance.now()) 
     next(group: string): number {
       const last = groups.get(group)
       const turn = last ? turnOf(last) : 0
-      if (groups.size >= MAX_GROUPS) {
-        for (const [name, each] of groups) if (turnOf(each) === 0) groups.delete(name)
-      }
+      groups.delete(group)
+      const [oldest] = groups.keys()
+      if (groups.size >= MAX_GROUPS && oldest !== undefined) groups.delete(oldest)
       groups.set(group, { turn: Math.min(turn + 1, LATEST_TURN), at: nowMs() })
       return Math.ceil(turn)
     },
