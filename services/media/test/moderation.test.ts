@@ -289,7 +289,7 @@ describe('blocked bytes', () => {
   })
 
   test('end the clips of all tokens, edited ones too, and answer their reports', async () => {
-    const video = gif(widths++, 16, [{ delay: 50 }, { delay: 50 }])
+    const video = gif(widths++, 16, [{ delay: 50 }, { delay: 50 }, { delay: 50 }])
     const { token } = await service.newToken()
     const [own, theirs, edited] = [
       idIn(await service.upload(video)),

@@ -17,7 +17,7 @@ test('the progress of a clip is reported, rising, until the clip is ready or fai
   expect(heard).toEqual([0.25, 0.25, 0.5])
 
   await service.startWorker()
-  expect(await sourceWaiters.wait(rows[0].id, new AbortController().signal)).toEqual({ state: 'ready' })
+  expect(await sourceWaiters.wait(rows[0].id, new AbortController().signal)).toMatchObject({ state: 'ready' })
   await setProgress(db, rows[0].id, 0.75)
   expect(await told()).toBe(1)
   await service.close()
