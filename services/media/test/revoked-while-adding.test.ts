@@ -2,8 +2,9 @@
 import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { countLockWaits } from '@services/common/testing/database/lock-waits'
 import { createFarServer } from '@services/common/testing/http/far-server'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type TokenChanges, updateToken } from '../src/core/tokens/tokens.store.ts'
 import { openUpload } from './clients/slow-upload.ts'
 import { gif } from './gif-bytes.ts'
@@ -142,7 +143,7 @@ const change = (id: string, changes: TokenChanges) => updateToken(service.deps.d
 
 const losses: Record<string, { lose: (id: string) => Promise<unknown>; refusal: Outcome }> = {
   'is revoked': {
-    lose: (id) => service.call('DELETE', `/tokens/${id}`, { headers: { token: admin } }),
+    lose: (id) => revoke(id),
     refusal: { status: 401, code: 'token_missing_or_invalid' },
   },
   expires: {
@@ -202,32 +203,71 @@ test('a refusal says how to authenticate, and a key whose token was extended wor
   expect((await add()).status).toBe(201)
 })
 
-test('a revocation is answered after the acceptance that it meets, and nothing is added later', async () => {
-  const { token, id } = await service.newToken()
-  const { blobs, pool } = service.deps
+/** Makes the calls of `method` wait for `release` until the test ends. */
+function holdCalls<Name extends string>(owner: { [name in Name]: (...args: never[]) => Promise<unknown> }, name: Name) {
   const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const { stat } = blobs
-  // The store is requested inside the transaction.
-  blobs.stat = async (...args) => {
+  const real = owner[name]
+  owner[name] = async (...args) => {
     reached.resolve()
     await released.promise
-    return stat(...args)
+    return real(...args)
   }
-  try {
-    const added = service.call('POST', '/media/upload', { body: await formOf(newGif()), headers: { token } })
-    await reached.promise
-    let isRevoked = false
-    const revoked = service.call('DELETE', `/tokens/${id}`, { headers: { token: admin } }).finally(() => {
-      isRevoked = true
-    })
-    const waiting = async () =>
-      (await pool.query(`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`))
-        .rowCount
-    await expect.poll(waiting).toBe(1)
-    expect(isRevoked).toBe(false)
+  onTestFinished(() => {
+    owner[name] = real
     released.resolve()
-    expect([(await added).status, (await revoked).status]).toEqual([201, 204])
-  } finally {
-    blobs.stat = stat
-  }
+  })
+  return { reached: reached.promise, release: () => released.resolve() }
+}
+
+const revoke = (id: string) => service.call('DELETE', `/tokens/${id}`, { headers: { token: admin } })
+const upload = async (token: string, bytes: Uint8Array) =>
+  service.call('POST', '/media/upload', { body: await formOf(bytes), headers: { token } })
+
+test('a revocation is answered after the acceptance that it meets, and nothing is added later', async () => {
+  const { token, id } = await service.newToken()
+  // The last request of the transaction, after the token is held.
+  const queueing = holdCalls(service.deps.queue, 'send')
+  const added = upload(token, newGif())
+  await queueing.reached
+  let isRevoked = false
+  const revoked = revoke(id).finally(() => {
+    isRevoked = true
+  })
+  await expect.poll(() => countLockWaits(service.deps.pool)).toBe(1)
+  expect(isRevoked).toBe(false)
+  queueing.release()
+  expect([(await added).status, (await revoked).status]).toEqual([201, 204])
+})
+
+/** Points at which an acceptance waits in its transaction: for the storage, and for another transaction. */
+const waits: Record<
+  string,
+  () => Promise<{ bytes: Uint8Array; reached: () => Promise<unknown>; release: () => unknown }>
+> = {
+  'the storage': async () => {
+    // The store is requested inside the transaction.
+    const { reached, release } = holdCalls(service.deps.blobs, 'stat')
+    return { bytes: newGif(), reached: () => reached, release }
+  },
+  'the source of known bytes': async () => {
+    const bytes = await knownBytes()
+    const client = await service.deps.pool.connect()
+    onTestFinished(() => client.release(true))
+    await client.query('begin')
+    await client.query('select from sources for update')
+    const reached = () => expect.poll(() => countLockWaits(service.deps.pool)).toBe(1)
+    return { bytes, reached, release: () => client.query('commit') }
+  },
+}
+
+test.for(Object.keys(waits))('an acceptance that waits for %s keeps no revocation waiting', async (point) => {
+  const { bytes, reached, release } = await (waits[point] as (typeof waits)[string])()
+  const { token, id } = await service.newToken()
+  const before = await service.countRows()
+  const added = upload(token, bytes)
+  await reached()
+  expect((await revoke(id)).status).toBe(204)
+  await release()
+  expect(outcomeOf(await added)).toEqual({ status: 401, code: 'token_missing_or_invalid' })
+  expect(await service.countRows()).toEqual(before)
 })

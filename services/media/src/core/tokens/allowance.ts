@@ -3,7 +3,7 @@
 import type { Kysely, Transaction } from 'kysely'
 import type { DB, TokenLimits } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
-import { lockWriter } from './require-writer.ts'
+import { requireWriter } from './require-writer.ts'
 import { bytesOfDay, dayOf, recordClip, storedBytes } from './usage.store.ts'
 
 /** Undefined means unlimited. */
@@ -72,8 +72,8 @@ export function refuseOverAllowance(
 }
 
 /**
- * Takes the bytes of a new clip; throws as above, and for a token that may add no clip any more. First in its transaction: then the
- * token's other clips wait, and no number of them keeps a revocation waiting. Returns the token's limits.
+ * Takes the bytes of a new clip; throws as above, and for a token that may add no clip any more. First in its transaction, so that the
+ * token's other clips wait, and at most one of them holds the token at its end. Returns the token's limits.
  */
 export async function takeAllowance(
   trx: Transaction<DB>,
@@ -82,7 +82,7 @@ export async function takeAllowance(
 ): Promise<TokenLimits> {
   const { tokenId, kept, sent, now } = clip
   const today = await recordClip(trx, { tokenId, day: dayOf(now), bytes: sent })
-  const own = await lockWriter(trx, tokenId, now)
+  const own = await requireWriter(trx, tokenId, now)
   const { quotaBytes, dailyBytes } = allowancesOf(usual, own)
   const daily = dailyBytes === undefined ? undefined : { limit: dailyBytes, used: today - sent }
   const quota = quotaBytes === undefined ? undefined : { limit: quotaBytes, ...(await storedBytes(trx, tokenId)) }

@@ -10,9 +10,13 @@ import { findTokenRights, lockTokenRights } from './tokens.store.ts'
 export const requireWriter = async (db: Kysely<DB>, tokenId: string, now: Date): Promise<TokenLimits> =>
   limitsOf(await findTokenRights(db, tokenId, now))
 
-/** The same, and holds the token as it is until the transaction ends. */
-export const lockWriter = async (trx: Transaction<DB>, tokenId: string, now: Date): Promise<TokenLimits> =>
+/**
+ * Throws the same, and holds the token as it is until the transaction ends. Call it after all that waits, because a revocation
+ * and each use of the token wait for it.
+ */
+export async function holdWriter(trx: Transaction<DB>, tokenId: string, now: Date): Promise<void> {
   limitsOf(await lockTokenRights(trx, tokenId, now))
+}
 
 function limitsOf(token: { scopes: readonly Scope[]; limits: TokenLimits } | undefined): TokenLimits {
   if (!token) throw apiError('token_missing_or_invalid')

@@ -15,7 +15,7 @@ import { refuseWhenBusy } from '../../core/sources/refuse-when-busy.ts'
 import { attachToSource } from '../../core/sources/source-clips.store.ts'
 import { findSourceByContent, insertSource, originalNamed, type SourceRow } from '../../core/sources/sources.store.ts'
 import { takeAllowance } from '../../core/tokens/allowance.ts'
-import { requireWriter } from '../../core/tokens/require-writer.ts'
+import { holdWriter, requireWriter } from '../../core/tokens/require-writer.ts'
 import { makeDeleteToken } from '../../core/tokens/token-format.ts'
 import { emitEvent } from '../../core/webhooks/emit-event.ts'
 import type { MediaInfo } from '../../db/media-info.ts'
@@ -121,6 +121,7 @@ async function shareSource(deps: Deps, known: SourceRow, input: NewClipInput): P
     const source = await attachToSource(trx, known.id)
     if (!source) return undefined
     const clip = await addClip(deps, trx, source, input)
+    await holdToken(deps, trx, input)
     await prioritise(deps, trx, source, input)
     return clip
   })
@@ -145,15 +146,20 @@ async function queueSource(
     const inserted = await insertSource(trx, newSource)
     if (inserted) {
       const job = { sourceId: inserted.id, way: wayOf(input), ...(input.mp4First && { mp4First: true }) }
-      const last = () =>
-        deps.queue.send(trx, TRANSCODE_QUEUE.name, job satisfies TranscodeJob, { tenant: tenantOf(tokenId) })
+      const last = async () => {
+        await holdToken(deps, trx, input)
+        await deps.queue.send(trx, TRANSCODE_QUEUE.name, job satisfies TranscodeJob, { tenant: tenantOf(tokenId) })
+      }
       return { references: [original], last, result: await addClip(deps, trx, inserted, input) }
     }
     const winner = await findSourceByContent(trx, key)
     const source = winner && (await attachToSource(trx, winner.id))
     if (!source) throw apiError('busy', { retryAfterSeconds: 1 })
     isShared = true
-    const last = () => prioritise(deps, trx, source, input)
+    const last = async () => {
+      await holdToken(deps, trx, input)
+      await prioritise(deps, trx, source, input)
+    }
     return { references: [], last, result: await addClip(deps, trx, source, input) }
   })
   if (isShared) countClip(wayOf(input), 'shared')
@@ -177,6 +183,11 @@ async function holdAndTakeBytes(
   if (tokenId === null) return {}
   const clip = { tokenId, sent: file.bytes, kept: file.bytes + renditionBytes, now: now() }
   return takeAllowance(trx, config.allowances, clip)
+}
+
+/** The last refusal: from here on nothing but the queue and the commit keeps a revocation waiting. */
+async function holdToken({ now }: Deps, trx: Transaction<DB>, { tokenId }: NewClipInput): Promise<void> {
+  if (tokenId !== null) await holdWriter(trx, tokenId, now())
 }
 
 async function addClip(deps: Deps, trx: Transaction<DB>, source: SourceRow, input: NewClipInput) {
