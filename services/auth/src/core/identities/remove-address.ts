@@ -1,12 +1,14 @@
-// Taking an address off an account, by its user or an admin. It goes with its identity, pending change, links and codes,
-// and with the sessions that a link or code began. Tests: flows/account/remove-address.test.ts.
+// Taking an address off an account, by its user or an admin. It goes with its identity and the sessions that a link or
+// code began. As with every way in that is removed, all links, codes, pending changes and the claim of the account end.
+// Without an address only the channel's pending change is cancelled. Tests: flows/account/remove-address.test.ts.
 import type { Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
+import { deleteOneTimeTokens } from '../one-time-tokens/one-time-tokens.store.ts'
 import { endSessionsOfIdentity } from '../sessions/end-sessions.store.ts'
 import type { Address } from '../users/address.ts'
 import { changeUser, noRequest } from '../users/change-user.store.ts'
-import { endTokens } from '../users/end-tokens.ts'
+import { CHANGE_PURPOSES, endTokens } from '../users/end-tokens.ts'
 import { dropAddress } from '../users/registrants.store.ts'
 import type { LockedAccount } from '../users/users.store.ts'
 
@@ -37,7 +39,7 @@ export function requireOtherWayIn(
   })
 }
 
-/** Removes the addresses of these channels; the session `exceptId` stays. */
+/** Removes the addresses of these channels, or cancels their pending changes; the session `exceptId` stays. */
 export async function removeAddresses(
   trx: Transaction<DB>,
   user: LockedAccount,
@@ -46,10 +48,14 @@ export async function removeAddresses(
 ): Promise<void> {
   for (const channel of channels) {
     const value = user[channel]
-    await changeUser(trx, user.id, { ...noRequest(channel), ...(value === null ? {} : { claim: null }) }, now)
-    if (value === null) continue
+    if (value === null) {
+      await changeUser(trx, user.id, noRequest(channel), now)
+      await deleteOneTimeTokens(trx, user.id, CHANGE_PURPOSES[`${channel}_change`])
+      continue
+    }
+    await changeUser(trx, user.id, { claim: null }, now)
     await dropAddress(trx, user.id, { channel, value }, now)
     await endSessionsOfIdentity(trx, { userId: user.id, identity: { id: user.id, provider: channel }, exceptId })
   }
-  await endTokens(trx, user.id, 'all', now)
+  if (heldAmong(user, channels).length > 0) await endTokens(trx, user.id, 'all', now)
 }

@@ -14,6 +14,7 @@ import {
   type TestService,
   toSignedIn,
 } from '../../../test/service.ts'
+import { SMS_GATEWAY } from '../../../test/sms-config.ts'
 
 const password = 'correct horse'
 
@@ -25,6 +26,7 @@ beforeAll(async () => {
     ...google.settings('GOOGLE'),
     AUTH_SMS_AUTOCONFIRM: 'true',
     AUTH_RATE_LIMIT_EMAIL_SENT: '1000',
+    AUTH_SMTP_MAX_FREQUENCY: '0',
   })
 })
 afterAll(async () => {
@@ -38,6 +40,13 @@ async function withBoth() {
   const user = { email, phone, password, email_confirm: true, phone_confirm: true }
   const { id } = (await service.post('/admin/users', user, service.admin)).body
   return { id, email, phone, ...(await signIn({ email })) }
+}
+
+/** A user with a confirmed e-mail address and a password. */
+async function withEmail() {
+  const email = freshEmail()
+  const { id } = (await service.post('/admin/users', { email, password, email_confirm: true }, service.admin)).body
+  return { id, email, ...(await signIn({ email })) }
 }
 
 const signIn = async (address: object): Promise<SignedIn> =>
@@ -119,12 +128,38 @@ describe.for(Object.entries(doors))('%s', ([, put]) => {
   })
 
   test('changes nothing of a user who has none, nor where the member is null or absent', async () => {
-    const { userId: id, auth } = await service.signedIn()
-    const before = (await service.get('/user', auth)).body
+    const user = await withEmail()
+    await service.post('/recover', { email: user.email })
+    const recovery = await service.mailbox.waitFor(user.email)
+    const email = freshEmail()
+    expect((await service.put('/user', { email }, user.auth)).body.new_email).toBe(email)
     for (const change of [{ phone: '' }, { email: null, phone: null }, {}]) {
-      const { status, body } = await put({ id, auth }, change)
-      expect([status, body.email, identitiesOf(body)]).toEqual([200, before.email, ['email']])
+      const { status, body } = await put(user, change)
+      expect([status, body.email, body.new_email, identitiesOf(body)]).toEqual([200, user.email, email, ['email']])
     }
+    expect(fragmentOf(await service.get(linkPath(recovery.text)))).toHaveProperty('access_token')
+  })
+
+  test('cancels the pending change to a number of a user who has none, and nothing else', async () => {
+    const user = await withEmail()
+    const email = freshEmail()
+    const phone = '4915100000077'
+    const bySms = await service.with({
+      ...SMS_GATEWAY,
+      AUTH_SMS_AUTOCONFIRM: 'false',
+      AUTH_SMS_MAX_FREQUENCY: '0',
+      AUTH_SMS_TEST_OTP: `${phone}:123456`,
+    })
+    const asked = await bySms.put('/user', { email, phone }, user.auth)
+    expect(asked.body).toMatchObject({ new_email: email, new_phone: phone })
+    const { body } = await put(user, { phone: '' })
+    expect(body).toMatchObject({ email: user.email, new_email: email })
+    expect(body).not.toHaveProperty('new_phone')
+    const late = await bySms.post('/verify', { type: 'phone_change', phone, token: '123456' })
+    expect(late.body.error_code).toBe('otp_expired')
+    await bySms.close()
+    for (const to of [user.email, email]) await service.get(linkPath((await service.mailbox.waitFor(to)).text))
+    expect((await service.get('/user', user.auth)).body.email).toBe(email)
   })
 })
 
@@ -134,6 +169,15 @@ test('an admin removes one address and gives the other in one request, also as t
   const { status, body } = await doors['an admin']({ id }, { email: '', phone, phone_confirm: true })
   expect([status, body.email, body.phone, identitiesOf(body)]).toEqual([200, '', phone, ['phone']])
   expect((await service.get('/user', auth)).body.phone).toBe(phone)
+})
+
+test('a form of an admin that sends no number leaves the invitation of a user without one', async () => {
+  const email = freshEmail()
+  const { id } = (await service.post('/invite', { email }, service.admin)).body
+  const { text } = await service.mailbox.waitFor(email)
+  const form = { user_metadata: { team: 'a' }, phone: '' }
+  expect((await service.put(`/admin/users/${id}`, form, service.admin)).status).toBe(200)
+  expect(fragmentOf(await service.get(linkPath(text)))).toHaveProperty('access_token')
 })
 
 test('an unproven address is no way in that an admin can leave', async () => {
