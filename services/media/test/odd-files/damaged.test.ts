@@ -91,3 +91,37 @@ test('a part of an mp4 that begins between keyframes counts from the first frame
   const answer = await service.upload(await begunInside('inside.mp4', 0.33), [['duration', '1']])
   expect(answer.body.success?.meta).toMatchObject({ frames: '30', duration: '1s' })
 })
+
+describe('a part of an mp4 whose first keyframe is seconds behind its beginning', () => {
+  /** Ten seconds, of which the last six can be decoded. */
+  const farInside = async () => {
+    const x264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-g', '41', '-pix_fmt', 'yuv420p']
+    const whole = await clipOf('whole-seconds-inside.mp4', [
+      '-f',
+      'lavfi',
+      '-i',
+      'testsrc2=s=64x48:r=10:d=10.1',
+      ...x264,
+    ])
+    return clipOf('seconds-inside.mp4', ['-i', whole, '-ss', '0.1', '-c', 'copy', '-copyinkf'])
+  }
+
+  test.each([
+    ['2.9', '3.1s', 31],
+    ['3.2', '2.8s', 28],
+    ['5', '1s', 10],
+  ])('from %s s lasts %s', async (start, duration, frames) => {
+    const answer = await service.upload(await farInside(), [['start', start]])
+    expect(answer.body.success?.meta).toMatchObject({ duration, frames: String(frames) })
+    const { body } = await service.get(`/media/${idIn(answer)}`, { token: service.token })
+    expect(body.success.source).toMatchObject({ repaired: true, duration: 6 })
+    const { bytes } = await service.get(`/f/${idIn(answer)}.mp4`)
+    const { streams } = await inspect(await written(`part-${idIn(answer)}.mp4`, bytes))
+    expect(streams[0]?.nb_read_frames).toBe(String(frames))
+  })
+
+  test('is refused behind the end', async () => {
+    const answer = await service.upload(await farInside(), [['start', '7']])
+    expect(answer).toMatchObject({ status: 422, body: { error: { code: 'edit_out_of_range' } } })
+  })
+})

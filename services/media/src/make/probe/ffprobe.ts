@@ -74,6 +74,14 @@ export const READ_SECONDS = 40
 export interface ReadWindow {
   fromSeconds: number
   toSeconds: number
+  /** Where the picture begins in the file; absent if the packets show it. */
+  picture?: PictureStart
+}
+
+export interface PictureStart {
+  startSeconds: number
+  /** Length of the pictures before it, which cannot be decoded. */
+  lateSeconds: number
 }
 
 /** Packets that are read where no part is chosen. */

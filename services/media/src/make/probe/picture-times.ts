@@ -5,7 +5,7 @@ import {
   type FfprobeReport,
   type FfprobeStream,
   FIRST_PACKETS,
-  isAfterOthers,
+  type PictureStart,
   type ReadWindow,
 } from './ffprobe.ts'
 import { readClock, readTag, seconds, toMicroseconds } from './ffprobe-values.ts'
@@ -29,11 +29,13 @@ interface Source {
  */
 export function lengthOfSource(
   whole: ReturnType<typeof holdToSound>,
+  { lateSeconds }: PictureStart,
   { video, report, window }: Source,
 ): number | null {
   const { fromSeconds, toSeconds } = window ?? FIRST_PACKETS
   if (fromSeconds === 0 && whole.durationSeconds < toSeconds - 1) return whole.durationSeconds
-  const declared = whole.isHeld ? seconds(report.format?.duration, 0) : declaredDuration(video, report)
+  const ofFile = whole.isHeld ? seconds(report.format?.duration, 0) : declaredDuration(video, report)
+  const declared = toMicroseconds(ofFile - lateSeconds)
   // The length of the last frame may be a mean of all.
   const isCredible = declared >= whole.durationSeconds - Math.max(0.001, whole.longestFrameSeconds)
   return declared > 0 && isCredible ? declared : null
@@ -149,6 +151,8 @@ export function endsEarly(packets: FfprobePacket[], timing: Timing, { video, rep
   throw apiError('corrupt_media', { details: { declared, actual: Math.round(actual * 1000) / 1000 } })
 }
 
-/** Returns the time of the first picture, which is not among the packets of a window. */
-export const pictureStartOf = (video: FfprobeStream, { startSeconds }: Timing, window: ReadWindow | undefined) =>
-  isAfterOthers(window) ? seconds(video.start_time, 0) : startSeconds
+/** Returns where the picture begins, by its first packets and those of them that can be decoded. */
+export function pictureStartOf(shown: FfprobePacket[], pictures: FfprobePacket[], video: FfprobeStream): PictureStart {
+  const startSeconds = seconds(shown[0]?.pts_time, seconds(video.start_time, 0))
+  return { startSeconds, lateSeconds: Math.max(0, startSeconds - seconds(pictures[0]?.pts_time, startSeconds)) }
+}

@@ -12,6 +12,7 @@ import { editGif } from './edited-info.ts'
 import {
   type FfprobeReport,
   FIRST_PACKETS,
+  type PictureStart,
   READ_SECONDS,
   type ReadWindow,
   refusedStreamIn,
@@ -28,7 +29,7 @@ import {
   refuseLongSource,
   stillImage,
 } from './source-limits.ts'
-import { endsInPause, readVideoInfo } from './video-info.ts'
+import { endsInPause, findPictureStart, readVideoInfo } from './video-info.ts'
 
 /**
  * This folder measures a file and refuses one over a limit, before anything is decoded. The file's own claims are not
@@ -51,13 +52,13 @@ export async function probe(
     withoutRefusedTracks(path, { type, most: limits.streams }, (copy) =>
       runFfprobe(tools, copy, { demuxer, moreDecoders, packets, limits, signal }),
     )
-  const window = edit && (await windowOf(edit, limits, () => look(false)))
+  const window = edit && (await windowOf(edit, limits, async () => findPictureStart(await look(true), type)))
   const report = await look(window ?? true)
   const loops = header && { loopCount: repetitionsOf(header.bytes) }
   if (!choosesPart(edit) || !endsInPause(report, type, window))
     return { ...readVideoInfo(report, type, { limits, edit, window }), ...loops }
-  const { fromSeconds, toSeconds } = window ?? FIRST_PACKETS
-  const further = { fromSeconds, toSeconds: toSeconds + LONGEST_PAUSE_SECONDS }
+  const read = window ?? FIRST_PACKETS
+  const further = { ...read, toSeconds: read.toSeconds + LONGEST_PAUSE_SECONDS }
   return { ...readVideoInfo(await look(further), type, { limits, edit, window: further }), ...loops }
 }
 
@@ -71,16 +72,17 @@ const MARGIN_SECONDS = 2
 async function windowOf(
   edit: Edit,
   limits: ProbeLimits,
-  readHeaders: () => Promise<FfprobeReport>,
+  readPictureStart: () => Promise<PictureStart>,
 ): Promise<ReadWindow | undefined> {
   const { duration = Number.POSITIVE_INFINITY, speed = 1 } = edit
   const start = startInFile(edit)
   const seconds = Math.min(duration, limits.durationSeconds * speed) + MARGIN_SECONDS
   const fromSeconds = firstSecondOf(start)
   if (fromSeconds === 0) return start + seconds > READ_SECONDS ? { fromSeconds, toSeconds: start + seconds } : undefined
-  // Times of packets count from 0, even if the file begins later.
-  const begins = Math.max(0, Number.parseFloat((await readHeaders()).format?.start_time ?? '') || 0)
-  return { fromSeconds: begins + fromSeconds, toSeconds: begins + start + seconds }
+  // Times of an edit count from the first picture that can be decoded, those of packets from the file's own zero.
+  const picture = await readPictureStart()
+  const begins = Math.max(0, picture.startSeconds)
+  return { fromSeconds: begins + fromSeconds, toSeconds: begins + start + seconds, picture }
 }
 
 /**

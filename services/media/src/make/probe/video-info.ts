@@ -8,6 +8,7 @@ import {
   type FfprobeReport,
   type FfprobeStream,
   isAfterOthers,
+  type PictureStart,
   type ReadWindow,
 } from './ffprobe.ts'
 import { readRatio, readTag, seconds, toMicroseconds } from './ffprobe-values.ts'
@@ -91,10 +92,11 @@ export function readVideoInfo(
   const whole = holdToSound(measureTiming(all, video, report), heard)
   const source = { video, report, window }
   // Where only a part was fetched, the length of the source is unknown.
-  const sourceSeconds = edit?.missingSeconds === undefined ? lengthOfSource(whole, source) : null
+  const picture = window?.picture ?? pictureStartOf(all, pictures, video)
+  const sourceSeconds = edit?.missingSeconds === undefined ? lengthOfSource(whole, picture, source) : null
   if (choosesPart(edit)) refuseLongSource(limits, Math.max(declaredDuration(video, report), sourceSeconds ?? 0))
   const fileStart = seconds(report.format?.start_time, 0)
-  const pictureStart = pictureStartOf(video, whole, window)
+  const pictureStart = picture.startSeconds
   const part = edit && partOf(all, whole.endSeconds, { edit, fileStart, pictureStart, window, isLate })
   const shown = part?.shown ?? all
   const timing = part ? { ...whole, ...timesOf(shown, part.fileSeconds) } : whole
@@ -117,7 +119,7 @@ export function readVideoInfo(
   const durationSeconds = isTooShort ? STILL_SECONDS : timing.durationSeconds
   const info: VideoInfo = {
     ...{ type, ...displayed, durationSeconds, frames, fps: frames / durationSeconds },
-    ...((isLate || isTruncated) && { repaired: true as const }),
+    ...((isLate || picture.lateSeconds > 0 || isTruncated) && { repaired: true as const }),
     isStill: isTooShort || isHeld,
     hasAudio: heard.length > 0,
     codec: video.codec_name ?? '',
@@ -176,6 +178,14 @@ function partOf(
       skippedFrames: from - (entry ? frames.indexOf(entry) : 0),
     },
   }
+}
+
+/** Returns where the picture of a file begins, by a report of its first packets. */
+export function findPictureStart({ streams = [], packets = [] }: FfprobeReport, type: VideoInfo['type']): PictureStart {
+  const video = chooseVideo(streams, type)
+  if (!video) throw apiError('no_video_stream')
+  const pictures = picturesOf(packets, video)
+  return pictureStartOf(fromFirstKeyframe(packets, pictures, video), pictures, video)
 }
 
 /** Says whether a part that was read may end in a pause behind which the file goes on. */
