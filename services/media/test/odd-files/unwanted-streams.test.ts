@@ -1,5 +1,7 @@
 // Streams beside picture and sound never refuse a file, whatever their codec: each kind of stream in each kind of file.
+import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
+import { boxesIn, findBox } from '../../src/make/probe/declared-duration.ts'
 import { probe } from '../../src/make/probe/probe.ts'
 import { defaultProbeLimits } from '../../src/make/probe/source-limits.ts'
 import { clip, clipOf, embeddedTools, unboxedTools, written } from '../clips.ts'
@@ -100,6 +102,70 @@ test('covers and attachments in a codec of no clip', async () => {
   ]
   const mp4 = await clipOf('unwanted-cover.mp4', [...film, ...film, ...cover])
   expect(await probe(unboxedTools, mp4, { limits })).toMatchObject({ codec: 'h264', frames: 10 })
+})
+
+/** An mp4 of H.264 and a cover, with a track in a codec of no clip, whose tags precede the tracks. */
+const withTagsFirst = async () => {
+  const codecs = [
+    ...x264,
+    '-c:v:1',
+    'mpeg2video',
+    '-c:v:2',
+    'bmp',
+    '-frames:v:2',
+    '1',
+    '-disposition:v:2',
+    'attached_pic',
+  ]
+  const maps = ['-map', '0', '-map', '1', '-map', '2']
+  const bytes = await readFile(await clipOf('unwanted-tags-last.mp4', [...film, ...film, ...film, ...maps, ...codecs]))
+  const moov = findBox(bytes, { start: 0, end: bytes.length }, 'moov') ?? { start: 0, end: 0 }
+  const boxes = [...boxesIn(bytes, moov)].map(({ type, start, end }) => ({
+    type,
+    bytes: bytes.subarray(start - 8, end),
+  }))
+  const order = ['mvhd', 'udta', 'trak']
+  boxes.sort((a, b) => order.indexOf(a.type) - order.indexOf(b.type))
+  const sorted = [bytes.subarray(0, moov.start), ...boxes.map((box) => box.bytes), bytes.subarray(moov.end)]
+  return written('unwanted-tags-first.mp4', Buffer.concat(sorted))
+}
+
+test('a cover in front of the tracks, and a track in a codec of no clip', async () => {
+  expect(await probe(unboxedTools, await withTagsFirst(), { limits })).toMatchObject({ codec: 'h264', frames: 10 })
+})
+
+describe('of many streams', () => {
+  const times = (count: number, ...args: string[]) => Array.from({ length: count }, () => args).flat()
+  const withText = async (count: number) => {
+    const text = ['-i', await written('unwanted.srt', '1\n00:00:00,000 --> 00:00:01,000\nHello\n')]
+    const maps = ['-map', '0', ...times(count, '-map', '1')]
+    return clipOf(`unwanted-text-${count}.mkv`, [...film, ...text, ...maps, ...x264, '-c:s', 'srt'])
+  }
+  const withDrawn = async (count: number) => {
+    const maps = ['-map', '0', ...times(count, '-map', '1')]
+    const args = [...film, ...(await ofSubtitles()), ...maps, ...x264, '-c:s', 'dvdsub']
+    return clipOf(`unwanted-drawn-${count}.mkv`, args)
+  }
+  const withSound = (count: number) => {
+    const maps = ['-map', '0', ...times(count, '-map', '1')]
+    return clipOf(`unwanted-sound-${count}.mkv`, [...film, ...tone, ...maps, ...x264, '-c:a', 'pcm_s16le'])
+  }
+
+  test.each([
+    ['31 subtitles as text', () => withText(31)],
+    ['9 subtitles as pictures', () => withDrawn(9)],
+    ['7 sounds', () => withSound(7)],
+  ])('%s refuse no file', async (_, source) => {
+    expect(await probe(unboxedTools, await source(), { limits })).toMatchObject({ codec: 'h264', frames: 10 })
+  })
+
+  test.each([
+    ['32 subtitles', () => withText(32), { limit: 32, actual: 33 }],
+    ['8 sounds', () => withSound(8), { limit: 8, actual: 9 }],
+  ])('%s and a picture do', async (_, source, details) => {
+    const refusal = { code: 'unsupported_media_type', details }
+    await expect(probe(unboxedTools, await source(), { limits })).rejects.toMatchObject(refusal)
+  })
 })
 
 test.each(['mp4', 'mkv'])(

@@ -49,7 +49,7 @@ export async function probe(
   if (type === 'avif' && !header) throw stillImage('no moov')
   const [demuxer, moreDecoders] = [demuxerOf[type], moreDecodersOf(type)]
   const look = (packets: boolean | ReadWindow) =>
-    withoutRefusedTracks(path, { type, most: limits.streams }, (copy) =>
+    withoutRefusedTracks(path, { type, most: limits.allStreams }, (copy) =>
       runFfprobe(tools, copy, { demuxer, moreDecoders, packets, limits, signal }),
     )
   const window = edit && (await windowOf(edit, limits, async () => findPictureStart(await look(true), type)))
@@ -104,7 +104,8 @@ async function withoutRefusedTracks(
     const first = error
     for (let hidden = 0; hidden < most; hidden++) {
       const index = refusedStreamIn(error)
-      const change = index === undefined ? undefined : await findCodecToHide(path, { type, index })
+      const change =
+        index === undefined ? undefined : await findCodecToHide(hidden === 0 ? path : copy, { type, index })
       if (!change) break
       if (hidden === 0) await copyFile(path, copy, constants.COPYFILE_FICLONE)
       await writeChange(copy, change)

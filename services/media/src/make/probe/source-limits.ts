@@ -19,7 +19,10 @@ export interface ProbeLimits {
   pixelFrames: number
   /** The same for a GIF, whose frames of any size are composed on the whole canvas. */
   gifPixelFrames: number
+  /** Streams of picture and sound. */
   streams: number
+  /** The same with subtitles, covers and attachments, which are dropped. ffprobe may run once for each. */
+  allStreams: number
 }
 
 /**
@@ -27,7 +30,7 @@ export interface ProbeLimits {
  * are 30 s of 4K at 30 fps. A GIF of 1e9 is 30 s of 1080p at 16 fps, some 40 CPU seconds. Without the limit a few KB
  * could cost any amount.
  */
-const FIXED_LIMITS = { frames: 3700, pixelFrames: 8e9, gifPixelFrames: 1e9, streams: 8 }
+const FIXED_LIMITS = { frames: 3700, pixelFrames: 8e9, gifPixelFrames: 1e9, streams: 8, allStreams: 32 }
 
 export const probeLimitsOf = (
   source: Pick<Config['source'], 'types' | 'maxSeconds' | 'maxSourceSeconds' | 'maxSide'>,

@@ -208,12 +208,8 @@ function refuseStreams(
   video: FfprobeStream,
   { type, limits }: { type: MediaType; limits: ProbeLimits },
 ): void {
-  if (streams.length > limits.streams) {
-    throw apiError('unsupported_media_type', {
-      message: `The file has more than ${limits.streams} streams.`,
-      details: { limit: limits.streams, actual: streams.length },
-    })
-  }
+  refuseMany(streams, limits.allStreams, 'streams')
+  refuseMany(streams.filter(isPictureOrSound), limits.streams, 'streams of picture and sound')
   // Transparency is a track of its own, which players lay over; without it what it hides would show.
   if (type === 'avif' && streams.length > 1) {
     throw apiError('unsupported_media_type', {
@@ -230,6 +226,15 @@ function refuseStreams(
   if (!video.width || !video.height || !video.pix_fmt || video.pix_fmt === 'unknown') {
     throw apiError('corrupt_media', { cause: 'no picture format' })
   }
+}
+
+const isPictureOrSound = ({ codec_type, disposition }: FfprobeStream) =>
+  codec_type === 'audio' || (codec_type === 'video' && !disposition?.attached_pic)
+
+function refuseMany(streams: FfprobeStream[], limit: number, name: string): void {
+  if (streams.length <= limit) return
+  const message = `The file has more than ${limit} ${name}.`
+  throw apiError('unsupported_media_type', { message, details: { limit, actual: streams.length } })
 }
 
 /** Stretches the stored pixels by their aspect ratio, then rotates. */
