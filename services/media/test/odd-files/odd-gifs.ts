@@ -109,6 +109,15 @@ export const oddGifs: Record<string, OddGif> = {
     ...{ screen: [40, 32], shown: [40, 32] },
     frames: [{ ...full, place: [0, 0, 40, 32] }, { ...part, place: [48, 40, 8, 8] }, corner],
   },
+  'later frames are far outside of the screen': {
+    ...{ screen: [40, 32], shown: [40, 32] },
+    frames: [
+      { ...full, place: [0, 0, 40, 32] },
+      { ...part, place: [60_000, 0, 8, 8], disposal: 2 },
+      { ...part, place: [0, 60_000, 8, 8] },
+      { ...corner, place: [16, 16, 8, 8] },
+    ],
+  },
   'the screen is empty': { ...{ screen: [0, 0], shown: SCREEN }, frames: [full, corner] },
 }
 

@@ -1,32 +1,38 @@
-// GIFs whose frames browsers and ffmpeg build differently. ffmpeg paints the background color of the header where browsers show
-// nothing, and skews frames wider than the screen. It may give up a file that ends early.
+// GIFs whose frames browsers and ffmpeg build differently. ffmpeg paints the background color of the header where
+// browsers show nothing, and skews frames wider than the screen. It may give up a file that ends early.
 import type { LaidFrame } from '../plan/unsure-pixels.ts'
 import { type ColorTable, type GifBlock, readGifBlocks } from './gif-blocks.ts'
-import { DISPOSAL, gifHeader, imageDescriptor, trailerBlock } from './gif-file.ts'
+import { DISPOSAL, gifHeader, imageDescriptor, trailerBlock, unchangedFrame } from './gif-file.ts'
+import { extend, isOutside, screenAround } from './gif-picture.ts'
 import { type Piece, writePieces } from './gif-rewrite.ts'
 
 type Image = Extract<GifBlock, { kind: 'image' }>
+type Control = Extract<GifBlock, { kind: 'graphic-control' }>
 
 /**
  * Writes the frames of a GIF so that ffmpeg draws what browsers show. A screen without colors has no background color, so
- * each frame gets a color table of its own. The screen is as large as the frames, and the last sub-block is ended.
+ * each frame gets a color table of its own. The screen is as large as the frames, and the last sub-block is ended. A frame
+ * outside the picture becomes one that changes nothing: far away it would make the screen huge.
  */
 export async function writeGifForFfmpeg(sourcePath: string, targetPath: string): Promise<void> {
   const pieces: Piece[] = []
+  const picture = { width: 0, height: 0 }
   const screen = { width: 0, height: 0 }
   let colors: ColorTable = null
-  let control: GifBlock | undefined
+  let control: Control | undefined
   for await (const block of readGifBlocks(sourcePath)) {
-    if (block.kind === 'screen') colors = block.colors
+    if (block.kind === 'screen') {
+      colors = block.colors
+      extend(picture, block)
+    }
     if (block.kind === 'graphic-control') control = block
     if (block.kind === 'text') control = undefined
-    if (block.kind !== 'screen' && block.kind !== 'image') continue
-    const { left, top } = block.kind === 'image' ? block : { left: 0, top: 0 }
-    screen.width = Math.max(screen.width, left + block.width)
-    screen.height = Math.max(screen.height, top + block.height)
-    if (block.kind === 'screen') continue
-    if (control) pieces.push(control)
-    pieces.push(...imagePieces(block, colors))
+    if (block.kind !== 'image') continue
+    if (pieces.length === 0) extend(picture, screenAround(block))
+    const isShown = !isOutside(block, picture)
+    extend(screen, picture, ...(isShown ? [screenAround(block)] : []))
+    if (isShown) pieces.push(...(control ? [control] : []), ...imagePieces(block, colors))
+    else pieces.push(unchangedFrame(control?.delayCentiseconds ?? 0))
     control = undefined
   }
   await writePieces(sourcePath, targetPath, [gifHeader(screen, null), ...pieces, trailerBlock])

@@ -36,6 +36,16 @@ describe('measuring', () => {
     expect(await measure(path)).toMatchObject({ framesInsideCanvas: false })
   })
 
+  test('frames outside the picture count in no size, wherever they are', async () => {
+    const far = [
+      { delay: 5, left: 60_000, width: 1 },
+      { delay: 5, top: 60_000, height: 1 },
+    ]
+    const measures = await measure(await file(gif(4, 4, [{ delay: 5 }, ...far, { delay: 5, left: 2, width: 3 }])))
+    expect(measures).toMatchObject({ width: 4, decoded: { width: 5, height: 4 }, framesInsideCanvas: false })
+    expect(measures.delaysCentiseconds).toHaveLength(4)
+  })
+
   test('a missing trailer is forgiven, what follows a trailer is not read', async () => {
     const whole = gif(2, 2, [{ delay: 5 }, { delay: 5 }])
     expect((await measure(await file(whole.subarray(0, -1)))).delaysCentiseconds).toHaveLength(2)

@@ -58,8 +58,11 @@ export function gifFrame(image: GifImage, disposal: number, delay: number): Buff
   const first = Math.min(delay, LONGEST_DELAY)
   const place = imageDescriptor(image, { tableBits: image.bits })
   const written = Buffer.concat([control(image, disposal, first), place, tableOf(image), ...blocks(image)])
-  return delay === first ? written : Buffer.concat([written, gifFrame(NOTHING, DISPOSAL.none, delay - first)])
+  return delay === first ? written : Buffer.concat([written, unchangedFrame(delay - first)])
 }
+
+/** A frame that shows the one before for longer. */
+export const unchangedFrame = (delay: number): Buffer => gifFrame(NOTHING, DISPOSAL.none, delay)
 
 /** One transparent pixel: clear, index 0, end. */
 const NOTHING: GifImage = {

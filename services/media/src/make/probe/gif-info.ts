@@ -1,7 +1,7 @@
-import type { Size } from '../../core/clips/geometry.ts'
 import { apiError } from '../../errors.ts'
 import { readGifBlocks } from '../gif/gif-blocks.ts'
 import { DISPOSAL } from '../gif/gif-file.ts'
+import { extend, isOutside, screenAround } from '../gif/gif-picture.ts'
 import { type ProbeLimits, refuseLargePicture, refuseManyFrames } from './source-limits.ts'
 
 /** Browsers, and ffmpeg's demuxer, show frames with a delay of 0 or 1 cs for 10 cs. */
@@ -22,7 +22,7 @@ const NO_CONTROL = { delayCentiseconds: 0, disposal: 0, hasTransparentColor: fal
 export async function measureGif(path: string, limits: ProbeLimits) {
   const frameLimits = { frames: limits.frames, pixelFrames: limits.gifPixelFrames }
   const picture = { width: 0, height: 0 }
-  /** Around all frames. */
+  /** Around all frames that are drawn. */
   const decoded = { width: 0, height: 0 }
   const delaysCentiseconds: number[] = []
   const gif = {
@@ -45,11 +45,11 @@ export async function measureGif(path: string, limits: ProbeLimits) {
     if (block.kind === 'text') control = { ...control, delayCentiseconds: 0 }
     if (block.kind !== 'image') continue
 
-    const [right, bottom] = [block.left + block.width, block.top + block.height]
+    const { width: right, height: bottom } = screenAround(block)
     const isInside = right <= picture.width && bottom <= picture.height && block.width > 0 && block.height > 0
     gif.framesInsideCanvas &&= isInside
-    if (delaysCentiseconds.length === 0) extend(picture, { width: right, height: bottom })
-    extend(decoded, picture, { width: right, height: bottom })
+    if (delaysCentiseconds.length === 0) extend(picture, screenAround(block))
+    extend(decoded, picture, ...(isOutside(block, picture) ? [] : [screenAround(block)]))
     refuseLargePicture(limits, decoded.width, decoded.height)
     const { hasTransparentColor, disposal, delayCentiseconds } = control
     const covers =
@@ -63,9 +63,4 @@ export async function measureGif(path: string, limits: ProbeLimits) {
   if (delaysCentiseconds.length === 0) throw apiError('corrupt_media', { cause: 'gif: no frame' })
   if (picture.width === 0 || picture.height === 0) throw apiError('corrupt_media', { cause: 'gif: empty canvas' })
   return { ...picture, ...gif, decoded, delaysCentiseconds }
-}
-
-function extend(size: Size, ...others: Size[]): void {
-  size.width = Math.max(size.width, ...others.map(({ width }) => width))
-  size.height = Math.max(size.height, ...others.map(({ height }) => height))
 }
