@@ -8,7 +8,7 @@ import { measureGif } from '../../src/make/probe/gif-info.ts'
 import { defaultProbeLimits } from '../../src/make/probe/source-limits.ts'
 import { written } from '../clips.ts'
 import { apngOf } from '../source-files.ts'
-import { framesInChromium } from './chromium-frames.ts'
+import { framesInChromium, isImageInChromium } from './chromium-frames.ts'
 import { looped } from './loops.ts'
 import { blocksOf, distance, oddGif, oddGifs, shownBlocks } from './odd-gifs.ts'
 
@@ -60,6 +60,23 @@ describe('Chromium shows', { tags: 'chromium' }, () => {
     }
     expect(counts.filter(([, ofChromium, measured]) => ofChromium !== measured)).toEqual([])
     expect(new Set(counts.map(([, frames]) => frames))).toEqual(new Set([2, 3]))
+  })
+
+  test('a gif that ends in its first frame from the length on at which one is measured', async () => {
+    const source = oddGif(oddGifs['a frame is interlaced'] as (typeof oddGifs)[string])
+    const head = source.indexOf(0x2c, 37)
+    const shown = []
+    // Before the frame, and within its pixels.
+    for (const added of [0, 13, 30, 400, 900]) {
+      const bytes = source.subarray(0, head + added)
+      const measuring = measureGif(await written('first-frame.gif', bytes), defaultProbeLimits)
+      const frames = await measuring
+        .then(({ delaysCentiseconds }) => delaysCentiseconds.length)
+        .catch(({ code }) => code)
+      shown.push([added, (await isImageInChromium(browser, bytes, 'image/gif')) ? 1 : 'corrupt_media', frames])
+    }
+    expect(shown.filter(([, ofChromium, measured]) => ofChromium !== measured)).toEqual([])
+    expect(new Set(shown.map(([, frames]) => frames))).toEqual(new Set([1, 'corrupt_media']))
   })
 })
 

@@ -50,3 +50,18 @@ export async function framesInChromium(
     server.close()
   }
 }
+
+/** Says whether an image element shows the file. Unlike `ImageDecoder`, it shows a first frame that ends early. */
+export async function isImageInChromium(browser: Browser, bytes: Uint8Array, type: string): Promise<boolean> {
+  const page = await (await browser.newContext()).newPage()
+  try {
+    return (await page.evaluate(`new Promise((done) => {
+      const image = new Image()
+      image.onload = () => done(true)
+      image.onerror = () => done(false)
+      image.src = 'data:${type};base64,${Buffer.from(bytes).toString('base64')}'
+    })`)) as boolean
+  } finally {
+    await page.context().close()
+  }
+}

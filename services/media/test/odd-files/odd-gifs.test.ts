@@ -77,6 +77,26 @@ test('a gif that ends in its last frame has that frame as well, and its details 
   }
 })
 
+test('a gif that ends in its only frame shows the part that is there; without a pixel it is corrupt', async () => {
+  const source = oddGif(oddGifs['an opaque frame is cleared'] as (typeof oddGifs)[string])
+  const pixels = source.indexOf(0x2c, 37) + 11
+  const answer = await service.upload(source.subarray(0, pixels + 2000))
+  expect(answer.body.success?.meta).toMatchObject({ frames: '1', duration: '1s' })
+  const details = await service.get(`/media/${idIn(answer)}`, { token: service.token })
+  expect(details.body.success.source.repaired).toBe(true)
+  const { bytes } = await service.get(`/f/${idIn(answer)}.mp4`)
+  const [shown = []] = await framesIn(await written('part-of-a-frame.mp4', bytes), [96, 64], 1)
+  const [red, white] = [[[220, 30, 30]], [[255, 255, 255]]]
+  expect(distance(shown.slice(0, 1), red)).toBeLessThan(NEARLY)
+  expect(distance(shown.slice(-1), white)).toBeLessThan(NEARLY)
+  for (const length of [pixels, pixels + 1]) {
+    expect(await service.upload(source.subarray(0, length))).toMatchObject({
+      status: 422,
+      body: { error: { code: 'corrupt_media' } },
+    })
+  }
+})
+
 /** The picture in the middle of each frame's time. */
 async function framesIn(path: string, [width, height]: [number, number], frames: number) {
   const decoder = path.endsWith('webm') ? ['-c:v', 'libvpx-vp9'] : []

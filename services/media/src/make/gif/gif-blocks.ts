@@ -35,10 +35,12 @@ const CHUNK_BYTES = 256 * 1024
 const MAX_BLOCKS = 100_000
 
 const PLAIN_TEXT = 0x01
+
 /**
  * Walks the blocks in file order up to the trailer; bytes behind it are never read. A missing trailer is accepted, as in
- * every browser. A block `lost` is the last where the file ends inside a block or has none where one must start: browsers show the frames
- * before. An image whose pixels are cut short precedes it. Throws corrupt_media without a whole image before.
+ * every browser. A block `lost` is the last where the file ends inside a block or has none where one must start:
+ * browsers show the frames before. An image whose pixels are cut short precedes it. Throws corrupt_media where no pixel
+ * precedes the end.
  */
 export async function* readGifBlocks(path: string): AsyncGenerator<GifBlock> {
   await using file = await open(path)
@@ -53,7 +55,8 @@ export async function* readGifBlocks(path: string): AsyncGenerator<GifBlock> {
       throw error
     })
     const isCut = block.kind === 'image' && block.data.cutAt !== null
-    if (isCut && !hasImage) throw corrupt(`ends at ${block.end}`)
+    // The size of the codes and the length of a sub-block precede the first code.
+    if (isCut && !hasImage && block.end <= block.data.start + 2) throw corrupt(`ends at ${block.end}`)
     hasImage ||= block.kind === 'image'
     yield block
     if (isCut) yield lostFrom(block.end)
