@@ -171,9 +171,15 @@ async function remove(
   deps: Deps,
   trx: Transaction<DB>,
   { user, session }: Omit<LiveCaller, 'user'> & { user: LockedAccount },
-  { removed, context }: AccountChanges,
+  changes: AccountChanges,
 ): Promise<void> {
-  requireOtherWayIn(user, removed)
+  const { removed, context } = changes
+  const appliedAtOnce = newAddresses(changes).filter((address) => !needsProof(deps, user, address))
+  requireOtherWayIn(
+    user,
+    removed,
+    appliedAtOnce.map(({ channel }) => channel),
+  )
   const now = deps.now()
   await removeAddresses(trx, user, removed, { exceptId: session.id, now })
   await refreshProviders(trx, user.id, now)
