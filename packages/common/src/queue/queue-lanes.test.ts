@@ -30,6 +30,8 @@ beforeAll(async () => {
     migrate: true,
     supervise: true,
     notify: 'each',
+    // No time passes, so a group's turns are its counts.
+    nowMs: () => 0,
   })
 })
 

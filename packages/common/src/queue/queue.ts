@@ -93,6 +93,8 @@ export interface QueueOptions extends DatabaseAddress {
   notify?: NotifyMode
   /** Whether this process supervises expired jobs and heartbeats: true where workers run. */
   supervise: boolean
+  /** Clock of the groups' turns. */
+  nowMs?: () => number
 }
 
 /** Fetching and completing take milliseconds; the second connection is for the supervisor. */
@@ -126,7 +128,7 @@ const POLL_SECONDS = { batched: 5, each: 5, none: 0.5 }
 const SUPERVISE_EVERY_SECONDS = 3
 
 export async function openQueue(options: QueueOptions): Promise<Queue> {
-  const { log, migrate, schema, notify = 'batched' } = options
+  const { log, migrate, schema, notify = 'batched', nowMs } = options
   const applicationName = `${options.applicationName} queue`
   const { pool, close } = openDatabase({
     ...(migrate ? pastPooler(options) : options),
@@ -180,7 +182,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     throw error
   }
   const notifications = createNotifications({ channel: channelOf(schema), mode: notify, execute: executeSql, log })
-  const groupTurns = createGroupTurns()
+  const groupTurns = createGroupTurns(nowMs)
   const worked = new Set<string>()
   const stopping = new AbortController()
   return {
