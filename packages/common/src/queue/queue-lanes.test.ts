@@ -169,6 +169,44 @@ const searchesOf = (calls: unknown[][], name: string) =>
     return text.includes(`name = '${name}'`) && /skip locked/i.test(text)
   }).length
 
+test('an idle queue searches once per lane at each poll, not once per slot', async () => {
+  const query = vi.spyOn(pg.Client.prototype, 'query')
+  vi.useFakeTimers({ toFake: ['setInterval'] })
+  try {
+    const searches = () => searchesOf(query.mock.calls, 'idle')
+    const SLOTS = 8
+    const slots = { concurrency: SLOTS, maxRetries: SLOTS / 2, pollSeconds: 1 }
+    await queue.work('idle', slots, async () => {})
+    await expect.poll(searches).toBe(SLOTS)
+    for (let polls = 1; polls <= 3; polls++) {
+      vi.advanceTimersToNextTimer()
+      await expect.poll(searches).toBe(SLOTS + 2 * polls)
+    }
+  } finally {
+    vi.useRealTimers()
+    query.mockRestore()
+  }
+})
+
+test('jobs that are due begin while other slots of their lane hang', async () => {
+  const { opened, open } = gate()
+  const done: string[] = []
+  let hanging = 0
+  await queue.work<{ id: string }>('due', { concurrency: 3, pollSeconds: 1 }, async ({ data }) => {
+    if (data.id === 'hangs') {
+      hanging++
+      await opened
+    }
+    done.push(data.id)
+  })
+  for (let i = 0; i < 2; i++) await send('due', { id: 'hangs' })
+  await expect.poll(() => hanging).toBe(2)
+  await db.transaction().execute((trx) => queue.send(trx, 'due', { id: 'due' }, { afterSeconds: 1 }))
+  await expect.poll(() => done).toEqual(['due'])
+  open()
+  await expect.poll(() => done.length).toBe(3)
+})
+
 test('a job wakes a slot of each lane, not every slot', async () => {
   const query = vi.spyOn(pg.Client.prototype, 'query')
   const searches = () => searchesOf(query.mock.calls, 'statements')

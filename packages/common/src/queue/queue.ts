@@ -43,7 +43,7 @@ export interface WorkOptions {
   maxPerTenant?: number
   /** Slots that take retries, behind the first attempts; the others take first attempts alone. All without it. */
   maxRetries?: number
-  /** Interval of polls, for jobs that are due or whose notification was lost. */
+  /** Interval of polls, one per lane of slots, for jobs that are due or whose notification was lost. */
   pollSeconds?: number
 }
 
@@ -121,8 +121,11 @@ const limited = (text: string) =>
 /** Interval of deletions of finished jobs, an hour old. pg-boss's default of a day would keep 25 times as many. */
 const DELETE_EVERY_SECONDS = 60
 
-/** Intervals of polls with and without notifications. Half a second is pg-boss's shortest. */
+/** Intervals of polls with and without notifications. */
 const POLL_SECONDS = { batched: 5, each: 5, none: 0.5 }
+
+/** Interval of pg-boss's own polls. It would let every idle slot search. */
+const SLOT_POLL_SECONDS = 86_400
 
 /** Interval of supervision; with heartbeats of 10 s a killed worker's job restarts within 20 s. */
 const SUPERVISE_EVERY_SECONDS = 3
@@ -184,6 +187,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
   const notifications = createNotifications({ channel: channelOf(schema), mode: notify, execute: executeSql, log })
   const groupTurns = createGroupTurns(nowMs)
   const worked = new Set<string>()
+  const polls: NodeJS.Timeout[] = []
   const stopping = new AbortController()
   return {
     send: async (trx, name, data, { afterSeconds = 0, tenant, inPlaceOf, group, isRetry } = {}) => {
@@ -208,13 +212,12 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       handle: (job: QueueJob<Data>) => Promise<void>,
     ) => {
       const { concurrency, maxPerTenant, maxRetries, pollSeconds } = work
-      const pollingIntervalSeconds = spread(pollSeconds ?? POLL_SECONDS[notify])
       const laneOptions = {
         ...(maxPerTenant !== undefined && { localGroupConcurrency: maxPerTenant }),
         perJobResults: true,
-        pollingIntervalSeconds,
+        pollingIntervalSeconds: SLOT_POLL_SECONDS,
         // Applies while a queue is declared by a version that notified in the transaction.
-        notifyPollingIntervalSeconds: pollingIntervalSeconds,
+        notifyPollingIntervalSeconds: SLOT_POLL_SECONDS,
       } as const
       worked.add(name)
       const runAll = async (jobs: Job<Data>[]) => {
@@ -239,6 +242,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
         await boss.work(name, { ...laneOptions, localConcurrency: first, minPriority: RETRIES + 1 }, runAll)
       }
       await boss.work(name, { ...laneOptions, localConcurrency: retrying }, runAll)
+      polls.push(setInterval(() => waker.poll(name), spread(pollSeconds ?? POLL_SECONDS[notify]) * 1_000))
     },
     has: (trx, name, data) => hasJob(trx, { schema, name }, data),
     waiting: (name, max) => countUpTo(boss, { schema, name }, 'waiting', max),
@@ -250,6 +254,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     },
     stop: async (graceMs) => {
       stopping.abort()
+      for (const poll of polls) clearInterval(poll)
       // pg-boss's own wait polls its workers twice a second.
       await withTimeout(graceMs, Promise.all([...worked].map((name) => boss.offWork(name))))
       await notifications.flush()

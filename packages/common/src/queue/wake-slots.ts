@@ -1,6 +1,6 @@
-// A slot is one of pg-boss's workers: it looks for a job when it is woken or its poll is due. A search is a statement, so
-// no event wakes more slots than can find something. A notification wakes one per lane, which wakes the next once it has
-// found a job. The end of a job wakes only slots that are at work.
+// A slot is one of pg-boss's workers: it looks for a job when it is woken. A search is a statement, so no event wakes
+// more slots than can find something. A notification or a poll wakes one per lane, which wakes the next once it has found
+// a job. The end of a job wakes only slots that are at work.
 import type { PgBoss, WipData } from 'pg-boss'
 
 /** Slots of one `work` call. */
@@ -23,12 +23,15 @@ export function createWaker(boss: PgBoss) {
       boss.notifyWorker(id)
     }
   }
+  /** A job was sent: wakes an idle slot of each lane. */
+  const notified = (queue: string): void => {
+    notifiedAt.set(queue, Date.now())
+    wakeOnePerLane(queue, () => false)
+  }
   return {
-    /** A job was sent: wakes an idle slot of each lane. */
-    notified(queue: string): void {
-      notifiedAt.set(queue, Date.now())
-      wakeOnePerLane(queue, () => false)
-    },
+    notified,
+    /** Jobs may be due, or their notification lost: wakes an idle slot of each lane. */
+    poll: (queue: string): void => wakeOnePerLane(queue, () => false),
     /** A slot has found a job, so there may be more: wakes an idle slot of each lane that has not just searched. */
     found(queue: string): void {
       const since = Math.max(notifiedAt.get(queue) ?? 0, Date.now() - 2 * SEARCHED_WITHIN_MS) + SEARCHED_WITHIN_MS
@@ -38,9 +41,9 @@ export function createWaker(boss: PgBoss) {
     ended(queue: string): void {
       for (const { id, name, count } of boss.getWipData()) if (name === queue && count > 0) boss.notifyWorker(id)
     },
-    /** Notifications may be lost: all slots look. */
+    /** Notifications may be lost: any queue may have a new job. */
     all(): void {
-      for (const { id } of boss.getWipData()) boss.notifyWorker(id)
+      for (const queue of new Set(boss.getWipData().map(({ name }) => name))) notified(queue)
     },
   }
 }
