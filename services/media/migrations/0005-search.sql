@@ -32,7 +32,7 @@ create function {{prefix}}search_words(text) returns text[] language sql immutab
 $$;
 
 -- A row for each clip that is not deleted: sort keys of lists, and all words of title, tags and author. Bytes and
--- duration are the source's, which never change.
+-- duration are the source's; its duration changes once, if its files prove shorter (source_measured).
 create table {{prefix}}clip_search (
   clip_id text collate "C" primary key,
   token_id uuid,

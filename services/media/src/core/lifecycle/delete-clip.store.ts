@@ -1,6 +1,10 @@
 import { sql, type Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { lockClip } from '../clips/clips.store.ts'
+import { detachFromSource, detachFromSources } from '../sources/source-clips.store.ts'
+
+// All locks of a deletion are in one order: clips, their sources, the rows of the search. The last are locked by the
+// triggers of `clips`; a worker that corrects a source's duration holds the source when it locks them.
 
 /** Columns cleared on soft delete. The file hash stays, so that the bytes can still be blocked. */
 const TOMBSTONE = {
@@ -18,18 +22,32 @@ const TOMBSTONE = {
 export async function softDeleteClipRow(trx: Transaction<DB>, id: string, now: Date): Promise<string | undefined> {
   const clip = await lockClip(trx, id)
   if (!clip) return undefined
-  await softDeleteClipRows(trx, [id], now)
+  if (clip.source_id) await detachFromSource(trx, clip.source_id, now)
+  await leaveTombstones(trx, [id], now)
   return clip.source_id ?? undefined
 }
 
-/** Deletes the row, for a clip that was never ready. Returns its source. */
-export async function hardDeleteClipRow(trx: Transaction<DB>, id: string): Promise<string | undefined> {
-  const erased = await trx.deleteFrom('clips').where('id', '=', id).returning('source_id').executeTakeFirst()
-  return erased?.source_id ?? undefined
+/** Deletes the row of a clip that was never ready. Returns its source. */
+export async function hardDeleteClipRow(trx: Transaction<DB>, id: string, now: Date): Promise<string | undefined> {
+  const clip = await lockClip(trx, id)
+  if (clip?.source_id) await detachFromSource(trx, clip.source_id, now)
+  await trx.deleteFrom('clips').where('id', '=', id).execute()
+  return clip?.source_id ?? undefined
 }
 
-/** Leaves tombstones; the caller has locked the clips and detaches them from their sources. */
-export async function softDeleteClipRows(trx: Transaction<DB>, ids: readonly string[], now: Date): Promise<void> {
+/** Leaves tombstones; the caller has locked the clips. */
+export async function softDeleteClipRows(
+  trx: Transaction<DB>,
+  clips: readonly { id: string; sourceId: string | null }[],
+  now: Date,
+): Promise<void> {
+  const sourceIds = clips.flatMap(({ sourceId }) => sourceId ?? [])
+  await detachFromSources(trx, sourceIds, now)
+  const ids = clips.map(({ id }) => id)
+  await leaveTombstones(trx, ids, now)
+}
+
+async function leaveTombstones(trx: Transaction<DB>, ids: readonly string[], now: Date): Promise<void> {
   await trx
     .updateTable('clips')
     .set({ ...TOMBSTONE, deleted_at: now })
@@ -37,15 +55,15 @@ export async function softDeleteClipRows(trx: Transaction<DB>, ids: readonly str
     .execute()
 }
 
-/** Leaves tombstones of expired clips without a token, which have neither webhooks nor a quota. Returns the source of each. */
+/** Leaves tombstones of expired clips without a token, which have neither webhooks nor a quota. */
 export async function softDeleteExpiredRows(
   trx: Transaction<DB>,
   expired: readonly string[],
   now: Date,
-): Promise<string[]> {
+): Promise<void> {
   const clips = await trx
     .selectFrom('clips')
-    .select(['id', 'source_id'])
+    .select(['id', 'source_id as sourceId'])
     .where(sql<boolean>`id = any (${expired}::text[])`)
     .where('deleted_at', 'is', null)
     .where('token_id', 'is', null)
@@ -54,7 +72,5 @@ export async function softDeleteExpiredRows(
     .forUpdate()
     .skipLocked()
     .execute()
-  const ids = clips.map(({ id }) => id)
-  await softDeleteClipRows(trx, ids, now)
-  return clips.flatMap((clip) => clip.source_id ?? [])
+  await softDeleteClipRows(trx, clips, now)
 }

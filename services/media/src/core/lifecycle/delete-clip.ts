@@ -6,7 +6,7 @@ import type { Deps } from '../../deps.ts'
 import { isExpired } from '../clips/access.ts'
 import { lockClip } from '../clips/clips.store.ts'
 import { hasBlocked } from '../reports/blocked-bytes.store.ts'
-import { deleteFailedSource, detachFromSource, detachFromSources } from '../sources/source-clips.store.ts'
+import { deleteFailedSource } from '../sources/source-clips.store.ts'
 import { type EmitDeps, emitEvent } from '../webhooks/emit-event.ts'
 import { hardDeleteClipRow, softDeleteClipRow, softDeleteExpiredRows } from './delete-clip.store.ts'
 
@@ -34,18 +34,13 @@ export async function softDeleteIn(
   id: string,
   reason?: 'expired' | 'removed',
 ): Promise<boolean> {
-  const now = deps.now()
   await emitEvent(deps, trx, 'media.deleted', { clipId: id, reason })
-  const sourceId = await softDeleteClipRow(trx, id, now)
-  if (sourceId) await detachFromSource(trx, sourceId, now)
-  return sourceId !== undefined
+  return (await softDeleteClipRow(trx, id, deps.now())) !== undefined
 }
 
 /** Deletes expired clips without a token, many at once: they have no webhooks. */
 export async function softDeleteExpired({ db, now }: Pick<Deps, 'db' | 'now'>, ids: readonly string[]): Promise<void> {
-  await db.transaction().execute(async (trx) => {
-    await detachFromSources(trx, await softDeleteExpiredRows(trx, ids, now()), now())
-  })
+  await db.transaction().execute((trx) => softDeleteExpiredRows(trx, ids, now()))
 }
 
 /**
@@ -56,9 +51,7 @@ export async function hardDeleteClip({ db, now }: Pick<Deps, 'db' | 'now'>, id: 
   await db.transaction().execute(async (trx) => {
     await lockClip(trx, id)
     const isNeeded = await hasBlocked(trx, id)
-    const sourceId = await (isNeeded ? softDeleteClipRow(trx, id, now()) : hardDeleteClipRow(trx, id))
-    if (!sourceId) return
-    await detachFromSource(trx, sourceId, now())
-    await deleteFailedSource(trx, sourceId)
+    const sourceId = await (isNeeded ? softDeleteClipRow : hardDeleteClipRow)(trx, id, now())
+    if (sourceId) await deleteFailedSource(trx, sourceId)
   })
 }

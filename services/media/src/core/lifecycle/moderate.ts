@@ -16,7 +16,6 @@ import {
 } from '../reports/blocked-bytes.store.ts'
 import { insertModerations, type Moderation } from '../reports/moderations.store.ts'
 import { closeReports, findReport } from '../reports/reports.store.ts'
-import { detachFromSources } from '../sources/source-clips.store.ts'
 import { lockSources, overruleVerdict } from '../sources/sources.store.ts'
 import { type EmitDeps, emitEvent, emitToAdmins } from '../webhooks/emit-event.ts'
 import { softDeleteClipRows } from './delete-clip.store.ts'
@@ -141,16 +140,7 @@ export async function blockBytes(
   }
   const ready = new Set(sources.flatMap(({ id, state }) => (state === 'ready' ? id : [])))
   const ended = clips.filter(({ sourceId }) => ready.has(sourceId))
-  await softDeleteClipRows(
-    trx,
-    ended.map(({ id }) => id),
-    now,
-  )
-  await detachFromSources(
-    trx,
-    ended.map(({ sourceId }) => sourceId),
-    now,
-  )
+  await softDeleteClipRows(trx, ended, now)
   // The named clip is not among them if it is deleted or its source failed.
   return [...new Set([clipId, ...clips.map(({ id }) => id)])]
 }
