@@ -306,6 +306,22 @@ describe('the overview', () => {
   })
 })
 
+describe('pictures before the first keyframe', () => {
+  const lost = { startSeconds: 1.5, cutsStart: true }
+  const run = { threads: 1, videos, gif: 'frames', poster: true, volume: false } as const
+  test.each([
+    ['the overview', overviewCommand({ ...sdr, ...lost, overview: 'sampled' }, { threads: 1, palette: true })],
+    ['the files', renditionsCommand(ffmpeg, { ...sdr, ...lost }, run)],
+    ['the files of regular frames', renditionsCommand(ffmpeg, { ...fast, ...lost }, run)],
+    ['the files of one picture', renditionsCommand(ffmpeg, { ...still, isStill: true, ...lost }, run)],
+    ['the files with transparency', renditionsCommand(ffmpeg, { ...clear, ...lost, file: 'input' }, run)],
+  ])('are in no frame of %s', (_, command) => {
+    const graph = value(command, '-filter_complex') ?? ''
+    expect(graph).toMatch(/^\[0:0\](sidedata=mode=delete,)?trim=start=1\.499500,/)
+    expect(graph.match(/trim=start/g)).toHaveLength(1)
+  })
+})
+
 /** The rules of contract/media.md 4.7, for every command there is. */
 describe.each(Object.entries({ sdr, bt709, hdr, alpha, clear, interlaced, gif, still, fast }))(
   'safety of every command for %s',

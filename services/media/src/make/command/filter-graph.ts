@@ -49,11 +49,20 @@ export function sharedFrames(plan: RenditionPlan, labels: Output[]): string[] {
 /** HDR's brightness and captions of a film, which encoders of ffmpeg write again. Animations have none. */
 const withoutSideData = ({ file }: RenditionPlan): string => (file === 'input' ? 'sidedata=mode=delete,' : '')
 
-/** Deinterlaces the frames that are marked as two fields, before scaling and dropping frames; then the caller's edit. */
+/** Less than a frame. */
+const JUST_BEFORE_SECONDS = 0.0005
+
+/**
+ * Drops the pictures that cannot be decoded, then deinterlaces the frames that are marked as two fields, before scaling
+ * and dropping frames. The caller's edit follows.
+ */
 export function wholeFrames(plan: RenditionPlan): string {
+  const { startSeconds, cutsStart } = plan
+  const decodable =
+    cutsStart && startSeconds > 0 ? [`trim=start=${(startSeconds - JUST_BEFORE_SECONDS).toFixed(6)}`] : []
   const shown = plan.shownPart ? [`crop=${plan.shownPart.width}:${plan.shownPart.height}:0:0:exact=1`] : []
   const deinterlaced = plan.deinterlacer ? [`${plan.deinterlacer}=mode=send_frame:deint=interlaced`] : []
-  return [...shown, ...deinterlaced, ...cutPicture(plan.cut)].map((filter) => `${filter},`).join('')
+  return [...decodable, ...shown, ...deinterlaced, ...cutPicture(plan.cut)].map((filter) => `${filter},`).join('')
 }
 
 /** Repeats frames after the conversion of their pixels, which is then done once, and drops frames before it. */
@@ -81,13 +90,8 @@ function frameTimes(plan: RenditionPlan): string[] {
   return holdsLastFrame ? [...regular, `trim=end=${seconds(cutSeconds)}`] : regular
 }
 
-/** Less than a frame. */
-const JUST_BEFORE_SECONDS = 0.0005
-
-function fromStart({ startSeconds, cutsStart }: RenditionPlan): string[] {
-  if (startSeconds === 0) return []
-  const cut = cutsStart ? [`trim=start=${(startSeconds - JUST_BEFORE_SECONDS).toFixed(6)}`] : []
-  return [...cut, `setpts=PTS-${startSeconds.toFixed(6)}/TB`]
+function fromStart({ startSeconds }: RenditionPlan): string[] {
+  return startSeconds === 0 ? [] : [`setpts=PTS-${startSeconds.toFixed(6)}/TB`]
 }
 
 /** Cuts the sound before the start of the picture and keeps a later start, so that both stay in sync. */
