@@ -10,9 +10,9 @@ type Image = Extract<GifBlock, { kind: 'image' }>
 type Control = Extract<GifBlock, { kind: 'graphic-control' }>
 
 /**
- * Writes the frames of a GIF so that ffmpeg draws what browsers show. A screen without colors has no background color, so
- * each frame gets a color table of its own. The screen is as large as the frames, and the last sub-block is ended. A frame
- * outside the picture becomes one that changes nothing: far away it would make the screen huge.
+ * Writes the frames of a GIF so that ffmpeg draws what browsers show. A screen without colors has no background color,
+ * so each frame gets a color table of its own. The screen is as large as the frames, and the last sub-block is ended. A
+ * frame outside the picture becomes one that changes nothing: far away it would make the screen huge.
  */
 export async function writeGifForFfmpeg(sourcePath: string, targetPath: string): Promise<void> {
   const pieces: Piece[] = []

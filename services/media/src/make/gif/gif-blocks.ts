@@ -37,8 +37,8 @@ const MAX_BLOCKS = 100_000
 const PLAIN_TEXT = 0x01
 
 /**
- * Walks the blocks in file order up to the trailer; bytes behind it are never read. A missing trailer is accepted, as in
- * every browser. A block `lost` is the last where the file ends inside a block or has none where one must start:
+ * Walks the blocks in file order up to the trailer; bytes behind it are never read. A missing trailer is accepted, as
+ * in every browser. A block `lost` is the last where the file ends inside a block or has none where one must start:
  * browsers show the frames before. An image whose pixels are cut short precedes it. Throws corrupt_media where no pixel
  * precedes the end.
  */
@@ -167,8 +167,8 @@ function byteReader(file: FileHandle, size: number) {
   }
 
   /**
-   * Returns null, or where the last sub-block begins if the file ends in it. Synchronous within a chunk: 150 MB of one-byte
-   * sub-blocks would be 75 million awaits.
+   * Returns null, or where the last sub-block begins if the file ends in it. Synchronous within a chunk: 150 MB of
+   * one-byte sub-blocks would be 75 million awaits.
    */
   async function skipSubBlocks(): Promise<number | null> {
     let last = base + at

@@ -53,7 +53,9 @@ export function imageDescriptor(
   return bytes
 }
 
-/** An image that is shown for a delay in centiseconds; images that change nothing follow for more than a delay can be. */
+/**
+ * An image that is shown for a delay in centiseconds; images that change nothing follow for more than a delay can be.
+ */
 export function gifFrame(image: GifImage, disposal: number, delay: number): Buffer {
   const first = Math.min(delay, LONGEST_DELAY)
   const place = imageDescriptor(image, { tableBits: image.bits })

@@ -22,8 +22,8 @@ export interface UnsurePixels {
 }
 
 /**
- * Says by the places of frames alone where a decoder must look for transparent pixels: `certain` if some certainly show,
- * null if none can. Most GIFs need their first frame only, since later ones leave out pixels that stay.
+ * Says by the places of frames alone where a decoder must look for transparent pixels: `certain` if some certainly
+ * show, null if none can. Most GIFs need their first frame only, since later ones leave out pixels that stay.
  */
 export function findUnsurePixels(canvas: Size, frames: Iterable<LaidFrame>): UnsurePixels | 'certain' | null {
   const whole = { left: 0, top: 0, ...canvas }

@@ -22,7 +22,8 @@ export interface Animation extends Picture {
 }
 
 /**
- * One frame as raw RGB: the first that begins at `atSeconds` or later, which decodes least. The output stays empty if none does.
+ * One frame as raw RGB: the first that begins at `atSeconds` or later, which decodes least. The output stays empty if
+ * none does.
  */
 export function frameCommand(picture: Picture, atSeconds: number, threads: number): string[] {
   return frameAt(picture, atSeconds, threads, [])
