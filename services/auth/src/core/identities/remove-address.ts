@@ -18,6 +18,12 @@ export type Channel = Address['channel']
 export const heldAmong = (user: Pick<LockedAccount, Channel>, channels: readonly Channel[]): Channel[] =>
   channels.filter((channel) => user[channel] !== null)
 
+/** Trait of the audit entry: the channels whose address is removed. */
+export function removalTraits(user: Pick<LockedAccount, Channel>, channels: readonly Channel[]) {
+  const removed = heldAmong(user, channels)
+  return removed.length > 0 ? { traits: { removed } } : {}
+}
+
 /**
  * Throws single_identity_not_deletable where no way in would be left: a confirmed address, one that an admin gave, or an
  * account at a provider. `added` are addresses that the same request gives the account.

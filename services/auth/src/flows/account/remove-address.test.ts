@@ -203,6 +203,7 @@ test('the removal is audited with its channel and reported to the removed addres
   for (const [name, put] of Object.entries(doors)) {
     const user = await withBoth()
     await put(user, { email: '' })
+    await put(user, { email: '' })
     await service.settled()
     const mails = service.mailbox.messages({ to: user.email }).map(({ subject }) => subject)
     expect(mails).toEqual(name === 'an admin' ? [] : ['A sign-in method was removed from your account'])
@@ -211,6 +212,8 @@ test('the removal is audited with its channel and reported to the removed addres
       ({ payload }: { payload: { actor_id: string; traits?: { user_id?: string } } }) => payload,
     )
     const own = payloads.filter((entry: (typeof payloads)[0]) => (entry.traits?.user_id ?? entry.actor_id) === user.id)
-    expect(own).toMatchObject([{ traits: { removed: ['email'] } }])
+    const removed = own.map(({ traits }: (typeof payloads)[0]) => traits?.removed)
+    // One entry per request, and the second found no address.
+    expect([removed.length, removed.filter(Boolean)]).toEqual([2, [['email']]])
   }
 })

@@ -13,7 +13,13 @@ import {
   spendNonce,
 } from '../../core/freshness/require-fresh.ts'
 import { putProvenIdentity } from '../../core/identities/identities.store.ts'
-import { type Channel, heldAmong, removeAddresses, requireOtherWayIn } from '../../core/identities/remove-address.ts'
+import {
+  type Channel,
+  heldAmong,
+  removalTraits,
+  removeAddresses,
+  requireOtherWayIn,
+} from '../../core/identities/remove-address.ts'
 import type { Pkce } from '../../core/one-time-tokens/pkce.ts'
 import { notify, notifyPhoneChange } from '../../core/outbox/notify.ts'
 import { type LiveCaller, withLockedCaller } from '../../core/sessions/caller.ts'
@@ -88,7 +94,8 @@ export async function updateAccount(deps: Deps, caller: LiveCaller, input: Accou
       if (changes.removed.length > 0) await remove(deps, trx, { ...caller, user: locked.user }, changes)
       for (const address of newAddresses(changes)) await changeAddress(deps, trx, caller, address, changes)
       await touchUser(trx, user.id, now)
-      await audit(deps, trx, changes.log, { action: 'user_modified', actor: user, ...traitsOf(changes) })
+      const traits = removalTraits(locked.user, changes.removed)
+      await audit(deps, trx, changes.log, { action: 'user_modified', actor: user, ...traits })
       const updated = await findUserById(trx, user.id)
       if (!updated) throw apiError('user_not_found')
       if (changes.data) requireModestMetadata(updated.user_metadata)
@@ -99,8 +106,6 @@ export async function updateAccount(deps: Deps, caller: LiveCaller, input: Accou
     return updated
   })
 }
-
-const traitsOf = ({ removed }: AccountChanges) => (removed.length > 0 ? { traits: { removed } } : {})
 
 function actsOf(user: User, { password, email, phone, removed, appMetadata }: AccountChanges): ActName[] {
   const isIncluded: Partial<Record<ActName, boolean>> = {

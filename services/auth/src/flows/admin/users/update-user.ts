@@ -7,7 +7,12 @@ import {
   putAddressIdentity,
   setIdentityVerified,
 } from '../../../core/identities/identities.store.ts'
-import { type Channel, removeAddresses, requireOtherWayIn } from '../../../core/identities/remove-address.ts'
+import {
+  type Channel,
+  removalTraits,
+  removeAddresses,
+  requireOtherWayIn,
+} from '../../../core/identities/remove-address.ts'
 import { requireStrongPassword } from '../../../core/passwords/require-strong-password.ts'
 import { endSessions } from '../../../core/sessions/end-sessions.store.ts'
 import type { Address } from '../../../core/users/address.ts'
@@ -109,8 +114,7 @@ export async function updateUser(
     // Only the metadata of this request: an account with too much of the rest must stay changeable, to ban it for one.
     if (checked.user_metadata) requireModestMetadata(updated.user_metadata)
     if (checked.app_metadata) requireModestMetadata(updated.app_metadata)
-    const { removed } = checked
-    const traits = removed.length > 0 ? { traits: { removed } } : {}
+    const traits = removalTraits(found, checked.removed)
     await audit(deps, trx, log, { action: 'user_modified', actor, target: updated, ...traits })
     return updated
   })
