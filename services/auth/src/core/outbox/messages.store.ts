@@ -3,6 +3,9 @@ import { deleteInBatches } from '@services/common/housekeeping/delete-in-batches
 import { type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, MessageChannel, MessageState } from '../../db/tables.ts'
 
+export const MESSAGE_CHANNELS: readonly MessageChannel[] = ['mail', 'sms']
+export const MESSAGE_STATES: readonly MessageState[] = ['queued', 'sent', 'failed', 'dropped']
+
 /** Columns an admin may read: neither address nor content. */
 const VISIBLE = [
   'id',

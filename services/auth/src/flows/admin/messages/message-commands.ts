@@ -1,9 +1,15 @@
 // The `messages` commands. Listing and sending again: messages.routes.ts.
 import { command, printResult, UsageError } from '@services/common/process/command-line'
-import { listMessages, type VisibleMessage } from '../../../core/outbox/messages.store.ts'
+import {
+  listMessages,
+  MESSAGE_CHANNELS,
+  MESSAGE_STATES,
+  type VisibleMessage,
+} from '../../../core/outbox/messages.store.ts'
 import { UUID } from '../../../db/uuid.ts'
 import { onDatabase, onOutbox } from '../../../on-database.ts'
-import { CHANNELS, noSuchMessage, resendFailedMessage, STATES } from './resend-failed-message.ts'
+import { parseMessageFilter } from './message-filter.ts'
+import { noSuchMessage, resendFailedMessage } from './resend-failed-message.ts'
 
 const MAX_LISTED = 10_000
 
@@ -11,8 +17,8 @@ export const messagesList = command({
   name: 'messages list',
   summary: 'list mails and SMS with their state, newest first',
   options: {
-    state: { value: 'STATE', meaning: STATES.join(', ') },
-    channel: { value: 'CHANNEL', meaning: CHANNELS.join(', ') },
+    state: { value: 'STATE', meaning: MESSAGE_STATES.join(', ') },
+    channel: { value: 'CHANNEL', meaning: MESSAGE_CHANNELS.join(', ') },
     user: { value: 'UUID', meaning: 'id of the user they are for' },
     limit: { value: 'N', meaning: `largest number, up to ${MAX_LISTED}; 50 if absent` },
   },
@@ -21,7 +27,10 @@ export const messagesList = command({
     if (!/^[1-9]\d*$/.test(limit) || Number(limit) > MAX_LISTED)
       throw new UsageError(`--limit must be a number from 1 to ${MAX_LISTED}`)
     if (user && !UUID.test(user)) throw new UsageError('--user must be the id of a user')
-    const filter = { state: oneOf('--state', STATES, state), channel: oneOf('--channel', CHANNELS, channel) }
+    const filter = parseMessageFilter(
+      { state, channel },
+      (member, names) => new UsageError(`--${member} must be one of ${names.join(', ')}`),
+    )
     await onDatabase(async ({ db }) => {
       const page = { limit: Number(limit), offset: 0 }
       const { rows } = await listMessages(db, { ...filter, userId: user }, page)
@@ -42,13 +51,6 @@ export const messagesRetry = command({
       printResult(json, message, `${message.id} (${message.channel} ${message.kind}) is queued`)
     }),
 })
-
-function oneOf<Name extends string>(option: string, names: readonly Name[], given: string | undefined) {
-  if (given === undefined) return undefined
-  const name = names.find((each) => each === given)
-  if (!name) throw new UsageError(`${option} must be one of ${names.join(', ')}`)
-  return name
-}
 
 /** Widths of the longest states and kinds. */
 function toLine(message: VisibleMessage): string {

@@ -4,14 +4,20 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { withHeaders } from '@services/common/http/route-schema'
 import { inWords } from '@services/common/list-in-words'
 import { Type } from 'typebox'
-import { listMessages, type VisibleMessage } from '../../../core/outbox/messages.store.ts'
+import {
+  listMessages,
+  MESSAGE_CHANNELS,
+  MESSAGE_STATES,
+  type VisibleMessage,
+} from '../../../core/outbox/messages.store.ts'
 import { UUID } from '../../../db/uuid.ts'
 import type { Deps } from '../../../deps.ts'
 import { apiError } from '../../../errors.ts'
 import { PAGE_HEADERS, PageQuery, pageHeaders, parsePage, reachedPage } from '../../../http/bodies/paging.ts'
 import { choiceOf, errorResponses } from '../../../http/bodies/shapes.ts'
 import { adminOf } from '../../../http/caller/admin-only.ts'
-import { CHANNELS, noSuchMessage, resendFailedMessage, STATES } from './resend-failed-message.ts'
+import { parseMessageFilter } from './message-filter.ts'
+import { noSuchMessage, resendFailedMessage } from './resend-failed-message.ts'
 
 const OneOf = <Name extends string>(names: readonly Name[]) => Type.Unsafe<Name>(Type.String({ enum: [...names] }))
 const Time = Type.String({ format: 'date-time' })
@@ -20,9 +26,9 @@ const MessageShape = Type.Object(
   {
     id: Type.String(),
     user_id: Type.Union([Type.String(), Type.Null()]),
-    channel: OneOf(CHANNELS),
+    channel: OneOf(MESSAGE_CHANNELS),
     kind: Type.String(),
-    state: OneOf(STATES),
+    state: OneOf(MESSAGE_STATES),
     attempts: Type.Integer(),
     last_error: Type.Union([Type.String(), Type.Null()]),
     provider: Type.Union([Type.String(), Type.Null()]),
@@ -45,8 +51,8 @@ export const messagesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
       summary: 'Outgoing mail and SMS with their state, newest first',
       querystring: Type.Object({
         user_id: Type.Optional(Type.String()),
-        state: Type.Optional(choiceOf(STATES)),
-        channel: Type.Optional(choiceOf(CHANNELS)),
+        state: Type.Optional(choiceOf(MESSAGE_STATES)),
+        channel: Type.Optional(choiceOf(MESSAGE_CHANNELS)),
         ...PageQuery,
       }),
       response: {
@@ -55,9 +61,11 @@ export const messagesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
       },
     },
     handler: async (request, reply) => {
-      const userId = request.query.user_id
-      const state = known('state', STATES, request.query.state)
-      const channel = known('channel', CHANNELS, request.query.channel)
+      const { user_id: userId, state: givenState, channel: givenChannel } = request.query
+      const given = { state: givenState || undefined, channel: givenChannel || undefined }
+      const { state, channel } = parseMessageFilter(given, (member, names) =>
+        apiError('validation_failed', { message: `${member} must be ${inWords(names, 'or')}` }),
+      )
       if (userId && !UUID.test(userId)) throw apiError('validation_failed', { message: 'user_id must be a UUID' })
       // An index serves each filter alone, and a user has few messages.
       const page = parsePage(request.query, state !== undefined && channel !== undefined)
@@ -85,13 +93,6 @@ export const messagesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
       return toBody(await resendFailedMessage(deps, request.log, adminOf(request), id))
     },
   })
-}
-
-function known<Name extends string>(field: string, names: readonly Name[], given: string | undefined) {
-  if (!given) return undefined
-  const name = names.find((candidate) => candidate === given)
-  if (!name) throw apiError('validation_failed', { message: `${field} must be ${inWords(names, 'or')}` })
-  return name
 }
 
 const toBody = (message: VisibleMessage) => ({

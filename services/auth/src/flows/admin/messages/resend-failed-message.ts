@@ -1,12 +1,8 @@
 import { type Actor, type AuditLog, audit } from '../../../core/audit/audit.ts'
 import { messageExists, requeueFailed, type VisibleMessage } from '../../../core/outbox/messages.store.ts'
 import { queueJob, recipientOf } from '../../../core/outbox/outbox.ts'
-import type { MessageChannel, MessageState } from '../../../db/tables.ts'
 import type { Deps } from '../../../deps.ts'
 import { apiError } from '../../../errors.ts'
-
-export const CHANNELS: readonly MessageChannel[] = ['mail', 'sms']
-export const STATES: readonly MessageState[] = ['queued', 'sent', 'failed', 'dropped']
 
 type ResendDeps = Pick<Deps, 'db' | 'queue' | 'outboxKey' | 'now' | 'newRowId' | 'config'>
 
