@@ -2,9 +2,9 @@ import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { clip, lyingClip, rotatedClip, tools, trimmedClip, unboxedTools, written } from '../../../test/clips.ts'
+import { clip, clipOf, lyingClip, rotatedClip, tools, trimmedClip, unboxedTools, written } from '../../../test/clips.ts'
 import { bomb, gif } from '../../../test/gif-bytes.ts'
-import { isAnimation } from '../../db/media-info.ts'
+import { isAnimation, type VideoInfo } from '../../db/media-info.ts'
 import { probe } from './probe.ts'
 import { defaultProbeLimits } from './source-limits.ts'
 import { readVideoInfo } from './video-info.ts'
@@ -166,6 +166,19 @@ describe('refuses', () => {
       await expect(probe(unboxedTools, path)).rejects.toMatchObject({ code })
     }
   })
+})
+
+test('a long file that ends early counts by its readable part, and as the source of a part by its header', async () => {
+  const x264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-movflags', '+faststart']
+  const whole = await readFile(
+    await clipOf('index-first-minute.mp4', ['-f', 'lavfi', '-i', 'testsrc2=s=64x48:r=5:d=60', ...x264]),
+  )
+  const path = await written('cut-index-first-minute.mp4', whole.subarray(0, whole.length / 4))
+  const limits = { ...defaultProbeLimits, sourceSeconds: 50 }
+  const info = (await probe(unboxedTools, path, { limits })) as VideoInfo
+  expect([info.repaired, info.durationSeconds < 30]).toEqual([true, true])
+  const part = probe(unboxedTools, path, { limits, edit: { start: 1, duration: 2 } })
+  await expect(part).rejects.toMatchObject({ code: 'duration_exceeded', details: { limit: 50, actual: 60 } })
 })
 
 test('an aborted probe says so', async () => {
