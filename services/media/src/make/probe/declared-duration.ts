@@ -21,8 +21,9 @@ const MAX_PARTS = 10_000
 /** The boxes whose headers lie between two offsets; a body may end beyond (ISO 14496-12, 4.2). */
 export function* boxesIn(bytes: Buffer, { start: from, end: to }: Range): Generator<Range & { type: string }> {
   let offset = from
-  for (let count = 0; count < MAX_PARTS && offset + 16 <= Math.min(to, bytes.length); count++) {
+  for (let count = 0; count < MAX_PARTS && offset + 8 <= Math.min(to, bytes.length); count++) {
     const short = bytes.readUInt32BE(offset)
+    if (short === 1 && offset + 16 > bytes.length) return
     const size = short === 1 ? Number(bytes.readBigUInt64BE(offset + 8)) : short || to - offset
     if (size < 8) return
     const type = bytes.toString('latin1', offset + 4, offset + 8)
