@@ -53,7 +53,7 @@ test('audit export reads from the replica, and from the primary what a late one 
   const early = await add()
   await pair.expectScans('audit_log_entries', async () => expect(await exported()).toContain(early))
   await pair.pauseReplay()
-  onTestFinished(() => void pair.resumeReplay())
+  onTestFinished(pair.resumeReplay)
   const late = await add()
   expect(await exported()).toContain(late)
 })
@@ -86,7 +86,7 @@ test('a list shows what its caller wrote just before, through any process', asyn
 
 test('the primary answers a list whose writes a late replica lacks', async () => {
   await pair.pauseReplay()
-  onTestFinished(() => void pair.resumeReplay())
+  onTestFinished(pair.resumeReplay)
   const { userId } = await service.signedIn('late@example.com')
   expect((await list('/admin/users?filter=late@example.com')).body.users).toMatchObject([{ id: userId }])
 })

@@ -38,7 +38,7 @@ const PAGES = [
 
 async function pauseReplay() {
   await pair.pauseReplay()
-  onTestFinished(() => void pair.resumeReplay())
+  onTestFinished(pair.resumeReplay)
 }
 
 const listIds = async () => {

@@ -64,7 +64,9 @@ export async function startPostgresPair(database: string, fill: (url: string) =>
       const readState = () => queryOn(standby.url, 'select pg_get_wal_replay_pause_state() as state')
       await expect.poll(readState).toEqual([{ state: 'paused' }])
     },
-    resumeReplay: () => queryOn(standby.url, 'select pg_wal_replay_resume()'),
+    resumeReplay: async () => {
+      await queryOn(standby.url, 'select pg_wal_replay_resume()')
+    },
     countScans,
     /** Repeats a read until the standby reports that it scanned the table. */
     expectScans: async (table: string, read: () => Promise<unknown>): Promise<void> => {

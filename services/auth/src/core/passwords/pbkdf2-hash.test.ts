@@ -90,6 +90,10 @@ const P = (iterations: number, hash = 'A'.repeat(43), salt = 'c2FsdA') =>
 test('the most work is within bounds, and takes a slot for costly hashes', () => {
   expect([P(1_200_000), P(1_200_001), P(5_000_000)].map(isCostly)).toEqual([false, true, true])
   expect(isSupportedHash(P(5_000_000))).toBe(true)
+  // Three times the work of SHA-256.
+  const sha512 = (iterations: number) => `$pbkdf2-sha512$i=${iterations}$${unpadded(SALT)}$${'A'.repeat(86)}`
+  expect([400_000, 400_001, 1_666_666].map((iterations) => isCostly(sha512(iterations)))).toEqual([false, true, true])
+  expect([1_666_666, 1_666_667].map((iterations) => isSupportedHash(sha512(iterations)))).toEqual([true, false])
 })
 
 test.for<[string, string]>([

@@ -14,8 +14,10 @@ export interface Pbkdf2Hash {
 type Digest = 'sha1' | 'sha256' | 'sha512'
 const DIGEST_BYTES = { sha1: 20, sha256: 32, sha512: 64 }
 
-/** Iterations, times the blocks of a hash that is longer than the digest: three seconds with SHA-512, one with the others. */
+/** Iterations of SHA-1 or SHA-256, times the blocks of a hash that is longer than the digest: about a second. */
 const MAX_WORK = 5_000_000
+/** An iteration of SHA-512 takes as long as three of the others. */
+const WORK_PER_ITERATION = { sha1: 1, sha256: 1, sha512: 3 }
 /** Above these a few in parallel would take the whole machine. Django's default is 1,200,000. */
 const COSTLY_WORK = 1_200_000
 const HASH_BYTES = { min: 16, max: 128 }
@@ -26,7 +28,7 @@ export function parsePbkdf2(text: string): Pbkdf2Hash | undefined {
   const found = parsePhc(text) ?? parseDjango(text) ?? parseAspNet(text)
   if (!found) return undefined
   const { digest, iterations, salt, hash } = found
-  const work = iterations * Math.ceil(hash.length / DIGEST_BYTES[digest])
+  const work = iterations * WORK_PER_ITERATION[digest] * Math.ceil(hash.length / DIGEST_BYTES[digest])
   const isSized = hash.length >= HASH_BYTES.min && hash.length <= HASH_BYTES.max
   const isSalted = salt.length >= 1 && salt.length <= MAX_SALT_BYTES
   if (iterations < 1 || work > MAX_WORK || !isSized || !isSalted) return undefined
