@@ -1,7 +1,7 @@
 // Streams beside picture and sound never refuse a file, whatever their codec: each kind of stream in each kind of file.
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
-import { boxesIn, findBox } from '../../src/make/probe/declared-duration.ts'
+import { boxesIn, findBox } from '../../src/make/probe/boxes.ts'
 import { probe } from '../../src/make/probe/probe.ts'
 import { defaultProbeLimits } from '../../src/make/probe/source-limits.ts'
 import { clip, clipOf, embeddedTools, unboxedTools, written } from '../clips.ts'

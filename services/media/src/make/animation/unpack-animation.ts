@@ -1,14 +1,10 @@
-import { open } from 'node:fs/promises'
 import { moduleBeside } from '@services/common/process/sibling-module'
 import { apiError } from '../../errors.ts'
 import { type RunLimits, runConfined } from '../../ffmpeg/run-confined.ts'
 import { workFiles } from '../command/work-files.ts'
-import type { LaidFrame } from '../plan/unsure-pixels.ts'
 import type { TranscodeWork } from '../run/encode.ts'
 import { refuseAsCorrupt } from '../run/failures.ts'
-import { isFrame } from './animation.ts'
 import { EXIT } from './exit-codes.ts'
-import { readApng } from './read-apng.ts'
 
 /** The command line of `animation-program.ts`. */
 export interface AnimationProgramInput {
@@ -49,19 +45,4 @@ export async function unpackAnimation(work: TranscodeWork, type: AnimationProgra
   }
   const error = new Error('the animation was not unpacked', { cause: outcome })
   throw outcome.state === 'failed' && outcome.signal ? refuseAsCorrupt(error) : error
-}
-
-/** Places of the frames of an APNG, and what becomes of them. */
-export async function readLaidApng(path: string): Promise<LaidFrame[]> {
-  await using file = await open(path)
-  const frames: LaidFrame[] = []
-  let isOpaque = true
-  for await (const read of readApng(file)) {
-    if (!isFrame(read)) isOpaque = !read.mayBeTransparent
-    if (!isFrame(read)) continue
-    const { left, top, width, height, blend, dispose } = read
-    const after = dispose === 1 ? 'cleared' : dispose === 2 ? 'restored' : 'kept'
-    frames.push({ left, top, width, height, isOpaque, clears: blend === 0, after })
-  }
-  return frames
 }

@@ -1,4 +1,4 @@
-import { boxesIn, findBox, findNth, kindOfTrak } from './declared-duration.ts'
+import { boxesIn, findBox, findNth, kindOfTrak } from './boxes.ts'
 
 /** Unsigned 32 and 64 bits of ones: the track has no end. */
 const ENDLESS = [2 ** 32 - 1, 2 ** 64]

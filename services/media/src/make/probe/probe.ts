@@ -8,6 +8,7 @@ import { demuxerOf, moreDecodersOf } from '../../ffmpeg/hardening.ts'
 import { measureAnimation, stepOf } from './animation-info.ts'
 import { repetitionsOf } from './avif-loops.ts'
 import { firstSecondOf } from './choose-part.ts'
+import { readHeader, writeChange } from './edit-header.ts'
 import { editGif } from './edited-info.ts'
 import {
   type FfprobeReport,
@@ -20,7 +21,7 @@ import {
 } from './ffprobe.ts'
 import { measureGif } from './gif-info.ts'
 import { partOfGif } from './gif-part.ts'
-import { findCodecToHide, readHeader, writeChange } from './hide-track.ts'
+import { findCodecToHide } from './hide-stream.ts'
 import { sniffFile } from './sniff.ts'
 import {
   defaultProbeLimits,

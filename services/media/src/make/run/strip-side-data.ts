@@ -1,6 +1,5 @@
-import { boxesIn, elementsIn, findBox, findElement, findNth, kindOfTrak } from '../probe/declared-duration.ts'
-import type { Change } from '../probe/hide-track.ts'
-import { readHeader, writeChange } from '../probe/hide-track.ts'
+import { boxesIn, elementsIn, findBox, findElement, findNth, kindOfTrak } from '../probe/boxes.ts'
+import { type Change, readHeader, writeChange } from '../probe/edit-header.ts'
 
 /**
  * Hides data beside the picture that ffmpeg copies from the source: HDR's brightness, ICC profiles, views of 3D and

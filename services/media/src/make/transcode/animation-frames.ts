@@ -1,7 +1,8 @@
 // Frames of animations for ffmpeg, and whether their transparency is in use.
 import { stat } from 'node:fs/promises'
 import { isAnimation } from '../../db/media-info.ts'
-import { readLaidApng, unpackAnimation } from '../animation/unpack-animation.ts'
+import { readLaidApng } from '../animation/laid-apng.ts'
+import { unpackAnimation } from '../animation/unpack-animation.ts'
 import { transparencyCommand } from '../command/ffmpeg-command.ts'
 import { readLaidFrames, writeGifForFfmpeg } from '../gif/drawn-gif.ts'
 import type { RenditionPlan } from '../plan/rendition-plan.ts'

@@ -3,10 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { clip, unboxedTools, written } from '../../../test/clips.ts'
+import { type Change, writeChange } from './edit-header.ts'
 import { runFfprobe } from './ffprobe.ts'
-import { type Change, findCodecToHide, writeChange } from './hide-track.ts'
+import { findCodecToHide } from './hide-stream.ts'
 
-const folder = await mkdtemp(join(tmpdir(), 'hide-track-'))
+const folder = await mkdtemp(join(tmpdir(), 'hide-stream-'))
 
 test.each([
   ['an mp4', 'sound.mp4', 'mp4', 'mov'],
@@ -40,7 +41,7 @@ test('a header with any byte changed has a place to write to within the file, or
   for (let offset = good.indexOf('moov'); offset < good.indexOf('mdat'); offset += 3) {
     const bytes = Buffer.from(good)
     bytes[offset] = 0xff
-    const source = await written('hide-track-mutant.mp4', bytes)
+    const source = await written('hide-stream-mutant.mp4', bytes)
     const change = await findCodecToHide(source, { type: 'mp4', index: 1 })
     if (change) expect(change.at + change.bytes.length).toBeLessThanOrEqual(good.length)
   }
