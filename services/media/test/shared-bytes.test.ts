@@ -89,11 +89,15 @@ test('a token sees of bytes that another one uploaded days ago what it sees of n
     ['visibility', 'private'],
   ] satisfies [string, string][]
   const first = idIn(await second.ready(bytes, secret, { token }))
+  const sources = async () => (await second.deps.pool.query('select id, clip_count from sources')).rows
+  const shared = await sources()
   second.clock.advance({ seconds: 72 * HOUR_SECONDS })
   await second.call('DELETE', `/media/${first}`, { headers: { token } })
   const late = +second.clock.now() - +alone.clock.now()
   alone.clock.advance({ seconds: late / 1000 })
   const [known, fresh] = await Promise.all([watchUpload(second), watchUpload(alone)])
+  // A new source would make both uploads the first of their bytes.
+  expect(await sources()).toEqual(shared)
   expect(known).toEqual(fresh)
 })
 
