@@ -1,5 +1,14 @@
 import { jsonb } from '@services/common/database/pool'
-import { type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
+import {
+  type Expression,
+  expressionBuilder,
+  type Insertable,
+  type Kysely,
+  type Selectable,
+  type SqlBool,
+  sql,
+  type Transaction,
+} from 'kysely'
 import type { DB, Scope, TokenLimits } from '../../db/tables.ts'
 
 export type ApiToken = Omit<Selectable<DB['api_tokens']>, 'hash'>
@@ -17,19 +26,20 @@ const COLUMNS = [
   'revoked_at',
 ] as const
 
+/** Condition that a token is neither revoked nor expired, in any query that has `api_tokens`. */
+export function isLive(now: Date): Expression<SqlBool> {
+  const token = expressionBuilder<DB, 'api_tokens'>()
+  const lasts = token.or([token('api_tokens.expires_at', 'is', null), token('api_tokens.expires_at', '>', now)])
+  return token.and([token('api_tokens.revoked_at', 'is', null), lasts])
+}
+
 export async function insertToken(db: Kysely<DB>, token: Insertable<DB['api_tokens']>): Promise<ApiToken> {
   return db.insertInto('api_tokens').values(token).returning(COLUMNS).executeTakeFirstOrThrow()
 }
 
 /** Returns undefined for a token that is unknown, expired or revoked. */
 export async function findLiveToken(db: Kysely<DB>, hash: Buffer, now: Date): Promise<ApiToken | undefined> {
-  return db
-    .selectFrom('api_tokens')
-    .select(COLUMNS)
-    .where('hash', '=', hash)
-    .where('revoked_at', 'is', null)
-    .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', now)]))
-    .executeTakeFirst()
+  return db.selectFrom('api_tokens').select(COLUMNS).where('hash', '=', hash).where(isLive(now)).executeTakeFirst()
 }
 
 /** Scopes and limits of a token; undefined for one that is unknown, expired or revoked. */
@@ -47,12 +57,7 @@ export const lockTokenRights = (
 ): Promise<Pick<ApiToken, 'scopes' | 'limits'> | undefined> => selectRights(trx, id, now).forShare().executeTakeFirst()
 
 const selectRights = (db: Kysely<DB>, id: string, now: Date) =>
-  db
-    .selectFrom('api_tokens')
-    .select(['scopes', 'limits'])
-    .where('id', '=', id)
-    .where('revoked_at', 'is', null)
-    .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', now)]))
+  db.selectFrom('api_tokens').select(['scopes', 'limits']).where('id', '=', id).where(isLive(now))
 
 /** Scopes of those of `ids` that are neither expired nor revoked. */
 export async function findScopes(db: Kysely<DB>, ids: readonly string[], now: Date): Promise<Map<string, Scope[]>> {
@@ -60,8 +65,7 @@ export async function findScopes(db: Kysely<DB>, ids: readonly string[], now: Da
     .selectFrom('api_tokens')
     .select(['id', 'scopes'])
     .where('id', '=', sql<string>`any(${ids}::uuid[])`)
-    .where('revoked_at', 'is', null)
-    .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', now)]))
+    .where(isLive(now))
     .execute()
   return new Map(rows.map(({ id, scopes }) => [id, scopes]))
 }

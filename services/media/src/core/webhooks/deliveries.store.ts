@@ -3,6 +3,7 @@ import { BATCH, deleteInBatches } from '@services/common/housekeeping/delete-in-
 import { type Expression, type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, Scope, WebhookEvent } from '../../db/tables.ts'
 import { type Clip, selectClips } from '../clips/clips.store.ts'
+import { isLive } from '../tokens/tokens.store.ts'
 
 export type Delivery = Selectable<DB['webhook_deliveries']>
 
@@ -28,8 +29,7 @@ export async function findListeners(
     .where('clips.deleted_at', 'is', null)
     .where('webhooks.disabled_at', 'is', null)
     .where('webhooks.events', '@>', sql<WebhookEvent[]>`array[${event}::text]`)
-    .where('api_tokens.revoked_at', 'is', null)
-    .where((where) => where.or([where('api_tokens.expires_at', 'is', null), where('api_tokens.expires_at', '>', now)]))
+    .where(isLive(now))
     // Waits for a webhook that is being deleted and skips it: a delivery to it would fail this transaction.
     .forKeyShare('webhooks')
     .execute()
@@ -45,8 +45,7 @@ export async function findAdminListeners(trx: Transaction<DB>, event: WebhookEve
     .where('webhooks.disabled_at', 'is', null)
     .where('webhooks.events', '@>', sql<WebhookEvent[]>`array[${event}::text]`)
     .where('api_tokens.scopes', '@>', sql<Scope[]>`array['admin']`)
-    .where('api_tokens.revoked_at', 'is', null)
-    .where((where) => where.or([where('api_tokens.expires_at', 'is', null), where('api_tokens.expires_at', '>', now)]))
+    .where(isLive(now))
     .forKeyShare('webhooks')
     .execute()
 }
@@ -78,12 +77,7 @@ export async function findAttempt(
   if (!delivery) return undefined
   const receiver = await db
     .selectFrom('webhooks')
-    .leftJoin('api_tokens', (join) =>
-      join
-        .onRef('api_tokens.id', '=', 'webhooks.token_id')
-        .on('api_tokens.revoked_at', 'is', null)
-        .on((on) => on.or([on('api_tokens.expires_at', 'is', null), on('api_tokens.expires_at', '>', now)])),
-    )
+    .leftJoin('api_tokens', (join) => join.onRef('api_tokens.id', '=', 'webhooks.token_id').on(isLive(now)))
     .selectAll('webhooks')
     .select('api_tokens.scopes')
     .where('webhooks.id', '=', delivery.webhook_id)
