@@ -16,7 +16,7 @@ export type CommandDeps = Pick<Deps, 'config' | 'log' | 'db' | 'newId' | 'now'> 
 }
 
 /** Runs a command on the migrated database. */
-export function onDatabase(work: (deps: CommandDeps) => Promise<void>): Promise<void> {
+export function onDatabase<Result>(work: (deps: CommandDeps) => Promise<Result>): Promise<Result> {
   const { config, log } = startUp({ toStderr: true })
   return withDatabase(
     { ...config.database, applicationName: 'media cli', log, tables: TABLES },
@@ -26,8 +26,9 @@ export function onDatabase(work: (deps: CommandDeps) => Promise<void>): Promise<
         execute: (text, values) => db.executeQuery(CompiledQuery.raw(text, values)),
       })
       const values = { newId: randomUUID, now: () => new Date(), operator: machineAccount() }
-      await work({ config, log, db, announcements, knownFiles: { evict: () => {} }, ...values })
+      const result = await work({ config, log, db, announcements, knownFiles: { evict: () => {} }, ...values })
       await announcements.flush()
+      return result
     },
   )
 }

@@ -1,11 +1,6 @@
-import { randomUUID } from 'node:crypto'
-import { withDatabase } from '@services/common/database/pool'
-import { createNotifications } from '@services/common/listen/batched-notify'
 import { CommandFailure, command, printResult } from '@services/common/process/command-line'
-import { CompiledQuery, type Kysely } from 'kysely'
-import { type DB, TABLES } from '../../db/tables.ts'
-import { openBlobs, resultsChannelOf } from '../../deps.ts'
-import { startUp } from '../../start.ts'
+import { openBlobs } from '../../deps.ts'
+import { onDatabase } from '../../on-database.ts'
 import { StorageUnavailable } from '../../store/blobs/blob-storage.ts'
 import { type CheckDeps, checkBlobs, FINDING_KINDS, type Finding } from './check-blobs.ts'
 
@@ -80,28 +75,18 @@ function refuseStrangers({ files, rows, found }: Survey): void {
   )
 }
 
-async function onStore(work: (deps: CheckDeps) => Promise<void>): Promise<void> {
-  const { config, log } = startUp({ toStderr: true })
-  const blobs = await openBlobs(config.storage, log)
-  try {
-    await withDatabase(
-      { ...config.database, applicationName: 'media blobs check', log, tables: TABLES },
-      async (db: Kysely<DB>) => {
-        const announcements = createNotifications({
-          ...{ channel: resultsChannelOf(config), mode: config.database.notify, log },
-          execute: (text, values) => db.executeQuery(CompiledQuery.raw(text, values)),
-        })
-        await work({ db, blobs, config, newId: randomUUID, now: () => new Date(), announcements })
-        await announcements.flush()
-      },
-    )
-  } catch (error) {
-    if (error instanceof StorageUnavailable) throw new CommandFailure(`storage unavailable: ${error.message}`)
-    throw error
-  } finally {
-    await blobs.close()
-  }
-}
+const onStore = (work: (deps: CheckDeps) => Promise<void>): Promise<void> =>
+  onDatabase(async (deps) => {
+    const blobs = await openBlobs(deps.config.storage, deps.log)
+    try {
+      await work({ ...deps, blobs })
+    } catch (error) {
+      if (error instanceof StorageUnavailable) throw new CommandFailure(`storage unavailable: ${error.message}`)
+      throw error
+    } finally {
+      await blobs.close()
+    }
+  })
 
 function toLine({ kind, file, token, actual, expected, fixed }: Finding): string {
   const numbers = actual === undefined ? '' : expected === undefined ? `${actual}` : `${actual}, not ${expected}`

@@ -1,14 +1,10 @@
-import { randomUUID } from 'node:crypto'
-import { withDatabase } from '@services/common/database/pool'
 import { command, printResult, UsageError } from '@services/common/process/command-line'
-import type { Kysely } from 'kysely'
 import { createToken } from '../../core/tokens/create-token.ts'
 import { USUAL_SCOPES } from '../../core/tokens/scopes.ts'
 import { type ApiToken, listTokens, revokeToken, updateToken } from '../../core/tokens/tokens.store.ts'
 import { listUsage, type TokenUsage } from '../../core/tokens/usage.store.ts'
-import { type DB, TABLES } from '../../db/tables.ts'
 import { isUuid } from '../../db/uuid.ts'
-import { startUp } from '../../start.ts'
+import { onDatabase } from '../../on-database.ts'
 import { LIMITS_EXAMPLE, readTokenOptions } from './token-options.ts'
 
 const tokensCreate = command({
@@ -22,8 +18,7 @@ const tokensCreate = command({
   },
   run: async ({ options, json }) => {
     const input = { name: 'unnamed', scopes: USUAL_SCOPES, ...readTokenOptions(options, new Date()) }
-    const deps = { newId: randomUUID, now: () => new Date() }
-    const { token, ...row } = await onDatabase((db) => createToken({ db, ...deps }, input))
+    const { token, ...row } = await onDatabase((deps) => createToken(deps, input))
     printResult(json, { token, ...toJson(row) }, token)
     if (!json)
       process.stderr.write(`Token ${row.id} (${row.name}) may ${row.scopes.join(', ')}. It is not shown again.\n`)
@@ -34,7 +29,7 @@ const tokensList = command({
   name: 'tokens list',
   summary: 'list tokens without their secret parts',
   run: async ({ json }) => {
-    const tokens = await onDatabase(listTokens)
+    const tokens = await onDatabase(({ db }) => listTokens(db))
     if (json || tokens.length > 0) printResult(json, tokens.map(toJson), tokens.map(toLine).join('\n'))
   },
 })
@@ -52,7 +47,7 @@ const tokensUpdate = command({
   run: async ({ operands: [id = ''], options, json }) => {
     const changes = readTokenOptions(options, new Date())
     if (Object.keys(changes).length === 0) throw new UsageError('needs something to change')
-    const token = isUuid(id) ? await onDatabase((db) => updateToken(db, id, changes)) : undefined
+    const token = isUuid(id) ? await onDatabase(({ db }) => updateToken(db, id, changes)) : undefined
     if (!token) throw new UsageError(`no token of this id, or it is revoked: ${id}`)
     printResult(json, toJson(token), `${token.id} (${token.name}) is changed`)
   },
@@ -63,7 +58,7 @@ const tokensRevoke = command({
   summary: 'revoke a token at once',
   operands: ['ID'],
   run: async ({ operands: [id = ''], json }) => {
-    const token = isUuid(id) ? await onDatabase((db) => revokeToken(db, id, new Date())) : undefined
+    const token = isUuid(id) ? await onDatabase(({ db }) => revokeToken(db, id, new Date())) : undefined
     if (!token) throw new UsageError(`no token of this id is good: ${id}`)
     printResult(json, toJson(token), `${token.id} (${token.name}) is revoked`)
   },
@@ -75,18 +70,13 @@ const tokensUsage = command({
   operands: ['[ID]'],
   run: async ({ operands: [id], json }) => {
     if (id !== undefined && !isUuid(id)) throw new UsageError(`no token of this id: ${id}`)
-    const usages = await onDatabase((db) => listUsage(db, id, new Date()))
+    const usages = await onDatabase(({ db }) => listUsage(db, id, new Date()))
     if (id !== undefined && usages.length === 0) throw new UsageError(`no token of this id: ${id}`)
     if (json || usages.length > 0) printResult(json, usages, usages.map(toUsageLine).join('\n'))
   },
 })
 
 export const tokenCommands = [tokensCreate, tokensList, tokensUpdate, tokensRevoke, tokensUsage]
-
-function onDatabase<Result>(work: (db: Kysely<DB>) => Promise<Result>): Promise<Result> {
-  const { config, log } = startUp({ toStderr: true })
-  return withDatabase({ ...config.database, applicationName: 'media cli', log, tables: TABLES }, work)
-}
 
 function toLine(token: ApiToken): string {
   const state = token.revoked_at ? 'revoked' : token.expires_at && token.expires_at < new Date() ? 'expired' : 'good'
