@@ -5,7 +5,7 @@ import type { ClipAccess } from '../clips/clips.store.ts'
 import { type Link, type PublicAddress, readLink } from './share-links.ts'
 
 /** End of a clip's lifetime, or of the link that shows it; undefined for one that lasts. */
-export const endOf = ({ expiresAt }: Pick<ClipAccess, 'expiresAt'>, link: Link | undefined): Date | undefined =>
+export const endOfView = ({ expiresAt }: Pick<ClipAccess, 'expiresAt'>, link: Link | undefined): Date | undefined =>
   [expiresAt, link?.expiresAt].filter((end) => end instanceof Date).sort((a, b) => a.getTime() - b.getTime())[0]
 
 /**

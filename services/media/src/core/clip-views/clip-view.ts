@@ -2,7 +2,7 @@
 import type { Config } from '../../config.ts'
 import type { ExtraKind, RenditionKind } from '../../db/tables.ts'
 import { ERRORS_PATH, errorCatalogue } from '../../errors.ts'
-import { endOf } from '../clip-access/require-visible.ts'
+import { endOfView } from '../clip-access/require-visible.ts'
 import type { Link, LinkTarget } from '../clip-access/share-links.ts'
 import type { Clip } from '../clips/clips.store.ts'
 import { creditOf } from '../clips/credit.ts'
@@ -56,7 +56,7 @@ export function toView(
     isLinked: link !== undefined,
     /** False for a link that shows the player alone. */
     opensPage,
-    endsAt: endOf(clip, link),
+    endsAt: endOfView(clip, link),
     /** Target to which requests for files are redirected. */
     filesRedirectUrl,
     siteName: name,

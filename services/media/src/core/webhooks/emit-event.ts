@@ -51,9 +51,9 @@ async function queueDeliveries(
 ): Promise<void> {
   if (events.length === 0) return
   const now = deps.now()
-  const ids = events.map(() => deps.newId())
-  const deliveries = events.map(({ webhookId, data }, i) => ({
-    id: ids[i] as string,
+  const identified = events.map((described) => ({ ...described, id: deps.newId() }))
+  const deliveries = identified.map(({ id, webhookId, data }) => ({
+    id,
     webhook_id: webhookId,
     type: event,
     payload: jsonb({ type: event, timestamp: now.toISOString(), data }),
@@ -63,8 +63,8 @@ async function queueDeliveries(
     created_at: now,
   }))
   await insertDeliveries(trx, deliveries)
-  for (const [i, { owner }] of events.entries()) {
-    if (deps.queue) await sendJob(deps.queue, trx, { deliveryId: ids[i] as string, attempt: 0 }, { owner })
+  for (const { id, owner } of identified) {
+    if (deps.queue) await sendJob(deps.queue, trx, { deliveryId: id, attempt: 0 }, { owner })
   }
 }
 

@@ -1,4 +1,4 @@
-import { endOf, requireVisible } from '../../core/clip-access/require-visible.ts'
+import { endOfView, requireVisible } from '../../core/clip-access/require-visible.ts'
 import type { LinkQuery } from '../../core/clip-access/share-links.ts'
 import { isClipId } from '../../core/clips/clip-id.ts'
 import type { FoundFile } from '../../core/clips/renditions.store.ts'
@@ -21,5 +21,5 @@ export async function findPublicFile(
   if (!file) throw apiError('not_found')
   const link = requireVisible(deps, { ...file, id, isDeleted: file.state === 'deleted' }, { target: kind, query })
   if (file.state !== 'ready' && file.state !== 'processing') throw apiError('not_found')
-  return { ...file, endsAt: endOf(file, link) }
+  return { ...file, endsAt: endOfView(file, link) }
 }

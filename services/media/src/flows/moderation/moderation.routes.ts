@@ -188,9 +188,9 @@ export const moderationRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
 }
 
 const REPORT_ACTIONS = ['dismiss', 'nsfw', 'hide', 'delete', 'block'] as const
-/** Acts that undo another, for which a clip needs no report. */
-const OF_CLIPS_ALONE = ['safe', 'unhide', 'unblock'] as const
 const CLIP_ACTIONS = ['nsfw', 'safe', 'hide', 'unhide', 'delete', 'block', 'unblock'] as const
+/** Acts that undo another, for which a clip needs no report. */
+const OF_CLIPS_ALONE = CLIP_ACTIONS.filter((action) => !REPORT_ACTIONS.some((known) => known === action))
 
 function describeReport(report: FoundReport, baseUrl: string) {
   const { id, clipId, title, nsfw, visibility, tokenId, sourceState, hiddenAt, action, decidedAt } = report
