@@ -77,11 +77,14 @@ test(
   'files of a hostile shape are refused by name, or become harmless files',
   async () => {
     const { mov, mkv, '3gp': telephone, avif, webp, apng } = await sources()
-    const fonts = await clipOf('hostile-fonts.mkv', [
-      ...['-i', await clip('tiny.mp4'), '-c', 'copy'],
-      ...Array.from({ length: 9 }).flatMap(() => ['-attach', import.meta.filename]),
-      ...['-metadata:s:t', 'mimetype=application/x-truetype-font'],
-    ])
+    const withFonts = async (count: number) =>
+      readFile(
+        await clipOf(`hostile-${count}-fonts.mkv`, [
+          ...['-i', await clip('tiny.mp4'), '-c', 'copy'],
+          ...Array.from({ length: count }).flatMap(() => ['-attach', import.meta.filename]),
+          ...['-metadata:s:t', 'mimetype=application/x-truetype-font'],
+        ]),
+      )
     const frame = webp.subarray(webp.indexOf('ANMF'), webp.indexOf('ANMF', webp.indexOf('ANMF') + 1))
     const many = Buffer.concat([webp, ...Array(4_000).fill(frame)])
     many.writeUInt32LE(many.length - 8, 4)
@@ -117,7 +120,8 @@ test(
         'dimensions_exceeded',
         await readFile(await clipOf('hostile-huge.mkv', ['-i', await clip('huge.mp4'), '-c', 'copy'])),
       ],
-      ['an mkv of nine fonts', 'unsupported_media_type', await readFile(fonts)],
+      ['an mkv of nine fonts', 'accepted', await withFonts(9)],
+      ['an mkv of forty fonts', 'unsupported_media_type', await withFonts(40)],
       ['half a 3gp', 'corrupt_media', half(telephone)],
       ['a 3gp of noise', 'corrupt_media', Buffer.concat([telephone.subarray(0, 28), Buffer.alloc(5_000, 0x41)])],
       ['half an avif', 'no_video_stream', half(avif)],
