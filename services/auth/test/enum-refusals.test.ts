@@ -28,7 +28,7 @@ const givenOf = (factorId: string): Record<string, Given> => ({
   'POST /otp body channel': { body: { email: undefined, phone } },
   'POST /factors/{factor_id}/challenge body channel': { id: factorId },
   ...Object.fromEntries(
-    ['/signup', '/otp', '/magiclink', '/recover', '/resend'].map((path) => [
+    ['/signup', '/otp', '/magiclink', '/recover', '/resend', '/invite', '/admin/generate_link'].map((path) => [
       `POST ${path} body code_challenge_method`,
       { body: { code_challenge } },
     ]),
@@ -61,7 +61,7 @@ test('each refusal of such a value names the others', async () => {
   expect(refused.length).toBeGreaterThan(15)
   for (const { name, method, url, values, body } of refused) {
     const answer = await service.app.inject({
-      ...{ method: method as 'POST', url, headers: url.startsWith('/admin') ? service.admin : user },
+      ...{ method: method as 'POST', url, headers: /^\/(admin|invite)\b/.test(url) ? service.admin : user },
       ...(body && { payload: body }),
     })
     // A redirect carries its refusal to the application.
