@@ -200,6 +200,11 @@ describe('a start is refused', () => {
     ['with clear text to a TLS port', { AUTH_SMTP_TLS: 'off', AUTH_SMTP_PORT: '465' }, 'AUTH_SMTP_TLS'],
     ['with an authority that is no file', { AUTH_SMTP_CA_FILE: '/none' }, 'AUTH_SMTP_CA_FILE cannot be read: ENOENT'],
     [
+      'with an authority that is a device',
+      { AUTH_SMTP_CA_FILE: '/dev/zero' },
+      'AUTH_SMTP_CA_FILE must be a regular file',
+    ],
+    [
       'with an authority that is no certificate',
       { AUTH_SMTP_CA_FILE: import.meta.filename },
       'AUTH_SMTP_CA_FILE must be',

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { duration, oneOf, parsed, port, text, type Values, type Variables } from '@services/common/config/variables'
 import { jsonObject } from '../adapters/json-object.ts'
@@ -68,6 +68,8 @@ function parseHost(value: string): string {
 
 /** Reads certificates. A missing file or another one would show only with the first mail. */
 function readAuthority(path: string): string {
+  // A device may have no end.
+  if (statSync(path, { throwIfNoEntry: false })?.isFile() === false) throw new Error('must be a regular file')
   let certificates: string
   try {
     certificates = readFileSync(path, 'utf8')
