@@ -19,3 +19,15 @@ export async function accessibilityFaults(page: Page): Promise<string[]> {
     ),
   )
 }
+
+/** Lists those of the page at /docs: as it opens, and with the first request tried out. */
+export async function accessibilityFaultsOfDocs(page: Page, url: string) {
+  await page.goto(url)
+  const first = page.locator('.opblock').first()
+  await first.waitFor()
+  const closed = await accessibilityFaults(page)
+  await first.locator('.opblock-summary-control').press('Enter')
+  await first.locator('.try-out__btn').click()
+  await first.locator('.execute').waitFor()
+  return { closed, inUse: await accessibilityFaults(page) }
+}

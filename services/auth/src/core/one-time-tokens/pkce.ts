@@ -33,6 +33,15 @@ export function parsePkce(body: {
   return { challenge, method: lowered }
 }
 
+/** Challenge of a stored row; undefined for the implicit flow. */
+export const pkceOf = ({
+  code_challenge: challenge,
+  code_challenge_method: method,
+}: {
+  code_challenge: string | null
+  code_challenge_method: ChallengeMethod | null
+}): Pkce | undefined => (challenge && method ? { challenge, method } : undefined)
+
 /** Whether the verifier belongs to the challenge (RFC 7636 4.6), in constant time. */
 export function isVerifierOf({ challenge, method }: Pkce, verifier: string): boolean {
   const derived = method === 's256' ? createHash('sha256').update(verifier).digest('base64url') : verifier

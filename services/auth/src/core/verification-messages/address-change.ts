@@ -4,7 +4,7 @@ import type { Config } from '../../config.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Share } from '../limits/message-guards.ts'
 import { deleteOneTimeTokens, type TakenToken } from '../one-time-tokens/one-time-tokens.store.ts'
-import type { Pkce } from '../one-time-tokens/pkce.ts'
+import { type Pkce, pkceOf } from '../one-time-tokens/pkce.ts'
 import type { Address } from '../users/address.ts'
 import { requestEmailChange, requestPhoneChange } from '../users/addresses.store.ts'
 import { setSentAt, type User } from '../users/users.store.ts'
@@ -112,7 +112,7 @@ export async function repeatEmailChange(
   for (const [index, token] of tokens.entries()) {
     await sendLinkMail(deps, trx, {
       ...{ ...context, kind: 'email_change', user, newEmail, to: token.relates_to, purpose: token.purpose },
-      pkce: pkce ?? challengeOf(token),
+      pkce: pkce ?? pkceOf(token),
       sessionId: token.session_id,
       keepsLinks: true,
       ...(index === 0 ? { messageId } : {}),
@@ -120,11 +120,6 @@ export async function repeatEmailChange(
   }
   await setSentAt(trx, user.id, 'email_change_sent_at', deps.now())
 }
-
-const challengeOf = ({
-  code_challenge: challenge,
-  code_challenge_method: method,
-}: PendingChange['tokens'][number]): Pkce | undefined => (challenge && method ? { challenge, method } : undefined)
 
 /** Records the requested address; links and codes for another one are deleted. */
 export async function beginEmailChange(

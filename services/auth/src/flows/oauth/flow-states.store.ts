@@ -1,7 +1,7 @@
 import { deleteInBatches } from '@services/common/housekeeping/delete-in-batches'
 import type { Kysely, Selectable } from 'kysely'
 import type { Linking } from '../../core/identities/link-identity.ts'
-import type { Pkce } from '../../core/one-time-tokens/pkce.ts'
+import { type Pkce, pkceOf } from '../../core/one-time-tokens/pkce.ts'
 import type { DB, FlowStatesTable } from '../../db/tables.ts'
 
 export interface FlowState {
@@ -67,10 +67,7 @@ const fromRow = (row: Selectable<FlowStatesTable>): FlowState => ({
   provider: row.provider,
   redirectTo: row.redirect_to,
   audience: row.aud,
-  pkce:
-    row.code_challenge && row.code_challenge_method
-      ? { challenge: row.code_challenge, method: row.code_challenge_method }
-      : undefined,
+  pkce: pkceOf(row),
   inviteTokenHash: row.invite_token_hash,
   linking:
     row.linking_user_id && row.linking_session_id

@@ -21,13 +21,14 @@ import {
   takeByCodeHash,
   takeByLinkHash,
 } from '../../core/one-time-tokens/one-time-tokens.store.ts'
+import { pkceOf } from '../../core/one-time-tokens/pkce.ts'
 import { requireStrongPassword } from '../../core/passwords/require-strong-password.ts'
 import { isRequesterAccepted } from '../../core/sessions/accepted-session.ts'
 import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
 import { type Client, startSession } from '../../core/sessions/start-session.ts'
 import { isBanned } from '../../core/users/is-banned.ts'
 import { findUserById, lockUser } from '../../core/users/users.store.ts'
-import type { ChallengeMethod, DB, TokenPurpose } from '../../db/tables.ts'
+import type { DB, TokenPurpose } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { confirm, isUnproven, provesUnproven } from './confirm.ts'
@@ -171,10 +172,10 @@ async function redeem(
     proven = `${signedIn.aud}\0${token.relates_to}`
     isFirstProof = isUnproven(user, token)
     const effective = effectiveType(type, token.purpose)
-    if (request.givesCode && token.code_challenge) {
+    const pkce = pkceOf(token)
+    if (request.givesCode && pkce) {
       // A banned account's links must not open the new account, and that account may be deleted.
       if (signedIn.id === user.id) await putLinksBack(trx, spared, now)
-      const pkce = { challenge: token.code_challenge, method: token.code_challenge_method as ChallengeMethod }
       const method = effective === 'signup' ? 'email/signup' : effective
       const code = { userId: signedIn.id, pkce, method, sessionId: token.session_id }
       return { authCode: await issueAuthCode(deps, trx, code) }
