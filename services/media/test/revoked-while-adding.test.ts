@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { type TokenChanges, updateToken } from '../src/core/tokens/tokens.store.ts'
 import { openUpload } from './clients/slow-upload.ts'
 import { gif } from './gif-bytes.ts'
+import { holdCalls } from './hold-calls.ts'
 import { formOf, startTestService, type TestService } from './service.ts'
 import { arrived, openPiece, tusOf } from './tus.ts'
 
@@ -202,22 +203,6 @@ test('a refusal says how to authenticate, and a key whose token was extended wor
   await change(id, { expiresAt: null })
   expect((await add()).status).toBe(201)
 })
-
-/** Makes the calls of `method` wait for `release` until the test ends. */
-function holdCalls<Name extends string>(owner: { [name in Name]: (...args: never[]) => Promise<unknown> }, name: Name) {
-  const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const real = owner[name]
-  owner[name] = async (...args) => {
-    reached.resolve()
-    await released.promise
-    return real(...args)
-  }
-  onTestFinished(() => {
-    owner[name] = real
-    released.resolve()
-  })
-  return { reached: reached.promise, release: () => released.resolve() }
-}
 
 const revoke = (id: string) => service.call('DELETE', `/tokens/${id}`, { headers: { token: admin } })
 const upload = async (token: string, bytes: Uint8Array) =>

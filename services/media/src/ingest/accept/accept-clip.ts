@@ -117,10 +117,11 @@ async function shareSource(deps: Deps, known: SourceRow, input: NewClipInput): P
   refuseLargePicture(limits, width, height)
   refuseLongDuration(limits, known.info.durationSeconds)
   return deps.db.transaction().execute(async (trx) => {
-    await holdAndTakeBytes(deps, trx, input, known.rendition_bytes)
+    await holdBytes(trx, input.file.sha256)
     const source = await attachToSource(trx, known.id)
     if (!source) return undefined
     const clip = await addClip(deps, trx, source, input)
+    await takeBytes(deps, trx, input, source.rendition_bytes)
     await holdToken(deps, trx, input)
     await prioritise(deps, trx, source, input)
     return clip
@@ -137,9 +138,7 @@ async function queueSource(
   const original = originalNamed(sha256)
   let isShared = false
   const accepted = await keepFiles(deps, [{ name: original, path, bytes }], async (trx) => {
-    const limits = await holdAndTakeBytes(deps, trx, input, 0)
-    // After the allowance, which makes the token's other clips wait for this transaction.
-    await refuseWhenBusy({ ...deps, db: trx }, tokenId, limits)
+    await holdBytes(trx, sha256)
     const reservedBytes = mostRenditionBytes(info, bytes)
     const hashes = { sha256: key, fileSha256: sha256 }
     const newSource = { id: deps.newId(), ...hashes, tokenId, bytes, reservedBytes, info, now: deps.now() }
@@ -147,6 +146,9 @@ async function queueSource(
     if (inserted) {
       const job = { sourceId: inserted.id, way: wayOf(input), ...(input.mp4First && { mp4First: true }) }
       const last = async () => {
+        const limits = await takeBytes(deps, trx, input, 0)
+        // After the allowance, which makes the token's other clips wait for this transaction.
+        await refuseWhenBusy({ ...deps, db: trx }, tokenId, limits, 1)
         await holdToken(deps, trx, input)
         await deps.queue.send(trx, TRANSCODE_QUEUE.name, job satisfies TranscodeJob, { tenant: tenantOf(tokenId) })
       }
@@ -157,6 +159,7 @@ async function queueSource(
     if (!source) throw apiError('busy', { retryAfterSeconds: 1 })
     isShared = true
     const last = async () => {
+      await takeBytes(deps, trx, input, source.rendition_bytes)
       await holdToken(deps, trx, input)
       await prioritise(deps, trx, source, input)
     }
@@ -172,14 +175,16 @@ async function prioritise(deps: Deps, trx: Transaction<DB>, source: SourceRow, {
   await deps.queue.advance(trx, TRANSCODE_QUEUE.name, { sourceId: source.id } satisfies TranscodeJob, tenantOf(tokenId))
 }
 
-/** The binding refusals of every new clip: blocked bytes, then its token and the allowance. Returns the token's limits. */
-async function holdAndTakeBytes(
+/**
+ * The binding refusal of a token and its allowance, after the storage has answered: the token's other clips wait from here until
+ * the commit. Returns the token's limits.
+ */
+async function takeBytes(
   { config, now }: Deps,
   trx: Transaction<DB>,
   { tokenId, file }: NewClipInput,
   renditionBytes: number,
 ): Promise<TokenLimits> {
-  await holdBytes(trx, file.sha256)
   if (tokenId === null) return {}
   const clip = { tokenId, sent: file.bytes, kept: file.bytes + renditionBytes, now: now() }
   return takeAllowance(trx, config.allowances, clip)
