@@ -6,6 +6,7 @@ import { resolveTools } from './ffmpeg/binaries.ts'
 import { blobCommands } from './flows/check/blob-commands.ts'
 import { clipCommands } from './flows/clips/clip-commands.ts'
 import { variantCommands } from './flows/files/variants/variant-commands.ts'
+import { auditCommands } from './flows/moderation/audit-commands.ts'
 import { tokenCommands } from './flows/tokens/token-commands.ts'
 import { requireYtdlp } from './ingest/ytdlp/check-ytdlp.ts'
 import { startUp } from './start.ts'
@@ -37,4 +38,5 @@ export const commands: Command[] = [
   ...clipCommands,
   ...blobCommands,
   ...variantCommands,
+  ...auditCommands,
 ]

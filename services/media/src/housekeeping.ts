@@ -3,6 +3,7 @@
 import { batchesOf } from '@services/common/concurrency/chunks'
 import { repeatBatch } from '@services/common/housekeeping/delete-in-batches'
 import { type Kinds, type Runs, runRound, startRounds } from '@services/common/housekeeping/rounds'
+import { deleteEntriesBefore } from './core/audit/audit.store.ts'
 import { hardDeleteClip, softDeleteClip, softDeleteExpired } from './core/lifecycle/delete-clip.ts'
 import { monthOf } from './core/reports/reporter.ts'
 import { deleteKeysBefore, deleteReportsBefore } from './core/reports/reports.store.ts'
@@ -45,6 +46,9 @@ const KEEP_DAYS_MS = 396 * 86_400_000
 
 /** Long enough for the months that a dispute about a decision takes. */
 const KEEP_REPORTS_MS = 180 * 86_400_000
+
+/** Acts of admins and operators: a year and a month, as long as the usage of tokens. */
+const KEEP_AUDIT_MS = KEEP_DAYS_MS
 
 const KEEP_DELIVERIES_MS = 30 * 86_400_000
 
@@ -104,7 +108,8 @@ function kindsOf(deps: HousekeepingDeps): Kinds {
       begin: () => inTurn(listFailedClips(db, ago(KEEP_FAILED_MS)), ([id = '']) => hardDeleteClip(deps, id), 1),
     },
     'expired clips': {
-      begin: () => inTurn(listExpiredClips(db, now()), ([id = '']) => softDeleteClip(deps, id, 'expired'), 1),
+      begin: () =>
+        inTurn(listExpiredClips(db, now()), ([id = '']) => softDeleteClip(deps, id, { reason: 'expired' }), 1),
     },
     'expired clips without a token': {
       begin: () => inTurn(listExpiredAnonymousClips(db, now()), (ids) => softDeleteExpired(deps, ids)),
@@ -138,6 +143,7 @@ function kindsOf(deps: HousekeepingDeps): Kinds {
     'outcomes of requests': { begin: () => deleteOutcomesBefore(db, ago(KEY_LIFETIME_MS)) },
     reports: { begin: () => deleteReportsBefore(db, ago(KEEP_REPORTS_MS)) },
     'keys of reporters': { begin: () => once(() => deleteKeysBefore(db, monthOf(now()))) },
+    'audit entries': { begin: () => deleteEntriesBefore(db, ago(KEEP_AUDIT_MS)) },
     deliveries: { begin: () => deleteDeliveriesBefore(db, ago(KEEP_DELIVERIES_MS)) },
   }
 }

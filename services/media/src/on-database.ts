@@ -3,6 +3,7 @@ import { withDatabase } from '@services/common/database/pool'
 import { createNotifications, type Notifications } from '@services/common/listen/batched-notify'
 import { machineAccount } from '@services/common/process/machine-account'
 import { CompiledQuery, type Kysely } from 'kysely'
+import type { Actor } from './core/audit/audit.ts'
 import { type DB, TABLES } from './db/tables.ts'
 import { type Deps, resultsChannelOf } from './deps.ts'
 import { startUp } from './start.ts'
@@ -14,6 +15,9 @@ export type CommandDeps = Pick<Deps, 'config' | 'log' | 'db' | 'newId' | 'now'> 
   /** Account of this machine, which decisions name. */
   operator: string
 }
+
+/** Actor of a command (core/audit/audit.ts). */
+export const byOperator = ({ operator }: CommandDeps): Actor => ({ origin: 'cli', operator })
 
 /** Runs a command on the migrated database. */
 export function onDatabase<Result>(work: (deps: CommandDeps) => Promise<Result>): Promise<Result> {

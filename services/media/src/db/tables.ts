@@ -28,6 +28,7 @@ export const TABLES = [
   'report_keys',
   'moderations',
   'blocked_hashes',
+  'audit_entries',
 ] as const satisfies readonly (keyof DB | 'search_words')[]
 
 export type Scope = 'write' | 'read' | 'delete' | 'admin'
@@ -92,6 +93,19 @@ export type ModerationAction = (typeof MODERATION_ACTIONS)[number]
 /** A moderator, a command of the operator, the number of reports, the scanner. */
 export const MODERATION_ORIGINS = ['admin', 'cli', 'reports', 'scanner'] as const
 export type ModerationOrigin = (typeof MODERATION_ORIGINS)[number]
+/** Acts of admins and operators (core/audit/audit.ts). */
+export const AUDIT_ACTIONS = [
+  'token_created',
+  'token_changed',
+  'token_revoked',
+  'clip_changed',
+  'clip_deleted',
+  'clip_moderated',
+  'links_created',
+  'links_ended',
+  'files_repaired',
+] as const
+export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 export const VERDICTS = ['ok', 'nsfw', 'hide', 'block'] as const
 export type Verdict = (typeof VERDICTS)[number]
 
@@ -332,6 +346,18 @@ export interface DB {
   blocked_hashes: {
     sha256: Buffer
     clip_id: string
+    created_at: Date
+  }
+  audit_entries: {
+    id: string
+    action: AuditAction
+    /** Clip or token. */
+    target: string | null
+    origin: 'admin' | 'cli'
+    token_id: string | null
+    /** Account of the machine, for a command. */
+    operator: string | null
+    details: Json<object>
     created_at: Date
   }
 }

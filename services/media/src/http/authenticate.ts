@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Actor } from '../core/audit/audit.ts'
 import { allows } from '../core/tokens/scopes.ts'
 import { hashToken, isWellFormed } from '../core/tokens/token-format.ts'
 import { type ApiToken, findLiveToken, recordTokenUse } from '../core/tokens/tokens.store.ts'
@@ -60,6 +61,9 @@ export function tokenOf(request: FastifyRequest): ApiToken {
   if (!request.apiToken) throw new Error('route outside the scope of requireToken')
   return request.apiToken
 }
+
+/** Actor of a route that needs the scope `admin`. */
+export const adminOf = (request: FastifyRequest): Actor => ({ origin: 'admin', tokenId: tokenOf(request).id })
 
 /** Reads the token as it was sent, known or not. */
 export function presentedToken({ headers }: Pick<FastifyRequest, 'headers'>): string | undefined {

@@ -17,12 +17,16 @@ import { hardDeleteClipRow, softDeleteClipRow, softDeleteExpiredRows } from './d
 export async function softDeleteClip(
   deps: Pick<Deps, 'db'> & EmitDeps,
   id: string,
-  reason?: 'expired',
+  {
+    reason,
+    alongside,
+  }: { reason?: 'expired'; alongside?: ((trx: Transaction<DB>) => Promise<unknown>) | undefined } = {},
 ): Promise<boolean> {
   const { db, now } = deps
   return db.transaction().execute(async (trx) => {
     const clip = await lockClip(trx, id)
     if (!clip || (reason && !isExpired({ expiresAt: clip.expires_at }, now()))) return false
+    await alongside?.(trx)
     return softDeleteIn(deps, trx, id, reason)
   })
 }

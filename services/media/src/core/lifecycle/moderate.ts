@@ -6,6 +6,7 @@ import type { DB, HiddenReason } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { countModeration } from '../../metrics.ts'
+import { recordAct } from '../audit/audit.ts'
 import { lockClip } from '../clips/clips.store.ts'
 import {
   deleteBlocked,
@@ -54,9 +55,27 @@ export async function moderate(
       : await apply(deps, trx, clipId, { ...decision, reason })
     const which = reportId && decision.action === 'dismiss' ? { id: reportId } : { clipIds: ids }
     await record(deps, trx, ids, { ...decision, reason, answers: which })
+    await auditDecision(deps, trx, { clipId, reportId, clips: ids.length }, { ...decision, reason })
     return ids
   })
   afterDecision(deps, ids, decision)
+}
+
+/** Records a decision of an admin or a command; the scanner and the number of reports have no entry. */
+async function auditDecision(
+  deps: Pick<Deps, 'now' | 'newId'>,
+  trx: Transaction<DB>,
+  { clipId, reportId, clips }: { clipId: string; reportId: string | undefined; clips: number },
+  { action: decision, reason, tokenId, operator }: Decision,
+): Promise<void> {
+  const by = tokenId
+    ? { origin: 'admin' as const, tokenId }
+    : operator
+      ? { origin: 'cli' as const, operator }
+      : undefined
+  if (!by) return
+  const details = { decision, clips, ...(reason && { reason }), ...(reportId && { report: reportId }) }
+  await recordAct(deps, trx, by, { action: 'clip_moderated', target: clipId, details })
 }
 
 /** Lets caches forget the clips; call it after the commit. */

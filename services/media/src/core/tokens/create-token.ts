@@ -2,17 +2,56 @@ import { randomInt } from 'node:crypto'
 import { jsonb } from '@services/common/database/pool'
 import type { Scope, TokenLimits } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
+import { type Actor, recordAct } from '../audit/audit.ts'
 import { ALL_SCOPES } from './scopes.ts'
 import { hashToken, makeToken, prefixOf } from './token-format.ts'
-import { type ApiToken, insertToken, putBootstrapToken } from './tokens.store.ts'
+import {
+  type ApiToken,
+  insertToken,
+  putBootstrapToken,
+  revokeToken,
+  type TokenChanges,
+  updateToken,
+} from './tokens.store.ts'
 
 type TokenDeps = Pick<Deps, 'db' | 'newId' | 'now'>
 
-/** Creates a token; `token` is in this answer and nowhere else. */
-export async function createToken(
+type Named = { name: string; scopes: Scope[]; limits?: TokenLimits; expiresAt?: Date | null }
+
+/** Creates a token for an admin or a command, and records it. */
+export const createTokenAs = (deps: TokenDeps, by: Actor, input: Named): Promise<ApiToken & { token: string }> =>
+  deps.db.transaction().execute(async (trx) => {
+    const created = await createToken({ ...deps, db: trx }, input)
+    const { id: target, name, scopes, limits, expires_at } = created
+    const details = { name, scopes, limits, expires_at }
+    await recordAct(deps, trx, by, { action: 'token_created', target, details })
+    return created
+  })
+
+/** Changes a token and records it. Undefined for one that is unknown or revoked. */
+export const changeTokenAs = (
   deps: TokenDeps,
-  input: { name: string; scopes: Scope[]; limits?: TokenLimits; expiresAt?: Date | null },
-): Promise<ApiToken & { token: string }> {
+  by: Actor,
+  id: string,
+  changes: TokenChanges,
+): Promise<ApiToken | undefined> =>
+  deps.db.transaction().execute(async (trx) => {
+    const changed = await updateToken(trx, id, changes)
+    if (changed) await recordAct(deps, trx, by, { action: 'token_changed', target: id, details: changes })
+    return changed
+  })
+
+/** Revokes a token and records it. Undefined for one that is unknown or was revoked before. */
+export const revokeTokenAs = (deps: TokenDeps, by: Actor, id: string): Promise<ApiToken | undefined> =>
+  deps.db.transaction().execute(async (trx) => {
+    const revoked = await revokeToken(trx, id, deps.now())
+    if (revoked)
+      await recordAct(deps, trx, by, { action: 'token_revoked', target: id, details: { name: revoked.name } })
+    return revoked
+  })
+
+/** Creates a token; `token` is in this answer and nowhere else. */
+export async function createToken(deps: TokenDeps, input: Named): Promise<ApiToken & { token: string }> {
   const { name, scopes, limits = {}, expiresAt: expires_at } = input
   const token = makeToken(randomInt)
   const made = { id: deps.newId(), prefix: prefixOf(token), hash: hashToken(token), created_at: deps.now() }

@@ -1,6 +1,7 @@
 import { CommandFailure, command, printResult } from '@services/common/process/command-line'
+import { completeAct, recordAct } from '../../core/audit/audit.ts'
 import { openBlobs } from '../../deps.ts'
-import { onDatabase } from '../../on-database.ts'
+import { byOperator, type CommandDeps, onDatabase } from '../../on-database.ts'
 import { StorageUnavailable } from '../../store/blobs/blob-storage.ts'
 import { type CheckDeps, checkBlobs, FINDING_KINDS, type Finding } from './check-blobs.ts'
 
@@ -24,12 +25,17 @@ const blobsCheck = command({
   details: `It may run beside the service. Files and uploads younger than an hour are never deleted.
 Exit code 0: no findings, or all were fixed; ${SOMETHING_FOUND}: findings are left.`,
   run: async ({ options, json }) => {
-    const { deep = false, fix = false } = options
+    const { deep = false, fix = false, 'accept-losses': accepted = false } = options
     await onStore(async (deps) => {
       // Without hashing the files, which takes long.
-      if (fix && !options['accept-losses']) refuseStrangers(await survey(deps, { deep: false, fix: false }))
+      if (fix && !accepted) refuseStrangers(await survey(deps, { deep: false, fix: false }))
       const onFinding = json ? undefined : (finding: Finding) => process.stdout.write(`${toLine(finding)}\n`)
+      const options = { deep, accept_losses: accepted }
+      // Before the first change, because the command may be killed during one.
+      const entry =
+        fix && (await recordAct(deps, deps.db, byOperator(deps), { action: 'files_repaired', details: options }))
       const result = await survey(deps, { deep, fix }, onFinding)
+      if (entry) await completeAct(deps.db, entry, { ...options, fixed: result.fixed })
       const { findings, left, ...counts } = result
       printResult(json, { ...counts, findings }, toSummary(result))
       if (left > 0) process.exitCode = SOMETHING_FOUND
@@ -75,7 +81,7 @@ function refuseStrangers({ files, rows, found }: Survey): void {
   )
 }
 
-const onStore = (work: (deps: CheckDeps) => Promise<void>): Promise<void> =>
+const onStore = (work: (deps: CheckDeps & CommandDeps) => Promise<void>): Promise<void> =>
   onDatabase(async (deps) => {
     const blobs = await openBlobs(deps.config.storage, deps.log)
     try {

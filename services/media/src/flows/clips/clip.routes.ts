@@ -6,6 +6,7 @@ import { withoutNulls } from '@services/common/http/json-parser'
 import type { FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
 import { type TSchema, Type } from 'typebox'
+import { type Act, recordAct } from '../../core/audit/audit.ts'
 import {
   type AccessChanges,
   type AccessRules,
@@ -26,7 +27,7 @@ import type { ApiToken } from '../../core/tokens/tokens.store.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { addTokenRoutes, tokenOf } from '../../http/authenticate.ts'
+import { addTokenRoutes, adminOf, tokenOf } from '../../http/authenticate.ts'
 import { DetailsShape, toDetails } from '../../http/clip-details.ts'
 import {
   AccessFields,
@@ -93,11 +94,14 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         },
       },
       async (request) => {
-        const { id, tokenId } = await findOwnClip(deps, tokenOf(request), request.params.id)
+        const clip = await findOwnClip(deps, tokenOf(request), request.params.id)
+        const { id, tokenId } = clip
         const texts = readChanges(request.body)
         const access = readAccess(request.body, accessRulesOf(deps, tokenId))
-        if (access) await changeAccess(deps, id, { texts, access })
-        else if (Object.keys(texts).length > 0 && !(await updateClip(deps.db, id, texts))) throw apiError('gone')
+        const fields = Object.keys(PatchBody.properties).filter((name) => Object.hasOwn(request.body, name))
+        const alongside = auditAdmin(deps, request, clip, { action: 'clip_changed', details: { fields } })
+        if (access) await changeAccess(deps, id, { texts, access, alongside })
+        else if (Object.keys(texts).length > 0) await changeTexts(deps, id, { texts, alongside })
         return describe(await findOwnClip(deps, tokenOf(request), id))
       },
     )
@@ -124,9 +128,10 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       },
       async (request, reply) => {
         const { id } = request.params
-        if (request.apiToken) await findOwnClip(deps, request.apiToken, id)
-        else await requireDeleteToken(deps.db, id, request.headers['x-delete-token'] ?? '')
-        const isDeleted = await softDeleteClip(deps, id)
+        const clip = request.apiToken ? await findOwnClip(deps, request.apiToken, id) : undefined
+        if (!clip) await requireDeleteToken(deps.db, id, request.headers['x-delete-token'] ?? '')
+        const alongside = clip && auditAdmin(deps, request, clip, { action: 'clip_deleted' })
+        const isDeleted = await softDeleteClip(deps, id, { alongside })
         deps.knownFiles.evict(id)
         if (!isDeleted) throw apiError('gone')
         return reply.code(204).send()
@@ -143,6 +148,32 @@ export async function findOwnClip({ db, now }: Pick<Deps, 'db' | 'now'>, token: 
   return clip
 }
 
+/** Step of a transaction that records the act of an admin on a clip of others; undefined for the owner of the clip. */
+export function auditAdmin(
+  deps: Pick<Deps, 'newId' | 'now'>,
+  request: FastifyRequest,
+  { id, tokenId }: Pick<Clip, 'id' | 'tokenId'>,
+  act: Omit<Act, 'target'>,
+): ((trx: Kysely<DB>) => Promise<unknown>) | undefined {
+  if (tokenOf(request).id === tokenId) return undefined
+  return (trx) => recordAct(deps, trx, adminOf(request), { ...act, target: id })
+}
+
+type Alongside = ReturnType<typeof auditAdmin>
+
+async function changeTexts(
+  { db }: Pick<Deps, 'db'>,
+  id: string,
+  { texts, alongside }: { texts: Partial<ClipFields>; alongside: Alongside },
+): Promise<void> {
+  const change = async (on: Kysely<DB>) => {
+    if (!(await updateClip(on, id, texts))) throw apiError('gone')
+    await alongside?.(on)
+  }
+  // The owner's change is one statement.
+  await (alongside ? db.transaction().execute(change) : change(db))
+}
+
 /** An unknown clip, a clip without a delete token and a wrong token get the same answer. */
 async function requireDeleteToken(db: Kysely<DB>, id: string, presented: string): Promise<void> {
   const hash = isClipId(id) ? await findDeleteTokenHash(db, id) : undefined
@@ -153,12 +184,13 @@ async function requireDeleteToken(db: Kysely<DB>, id: string, presented: string)
 async function changeAccess(
   { db, knownFiles, now }: Pick<Deps, 'db' | 'knownFiles' | 'now'>,
   id: string,
-  { texts, access }: { texts: Partial<ClipFields>; access: AccessChanges },
+  { texts, access, alongside }: { texts: Partial<ClipFields>; access: AccessChanges; alongside: Alongside },
 ): Promise<void> {
   await db.transaction().execute(async (trx) => {
     const current = await lockAccess(trx, id)
     if (!current || isExpired(current, now())) throw apiError('gone')
     await updateClip(trx, id, { ...texts, access: applyAccess(current, access, now()) })
+    await alongside?.(trx)
   })
   knownFiles.evict(id)
 }

@@ -1,14 +1,16 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inDocument } from '@services/common/http/route-schema'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import type { Act } from '../../core/audit/audit.ts'
 import { createLink, linkExpiry, makeLinkSalt, readLinkSeconds } from '../../core/clip-access/share-links.ts'
 import { toResult } from '../../core/clip-views/clip-result.ts'
-import { setLinkSalt } from '../../core/clips/clips.store.ts'
+import { type Clip, setLinkSalt } from '../../core/clips/clips.store.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { addTokenRoutes, tokenOf } from '../../http/authenticate.ts'
 import { answers, counted, errorResponses, ResultShape, Time, tokenRoute } from '../../http/shapes.ts'
-import { findOwnClip } from './clip.routes.ts'
+import { auditAdmin, findOwnClip } from './clip.routes.ts'
 
 const { files, embed, oembed } = ResultShape.properties
 const LinksShape = Type.Object(
@@ -29,6 +31,18 @@ type WithId = { Params: { id: string } }
 export const linkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { encryptionKey, site } = deps.config
 
+  /** Undefined for a clip that is gone. */
+  function setSalt(request: FastifyRequest, clip: Clip, how: { replace?: true }, act: Omit<Act, 'target'>) {
+    const salt = { ...how, fresh: makeLinkSalt() }
+    const alongside = auditAdmin(deps, request, clip, act)
+    if (!alongside) return setLinkSalt(deps.db, clip.id, salt)
+    return deps.db.transaction().execute(async (trx) => {
+      const set = await setLinkSalt(trx, clip.id, salt)
+      if (set) await alongside(trx)
+      return set
+    })
+  }
+
   // Not `read`: a link outlasts the token, and shows the clip to others.
   await addTokenRoutes(app, deps, { scope: 'write' }, async (part) => {
     part.post<WithId & { Body: { expires_in?: string | number } | null }>(
@@ -44,9 +58,10 @@ export const linkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       async (request) => {
         const clip = await findOwnClip(deps, tokenOf(request), request.params.id)
         const seconds = readLinkSeconds(request.body?.expires_in)
-        const linkSalt = await setLinkSalt(deps.db, clip.id, { fresh: makeLinkSalt() })
-        if (!linkSalt) throw apiError('gone')
         const expiresAt = linkExpiry(clip, { seconds, now: deps.now() })
+        const act = { action: 'links_created', details: { expires_at: expiresAt } } as const
+        const linkSalt = await setSalt(request, clip, {}, act)
+        if (!linkSalt) throw apiError('gone')
         const link = createLink(encryptionKey, { id: clip.id, linkSalt }, { target: 'page', expiresAt })
         const { page: url, ...addresses } = toResult(clip, site, link)
         return { success: { url, ...addresses, expires_at: link.expiresAt } }
@@ -63,8 +78,8 @@ export const linkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         },
       },
       async (request, reply) => {
-        const { id } = await findOwnClip(deps, tokenOf(request), request.params.id)
-        await setLinkSalt(deps.db, id, { fresh: makeLinkSalt(), replace: true })
+        const clip = await findOwnClip(deps, tokenOf(request), request.params.id)
+        await setSalt(request, clip, { replace: true }, { action: 'links_ended' })
         return reply.code(204).send()
       },
     )

@@ -1,10 +1,10 @@
 import { command, printResult, UsageError } from '@services/common/process/command-line'
-import { createToken } from '../../core/tokens/create-token.ts'
+import { changeTokenAs, createTokenAs, revokeTokenAs } from '../../core/tokens/create-token.ts'
 import { USUAL_SCOPES } from '../../core/tokens/scopes.ts'
-import { type ApiToken, listTokens, revokeToken, updateToken } from '../../core/tokens/tokens.store.ts'
+import { type ApiToken, listTokens } from '../../core/tokens/tokens.store.ts'
 import { listUsage, type TokenUsage } from '../../core/tokens/usage.store.ts'
 import { isUuid } from '../../db/uuid.ts'
-import { onDatabase } from '../../on-database.ts'
+import { byOperator, onDatabase } from '../../on-database.ts'
 import { LIMITS_EXAMPLE, readTokenOptions } from './token-options.ts'
 
 const tokensCreate = command({
@@ -18,7 +18,7 @@ const tokensCreate = command({
   },
   run: async ({ options, json }) => {
     const input = { name: 'unnamed', scopes: USUAL_SCOPES, ...readTokenOptions(options, new Date()) }
-    const { token, ...row } = await onDatabase((deps) => createToken(deps, input))
+    const { token, ...row } = await onDatabase((deps) => createTokenAs(deps, byOperator(deps), input))
     printResult(json, { token, ...toJson(row) }, token)
     if (!json)
       process.stderr.write(`Token ${row.id} (${row.name}) may ${row.scopes.join(', ')}. It is not shown again.\n`)
@@ -47,7 +47,9 @@ const tokensUpdate = command({
   run: async ({ operands: [id = ''], options, json }) => {
     const changes = readTokenOptions(options, new Date())
     if (Object.keys(changes).length === 0) throw new UsageError('needs something to change')
-    const token = isUuid(id) ? await onDatabase(({ db }) => updateToken(db, id, changes)) : undefined
+    const token = isUuid(id)
+      ? await onDatabase((deps) => changeTokenAs(deps, byOperator(deps), id, changes))
+      : undefined
     if (!token) throw new UsageError(`no token of this id, or it is revoked: ${id}`)
     printResult(json, toJson(token), `${token.id} (${token.name}) is changed`)
   },
@@ -58,7 +60,7 @@ const tokensRevoke = command({
   summary: 'revoke a token at once',
   operands: ['ID'],
   run: async ({ operands: [id = ''], json }) => {
-    const token = isUuid(id) ? await onDatabase(({ db }) => revokeToken(db, id, new Date())) : undefined
+    const token = isUuid(id) ? await onDatabase((deps) => revokeTokenAs(deps, byOperator(deps), id)) : undefined
     if (!token) throw new UsageError(`no token of this id is good: ${id}`)
     printResult(json, toJson(token), `${token.id} (${token.name}) is revoked`)
   },

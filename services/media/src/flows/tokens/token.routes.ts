@@ -5,14 +5,14 @@ import { parseDurationSeconds, SECONDS_OR_DURATION } from '@services/common/conf
 import { inDocument } from '@services/common/http/route-schema'
 import { Type } from 'typebox'
 import { invalidField, oneLine } from '../../core/clips/clip-fields.ts'
-import { createToken } from '../../core/tokens/create-token.ts'
+import { createTokenAs, revokeTokenAs } from '../../core/tokens/create-token.ts'
 import { ALL_SCOPES, USUAL_SCOPES } from '../../core/tokens/scopes.ts'
-import { listTokens, revokeToken } from '../../core/tokens/tokens.store.ts'
+import { listTokens } from '../../core/tokens/tokens.store.ts'
 import { TOKEN_LIMITS, type TokenLimits } from '../../db/tables.ts'
 import { isUuid } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { requireToken } from '../../http/authenticate.ts'
+import { adminOf, requireToken } from '../../http/authenticate.ts'
 import { answers, counted, errorResponses, orNull, Time, tokenRoute } from '../../http/shapes.ts'
 import { LONGEST_LIFE_SECONDS } from './token-options.ts'
 
@@ -102,7 +102,9 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       const name = oneLine(request.body.name)
       if (!name || name.length > MAX_NAME) throw invalidField('name', `must be 1 to ${MAX_NAME} characters`)
       const expiresAt = span === undefined ? null : new Date(deps.now().getTime() + readLife(span) * 1000)
-      const success = await createToken(deps, { name, scopes: [...new Set(scopes)], limits, expiresAt })
+      const success = await createTokenAs(deps, adminOf(request), {
+        ...{ name, scopes: [...new Set(scopes)], limits, expiresAt },
+      })
       return reply.code(201).send({ success })
     },
   )
@@ -118,7 +120,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     },
     async (request, reply) => {
       const { id } = request.params
-      const revoked = isUuid(id) && (await revokeToken(deps.db, id, deps.now()))
+      const revoked = isUuid(id) && (await revokeTokenAs(deps, adminOf(request), id))
       if (!revoked) throw apiError('not_found')
       return reply.code(204).send()
     },

@@ -1,0 +1,256 @@
+// Every command, and every route by which an admin changes tokens or clips of others, leaves an entry under the name of
+// its actor. A new one without a row here fails.
+
+import { rm } from 'node:fs/promises'
+import { hostname, userInfo } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { commands } from '../src/commands.ts'
+import type { AuditAction } from '../src/db/tables.ts'
+import { cleanUp } from '../src/housekeeping.ts'
+import { mediaHere } from './command-line.ts'
+import { gif } from './gif-bytes.ts'
+import { type Answer, idIn, settingsOf, startTestService, type TestService } from './service.ts'
+
+let service: TestService
+let admin: { token: string; id: string }
+beforeAll(async () => {
+  service = await startTestService({ MEDIA_RATE_LIMIT_UPLOAD: '1000/1h' })
+  admin = await service.newToken({ scopes: ['admin'] })
+})
+afterAll(() => service.close())
+
+let widths = 20
+/** A clip of another token. */
+const newClip = async () => idIn(await service.readyAlike(gif(widths++, 12, [{ delay: 10 }])))
+
+interface Entry {
+  id: string
+  action: AuditAction
+  target: string | null
+  origin: string
+  token_id: string | null
+  operator: string | null
+  details: object
+}
+
+const entries = async (): Promise<Entry[]> => (await service.deps.pool.query('select * from audit_entries')).rows
+
+/** Result of `work`, and the entries that it leaves. */
+async function audited<Result>(work: () => Promise<Result>) {
+  const before = new Set((await entries()).map(({ id }) => id))
+  const result = await work()
+  return { result, left: (await entries()).filter(({ id }) => !before.has(id)) }
+}
+
+const as = (token: string, method: string, path: string, body?: object) =>
+  service.call(method, path, {
+    headers: { token, ...(body && { 'content-type': 'application/json' }) },
+    ...(body && { body: JSON.stringify(body) }),
+  })
+
+interface Act {
+  action: AuditAction
+  details?: object
+  /** Calls the route; the target comes with the answer if it is new. */
+  walk: (token: string) => Promise<{ answer: Answer; target: string }>
+}
+
+const onClip =
+  (method: string, suffix: string, body?: object): Act['walk'] =>
+  async (token) => {
+    const target = await newClip()
+    return { answer: await as(token, method, `/media/${target}${suffix}`, body), target }
+  }
+
+async function reported(): Promise<{ report: string; target: string }> {
+  const target = await newClip()
+  const body = new URLSearchParams({ reason: 'spam' })
+  expect((await service.call('POST', `/gif/${target}/report`, { body })).status).toBe(202)
+  const { items } = (await as(admin.token, 'GET', '/reports?state=open')).body.success
+  return { report: items[0].id, target }
+}
+
+const moderation = (action: string): Act => ({
+  action: 'clip_moderated',
+  details: { decision: action, clips: 1 },
+  walk: async (token) => {
+    const target = await newClip()
+    const before = { unhide: 'hide', safe: 'nsfw', unblock: 'block' }[action]
+    if (before) await as(token, 'POST', `/media/${target}/moderation`, { action: before })
+    return { answer: await as(token, 'POST', `/media/${target}/moderation`, { action }), target }
+  },
+})
+
+const ROUTES: Record<string, Act[]> = {
+  'PATCH /media/{id}': [
+    { action: 'clip_changed', details: { fields: ['title'] }, walk: onClip('PATCH', '', { title: 'Secret words' }) },
+    {
+      action: 'clip_changed',
+      details: { fields: ['tags', 'visibility'] },
+      walk: onClip('PATCH', '', { visibility: 'private', tags: ['a'] }),
+    },
+  ],
+  'DELETE /media/{id}': [{ action: 'clip_deleted', walk: onClip('DELETE', '') }],
+  'POST /media/{id}/links': [{ action: 'links_created', walk: onClip('POST', '/links', { expires_in: '1h' }) }],
+  'DELETE /media/{id}/links': [{ action: 'links_ended', walk: onClip('DELETE', '/links') }],
+  'POST /media/{id}/moderation': ['nsfw', 'safe', 'hide', 'unhide', 'delete', 'block', 'unblock'].map(moderation),
+  'POST /reports/{id}': ['dismiss', 'nsfw', 'hide', 'delete', 'block'].map((decision) => ({
+    action: 'clip_moderated',
+    details: { decision, clips: 1, reason: 'spam' },
+    walk: async (token) => {
+      const { report, target } = await reported()
+      return { answer: await as(token, 'POST', `/reports/${report}`, { action: decision }), target }
+    },
+  })),
+  'POST /tokens': [
+    {
+      action: 'token_created',
+      details: { name: 'for an audit', scopes: ['read'] },
+      walk: async (token) => {
+        const answer = await as(token, 'POST', '/tokens', { name: 'for an audit', scopes: ['read'] })
+        return { answer, target: answer.body.success.id }
+      },
+    },
+  ],
+  'DELETE /tokens/{id}': [
+    {
+      action: 'token_revoked',
+      walk: async (token) => {
+        const { id: target } = await service.newToken()
+        return { answer: await as(token, 'DELETE', `/tokens/${target}`), target }
+      },
+    },
+  ],
+}
+
+/** Routes about things of the token itself, and for anyone. */
+const OWN = [
+  ...['POST /media/upload', 'POST /media/import', 'POST /tus', 'PATCH /tus/{id}', 'DELETE /tus/{id}'],
+  ...['POST /webhooks', 'DELETE /webhooks/{id}', 'POST /webhooks/{id}/deliveries/{delivery}/replay'],
+  ...['POST /gif/{id}/report'],
+]
+
+test('every route that changes something is an act below, or is about what its caller owns', async () => {
+  const { paths } = (await service.get('/openapi.json')).body
+  const routes = Object.entries<object>(paths).flatMap(([path, operations]) =>
+    Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
+  )
+  const changing = routes.filter((route) => !/^(GET|HEAD|OPTIONS) /.test(route))
+  expect(changing.toSorted()).toEqual([...Object.keys(ROUTES), ...OWN].toSorted())
+})
+
+const acts = Object.entries(ROUTES).flatMap(([route, all]) => all.map((act, n) => [`${route} ${n}`, act] as const))
+
+test.for(acts)('the admin is the actor of %s', async ([, { action, details, walk }]) => {
+  const { result, left } = await audited(() => walk(admin.token))
+  expect([200, 201, 204]).toContain(result.answer.status)
+  const last = left.at(-1)
+  expect(last).toMatchObject({ action, target: result.target, origin: 'admin', token_id: admin.id, operator: null })
+  expect(last?.details).toMatchObject(details ?? {})
+  // Neither secrets nor texts, which a deletion would leave here.
+  const { token = 'no token' } = result.answer.body?.success ?? {}
+  expect(JSON.stringify(left)).not.toMatch(new RegExp(`Secret words|${token}`))
+})
+
+test("a token's acts on its own clips leave none, nor do those that are refused", async () => {
+  const own = await newClip()
+  const { token } = service
+  const calls = [
+    () => as(token, 'PATCH', `/media/${own}`, { title: 'mine' }),
+    () => as(token, 'POST', `/media/${own}/links`, {}),
+    () => as(token, 'DELETE', `/media/${own}/links`),
+    () => as(token, 'DELETE', `/media/${own}`),
+    () => as(admin.token, 'DELETE', `/media/${own}`),
+    () => as(admin.token, 'PATCH', `/media/${own}`, { title: 'late' }),
+    () => as(admin.token, 'POST', `/media/${own}/moderation`, { action: 'hide' }),
+    () => as(admin.token, 'DELETE', `/tokens/${crypto.randomUUID()}`),
+  ]
+  for (const call of calls) expect((await audited(call)).left).toEqual([])
+})
+
+/** A command line that acts; `{clip}` and `{token}` stand for ids. */
+type Line = [AuditAction, string, object?]
+
+const COMMANDS: Record<string, Line[]> = {
+  'tokens create': [['token_created', 'tokens create --name cli-made --scopes read', { name: 'cli-made' }]],
+  'tokens update': [['token_changed', 'tokens update {token} --scopes read', { scopes: ['read'] }]],
+  'tokens revoke': [['token_revoked', 'tokens revoke {token}']],
+  'clips hide': [['clip_moderated', 'clips hide {clip} --reason spam', { decision: 'hide', reason: 'spam' }]],
+  'clips unhide': [['clip_moderated', 'clips unhide {clip}', { decision: 'unhide' }]],
+  'clips delete': [['clip_moderated', 'clips delete {clip} --yes', { decision: 'delete', clips: 1 }]],
+  'blobs check': [['files_repaired', 'blobs check --fix', { deep: false, fixed: {} }]],
+}
+
+/** Commands that change nothing, with the reason where that is not plain. */
+const NO_ACTS = {
+  serve: '',
+  worker: '',
+  migrate: 'the list of migrations has the time of each',
+  'migrate status': '',
+  'config check': '',
+  'config table': '',
+  version: '',
+  'tokens list': 'reads like GET /tokens',
+  'tokens usage': '',
+  'clips list': 'reads like GET /media of an admin',
+  'clips show': 'reads like GET /media/{id} of an admin',
+  'variants sign': 'needs no database, and its address opens only clips that may be shown',
+  'audit list': '',
+}
+
+test('every command is an act below, or none', () => {
+  const names = commands.map(({ name }) => name)
+  expect(names.toSorted()).toEqual([...Object.keys(COMMANDS), ...Object.keys(NO_ACTS)].toSorted())
+})
+
+describe('the command line', () => {
+  const run = async (line: string) => {
+    const settings = { ...settingsOf(service.deps.config.database.url, service.blobsDir), MEDIA_LOG_LEVEL: 'error' }
+    const { code, stdout } = await mediaHere(line.split(' '), settings)
+    expect(code).toBe(0)
+    return stdout
+  }
+  const operator = `${userInfo().username}@${hostname()}`
+
+  test.for(Object.values(COMMANDS).flat())('is the actor of %s %s', async ([action, line, details = {}]) => {
+    const ids = {
+      '{clip}': line.includes('{clip}') ? await newClip() : '',
+      '{token}': line.includes('{token}') ? (await service.newToken()).id : '',
+    }
+    const typed = Object.entries(ids).reduce((text, [name, id]) => text.replace(name, id), line)
+    const { result, left } = await audited(() => run(typed))
+    expect(left).toMatchObject([{ action, origin: 'cli', token_id: null, operator, details }])
+    const target = ids['{clip}'] || ids['{token}']
+    if (target) expect(left[0]?.target).toBe(target)
+    const shown: Entry[] = JSON.parse(await run('audit list --limit 1000 --json'))
+    expect(shown.find(({ id }) => id === left[0]?.id)).toMatchObject({ action, operator })
+    expect(await run('audit list --limit 1000')).toContain(
+      `${action}  ${left[0]?.target ?? 'all files'}  cli  ${operator}`,
+    )
+    if (action === 'token_created') expect(JSON.stringify(shown)).not.toContain(result.trim())
+  })
+
+  test('counts what a repair changed, and leaves none for a check', async () => {
+    await newClip()
+    expect((await audited(() => run('blobs check'))).left).toEqual([])
+    const [file = ''] = (await service.listFiles()).filter((path) => !path.startsWith('work/'))
+    await rm(join(service.blobsDir, file))
+    const { left } = await audited(() => run('blobs check --fix'))
+    expect(left).toMatchObject([
+      { action: 'files_repaired', target: null, details: { fixed: { row_without_blob: 1 } } },
+    ])
+  })
+})
+
+test('entries end after a year and a month', async () => {
+  const { id } = await service.newToken()
+  const { left } = await audited(() => as(admin.token, 'DELETE', `/tokens/${id}`))
+  const isThere = async () => (await entries()).some((entry) => entry.id === left[0]?.id)
+  service.clock.advance({ seconds: 396 * 86_400 - 1 })
+  await cleanUp(service.deps)
+  expect(await isThere()).toBe(true)
+  service.clock.advance({ seconds: 2 })
+  await cleanUp(service.deps)
+  expect(await isThere()).toBe(false)
+})
