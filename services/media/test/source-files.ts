@@ -30,6 +30,7 @@ export function apngOf(pictures: Buffer[], { delay, plays }: { delay: number[]; 
         times.writeUInt16BE(delay[n] ?? 0)
         chunk('fcTL', Buffer.concat([words(sequence++, width, height, 0, 0), times]))
       }
+      if (type === 'PLTE' && n === 0) chunk(type, data)
       if (type === 'IDAT') chunk(n === 0 ? 'IDAT' : 'fdAT', n === 0 ? data : Buffer.concat([words(sequence++), data]))
     }
   }

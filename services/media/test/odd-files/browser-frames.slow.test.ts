@@ -9,6 +9,7 @@ import { defaultProbeLimits } from '../../src/make/probe/source-limits.ts'
 import { written } from '../clips.ts'
 import { apngOf } from '../source-files.ts'
 import { framesInChromium, isImageInChromium } from './chromium-frames.ts'
+import { apngToCut, CUT_KINDS, CUT_SIZE, shownUpToRow, upToRow } from './cut-apngs.ts'
 import { looped } from './loops.ts'
 import { blocksOf, distance, oddGif, oddGifs, shownBlocks } from './odd-gifs.ts'
 
@@ -45,6 +46,69 @@ describe('Chromium shows', { tags: 'chromium' }, () => {
     expect((await framesInChromium(browser, bytes, 'image/png')).frames).toHaveLength(1)
     const measuring = measureAnimation(await written('no-frames.png', bytes), 'apng', defaultProbeLimits)
     await expect(measuring).rejects.toMatchObject({ code: 'unsupported_media_type' })
+  })
+
+  test.each(Object.entries(CUT_KINDS))(
+    'the rows that are there of the last frame of an APNG with %s',
+    async (_, kind) => {
+      for (const rows of [8, 40]) {
+        const { frames } = await framesInChromium(browser, upToRow(rows, kind), 'image/png')
+        expect(frames).toHaveLength(3)
+        const last = blocksOf(frames[2]?.rgba ?? Buffer.alloc(0), CUT_SIZE[0])
+        expect(distance(last, shownUpToRow(rows, kind))).toBe(0)
+      }
+    },
+  )
+
+  test('as many frames of an APNG that ends early as are measured', async () => {
+    const bytes = apngToCut({ colorType: 3 })
+    const [control, pixels] = [bytes.lastIndexOf('fcTL'), bytes.lastIndexOf('fdAT')]
+    const counts = []
+    const within = [0, 4, 5, 8, 9, 20, 4000].map((added) => pixels + added)
+    for (const length of [
+      control - 20,
+      control,
+      control + 4,
+      control + 30,
+      control + 34,
+      ...within,
+      bytes.length - 12,
+    ]) {
+      const part = bytes.subarray(0, length)
+      const { frames } = await framesInChromium(browser, part, 'image/png')
+      const measured = await measureAnimation(await written('early-end.png', part), 'apng', defaultProbeLimits)
+      counts.push([length, frames.length, measured.delaysCentiseconds.length])
+      expect([length, measured.repaired]).toEqual([length, true])
+    }
+    expect(counts.filter(([, ofChromium, measured]) => ofChromium !== measured)).toEqual([])
+    expect(new Set(counts.map(([, frames]) => frames))).toEqual(new Set([2, 3]))
+  })
+
+  test('an APNG that ends in its first frame, and no WebP that ends early', async () => {
+    const apng = apngToCut({ colorType: 3 })
+    const first = apng.indexOf('IDAT')
+    const webp = await sharp(oddGif(oddGifs['an opaque frame is cleared'] as (typeof oddGifs)[string]), {
+      animated: true,
+    })
+      .webp()
+      .toBuffer()
+    const cases = [
+      ...[first, first + 4, first + 900].map((length) => [apng.subarray(0, length), 'apng', 'image/png'] as const),
+      ...[2, 30].map((missing) => [webp.subarray(0, webp.length - missing), 'webp', 'image/webp'] as const),
+    ]
+    const shown = []
+    for (const [bytes, type, mime] of cases) {
+      const measuring = measureAnimation(await written(`early.${type}`, bytes), type, defaultProbeLimits)
+      const isTaken = await measuring.then(() => true).catch(() => false)
+      shown.push([type, await isImageInChromium(browser, bytes, mime), isTaken])
+    }
+    expect(shown).toEqual([
+      ['apng', false, false],
+      ['apng', true, true],
+      ['apng', true, true],
+      ['webp', false, false],
+      ['webp', false, false],
+    ])
   })
 
   test('as many frames of a gif that ends early as are measured', async () => {

@@ -1,15 +1,12 @@
 // The frames of GIFs that programs build differently, in the files that are served: those that browsers show.
-import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
-import { promisify } from 'node:util'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { embeddedTools, written } from '../clips.ts'
+import { written } from '../clips.ts'
 import { inspect } from '../inspect.ts'
 import { idIn, startTestService, type TestService } from '../service.ts'
 import { blocksOf, distance, FRAME_SECONDS, oddGif, oddGifs, shownBlocks } from './odd-gifs.ts'
-
-const run = promisify(execFile)
+import { framesIn } from './shown-frames.ts'
 
 /** Encoders blur colors; another color is further away. */
 const NEARLY = 60
@@ -96,18 +93,6 @@ test('a gif that ends in its only frame shows the part that is there; without a 
     })
   }
 })
-
-/** The picture in the middle of each frame's time. */
-async function framesIn(path: string, [width, height]: [number, number], frames: number) {
-  const decoder = path.endsWith('webm') ? ['-c:v', 'libvpx-vp9'] : []
-  const times = ['-vf', `fps=${2 / FRAME_SECONDS}:start_time=0:round=up`]
-  const args = ['-v', 'error', ...decoder, '-i', path, ...times, '-pix_fmt', 'rgba', '-f', 'rawvideo', '-']
-  const { stdout } = await run(embeddedTools.ffmpeg.path, args, { encoding: 'buffer', maxBuffer: 2 ** 26 })
-  const size = 4 * width * height
-  return Array.from({ length: frames }, (_, n) =>
-    blocksOf(stdout.subarray((2 * n + 1) * size, (2 * n + 2) * size), width),
-  )
-}
 
 /** A picture for each half second. Equal frames are one in our GIFs. */
 async function framesOfGif(bytes: Buffer) {

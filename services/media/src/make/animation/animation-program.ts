@@ -3,7 +3,16 @@
 import { openSync, writeSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import sharp from 'sharp'
-import { type Animation, type AnimationFrame, BrokenAnimation, isFrame, readBytes } from './animation.ts'
+import {
+  type Animation,
+  type AnimationFrame,
+  type AnimationPart,
+  BrokenAnimation,
+  isEarlyEnd,
+  isFrame,
+  readBytes,
+} from './animation.ts'
+import { completeFrame } from './complete-frame.ts'
 import { EXIT } from './exit-codes.ts'
 import { PNG_SIGNATURE, readApng } from './read-apng.ts'
 import { readWebp, stillOf } from './read-webp.ts'
@@ -21,22 +30,33 @@ async function convert(): Promise<void> {
   const writer = createApngWriter((bytes) => {
     for (let written = 0; written < bytes.length; ) written += writeSync(target, bytes, written)
   })
-  const read: (Animation | AnimationFrame)[] = []
+  const read: AnimationPart[] = []
   for await (const part of type === 'apng' ? readApng(file) : readWebp(file)) read.push(part)
   const [animation, ...frames] = read
-  if (!animation || isFrame(animation)) throw new BrokenAnimation('no header')
+  if (!animation || !('plays' in animation)) throw new BrokenAnimation('no header')
   const pictures = frames.filter(isFrame)
   const { format, more } = await readFormat(file, animation)
-  writer.begin(animation, format, more, pictures.length)
+  const last = read.some(isEarlyEnd) ? pictures.pop() : undefined
+  const isFirst = pictures.length === 0
+  const ending = last && completeFrame(last, await readPixels(file, last), { animation, format, more, isFirst })
+  writer.begin(animation, format, more, pictures.length + (ending ? 1 : 0))
   for (const [n, frame] of pictures.entries()) {
-    const pixels: Buffer[] = []
-    for (const { start, length } of frame.parts) pixels.push(await readBytes(file, start, length))
+    const pixels = await readPixels(file, frame)
     if (type === 'apng') writer.frame(frame, pixels)
     // The first frame of an APNG is the whole canvas.
     else if (n === 0) writer.frame({ ...frame, ...whole(animation) }, await decode(frame, pixels, animation))
     else writer.frame(frame, await decode(frame, pixels))
   }
+  // ffmpeg holds the frame before one of which no row is there.
+  if (ending) writer.frame(ending.frame, ending.pixels)
+  else if (last && isFirst) throw new BrokenAnimation('no pixel')
   writer.end()
+}
+
+async function readPixels(file: FileHandle, { parts }: AnimationFrame): Promise<Buffer[]> {
+  const pixels: Buffer[] = []
+  for (const { start, length } of parts) pixels.push(await readBytes(file, start, length))
+  return pixels
 }
 
 const whole = ({ width, height }: Animation) => ({ left: 0, top: 0, width, height })

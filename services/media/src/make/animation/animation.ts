@@ -36,7 +36,15 @@ export interface AnimationFrame {
   parts: Part[]
 }
 
-export const isFrame = (read: Animation | AnimationFrame): read is AnimationFrame => 'delay' in read
+/** The file ends early, perhaps within the pixels of the frame before. */
+export interface EarlyEnd {
+  endsEarly: true
+}
+
+export type AnimationPart = Animation | AnimationFrame | EarlyEnd
+
+export const isFrame = (read: AnimationPart): read is AnimationFrame => 'delay' in read
+export const isEarlyEnd = (read: AnimationPart): read is EarlyEnd => 'endsEarly' in read
 
 export class BrokenAnimation extends Error {
   override readonly name = 'BrokenAnimation'

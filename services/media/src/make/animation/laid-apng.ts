@@ -9,7 +9,7 @@ export async function readLaidApng(path: string): Promise<LaidFrame[]> {
   const frames: LaidFrame[] = []
   let isOpaque = true
   for await (const read of readApng(file)) {
-    if (!isFrame(read)) isOpaque = !read.mayBeTransparent
+    if ('mayBeTransparent' in read) isOpaque = !read.mayBeTransparent
     if (!isFrame(read)) continue
     const { left, top, width, height, blend, dispose } = read
     const after = dispose === 1 ? 'cleared' : dispose === 2 ? 'restored' : 'kept'

@@ -41,7 +41,7 @@ async function read(...chunks: Buffer[]): Promise<Animation | undefined> {
   const path = await written(chunks)
   await using file = await open(path)
   let animation: Animation | undefined
-  for await (const part of readApng(file)) if (!isFrame(part)) animation = part
+  for await (const part of readApng(file)) if ('plays' in part) animation = part
   return animation
 }
 

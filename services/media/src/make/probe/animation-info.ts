@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises'
 import type { AnimationInfo } from '../../db/media-info.ts'
 import { apiError } from '../../errors.ts'
-import { BrokenAnimation, isFrame, StillImage } from '../animation/animation.ts'
+import { BrokenAnimation, isEarlyEnd, isFrame, StillImage } from '../animation/animation.ts'
 import { readApng } from '../animation/read-apng.ts'
 import { readWebp } from '../animation/read-webp.ts'
 import { type ProbeLimits, refuseLargePicture, refuseManyFrames, stillImage } from './source-limits.ts'
@@ -15,12 +15,16 @@ const READERS = { apng: readApng, webp: readWebp }
 export async function measureAnimation(path: string, type: Exclude<AnimationInfo['type'], 'gif'>, limits: ProbeLimits) {
   const frameLimits = { frames: limits.frames, pixelFrames: limits.gifPixelFrames }
   const found = {
-    ...{ width: 0, height: 0, loopCount: null as number | null, mayBeTransparent: false },
+    ...{ width: 0, height: 0, loopCount: null as number | null, mayBeTransparent: false, repaired: false },
     delaysCentiseconds: [] as number[],
   }
   await using file = await open(path)
   try {
     for await (const part of READERS[type](file)) {
+      if (isEarlyEnd(part)) {
+        found.repaired = true
+        continue
+      }
       if (isFrame(part)) {
         const { delay, dispose } = part
         found.delaysCentiseconds.push((100 * delay.numerator) / delay.denominator)

@@ -134,7 +134,7 @@ async function probeAnimation(
   path: string,
   { type, limits, edit }: { type: AnimationInfo['type']; limits: ProbeLimits; edit: Edit | undefined },
 ): Promise<AnimationInfo> {
-  const { delaysCentiseconds, canBeServed, ...facts } =
+  const { delaysCentiseconds, canBeServed, repaired, ...facts } =
     type === 'gif'
       ? gifFacts(await measureGif(path, limits))
       : { ...(await measureAnimation(path, type, limits)), canBeServed: false }
@@ -145,6 +145,7 @@ async function probeAnimation(
   const delays = frames === 1 ? [100] : delaysCentiseconds
   const describe = (shown: number[]): AnimationInfo => ({
     ...{ type, ...facts, ...timesOf(shown), hasAudio: false, tickCentiseconds: step(shown) },
+    ...(repaired && { repaired: true as const }),
     rewritable: size <= LARGEST_REWRITTEN_GIF_BYTES && canBeServed,
   })
   const whole = describe(delays)
@@ -160,13 +161,9 @@ async function probeAnimation(
   return editGif(chosen, edit, { ...part, sourceSeconds: whole.durationSeconds })
 }
 
-function gifFacts({ framesInsideCanvas, repaired, decoded, ...facts }: Awaited<ReturnType<typeof measureGif>>) {
-  return {
-    ...facts,
-    canBeServed: framesInsideCanvas && !repaired,
-    ...(!framesInsideCanvas && { decoded }),
-    ...(repaired && { repaired: true as const }),
-  }
+function gifFacts({ framesInsideCanvas, decoded, ...facts }: Awaited<ReturnType<typeof measureGif>>) {
+  const canBeServed = framesInsideCanvas && !facts.repaired
+  return { ...facts, canBeServed, ...(!framesInsideCanvas && { decoded }) }
 }
 
 const total = (delays: readonly number[]) => delays.reduce((sum, delay) => sum + delay, 0)

@@ -1,0 +1,81 @@
+// APNGs that end early, and what browsers show of them: browser-frames.slow.test.ts asks Chromium.
+import { deflateSync } from 'node:zlib'
+import { apngOf } from '../source-files.ts'
+
+type Rgb = [red: number, green: number, blue: number]
+export const CUT_COLORS: Rgb[] = [
+  [220, 30, 30],
+  [20, 170, 60],
+  [30, 60, 220],
+]
+const WHITE: Rgb = [255, 255, 255]
+
+export const CUT_SIZE: [width: number, height: number] = [96, 64]
+
+interface Kind {
+  colorType: 0 | 2 | 3 | 6
+  /** Size of the last frame, if it is not the canvas. */
+  last?: [width: number, height: number]
+}
+
+export const CUT_KINDS: Record<string, Kind> = {
+  gray: { colorType: 0 },
+  'three colors': { colorType: 2 },
+  'a palette': { colorType: 3 },
+  transparency: { colorType: 6 },
+  'a smaller last frame': { colorType: 2, last: [48, 64] },
+}
+
+const PIXEL = {
+  0: (n: number) => [90 + 40 * n],
+  2: (n: number) => CUT_COLORS[n] ?? WHITE,
+  3: (n: number) => [n],
+  6: (n: number) => [...(CUT_COLORS[n] ?? WHITE), 255],
+}
+
+/** Three frames of one color each, not compressed. */
+export function apngToCut({ colorType, last = CUT_SIZE }: Kind): Buffer {
+  const pictures = [0, 1, 2].map((n) => {
+    const [width, height] = n === 2 ? last : CUT_SIZE
+    const pixel = PIXEL[colorType](n)
+    const row = Buffer.from([0, ...Array.from({ length: width }, () => pixel).flat()])
+    const pixels = deflateSync(Buffer.concat(Array.from({ length: height }, () => row)), { level: 0 })
+    const header = Buffer.alloc(13)
+    header.writeUInt32BE(width)
+    header.writeUInt32BE(height, 4)
+    header.set([8, colorType], 8)
+    const colors = colorType === 3 ? [chunk('PLTE', Buffer.from([...CUT_COLORS, WHITE].flat()))] : []
+    return Buffer.concat([Buffer.alloc(8), chunk('IHDR', header), ...colors, chunk('IDAT', pixels)])
+  })
+  return apngOf(pictures, { delay: [500, 500, 500], plays: 0 })
+}
+
+/** Read by `apngOf`, which makes the sums. */
+function chunk(type: string, data: Buffer): Buffer {
+  const length = Buffer.alloc(4)
+  length.writeUInt32BE(data.length)
+  return Buffer.concat([length, Buffer.from(type, 'latin1'), data, Buffer.alloc(4)])
+}
+
+/** The bytes up to the given row of the last frame. */
+export function upToRow(rows: number, kind: Kind): Buffer {
+  const bytes = apngToCut(kind)
+  const { last = CUT_SIZE, colorType } = kind
+  const rowBytes = 1 + last[0] * PIXEL[colorType](0).length
+  // Type and number of the chunk, and the head of a stored block.
+  return bytes.subarray(0, bytes.lastIndexOf('fdAT') + 8 + 7 + rows * rowBytes)
+}
+
+/** Colors in the middle of each block of 8 x 8 pixels of the last frame, over white. */
+export function shownUpToRow(rows: number, { colorType, last = CUT_SIZE }: Kind): Rgb[] {
+  const [width, height] = CUT_SIZE
+  const colorOf = (n: number): Rgb => {
+    const [red = 0, green = red, blue = red] = colorType === 3 ? (CUT_COLORS[n] ?? WHITE) : PIXEL[colorType](n)
+    return [red, green, blue]
+  }
+  const [across, before] = [width / 8, last[0] < width ? colorOf(1) : WHITE]
+  return Array.from({ length: across * (height / 8) }, (_, block) => {
+    const [x, y] = [8 * (block % across), 8 * Math.floor(block / across)]
+    return x < last[0] && y < rows ? colorOf(2) : before
+  })
+}
