@@ -24,7 +24,7 @@ test('the settings file is complete, passes its checks, and starts the service w
     guide.take('cat > auth.env', {
       'postgres://auth:password@db.internal/auth?sslmode=verify-full': settings.AUTH_DATABASE_URL as string,
       // Another secret would make the waiting mails of the running service unreadable.
-      '$(openssl rand -base64 48)\nAUTH_ENCRYPTION_KEY': `${settings.AUTH_JWT_SECRET}\nAUTH_ENCRYPTION_KEY`,
+      '$(openssl rand -base64 48)\nAUTH_ENCRYPTION_KEYS': `${settings.AUTH_JWT_SECRET}\nAUTH_ENCRYPTION_KEYS`,
       // The running service's key, made by the code of this command; rotate-keys.test.ts runs the command.
       '$(auth keys generate --alg ES256)': String(settings.AUTH_JWT_KEYS),
       'AUTH_SMTP_HOST=smtp.example.com': 'AUTH_SMTP_HOST=127.0.0.1',

@@ -3,6 +3,7 @@ import { createLogger } from '../../packages/common/src/telemetry/logger.ts'
 import { createApp } from '../../services/auth/src/app.ts'
 import { commands } from '../../services/auth/src/commands.ts'
 import { captchaVariables } from '../../services/auth/src/config/captcha.ts'
+import { encryptionVariables } from '../../services/auth/src/config/encryption.ts'
 import { externalVariables } from '../../services/auth/src/config/external.ts'
 import {
   EXTERNAL_PROVIDERS,
@@ -63,6 +64,7 @@ const GROUPS: VariableGroup[] = [
   { mark: 'sms', variables: smsVariables },
   { mark: 'sms gateways', variables: smsGatewayVariables },
   { mark: 'second factors', variables: mfaVariables },
+  { mark: 'encryption', variables: encryptionVariables },
   { mark: 'external sign-in', variables: externalVariables },
   { mark: 'providers', variables: externalProviderVariables, repeated: [PROVIDERS] },
   { mark: 'inherited', variables: inheritedVariables },

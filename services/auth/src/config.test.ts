@@ -111,6 +111,11 @@ describe('a start is refused', () => {
     ['that deletes audit entries of a day', { AUTH_AUDIT_KEEP: '23h' }, 'AUTH_AUDIT_KEEP must be at least 24h'],
     ['with a secret of 15 bytes', { AUTH_JWT_SECRET: 'x'.repeat(15) }, 'AUTH_JWT_SECRET must be at least 16'],
     ['with a key of 15 bytes', { AUTH_ENCRYPTION_KEY: 'x'.repeat(15) }, 'AUTH_ENCRYPTION_KEY must be at least 16'],
+    [
+      'with an encryption key of 31 bytes',
+      { AUTH_ENCRYPTION_KEYS: `a:${Buffer.alloc(31).toString('base64')}` },
+      'AUTH_ENCRYPTION_KEYS must have keys of 32 bytes',
+    ],
     ['with a captcha but no secret', { AUTH_SECURITY_CAPTCHA_ENABLED: 'true' }, 'AUTH_SECURITY_CAPTCHA_SECRET'],
     ['with another database', { AUTH_DB_DRIVER: 'mysql' }, 'AUTH_DB_DRIVER'],
     ['with a namespace that is no name', { AUTH_DB_NAMESPACE: 'a; drop table users' }, 'AUTH_DB_NAMESPACE'],
@@ -353,7 +358,7 @@ test('settings to review are named for a public service, and no longer once they
     'AUTH_SMTP_TLS',
     'AUTH_SECURITY_CAPTCHA_ENABLED',
     'AUTH_JWT_KEYS',
-    'AUTH_ENCRYPTION_KEY',
+    'AUTH_ENCRYPTION_KEYS',
   ])
   expect(review({ ...open, ...SAFE })).toEqual([])
   expect(review({ AUTH_API_EXTERNAL_URL: 'http://127.0.0.1:8081' })).toEqual([])

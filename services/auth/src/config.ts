@@ -10,6 +10,7 @@ import {
 import { databaseSettings, databaseWarnings } from '@services/common/database/settings'
 import { telemetrySettings } from '@services/common/telemetry/settings'
 import { captchaProblems, captchaSettings, captchaVariables } from './config/captcha.ts'
+import { encryptionSettings, encryptionVariables } from './config/encryption.ts'
 import { externalSettings, externalVariables } from './config/external.ts'
 import {
   externalProviderGaps,
@@ -65,6 +66,7 @@ export const variables = {
   ...smsVariables,
   ...smsGatewayVariables,
   ...mfaVariables,
+  ...encryptionVariables,
   ...externalVariables,
   ...externalProviderVariables,
   ...inheritedVariables,
@@ -126,7 +128,7 @@ const groupConfig = (values: RawConfig, ownProviders: OwnProviders) => ({
   sms: { ...smsSettings(values), ...smsGatewaySettings(values) },
   mfa: mfaSettings(values),
   external: externalSettings(values),
-  encryptionSecret: values.ENCRYPTION_KEY ?? values.JWT_SECRET,
+  encryption: encryptionSettings(values),
   providers: externalProviderSettings(values),
   ownProviders,
 })

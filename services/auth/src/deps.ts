@@ -13,6 +13,7 @@ import { createProviders } from './adapters/providers/index.ts'
 import { appleSecondsLeft } from './config/faults.ts'
 import type { Config } from './config.ts'
 import { deriveKey } from './core/keys/derive-key.ts'
+import { createEncryption } from './core/keys/encryption.ts'
 import { importSigningKeys } from './core/keys/signing-keys.ts'
 import { createSmsGuards } from './core/limits/sms-guards.ts'
 import type { RandomBytes } from './core/one-time-tokens/one-time-token.ts'
@@ -124,10 +125,10 @@ export async function makeDeps(
     refreshTokenKey: deriveKey(config.jwt.secret, 'refresh-token'),
     codeKey: deriveKey(config.jwt.secret, 'one-time-code'),
     outboxKey: deriveKey(config.jwt.secret, 'outbox'),
-    /** Encrypts long-lived secrets: those of providers and second factors. */
-    storageKey: deriveKey(config.encryptionSecret, 'at-rest'),
+    /** Encrypts secrets in the database (core/keys/sealed-columns.ts). */
+    encryption: createEncryption(config.encryption),
     /** Authenticates attempts at providers: the browser's cookie, and the state it carries before one begins. */
-    attemptKey: deriveKey(config.encryptionSecret, 'attempt'),
+    attemptKey: deriveKey(config.jwt.secret, 'attempt'),
     providers,
     findCaller: batchLoads((callers: readonly NamedCaller[]) => findCallers(db, callers, config.sessions), MAX_CALLERS),
     rotateSession: createRotateSession({ db, now, config }),

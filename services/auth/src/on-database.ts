@@ -5,6 +5,7 @@ import { machineAccount } from '@services/common/process/machine-account'
 import { openServiceQueue } from '@services/common/process/service-database'
 import type { Actor } from './core/audit/audit.ts'
 import { deriveKey } from './core/keys/derive-key.ts'
+import { createEncryption } from './core/keys/encryption.ts'
 import type { OutboxDeps } from './core/outbox/outbox.ts'
 import { type DB, TABLES } from './db/tables.ts'
 import { NIL_UUID } from './db/uuid.ts'
@@ -31,8 +32,9 @@ export const onOutbox = (work: (deps: CommandDeps & OutboxDeps) => Promise<void>
     const { config, log } = deps
     const queue = await openServiceQueue(SCHEMA, config, log, { migrate: false, supervise: false })
     const outboxKey = deriveKey(config.jwt.secret, 'outbox')
+    const encryption = createEncryption(config.encryption)
     try {
-      await work({ ...deps, queue, outboxKey, newId: randomUUID, delayMs: () => 0 })
+      await work({ ...deps, queue, outboxKey, encryption, newId: randomUUID, delayMs: () => 0 })
     } finally {
       await queue.stop(1_000)
     }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import bcrypt from 'bcrypt'
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import { describe, expect } from 'vitest'
+import { parseEncryptionKeys } from '../src/core/keys/encryption-keys.ts'
 import { auth, authHere } from './command-line.ts'
 import { createDatabase, startTestService, test } from './service.ts'
 
@@ -83,6 +84,8 @@ describe('wrong usage ends with 64 and a hint, and prints no result', () => {
     ['redirect check', 'needs URL'],
     ['keys generate --alg none', '--alg must be one of'],
     ['keys generate --alg', 'auth keys generate --help'],
+    ['keys generate --encryption --alg ES256', '--alg is for keys that sign'],
+    ['keys generate --encryption --kid 2026.b', '--kid must be 1 to 16 of a-z, 0-9 and the hyphen'],
     ['tokens admin --expires never', '--expires must be none, seconds, or a duration such as 7d or 1h30m (units w, d,'],
     ['tokens admin --expires 0', '--expires must be'],
     ['tokens admin --expires 99999999999999h', '--expires must be at most 876000h, which is 100 years'],
@@ -120,6 +123,23 @@ describe('keys generate', () => {
     expect(Buffer.from(first.n, 'base64url')).toHaveLength(3072 / 8)
     expect(first.kid).toMatch(/^[\w-]{43}$/)
   })
+})
+
+test('keys generate --encryption: the result is an entry of AUTH_ENCRYPTION_KEYS, with another id each time', async () => {
+  const made = [
+    await authHere(['keys', 'generate', '--encryption']),
+    await authHere(['keys', 'generate', '--encryption', '--kid', '2026b']),
+  ]
+  const entries = made.map(({ stdout }) => stdout.trim())
+  expect(entries).toEqual([
+    expect.stringMatching(/^\d{4}-\d\d-[a-z0-9]{4}:[\w-]{43}$/),
+    expect.stringMatching(/^2026b:[\w-]{43}$/),
+  ])
+  expect(made[0]?.stderr).toContain('To replace the key')
+  const parsed = parseEncryptionKeys(entries.join())
+  expect(parsed).toHaveLength(2)
+  const { stdout } = await authHere(['keys', 'generate', '--encryption', '--json'])
+  expect(JSON.parse(stdout)).toEqual({ id: expect.any(String), key: expect.stringMatching(/^[\w-]{43}$/) })
 })
 
 describe('tokens admin', () => {

@@ -1,5 +1,4 @@
-import { boolean, httpUrl, parsed, text, type Values, type Variables } from '@services/common/config/variables'
-import { parseSecret } from './jwt.ts'
+import { boolean, httpUrl, text, type Values, type Variables } from '@services/common/config/variables'
 import type { signupVariables } from './signup.ts'
 
 export const externalVariables = {
@@ -11,12 +10,6 @@ export const externalVariables = {
   MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS: boolean(
     'Sign-ins at a provider need no verified address; an unverified address belongs to the user only once they prove it.',
     { default: 'false' },
-  ),
-  ENCRYPTION_KEY: parsed(
-    'string',
-    'Secret of at least 16 bytes that encrypts stored provider tokens and second factors. Unset: JWT_SECRET, whose change then loses them.',
-    {},
-    parseSecret,
   ),
 } satisfies Variables
 

@@ -28,9 +28,10 @@ export function settingsToReview(config: Config): string[] {
 
 /** Advises on settings whose safe value cannot be the default, or that an operator may have loosened: whether each applies. */
 function openSettings(config: Config): Record<string, boolean> {
-  const { captcha, database, encryptionSecret, external, jwt, limits, mail, passwords, server, sessions } = config
+  const { captcha, database, encryption, external, jwt, limits, mail, passwords, server, sessions } = config
   const { signup, sms, smtp } = config
   const sendsMail = Boolean(smtp.host)
+  const encryptsBy = encryption.keys[0].secret
   const acceptedWithoutNonce = withoutNonce(config)
   return {
     'AUTH_MAILER_LINK_CONFIRMATION_PAGE is disabled: a scanner that opens the links of a mail confirms them':
@@ -67,9 +68,9 @@ function openSettings(config: Config): Record<string, boolean> {
       Buffer.byteLength(jwt.secret) < SHORTEST_SECRET_BYTES,
     'AUTH_JWT_KEYS is unset: a server that verifies tokens needs AUTH_JWT_SECRET, which also signs admin tokens':
       !jwt.keys,
-    'AUTH_ENCRYPTION_KEY is unset: authenticator apps are lost when AUTH_JWT_SECRET is replaced':
-      encryptionSecret === jwt.secret,
+    'AUTH_ENCRYPTION_KEYS is unset: without it and AUTH_ENCRYPTION_KEY authenticator apps are lost when AUTH_JWT_SECRET is replaced':
+      encryptsBy === jwt.secret,
     [`AUTH_ENCRYPTION_KEY has less than ${SHORTEST_SECRET_BYTES} bytes`]:
-      encryptionSecret !== jwt.secret && Buffer.byteLength(encryptionSecret) < SHORTEST_SECRET_BYTES,
+      encryptsBy !== jwt.secret && Buffer.byteLength(encryptsBy) < SHORTEST_SECRET_BYTES,
   }
 }

@@ -1,7 +1,6 @@
 // Codes of authenticator apps (RFC 6238). A code is good for its step of 30 s and one beside it, and once. Using it
 // spends its step and all earlier ones (totp.store.ts). Tests: ../../flows/mfa/totp.test.ts.
-import { type KeyObject, timingSafeEqual } from 'node:crypto'
-import { seal, unseal } from '@services/common/seal'
+import { timingSafeEqual } from 'node:crypto'
 import { apiError } from '../../errors.ts'
 import { typedCode } from '../one-time-tokens/typed-code.ts'
 
@@ -23,23 +22,14 @@ const MODULE_PIXELS = 3
 
 /** Throws validation_failed when issuer and account are longer than a QR code can hold. */
 export async function makeTotp(
-  { storageKey, random }: { storageKey: KeyObject; random: (size: number) => Buffer },
+  { random }: { random: (size: number) => Buffer },
   { issuer, account }: { issuer: string; account: string },
 ) {
   const { Secret, TOTP } = await library()
   const secret = new Secret({ buffer: new Uint8Array(random(SECRET_BYTES)).buffer })
   const uri = new TOTP({ issuer, label: account, secret, digits: DIGITS, period: PERIOD_SECONDS }).toString()
   if (uri.length > MAX_URI_BYTES) throw apiError('validation_failed', { message: 'issuer is too long' })
-  return { secret: secret.base32, uri, qrCode: await qrCode(uri), sealedSecret: seal(storageKey, secret.base32) }
-}
-
-/** Returns the secret in base32; undefined: it was sealed under an earlier key. */
-export function openTotpSecret(storageKey: KeyObject, sealedSecret: string): string | undefined {
-  try {
-    return unseal<string>(storageKey, sealedSecret)
-  } catch {
-    return undefined
-  }
+  return { secret: secret.base32, uri, qrCode: await qrCode(uri) }
 }
 
 /** Returns the step of a code as typed, if that is acceptable now. Right and wrong codes take the same time. */

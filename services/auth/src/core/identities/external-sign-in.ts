@@ -1,4 +1,3 @@
-import type { KeyObject } from 'node:crypto'
 import { ApiError } from '@services/common/errors'
 import type { Kysely, Transaction } from 'kysely'
 import { primaryEmail } from '../../adapters/oauth/clean-account.ts'
@@ -24,9 +23,9 @@ import { findOrCreateExternalUser } from './join-or-create-user.ts'
 import { acceptInvitation, type Linking, linkIdentity } from './link-identity.ts'
 import { newAccount } from './new-account.ts'
 import { registerAddress } from './register-address.ts'
-import { sealAccount } from './unproven-account.ts'
+import { accountToLink } from './unproven-account.ts'
 
-type Deps = ExternalDeps & LinkMailDeps & BudgetDeps & { db: Kysely<DB>; config: Config; storageKey: KeyObject }
+type Deps = ExternalDeps & LinkMailDeps & BudgetDeps & { db: Kysely<DB>; config: Config }
 
 export interface ShownAccount extends Omit<ExternalSignIn, 'provider' | 'acceptLanguage'> {
   provider: { name: string; settings: { linking: 'verified' | 'never'; emailOptional: boolean } }
@@ -115,12 +114,12 @@ async function isRegistrationSent(deps: Deps, log: AuditLog, shown: ShownAccount
   const address = { channel: 'email', value: primaryEmail(external)?.email ?? '' } as const
   const account = newAccount(deps, { address, data: {}, audience }, null)
   const claim = claimOf(deps, { address, passwordHash: null, data: {} })
-  const sealed = sealAccount(deps, { provider: provider.name, account: external, attemptId })
+  const toLink = accountToLink({ provider: provider.name, account: external, attemptId })
   // Stored even if limits refuse the mail.
   await deps.db.transaction().execute((trx) => recordClaim(trx, claim))
   let isNew = false
   const isMailed = await isSent(deps, address.value, async (trx) => {
-    isNew = await registerAddress(deps, trx, log, { account, claim, order: { context, external: sealed } })
+    isNew = await registerAddress(deps, trx, log, { account, claim, order: { context, external: toLink } })
   })
   if (isNew) countSignUp(provider.name)
   return isMailed

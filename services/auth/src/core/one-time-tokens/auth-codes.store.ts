@@ -2,10 +2,12 @@ import { deleteInBatches } from '@services/common/housekeeping/delete-in-batches
 import type { Kysely, Transaction } from 'kysely'
 import type { Config } from '../../config.ts'
 import type { DB } from '../../db/tables.ts'
+import type { Encryption } from '../keys/encryption.ts'
+import { SEALED } from '../keys/sealed-columns.ts'
 import { hashLinkToken, type RandomBytes } from './one-time-token.ts'
 import type { Pkce } from './pkce.ts'
 
-/** Tokens that a provider issued at a sign-in; sealed until the application exchanges its code. */
+/** Tokens that a provider issued at a sign-in; stored sealed until the application exchanges its code. */
 export interface ProviderTokens {
   provider: string
   accessToken: string
@@ -19,29 +21,38 @@ interface NewAuthCode {
   pkce: Pkce
   /** `amr` of the session it is exchanged for. */
   method: string
-  /** Sealed ProviderTokens. */
-  providerTokens?: string
+  providerTokens?: ProviderTokens
   /** Session that began what gives the code; null for a sign-in. */
   sessionId: string | null
 }
 
+interface IssueCodeDeps {
+  config: Pick<Config, 'signup'>
+  encryption: Encryption
+  now: () => Date
+  random: RandomBytes
+}
+
 /** Returns a code for POST /token?grant_type=pkce that lives from the click on (contract/auth-core.md 18, BUG6). */
 export async function issueAuthCode(
-  { config, now, random }: { config: Pick<Config, 'signup'>; now: () => Date; random: RandomBytes },
+  { config, encryption, now, random }: IssueCodeDeps,
   trx: Transaction<DB>,
   { userId, pkce, method, providerTokens, sessionId }: NewAuthCode,
 ): Promise<string> {
   const authCode = random(32).toString('base64url')
+  const codeHash = hashLinkToken(authCode)
   const issuedAt = now()
   await trx
     .insertInto('auth_codes')
     .values({
-      code_hash: hashLinkToken(authCode),
+      code_hash: codeHash,
       user_id: userId,
       code_challenge: pkce.challenge,
       code_challenge_method: pkce.method,
       authentication_method: method,
-      provider_tokens: providerTokens ?? null,
+      provider_tokens: providerTokens
+        ? encryption.seal(SEALED.providerTokens, { code_hash: codeHash }, providerTokens)
+        : null,
       session_id: sessionId,
       expires_at: new Date(issuedAt.getTime() + config.signup.pkceCodeLifetimeSeconds * 1000),
       created_at: issuedAt,

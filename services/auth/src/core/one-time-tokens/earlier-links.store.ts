@@ -68,11 +68,15 @@ export const isStillGood = (now: Date) => (eb: ExpressionBuilder<DB, 'one_time_t
 export const linksWith = (db: QueryCreator<DB>, tokenHash: Buffer, purposes: readonly TokenPurpose[]) =>
   db
     .selectFrom('one_time_tokens')
-    .select(TAKEN)
+    .select(['token_hash', ...TAKEN])
     .where('token_hash', '=', tokenHash)
     .where('purpose', 'in', purposes)
     .unionAll(
-      db.selectFrom('earlier_links').select(TAKEN).where('token_hash', '=', tokenHash).where('purpose', 'in', purposes),
+      db
+        .selectFrom('earlier_links')
+        .select(['token_hash', ...TAKEN])
+        .where('token_hash', '=', tokenHash)
+        .where('purpose', 'in', purposes),
     )
 
 export function linksBeside(

@@ -6,6 +6,8 @@ import type { Transaction } from 'kysely'
 import { writeDecoys } from '../../db/decoy-rows.store.ts'
 import type { DB, TokenPurpose } from '../../db/tables.ts'
 import { NIL_UUID } from '../../db/uuid.ts'
+import type { Encryption } from '../keys/encryption.ts'
+import { SEALED } from '../keys/sealed-columns.ts'
 import { findAttempts, MAX_ATTEMPTS, type NewOneTimeToken, putOneTimeToken } from './one-time-tokens.store.ts'
 import { typedCode } from './typed-code.ts'
 
@@ -30,6 +32,7 @@ const LONG_CODE_LENGTH = 12
 
 export interface IssueTokenDeps {
   random: RandomBytes
+  encryption: Encryption
   codeKey: KeyObject
   now: () => Date
 }
@@ -37,8 +40,10 @@ export interface IssueTokenDeps {
 export interface TokenOrder
   extends Pick<
     NewOneTimeToken,
-    'purpose' | 'relatesTo' | 'pkce' | 'isClaim' | 'isPretended' | 'externalAccount' | 'sessionId' | 'keepsLinks'
+    'purpose' | 'relatesTo' | 'pkce' | 'isClaim' | 'isPretended' | 'sessionId' | 'keepsLinks'
   > {
+  /** Account at a provider that the proof links; stored sealed. */
+  externalAccount?: object | undefined
   /** null: pretended, for an address without an account. */
   userId: string | null
   codeLength: number
@@ -49,9 +54,9 @@ export interface TokenOrder
 
 /** Makes a link token and a code, which replace the user's live ones of this purpose. */
 export async function issueToken(
-  { random, codeKey, now }: IssueTokenDeps,
+  { random, encryption, codeKey, now }: IssueTokenDeps,
   trx: Transaction<DB>,
-  { userId, codeLength, lifetimeSeconds, code: fixedCode, ...token }: TokenOrder,
+  { userId, codeLength, lifetimeSeconds, code: fixedCode, externalAccount, ...token }: TokenOrder,
 ): Promise<OneTimeToken & { codeHash: Buffer }> {
   const { purpose, relatesTo, pkce } = token
   const issuedAt = now()
@@ -64,12 +69,14 @@ export async function issueToken(
   const randomCode = randomDigits(random, isLong ? LONG_CODE_LENGTH : codeLength)
   const code = fixedCode ?? randomCode
   const codeHash = hashCode(codeKey, purpose, relatesTo, code)
+  const tokenHash = hashLinkToken(linkToken)
+  const sealed = externalAccount && encryption.seal(SEALED.unprovenAccount, { token_hash: tokenHash }, externalAccount)
   if (userId === null) {
     await writeDecoys(trx, [`${purpose} ${relatesTo}`, `earlier ${purpose} ${relatesTo}`], issuedAt)
   } else {
     const expiresAt = new Date(issuedAt.getTime() + lifetimeSeconds * 1000)
-    const hashes = { tokenHash: hashLinkToken(linkToken), codeHash }
-    await putOneTimeToken(trx, { ...token, ...hashes, userId, usedUpCodes, isLong, expiresAt, now: issuedAt })
+    const stored = { tokenHash, codeHash, externalAccount: sealed }
+    await putOneTimeToken(trx, { ...token, ...stored, userId, usedUpCodes, isLong, expiresAt, now: issuedAt })
   }
   return { linkToken, code, codeHash }
 }

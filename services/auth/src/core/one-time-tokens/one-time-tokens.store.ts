@@ -93,7 +93,7 @@ export async function findUserIdByLinkHash(db: Kysely<DB>, tokenHash: Buffer, pu
   return found?.user_id
 }
 
-export type TakenToken = Pick<Selectable<DB['one_time_tokens']>, (typeof TAKEN)[number]>
+export type TakenToken = Pick<Selectable<DB['one_time_tokens']>, 'token_hash' | (typeof TAKEN)[number]>
 
 /** Deletes the token of a link with the other links of its purpose; of parallel requests one gets the row, expired or not. */
 export function takeByLinkHash(trx: Transaction<DB>, tokenHash: Buffer, purposes: readonly TokenPurpose[]) {
@@ -211,7 +211,7 @@ export function takeByCodeHash(trx: Transaction<DB>, userId: string, purpose: To
     .where('user_id', '=', userId)
     .where('purpose', '=', purpose)
     .where('code_hash', '=', codeHash)
-    .returning(TAKEN)
+    .returning(['token_hash', ...TAKEN])
     .executeTakeFirst()
 }
 

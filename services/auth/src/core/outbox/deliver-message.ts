@@ -1,14 +1,14 @@
 // Delivery: one attempt of a worker at a message. A message whose link or code was used or replaced meanwhile is not
 // sent. Retries: MESSAGE_QUEUES in outbox.ts.
-import type { KeyObject } from 'node:crypto'
 import { PermanentFailure, type QueueJob } from '@services/common/queue/run-job'
-import { unseal } from '@services/common/seal'
 import { counted } from '@services/common/telemetry/instruments'
 import type { Logger } from '@services/common/telemetry/logger'
 import type { Kysely } from 'kysely'
 import { safeWords, TemporaryFailure } from '../../adapters/delivery-failures.ts'
 import type { DB, MessageChannel } from '../../db/tables.ts'
 import { countMessage, countMessageAttempt } from '../../metrics.ts'
+import type { Encryption } from '../keys/encryption.ts'
+import { SEALED } from '../keys/sealed-columns.ts'
 import { restartLifetime } from '../one-time-tokens/one-time-tokens.store.ts'
 import { findQueuedMessage, markDropped, markSent, recordFailure } from './messages.store.ts'
 import { MESSAGE_QUEUES, type MessageContent, type MessageJob } from './outbox.ts'
@@ -40,7 +40,7 @@ export type Channels = { [Name in MessageChannel]?: Channel<Name> }
 
 export interface DeliveryDeps {
   db: Kysely<DB>
-  outboxKey: KeyObject
+  encryption: Encryption
   now: () => Date
   log: Logger
   channels: Channels
@@ -123,11 +123,11 @@ async function stillGood(deps: DeliveryDeps, message: Queued, content: MessageCo
   return found || isPretended(message) ? content : undefined
 }
 
-/** While a change of the secret rolls out another worker may be able to open the message: it goes back to the queue. */
-function openSealed({ outboxKey }: DeliveryDeps, { sealed }: Queued): MessageContent {
+/** While a change of keys rolls out another worker may be able to open the message: it goes back to the queue. */
+function openSealed({ encryption }: DeliveryDeps, message: Queued): MessageContent {
   try {
-    return unseal<MessageContent>(outboxKey, sealed ?? '')
-  } catch (error) {
-    throw new TemporaryFailure('it was sealed under another JWT_SECRET', { cause: error })
+    return encryption.open(SEALED.message, message)
+  } catch (cause) {
+    throw new TemporaryFailure(`it is ${(cause as Error).message}`, { cause })
   }
 }

@@ -13,11 +13,12 @@
 import type { KeyObject } from 'node:crypto'
 import type { Queue } from '@services/common/queue/queue'
 import type { QueueDefinition } from '@services/common/queue/queue-definition'
-import { seal, unseal } from '@services/common/seal'
 import type { Transaction } from 'kysely'
 import type { MailKind, VariablesOf } from '../../adapters/mail/kinds.ts'
 import type { SmsChannel } from '../../adapters/sms/gateway.ts'
 import type { DB, MessageChannel, TokenPurpose } from '../../db/tables.ts'
+import type { Encryption } from '../keys/encryption.ts'
+import { SEALED } from '../keys/sealed-columns.ts'
 import { hashLinkToken } from '../one-time-tokens/one-time-token.ts'
 import { type DelayedJob, notBefore } from './job-delay.ts'
 import { insertMessage } from './messages.store.ts'
@@ -83,7 +84,9 @@ export type NewSms = NewRow<'sms', TokenPurpose | typeof FACTOR_CODE_KIND | 'acc
 
 export interface OutboxDeps {
   queue: Queue
+  /** Hides recipients in the queue. */
   outboxKey: KeyObject
+  encryption: Encryption
   newId: () => string
   now: () => Date
   delayMs: () => number
@@ -100,7 +103,7 @@ export async function queueMessage<Kind extends MailKind>(
   const linkHash = 'TokenHash' in variables ? hashLinkToken(variables.TokenHash).toString('base64') : undefined
   const content: MessageContent = { to, variables, locale, linkHash, codeHash: message.codeHash?.toString('base64') }
   const id = message.messageId ?? deps.newId()
-  const sealed = seal(deps.outboxKey, content)
+  const sealed = deps.encryption.seal(SEALED.message, { id }, content)
   const row = { id, channel, kind, user_id: userId, sealed, lifetime_seconds: lifetimeSeconds }
   await insertMessage(trx, row, deps.now())
   // Notifications and codes for a session go to a user who is known to exist; all others may answer a stranger's request.
@@ -109,10 +112,14 @@ export async function queueMessage<Kind extends MailKind>(
   return id
 }
 
-/** Recipient of a stored message, or '' if it was sealed under another secret: only its own worker can send it. */
-export function recipientOf({ outboxKey }: Pick<OutboxDeps, 'outboxKey'>, sealed: string | null): string {
+/** Recipient of a stored message, or '' if its key is unknown here: only a worker that has the key can send it. */
+export function recipientOf(
+  { encryption }: Pick<OutboxDeps, 'encryption'>,
+  message: { id: string; sealed: string | null },
+): string {
   try {
-    return unseal<MessageContent>(outboxKey, sealed ?? '').to
+    const { to }: MessageContent = encryption.open(SEALED.message, message)
+    return to
   } catch {
     return ''
   }

@@ -7,7 +7,7 @@ import type { Pkce } from '../one-time-tokens/pkce.ts'
 import type { Address } from '../users/address.ts'
 import { type LockedAccount, setSentAt, touchUser, type User } from '../users/users.store.ts'
 import { sendCodeSms } from './code-message.ts'
-import { type LinkMailDeps, type MailContext, type SealedAccount, sendLinkMail } from './link-mail.ts'
+import { type AccountToLink, type LinkMailDeps, type MailContext, sendLinkMail } from './link-mail.ts'
 
 export interface ConfirmationOrder {
   address: Address
@@ -19,7 +19,7 @@ export interface ConfirmationOrder {
   /** A sign-up: it named a password, which other claims may have voided. */
   isSignUp?: boolean
   /** A first sign-in with an account at a provider that has not verified the address. */
-  external?: SealedAccount
+  external?: AccountToLink
   messageId?: string | undefined
 }
 

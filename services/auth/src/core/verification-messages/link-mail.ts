@@ -20,10 +20,10 @@ export const LINK_KINDS = {
 } as const satisfies Record<string, { type: LinkType; purpose: TokenPurpose; path: keyof Config['mail']['linkPaths'] }>
 
 /** Account at a provider that awaits the proof of its address (../identities/unproven-account.ts). */
-export interface SealedAccount {
+export interface AccountToLink {
   provider: string
-  /** undefined: no browser can link it. */
-  sealed: string | undefined
+  /** Stored sealed; undefined: no browser can link it. */
+  account: object | undefined
 }
 
 export type LinkKind = keyof typeof LINK_KINDS
@@ -51,7 +51,7 @@ interface LinkMail extends MailContext, Sending {
   /** Only for confirmation. */
   password?: PasswordState
   /** Only for confirmation: the account at a provider that the mail is about. */
-  external?: SealedAccount | undefined
+  external?: AccountToLink | undefined
 }
 
 export interface LinkMailDeps extends IssueTokenDeps, OutboxDeps {
@@ -76,7 +76,7 @@ export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mai
     sessionId: mail.sessionId,
     keepsLinks: mail.keepsLinks,
     isPretended,
-    externalAccount: mail.external?.sealed,
+    externalAccount: mail.external?.account,
   })
   const variables = {
     SiteURL: config.siteUrl,
@@ -99,7 +99,7 @@ export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mai
     const more = { NewEmail: mail.newEmail ?? to, SendingTo: to }
     await queueMessage(deps, trx, { ...message, kind, variables: { ...variables, ...more } })
   } else if (kind === 'confirmation') {
-    const more = { Password: mail.password ?? '', Provider: mail.external?.sealed ? mail.external.provider : '' }
+    const more = { Password: mail.password ?? '', Provider: mail.external?.account ? mail.external.provider : '' }
     await queueMessage(deps, trx, { ...message, kind, variables: { ...variables, ...more } })
   } else await queueMessage(deps, trx, { ...message, kind, variables })
   return token

@@ -1,5 +1,10 @@
+import { randomBytes, randomInt } from 'node:crypto'
 import { command, printResult, UsageError } from '@services/common/process/command-line'
 import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
+import { KEY_BYTES, KEY_ID } from '../../core/keys/encryption-keys.ts'
+
+/** Characters of ids, without those that look alike. */
+const ID_LETTERS = 'abcdefghjkmnpqrstuvwxyz23456789'
 
 const ALGORITHMS = ['RS256', 'ES256', 'EdDSA'] as const
 
@@ -13,17 +18,29 @@ const ROTATION = `This is the whole value of AUTH_JWT_KEYS, and a secret. To rep
   4. drop the old key once its tokens have expired (AUTH_JWT_EXP)
 `
 
+const ENCRYPTION_ROTATION = `This is an entry of AUTH_ENCRYPTION_KEYS, and a secret. To replace the key that encrypts:
+  1. append it to AUTH_ENCRYPTION_KEYS, or where that is unset, set it to ENCRYPTION_KEY and this; restart all replicas
+  2. move it to the front; restart all replicas
+  3. keys encryption rotate, until keys encryption status counts 0 rows of the old key
+  4. drop the old key; restart all replicas
+`
+
 export const keysGenerate = command({
   name: 'keys generate',
-  summary: 'make a key that signs access tokens, for AUTH_JWT_KEYS',
+  summary: 'make a key that signs access tokens, for AUTH_JWT_KEYS, or one that encrypts',
   options: {
+    encryption: { meaning: 'make an entry of AUTH_ENCRYPTION_KEYS instead' },
     alg: {
       value: 'ALG',
       meaning: `${ALGORITHMS.join(', ')}; RS256 if absent. getClaims() of the client throws for EdDSA`,
     },
-    kid: { value: 'ID', meaning: "its key id; the key's thumbprint (RFC 7638) if absent" },
+    kid: {
+      value: 'ID',
+      meaning: "its key id; the key's thumbprint (RFC 7638) if absent, of one that encrypts the month",
+    },
   },
   run: async ({ options, json }) => {
+    if (options.encryption) return printEncryptionKey(options, json)
     const alg = ALGORITHMS.find((each) => each === (options.alg ?? 'RS256'))
     if (!alg) throw new UsageError(`--alg must be one of ${ALGORITHMS.join(', ')}`)
     if (options.kid?.trim() === '') throw new UsageError('--kid must not be empty')
@@ -32,6 +49,18 @@ export const keysGenerate = command({
     process.stderr.write(ROTATION)
   },
 })
+
+function printEncryptionKey({ alg, kid }: { alg?: string | undefined; kid?: string | undefined }, json: boolean): void {
+  if (alg !== undefined) throw new UsageError('--alg is for keys that sign')
+  if (kid !== undefined && !KEY_ID.test(kid)) throw new UsageError('--kid must be 1 to 16 of a-z, 0-9 and the hyphen')
+  const id = kid ?? `${new Date().toISOString().slice(0, 7)}-${randomLetters(4)}`
+  const key = randomBytes(KEY_BYTES).toString('base64url')
+  printResult(json, { id, key }, `${id}:${key}`)
+  process.stderr.write(ENCRYPTION_ROTATION)
+}
+
+const randomLetters = (length: number) =>
+  Array.from({ length }, () => ID_LETTERS[randomInt(ID_LETTERS.length)]).join('')
 
 export async function generateKeySet(alg: (typeof ALGORITHMS)[number], kid?: string) {
   const { privateKey } = await generateKeyPair(alg, { extractable: true, modulusLength: RSA_BITS })

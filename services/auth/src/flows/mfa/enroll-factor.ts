@@ -7,6 +7,7 @@ import { removeFactor } from '../../core/factors/remove-factor.ts'
 import { makeTotp } from '../../core/factors/totp.ts'
 import type { ActName } from '../../core/freshness/acts.ts'
 import { performActs, requireFresh, requireSecondFactor } from '../../core/freshness/require-fresh.ts'
+import { SEALED } from '../../core/keys/sealed-columns.ts'
 import { type LiveCaller, withLockedCaller } from '../../core/sessions/caller.ts'
 import { parsePhone } from '../../core/users/phone-number.ts'
 import type { User } from '../../core/users/users.store.ts'
@@ -62,7 +63,8 @@ export async function enrollFactor(
     requireFree(deps, kept, user, friendlyName)
     requireSecondFactor(deps.config, ['beginning a factor'], user, session)
     const now = deps.now()
-    const secrets = { phone: number ?? null, sealed_secret: totp?.sealedSecret ?? null }
+    const sealed = totp ? deps.encryption.seal(SEALED.factorSecret, { id, user_id: user.id }, totp.secret) : null
+    const secrets = { phone: number ?? null, sealed_secret: sealed }
     const names = { id, user_id: user.id, factor_type: type, friendly_name: friendlyName, session_id: session.id }
     await insertFactor(trx, { ...names, ...secrets, created_at: now, updated_at: now })
     const traits = { factor_id: id, factor_type: type }

@@ -7,8 +7,9 @@ import type { SecondMethod } from '../../core/factors/assurance.ts'
 import { type Challenge, countAttempt } from '../../core/factors/challenges.store.ts'
 import { advanceCredential, type Factor, setCredential } from '../../core/factors/factors.store.ts'
 import { spendStep } from '../../core/factors/totp.store.ts'
-import { openTotpSecret, stepOfCode } from '../../core/factors/totp.ts'
+import { stepOfCode } from '../../core/factors/totp.ts'
 import { checkAssertion, checkRegistration, isKeyResponse } from '../../core/factors/webauthn.ts'
+import { SEALED } from '../../core/keys/sealed-columns.ts'
 import { isSameHash } from '../../core/one-time-tokens/one-time-token.ts'
 import { typedCode } from '../../core/one-time-tokens/typed-code.ts'
 import { FACTOR_CODE_KIND } from '../../core/outbox/outbox.ts'
@@ -62,13 +63,16 @@ const totpProof = (deps: Deps, factor: Factor, code: string): Omit<Proof, 'count
   },
 })
 
-function requireSecret({ log, storageKey }: Deps, factor: Factor): string {
-  const secret = openTotpSecret(storageKey, factor.sealed_secret ?? '')
-  if (secret) return secret
-  log.error({ factorId: factor.id }, 'factor unusable: its secret is sealed under another AUTH_ENCRYPTION_KEY')
-  throw apiError('mfa_verification_failed', {
-    message: 'This factor can no longer be checked, use another one or a recovery code',
-  })
+function requireSecret({ log, encryption }: Deps, factor: Factor): string {
+  try {
+    return encryption.open(SEALED.factorSecret, factor)
+  } catch (cause) {
+    log.error({ factorId: factor.id, reason: (cause as Error).message }, 'factor unusable: its secret does not decrypt')
+    throw apiError('mfa_verification_failed', {
+      message: 'This factor can no longer be checked, use another one or a recovery code',
+      cause,
+    })
+  }
 }
 
 /** Wrong attempts at one code, of a million possible ones. */

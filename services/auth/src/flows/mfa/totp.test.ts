@@ -374,6 +374,32 @@ test('no more factors are proven than AUTH_MFA_MAX_VERIFIED_FACTORS, in whatever
   await service.close()
 })
 
+test('a secret that was moved to another user, with or without its row, opens nothing', async ({ service }) => {
+  const [victim, thief] = [await withTotp(service), await withTotp(service)]
+  const { pool } = service.deps
+  const { clock } = service
+  const login = await signInAgain(service, victim.email)
+  const verify = async (id: string) => {
+    clock.advance({ seconds: 30 })
+    const code = totpCode(thief.totp.secret, clock.now())
+    return service.post(
+      `/factors/${id}/verify`,
+      { challenge_id: await challenge(service, login, id), code },
+      login.auth,
+    )
+  }
+  await pool.query(
+    'update factors set sealed_secret = (select sealed_secret from factors where id = $1) where id = $2',
+    [thief.totp.id, victim.totp.id],
+  )
+  expect(await verify(victim.totp.id)).toMatchObject(refusal(422, 'mfa_verification_failed'))
+  await pool.query("update factors set user_id = $1, friendly_name = 'given' where id = $2", [
+    victim.userId,
+    thief.totp.id,
+  ])
+  expect(await verify(thief.totp.id)).toMatchObject(refusal(422, 'mfa_verification_failed'))
+})
+
 describe('with another AUTH_ENCRYPTION_KEY', () => {
   test('the code of an app is refused in words, uncounted and logged, and a recovery code replaces it', async ({
     service: one,

@@ -3,13 +3,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { ApiError } from '@services/common/errors'
 import { inDocument } from '@services/common/http/route-schema'
-import { unseal } from '@services/common/seal'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { primaryEmail } from '../../adapters/oauth/clean-account.ts'
 import type { SignedIn, SignInSecrets } from '../../adapters/oauth/sign-in-client.ts'
 import { fitsAddress } from '../../adapters/oauth/upstream.ts'
 import { recordSignIn } from '../../core/audit/sign-in-attempt.ts'
+import { SEALED } from '../../core/keys/sealed-columns.ts'
 import { ERROR_NAMES, sessionParameters, withFragment, withQuery } from '../../core/redirects/redirect-url.ts'
 import { linkLifetime } from '../../core/verification-messages/link-mail.ts'
 import { UUID } from '../../db/uuid.ts'
@@ -157,7 +157,7 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     const attempt = { method: state.provider, typed: '' }
     return recordSignIn(deps, request.log, attempt, async () => {
       const provider = findProvider(state.provider)
-      const secrets = unsealSecrets(state)
+      const secrets = openSecrets(state)
       const signedIn = await provider.client.finish(callback, secrets, deps.now())
       attempt.typed = primaryEmail(signedIn.account)?.email ?? ''
       const finished = await finishSignIn(deps, request.log, {
@@ -177,11 +177,11 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     })
   }
 
-  function unsealSecrets({ sealed }: FlowState): SignInSecrets {
+  function openSecrets(state: FlowState): SignInSecrets {
     try {
-      return unseal(deps.storageKey, sealed)
+      return deps.encryption.open(SEALED.attempt, state)
     } catch (cause) {
-      throw apiError('bad_oauth_state', { cause: new Error('sealed under another AUTH_ENCRYPTION_KEY', { cause }) })
+      throw apiError('bad_oauth_state', { cause })
     }
   }
 

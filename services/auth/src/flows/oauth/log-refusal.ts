@@ -22,7 +22,7 @@ const CLUES: readonly Clue[] = [
   { code: 'signup_disabled', setting: 'AUTH_DISABLE_SIGNUP' },
   { code: 'email_exists', setting: 'LINKING' },
   { code: 'oauth_provider_not_supported', setting: 'ENABLED' },
-  { code: 'bad_oauth_state', text: /AUTH_ENCRYPTION_KEY/, setting: 'AUTH_ENCRYPTION_KEY' },
+  { code: 'bad_oauth_state', text: /AUTH_ENCRYPTION_KEY/, setting: 'AUTH_ENCRYPTION_KEYS' },
   { code: 'bad_oauth_state', text: /cookie/, setting: 'REDIRECT_URI' },
   { code: 'bad_oauth_state', text: /expired$/, setting: 'AUTH_EXTERNAL_FLOW_STATE_EXPIRY_DURATION' },
   { code: 'over_request_rate_limit', setting: 'AUTH_RATE_LIMIT_TOKEN_REFRESH' },

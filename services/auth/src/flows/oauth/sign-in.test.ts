@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type OpenIdProvider, signInAt, startOpenIdProvider } from '../../../test/openid-provider.ts'
 import { fragmentOf, linkPath, queryOf, startTestService, type TestService, tokenIn } from '../../../test/service.ts'
-import { deriveKey } from '../../core/keys/derive-key.ts'
+import { createEncryption } from '../../core/keys/encryption.ts'
 
 const KEYCLOAK_ROUTES = {
   authorization: '/protocol/openid-connect/auth',
@@ -480,12 +480,15 @@ test('after a change of AUTH_ENCRYPTION_KEY earlier attempts and codes are unkno
   google.next(newPerson())
   const code = queryOf(await signIn(google, 'google', `&code_challenge=${challenge}&code_challenge_method=s256`)).code
   const callback = await google.visit(await begin('google'))
-  const { storageKey } = service.deps
-  service.deps.storageKey = deriveKey('another secret of the operator', 'at-rest')
+  const { encryption } = service.deps
+  service.deps.encryption = createEncryption({
+    keys: [{ id: null, secret: 'another secret of the operator' }],
+    oldSecrets: { 'at-rest': '', outbox: '' },
+  })
   expect(queryOf(await back(callback))).toMatchObject({ error: 'invalid_request', error_code: 'bad_oauth_state' })
   const exchanged = await service.post('/token?grant_type=pkce', { auth_code: code, code_verifier: verifier })
   expect([exchanged.status, exchanged.body.error_code]).toEqual([404, 'flow_state_not_found'])
-  service.deps.storageKey = storageKey
+  service.deps.encryption = encryption
 })
 
 test('a banned user and a closed sign-up are refused', async () => {

@@ -12,6 +12,7 @@ import type { ConfiguredProvider } from '../../adapters/oauth/configure-provider
 import type { SignedIn } from '../../adapters/oauth/sign-in-client.ts'
 import { type AuditLog, pendingAudit } from '../../core/audit/audit.ts'
 import { signInExternally } from '../../core/identities/external-sign-in.ts'
+import { SEALED } from '../../core/keys/sealed-columns.ts'
 import { issueAuthCode, type ProviderTokens } from '../../core/one-time-tokens/auth-codes.store.ts'
 import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
 import { type Client, startSession } from '../../core/sessions/start-session.ts'
@@ -44,7 +45,7 @@ export async function beginSignIn(deps: Deps, order: SignInOrder, countRequest: 
   const { url, secrets } = await client.begin({ state: id, scopes, parameters, random: deps.random })
   const now = deps.now()
   const lifetimeSeconds = deps.config.external.stateLifetimeSeconds
-  const state = { ...order, id, provider: name, sealed: seal(deps.storageKey, secrets) }
+  const state = { ...order, id, provider: name, sealed: deps.encryption.seal(SEALED.attempt, { id }, secrets) }
   const isNew = await insertFlowState(deps.db, state, now, new Date(now.getTime() + lifetimeSeconds * 1000))
   if (!isNew) throw openedBefore()
   const isPosted = new URL(url).searchParams.get('response_mode') === 'form_post'
@@ -117,8 +118,7 @@ export function finishSignIn(deps: Deps, log: AuditLog, arrival: Arrival): Promi
       return { session: await startSession(deps, trx, user, 'oauth', client, audited, { identityId }) }
     }
     const { accessToken, refreshToken } = signedIn
-    const tokens: ProviderTokens = { provider: provider.name, accessToken, refreshToken, identityId }
-    const providerTokens = seal(deps.storageKey, tokens)
+    const providerTokens: ProviderTokens = { provider: provider.name, accessToken, refreshToken, identityId }
     const code = { userId: user.id, pkce, method: 'oauth', providerTokens, sessionId: linking?.sessionId ?? null }
     return { authCode: await issueAuthCode(deps, trx, code) }
   })

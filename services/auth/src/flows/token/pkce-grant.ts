@@ -1,5 +1,6 @@
-import { unseal } from '@services/common/seal'
+import type { Selectable } from 'kysely'
 import { type AuditLog, pendingAudit } from '../../core/audit/audit.ts'
+import { SEALED } from '../../core/keys/sealed-columns.ts'
 import { findAuthCode, type ProviderTokens, takeAuthCode } from '../../core/one-time-tokens/auth-codes.store.ts'
 import { hashLinkToken } from '../../core/one-time-tokens/one-time-token.ts'
 import { deleteOneTimeTokens } from '../../core/one-time-tokens/one-time-tokens.store.ts'
@@ -9,8 +10,11 @@ import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
 import { type Client, startSession } from '../../core/sessions/start-session.ts'
 import { isBanned } from '../../core/users/is-banned.ts'
 import { findUserById, lockUser } from '../../core/users/users.store.ts'
+import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
+
+type StoredTokens = Pick<Selectable<DB['auth_codes']>, 'code_hash' | 'provider_tokens'>
 
 interface Exchange {
   authCode: string
@@ -43,7 +47,7 @@ export async function exchangeAuthCode(deps: Deps, log: AuditLog, exchange: Exch
     const begun = { userId: found.user_id, sessionId: found.session_id }
     if (!user || !(await isRequesterAccepted(deps, trx, begun))) throw apiError('flow_state_not_found')
     if (isBanned(user, now)) throw apiError('user_banned', { status: 400 })
-    const tokens = found.provider_tokens ? unsealTokens(deps, found.provider_tokens) : undefined
+    const tokens = found.provider_tokens ? openTokens(deps, found) : undefined
     const traits = { provider_type: tokens ? tokens.provider : 'email' }
     const audited = pendingAudit(deps, log, { action: 'login', actor: user, traits })
     const session = await startSession(deps, trx, user, found.authentication_method, client, audited, {
@@ -60,10 +64,10 @@ export async function exchangeAuthCode(deps: Deps, log: AuditLog, exchange: Exch
 }
 
 /** Refuses rather than returning a session without them: a new sign-in has them. */
-function unsealTokens({ storageKey }: Deps, sealed: string): ProviderTokens {
+function openTokens({ encryption }: Deps, found: StoredTokens): ProviderTokens {
   try {
-    return unseal(storageKey, sealed)
+    return encryption.open(SEALED.providerTokens, found)
   } catch (cause) {
-    throw apiError('flow_state_not_found', { cause: new Error('sealed under another AUTH_ENCRYPTION_KEY', { cause }) })
+    throw apiError('flow_state_not_found', { cause })
   }
 }

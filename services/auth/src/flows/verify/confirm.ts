@@ -117,8 +117,7 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
     await confirmAddress(trx, user.id, 'email', now)
     await setIdentityVerified(trx, user.id, { channel: 'email', value: token.relates_to }, now)
     if (token.external_account) {
-      const external = { userId: user.id, email: token.relates_to, sealed: token.external_account }
-      await linkProvenAccount(deps, trx, log, external, isBound)
+      await linkProvenAccount(deps, trx, log, token, isBound)
     }
     return { action: 'user_signedup', traits: { provider: 'email' } }
   },

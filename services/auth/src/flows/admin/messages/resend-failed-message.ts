@@ -4,7 +4,7 @@ import { queueJob, recipientOf } from '../../../core/outbox/outbox.ts'
 import type { Deps } from '../../../deps.ts'
 import { apiError } from '../../../errors.ts'
 
-type ResendDeps = Pick<Deps, 'db' | 'queue' | 'outboxKey' | 'now' | 'newRowId' | 'config'>
+type ResendDeps = Pick<Deps, 'db' | 'queue' | 'outboxKey' | 'encryption' | 'now' | 'newRowId' | 'config'>
 
 /** Sends a failed message again; its link or code lives from the moment it leaves. */
 export function resendFailedMessage(
@@ -19,8 +19,8 @@ export function resendFailedMessage(
       if (!(await messageExists(trx, id))) throw noSuchMessage()
       throw apiError('validation_failed', { status: 422, message: 'Only a failed message can be sent again' })
     }
-    const { sealed, ...message } = requeued
-    await queueJob(deps, trx, { ...message, to: recipientOf(deps, sealed) })
+    const { sealed: _sealed, ...message } = requeued
+    await queueJob(deps, trx, { ...message, to: recipientOf(deps, requeued) })
     const { user_id, channel, kind } = message
     const traits = { message_id: id, user_id, channel, kind }
     await audit(deps, trx, log, { action: 'message_retried', actor, traits })
