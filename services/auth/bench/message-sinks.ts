@@ -1,9 +1,8 @@
 // A mail server and an SMS gateway that accept all messages and keep none. They run in a separate thread, so that their cost
 // does not count as the service's.
 import { createServer as createGateway } from 'node:http'
-import { type AddressInfo, createServer, type Server } from 'node:net'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { isMainThread, parentPort, Worker } from 'node:worker_threads'
-import { openPretendedConnection } from '../src/adapters/mail/smtp.ts'
 
 /** `settings` point a service at them. */
 export async function startMessageSinks(): Promise<{ settings: Record<string, string>; stop(): Promise<number> }> {
@@ -21,11 +20,24 @@ export async function startMessageSinks(): Promise<{ settings: Record<string, st
   return { settings, stop: () => thread.terminate() }
 }
 
-if (!isMainThread) {
-  const mailServer = createServer((socket) => {
-    socket.on('error', () => {})
-    socket.pipe(openPretendedConnection()).pipe(socket)
+const END_OF_MAIL = '\r\n.\r\n'
+
+/** Accepts all mails of a connection (RFC 5321) without reading them. */
+function acceptMails(socket: Socket): void {
+  let isMail = false
+  let last = ''
+  socket.setEncoding('latin1').on('error', () => {})
+  socket.on('data', (chunk: string) => {
+    last = (last + chunk).slice(-END_OF_MAIL.length)
+    if (isMail && last !== END_OF_MAIL) return
+    isMail = !isMail && /^DATA\r\n/i.test(chunk)
+    socket.write(isMail ? '354 go on\r\n' : '250 yes\r\n')
   })
+  socket.write('220 sink\r\n')
+}
+
+if (!isMainThread) {
+  const mailServer = createServer(acceptMails)
   const gateway = createGateway((request, response) => {
     request.resume().once('end', () => response.end('{}'))
   })

@@ -1,6 +1,4 @@
 // Hands one mail to the mail server. Retries: core/outbox/outbox.ts; which failures are retried: smtp-failure.ts.
-import type { Socket } from 'node:net'
-import { Duplex } from 'node:stream'
 import { SpanKind } from '@opentelemetry/api'
 import { traced } from '@services/common/telemetry/spans'
 import type { Transporter } from 'nodemailer'
@@ -27,7 +25,7 @@ export interface Message {
   subject: string
   html: string
   text: string
-  /** Composed and handed over like any other, but never sent. */
+  /** Composed like any other, but never sent. */
   isPretended?: boolean
 }
 
@@ -59,7 +57,7 @@ export function createMailer(
       try {
         // RFC 3834: asks auto-responders not to answer.
         const headers = { 'Auto-Submitted': 'auto-generated', ...headersOf(settings, kind) }
-        if (isPretended) pretended ??= openPretendedTransport(settings)
+        if (isPretended) pretended ??= openPretendedTransport()
         else transport ??= openTransport(settings, answerWithinMs, onLine)
         const opened = isPretended ? pretended : transport
         const mail = { from, to, subject, html, text, messageId: `<${messageId}>`, headers }
@@ -131,11 +129,13 @@ function lineLogger(onLine: (line: string) => void) {
   return { level: () => {}, trace: log, debug: log, info: log, warn: log, error: log, fatal: log }
 }
 
-/** Opens a transport to no server, without the TLS and the password that one would require. */
-async function openPretendedTransport(settings: SmtpSettings): Promise<Transporter> {
-  const transport = await openTransport({ ...settings, tls: 'off', user: undefined }, ANSWER_WITHIN_MS)
-  transport.getSocket = (_options, callback) => callback(null, { connection: openPretendedConnection() })
-  return transport
+/**
+ * Opens a transport that composes a mail and drops it, in 0.6 ms. A dialogue with a mail server makes that 1.2 ms, most
+ * of which is waiting, so imitating one hides nothing more.
+ */
+async function openPretendedTransport(): Promise<Transporter> {
+  const { createTransport } = await import('nodemailer')
+  return createTransport({ streamTransport: true, buffer: true, disableFileAccess: true, disableUrlAccess: true })
 }
 
 /** A password leaves this machine without TLS only if `off` declares the line safe. */
@@ -147,40 +147,4 @@ function tlsOptions({ tls, user, authority }: SmtpSettings, host: string, port: 
     requireTLS: tls === 'required' || (user !== undefined && !isHere),
     ...(authority !== undefined && { tls: { ca: authority } }),
   }
-}
-
-const END_OF_MAIL = '\r\n.\r\n'
-
-/**
- * Opens a connection to a mail server that does not exist: it accepts everything (RFC 5321) and keeps nothing. A
- * pretended mail goes through it, because composing and delivering a real one takes milliseconds that requests notice.
- */
-export function openPretendedConnection(): Socket {
-  let isMail = false
-  let last = ''
-  const answer = (chunk: string): string => {
-    last = (last + chunk).slice(-END_OF_MAIL.length)
-    if (isMail) {
-      if (last !== END_OF_MAIL) return ''
-      isMail = false
-      return '250 taken\r\n'
-    }
-    isMail = /^DATA\r\n/i.test(chunk)
-    return isMail ? '354 go on\r\n' : '250 yes\r\n'
-  }
-  const connection = new Duplex({
-    read() {},
-    write(chunk: Buffer, _encoding, done) {
-      const reply = answer(chunk.toString('latin1'))
-      if (reply) setImmediate(() => connection.push(reply))
-      done()
-    },
-    final(done) {
-      connection.push(null)
-      done()
-    },
-  })
-  connection.push('220 nobody\r\n')
-  // nodemailer calls this method of the socket.
-  return Object.assign(connection, { setTimeout: () => connection }) as unknown as Socket
 }

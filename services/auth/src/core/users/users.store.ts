@@ -153,11 +153,14 @@ export type LockedUser = NonNullable<Awaited<ReturnType<typeof lockUser>>>
 
 export type LockedAccount = User & LockedUser
 
-/** Locks the row and then reads the user, so that the result contains what a concurrent flow has just written. */
+/**
+ * Locks the row and then reads the user, so that the result contains what a concurrent flow has just written. Reads
+ * without a row too, so that the time does not reveal one.
+ */
 export async function lockAndReadUser(trx: Transaction<DB>, id: string): Promise<LockedAccount | undefined> {
   const locked = await lockUser(trx, id)
-  const user = locked && (await findUserById(trx, id))
-  return user && { ...locked, ...user }
+  const user = await findUserById(trx, id)
+  return locked && user && { ...locked, ...user }
 }
 
 /** Inserts the user without identities; false if the address is taken in this audience. */

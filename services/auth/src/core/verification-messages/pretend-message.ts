@@ -6,16 +6,10 @@ import type { Config } from '../../config.ts'
 import { writeDecoys } from '../../db/decoy-rows.store.ts'
 import type { DB } from '../../db/tables.ts'
 import type { AuditLog } from '../audit/audit.ts'
-import { findUserById, lockUser, type User } from '../users/users.store.ts'
+import type { User } from '../users/users.store.ts'
 import { sendCodeSms } from './code-message.ts'
 import { type LinkMailDeps, sendLinkMail } from './link-mail.ts'
 import type { MessageRequest } from './message-request.ts'
-
-/** Does the work of `lockAndReadUser` for a user that does not exist. */
-export async function lockDecoy(trx: Transaction<DB>, { id }: User): Promise<undefined> {
-  await lockUser(trx, id)
-  await findUserById(trx, id)
-}
 
 export async function pretendMessage(
   deps: LinkMailDeps & { config: Pick<Config, 'auditInDatabase' | 'sms'> },

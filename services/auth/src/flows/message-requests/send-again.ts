@@ -14,7 +14,7 @@ import {
 } from '../../core/verification-messages/address-change.ts'
 import { isUnconfirmed, sendConfirmation } from '../../core/verification-messages/confirmation.ts'
 import { isChange, type MessageRequest } from '../../core/verification-messages/message-request.ts'
-import { lockDecoy, pretendMessage } from '../../core/verification-messages/pretend-message.ts'
+import { pretendMessage } from '../../core/verification-messages/pretend-message.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { decoyUser } from './decoy-user.ts'
@@ -23,13 +23,12 @@ import { decoyUser } from './decoy-user.ts'
 export async function sendAgain(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
   const { address, audience } = request
   await releaseAddress(deps.db, address, audience, deps.now())
-  const known = await findUserByAddress(deps.db, address, audience)
-  const found = known ?? decoyUser(deps, request)
+  const found = (await findUserByAddress(deps.db, address, audience)) ?? decoyUser(deps, request)
   try {
     const pending = await pendingChange(deps, deps.db, found, request)
     await withRepeatCounted(deps, found, pending, () =>
       deps.db.transaction().execute(async (trx) => {
-        const user = known ? await lockAndReadUser(trx, found.id) : await lockDecoy(trx, found)
+        const user = await lockAndReadUser(trx, found.id)
         if (request.type === 'confirmation' && !(user && isUnconfirmed(user, address))) {
           return pretendMessage(deps, trx, log, decoyUser(deps, request), 'confirmation', request)
         }

@@ -11,7 +11,7 @@ import { sendCodeSms } from '../../core/verification-messages/code-message.ts'
 import { isUnconfirmed, sendConfirmation } from '../../core/verification-messages/confirmation.ts'
 import { sendLinkMail } from '../../core/verification-messages/link-mail.ts'
 import type { MessageRequest } from '../../core/verification-messages/message-request.ts'
-import { lockDecoy, pretendMessage } from '../../core/verification-messages/pretend-message.ts'
+import { pretendMessage } from '../../core/verification-messages/pretend-message.ts'
 import { takeMailboxSlot } from '../../core/verification-messages/send-gap.ts'
 import type { Claim, DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
@@ -35,7 +35,7 @@ export async function sendSignIn(deps: Deps, log: AuditLog, request: MessageRequ
     const user = isRefused ? undefined : (known ?? (await register(deps, trx, log, request, claim)))
     if (!user) {
       const unknown = decoyUser(deps, request)
-      await lockDecoy(trx, unknown)
+      if (!known) await lockAndReadUser(trx, unknown.id)
       await pretendMessage(deps, trx, log, unknown, 'magic_link', request)
       return false
     }
