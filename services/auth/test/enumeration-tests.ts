@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { importLines } from './import-lines.ts'
 import { type ProviderSignIns, startProviderSignIns } from './provider-sign-in.ts'
 import { type Answer, locationOf, type TestService } from './service.ts'
-import { SMS_GATEWAY } from './sms-config.ts'
+import { json, startUpstream } from './upstream.ts'
 
 /** Password that a stranger makes up. */
 const PASSWORD = 'a stranger chose this'
@@ -22,9 +22,13 @@ export interface Stranger {
 }
 
 export async function startStranger(): Promise<Stranger> {
+  const gateway = await startUpstream(json({}))
   const all = await startProviderSignIns({
-    ...SMS_GATEWAY,
-    AUTH_WORKERS_ENABLED: 'true',
+    AUTH_EXTERNAL_PHONE_ENABLED: 'true',
+    AUTH_SMS_PROVIDER: 'http',
+    AUTH_SMS_HTTP_URL: gateway.url,
+    AUTH_SMS_HTTP_BODY: '{"to": "{{ .To }}", "text": "{{ .Text }}"}',
+    AUTH_RATE_LIMIT_SMS_SENT: '100000',
     AUTH_SMS_TEST_OTP: NUMBERS.map((number) => `${number}:135790`).join(','),
     AUTH_JWT_AUDIENCES: OTHER_AUDIENCE,
     AUTH_RATE_LIMIT_EMAIL_SENT: '100000',
@@ -36,6 +40,7 @@ export async function startStranger(): Promise<Stranger> {
     async close() {
       await autoconfirming.close()
       await all.close()
+      await gateway.close()
     },
   }
 }
@@ -43,9 +48,9 @@ export async function startStranger(): Promise<Stranger> {
 type Request = (stranger: Stranger, email: string) => Promise<Answer | undefined>
 
 const post =
-  (path: string, body: object): Request =>
+  (path: string, body: object, headers: Record<string, string> = {}): Request =>
   ({ all }, email) =>
-    all.service.post(path, { email, ...body })
+    all.service.post(path, { email, ...body }, headers)
 
 /** Requests that a stranger can send for any address; an admin's, whose answer only the admin sees, comes between. */
 const STRANGERS_REQUESTS = {
@@ -64,6 +69,36 @@ const STRANGERS_REQUESTS = {
 } satisfies Record<string, Request>
 
 export type StrangersRequest = keyof typeof STRANGERS_REQUESTS
+
+const CHALLENGE = { code_challenge: 'c'.repeat(43), code_challenge_method: 's256' }
+
+/** Requests that are tried again and again, past every gap and cap. */
+const ASKED_AGAIN = {
+  ...STRANGERS_REQUESTS,
+  'a link for an account': post('/otp', { create_user: false }),
+  'a link with a code challenge': post('/otp', CHALLENGE),
+  'a link by its older path': post('/magiclink', {}),
+  'a recovery with a code challenge': post('/recover', CHALLENGE),
+  'a sign-up with a code challenge': post('/signup', { password: PASSWORD, data: { name: 'x' }, ...CHALLENGE }),
+  'a resend of a change': post('/resend', { type: 'email_change' }),
+  ...Object.fromEntries(
+    ['signup', 'invite', 'recovery', 'magiclink', 'email_change'].map((type) => [
+      `a guess at a code of type ${type}`,
+      post('/verify', { type, token: '000000' }),
+    ]),
+  ),
+  'a guess at a code with a password': post('/verify', { type: 'invite', token: '000000', password: PASSWORD }),
+  'a sign-up in another audience': post('/signup', { password: PASSWORD }, { 'x-jwt-aud': OTHER_AUDIENCE }),
+  'a sign-in in another audience': post(
+    '/token?grant_type=password',
+    { password: PASSWORD },
+    { 'x-jwt-aud': OTHER_AUDIENCE },
+  ),
+  'a recovery in another audience': post('/recover', {}, { 'x-jwt-aud': OTHER_AUDIENCE }),
+} satisfies Record<string, Request>
+
+type AnyRequest = StrangersRequest | keyof typeof ASKED_AGAIN
+export const AGAIN = Object.keys(ASKED_AGAIN) as AnyRequest[]
 export const REQUESTS = Object.keys(STRANGERS_REQUESTS) as StrangersRequest[]
 /** Requests that are tried in every order of three. */
 export const WAYS_IN = REQUESTS.slice(0, 6)
@@ -123,8 +158,9 @@ async function signInAt({ far, service }: ProviderSignIns, email: string): Promi
 /** Sends the requests for an address of each kind and expects the same answers as for an unknown one. */
 export async function expectEqualAnswers(
   stranger: Stranger,
-  order: readonly StrangersRequest[],
+  order: readonly AnyRequest[],
   kinds: readonly Known[] = ALL_KNOWN,
+  waits: readonly number[] = [],
 ): Promise<void> {
   const { service } = stranger.all
   const addresses = Object.fromEntries(kinds.map((kind) => [kind, `known-${newId()}@example.com`])) as Record<
@@ -139,9 +175,10 @@ export async function expectEqualAnswers(
   await service.settled()
   service.clock.advance({ seconds: HOUR_AND_A_BIT })
   const answers: Record<string, unknown[]> = Object.fromEntries(kinds.map((kind) => [kind, []]))
-  for (const name of order) {
+  for (const [index, name] of order.entries()) {
+    service.clock.advance({ seconds: waits[index] ?? 0 })
     for (const kind of kinds) {
-      const answer = await STRANGERS_REQUESTS[name](stranger, addresses[kind])
+      const answer = await ASKED_AGAIN[name]?.(stranger, addresses[kind])
       if (answer) answers[kind]?.push(withoutOwn(answer, addresses[kind]))
     }
     // A worker records the claim of a link once more, after whichever request came meanwhile.
@@ -151,12 +188,15 @@ export async function expectEqualAnswers(
 }
 
 /** Requests for a number, and ways in which it is known. */
-const OF_NUMBERS = {
+export const OF_NUMBERS = {
   'a sign-up': ['/signup', { password: PASSWORD }],
   'a sign-in with its password': ['/token?grant_type=password', { password: PASSWORD }],
   'a code': ['/otp', {}],
   'a guess at a code': ['/verify', { type: 'sms', token: '000000' }],
   'a resend': ['/resend', { type: 'sms' }],
+  'a code for an account': ['/otp', { create_user: false }],
+  'a guess at a code of a change': ['/verify', { type: 'phone_change', token: '000000' }],
+  'a resend of a change': ['/resend', { type: 'phone_change' }],
 } satisfies Record<string, [path: string, body: object]>
 
 const KNOWN_NUMBERS: Record<string, (stranger: Stranger, phone: string) => Promise<unknown>> = {
@@ -169,18 +209,23 @@ const KNOWN_NUMBERS: Record<string, (stranger: Stranger, phone: string) => Promi
   assumed: ({ autoconfirming }, phone) => autoconfirming.post('/signup', { phone, password: OWNERS }),
 }
 
-/** The same for numbers. */
+export type OfNumber = keyof typeof OF_NUMBERS
+
+/** The same for numbers: test numbers, unless `newNumber` makes others. */
 export async function expectEqualAnswersForNumbers(
   stranger: Stranger,
-  order: readonly (keyof typeof OF_NUMBERS)[],
+  order: readonly OfNumber[],
+  waits: readonly number[] = [],
+  newNumber = () => NUMBERS.pop() as string,
 ): Promise<void> {
   const { service } = stranger.all
   const answers: Record<string, unknown[]> = {}
-  const numbers = Object.entries(KNOWN_NUMBERS).map(([kind, make]) => ({ kind, make, phone: NUMBERS.pop() as string }))
+  const numbers = Object.entries(KNOWN_NUMBERS).map(([kind, make]) => ({ kind, make, phone: newNumber() }))
   for (const { make, phone } of numbers) await make(stranger, phone)
   await service.settled()
   service.clock.advance({ seconds: HOUR_AND_A_BIT })
-  for (const name of order) {
+  for (const [index, name] of order.entries()) {
+    service.clock.advance({ seconds: waits[index] ?? 0 })
     const [path, body] = OF_NUMBERS[name]
     for (const { kind, phone } of numbers) {
       answers[kind] ??= []
@@ -191,11 +236,34 @@ export async function expectEqualAnswersForNumbers(
   for (const { kind } of numbers) expect({ kind, answers: answers[kind] }).toEqual({ kind, answers: answers.nobody })
 }
 
-/** The answer without ids, times and the address, which differ between any two requests. */
-function withoutOwn({ status, headers, text }: Answer, address: string) {
-  const body = text
-    .replaceAll(address, '<address>')
-    .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '<id>')
-    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>')
-  return { status, retryAfter: headers['retry-after'], body }
+/** The whole answer without ids, times and the address, which differ between any two requests. */
+function withoutOwn({ status, headers: { date: _, ...headers }, text }: Answer, address: string) {
+  const neutral = (value: string) =>
+    value
+      .replaceAll(address, '<address>')
+      .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '<id>')
+      .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>')
+      .replaceAll(/(__Host-auth-attempt-<id>)=[\w-]{43};/g, '$1=<secret>;')
+  return { status, headers: neutral(JSON.stringify(headers)), body: neutral(text) }
 }
+
+/** Seconds before each repetition: within gaps, past them, and often enough for the caps of an address. */
+const PAUSES = [0, 0, 1, 61, 61, 61, 901, 901, 0, 61, 61, 61]
+
+/** Sends a request so often that gaps and caps of the address refuse it, and expects the same for all kinds. */
+export const expectEqualAgain = (stranger: Stranger, name: AnyRequest): Promise<void> =>
+  expectEqualAnswers(
+    stranger,
+    PAUSES.map(() => name),
+    ALL_KNOWN,
+    PAUSES,
+  )
+
+/** The same for numbers, each in a block of its own. */
+export const expectEqualAgainForNumbers = (stranger: Stranger, name: OfNumber): Promise<void> =>
+  expectEqualAnswersForNumbers(
+    stranger,
+    PAUSES.map(() => name),
+    PAUSES,
+    () => `4917${newId()}0000`,
+  )

@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, test } from 'vitest'
 import {
+  AGAIN,
+  expectEqualAgain,
+  expectEqualAgainForNumbers,
   expectEqualAnswers,
   type Known,
+  OF_NUMBERS,
+  type OfNumber,
   REQUESTS,
   type Stranger,
   type StrangersRequest,
@@ -33,3 +38,14 @@ test.for(pairsOf(WAYS_IN))(
 test.for(pairsOf(REQUESTS))('%s and %s are answered alike, whatever account the address has', async (pair) => {
   await expectEqualAnswers(stranger, pair)
 })
+
+test.for(AGAIN)('%s, again and again, is answered alike, whatever account the address has', async (name) => {
+  await expectEqualAgain(stranger, name)
+})
+
+test.for(Object.keys(OF_NUMBERS) as OfNumber[])(
+  '%s, again and again, is answered alike, whatever account the number has',
+  async (name) => {
+    await expectEqualAgainForNumbers(stranger, name)
+  },
+)
