@@ -2,8 +2,8 @@
 import { screenOf, trailer } from '../gif-bytes.ts'
 
 const COLORS = {
-  white: [255, 255, 255],
   red: [220, 30, 30],
+  white: [255, 255, 255],
   green: [20, 170, 60],
   blue: [30, 60, 220],
   black: [0, 0, 0],
@@ -21,6 +21,8 @@ interface Frame {
   hole?: Place
   disposal: 1 | 2 | 3
   isInterlaced?: boolean
+  /** Rows that are there, of the last frame of a file that ends early. */
+  rows?: number
 }
 
 interface OddGif {
@@ -118,6 +120,15 @@ export const oddGifs: Record<string, OddGif> = {
       { ...corner, place: [16, 16, 8, 8] },
     ],
   },
+  'the last frame ends early': { ...usual, frames: [full, { ...part, place: FULL as Place, rows: 40 }] },
+  'the last frame ends early and has a transparent color': {
+    ...usual,
+    frames: [full, { ...part, place: FULL as Place, isClear: true, rows: 24 }],
+  },
+  'the last frame is smaller and ends early': {
+    ...usual,
+    frames: [full, corner, { ...part, place: [0, 16, 64, 48], rows: 24 }],
+  },
   'the screen is empty': { ...{ screen: [0, 0], shown: SCREEN }, frames: [full, corner] },
 }
 
@@ -126,11 +137,12 @@ export const FRAME_SECONDS = 0.5
 
 export function oddGif({ screen, frames, missing = 0 }: OddGif): Buffer {
   const palette = Object.values(COLORS).flat()
-  const blocks = frames.flatMap(({ place, color, isClear, hole, disposal, isInterlaced }) => [
+  const blocks = frames.flatMap(({ place, color, isClear, hole, disposal, isInterlaced, rows }) => [
     Buffer.from([0x21, 0xf9, 4, (disposal << 2) | (isClear ? 1 : 0), 50, 0, CLEAR, 0]),
-    pictureOf(place, indexesOf(place, color, hole), Boolean(isInterlaced)),
+    pictureOf(place, indexesOf(place, color, hole), { isInterlaced, rows }),
   ])
-  const whole = Buffer.concat([screenOf(screen, palette, Object.keys(COLORS).indexOf('blue')), ...blocks, trailer])
+  const ending = frames.at(-1)?.rows === undefined ? [trailer] : []
+  const whole = Buffer.concat([screenOf(screen, palette, Object.keys(COLORS).indexOf('blue')), ...blocks, ...ending])
   return whole.subarray(0, whole.length - missing)
 }
 
@@ -146,7 +158,9 @@ function indexesOf([, , width, height]: Place, color: Color, hole?: Place): numb
 }
 
 /** Codes of four bits: a clear code every seventh keeps them from growing. All rows are alike but for holes, which are not interlaced. */
-function pictureOf(place: Place, indexes: number[], isInterlaced: boolean): Buffer {
+function pictureOf(place: Place, all: number[], { isInterlaced, rows }: Pick<Frame, 'isInterlaced' | 'rows'>): Buffer {
+  // Two pixels of the next row, so that the last byte is whole.
+  const indexes = rows === undefined ? all : all.slice(0, rows * place[2] + 2)
   const words = place.flatMap((value) => [value & 255, value >> 8])
   const codes = [...indexes.flatMap((index, n) => (n % 6 === 0 ? [8, index] : [index])), 9, 0]
   const bytes = Array.from(
@@ -155,20 +169,23 @@ function pictureOf(place: Place, indexes: number[], isInterlaced: boolean): Buff
   )
   const parts = Array.from({ length: Math.ceil(bytes.length / 255) }, (_, n) => bytes.slice(255 * n, 255 * n + 255))
   const blocks = parts.flatMap((data) => [data.length, ...data])
-  return Buffer.from([0x2c, ...words, isInterlaced ? 0x40 : 0, 3, ...blocks, 0])
+  const head = [0x2c, ...words, isInterlaced ? 0x40 : 0, 3]
+  return Buffer.from(rows === undefined ? [...head, ...blocks, 0] : [...head, ...blocks.slice(0, -1)])
 }
 
 /** Colors in the middle of each block of 8 x 8 pixels after each frame, over white. */
 export function shownBlocks({ shown: [width, height], frames }: OddGif): Rgb[][] {
   const [across, down] = [width / 8, height / 8]
   let canvas: (Color | undefined)[] = Array(across * down).fill(undefined)
-  return frames.map(({ place: [left, top, wide, high], color, hole, disposal }) => {
+  return frames.map(({ place: [left, top, wide, high], color, isClear, hole, disposal, rows = high }) => {
     const before = [...canvas]
+    // A frame that replaces the whole picture begins with nothing.
+    if (rows < high && !isClear && wide >= width && high >= height) canvas = canvas.map(() => undefined)
     const isIn = (at: number, [x, y, w, h]: Place) => {
       const [blockX, blockY] = [8 * (at % across), 8 * Math.floor(at / across)]
       return blockX >= x && blockX < x + w && blockY >= y && blockY < y + h
     }
-    const isInFrame = (_: unknown, at: number) => isIn(at, [left, top, wide, high])
+    const isInFrame = (_: unknown, at: number) => isIn(at, [left, top, wide, rows])
     const isInHole = (at: number) => hole !== undefined && isIn(at, [left + hole[0], top + hole[1], hole[2], hole[3]])
     canvas = canvas.map((old, at) => (isInFrame(old, at) && !isInHole(at) ? color : old))
     const seen = canvas.map((each) => COLORS[each ?? 'white'])

@@ -1,13 +1,40 @@
 // GIFs whose frames browsers and ffmpeg build differently. ffmpeg paints the background color of the header where
-// browsers show nothing, and skews frames wider than the screen. It may give up a file that ends early.
+// browsers show nothing, and skews frames wider than the screen. It may give up a file that ends early, and builds of 2018
+// paint the first color where pixels are missing.
+import type { Size } from '../../core/clips/geometry.ts'
 import type { LaidFrame } from '../plan/unsure-pixels.ts'
 import { type ColorTable, type GifBlock, readGifBlocks } from './gif-blocks.ts'
-import { DISPOSAL, gifHeader, imageDescriptor, trailerBlock, unchangedFrame } from './gif-file.ts'
+import {
+  DISPOSAL,
+  EXTENSION,
+  GRAPHIC_CONTROL,
+  gifHeader,
+  imageDescriptor,
+  trailerBlock,
+  unchangedFrame,
+} from './gif-file.ts'
 import { extend, isOutside, screenAround } from './gif-picture.ts'
 import { type Piece, writePieces } from './gif-rewrite.ts'
+import { countWholeRows } from './whole-rows.ts'
 
 type Image = Extract<GifBlock, { kind: 'image' }>
 type Control = Extract<GifBlock, { kind: 'graphic-control' }>
+
+interface Frame {
+  control: Control | undefined
+  image: Image
+  /** True if its place is cleared after it, whatever its control says. */
+  isCleared?: boolean
+  /** True if none of its pixels shows. */
+  isUnseen?: boolean
+}
+
+interface Gif {
+  /** Shared by all images without a table of their own. */
+  colors: ColorTable
+  picture: Size
+  frames: Frame[]
+}
 
 /**
  * Writes the frames of a GIF so that ffmpeg draws what browsers show. A screen without colors has no background color,
@@ -15,27 +42,63 @@ type Control = Extract<GifBlock, { kind: 'graphic-control' }>
  * frame outside the picture becomes one that changes nothing: far away it would make the screen huge.
  */
 export async function writeGifForFfmpeg(sourcePath: string, targetPath: string): Promise<void> {
-  const pieces: Piece[] = []
-  const picture = { width: 0, height: 0 }
-  const screen = { width: 0, height: 0 }
-  let colors: ColorTable = null
+  const { colors, picture, frames } = await endWithWholeRows(sourcePath, await readFrames(sourcePath))
+  const screen = { ...picture }
+  const pieces = frames.flatMap((frame): Piece[] => {
+    const { control, image, isUnseen } = frame
+    if (isUnseen || isOutside(image, picture)) return [unchangedFrame(control?.delayCentiseconds ?? 0)]
+    extend(screen, screenAround(image))
+    return [...controlPieces(frame), ...imagePieces(image, colors)]
+  })
+  await writePieces(sourcePath, targetPath, [gifHeader(screen, null), ...pieces, trailerBlock])
+}
+
+async function readFrames(path: string): Promise<Gif> {
+  const gif: Gif = { colors: null, picture: { width: 0, height: 0 }, frames: [] }
   let control: Control | undefined
-  for await (const block of readGifBlocks(sourcePath)) {
+  for await (const block of readGifBlocks(path)) {
     if (block.kind === 'screen') {
-      colors = block.colors
-      extend(picture, block)
+      gif.colors = block.colors
+      extend(gif.picture, block)
     }
     if (block.kind === 'graphic-control') control = block
     if (block.kind === 'text') control = undefined
     if (block.kind !== 'image') continue
-    if (pieces.length === 0) extend(picture, screenAround(block))
-    const isShown = !isOutside(block, picture)
-    extend(screen, picture, ...(isShown ? [screenAround(block)] : []))
-    if (isShown) pieces.push(...(control ? [control] : []), ...imagePieces(block, colors))
-    else pieces.push(unchangedFrame(control?.delayCentiseconds ?? 0))
+    if (gif.frames.length === 0) extend(gif.picture, screenAround(block))
+    gif.frames.push({ control, image: block })
     control = undefined
   }
-  await writePieces(sourcePath, targetPath, [gifHeader(screen, null), ...pieces, trailerBlock])
+  return gif
+}
+
+/**
+ * Leaves of an image that ends early the rows that are there. Chromium shows nothing in the others where such an image is the
+ * whole picture without a transparent color; elsewhere what was there stays. Interlaced rows are all over the picture, so
+ * the frame before is shown; a first frame stays as it is.
+ */
+async function endWithWholeRows(path: string, gif: Gif): Promise<Gif> {
+  const { picture, frames } = gif
+  const [before, last] = [frames.at(-2), frames.at(-1)]
+  if (!last || last.image.data.cutAt === null) return gif
+  const { image, control } = last
+  const { isInterlaced, start } = image.data
+  const height = isInterlaced ? 0 : await countWholeRows(path, { ...image, start })
+  if (!before) return height === 0 ? gif : { ...gif, frames: [{ ...last, image: { ...image, height } }] }
+  const replacesAll = height > 0 && covers(image, picture) && !control?.hasTransparentColor
+  const isCleared = replacesAll && covers(before.image, picture)
+  const end = { ...last, image: { ...image, height }, isUnseen: height === 0 }
+  return { ...gif, frames: [...frames.slice(0, -2), { ...before, isCleared }, end] }
+}
+
+const covers = ({ left, top, width, height }: Image, picture: Size): boolean =>
+  left === 0 && top === 0 && width >= picture.width && height >= picture.height
+
+function controlPieces({ control, isCleared }: Frame): Piece[] {
+  if (!isCleared) return control ? [control] : []
+  const flags = Buffer.of((DISPOSAL.toBackground << 2) | (control?.hasTransparentColor ? 1 : 0))
+  if (!control) return [Buffer.of(EXTENSION, GRAPHIC_CONTROL, 4), flags, Buffer.alloc(4)]
+  const { start, end } = control
+  return [{ start, end: start + 3 }, flags, { start: start + 4, end }]
 }
 
 function imagePieces({ data, end, ...place }: Image, shared: ColorTable): Piece[] {

@@ -1,0 +1,46 @@
+import { readFile } from 'node:fs/promises'
+import sharp from 'sharp'
+import { expect, test } from 'vitest'
+import { written } from '../../../test/clips.ts'
+import { readGifBlocks } from './gif-blocks.ts'
+import { countWholeRows } from './whole-rows.ts'
+
+/** More codes than fit into 12 bits, so that they grow and begin anew. */
+async function noise(): Promise<string> {
+  let seed = 1
+  const next = () => {
+    seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31
+    return (seed >> 16) & 255
+  }
+  const pixels = Buffer.from(Array.from({ length: 64 * 160 * 3 }, next))
+  const gif = await sharp(pixels, { raw: { width: 64, height: 160, channels: 3 } })
+    .gif()
+    .toBuffer()
+  return written('noise-rows.gif', gif)
+}
+
+async function rowsOf(path: string, missing: number): Promise<number> {
+  const bytes = await readFile(path)
+  const cut = await written(`noise-less-${missing}.gif`, bytes.subarray(0, bytes.length - missing))
+  for await (const block of readGifBlocks(cut)) {
+    if (block.kind === 'image') return countWholeRows(cut, { ...block, start: block.data.start })
+  }
+  return 0
+}
+
+test('rows are counted to the end of an image, and to where it ends early', async () => {
+  const path = await noise()
+  // A row of noise has about 80 bytes.
+  const counts = await Promise.all([0, 20, 8000].map((missing) => rowsOf(path, missing)))
+  expect(counts).toEqual([160, 159, expect.toSatisfy((rows: number) => rows > 40 && rows < 120)])
+})
+
+test('an end code ends the rows, and codes that cannot be have none', async () => {
+  // 4 bits a code: clear, 1, 1, end, 1.
+  const ended = Buffer.from([3, 3, 0x18, 0x91, 0x01, 0])
+  expect(await countWholeRows(await written('ended.lzw', ended), { width: 2, height: 9, start: 0, end: 6 })).toBe(1)
+  for (const first of [Buffer.from([3, 1, 0xcc]), Buffer.from([9, 1, 0xcc])]) {
+    const path = await written('broken.lzw', first)
+    expect(await countWholeRows(path, { width: 1, height: 9, start: 0, end: 3 })).toBe(0)
+  }
+})
