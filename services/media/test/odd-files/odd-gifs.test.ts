@@ -53,7 +53,7 @@ describe.each(Object.entries(oddGifs))('of a gif of which %s', (name, made) => {
   })
 })
 
-test.each(Object.entries(oddGifs))(
+test.each(Object.entries(oddGifs).filter(([, { frames }]) => frames.at(-1)?.rows !== undefined))(
   'an ffmpeg of 2018 draws the frames that are written for it of a gif of which %s',
   async (name, made) => {
     const source = await written(`to-draw-${name.replaceAll(' ', '-')}.gif`, oddGif(made))
