@@ -50,4 +50,21 @@ export const spherical = [
   ),
 ]
 
+/** An H.264 stream (Annex B) with a pair of closed captions (CEA-608, in ATSC A/53) before each picture. */
+export function withCaptions(stream: Buffer): Buffer {
+  const captions = Buffer.from('0000000106040eb500314741393403c1fffc942cff80', 'hex')
+  const parts: Buffer[] = []
+  let from = 0
+  for (let at = stream.indexOf(START); at !== -1; at = stream.indexOf(START, at + 3)) {
+    const type = (stream[at + 3] ?? 0) & 31
+    if (type !== 1 && type !== 5) continue
+    const begin = stream[at - 1] === 0 ? at - 1 : at
+    parts.push(stream.subarray(from, begin), captions)
+    from = begin
+  }
+  return Buffer.concat([...parts, stream.subarray(from)])
+}
+
+const START = Buffer.of(0, 0, 1)
+
 export const colorProfile = (icc: Buffer) => [box('colr', 'prof', icc)]
