@@ -25,6 +25,9 @@ const STOP_GRACE_MS = 5_000
 /** Slots for other tokens: otherwise a few expensive clips of one token could block all others for minutes. */
 const RESERVE_SLOTS = 1
 
+/** One of each token: a variant may take minutes, or wait for a storage that does not answer. */
+const VARIANT_SLOTS = { concurrency: 1 + RESERVE_SLOTS, maxPerTenant: 1 }
+
 /** A scan mostly waits for its answer. */
 const SCANS_AT_ONCE = 4
 
@@ -54,7 +57,7 @@ export async function startWorker(deps: Deps): Promise<() => Promise<void>> {
       tracked(makeExtrasOfSource(deps, job)),
     )
   }
-  await deps.queue.work<VariantJob>(VARIANTS_QUEUE.name, { concurrency: 1 }, (job) =>
+  await deps.queue.work<VariantJob>(VARIANTS_QUEUE.name, VARIANT_SLOTS, (job) =>
     tracked(makeVariantOfSource(deps, job)),
   )
   if (deps.config.moderation.scanner) {

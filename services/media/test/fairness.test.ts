@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'vitest'
 import { cleanUp } from '../src/housekeeping.ts'
 import { transcodeSource } from '../src/make/jobs/transcode-source.ts'
+import { clip } from './clips.ts'
 import { gif, withComment } from './gif-bytes.ts'
 import { heldFfmpeg } from './held-ffmpeg.ts'
 import { createDatabase, idIn, startTestService, type TestService, test } from './service.ts'
@@ -85,6 +86,26 @@ test.each([
   for (const id of bombs.slice(0, 3)) expect((await service.get(`/f/${id}.mp4`)).status).toBe(200)
   for (const each of services) await each.close()
   await database.drop()
+})
+
+test('a variant of one token is made while a slow one of another token runs', async () => {
+  const { tools, hasBegun, release } = await heldFfmpeg(undefined, { making: 'variant.mp4' })
+  const service = await startTestService({}, { tools })
+  const other = await service.newToken()
+  const path = await clip('low.mp4')
+  const slow = idIn(await service.ready(path))
+  const quick = idIn(await service.ready(path, [], { token: other.token }))
+  const statusOf = async (address: string) => (await service.get(`/f/${address}`)).status
+  expect(await statusOf(`${slow}/w480.mp4`)).toBe(202)
+  await hasBegun()
+  // A second one of the same token waits.
+  expect(await statusOf(`${slow}/w320.anim.webp`)).toBe(202)
+  expect(await statusOf(`${quick}/w240.gif`)).toBe(202)
+  await expect.poll(() => statusOf(`${quick}/w240.gif`)).toBe(200)
+  expect(await statusOf(`${slow}/w320.anim.webp`)).toBe(202)
+  await release()
+  for (const file of ['w480.mp4', 'w320.anim.webp']) await expect.poll(() => statusOf(`${slow}/${file}`)).toBe(200)
+  await service.close()
 })
 
 /** The order in which a worker begins what waits, by the ids of clips. */
