@@ -27,9 +27,12 @@ create table {{prefix}}users (
   recovery_sent_at timestamptz,
   email_change text,
   email_change_sent_at timestamptz,
+  -- Session that requested the change, which is not shown once that session has ended; null without one.
+  email_change_session_id uuid,
   email_change_confirm_status smallint not null default 0 check (email_change_confirm_status between 0 and 2),
   phone_change text,
   phone_change_sent_at timestamptz,
+  phone_change_session_id uuid,
   reauthentication_sent_at timestamptz,
   last_sign_in_at timestamptz,
   app_metadata jsonb not null default '{}',

@@ -140,7 +140,31 @@ describe('a change of address that a thief began', () => {
     }
   })
 
-  /** Ends of a session that leave the change in its user's answers until housekeeping. */
+  /** Every answer about the user, the sign-in last: it may end other sessions. */
+  async function answersOf({ service, email, auth, userId }: Omit<Owner, 'refresh'>) {
+    const listed = async (query: string) =>
+      (await service.get(`/admin/users?filter=${email}&${query}`, service.admin)).body.users[0]
+    const password = 'correct horse'
+    return [
+      ['GET /user', (await service.get('/user', auth)).body],
+      ['GET /admin/users/{id}', (await service.get(`/admin/users/${userId}`, service.admin)).body],
+      ['PUT /admin/users/{id}', (await service.put(`/admin/users/${userId}`, {}, service.admin)).body],
+      ['GET /admin/users', await listed('page=1')],
+      ['GET /admin/users?cursor', await listed('cursor=')],
+      ['POST /token', (await service.post('/token?grant_type=password', { email, password })).body.user],
+    ] as const
+  }
+  const requestsIn = (answers: Awaited<ReturnType<typeof answersOf>>) =>
+    answers.map(([where, { id, new_email, email_change_sent_at, new_phone, phone_change_sent_at }]) => [
+      ...[
+        where,
+        id !== undefined,
+        new_email ?? new_phone,
+        (email_change_sent_at ?? phone_change_sent_at) !== undefined,
+      ],
+    ])
+
+  /** Ends of a session that leave its change in the database until housekeeping. */
   const silentWays: Record<string, Way> = {
     'signing out there': ({ service, auth }) => service.post('/logout?scope=local', {}, auth),
     'a newer sign-in where only the newest session is valid': ({ service, email }) =>
@@ -175,6 +199,8 @@ describe('a change of address that a thief began', () => {
       expect((await service.put('/user', wish, auth)).status).toBe(200)
       const token = await codeAt(address as string)
       await silentWays[way]?.({ service, email, auth, refresh, userId })
+      const answers = requestsIn(await answersOf({ service, email, auth, userId }))
+      expect(answers).toEqual(answers.map(([where]) => [where, true, undefined, false]))
       expect((await service.post('/verify', { type, ...wish, token })).body.error_code).toBe('otp_expired')
       service.clock.advance({ seconds: 'phone' in wish ? 61 : 901 })
       expect((await service.post('/resend', { type, email })).status).toBe(200)
@@ -195,6 +221,19 @@ describe('a change of address that a thief began', () => {
       expect((await service.post('/verify', { type: 'phone_change', phone, token: await codeAt(phone) })).status).toBe(
         200,
       )
+    }
+  })
+
+  test('is in every answer while its session is in use', async () => {
+    const { service, codeAt } = changing
+    for (const wish of newWishes()) {
+      const [wanted] = Object.values(wish)
+      const email = newEmail()
+      const { auth, userId } = await service.signedIn(email)
+      await service.put('/user', wish, auth)
+      await codeAt(wanted as string)
+      const answers = requestsIn(await answersOf({ service, email, auth, userId }))
+      expect(answers).toEqual(answers.map(([where]) => [where, true, wanted, true]))
     }
   })
 

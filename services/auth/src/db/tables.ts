@@ -45,9 +45,11 @@ export interface UsersTable {
   recovery_sent_at: MaybeTime
   email_change: string | null
   email_change_sent_at: MaybeTime
+  email_change_session_id: string | null
   email_change_confirm_status: Generated<number>
   phone_change: string | null
   phone_change_sent_at: MaybeTime
+  phone_change_session_id: string | null
   reauthentication_sent_at: MaybeTime
   last_sign_in_at: MaybeTime
   app_metadata: MetadataColumn

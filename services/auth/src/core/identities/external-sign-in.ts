@@ -52,10 +52,11 @@ export async function signInExternally<Admitted>(
   if (account.emails.length === 0 && !provider.settings.emailOptional) {
     throw apiError('unexpected_failure', { status: 502, message: 'Error getting user email from external provider' })
   }
+  const sessionId = shown.linking?.sessionId ?? null
   const outcome = await deps.db.transaction().execute(async (trx) => {
     const found = await findUser(deps, trx, log, shown)
     if (found === 'unproven') return found
-    if (found.reportedEmail) await beginEmailChange(deps, trx, found.user, found.reportedEmail)
+    if (found.reportedEmail) await beginEmailChange(deps, trx, found.user, found.reportedEmail, sessionId)
     if (isBanned(found.user, deps.now())) throw apiError('user_banned')
     return {
       ...found,
@@ -67,7 +68,6 @@ export async function signInExternally<Admitted>(
   }
   const { user, isNew, reportedEmail, admitted } = outcome
   if (isNew) countSignUp(provider.name)
-  const sessionId = shown.linking?.sessionId ?? null
   const mail = { userId: user.id, email: reportedEmail ?? (user.email as string), context, sessionId }
   const isMailed = reportedEmail
     ? await isChangeSent(deps, mail)

@@ -1,11 +1,15 @@
 import type { KeyObject } from 'node:crypto'
 import type { Logger } from '@services/common/telemetry/logger'
+import type { Kysely } from 'kysely'
 import { Type } from 'typebox'
+import type { DB } from '../../db/tables.ts'
 import { countLargeToken } from '../../metrics.ts'
-import { toUserBody, UserShape } from '../users/user-shape.ts'
+import { UserShape } from '../users/user-shape.ts'
 import type { User } from '../users/users.store.ts'
+import type { AcceptDeps } from './accepted-session.ts'
 import { type AccessTokenDeps, accessTokenClaims, type TokenSession } from './access-token.ts'
 import { formatRefreshToken } from './refresh-token.ts'
+import { ownBody } from './user-answers.ts'
 
 /** The answer of every sign-in, refresh and second factor. */
 export const SessionShape = Type.Object(
@@ -32,6 +36,7 @@ export const SessionShape = Type.Object(
 export type SessionBody = Type.Static<typeof SessionShape>
 
 export interface SessionDeps extends AccessTokenDeps {
+  config: AccessTokenDeps['config'] & AcceptDeps['config']
   refreshTokenKey: KeyObject
   log: Pick<Logger, 'warn'>
 }
@@ -42,6 +47,7 @@ const LARGE_TOKEN_BYTES = 4096
 /** Issues new tokens for a session. */
 export async function issueTokens(
   deps: SessionDeps,
+  db: Kysely<DB>,
   user: User,
   session: TokenSession & { refresh_counter: number },
 ): Promise<SessionBody> {
@@ -61,6 +67,6 @@ export async function issueTokens(
     expires_in: claims.exp - claims.iat,
     expires_at: claims.exp,
     refresh_token: formatRefreshToken(deps.refreshTokenKey, refreshToken),
-    user: toUserBody(user),
+    user: await ownBody(deps, db, user, session.id),
   }
 }

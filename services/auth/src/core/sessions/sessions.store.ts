@@ -102,6 +102,14 @@ export const isRepeatable = (
       or coalesce(set_masklen(${address}, case family(${address}) when 6 then 64 else 32 end) >>= ${ip}, false)))`
 }
 
+/** Finds the times of sessions, of any users, that decide whether each would be accepted. */
+export const findSessionTimes = (db: Kysely<DB>, ids: readonly string[], { singlePerUser }: SessionLimits) =>
+  db
+    .selectFrom('sessions')
+    .select(['id', 'created_at', 'refreshed_at', 'not_after', isReplaced(singlePerUser).as('is_replaced')])
+    .where('id', 'in', ids)
+    .execute()
+
 const sessionWithUser = (db: Kysely<DB>, id: string, { singlePerUser }: SessionLimits) =>
   db
     .selectFrom('sessions')

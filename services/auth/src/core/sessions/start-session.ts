@@ -40,5 +40,5 @@ export async function startSession(
   if (!(await insertSession(db, session, audited?.entry ?? null, verifiedHash))) throw apiError('invalid_credentials')
   if (audited) await afterCommit(db, audited.log)
   const signedIn = { ...user, last_sign_in_at: now, updated_at: now }
-  return issueTokens(deps, signedIn, { id, aal: 'aal1', amr, refresh_counter: 0 })
+  return issueTokens(deps, db, signedIn, { id, aal: 'aal1', amr, refresh_counter: 0 })
 }

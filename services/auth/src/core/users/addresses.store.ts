@@ -34,11 +34,25 @@ export function refuseTakenAddress(error: unknown): never {
 }
 
 /** Stores the address a user wants; its confirmation makes it theirs. */
-export const requestEmailChange = (trx: Transaction<DB>, id: string, email: string, now: Date): Promise<void> =>
-  changeUser(trx, id, { email_change: email, email_change_sent_at: now, email_change_confirm_status: 0 }, now)
+export function requestEmailChange(
+  trx: Transaction<DB>,
+  id: string,
+  { email, sessionId }: { email: string; sessionId: string | null },
+  now: Date,
+): Promise<void> {
+  const sent = { email_change_sent_at: now, email_change_session_id: sessionId, email_change_confirm_status: 0 }
+  return changeUser(trx, id, { email_change: email, ...sent }, now)
+}
 
-export const requestPhoneChange = (trx: Transaction<DB>, id: string, phone: string, now: Date): Promise<void> =>
-  changeUser(trx, id, { phone_change: phone, phone_change_sent_at: now }, now)
+export function requestPhoneChange(
+  trx: Transaction<DB>,
+  id: string,
+  { phone, sessionId }: { phone: string; sessionId: string | null },
+  now: Date,
+): Promise<void> {
+  const sent = { phone_change_sent_at: now, phone_change_session_id: sessionId }
+  return changeUser(trx, id, { phone_change: phone, ...sent }, now)
+}
 
 /** Records the first of two confirmations of a change; false if there was one already. */
 export async function recordFirstConfirmation(trx: Transaction<DB>, id: string, now: Date): Promise<boolean> {
@@ -65,6 +79,7 @@ export async function applyEmailChange(
   const changes: UserChanges = {
     email,
     email_change: null,
+    email_change_session_id: null,
     email_change_confirm_status: 0,
     email_assumed: confirmation === 'assumed',
     email_vouched: false,
@@ -92,6 +107,7 @@ export async function applyPhoneChange(
     ) then ${sql.ref('users.email')} end`,
     phone,
     phone_change: null,
+    phone_change_session_id: null,
     // The time of the first proof stays: older tokens of the same owner remain valid.
     phone_confirmed_at: sql<Date>`case when phone_assumed then ${now} else coalesce(phone_confirmed_at, ${now}) end`,
     phone_assumed: confirmation === 'assumed',
@@ -115,8 +131,9 @@ export async function cancelAddressChanges(trx: Transaction<DB>, id: string, now
 export async function cancelExpiredChanges(db: Kysely<DB>, before: Date, now: Date, limit: number): Promise<number> {
   const purposes = sql`('email_change_new', 'email_change_current', 'phone_change')`
   const { numAffectedRows } = await sql`
-    update ${sql.table('users')} set email_change = null, email_change_sent_at = null, email_change_confirm_status = 0,
-      phone_change = null, phone_change_sent_at = null, updated_at = ${now}
+    update ${sql.table('users')} set email_change = null, email_change_sent_at = null, email_change_session_id = null,
+      email_change_confirm_status = 0,
+      phone_change = null, phone_change_sent_at = null, phone_change_session_id = null, updated_at = ${now}
     where id = any (array(
       select u.id from ${sql.table('users')} u
       where (u.email_change is not null or u.phone_change is not null) and u.deleted_at is null

@@ -14,8 +14,8 @@ export const noAddress = (channel: Address['channel']): UserChanges => ({
 /** No pending change of this kind. */
 export const noRequest = (channel: Address['channel']): UserChanges =>
   channel === 'email'
-    ? { email_change: null, email_change_sent_at: null, email_change_confirm_status: 0 }
-    : { phone_change: null, phone_change_sent_at: null }
+    ? { email_change: null, email_change_sent_at: null, email_change_session_id: null, email_change_confirm_status: 0 }
+    : { phone_change: null, phone_change_sent_at: null, phone_change_session_id: null }
 
 /** Throws a unique violation when another user of the audience has the address. */
 export async function changeUser(trx: Transaction<DB>, id: string, changes: UserChanges, now: Date): Promise<void> {
@@ -36,5 +36,6 @@ type Pseudonyms = Pick<UserChanges, 'email' | 'phone' | 'email_change' | 'phone_
 /** Removes personal data from the row; id, times and role stay. */
 export async function anonymiseUser(trx: Transaction<DB>, id: string, names: Pseudonyms, now: Date): Promise<void> {
   const noData = { password_hash: null, claim: null, app_metadata: '{}', user_metadata: '{}' }
-  await changeUser(trx, id, { ...names, ...noData, email_change_confirm_status: 0, deleted_at: now }, now)
+  const noSession = { email_change_session_id: null, phone_change_session_id: null }
+  await changeUser(trx, id, { ...names, ...noData, ...noSession, email_change_confirm_status: 0, deleted_at: now }, now)
 }

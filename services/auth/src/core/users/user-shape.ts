@@ -58,7 +58,11 @@ export const UserShape = Type.Object(
     confirmation_sent_at: Type.Optional(Timestamp),
     confirmed_at: Type.Optional(Timestamp),
     recovery_sent_at: Type.Optional(Timestamp),
-    new_email: Type.Optional(Type.String({ description: 'Address that is not confirmed yet.' })),
+    new_email: Type.Optional(
+      Type.String({
+        description: 'Address that is not confirmed yet; absent once the session that requested it has ended.',
+      }),
+    ),
     email_change_sent_at: Type.Optional(Timestamp),
     new_phone: Type.Optional(Type.String()),
     phone_change_sent_at: Type.Optional(Timestamp),
@@ -85,11 +89,16 @@ export const UserShape = Type.Object(
 
 export type UserBody = Type.Static<typeof UserShape>
 
+declare const isChecked: unique symbol
+
+/** A user whose pending changes can still be confirmed; made by ../sessions/user-answers.ts alone. */
+export type ShownUser<Read extends User | UserJson = User> = Read & { [isChecked]: true }
+
 /** Returns the user's own answer, which applications trust: only proven addresses. */
-export const toUserBody = (user: User): UserBody => bodyOf(provenUser(user))
+export const toUserBody = (user: ShownUser): UserBody => bodyOf(provenUser(user))
 
 /** Returns the answer to admins and to a sign-up, with unproven addresses. */
-export const toRegisteredBody = (user: User | UserJson): UserBody => bodyOf(registeredUser(user))
+export const toRegisteredBody = (user: ShownUser<User | UserJson>): UserBody => bodyOf(registeredUser(user))
 
 function bodyOf(user: User | UserJson): UserBody {
   return {

@@ -89,7 +89,7 @@ export async function sendEmailChange(
   newEmail: string,
   { context, pkce, messageId, sessionId, delivery = 'real' }: EmailChangeOrder,
 ): Promise<void> {
-  await beginEmailChange(deps, trx, user, newEmail)
+  await beginEmailChange(deps, trx, user, newEmail, sessionId)
   const mail = { ...context, kind: 'email_change', user, newEmail, pkce, sessionId, delivery } as const
   await sendLinkMail(deps, trx, { ...mail, to: newEmail, purpose: 'email_change_new', messageId })
   if (needsBothAddresses(deps, user)) {
@@ -127,11 +127,12 @@ export async function beginEmailChange(
   trx: Transaction<DB>,
   user: Pick<User, 'id' | 'email_change'>,
   newEmail: string,
+  sessionId: string | null,
 ): Promise<void> {
   if (user.email_change !== newEmail) {
     await deleteOneTimeTokens(trx, user.id, ['email_change_new', 'email_change_current'])
   }
-  await requestEmailChange(trx, user.id, newEmail, deps.now())
+  await requestEmailChange(trx, user.id, { email: newEmail, sessionId }, deps.now())
 }
 
 /** Whether a change waits for two confirmations: an unconfirmed current address need not agree. */
@@ -148,6 +149,6 @@ export async function sendPhoneChange(
   newPhone: string,
   order: { channel: SmsChannel; sessionId: string | null; messageId?: string },
 ): Promise<void> {
-  await requestPhoneChange(trx, user.id, newPhone, deps.now())
+  await requestPhoneChange(trx, user.id, { phone: newPhone, sessionId: order.sessionId }, deps.now())
   await sendCodeSms(deps, trx, { user, to: newPhone, purpose: 'phone_change', ...order })
 }

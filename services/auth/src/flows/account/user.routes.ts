@@ -3,9 +3,10 @@ import { Type } from 'typebox'
 import { parseEmail } from '../../adapters/mail/email-address.ts'
 import { parseChannel } from '../../adapters/sms/parse-channel.ts'
 import { parsePkce } from '../../core/one-time-tokens/pkce.ts'
+import { ownBody } from '../../core/sessions/user-answers.ts'
 import { FreeForm } from '../../core/users/metadata.ts'
 import { parsePhone } from '../../core/users/phone-number.ts'
-import { toUserBody, UserShape } from '../../core/users/user-shape.ts'
+import { UserShape } from '../../core/users/user-shape.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { ChannelField, errorResponses, Field, pkceFields, RedirectQuery } from '../../http/bodies/shapes.ts'
@@ -30,12 +31,12 @@ export const userRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       response: { 200: UserShape, ...errorResponses(400, 401, 403) },
     },
     handler: async (request) => {
-      const { user, audience } = callerOf(request)
+      const { user, audience, session } = callerOf(request)
       const wanted = request.headers['x-jwt-aud'] || audience
       if (!audience || wanted !== audience) {
         throw apiError('validation_failed', { message: 'Token audience does not match request audience' })
       }
-      return toUserBody(user)
+      return ownBody(deps, deps.db, user, session?.id)
     },
   })
 
@@ -78,7 +79,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         pkce: parsePkce(request.body),
         smsChannel: parseChannel(deps.config.sms, channel),
       })
-      return toUserBody(user)
+      return ownBody(deps, deps.db, user, caller.session.id)
     },
   })
 }

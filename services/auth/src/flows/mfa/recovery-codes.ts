@@ -157,7 +157,7 @@ export async function useRecoveryCode(
   if (!raised) {
     return refuseProof(deps, request, { method: 'recovery_code', message: 'Invalid recovery code entered' })
   }
-  return issueTokens(deps, raised.user, raised.session)
+  return issueTokens(deps, deps.db, raised.user, raised.session)
 }
 
 /** 80 bits cannot be guessed; attempts are delayed as for passwords all the same, under the client's error code. */

@@ -60,7 +60,7 @@ export async function verifyFactor(deps: Deps, request: FactorRequest, given: Ve
   })
   if (!verified) return refuseProof(deps, request, { method: factor.factor_type, message: proof.refusal })
   const { user, session, recoveryCodes } = verified
-  const body = await issueTokens(deps, user, session)
+  const body = await issueTokens(deps, deps.db, user, session)
   return recoveryCodes ? { ...body, recovery_codes: recoveryCodes } : body
 }
 

@@ -5,8 +5,9 @@ import { parsePkce } from '../../core/one-time-tokens/pkce.ts'
 import { isMalformed } from '../../core/passwords/password-rules.ts'
 import { requireStrongPassword } from '../../core/passwords/require-strong-password.ts'
 import { SessionShape } from '../../core/sessions/issue-tokens.ts'
+import { registeredBody } from '../../core/sessions/user-answers.ts'
 import { FreeForm } from '../../core/users/metadata.ts'
-import { toRegisteredBody, UserShape } from '../../core/users/user-shape.ts'
+import { UserShape } from '../../core/users/user-shape.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { oneAddress, refuseBoth, requireProvider } from '../../http/bodies/address.ts'
@@ -77,7 +78,7 @@ export const signupRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         trustedNetwork: limitKeyOf(request, config),
         smsChannel,
       })
-      return 'session' in result ? result.session : toRegisteredBody(result.user)
+      return 'session' in result ? result.session : registeredBody(deps, deps.db, result.user)
     },
   })
 }

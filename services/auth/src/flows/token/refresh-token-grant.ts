@@ -24,7 +24,7 @@ export async function refreshSession(deps: Deps, log: AuditLog, text: string, cl
     const session = await deps.rotateSession({ ...token, ...client, auditId })
     if (session) {
       logRefresh(log, session)
-      return issueTokens(deps, session.user, session)
+      return issueTokens(deps, deps.db, session.user, session)
     }
     await refuse(deps, log, { ...token, ...client })
   }

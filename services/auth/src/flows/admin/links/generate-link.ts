@@ -174,7 +174,7 @@ async function makeEmailChange({ deps, trx, order }: Making, purpose: EmailChang
   }
   const newEmail = parseEmail(order.newEmail)
   await refuseTakenEmail(trx, newEmail, user.aud, user.id)
-  await beginEmailChange(deps, trx, user, newEmail)
+  await beginEmailChange(deps, trx, user, newEmail, null)
   return { kind: 'email_change', user, purpose, relatesTo: isCurrent ? order.email : newEmail }
 }
 

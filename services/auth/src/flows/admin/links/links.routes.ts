@@ -6,8 +6,9 @@ import { Type } from 'typebox'
 import { parseEmail } from '../../../adapters/mail/email-address.ts'
 import { parsePkce } from '../../../core/one-time-tokens/pkce.ts'
 import { isPermitted } from '../../../core/redirects/allowed-targets.ts'
+import { registeredBody } from '../../../core/sessions/user-answers.ts'
 import { FreeForm } from '../../../core/users/metadata.ts'
-import { toRegisteredBody, UserShape } from '../../../core/users/user-shape.ts'
+import { UserShape } from '../../../core/users/user-shape.ts'
 import type { Deps } from '../../../deps.ts'
 import { apiError } from '../../../errors.ts'
 import { choiceOf, errorResponses, Field, NeededField, pkceFields, RedirectQuery } from '../../../http/bodies/shapes.ts'
@@ -40,7 +41,7 @@ export const inviteRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         audience: adminAudience(request, deps.config.jwt),
         context: mailContextOf(request, deps.config),
       })
-      return toRegisteredBody(user)
+      return registeredBody(deps, deps.db, user)
     },
   })
 }
@@ -105,7 +106,7 @@ export const generateLinkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
         audience: adminAudience(request, config.jwt),
         context: isPermitted(redirectTo, rules) ? { ...context, redirectTo } : context,
       })
-      return { ...toRegisteredBody(link.user), ...link.properties }
+      return { ...(await registeredBody(deps, deps.db, link.user)), ...link.properties }
     },
   })
 }

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { command, UsageError } from '@services/common/process/command-line'
+import { registeredBodies } from '../../../core/sessions/user-answers.ts'
 import { isoTime } from '../../../core/users/iso-time.ts'
 import { type ListedUser, listUsersAfter } from '../../../core/users/list-users.store.ts'
-import { toRegisteredBody } from '../../../core/users/user-shape.ts'
 import type { Position } from '../../../db/position.ts'
 import { onUsers } from './user-commands.ts'
 import { parseFilter } from './user-input.ts'
@@ -20,7 +20,8 @@ export const usersList = command({
   details: 'Users of the audience of AUTH_JWT_AUD. --json prints one user a line.',
   run: async ({ options: { filter, limit }, json }) => {
     if (limit !== undefined && !/^[1-9]\d{0,8}$/.test(limit)) throw new UsageError('--limit must be a number from 1 on')
-    await onUsers(async ({ db, config }) => {
+    await onUsers(async (deps) => {
+      const { db, config } = deps
       const search = { aud: config.jwt.audience, filter: parseFilter(filter) }
       if (!json) await print(tableRow(HEADINGS))
       let left = limit === undefined ? Number.POSITIVE_INFINITY : Number(limit)
@@ -28,7 +29,10 @@ export const usersList = command({
       do {
         const limit = Math.min(left, PAGE)
         const { users, next } = await listUsersAfter(db, search, { direction: 'desc', limit, after })
-        for (const user of users) await print(json ? JSON.stringify(toRegisteredBody(user)) : tableRow(cellsOf(user)))
+        const lines = json
+          ? (await registeredBodies(deps, db, users)).map((user) => JSON.stringify(user))
+          : users.map((user) => tableRow(cellsOf(user)))
+        for (const line of lines) await print(line)
         left -= users.length
         after = next
       } while (after && left > 0)

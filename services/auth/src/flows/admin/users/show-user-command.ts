@@ -1,7 +1,8 @@
 import { command, printResult } from '@services/common/process/command-line'
 import { listMessages, type VisibleMessage } from '../../../core/outbox/messages.store.ts'
 import { listLiveSessions } from '../../../core/sessions/session-info.ts'
-import { toRegisteredBody, type UserBody } from '../../../core/users/user-shape.ts'
+import { registeredBody } from '../../../core/sessions/user-answers.ts'
+import type { UserBody } from '../../../core/users/user-shape.ts'
 import { onDatabase } from '../../../on-database.ts'
 import { printable, stateOf, toMinute } from './list-users-command.ts'
 import { findNamedUser, USER_OPERAND } from './user-commands.ts'
@@ -18,7 +19,7 @@ export const usersShow = command({
   details: `${USER_OPERAND}\nOf messages it shows the latest ${MAX_MESSAGES}, without address and content.`,
   run: ({ operands: [name = ''], json }) =>
     onDatabase(async (deps) => {
-      const user = toRegisteredBody(await findNamedUser(deps, name))
+      const user = await registeredBody(deps, deps.db, await findNamedUser(deps, name))
       const [sessions, { rows: messages }] = await Promise.all([
         listLiveSessions(deps, user.id),
         listMessages(deps.db, { userId: user.id }, { limit: MAX_MESSAGES, offset: 0 }),

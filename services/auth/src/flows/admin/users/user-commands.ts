@@ -1,5 +1,6 @@
 // The `users` commands for one user; list-users-command.ts lists them. Commands call the flows of this folder, so that
 // an operator's input is checked and audited like an admin's.
+
 import { isUtf8 } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
 import { DURATION_FORM } from '@services/common/config/duration'
@@ -8,9 +9,9 @@ import { parseEmail } from '../../../adapters/mail/email-address.ts'
 import { createPasswords } from '../../../core/passwords/hash-password.ts'
 import { createLeakedPasswords } from '../../../core/passwords/leaked-passwords.ts'
 import { endAllSessions } from '../../../core/sessions/end-session.ts'
+import { registeredBody } from '../../../core/sessions/user-answers.ts'
 import type { Address } from '../../../core/users/address.ts'
 import { parsePhone } from '../../../core/users/phone-number.ts'
-import { toRegisteredBody } from '../../../core/users/user-shape.ts'
 import { findUserByAddress, findUserById, type User } from '../../../core/users/users.store.ts'
 import { UUID } from '../../../db/uuid.ts'
 import { type CommandDeps, onDatabase, onOutbox } from '../../../on-database.ts'
@@ -52,7 +53,7 @@ export const usersCreate = command({
         email_confirm: options['email-confirm'],
         phone_confirm: options['phone-confirm'],
       })
-      printUser(json, user, `created ${user.id}`)
+      await printUser(deps, json, user, `created ${user.id}`)
     })
   },
 })
@@ -133,7 +134,7 @@ export const usersConfirm = command({
       const { id, [channel]: address } = await findNamedUser(deps, name)
       if (!address) throw new CommandFailure(`${id} has no ${phone ? 'phone number' : 'e-mail address'}`)
       const user = await updateUser(deps, log, operator, id, { [`${channel}_confirm`]: true })
-      printUser(json, user, `${id} has proven ${user[channel]}`)
+      await printUser(deps, json, user, `${id} has proven ${user[channel]}`)
     })
   },
 })
@@ -161,7 +162,7 @@ export const usersSignOut = command({
     onUsers(async (deps, { log, operator }) => {
       const user = await findNamedUser(deps, name)
       await endAllSessions(deps, log, operator, user)
-      printUser(json, user, `${user.id} has no session`)
+      await printUser(deps, json, user, `${user.id} has no session`)
     }),
 })
 
@@ -241,8 +242,10 @@ function changeNamed(json: boolean, name: string, update: UserUpdate, describe: 
   return onUsers(async (deps, { log, operator }) => {
     const { id } = await findNamedUser(deps, name)
     const user = await updateUser(deps, log, operator, id, update)
-    printUser(json, user, describe(user))
+    await printUser(deps, json, user, describe(user))
   })
 }
 
-const printUser = (json: boolean, user: User, text: string) => printResult(json, toRegisteredBody(user), text)
+async function printUser(deps: Pick<CommandDeps, 'config' | 'db' | 'now'>, json: boolean, user: User, text: string) {
+  printResult(json, await registeredBody(deps, deps.db, user), text)
+}

@@ -1,9 +1,11 @@
 // Operations on the user of the path: the user, their sessions and their second factors.
+
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { endAllSessions, endOneSession, sessionNotFound } from '../../../core/sessions/end-session.ts'
 import { listLiveSessions, SessionInfoShape } from '../../../core/sessions/session-info.ts'
-import { FactorShape, toFactorBody, toRegisteredBody, UserShape } from '../../../core/users/user-shape.ts'
+import { registeredBody } from '../../../core/sessions/user-answers.ts'
+import { FactorShape, toFactorBody, UserShape } from '../../../core/users/user-shape.ts'
 import { UUID } from '../../../db/uuid.ts'
 import type { Deps } from '../../../deps.ts'
 import { errorResponses, Field } from '../../../http/bodies/shapes.ts'
@@ -27,7 +29,7 @@ export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
       summary: 'One user, soft-deleted ones too',
       response: { 200: UserShape, ...errorResponses(401, 403, 404) },
     },
-    handler: async (request) => toRegisteredBody(subjectOf(request)),
+    handler: (request) => registeredBody(deps, deps.db, subjectOf(request)),
   })
 
   app.route({
@@ -44,7 +46,7 @@ export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
     },
     handler: async (request) => {
       const { id } = subjectOf(request)
-      return toRegisteredBody(await updateUser(deps, request.log, adminOf(request), id, request.body))
+      return registeredBody(deps, deps.db, await updateUser(deps, request.log, adminOf(request), id, request.body))
     },
   })
 
