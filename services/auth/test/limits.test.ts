@@ -1,6 +1,11 @@
 import { countLockWaits } from '@services/common/testing/database/lock-waits'
 import type { FastifyRequest } from 'fastify'
 import { expect } from 'vitest'
+import type { LimitReached } from '../src/core/limits/limiter.ts'
+import { createMailGuards } from '../src/core/limits/mail-guards.ts'
+import type { Rate } from '../src/core/limits/rate.ts'
+import { createSmsGuards } from '../src/core/limits/sms-guards.ts'
+import { type AddressLimit, createLimits } from '../src/http/limits/rate-limit.ts'
 import { test } from './service.ts'
 
 const password = 'correct horse'
@@ -244,3 +249,60 @@ test('a message that was refused after its window gives back nothing of the next
   expect((await signUp()).status).toBe(429)
   await service.close()
 })
+
+test('a refusal names the setting of its limit, or none where no setting changes it', async ({ service }) => {
+  const { deps } = service
+  const [none, many] = [0, 1000].map((points) => ({ points, seconds: 60 })) as [Rate, Rate]
+  const { limits, mail, sms } = deps.config
+  const mails = (mailsSent: Rate, maxPerAddress: Rate) =>
+    createMailGuards(deps, { limits: { ...limits, mailsSent }, mail: { ...mail, maxPerAddress: [maxPerAddress] } })
+  const numbers = (guards: object) =>
+    createSmsGuards(deps, {
+      sms: { guards: { ...sms.guards, maxPerNumber: [many], maxPerPrefix: many, sent: many, ...guards } },
+    })
+  const requests = createLimits(deps, {
+    ...deps.config,
+    limits: {
+      ...{ ...limits, header: 'x-real-address', tokenPer5Minutes: 0, verifyPer5Minutes: 0 },
+      ...{ otpPer5Minutes: 0, anonymousPerHour: 0 },
+    },
+    mfa: { ...deps.config.mfa, attemptsPerMinute: 0 },
+  })
+  const request = { headers: { 'x-real-address': '192.0.2.9' }, raw: {} } as unknown as FastifyRequest
+  const byAddress = (limit: AddressLimit) => () => requests.byAddress(request, limit)
+  const byAddresses = (names: AddressLimit[], setting: string): Ended[] =>
+    names.map((name) => [byAddress(name), setting])
+  const [phone, owner] = ['4915100000099', { userId: 'someone' }]
+  const of = { network: 'n' }
+  const ends: Ended[] = [
+    [() => mails(many, none).mailSent('a@example.com', 'strangers'), 'AUTH_MAILER_MAX_PER_ADDRESS'],
+    [() => mails(many, none).mailSent('a@example.com', owner), 'AUTH_MAILER_MAX_PER_ADDRESS'],
+    [() => mails(none, many).mailSent('a@example.com', 'strangers'), 'AUTH_RATE_LIMIT_EMAIL_SENT'],
+    [() => mails(none, many).mailSent('a@example.com', owner), 'AUTH_RATE_LIMIT_EMAIL_SENT'],
+    [() => mails(none, many).mailSent('a@example.com', 'admins'), 'AUTH_RATE_LIMIT_EMAIL_SENT'],
+    [() => mails(none, many).changeResent(), 'AUTH_RATE_LIMIT_EMAIL_SENT'],
+    [() => numbers({ maxPerNumber: [none] }).allow(phone), 'AUTH_SMS_MAX_PER_NUMBER'],
+    [() => numbers({ maxPerNumber: [none] }).allow(phone, { share: owner }), 'AUTH_SMS_MAX_PER_NUMBER'],
+    [() => numbers({ maxPerPrefix: none }).allow(phone), 'AUTH_SMS_MAX_PER_PREFIX'],
+    [() => numbers({ maxPerPrefix: none }).allow(phone, of), 'AUTH_SMS_MAX_PER_PREFIX'],
+    [() => numbers({ maxPerPrefix: none }).allow(phone, { share: owner }), 'AUTH_SMS_MAX_PER_PREFIX'],
+    [() => numbers({ dailyBudget: 0 }).allow(phone), 'AUTH_SMS_DAILY_BUDGET'],
+    [() => numbers({ sent: none }).allow(phone), 'AUTH_RATE_LIMIT_SMS_SENT'],
+    ...byAddresses(['token', 'authorize', 'callback'], 'AUTH_RATE_LIMIT_TOKEN_REFRESH'),
+    ...byAddresses(['signup', 'user', 'otp', 'magiclink', 'recover', 'resend'], 'AUTH_RATE_LIMIT_OTP'),
+    [byAddress('anonymous'), 'AUTH_RATE_LIMIT_ANONYMOUS_USERS'],
+    [byAddress('verify'), 'AUTH_RATE_LIMIT_VERIFY'],
+    [byAddress('factors'), 'AUTH_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY'],
+    [() => requests.countFactorAttempt('factor', 'session'), 'AUTH_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY'],
+    [() => repeated(11, () => requests.addressChange('someone')), null],
+    [() => repeated(21, () => requests.countProviderRequest(request)), null],
+  ]
+  const named = await Promise.all(ends.map(([refused]) => refused().catch((refusal: LimitReached) => refusal.setting)))
+  expect(named).toEqual(ends.map(([, setting]) => setting))
+})
+
+type Ended = [() => Promise<unknown>, string | null]
+
+async function repeated(times: number, work: () => Promise<unknown>) {
+  for (let time = 0; time < times; time++) await work()
+}

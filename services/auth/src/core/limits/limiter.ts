@@ -3,16 +3,23 @@
 // database is unreachable each process counts for itself. Tests: test/limits.test.ts, test/replicas.test.ts,
 // adapters/sms/sms-guards.test.ts. Attempts at passwords count their own way, in password-attempts.ts.
 import { createHash } from 'node:crypto'
+import { ApiError } from '@services/common/errors'
 import { regardlessOfDeadline } from '@services/common/request-deadline'
 import type { Kysely } from 'kysely'
+import type { LimitSetting } from '../../config/limits.ts'
 import type { DB } from '../../db/tables.ts'
-import { apiError, type ErrorCode } from '../../errors.ts'
+import { type ErrorCode, errorCatalogue } from '../../errors.ts'
 import { countLimitHit } from '../../metrics.ts'
 import type { Rate } from './rate.ts'
 import { countPoint, refundPoint } from './rate-limits.store.ts'
 
-export interface Limiter {
+/** Identity of a limit: a name unique among all counters, and the setting of its rate, null where none changes it. */
+export interface LimitId {
   name: string
+  setting: LimitSetting | null
+}
+
+export interface Limiter extends LimitId {
   /** Counts one and returns a function that undoes it; at the limit counts none and returns the milliseconds left. */
   count(key: string): Promise<Refund | number>
 }
@@ -25,13 +32,13 @@ export interface LimiterDeps {
 /** Takes back a count whose work was not done. Never fails: a counter that cannot be reached expires by itself. */
 export type Refund = () => Promise<void>
 
-/** `name` is unique among all counters. */
-export function openLimiter({ db, now }: LimiterDeps, name: string, { points, seconds }: Rate): Limiter {
+export function openLimiter({ db, now }: LimiterDeps, { name, setting }: LimitId, { points, seconds }: Rate): Limiter {
   const windowMs = Math.ceil(seconds * 1000)
   const over = createWindows(now)
   const insurance = createWindows(now)
   return {
     name,
+    setting,
     async count(key) {
       if (points <= 0) return windowMs
       const blockedMs = over.leftMs(key)
@@ -84,12 +91,23 @@ function createWindows(now: () => Date) {
   }
 }
 
+/** The refusal of a limit; logs name its setting, answers do not. */
+export class LimitReached extends ApiError<ErrorCode> {
+  readonly setting: LimitSetting | null
+
+  constructor(code: ErrorCode, { setting }: LimitId, retryAfterSeconds: number) {
+    const { status, message } = errorCatalogue[code]
+    super(code, status, message, { retryAfterSeconds })
+    this.setting = setting
+  }
+}
+
 /** Counts one; at the limit it throws `code` with the time left. */
 export async function consume(limiter: Limiter, key: string, code: ErrorCode): Promise<Refund> {
   const counted = await limiter.count(key)
   if (typeof counted === 'function') return counted
   countLimitHit(limiter.name)
-  throw apiError(code, { retryAfterSeconds: Math.max(1, Math.ceil(counted / 1000)) })
+  throw new LimitReached(code, limiter, Math.max(1, Math.ceil(counted / 1000)))
 }
 
 /** Counts in all, in this order, or in none: work that one limit refuses uses up no other. */

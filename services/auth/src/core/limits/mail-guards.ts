@@ -10,11 +10,15 @@ const OVER = 'over_email_send_rate_limit'
 
 export function createMailGuards(deps: LimiterDeps, { limits, mail }: Pick<Config, 'limits' | 'mail'>) {
   const guardsOf = (name: string, keyFor: Guard['keyFor']): Guard[] =>
-    mail.maxPerAddress.map((rate) => ({ limiter: openLimiter(deps, `${name}-${rate.seconds}`, rate), keyFor }))
+    mail.maxPerAddress.map((rate) => {
+      const id = { name: `${name}-${rate.seconds}`, setting: 'AUTH_MAILER_MAX_PER_ADDRESS' } as const
+      return { limiter: openLimiter(deps, id, rate), keyFor }
+    })
   const perMailbox = guardsOf('mail-address', (address) => keyOf(mailboxOf(address)))
   const perOwner = guardsOf('mail-user', (owner) => owner)
-  const changesResent = openLimiter(deps, 'resend-changes', limits.mailsSent)
-  const budget = openBudget(deps, 'mails', limits.mailsSent, OVER)
+  const ofAll = (name: string) => ({ name, setting: 'AUTH_RATE_LIMIT_EMAIL_SENT' }) as const
+  const changesResent = openLimiter(deps, ofAll('resend-changes'), limits.mailsSent)
+  const budget = openBudget(deps, ofAll('mails'), limits.mailsSent, OVER)
   const inBudget = (to: string, share: MailShare) => budget(share, keyOf(mailboxOf(to)))
   const inShare = async (to: string, share: MailShare): Promise<Refund> => {
     if (share === 'admins') return async () => {}

@@ -1,6 +1,6 @@
 // The common part of the limits of mails (mail-guards.ts) and SMS (sms-guards.ts): caps, owners, the budget of all users.
 import type { ErrorCode } from '../../errors.ts'
-import { consume, countAll, type Limiter, type LimiterDeps, openLimiter, type Refund } from './limiter.ts'
+import { consume, countAll, type Limiter, type LimiterDeps, type LimitId, openLimiter, type Refund } from './limiter.ts'
 import type { Rate } from './rate.ts'
 
 export interface Guard {
@@ -38,10 +38,11 @@ const RESERVE = 0.25
 const OWN_IN_RESERVE = 3
 
 /** Budget of all users together: requests without proof use up three quarters of it, owners all. `recipient` is a counter key. */
-export function openBudget(deps: LimiterDeps, name: string, rate: Rate, code: ErrorCode) {
-  const all = openLimiter(deps, name, rate)
-  const open = openLimiter(deps, `${name}-open`, { ...rate, points: rate.points - Math.floor(rate.points * RESERVE) })
-  const reserve = openLimiter(deps, `${name}-reserve`, { ...rate, points: OWN_IN_RESERVE })
+export function openBudget(deps: LimiterDeps, { name, setting }: LimitId, rate: Rate, code: ErrorCode) {
+  const all = openLimiter(deps, { name, setting }, rate)
+  const unreserved = { ...rate, points: rate.points - Math.floor(rate.points * RESERVE) }
+  const open = openLimiter(deps, { name: `${name}-open`, setting }, unreserved)
+  const reserve = openLimiter(deps, { name: `${name}-reserve`, setting: null }, { ...rate, points: OWN_IN_RESERVE })
   const countAmong = (limiter: Limiter) => () => consume(limiter, 'all', code)
   const countOwn = (recipient: string) => async () => {
     const counted = await reserve.count(recipient)

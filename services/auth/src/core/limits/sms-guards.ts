@@ -4,7 +4,7 @@ import { isCountryAllowed } from '../../adapters/sms/countries.ts'
 import { blockOf } from '../../adapters/sms/number-block.ts'
 import type { Config } from '../../config.ts'
 import { apiError } from '../../errors.ts'
-import { consume, countAll, keyOf, type LimiterDeps, openLimiter, type Refund } from './limiter.ts'
+import { consume, countAll, keyOf, type LimiterDeps, type LimitId, openLimiter, type Refund } from './limiter.ts'
 import { countGuarded, type Guard, openBudget, ownerKey, type Share } from './message-guards.ts'
 import type { Rate } from './rate.ts'
 
@@ -24,6 +24,9 @@ export interface Asker {
 
 const DAY = 86_400
 
+const OF_DAY = { name: 'sms-day', setting: 'AUTH_SMS_DAILY_BUDGET' } as const
+const OF_ALL = { name: 'sms', setting: 'AUTH_RATE_LIMIT_SMS_SENT' } as const
+
 const OVER = 'over_sms_send_rate_limit'
 
 /**
@@ -32,20 +35,22 @@ const OVER = 'over_sms_send_rate_limit'
  */
 export function createSmsGuards(deps: LimiterDeps, config: { sms: { guards: Config['sms']['guards'] } }) {
   const { countries, maxPerNumber, maxPerPrefix, dailyBudget, sent } = config.sms.guards
-  const open = (name: string, rate: Rate, keyFor: Guard['keyFor']): Guard => {
-    return { limiter: openLimiter(deps, name, rate), keyFor }
+  const open = (id: LimitId, rate: Rate, keyFor: Guard['keyFor']): Guard => {
+    return { limiter: openLimiter(deps, id, rate), keyFor }
   }
-  const perBlock = (name: string) => open(name, maxPerPrefix, (phone) => keyOf(blockOf(phone)))
-  const perNumber = maxPerNumber.map((rate) => open(`sms-number-${rate.seconds}`, rate, keyOf))
-  const perOwner = maxPerNumber.map((rate) => open(`sms-user-${rate.seconds}`, rate, (owner) => owner))
+  const ofBlock = (name: string) => ({ name, setting: 'AUTH_SMS_MAX_PER_PREFIX' }) as const
+  const perBlock = (name: string) => open(ofBlock(name), maxPerPrefix, (phone) => keyOf(blockOf(phone)))
+  const ofNumber = (name: string) => ({ name, setting: 'AUTH_SMS_MAX_PER_NUMBER' }) as const
+  const perNumber = maxPerNumber.map((rate) => open(ofNumber(`sms-number-${rate.seconds}`), rate, keyOf))
+  const perOwner = maxPerNumber.map((rate) => open(ofNumber(`sms-user-${rate.seconds}`), rate, (owner) => owner))
   const [block, blockOfOwners] = [perBlock('sms-prefix'), perBlock('sms-prefix-users')]
   const budgets = [
-    ...(dailyBudget === undefined ? [] : [openBudget(deps, 'sms-day', { points: dailyBudget, seconds: DAY }, OVER)]),
-    openBudget(deps, 'sms', sent, OVER),
+    ...(dailyBudget === undefined ? [] : [openBudget(deps, OF_DAY, { points: dailyBudget, seconds: DAY }, OVER)]),
+    openBudget(deps, OF_ALL, sent, OVER),
   ]
   const partOfOne = { ...maxPerPrefix, points: Math.ceil(maxPerPrefix.points * PART_OF_ONE) }
-  const numberInBlock = openLimiter(deps, 'sms-prefix-number', partOfOne)
-  const networkInBlock = openLimiter(deps, 'sms-prefix-network', partOfOne)
+  const numberInBlock = openLimiter(deps, ofBlock('sms-prefix-number'), partOfOne)
+  const networkInBlock = openLimiter(deps, ofBlock('sms-prefix-network'), partOfOne)
   const inBlockOfOwners = async (phone: string) => {
     const counted = await numberInBlock.count(keyOf(phone))
     if (typeof counted !== 'function') return countGuarded([block], phone, OVER)

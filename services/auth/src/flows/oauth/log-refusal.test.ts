@@ -8,6 +8,7 @@ import { json, text } from '../../../test/upstream.ts'
 
 let all: ProviderSignIns
 let closed: TestService
+let limited: TestService
 let folder: string
 let log: string
 beforeAll(async () => {
@@ -19,11 +20,14 @@ beforeAll(async () => {
     AUTH_EXTERNAL_GITHUB_LINKING: 'never',
   })
   closed = await all.service.with({ AUTH_DISABLE_SIGNUP: 'true' })
+  limited = await all.service.with({ AUTH_RATE_LIMIT_HEADER: 'X-Real-Address', AUTH_RATE_LIMIT_TOKEN_REFRESH: '1' })
+  await comeBackLimited()
 })
 afterEach(() => {
   for (const step of ['token', 'profile'] as const) all.far.answer('github', step)
 })
 afterAll(async () => {
+  await limited.close()
   await closed.close()
   await all.close()
   await rm(folder, { recursive: true })
@@ -32,11 +36,12 @@ afterAll(async () => {
 const ENDED = 'sign-in at a provider ended without a session'
 
 async function linesOf(): Promise<Record<string, unknown>[]> {
-  for (const { deps } of [all.service, closed]) await new Promise((written) => deps.log.flush(written))
+  for (const { deps } of [all.service, closed, limited]) await new Promise((written) => deps.log.flush(written))
   const lines = (await readFile(log, 'utf8')).split('\n').filter(Boolean)
   return lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === ENDED)
 }
 
+const comeBackLimited = () => limited.get('/callback?code=x&state=none', { 'x-real-address': '192.0.2.1' })
 const signIn = (name = 'github') => all.signIn(name, all.newAccount(name))
 const begin = () => all.begin('github', all.newAccount('github'))
 
@@ -72,6 +77,29 @@ test.each<[string, () => Promise<unknown>, object]>([
     'an error of the provider that names our settings',
     async () => (await begin()).comeBack({ error: 'redirect_uri_mismatch' }),
     { provider: 'github', code: 'redirect_uri_mismatch', setting: 'AUTH_EXTERNAL_GITHUB_REDIRECT_URI' },
+  ],
+  [
+    'an error of the provider that is named as one of ours',
+    async () => (await begin()).comeBack({ error: 'signup_disabled' }),
+    { provider: 'github', code: 'signup_disabled', reason: 'the provider answered with an error' },
+  ],
+  [
+    'a limit that has a setting',
+    () => comeBackLimited(),
+    { code: 'over_request_rate_limit', setting: 'AUTH_RATE_LIMIT_TOKEN_REFRESH' },
+  ],
+  [
+    'a limit that has none',
+    async () => {
+      const begun = await all.service.get('/authorize?provider=twitter', { host: 'other.example' })
+      const { pathname, search } = new URL(String(begun.headers.location))
+      const { pool, now } = all.service.deps
+      const usedUp = `insert into rate_limits (key, points, expire) values ('provider-requests:all', 2000, $1)`
+      await pool.query(usedUp, [now().getTime() + 1_000])
+      await all.service.get(pathname + search)
+      all.service.clock.advance({ seconds: 2 })
+    },
+    { provider: 'twitter', code: 'over_request_rate_limit' },
   ],
   [
     'words of no provider',

@@ -2,6 +2,7 @@
 // the setting that would change it, where there is one. The application gets only the public text. Tests: here.
 import type { ApiError } from '@services/common/errors'
 import { providerSettingName } from '../../config/external-providers.ts'
+import { LimitReached } from '../../core/limits/limiter.ts'
 
 interface RefusalLog {
   info(fields: object, message: string): void
@@ -25,12 +26,14 @@ const CLUES: readonly Clue[] = [
   { code: 'bad_oauth_state', text: /AUTH_ENCRYPTION_KEY/, setting: 'AUTH_ENCRYPTION_KEYS' },
   { code: 'bad_oauth_state', text: /cookie/, setting: 'REDIRECT_URI' },
   { code: 'bad_oauth_state', text: /expired$/, setting: 'AUTH_EXTERNAL_FLOW_STATE_EXPIRY_DURATION' },
-  { code: 'over_request_rate_limit', setting: 'AUTH_RATE_LIMIT_TOKEN_REFRESH' },
   { code: 'provider_unavailable', setting: 'URL' },
   { code: 'unexpected_failure', text: /user email/, setting: 'EMAIL_OPTIONAL' },
   { code: 'unexpected_failure', text: /redirect_uri/, setting: 'REDIRECT_URI' },
   { code: 'unexpected_failure', text: /invalid_client|unauthorized_client/, setting: 'SECRET' },
-  // Codes of the provider itself (RFC 6749 4.1.2.1).
+]
+
+/** Codes of the provider itself (RFC 6749 4.1.2.1). */
+const PROVIDER_CLUES: readonly Clue[] = [
   { code: 'unauthorized_client', setting: 'CLIENT_ID' },
   { code: 'redirect_uri_mismatch', setting: 'REDIRECT_URI' },
 ]
@@ -40,7 +43,10 @@ export function logRefusal(log: RefusalLog, provider: string | undefined, error:
   const { code, status, message, cause } = error
   // The cause says more, and quotes no code, token or address; a defect has a line with its stack.
   const reason = cause instanceof Error && status !== 500 ? cause.message : message
-  write(log, status >= 500 ? 'warn' : 'info', { provider, code, reason, text: `${message} ${reason}` })
+  const text = `${message} ${reason}`
+  const clue = CLUES.find((known) => known.code === code && (known.text?.test(text) ?? true))
+  const setting = error instanceof LimitReached ? error.setting : clue && nameOf(clue.setting, provider)
+  write(log, status >= 500 ? 'warn' : 'info', { provider, code, reason, setting })
 }
 
 /** A code of RFC 6749; a provider's other words may quote an address, and anyone can write them into the URL. */
@@ -49,17 +55,20 @@ const CODE = /^\w{1,60}$/
 /** Logs a sign-in that the provider ended. */
 export const logProviderRefusal = (log: RefusalLog, provider: string, error: string): void => {
   const code = CODE.test(error) ? error : 'unknown'
-  write(log, 'info', { provider, code, reason: 'the provider answered with an error', text: '' })
+  const clue = PROVIDER_CLUES.find((known) => known.code === code)
+  const setting = clue && nameOf(clue.setting, provider)
+  write(log, 'info', { provider, code, reason: 'the provider answered with an error', setting })
 }
 
 function write(
   log: RefusalLog,
   level: 'info' | 'warn',
-  { provider, code, reason, text }: { provider: string | undefined; code: string; reason: string; text: string },
+  {
+    setting,
+    ...ended
+  }: { provider: string | undefined; code: string; reason: string; setting: string | null | undefined },
 ): void {
-  const clue = CLUES.find((known) => known.code === code && (known.text?.test(text) ?? true))
-  const setting = clue && nameOf(clue.setting, provider)
-  log[level]({ provider, code, reason, ...(setting && { setting }) }, 'sign-in at a provider ended without a session')
+  log[level]({ ...ended, ...(setting && { setting }) }, 'sign-in at a provider ended without a session')
 }
 
 function nameOf(setting: Clue['setting'], provider: string | undefined): string | undefined {

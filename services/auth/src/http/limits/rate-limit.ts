@@ -1,6 +1,7 @@
 // Limits of requests, opened by name and rate. A request counts before its work, and a later refusal
 // gives its points back. Mails: core/limits/mail-guards.ts; counting: core/limits/limiter.ts; tests: test/limits.test.ts.
 import type { FastifyRequest } from 'fastify'
+import type { LimitSetting } from '../../config/limits.ts'
 import type { Config } from '../../config.ts'
 import type { Refusal } from '../../core/audit/sign-in-attempt.ts'
 import {
@@ -31,18 +32,21 @@ const REFUSALS_STORED_OF_ONE = { points: 10, seconds: 3600 }
 const PROVIDER_REQUESTS = { points: 2000, seconds: FIVE_MINUTES }
 const PROVIDER_REQUESTS_PER_ADDRESS = { points: 20, seconds: FIVE_MINUTES }
 
+const OF_FACTORS = 'AUTH_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY'
+
 export type AddressLimit = keyof ReturnType<typeof addressRatesOf>
 
 /** Rates of one client address. Each name has a counter of its own; names that share `otp` share only the rate. */
 function addressRatesOf(limits: Config['limits'], factorAttempts: Rate) {
-  const token = { points: limits.tokenPer5Minutes, seconds: FIVE_MINUTES }
-  const otp = { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }
+  const ofSetting = (setting: LimitSetting, points: number, seconds = FIVE_MINUTES) => ({ setting, points, seconds })
+  const token = ofSetting('AUTH_RATE_LIMIT_TOKEN_REFRESH', limits.tokenPer5Minutes)
+  const otp = ofSetting('AUTH_RATE_LIMIT_OTP', limits.otpPer5Minutes)
   return {
     ...{ token, authorize: token, callback: token },
     ...{ signup: otp, user: otp, otp, magiclink: otp, recover: otp, resend: otp },
-    anonymous: { points: limits.anonymousPerHour, seconds: 3600 },
-    verify: { points: limits.verifyPer5Minutes, seconds: FIVE_MINUTES },
-    factors: { ...factorAttempts, points: 2 * factorAttempts.points },
+    anonymous: ofSetting('AUTH_RATE_LIMIT_ANONYMOUS_USERS', limits.anonymousPerHour, 3600),
+    verify: ofSetting('AUTH_RATE_LIMIT_VERIFY', limits.verifyPer5Minutes),
+    factors: ofSetting(OF_FACTORS, 2 * factorAttempts.points, factorAttempts.seconds),
   }
 }
 
@@ -50,17 +54,18 @@ export type Limits = ReturnType<typeof createLimits>
 
 export function createLimits(deps: LimiterDeps, config: Pick<Config, 'limits' | 'mail' | 'mfa' | 'server'>) {
   const factorAttempts: Rate = { points: config.mfa.attemptsPerMinute, seconds: 60 }
-  const open = (name: string, rate: Rate) => openLimiter(deps, name, rate)
+  const open = (name: string, rate: Rate, setting: LimitSetting | null) => openLimiter(deps, { name, setting }, rate)
+  const openFixed = (name: string, rate: Rate) => open(name, rate, null)
   const addressRates = addressRatesOf(config.limits, factorAttempts)
   const perAddress = Object.fromEntries(
-    Object.entries(addressRates).map(([name, rate]) => [name, open(name, rate)]),
+    Object.entries(addressRates).map(([name, rate]) => [name, open(name, rate, rate.setting)]),
   ) as Record<AddressLimit, Limiter>
-  const providerRequests = open('provider-requests', PROVIDER_REQUESTS)
-  const providerRequestsPerAddress = open('provider-requests-address', PROVIDER_REQUESTS_PER_ADDRESS)
-  const perFactor = open('factor', factorAttempts)
-  const refusalsStored = open('refused-sign-ins', REFUSALS_STORED)
-  const refusalsStoredOfOne = open('refused-sign-ins-of-one', REFUSALS_STORED_OF_ONE)
-  const addressChanges = open('address-change', ADDRESS_CHANGES)
+  const providerRequests = openFixed('provider-requests', PROVIDER_REQUESTS)
+  const providerRequestsPerAddress = openFixed('provider-requests-address', PROVIDER_REQUESTS_PER_ADDRESS)
+  const perFactor = open('factor', factorAttempts, OF_FACTORS)
+  const refusalsStored = openFixed('refused-sign-ins', REFUSALS_STORED)
+  const refusalsStoredOfOne = openFixed('refused-sign-ins-of-one', REFUSALS_STORED_OF_ONE)
+  const addressChanges = openFixed('address-change', ADDRESS_CHANGES)
 
   return {
     ...createMailGuards(deps, config),
