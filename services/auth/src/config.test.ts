@@ -261,9 +261,10 @@ describe('credentials that what is switched on lacks are named, and keep no star
 })
 
 test('unknown and inherited names are warned about, with the nearest known name', () => {
-  const { warnings } = readConfig({ ...REQUIRED, AUTH_SITE_URLS: 'x', AUTH_OPERATOR_TOKEN: 'x' })
+  const { warnings } = readConfig({ ...REQUIRED, AUTH_SITE_URLS: 'x', AUTH_WEBHOOK_URL: 'x', AUTH_OPERATOR_TOKEN: 'x' })
   expect(warnings).toEqual([
     'AUTH_SITE_URLS is not a known variable; the nearest known one is AUTH_SITE_URL',
+    'AUTH_WEBHOOK_URL is not a known variable',
     'AUTH_OPERATOR_TOKEN is inherited and has no effect',
   ])
 })

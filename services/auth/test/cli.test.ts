@@ -61,6 +61,7 @@ describe('wrong usage ends with 64 and a hint, and prints no result', () => {
   test.for([
     ['migrat', 'Did you mean "migrate"?'],
     ['users improt', 'Did you mean "users import"?'],
+    ['webhooks list', 'unknown command: webhooks list\nauth --help lists'],
     ['users', 'users import FILE'],
     ['version --loud', 'auth version --help'],
     ['version now', 'needs no operands'],

@@ -1,6 +1,13 @@
-/** Finds the known name with the smallest edit distance; undefined when there are none. */
-export const nearest = (name: string, known: readonly string[]): string | undefined =>
-  known.toSorted((a, b) => distance(a, name) - distance(b, name))[0]
+/** Part of a name that may differ: at a third, MAILER_URLPATHS and PROFILER_ENABLED found names of other subjects. */
+const MISSPELT_PART = 1 / 4
+
+/** Finds the known name with the smallest edit distance; undefined when it differs in too much for a slip. */
+export function nearest(name: string, known: readonly string[]): string | undefined {
+  const [closest] = known
+    .map((each) => ({ name: each, distance: distance(each, name) }))
+    .sort((a, b) => a.distance - b.distance)
+  return closest && closest.distance <= Math.ceil(name.length * MISSPELT_PART) ? closest.name : undefined
+}
 
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index)

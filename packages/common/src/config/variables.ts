@@ -219,7 +219,7 @@ function unknownNames(variables: Variables, prefix: string, environment: Environ
     .filter((name) => !known.includes(name.slice(prefix.length)))
     .map((name) => {
       const closest = nearest(name.slice(prefix.length), known)
-      return `${name} is not a known variable; the nearest known one is ${prefix}${closest}`
+      return `${name} is not a known variable${closest ? `; the nearest known one is ${prefix}${closest}` : ''}`
     })
 }
 
@@ -233,7 +233,9 @@ function foreignNames(variables: Variables, prefix: string, foreignPrefix: strin
     const [name, { aliases = [] } = {}] = known.find(([each, entry]) => each === bare || isAlias(entry, bare)) ?? []
     if (name === undefined) {
       const closest = nearest(bare, Object.keys(variables))
-      return [`${foreignPrefix}${bare} is not read; the nearest known variable is ${prefix}${closest}`]
+      return [
+        `${foreignPrefix}${bare} is not read${closest ? `; the nearest known variable is ${prefix}${closest}` : ''}`,
+      ]
     }
     const isGiven = [prefix + name, name, ...aliases].some((each) => environment[each])
     return isGiven ? [] : [`${foreignPrefix}${bare} is not read; the variable is ${prefix}${name}`]

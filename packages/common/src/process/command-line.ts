@@ -116,9 +116,9 @@ function answerUnknown(program: string, commands: Command[], args: readonly stri
   process.exitCode = 64
   if (group.length > 0) return void process.stderr.write(listHelp(program, group))
   const names = commands.map(({ name }) => name)
-  process.stderr.write(
-    `unknown command: ${args.join(' ')}\nDid you mean "${nearest(words, names)}"? ${program} --help lists all commands.\n`,
-  )
+  const closest = nearest(words, names)
+  const hint = closest ? `Did you mean "${closest}"? ` : ''
+  process.stderr.write(`unknown command: ${args.join(' ')}\n${hint}${program} --help lists all commands.\n`)
 }
 
 const usage = ({ name, operands = [] }: Command) => [name, ...operands].join(' ')

@@ -15,4 +15,7 @@ export const unknownInBody = (template: Template): string[] =>
 const unknownAmong = ({ nodes }: Template, known: readonly string[]): string[] =>
   rootFields(nodes)
     .filter((name) => !known.includes(name))
-    .map((name) => `has the unknown variable {{ .${name} }}; the nearest known one is {{ .${nearest(name, known)} }}`)
+    .map((name) => {
+      const closest = nearest(name, known)
+      return `has the unknown variable {{ .${name} }}${closest ? `; the nearest known one is {{ .${closest} }}` : ''}`
+    })
