@@ -18,7 +18,7 @@ export const tokensAdmin = command({
     const { role = 'service_role', expires = '10m' } = options
     const seconds = expires === 'none' ? undefined : parseDurationSeconds(expires)
     if (expires !== 'none' && (!seconds || seconds < 1)) {
-      throw new UsageError(`--expires must be none, ${SECONDS_OR_DURATION}`)
+      throw new UsageError(`--expires must be none, ${SECONDS_OR_DURATION}, from a second to 100 years`)
     }
     if (seconds && seconds > LONGEST_SECONDS) {
       throw new UsageError('--expires must be at most 876000h, which is 100 years')

@@ -47,7 +47,8 @@ function readLimit(entry: string): [string, number] {
 function readEnd(text: string, now: Date): Date | null {
   if (text === 'never') return null
   const seconds = parseDurationSeconds(text)
-  if (!seconds) throw new UsageError(`--expires must be never, ${SECONDS_OR_DURATION}`)
+  if (!seconds)
+    throw new UsageError(`--expires must be never, ${SECONDS_OR_DURATION}, from more than zero to 100 years`)
   if (seconds > LONGEST_LIFE_SECONDS) throw new UsageError('--expires must be at most 876000h, which is 100 years')
   return new Date(now.getTime() + seconds * 1000)
 }

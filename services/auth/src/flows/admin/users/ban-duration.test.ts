@@ -56,6 +56,7 @@ describe('ban_duration', () => {
   test('more than 64 bits of nanoseconds, or a text without end, is refused', () => {
     for (const text of ['2562048h', '-2562048h', `${'9'.repeat(40)}h`, '1ns'.repeat(50), '1'.repeat(1e6)]) {
       expect(() => bannedUntil(text, now)).toThrow(ApiError)
+      expect(() => bannedUntil(text, now)).toThrow('at most 2562047h, which is 292 years')
     }
   })
 })

@@ -3,6 +3,7 @@ import { apiError } from '../../../errors.ts'
 
 /** Go counts nanoseconds in 64 bits: about 292 years. */
 const MAX_MS = 2 ** 63 / 1e6
+export const LONGEST_BAN = 'at most 2562047h, which is 292 years'
 const MAX_LENGTH = 100
 
 /**
@@ -14,7 +15,9 @@ export function bannedUntil(duration: string, now: Date): Date | null {
   if (duration === 'none') return null
   const ms = duration.length <= MAX_LENGTH ? durationMs(duration) : Number.NaN
   if (!(Math.abs(ms) < MAX_MS)) {
-    throw apiError('validation_failed', { message: `ban_duration must be "none" or ${DURATION_FORM}` })
+    throw apiError('validation_failed', {
+      message: `ban_duration must be "none" or ${DURATION_FORM}, of ${LONGEST_BAN}`,
+    })
   }
   return ms === 0 ? null : new Date(now.getTime() + ms)
 }

@@ -15,7 +15,7 @@ import { parsePhone } from '../../../core/users/phone-number.ts'
 import { findUserByAddress, findUserById, type User } from '../../../core/users/users.store.ts'
 import { UUID } from '../../../db/uuid.ts'
 import { type CommandDeps, onDatabase, onOutbox } from '../../../on-database.ts'
-import { bannedUntil } from './ban-duration.ts'
+import { bannedUntil, LONGEST_BAN } from './ban-duration.ts'
 import { createUser, type UserAdminDeps } from './create-user.ts'
 import { deleteUser } from './delete-user.ts'
 import { updateUser } from './update-user.ts'
@@ -63,9 +63,9 @@ export const usersBan = command({
   name: 'users ban',
   summary: 'keep a user out for a time',
   ...NAMED_USER,
-  options: { for: { value: 'DURATION', meaning: 'from now on, as in 7d or 1h30m; required' } },
+  options: { for: { value: 'DURATION', meaning: 'from now on, as in 7d or 1h30m, up to 292 years; required' } },
   run: async ({ operands: [name = ''], options: { for: duration = '' }, json }) => {
-    if (!isInFuture(duration)) throw new UsageError(`--for must be ${DURATION_FORM}`)
+    if (!isInFuture(duration)) throw new UsageError(`--for must be ${DURATION_FORM}, more than zero and ${LONGEST_BAN}`)
     await changeNamed(json, name, { ban_duration: duration }, (user) => {
       return `${user.id} is banned until ${user.banned_until?.toISOString()}`
     })

@@ -19,7 +19,9 @@ export const UserFields = Type.Object({
   user_metadata: Type.Optional(FreeForm),
   app_metadata: Type.Optional(FreeForm),
   ban_duration: Type.Optional(
-    Type.String({ description: 'From now on: units ns, us, ms, s, m, h, d, w (`7d`, `1h30m`); `none` lifts a ban.' }),
+    Type.String({
+      description: 'From now on, up to 292 years: units ns, us, ms, s, m, h, d, w (`7d`, `1h30m`); `none` lifts a ban.',
+    }),
   ),
 })
 
