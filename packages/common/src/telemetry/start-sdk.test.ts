@@ -141,7 +141,7 @@ test('failed exports are one warning a minute, with the number of unreported one
   sdk.warn('later')
   const message = 'telemetry is not exported as configured'
   expect(lines).toEqual([
-    { level: 'warn', fields: { reason: 'Error ECONNREFUSED connect', unreported: 0 }, message },
+    { level: 'warn', fields: { reason: 'ECONNREFUSED connect', unreported: 0 }, message },
     { level: 'warn', fields: { reason: 'later', unreported: 9 }, message },
   ])
 })

@@ -112,7 +112,7 @@ function withoutStack(text: string): string {
   if (!text.startsWith('{')) return text
   try {
     const { name, code, message } = JSON.parse(text) as Record<string, unknown>
-    return [name, code, message].filter((part) => typeof part === 'string' && part !== '').join(' ')
+    return [name, code, message].filter((part) => typeof part === 'string' && !['', 'Error'].includes(part)).join(' ')
   } catch {
     return text
   }

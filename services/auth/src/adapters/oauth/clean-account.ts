@@ -8,6 +8,8 @@ export interface CleanAccount {
   sub: string
   /** Addresses in lower case. */
   emails: ExternalEmail[]
+  /** Addresses were reported, but none in a valid form. */
+  hasOnlyMalformedEmails: boolean
   claims: Metadata
 }
 
@@ -23,8 +25,8 @@ export function cleanAccount({ sub, emails, claims }: ExternalAccount): CleanAcc
   if (typeof id !== 'string' || id === '' || id.length > MAX_SUB_LENGTH || !isStorable(id)) {
     throw new Error('the provider gave no id of the account')
   }
-  const known = emails
-    .slice(0, MAX_EMAILS)
+  const reported = emails.slice(0, MAX_EMAILS).filter(({ email }) => (email ?? '') !== '')
+  const known = reported
     .map(({ email, verified, primary }) => ({
       email: withAsciiDomain(String(email)),
       verified: verified === true,
@@ -33,7 +35,8 @@ export function cleanAccount({ sub, emails, claims }: ExternalAccount): CleanAcc
     // Checked before lower-casing, which turns U+212A into k and so yields another person's address.
     .filter(({ email }) => isEmail(email))
     .map((known) => ({ ...known, email: known.email.toLowerCase() }))
-  return { sub: id, emails: known, claims: cleanClaims(claims) }
+  const hasOnlyMalformedEmails = reported.length > 0 && known.length === 0
+  return { sub: id, emails: known, hasOnlyMalformedEmails, claims: cleanClaims(claims) }
 }
 
 function cleanClaims(claims: Metadata): Metadata {

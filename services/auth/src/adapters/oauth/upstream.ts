@@ -36,12 +36,15 @@ const isEmptyByDefinition = (status: number) => [204, 205, 304].includes(status)
 export const upstreamFailed = (message: string, cause: unknown) =>
   apiError('unexpected_failure', { status: 502, message, cause: new Error(describeFailure(cause)) })
 
+/** Names that say no more than that something failed. */
+const PLAIN_NAMES = ['Error', 'TypeError', 'SyntaxError', 'AggregateError']
+
 /** Describes an error by name, codes and message; other members, and a SyntaxError's message, quote tokens, answers. */
 export function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return 'not an error'
   const { name, message, cause, code, error: refusal } = error as Error & { code?: unknown; error?: unknown }
   const words = error instanceof SyntaxError ? 'invalid JSON' : message
   const codes = [code, refusal].filter((value) => typeof value === 'string' && /^\w{1,60}$/.test(value))
-  const described = [name, ...codes, words].join(': ')
+  const described = [...(PLAIN_NAMES.includes(name) ? [] : [name]), ...codes, words].join(': ')
   return cause instanceof Error ? `${described} (${describeFailure(cause)})` : described
 }

@@ -27,7 +27,7 @@ test('an address of letters that only look like those of another one is not that
   const { userId } = await all.service.signedIn('kate@example.com')
   // KELVIN SIGN becomes the letter k in lower case.
   const signIn = await signInWith('\u212Aate@example.com')
-  expect(refusalOf(signIn)).toMatchObject({ error_description: 'Error getting user email from external provider' })
+  expect(refusalOf(signIn)).toMatchObject({ error_description: 'External provider reported an invalid email address' })
   const { body } = await all.service.get(`/admin/users/${userId}`, all.service.admin)
   expect(body.identities).toHaveLength(1)
 })

@@ -50,7 +50,7 @@ export async function signInExternally<Admitted>(
 ): Promise<Admitted> {
   const { provider, account, context } = shown
   if (account.emails.length === 0 && !provider.settings.emailOptional) {
-    throw apiError('unexpected_failure', { status: 502, message: 'Error getting user email from external provider' })
+    throw withoutEmail(account)
   }
   const sessionId = shown.linking?.sessionId ?? null
   const outcome = await deps.db.transaction().execute(async (trx) => {
@@ -75,6 +75,15 @@ export async function signInExternally<Admitted>(
   if (admitted) return admitted.value
   throw unverifiedEmail(provider.name, { isMailed, isLinked: shown.linking !== null })
 }
+
+/** The refusal of an account without a usable address; only a missing one is a matter of EMAIL_OPTIONAL. */
+const withoutEmail = ({ hasOnlyMalformedEmails }: ShownAccount['account']) =>
+  apiError('unexpected_failure', {
+    status: 502,
+    message: hasOnlyMalformedEmails
+      ? 'External provider reported an invalid email address'
+      : 'Error getting user email from external provider',
+  })
 
 /** Returns the identity of the sign-in; undefined where the user was admitted without linking the account. */
 const identityOf = (user: User, { provider, account }: ShownAccount): string | undefined =>

@@ -27,7 +27,7 @@ const CLUES: readonly Clue[] = [
   { code: 'bad_oauth_state', text: /cookie/, setting: 'REDIRECT_URI' },
   { code: 'bad_oauth_state', text: /expired$/, setting: 'AUTH_EXTERNAL_FLOW_STATE_EXPIRY_DURATION' },
   { code: 'provider_unavailable', setting: 'URL' },
-  { code: 'unexpected_failure', text: /user email/, setting: 'EMAIL_OPTIONAL' },
+  { code: 'unexpected_failure', text: /^Error getting user email/, setting: 'EMAIL_OPTIONAL' },
   { code: 'unexpected_failure', text: /redirect_uri/, setting: 'REDIRECT_URI' },
   { code: 'unexpected_failure', text: /invalid_client|unauthorized_client/, setting: 'SECRET' },
 ]
