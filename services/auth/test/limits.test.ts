@@ -1,6 +1,7 @@
 import { countLockWaits } from '@services/common/testing/database/lock-waits'
 import type { FastifyRequest } from 'fastify'
 import { expect } from 'vitest'
+import { variables } from '../src/config.ts'
 import type { LimitReached } from '../src/core/limits/limiter.ts'
 import { createMailGuards } from '../src/core/limits/mail-guards.ts'
 import type { Rate } from '../src/core/limits/rate.ts'
@@ -299,6 +300,7 @@ test('a refusal names the setting of its limit, or none where no setting changes
   ]
   const named = await Promise.all(ends.map(([refused]) => refused().catch((refusal: LimitReached) => refusal.setting)))
   expect(named).toEqual(ends.map(([, setting]) => setting))
+  for (const [, setting] of ends) if (setting) expect(variables).toHaveProperty(setting.replace('AUTH_', ''))
 })
 
 type Ended = [() => Promise<unknown>, string | null]

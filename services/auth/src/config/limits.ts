@@ -1,8 +1,5 @@
 import { boolean, headerName, integer, parsed, type Values, type Variables } from '@services/common/config/variables'
 import { parseRate } from '../core/limits/rate.ts'
-import type { mailVariables } from './mail.ts'
-import type { mfaVariables } from './mfa.ts'
-import type { smsVariables } from './sms.ts'
 
 export const limitVariables = {
   RATE_LIMIT_HEADER: headerName(
@@ -39,11 +36,6 @@ export const limitVariables = {
     { default: '5', min: 1 },
   ),
 } satisfies Variables
-
-/** Setting that a limit's rate comes from. */
-export type LimitSetting =
-  | `AUTH_${keyof typeof limitVariables}`
-  | `AUTH_${keyof typeof mailVariables | keyof typeof smsVariables | keyof typeof mfaVariables}`
 
 export const limitSettings = (values: Values<typeof limitVariables>) => ({
   header: values.RATE_LIMIT_HEADER,

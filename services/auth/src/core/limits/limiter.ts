@@ -6,12 +6,18 @@ import { createHash } from 'node:crypto'
 import { ApiError } from '@services/common/errors'
 import { regardlessOfDeadline } from '@services/common/request-deadline'
 import type { Kysely } from 'kysely'
-import type { LimitSetting } from '../../config/limits.ts'
 import type { DB } from '../../db/tables.ts'
 import { type ErrorCode, errorCatalogue } from '../../errors.ts'
 import { countLimitHit } from '../../metrics.ts'
 import type { Rate } from './rate.ts'
 import { countPoint, refundPoint } from './rate-limits.store.ts'
+
+/** Setting that the rate of a limit comes from. */
+export type LimitSetting =
+  | `AUTH_RATE_LIMIT_${'EMAIL_SENT' | 'SMS_SENT' | 'TOKEN_REFRESH' | 'VERIFY' | 'OTP' | 'ANONYMOUS_USERS'}`
+  | `AUTH_SMS_${'MAX_PER_NUMBER' | 'MAX_PER_PREFIX' | 'DAILY_BUDGET'}`
+  | 'AUTH_MAILER_MAX_PER_ADDRESS'
+  | 'AUTH_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY'
 
 /** Identity of a limit: a name unique among all counters, and the setting of its rate, null where none changes it. */
 export interface LimitId {

@@ -1,7 +1,6 @@
 // Limits of requests, opened by name and rate. A request counts before its work, and a later refusal
 // gives its points back. Mails: core/limits/mail-guards.ts; counting: core/limits/limiter.ts; tests: test/limits.test.ts.
 import type { FastifyRequest } from 'fastify'
-import type { LimitSetting } from '../../config/limits.ts'
 import type { Config } from '../../config.ts'
 import type { Refusal } from '../../core/audit/sign-in-attempt.ts'
 import {
@@ -10,6 +9,7 @@ import {
   keyOf,
   type Limiter,
   type LimiterDeps,
+  type LimitSetting,
   openLimiter,
   type Refund,
 } from '../../core/limits/limiter.ts'
