@@ -70,6 +70,9 @@ test('after a restore a user signs in and a clip is served', async ({ skip }) =>
   const check = await shell.run(`export MEDIA_WORK_DIR='${restored}/work'\n${guide.take('blobs check')}`)
   expect(check).toMatchObject({ code: 0, stdout: expect.stringContaining('no findings') })
 
+  const keys = await shell.run(guide.take('encryption status'))
+  expect(keys).toMatchObject({ code: 0, stdout: expect.stringMatching(/^without id +encrypts +factors +\d+$/m) })
+
   const start = (service: string) => shell.start(`. ./.exported; exec npx -y pnpm@12 -C services/${service} start`)
   const [auth, media] = await Promise.all(
     [start('auth'), start('media')].map((started) => started.says(/listening at (http:[^"]+)"/)),

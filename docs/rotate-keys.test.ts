@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest'
+import { totpCode } from '../services/auth/test/second-factors.ts'
 import { openGuide } from './testing/guide.ts'
 import { adminBy, isSignedByOneOf, keyIdOf, type PublishedKey } from './testing/jwt.ts'
 import { openShell, type Shell, type Started } from './testing/shell.ts'
@@ -25,9 +26,9 @@ const hasJq = (() => {
 })()
 
 /** Restarts the service with the variables that the guide has exported so far. */
-async function restart(): Promise<string> {
+async function restart(at = shell): Promise<string> {
   await running?.stop()
-  const started = shell.start('exec npx -y pnpm@12 -C services/auth start')
+  const started = at.start('exec npx -y pnpm@12 -C services/auth start')
   running = { ...started, url: await started.says(/listening at (http:[^"]+)"/) }
   return running.url
 }
@@ -79,6 +80,44 @@ test('a session survives a rotation, and its tokens verify until the old key is 
   expect(await userStatus(url, second.access)).toBe(403)
   expect(await userStatus(url, third.access)).toBe(200)
   expect((await tokens(url, 'refresh_token', { refresh_token: third.refresh })).status).toBe(200)
+})
+
+test('an app that was enrolled under the key without id proves itself while a new one takes over, and afterwards', async () => {
+  const auth = (body: { access_token: string }) => ({ authorization: `Bearer ${body.access_token}` })
+  const post = async (url: string, body: object, headers: Record<string, string>) => {
+    const json = { 'content-type': 'application/json' }
+    const answer = await fetch(url, { method: 'POST', headers: { ...json, ...headers }, body: JSON.stringify(body) })
+    return (await answer.json()) as Record<string, string> & { access_token: string; totp: { secret: string } }
+  }
+  const credentials = { email: 'grace@example.com', password: 'correct horse' }
+  // Tables of its own: the running service has only the key without id.
+  const own = await openShell({ ...settings, AUTH_DB_NAMESPACE: 'rotation', AUTH_MIGRATE_ON_START: 'true' })
+  onTestFinished(() => own.close())
+  let url = await restart(own)
+  await post(`${url}/admin/users`, { ...credentials, email_confirm: true }, adminBy(settings.AUTH_JWT_SECRET))
+  const session = await post(`${url}/token?grant_type=password`, credentials, {})
+  const { id, totp } = await post(`${url}/factors`, { factor_type: 'totp' }, auth(session))
+  // Each code is used once. One of the next step is accepted, too, so two proofs need no wait.
+  let step = 0
+  const prove = async () => {
+    step = Math.max(step + 1, Math.floor(Date.now() / 30_000))
+    const { id: challenge_id } = await post(`${url}/factors/${id}/challenge`, {}, auth(session))
+    const code = totpCode(totp.secret, new Date(step * 30_000))
+    return (await post(`${url}/factors/${id}/verify`, { challenge_id, code }, auth(session))).access_token
+  }
+
+  expect(await own.run(guide.take('keys generate --encryption'))).toMatchObject({ code: 0 })
+  expect(await own.run(guide.take('##*,'))).toMatchObject({ code: 0 })
+  url = await restart(own)
+  expect(await prove()).toBeTruthy()
+  const rotated = await own.run(guide.take('encryption rotate'))
+  expect([rotated.code, rotated.stderr.includes('left')]).toEqual([0, false])
+  expect(rotated.stdout).toMatch(/^factors: \d+ rows encrypted anew$/m)
+  expect(rotated.stdout).toMatch(/^without id +factors +0$/m)
+  expect(await own.run(guide.take('%%,*}'))).toMatchObject({ code: 0 })
+  url = await restart(own)
+  expect(await prove()).toBeTruthy()
+  expect(await (await fetch(`${url}/health/ready`)).json()).toEqual({ status: 'ok' })
 })
 
 test('a new secret keeps data of the old one readable if the old one stays configured by name', async ({ skip }) => {

@@ -87,7 +87,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await documentApi(app, apiDocs(config))
 
   // Public
-  healthRoutes(app, deps)
+  healthRoutes(app, { ...deps, warnings: deps.sealedRows.warnings })
   await app.register(startPageRoutes, { config })
   await app.register(healthRoute)
   await app.register(settingsRoutes, { config, providers: deps.providers })

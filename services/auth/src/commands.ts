@@ -20,6 +20,7 @@ import {
 } from './flows/admin/users/user-commands.ts'
 import { tokensAdmin } from './flows/commands/admin-token-command.ts'
 import { checkConfig } from './flows/commands/check-config.ts'
+import { encryptionRotate, encryptionStatus } from './flows/commands/encryption/encryption-commands.ts'
 import { auditExport } from './flows/commands/export-audit-command.ts'
 import { keysGenerate } from './flows/commands/keys-command.ts'
 import { mailPreview, mailTest } from './flows/commands/mail-commands.ts'
@@ -44,10 +45,12 @@ export const commands: Command[] = [
     schema: SCHEMA,
     startWorker: async (config, log) => {
       const deps = await openDeps({ ...config, server: { ...config.server, workersEnabled: true } }, log)
-      return [await startWorker(deps), deps.close]
+      return [deps.sealedRows.start(), await startWorker(deps), deps.close]
     },
   }),
   keysGenerate,
+  encryptionStatus,
+  encryptionRotate,
   tokensAdmin,
   usersCreate,
   usersList,

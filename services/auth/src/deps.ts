@@ -14,6 +14,7 @@ import { appleSecondsLeft } from './config/faults.ts'
 import type { Config } from './config.ts'
 import { deriveKey } from './core/keys/derive-key.ts'
 import { createEncryption } from './core/keys/encryption.ts'
+import { watchSealedRows } from './core/keys/sealed-rows.ts'
 import { importSigningKeys } from './core/keys/signing-keys.ts'
 import { createSmsGuards } from './core/limits/sms-guards.ts'
 import type { RandomBytes } from './core/one-time-tokens/one-time-token.ts'
@@ -29,7 +30,7 @@ import { followDatabaseClock } from './db/database-clock.ts'
 import { type DB, TABLES } from './db/tables.ts'
 import { createCaptcha } from './http/caller/captcha.ts'
 import { createLimits } from './http/limits/rate-limit.ts'
-import { observeAppleSecret, startCounters } from './metrics.ts'
+import { observeAppleSecret, observeSealedRows, startCounters } from './metrics.ts'
 
 /** Everything that routes and flows need, as plain values; core/ takes only the parts it uses. */
 export type Deps = Awaited<ReturnType<typeof makeDeps>>
@@ -81,6 +82,7 @@ export async function openDeps(
     if (config.telemetry.metrics) {
       startCounters()
       observeAppleSecret(() => appleSecondsLeft(config, deps.now()))
+      observeSealedRows(deps.encryption.keyIds, deps.sealedRows.figures)
     }
     return {
       ...deps,
@@ -107,6 +109,7 @@ export async function makeDeps(
   ])
   const processValues = { ...PROCESS_DEFAULTS, ...overrides }
   const { now } = processValues
+  const encryption = createEncryption(config.encryption)
   return {
     config,
     log,
@@ -126,7 +129,9 @@ export async function makeDeps(
     codeKey: deriveKey(config.jwt.secret, 'one-time-code'),
     outboxKey: deriveKey(config.jwt.secret, 'outbox'),
     /** Encrypts secrets in the database (core/keys/sealed-columns.ts). */
-    encryption: createEncryption(config.encryption),
+    encryption,
+    /** Rows by the key that encrypted them; the running service starts it. */
+    sealedRows: watchSealedRows({ reads, encryption, log }),
     /** Authenticates attempts at providers: the browser's cookie, and the state it carries before one begins. */
     attemptKey: deriveKey(config.jwt.secret, 'attempt'),
     providers,

@@ -53,6 +53,24 @@ export function observeAppleSecret(secondsLeft: () => number | undefined): void 
     })
 }
 
+/** Exports the rows that each key encrypted, known keys also with 0; nothing before the first count. */
+export function observeSealedRows(
+  keyIds: readonly (string | null)[],
+  figures: () => readonly { key_id: string | null; rows: number }[] | undefined,
+): void {
+  metrics
+    .getMeter('auth')
+    .createObservableGauge('auth.sealed_rows', { description: 'Encrypted rows by key', unit: '{row}' })
+    .addCallback((result) => {
+      const counted = figures()
+      if (!counted) return
+      for (const id of new Set([...keyIds, ...counted.map(({ key_id }) => key_id)])) {
+        const rows = counted.filter(({ key_id }) => key_id === id).reduce((sum, each) => sum + each.rows, 0)
+        result.observe(rows, { key_id: id ?? '', known: keyIds.includes(id) })
+      }
+    })
+}
+
 /** Exports the counters of alerts as 0 at start: without it their first event shows as no increase. */
 export function startCounters(): void {
   reuses({}, 0)

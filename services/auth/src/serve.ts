@@ -12,7 +12,7 @@ import { startWorker } from './worker.ts'
 export const serve = (config: Config, log: Logger): Promise<RunningServer<{ app: FastifyInstance }>> =>
   startServer({ name: 'auth', version: VERSION, config, log }, async (stops, stopping) => {
     const deps = await openDeps(config, log, { isStopping: () => stopping.aborted })
-    stops.push(deps.close)
+    stops.push(deps.close, deps.sealedRows.start())
     const app = await createApp(deps)
     if (config.server.workersEnabled) stops.push(await startWorker(deps))
     stops.push(() => app.close())

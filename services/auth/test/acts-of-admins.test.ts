@@ -254,6 +254,7 @@ const COMMANDS: Record<string, Line[]> = {
     ['user_deleted', 'users delete {user} --yes', { target: 'user' }],
     ['user_deleted', 'users delete {user} --soft --yes', { target: 'user' }],
   ],
+  'keys encryption rotate': [['encryption_rotated', 'keys encryption rotate', { traits: { key_id: null } }]],
   'users import': [['users_imported', 'users import {file}', { traits: { users: 2 } }]],
   'users export': [
     ['users_exported', 'users export', { traits: { with_hashes: false } }],
@@ -271,6 +272,7 @@ const NO_ACTS = {
   'config table': '',
   version: '',
   'keys generate': 'stored nowhere',
+  'keys encryption status': '',
   'tokens admin': 'needs no database; what its token does has entries',
   'users list': 'reads like GET /admin/users',
   'users show': 'reads like GET /admin/users/{user_id}',

@@ -182,6 +182,7 @@ test('Prometheus scrapes every metric of the reference, and no other, at / of it
     ['auth_message_attempts_total{channel="sms",result="failed"', 0],
     ['auth_captcha_total{result="refused"', 0],
     ['auth_hash_queue_depth', 0],
+    ['auth_sealed_rows{key_id="",known="true"', 0],
     ['auth_queue_jobs{queue="mail",state="waiting"', 0],
     ['auth_queue_dead{queue="mail"', 1],
     ['auth_queue_oldest_age{queue="message-requests",state="waiting"', 0],

@@ -10,6 +10,7 @@ export const LOG_TYPES = {
   link_generated: 'team',
   users_imported: 'team',
   users_exported: 'team',
+  encryption_rotated: 'team',
   token_refreshed: 'token',
   token_reuse_detected: 'token',
   /** Token used after its reuse interval by the client that has the next one. */

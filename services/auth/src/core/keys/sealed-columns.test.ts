@@ -1,7 +1,7 @@
 // All sealed columns, each filled through the public door and walked over.
 import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   type OpenIdProvider,
   type ProviderAccount,
@@ -9,8 +9,10 @@ import {
   startOpenIdProvider,
 } from '../../../test/openid-provider.ts'
 import { challenge, enrollTotp, totpCode } from '../../../test/second-factors.ts'
-import { fragmentOf, linkPath, queryOf, startTestService, type TestService } from '../../../test/service.ts'
+import { fragmentOf, linkPath, queryOf, SECRET, startTestService, type TestService } from '../../../test/service.ts'
+import { rotateSealedRows } from '../../flows/commands/encryption/rotate.ts'
 import { type Cell, createEncryption } from './encryption.ts'
+import { parseEncryptionKeys, withUnnamed } from './encryption-keys.ts'
 import { SEALED, SEALED_COLUMNS, type SealedColumn } from './sealed-columns.ts'
 
 const NOW = `now:${randomBytes(32).toString('base64url')}`
@@ -163,11 +165,29 @@ test('no column that is left out of the list holds a sealed text', async () => {
   expect(sealed.toSorted()).toEqual(SEALED_COLUMNS.map(({ table, column }) => `${table}.${column}`).toSorted())
 })
 
-test.each(Object.keys(SEALED) as (keyof typeof SEALED)[])(
-  'the value of %s is of use to a replica that has its key',
-  async (name) => {
-    const replica = await service.with({ AUTH_ENCRYPTION_KEYS: NOW })
-    await uses[name]?.(replica)
-    await replica.close()
-  },
-)
+describe('moved to another key', () => {
+  const next = `next:${randomBytes(32).toString('base64url')}`
+  let replica: TestService
+  beforeAll(async () => {
+    const { db, config } = service.deps
+    const keys = withUnnamed(parseEncryptionKeys(`${next},${NOW}`), SECRET)
+    const rotated = await rotateSealedRows({ db, encryption: createEncryption({ ...config.encryption, keys }) })
+    expect(rotated.map(({ table, resealed, unopened }) => [table, resealed > 0, unopened])).toEqual(
+      SEALED_COLUMNS.map(({ table }) => [table, true, {}]),
+    )
+    replica = await service.with({ AUTH_ENCRYPTION_KEYS: next })
+  })
+  afterAll(() => replica.close())
+
+  test.each(Object.keys(SEALED) as (keyof typeof SEALED)[])(
+    'the value of %s is of use to a replica that has only this key',
+    async (name) => {
+      const { table, column } = SEALED[name]
+      const { rows } = await service.deps.pool.query(
+        `select from ${table} where ${column} is not null and ${column} not like 'v2.next.%'`,
+      )
+      expect(rows).toEqual([])
+      await uses[name]?.(replica)
+    },
+  )
+})

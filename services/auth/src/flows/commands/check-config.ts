@@ -4,6 +4,7 @@ import { checkTemplateSources } from '../../adapters/mail/check-sources.ts'
 import { settingFaults, settingsToRenew } from '../../config/faults.ts'
 import type { Config } from '../../config.ts'
 import { importSigningKeys } from '../../core/keys/signing-keys.ts'
+import { missingKeysInDatabase } from './encryption/missing-keys.ts'
 import { searchNotes } from './search-notes.ts'
 
 /** Checks what a start refuses or logs, and what only a mail would meet. */
@@ -14,6 +15,7 @@ export async function checkConfig(config: Config) {
     ...config.gaps,
     ...settingFaults(config, now),
     ...(await problemsOf(() => importSigningKeys(config.jwt))),
+    ...(await missingKeysInDatabase(config)),
     ...(await problemsOf(async () => {
       const templates = await checkTemplateSources(config)
       warnings.push(...templates.warnings)

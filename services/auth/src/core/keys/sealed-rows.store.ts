@@ -1,0 +1,70 @@
+import { type Kysely, sql } from 'kysely'
+import type { DB } from '../../db/tables.ts'
+import type { Cell } from './encryption.ts'
+import { SEALED_COLUMNS, type SealedColumn } from './sealed-columns.ts'
+
+/** Rows of a table that are sealed under a key; null: the key without id. */
+export interface SealedRows {
+  key_id: string | null
+  table: string
+  rows: number
+}
+
+/** Counts all sealed rows by the key that each names; it reads the tables whole. */
+export async function countSealedRows(db: Kysely<DB>): Promise<SealedRows[]> {
+  const counts = SEALED_COLUMNS.map(({ table, column }) => {
+    const text = sql.ref(column)
+    return sql`select ${table}::text as "table",
+      nullif(case when ${text} like 'v2.%' then split_part(${text}, '.', 2) end, '') as key_id
+      from ${sql.table(table)} where ${text} is not null`
+  })
+  const { rows } = await sql<SealedRows>`select key_id, "table", count(*)::integer as rows
+    from (${sql.join(counts, sql` union all `)}) sealed group by key_id, "table" order by key_id, "table"`.execute(db)
+  return rows
+}
+
+export type SealedRow = Record<string, Cell>
+
+/** Lists rows that the writing key has not sealed, by their key. `after` is the last row of the batch before. */
+export async function listOutdated(
+  db: Kysely<DB>,
+  { table, column, key, boundTo }: SealedColumn,
+  { prefix, after, limit }: { prefix: string; after: SealedRow | undefined; limit: number },
+): Promise<SealedRow[]> {
+  const columns = [...new Set([key, ...boundTo, column])].map((name) => sql.ref(name))
+  const isNext = after ? sql`and ${sql.ref(key)} > ${after[key]}` : sql``
+  const { rows } = await sql<SealedRow>`select ${sql.join(columns)} from ${sql.table(table)}
+    where ${sql.ref(column)} is not null and not starts_with(${sql.ref(column)}, ${prefix}) ${isNext}
+    order by ${sql.ref(key)} limit ${limit}`.execute(db)
+  return rows
+}
+
+export interface Resealed {
+  key: Cell
+  before: Cell
+  after: string
+}
+
+/**
+ * Replaces texts that are still the same, and returns how many. It skips locked rows: it waits for no request, and no
+ * order of locks can end in a deadlock.
+ */
+export async function replaceSealed(
+  db: Kysely<DB>,
+  { table, column, key, keyType }: SealedColumn,
+  resealed: readonly Resealed[],
+): Promise<number> {
+  if (resealed.length === 0) return 0
+  const [rows, id, text] = [sql.table(table), sql.ref(`stored.${key}`), sql.ref(`stored.${column}`)]
+  const values = resealed.map((row) => sql`(${row.key}::${sql.raw(keyType)}, ${row.before}::text, ${row.after}::text)`)
+  const { numAffectedRows } = await sql`
+    with resealed (key, before, after) as (values ${sql.join(values)}),
+    locked as (
+      select ${id} as key from ${rows} stored join resealed on ${id} = resealed.key and ${text} = resealed.before
+      for update of stored skip locked
+    )
+    update ${rows} stored set ${sql.ref(column)} = resealed.after
+    from resealed join locked on locked.key = resealed.key
+    where ${id} = resealed.key and ${text} = resealed.before`.execute(db)
+  return Number(numAffectedRows ?? 0)
+}
