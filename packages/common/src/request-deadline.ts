@@ -1,5 +1,6 @@
 // The time limit of a request. A request that was answered with a timeout changes nothing any more.
 import { AsyncLocalStorage } from 'node:async_hooks'
+import type { ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { RequestTimeout } from './errors.ts'
 
@@ -9,6 +10,8 @@ export interface Deadline {
   readsBody: boolean
   /** Callbacks that cancel the running statements. */
   running: Set<() => void>
+  /** Closes when the answer is complete or the client has disconnected. */
+  response: ServerResponse
   /** The route's own answer, in place of an error. */
   answer?: (timeout: RequestTimeout) => void
 }
@@ -29,6 +32,17 @@ export function answerTimeoutBy(answer: (timeout: RequestTimeout) => void): void
   if (deadline) deadline.answer = answer
 }
 
+/** Returns a signal that aborts with `reason` when the current request's client disconnects; undefined outside one. */
+export function disconnectSignal(reason: () => Error): AbortSignal | undefined {
+  const response = current.getStore()?.response
+  if (!response) return undefined
+  const controller = new AbortController()
+  const abort = () => controller.abort(reason())
+  if (response.closed) abort()
+  else response.once('close', abort)
+  return controller.signal
+}
+
 type StartTimer = (end: () => void, ms: number) => NodeJS.Timeout
 
 /**
@@ -38,7 +52,7 @@ type StartTimer = (end: () => void, ms: number) => NodeJS.Timeout
 export function answerWithin(app: FastifyInstance, ms: number, startTimer: StartTimer = setTimeout): void {
   const requests = new WeakMap<FastifyRequest, { deadline: Deadline; timer: NodeJS.Timeout }>()
   app.addHook('onRequest', (request, reply, done) => {
-    const deadline: Deadline = { hasExpired: false, readsBody: false, running: new Set() }
+    const deadline: Deadline = { hasExpired: false, readsBody: false, running: new Set(), response: reply.raw }
     const timer = startTimer(() => {
       deadline.hasExpired = true
       for (const cancel of deadline.running) cancel()

@@ -1,6 +1,7 @@
 // Hashes passwords with argon2id behind a bounded queue. Parameters: config/passwords.ts (19,456 KiB, 2 passes, 1 lane).
 import { availableParallelism } from 'node:os'
-import { createSemaphore } from '@services/common/concurrency/semaphore'
+import { createSemaphore, type Semaphore } from '@services/common/concurrency/semaphore'
+import { disconnectSignal } from '@services/common/request-deadline'
 import { argon2id, type HashOptions, hash } from 'argon2'
 import { apiError } from '../../errors.ts'
 import { observeHashQueue } from '../../metrics.ts'
@@ -27,6 +28,12 @@ const MAX_WAITING_COSTLY = 8
 const RETRY_AFTER_SECONDS = 2
 const overCapacity = () => apiError('over_capacity', { retryAfterSeconds: RETRY_AFTER_SECONDS })
 
+/** Runs work in a slot of the queue; a request whose client disconnects leaves the queue. */
+function queued<Result>(queue: Semaphore, work: () => Promise<Result>): Promise<Result> {
+  const signal = disconnectSignal(overCapacity)
+  return queue.run(work, signal && { signal })
+}
+
 /** Runs argon2id in libuv's pool behind a bounded queue, in which none waits longer than `longestWaitMs`. */
 export async function createPasswords(settings: HashingSettings, longestWaitMs = Infinity) {
   const waiting = availableParallelism() * MAX_WAITING_PER_CORE
@@ -45,7 +52,7 @@ export async function createPasswords(settings: HashingSettings, longestWaitMs =
   return {
     /** Hashes with a random salt, or with the given one to get equal hashes of equal passwords. */
     hash: (password: string, salt?: Buffer): Promise<string> =>
-      queue.run(() => hash(password, { ...options, ...(salt ? { salt } : {}) })),
+      queued(queue, () => hash(password, { ...options, ...(salt ? { salt } : {}) })),
     /**
      * Verifies against our hash or an imported one; false for a corrupt one. Without a hash (unknown user, no password) it does
      * the same work against a decoy and answers false, so that time reveals nothing. An imported hash takes its own time, until
@@ -53,9 +60,9 @@ export async function createPasswords(settings: HashingSettings, longestWaitMs =
      */
     async verify(storedHash: string | null | undefined, password: string): Promise<boolean> {
       const candidate = storedHash || decoy
-      const verify = () => queue.run(() => verifyImported(candidate, password))
+      const verify = () => queued(queue, () => verifyImported(candidate, password))
       const isAlone = !candidate.startsWith(ours) && isCostly(candidate)
-      const matches = await (isAlone ? costly.run(verify) : verify())
+      const matches = await (isAlone ? queued(costly, verify) : verify())
       return matches && Boolean(storedHash)
     },
     /** Whether the hash, just verified with this password, should be replaced by one of today's parameters. */
