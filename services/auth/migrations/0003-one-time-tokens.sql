@@ -10,6 +10,8 @@ create table {{prefix}}one_time_tokens (
   relates_to text not null,
   token_hash bytea,
   code_hash bytea,
+  -- Random part of the code; the rest is the server's key. A message that is repeated has the code of the first one.
+  code_seed bytea,
   attempts smallint not null default 0,
   -- Codes of this user and purpose that died of wrong attempts since the last one that was used.
   used_up_codes smallint not null default 0,

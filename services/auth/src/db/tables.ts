@@ -151,6 +151,8 @@ interface OneTimeTokensTable {
   relates_to: string
   token_hash: Buffer | null
   code_hash: Buffer | null
+  /** Makes the code, with the server's key. */
+  code_seed: Buffer | null
   /** Failed attempts at the code; negative: unlimited, because the code is long. */
   attempts: Generated<number>
   used_up_codes: Generated<number>

@@ -8,7 +8,7 @@ import type { DB, TokenPurpose } from '../../db/tables.ts'
 import { NIL_UUID } from '../../db/uuid.ts'
 import type { Encryption } from '../keys/encryption.ts'
 import { SEALED } from '../keys/sealed-columns.ts'
-import { findAttempts, MAX_ATTEMPTS, type NewOneTimeToken, putOneTimeToken } from './one-time-tokens.store.ts'
+import { findLastCode, MAX_ATTEMPTS, type NewOneTimeToken, putOneTimeToken } from './one-time-tokens.store.ts'
 import { typedCode } from './typed-code.ts'
 
 /**
@@ -40,7 +40,7 @@ export interface IssueTokenDeps {
 export interface TokenOrder
   extends Pick<
     NewOneTimeToken,
-    'purpose' | 'relatesTo' | 'pkce' | 'isClaim' | 'isPretended' | 'sessionId' | 'keepsLinks'
+    'purpose' | 'relatesTo' | 'pkce' | 'isClaim' | 'isPretended' | 'sessionId' | 'isRepeat'
   > {
   /** Account at a provider that the proof links; stored sealed. */
   externalAccount?: object | undefined
@@ -52,7 +52,7 @@ export interface TokenOrder
   code?: string | undefined
 }
 
-/** Makes a link token and a code, which replace the user's live ones of this purpose. */
+/** Makes a link token and a code, which replace the user's live ones of this purpose. A repeated message keeps the code. */
 export async function issueToken(
   { random, encryption, codeKey, now }: IssueTokenDeps,
   trx: Transaction<DB>,
@@ -60,14 +60,17 @@ export async function issueToken(
 ): Promise<OneTimeToken & { codeHash: Buffer }> {
   const { purpose, relatesTo, pkce } = token
   const issuedAt = now()
-  const last = await findAttempts(trx, userId ?? NIL_UUID, purpose)
+  const last = await findLastCode(trx, userId ?? NIL_UUID, purpose)
   const hasUsedUp = last !== undefined && last.attempts >= MAX_ATTEMPTS
   const usedUpCodes = Math.min((last?.used_up_codes ?? 0) + Number(hasUsedUp), MAX_USED_UP_CODES)
   const isLong = usedUpCodes >= MAX_USED_UP_CODES && fixedCode === undefined
   // The prefix stays in the token: an expired link must be answered in its flow too (contract/auth-core.md 8).
   const linkToken = `${pkce ? 'pkce_' : ''}${random(32).toString('base64url')}`
-  const randomCode = randomDigits(random, isLong ? LONG_CODE_LENGTH : codeLength)
-  const code = fixedCode ?? randomCode
+  const made = { key: codeKey, purpose, relatesTo, length: isLong ? LONG_CODE_LENGTH : codeLength }
+  const isFresh = last && issuedAt.getTime() < last.created_at.getTime() + lifetimeSeconds * 1000
+  const kept = token.isRepeat && isFresh && !hasUsedUp ? keptCode(made, last) : undefined
+  const codeSeed = kept?.seed ?? random(SEED_BYTES)
+  const code = fixedCode ?? kept?.code ?? codeOf(made, codeSeed)
   const codeHash = hashCode(codeKey, purpose, relatesTo, code)
   const tokenHash = hashLinkToken(linkToken)
   const sealed = externalAccount && encryption.seal(SEALED.unprovenAccount, { token_hash: tokenHash }, externalAccount)
@@ -75,10 +78,38 @@ export async function issueToken(
     await writeDecoys(trx, [`${purpose} ${relatesTo}`, `earlier ${purpose} ${relatesTo}`], issuedAt)
   } else {
     const expiresAt = new Date(issuedAt.getTime() + lifetimeSeconds * 1000)
-    const stored = { tokenHash, codeHash, externalAccount: sealed }
+    const stored = { tokenHash, codeHash, codeSeed, keepsCode: kept !== undefined, externalAccount: sealed }
     await putOneTimeToken(trx, { ...token, ...stored, userId, usedUpCodes, isLong, expiresAt, now: issuedAt })
   }
   return { linkToken, code, codeHash }
+}
+
+const SEED_BYTES = 16
+
+interface MadeCode {
+  key: KeyObject
+  purpose: TokenPurpose
+  relatesTo: string
+  length: number
+}
+
+/** Makes the code of a seed, which only the server's key can make. */
+function codeOf({ key, purpose, relatesTo, length }: MadeCode, seed: Buffer): string {
+  let block = 0
+  const bytes = () =>
+    createHmac('sha256', key).update(`made\0${purpose}\0${relatesTo}\0${block++}\0`).update(seed).digest()
+  return randomDigits(bytes, length)
+}
+
+/**
+ * Returns the code that was sent before, and so its attempts are not multiplied by repeating the message. Undefined for
+ * another address, and where the settings or the key have changed.
+ */
+function keptCode(made: MadeCode, last: NonNullable<Awaited<ReturnType<typeof findLastCode>>>) {
+  const { code_seed: seed, code_hash: hash, relates_to: relatesTo } = last
+  if (!seed || !hash || relatesTo !== made.relatesTo) return undefined
+  const code = codeOf(made, seed)
+  return isSameHash(hash, hashCode(made.key, made.purpose, relatesTo, code)) ? { code, seed } : undefined
 }
 
 export type RandomBytes = (size: number) => Buffer

@@ -12,6 +12,7 @@ export interface NewOneTimeToken {
   relatesTo: string
   tokenHash: Buffer | null
   codeHash: Buffer
+  codeSeed: Buffer | null
   /** Following the link gives a code for this challenge instead of a session. */
   pkce?: Pkce | undefined
   /** Sent for a request with a claim, see ../users/address-claims.ts. */
@@ -20,8 +21,10 @@ export interface NewOneTimeToken {
   externalAccount?: string | undefined
   /** Session that requests it, without which it is worth nothing (../sessions/accepted-session.ts). */
   sessionId?: string | null | undefined
-  /** The replaced link stays valid, whatever its challenge. */
-  keepsLinks?: boolean | undefined
+  /** Repeats the message of the live token. Its link stays valid, whatever its challenge. */
+  isRepeat?: boolean | undefined
+  /** The code is that of the live token: its attempts and the time it was made stay. */
+  keepsCode: boolean
   /** The same work is done and nothing changes: there may be a live token. */
   isPretended?: boolean | undefined
   /** Codes that died of wrong attempts since the last one that was right. */
@@ -38,10 +41,10 @@ export const MAX_ATTEMPTS = 5
 /** `attempts` of a long code, which is never counted. */
 const UNLIMITED = -1
 
-export function findAttempts(trx: Transaction<DB>, userId: string, purpose: TokenPurpose) {
+export function findLastCode(trx: Transaction<DB>, userId: string, purpose: TokenPurpose) {
   return trx
     .selectFrom('one_time_tokens')
-    .select(['attempts', 'used_up_codes'])
+    .select(['attempts', 'used_up_codes', 'relates_to', 'code_hash', 'code_seed', 'created_at'])
     .where('user_id', '=', userId)
     .where('purpose', '=', purpose)
     .executeTakeFirst()
@@ -54,12 +57,13 @@ export function findAttempts(trx: Transaction<DB>, userId: string, purpose: Toke
  */
 export async function putOneTimeToken(trx: Transaction<DB>, token: NewOneTimeToken): Promise<void> {
   const challenge = token.pkce?.challenge ?? null
-  const keptBeside = token.keepsLinks ? undefined : challenge
+  const keptBeside = token.isRepeat ? undefined : challenge
   const values = {
     relates_to: token.relatesTo,
     token_hash: token.tokenHash,
     code_hash: token.codeHash,
-    attempts: token.isLong ? UNLIMITED : 0,
+    code_seed: token.codeSeed,
+    ...(token.keepsCode ? {} : { attempts: token.isLong ? UNLIMITED : 0, created_at: token.now }),
     used_up_codes: token.usedUpCodes,
     code_challenge: challenge,
     code_challenge_method: token.pkce?.method ?? null,
@@ -68,7 +72,6 @@ export async function putOneTimeToken(trx: Transaction<DB>, token: NewOneTimeTok
     ...(token.isClaim ? { sets_password: true } : {}),
     session_id: token.sessionId ?? null,
     expires_at: token.expiresAt,
-    created_at: token.now,
   }
   const isOf = { user_id: token.userId, purpose: token.purpose }
   await trx
@@ -80,7 +83,7 @@ export async function putOneTimeToken(trx: Transaction<DB>, token: NewOneTimeTok
     )
     .with('too_old', (qb) => deleteOldLinks(qb, isOf, token.now))
     .insertInto('one_time_tokens')
-    .values({ ...isOf, ...values })
+    .values({ ...isOf, created_at: token.now, ...values })
     .onConflict((conflict) =>
       conflict.columns(['user_id', 'purpose']).doUpdateSet(token.isPretended ? { purpose: token.purpose } : values),
     )

@@ -143,6 +143,8 @@ describe('one attempt', () => {
           pkce: undefined,
           isClaim: false,
           isPretended: false,
+          keepsCode: false,
+          codeSeed: null,
           usedUpCodes: 0,
           isLong: false,
           codeHash: hash,

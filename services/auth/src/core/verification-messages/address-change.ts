@@ -99,7 +99,7 @@ export async function sendEmailChange(
 
 /**
  * Sends the mails of a pending change again, to the addresses that have not agreed. The change stays as it is: its session,
- * the agreement of the other address, and links that were sent before. Without a challenge in the request the new link
+ * the agreement of the other address, and links and codes that were sent before. Without a challenge in the request the new link
  * has the previous one's.
  */
 export async function repeatEmailChange(
@@ -114,7 +114,7 @@ export async function repeatEmailChange(
       ...{ ...context, kind: 'email_change', user, newEmail, to: token.relates_to, purpose: token.purpose },
       pkce: pkce ?? pkceOf(token),
       sessionId: token.session_id,
-      keepsLinks: true,
+      isRepeat: true,
       ...(index === 0 ? { messageId } : {}),
     })
   }
@@ -147,7 +147,7 @@ export async function sendPhoneChange(
   trx: Transaction<DB>,
   user: User,
   newPhone: string,
-  order: { channel: SmsChannel; sessionId: string | null; messageId?: string },
+  order: { channel: SmsChannel; sessionId: string | null; messageId?: string; isRepeat?: boolean },
 ): Promise<void> {
   await requestPhoneChange(trx, user.id, { phone: newPhone, sessionId: order.sessionId }, deps.now())
   await sendCodeSms(deps, trx, { user, to: newPhone, purpose: 'phone_change', ...order })

@@ -22,6 +22,8 @@ export interface Sending {
   isClaim?: boolean
   /** Session that requests it. */
   sessionId?: string | null | undefined
+  /** Repeats a message that is still good: its links and its code stay valid. */
+  isRepeat?: boolean | undefined
   /** `real` when left out. */
   delivery?: Delivery
 }
@@ -65,6 +67,7 @@ export async function sendCodeSms(
     delivery = 'real',
     messageId,
     hasLongCode = false,
+    isRepeat,
   }: CodeMessage & { channel: SmsChannel; hasLongCode?: boolean | undefined },
 ): Promise<void> {
   const { codeLength, codeLifetimeSeconds, template, testNumbers } = deps.config.sms
@@ -72,7 +75,7 @@ export async function sendCodeSms(
   const isPretended = delivery !== 'real'
   const lifetimeSeconds = isPretended ? 0 : codeLifetimeSeconds
   const userId = delivery === 'decoy' ? null : user.id
-  const token = { userId, purpose, relatesTo: to, isClaim, sessionId, isPretended }
+  const token = { userId, purpose, relatesTo: to, isClaim, sessionId, isRepeat, isPretended }
   const digits = codeLength + (hasLongCode ? LONG_CODE_DIGITS : 0)
   const order = { ...token, codeLength: digits, lifetimeSeconds, code: testCode }
   const { code, codeHash } = await issueToken(deps, trx, order)

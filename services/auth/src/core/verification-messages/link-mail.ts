@@ -44,8 +44,6 @@ interface LinkMail extends MailContext, Sending {
   /** Only for email_change: the user's next address. */
   newEmail?: string
   pkce?: Pkce | undefined
-  /** Earlier links of the purpose stay valid, with whichever challenge. */
-  keepsLinks?: boolean | undefined
   /** Code too long to be guessed, however many mails there are. */
   hasLongCode?: boolean | undefined
   /** Only for confirmation. */
@@ -74,7 +72,7 @@ export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mai
     pkce: mail.pkce,
     isClaim: mail.isClaim,
     sessionId: mail.sessionId,
-    keepsLinks: mail.keepsLinks,
+    isRepeat: mail.isRepeat,
     isPretended,
     externalAccount: mail.external?.account,
   })

@@ -8,6 +8,7 @@ import {
   type TestService,
   test,
 } from '../../../test/service.ts'
+import { startSmsGateways } from '../../../test/upstreams/sms-gateways.ts'
 
 const password = 'correct horse'
 
@@ -102,6 +103,80 @@ describe('a change of address that is sent again by anyone', () => {
       await service.get(linkPath((isRepeated ? mails : again).next.text))
       expect(await email()).toBe(addresses.next)
     }
+  })
+
+  test('keeps the code of before, which is that of the repeated mail', async ({ service }) => {
+    const { addresses, mails, resend, email } = await changing(service)
+    await resend()
+    const again = await service.mailbox.waitFor(addresses.next, { after: mails.next })
+    expect(codeIn(again.text)).toBe(codeIn(mails.next.text))
+    for (const which of ['current', 'next'] as const) {
+      const body = { type: 'email_change', email: addresses[which], token: codeIn(mails[which].text) }
+      expect((await service.post('/verify', body)).status).toBe(200)
+    }
+    expect(await email()).toBe(addresses.next)
+  })
+
+  test('has another code once the lifetime of the first one has passed', async ({ service }) => {
+    const { addresses, mails, resend } = await changing(service)
+    const codes = new Set([codeIn(mails.next.text)])
+    let last = mails.next
+    for (let time = 0; time < 4; time++) {
+      await resend()
+      last = await service.mailbox.waitFor(addresses.next, { after: last })
+      codes.add(codeIn(last.text))
+    }
+    // 3,604 s later: codes live for 3,600.
+    expect(codes.size).toBe(2)
+  })
+
+  test('keeps the code of a number, with its attempts', async () => {
+    const gateways = await startSmsGateways()
+    const service = await startTestService({
+      ...gateways.settings('twilio'),
+      ...{ AUTH_SMS_MAX_PER_NUMBER: '100/1h', AUTH_SMS_MAX_PER_PREFIX: '1000/1h' },
+    })
+    let phones = 4_915_100_002_000
+    const changing = async () => {
+      const [phone, email] = [`${++phones}`, `n-${phones}@example.com`]
+      const { auth } = await service.signedIn(email)
+      await service.put('/user', { phone }, auth)
+      const codes: string[] = []
+      const sent = async () => {
+        await service.settled()
+        const texts = gateways.messages.filter(({ to }) => to === phone).map(({ text }) => text)
+        codes.splice(0, codes.length, ...texts.map((text) => String(/\d{6,}/.exec(text)?.[0])))
+      }
+      await sent()
+      const resend = async () => {
+        service.clock.advance({ seconds: 61 })
+        await service.post('/resend', { type: 'phone_change', email })
+        await sent()
+      }
+      const verify = async (token: string) =>
+        (await service.post('/verify', { type: 'phone_change', phone, token })).status
+      const miss = (code: string) => verify(code.replace(/^./, (digit) => String((Number(digit) + 1) % 10)))
+      return { codes, resend, verify, miss }
+    }
+    const kept = await changing()
+    await kept.resend()
+    expect([kept.codes.length, new Set(kept.codes).size]).toEqual([2, 1])
+    expect(await kept.verify(kept.codes[0] as string)).toBe(200)
+
+    const guessed = await changing()
+    const [first = ''] = guessed.codes
+    for (let time = 0; time < 5; time++) {
+      expect(await guessed.miss(first)).toBe(403)
+      if (time === 2) await guessed.resend()
+    }
+    expect(await guessed.verify(first)).toBe(403)
+    await guessed.resend()
+    const [, repeated, fresh = ''] = guessed.codes
+    expect(repeated).toBe(first)
+    expect(fresh).not.toBe(first)
+    expect(await guessed.verify(fresh)).toBe(200)
+    await service.close()
+    await gateways.close()
   })
 
   test('keeps the code challenge of the request', async ({ service }) => {

@@ -83,6 +83,7 @@ async function send(
     await repeatEmailChange(deps, trx, user, change, { context, pkce, messageId })
   } else if (change) {
     const sessionId = change.tokens[0]?.session_id ?? null
-    await sendPhoneChange(deps, trx, user, change.address.value, { channel: smsChannel, sessionId, messageId })
+    const order = { channel: smsChannel, sessionId, messageId, isRepeat: true }
+    await sendPhoneChange(deps, trx, user, change.address.value, order)
   }
 }
