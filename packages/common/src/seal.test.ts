@@ -11,6 +11,12 @@ test('a sealed value is restored by its key', () => {
   })
 })
 
+test('a value that was sealed for one context opens in no other', () => {
+  const sealed = seal(key, 'secret', 'factors 1')
+  expect(unseal(key, sealed, 'factors 1')).toBe('secret')
+  for (const context of ['factors 2', '', undefined]) expect(() => unseal(key, sealed, context)).toThrow('authenticate')
+})
+
 test('another key, any changed byte and any truncation are refused', () => {
   const sealed = seal(key, 'secret')
   expect(() => unseal(generateKeySync('aes', { length: 256 }), sealed)).toThrow('authenticate')

@@ -28,7 +28,9 @@ beforeAll(async () => {
     AUTH_SMTP_MAX_FREQUENCY: '0',
   }
   service = await startTestService({ ...settings, AUTH_ENCRYPTION_KEYS: NOW, AUTH_WORKERS_ENABLED: 'false' })
-  for (const name of Object.keys(SEALED) as (keyof typeof SEALED)[]) uses[name] = await MAKERS[name]()
+  for (const name of NAMES) uses[name] = await MAKERS[name]()
+  for (const name of NAMES) stored[name] = await readRows(SEALED[name])
+  sealedColumns = await findSealedColumns()
 })
 afterAll(async () => {
   await service.close()
@@ -38,7 +40,11 @@ afterAll(async () => {
 /** Proof that a replica can use what was stored; throws otherwise. */
 type Use = (replica: TestService) => Promise<void>
 
+const NAMES = Object.keys(SEALED) as (keyof typeof SEALED)[]
 const uses: Partial<Record<keyof typeof SEALED, Use>> = {}
+/** Rows as they were made; later tests move and use them. */
+const stored: Partial<Record<keyof typeof SEALED, Row[]>> = {}
+let sealedColumns: string[]
 
 const VERIFIER = 'v'.repeat(43)
 const PKCE = { code_challenge: VERIFIER, code_challenge_method: 'plain' }
@@ -120,7 +126,7 @@ const keysOf = ({ encryption }: TestService['deps']['config']) =>
 
 type Row = Record<string, Cell>
 
-async function rowsOf({ table, column }: SealedColumn): Promise<Row[]> {
+async function readRows({ table, column }: SealedColumn): Promise<Row[]> {
   const { rows } = await service.deps.pool.query<Row>(`select * from ${table} where ${column} is not null`)
   expect(rows.length).toBeGreaterThan(0)
   return rows
@@ -130,10 +136,11 @@ async function rowsOf({ table, column }: SealedColumn): Promise<Row[]> {
 const changed = (cell: Cell | undefined): Cell =>
   Buffer.isBuffer(cell) ? randomBytes(cell.length) : String(cell).replace(/.$/, (end) => (end === '0' ? '1' : '0'))
 
-test.each(SEALED_COLUMNS)('$table.$column names its key and opens only in its own row and column', async (column) => {
+test.each(NAMES)('%s names its key and opens only in its own row and column', (name) => {
+  const column: SealedColumn = SEALED[name]
   const { encryption } = service.deps
   const unnamed = createEncryption({ ...service.deps.config.encryption, keys: [{ id: null, secret: 'x' }] })
-  for (const row of await rowsOf(column)) {
+  for (const row of stored[name] ?? []) {
     expect(row[column.column]).toMatch(/^v2\.now\.[A-Za-z0-9+/]+=*$/)
     expect(encryption.open(column, row)).toBeTruthy()
     for (const name of column.boundTo) {
@@ -149,7 +156,8 @@ test.each(SEALED_COLUMNS)('$table.$column names its key and opens only in its ow
   }
 })
 
-test('no column that is left out of the list holds a sealed text', async () => {
+/** All columns of the database in which a sealed text stands. */
+async function findSealedColumns(): Promise<string[]> {
   const { rows: columns } = await sql<Record<'table_name' | 'column_name', string>>`
     select table_name, column_name from information_schema.columns
     where table_schema = current_schema() and data_type in ('text', 'jsonb', 'character varying')`.execute(
@@ -162,7 +170,11 @@ test('no column that is left out of the list holds a sealed text', async () => {
     )
     if (rows.length > 0) sealed.push(`${table}.${column}`)
   }
-  expect(sealed.toSorted()).toEqual(SEALED_COLUMNS.map(({ table, column }) => `${table}.${column}`).toSorted())
+  return sealed.toSorted()
+}
+
+test('no column that is left out of the list holds a sealed text', () => {
+  expect(sealedColumns).toEqual(SEALED_COLUMNS.map(({ table, column }) => `${table}.${column}`).toSorted())
 })
 
 describe('moved to another key', () => {
@@ -179,15 +191,12 @@ describe('moved to another key', () => {
   })
   afterAll(() => replica.close())
 
-  test.each(Object.keys(SEALED) as (keyof typeof SEALED)[])(
-    'the value of %s is of use to a replica that has only this key',
-    async (name) => {
-      const { table, column } = SEALED[name]
-      const { rows } = await service.deps.pool.query(
-        `select from ${table} where ${column} is not null and ${column} not like 'v2.next.%'`,
-      )
-      expect(rows).toEqual([])
-      await uses[name]?.(replica)
-    },
-  )
+  test.each(NAMES)('the value of %s is of use to a replica that has only this key', async (name) => {
+    const { table, column } = SEALED[name]
+    const { rows } = await service.deps.pool.query(
+      `select from ${table} where ${column} is not null and ${column} not like 'v2.next.%'`,
+    )
+    expect(rows).toEqual([])
+    await uses[name]?.(replica)
+  })
 })

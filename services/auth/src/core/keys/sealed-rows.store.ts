@@ -1,10 +1,11 @@
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import type { Cell } from './encryption.ts'
+import { KEY_ID } from './encryption-keys.ts'
 import { SEALED_COLUMNS, type SealedColumn } from './sealed-columns.ts'
 
-/** Rows of a table that are sealed under a key; null: the key without id. */
 export interface SealedRows {
+  /** null: the key without id; `?` for all ids that no key can have. */
   key_id: string | null
   table: string
   rows: number
@@ -14,12 +15,13 @@ export interface SealedRows {
 export async function countSealedRows(db: Kysely<DB>): Promise<SealedRows[]> {
   const counts = SEALED_COLUMNS.map(({ table, column }) => {
     const text = sql.ref(column)
-    return sql`select ${table}::text as "table",
-      nullif(case when ${text} like 'v2.%' then split_part(${text}, '.', 2) end, '') as key_id
+    return sql`select ${table}::text as "table", case when ${text} like 'v2.%' then split_part(${text}, '.', 2) end as id
       from ${sql.table(table)} where ${text} is not null`
   })
   const { rows } = await sql<SealedRows>`select key_id, "table", count(*)::integer as rows
-    from (${sql.join(counts, sql` union all `)}) sealed group by key_id, "table" order by key_id, "table"`.execute(db)
+    from (${sql.join(counts, sql` union all `)}) sealed,
+      lateral (select case when id ~ ${KEY_ID.source} then id when id <> '' then '?' end as key_id) named
+    group by key_id, "table" order by key_id, "table"`.execute(db)
   return rows
 }
 

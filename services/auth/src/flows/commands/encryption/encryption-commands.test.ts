@@ -75,6 +75,21 @@ test('rows of an unknown key are named, and the exit code is 1', () =>
     expect([checked.code, checked.stderr.includes(named.trim())]).toEqual([78, true])
   }))
 
+test('texts in place of an id count together, and none is repeated', () =>
+  withAttempts({ [OLD]: 3 }, async (service) => {
+    const { pool } = service.deps
+    await pool.query(
+      "update flow_states set sealed = 'v2.<b>' || row || '.AAAA' from (select id, ctid::text as row from flow_states) each where each.id = flow_states.id",
+    )
+    const { code, stdout, stderr } = await run(service, 'keys encryption status', [NEW])
+    expect(code).toBe(1)
+    expect(stderr).toBe(
+      'AUTH_ENCRYPTION_KEYS lacks the key with a malformed id: 3 rows of flow_states cannot be decrypted\n',
+    )
+    expect(stdout).toMatch(/^with a malformed id +unknown +flow_states +3$/m)
+    expect(stdout + stderr).not.toContain('<b>')
+  }))
+
 test('a key that rows need and the settings lack is logged once, and named by GET /health/ready, which stays 200', () =>
   withAttempts({ [newKey('gone')]: 3, [OLD]: 1 }, async (service) => {
     const folder = await mkdtemp(join(tmpdir(), 'auth-log-'))

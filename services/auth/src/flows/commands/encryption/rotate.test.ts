@@ -59,6 +59,10 @@ test('fifty users prove their apps on two replicas while the rows are moved, bac
 })
 
 describe('a rotation', () => {
+  test.beforeEach(async ({ service }) => {
+    await service.deps.db.deleteFrom('flow_states').execute()
+  })
+
   test('that ends in the middle is continued by the next one, which moves only the rest', async ({ service }) => {
     await addAttempts(service, 1_200, encryptionWith(OLD))
     const deps = { db: service.deps.db, encryption: encryptionWith(NEW, OLD) }
@@ -78,7 +82,6 @@ describe('a rotation', () => {
 
   test('binds texts of the older layout, which opened in every row', async ({ service }) => {
     const { db } = service.deps
-    await db.deleteFrom('flow_states').execute()
     await addAttempts(service, 2, encryptionWith())
     const sealed = seal(deriveKey(service.deps.config.jwt.secret, 'at-rest'), 'secret')
     await db.updateTable('flow_states').set({ sealed }).execute()
@@ -92,7 +95,6 @@ describe('a rotation', () => {
 
   test('leaves alone what no key opens, counts it by reason, and moves the rows around it', async ({ service }) => {
     const { db } = service.deps
-    await db.deleteFrom('flow_states').execute()
     const gone = newKey('gone')
     await addAttempts(service, 3, encryptionWith(gone))
     await addAttempts(service, 2, encryptionWith(newKey('old')))
@@ -114,7 +116,6 @@ describe('a rotation', () => {
 
   test('waits for no locked row, and takes it in a later round', async ({ service }) => {
     const { db, pool } = service.deps
-    await db.deleteFrom('flow_states').execute()
     await addAttempts(service, 3, encryptionWith(OLD))
     const holder = await pool.connect()
     await holder.query('begin')
@@ -135,7 +136,6 @@ describe('a rotation', () => {
 
   test('replaces no text that was written since it was read', async ({ service }) => {
     const { db } = service.deps
-    await db.deleteFrom('flow_states').execute()
     await addAttempts(service, 2, encryptionWith(OLD))
     const batch = { prefix: encryptionWith(NEW).prefix, after: undefined, limit: 10 }
     const rows = await listOutdated(db, SEALED.attempt, batch)
