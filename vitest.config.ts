@@ -14,8 +14,11 @@ const PACKAGES = [
 const SLOW = '**/*.slow.test.ts'
 const NOT_OURS = '**/node_modules/**'
 
-/** More workers than two cores: tests wait for databases, ffmpeg and remote services. In the slow tier three left a third idle. */
-const WORKERS = 5
+/**
+ * One worker more than two cores, as tests wait for databases and programs. Each one more loads and compiles the service again: 4 s
+ * of processor time per project. Slow tests wait longer: three workers left a third idle.
+ */
+const WORKERS = 3
 const SLOW_WORKERS = 4
 
 /**

@@ -9,6 +9,19 @@ const LONGEST = [
   'packages/common/src/dev/first-command.slow.test.ts',
   'services/media/src/make/transcode/make-renditions.slow.test.ts',
   'services/media/test/process.slow.test.ts',
+  'services/media/test/pictures-and-tracks.slow.test.ts',
+  'services/media/test/hostile/hostile.slow.test.ts',
+  'services/media/test/held-pictures.slow.test.ts',
+  'services/auth/test/hostile-requests.slow.test.ts',
+  'services/media/src/make/transcode/edits.slow.test.ts',
+  'services/auth/test/processes.slow.test.ts',
+  'services/media/test/refused-bodies.slow.test.ts',
+  'services/media/src/make/transcode/frame-patterns.slow.test.ts',
+  'services/media/src/make/transcode/captions.slow.test.ts',
+  'services/media/src/ingest/manifests/assemble-manifest.slow.test.ts',
+  'services/media/test/source-types.slow.test.ts',
+  'services/auth/test/browser.slow.test.ts',
+  'services/media/test/element.slow.test.ts',
 ]
 
 /** Vitest's order, which is by project and then by size or by the last duration, but for the longest files. */
