@@ -4,9 +4,15 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { programOf } from '@services/common/testing/run/program'
 import { expect, test } from 'vitest'
-import { auth } from './command-line.ts'
+import { auth, authHere } from './command-line.ts'
 import { processEnvironment } from './process-environment.ts'
 import { createDatabase } from './service.ts'
+
+test('a process of its own says the same and ends with the same code', async () => {
+  const [help, wrong] = await Promise.all([auth(['--help'], { AUTH_SITE_URL: '' }), auth(['migrat'])])
+  expect(help).toEqual(await authHere(['--help']))
+  expect(wrong).toEqual(await authHere(['migrat']))
+})
 
 test('--json prints one JSON value and nothing else', async () => {
   const results = await Promise.all(

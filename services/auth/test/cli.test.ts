@@ -53,12 +53,6 @@ test('every command is in the help and has help of its own, which needs no setti
   }
 })
 
-test('a process of its own says the same and ends with the same code', async () => {
-  const [help, wrong] = await Promise.all([auth(['--help'], { AUTH_SITE_URL: '' }), auth(['migrat'])])
-  expect(help).toEqual(await authHere(['--help']))
-  expect(wrong).toEqual(await authHere(['migrat']))
-})
-
 describe('wrong usage ends with 64 and a hint, and prints no result', () => {
   test.for([
     ['migrat', 'Did you mean "migrate"?'],

@@ -1,16 +1,24 @@
-// All parts of all recordings with a pause, and parts of long songs. The others: held-pictures.test.ts.
+// All parts of all recordings with a pause, of songs, and of files that name no length. The others: held-pictures.test.ts.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { expectPart, parts, recordings, song } from './held-recordings.ts'
-import { type FormFields, idIn, startTestService, type TestService } from './service.ts'
+import { clipOf } from './clips.ts'
+import { expectPart, GREY, lumasOf, near, parts, pause, recordings, song, tone, vp8 } from './held-recordings.ts'
+import { type Answer, type FormFields, idIn, startTestService, type TestService } from './service.ts'
 
 let service: TestService
+/** Accepts and never makes: the probe decides enough. */
+let accepting: TestService
 beforeAll(async () => {
-  service = await startTestService({ MEDIA_MAX_SOURCE_DURATION: '2m' })
+  const settings = { MEDIA_MAX_SOURCE_DURATION: '2m' }
+  service = await startTestService(settings)
+  accepting = await startTestService({ ...settings, MEDIA_WORKERS_ENABLED: 'false', MEDIA_SYNC_WAIT: '0' })
 })
-afterAll(() => service.close())
+afterAll(() => Promise.all([service.close(), accepting.close()]))
 
-const edited = (path: string, fields: Record<string, string>) =>
-  service.upload(path, Object.entries(fields) as FormFields)
+const edited = (path: string, fields: Record<string, string>, at = service, token = at.token) =>
+  at.upload(path, Object.entries(fields) as FormFields, { token })
+
+const detailsOf = async (answer: Answer, { get, token }: TestService = service) =>
+  (await get(`/media/${idIn(answer)}`, { token })).body.success
 
 describe.each(recordings)('a part of a recording with a pause, %s,', (...recording) => {
   test.each(parts)('shows what the source shows then (%o)', (...part) =>
@@ -30,4 +38,45 @@ test('a part may come from any second of a long song, and says how long that is'
   expect([ofLonger.error.code, ofLonger.error.details.limit]).toEqual(['duration_exceeded', 120])
   const { body } = await edited(path, { start: '40', speed: '1.5' })
   expect([body.error.code, body.error.details.actual]).toEqual(['duration_exceeded', 40])
+})
+
+describe('a part of a picture with a song', () => {
+  test('is the part, and the same bytes without an edit are the whole, also for another token', async () => {
+    const path = await song(4)
+    const parts = [
+      [{ start: '2.5', duration: '1' }, '1s'],
+      [{ start: '1', duration: '0.5' }, '0.5s'],
+      [{ duration: '1.5' }, '1.5s'],
+    ] as const
+    for (const [fields, duration] of parts) {
+      const answer = await edited(path, fields, accepting)
+      expect([answer.status, answer.body.success?.meta.duration]).toEqual([201, duration])
+      expect((await detailsOf(answer, accepting)).source).toMatchObject({ duration: 4 })
+    }
+    const whole = await edited(path, {}, accepting, (await accepting.newToken()).token)
+    expect(whole.body.success.meta.duration).toBe('4s')
+    const [[fields]] = parts
+    expect((await detailsOf(await edited(path, fields))).state).toBe('ready')
+  })
+})
+
+test('parts of different lengths are different clips, also of a file that names no length', async () => {
+  const picture = ['-f', 'lavfi', '-i', 'color=blue:s=64x48:r=10:d=0.1']
+  const live = await clipOf('song-live.webm', [...picture, ...tone(4), ...vp8, '-live', '1'])
+  for (const duration of ['0.5', '1']) {
+    expect((await edited(live, { start: '2.5', duration }, accepting)).body.success.meta.duration).toBe(`${duration}s`)
+  }
+  expect((await detailsOf(await edited(live, { start: '2.5', duration: '1' }))).state).toBe('ready')
+  for (const duration of ['60', '70']) {
+    const answer = await edited(live, { start: '2.5', duration }, accepting)
+    expect((await detailsOf(answer, accepting)).edit).toEqual({ start: 2.5 })
+  }
+})
+
+test('a pause may outlast the first 40 seconds of a file', async () => {
+  const slow = ['-filter:v', "setpts='if(lt(N,11),N/10,50+(N-11)/10)/TB'", '-vsync', 'vfr', '-g', '100']
+  const path = await clipOf('held-50.webm', [...pause, ...tone(52), ...slow, ...vp8])
+  const answer = await edited(path, { start: '2.5', duration: '1' })
+  expect((await detailsOf(answer)).source.duration).toBeCloseTo(52, 0)
+  expect(await lumasOf(service, answer, [0, 0.5])).toEqual([near(GREY), near(GREY)])
 })

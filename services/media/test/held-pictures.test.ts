@@ -1,19 +1,16 @@
-// Edits of sources whose pictures last unequally: screen recordings, slide shows, a picture with a song, one moment.
+// Edits of sources whose pictures last unequally: screen recordings, slide shows, one moment. More: held-pictures.slow.test.ts.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { clipOf } from './clips.ts'
 import { gif } from './gif-bytes.ts'
 import {
   BRIGHT,
   DARK,
-  expectPart,
   GREY,
   lumaOf,
   lumasOf,
   near,
-  parts,
   pause,
   recording,
-  recordings,
   song,
   tone,
   vp8,
@@ -37,36 +34,6 @@ const edited = (file: string | Uint8Array, fields: Record<string, string>, at = 
 const detailsOf = async (answer: Answer, { get, token }: TestService = service) =>
   (await get(`/media/${idIn(answer)}`, { token })).body.success
 
-describe('a part of a picture with a song', () => {
-  test('is the part, and the same bytes without an edit are the whole, also for another token', async () => {
-    const path = await song(4)
-    const parts = [
-      [{ start: '2.5', duration: '1' }, '1s'],
-      [{ start: '1', duration: '0.5' }, '0.5s'],
-      [{ duration: '1.5' }, '1.5s'],
-    ] as const
-    for (const [fields, duration] of parts) {
-      const answer = await edited(path, fields, accepting)
-      expect([answer.status, answer.body.success?.meta.duration]).toEqual([201, duration])
-      expect((await detailsOf(answer, accepting)).source).toMatchObject({ duration: 4 })
-    }
-    const whole = await edited(path, {}, accepting, (await accepting.newToken()).token)
-    expect(whole.body.success.meta.duration).toBe('4s')
-    const [[fields]] = parts
-    expect((await detailsOf(await edited(path, fields))).state).toBe('ready')
-  })
-})
-
-/** Each part of one recording, and each recording with a part; all of them: held-pictures.slow.test.ts. */
-const cases = parts.map((part, n) => {
-  const recording = recordings[n % recordings.length] as (typeof recordings)[number]
-  return { name: recording[0], recording, part, fields: part[0] }
-})
-
-test.each(cases)('a part of a recording with a pause, $name, shows what the source shows then ($fields)', (row) =>
-  expectPart(service, row.recording, row.part),
-)
-
 /** Pictures that fill the GIF: white is 0. */
 const [WHITE, BLACK] = [0, 1].map((color) => ({ width: 40, height: 30, color: color as 0 | 1 }))
 
@@ -88,27 +55,6 @@ test('a part of slides of equal length begins within one', async () => {
   ])
   const answer = await edited(slides, { start: '3', duration: '4' })
   expect(await lumasOf(service, answer, [0, 1.5, 2.5])).toEqual([near(DARK), near(DARK), near(GREY)])
-})
-
-test('parts of different lengths are different clips, also of a file that names no length', async () => {
-  const picture = ['-f', 'lavfi', '-i', 'color=blue:s=64x48:r=10:d=0.1']
-  const live = await clipOf('song-live.webm', [...picture, ...tone(4), ...vp8, '-live', '1'])
-  for (const duration of ['0.5', '1']) {
-    expect((await edited(live, { start: '2.5', duration }, accepting)).body.success.meta.duration).toBe(`${duration}s`)
-  }
-  expect((await detailsOf(await edited(live, { start: '2.5', duration: '1' }))).state).toBe('ready')
-  for (const duration of ['60', '70']) {
-    const answer = await edited(live, { start: '2.5', duration }, accepting)
-    expect((await detailsOf(answer, accepting)).edit).toEqual({ start: 2.5 })
-  }
-})
-
-test('a pause may outlast the first 40 seconds of a file', async () => {
-  const slow = ['-filter:v', "setpts='if(lt(N,11),N/10,50+(N-11)/10)/TB'", '-vsync', 'vfr', '-g', '100']
-  const path = await clipOf('held-50.webm', [...pause, ...tone(52), ...slow, ...vp8])
-  const answer = await edited(path, { start: '2.5', duration: '1' })
-  expect((await detailsOf(answer)).source.duration).toBeCloseTo(52, 0)
-  expect(await lumasOf(service, answer, [0, 0.5])).toEqual([near(GREY), near(GREY)])
 })
 
 test('a moving picture ends a part, however long the sound goes on', async () => {

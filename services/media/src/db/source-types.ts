@@ -1,5 +1,5 @@
 // Types of media that a source may have. A type is known by the file's bytes (make/probe/sniff.ts), never by its name
-// or a header. Tests: test/source-types.test.ts.
+// or a header. Tests: test/source-types.slow.test.ts.
 import { inWords } from '@services/common/list-in-words'
 import type { MediaType } from './media-info.ts'
 

@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises'
 
 /**
  * This folder reads animated images of browsers and writes all as one kind, an APNG with nothing but its frames, which
- * ffmpeg decodes. Readers trust no number of the file, and never read pixels. Tests: test/source-types.test.ts.
+ * ffmpeg decodes. Readers trust no number of the file, and never read pixels. Tests: test/source-types.slow.test.ts.
  */
 export interface Animation {
   width: number
