@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, expect } from 'vitest'
+import { type ApiDocument, endpointsOf } from './hostile-operations.ts'
 import { test } from './service.ts'
 
 const NEW_FORM = { 'x-supabase-api-version': '2024-01-01' }
@@ -83,6 +84,25 @@ describe('bodies', () => {
     }
     const payload = Buffer.from('\ufeff{"email":"bytes@example.com","password":"größer 😀 horse"}')
     expect((await service.app.inject({ method: 'POST', url: '/signup', payload })).statusCode).toBe(200)
+  })
+
+  test('an operation without a body ignores one, so that every client can sign out', async ({ service }) => {
+    const document: ApiDocument = (await service.get('/openapi.json')).body
+    const operations = endpointsOf(document).filter(({ method, requestBody }) => method !== 'GET' && !requestBody)
+    expect(operations.map(({ method, path }) => `${method} ${path}`)).toContain('POST /logout')
+    for (const { method, path } of operations) {
+      for (const payload of ['"global"', '[1]', '{', 'scope=global']) {
+        const { accessToken } = await service.signedIn()
+        const response = await service.app.inject({
+          method: method as 'POST',
+          url: path.replaceAll(/\{\w+\}/g, crypto.randomUUID()),
+          payload,
+          headers: path.startsWith('/admin') ? service.admin : { authorization: `Bearer ${accessToken}` },
+        })
+        expect([path, payload, response.body]).toEqual([path, payload, expect.not.stringContaining('bad_json')])
+        if (path === '/logout') expect(response.statusCode).toBe(204)
+      }
+    }
   })
 
   test('data of every shape JSON has comes back as it was sent', async ({ service }) => {

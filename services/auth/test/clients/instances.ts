@@ -59,7 +59,12 @@ const common = {
 const instances = Object.entries(INSTANCES).map(([port, settings]) =>
   spawn(process.execPath, [programOf('auth', 'main')], {
     cwd: fileURLToPath(new URL('../..', import.meta.url)),
-    env: { ...common, AUTH_PORT: port, AUTH_API_EXTERNAL_URL: `http://localhost:${port}`, ...settings },
+    env: {
+      ...common,
+      AUTH_PORT: port,
+      AUTH_API_EXTERNAL_URL: `http://localhost:${port}${process.env.BASE_PATH ?? ''}`,
+      ...settings,
+    },
     stdio: 'inherit',
   }),
 )

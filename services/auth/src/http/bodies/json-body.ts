@@ -4,7 +4,8 @@ import { apiError } from '../../errors.ts'
 
 /**
  * Parses bodies as JSON whatever the Content-Type says. Clients of the reference send null members, or a bare `null`,
- * for "not given", so top-level nulls are dropped; deeper ones delete a key. Schemas refuse an empty body.
+ * for "not given", so top-level nulls are dropped; deeper ones delete a key. Schemas refuse an empty body. An operation
+ * without a body ignores one, whatever it is: a client that sends its scope there must not fail to sign out.
  */
 export function acceptJsonBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
@@ -19,7 +20,7 @@ export function acceptJsonBodies(app: FastifyInstance): void {
     done()
   })
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body, done) => {
-    if (body.length === 0) return done(null, undefined)
+    if (body.length === 0 || !request.routeOptions.schema?.body) return done(null, undefined)
     parseJson(request, body as Buffer, (error, json) => {
       if (error) return done(error)
       if (typeof json !== 'object' || Array.isArray(json)) return done(apiError('bad_json'))
