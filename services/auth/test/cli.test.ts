@@ -181,13 +181,17 @@ describe('tokens admin', () => {
 })
 
 test('config check names a pattern that can never match, and one that is too long', async () => {
-  const env = { AUTH_URI_ALLOW_LIST: 'https://*-x.example.com/**,app.example.com/**', AUTH_LOG_LEVEL: 'warn' }
+  const env = {
+    AUTH_URI_ALLOW_LIST: 'https://*-x.example.com/**,app.example.com/**,com.my_app://**',
+    AUTH_LOG_LEVEL: 'warn',
+  }
   // A process of its own: the log goes around what a test catches.
   const { code, stdout, stderr } = await auth(['config', 'check', '--json'], env)
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(JSON.parse(stdout).warnings).toEqual([
     expect.stringContaining('AUTH_UNKNOWN is not a known variable'),
     'AUTH_URI_ALLOW_LIST: pattern 2 can never match: not an absolute URL',
+    expect.stringContaining('AUTH_URI_ALLOW_LIST: pattern 3 can never match: its scheme holds an underscore'),
   ])
   const long = { AUTH_URI_ALLOW_LIST: `https://fine.example/**,https://x.example/${'a**'.repeat(10_001)}` }
   const refused = await authHere(['config', 'check'], long)
@@ -215,6 +219,7 @@ describe('redirect check', () => {
   test.for([
     ['https://evil.example/', 'neither'],
     ['/welcome', 'not an absolute URL'],
+    ['com.my_app://callback', 'its scheme holds an underscore'],
     ['https://user:secret@site.example/', 'user name or password'],
     ['javascript:alert(1)', 'never a target'],
     ['https://site.example\\@evil.example/', 'backslashes'],

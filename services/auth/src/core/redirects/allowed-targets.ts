@@ -19,6 +19,7 @@ export function judgeTarget(target: string, { siteUrl, allowList }: RedirectRule
   if (target.length > MAX_TARGET_LENGTH) return { reason: `longer than ${MAX_TARGET_LENGTH} characters` }
   // Browsers drop tabs and line ends and turn backslashes into slashes.
   if (hasControlsOrBackslash(target)) return { reason: 'it holds spaces, control characters or backslashes' }
+  if (UNDERSCORE_IN_SCHEME.test(target)) return { reason: 'its scheme holds an underscore: browsers read it as a path' }
   if (!URL.canParse(target)) return { reason: 'not an absolute URL' }
   const url = new URL(target)
   if (/^[^/?#]*\/\/[^/?#]*@/.test(target)) return { reason: 'it holds a user name or password' }
@@ -51,6 +52,9 @@ export function judgeTarget(target: string, { siteUrl, allowList }: RedirectRule
     return { reason: 'its host is an address or not plain letters, and AUTH_URI_ALLOW_LIST does not hold it literally' }
   return { reason: 'it is neither on the host of AUTH_SITE_URL nor matched by AUTH_URI_ALLOW_LIST' }
 }
+
+/** Scheme named after an Android package. RFC 3986 3.1 has no underscore; a browser would go to a path of this service. */
+const UNDERSCORE_IN_SCHEME = /^[a-z][a-z0-9+.-]*_[a-z0-9+._-]*:/i
 
 /** Target at a loopback address, in the spelling that all clients read alike, and its path. */
 const LOOPBACK = /^https?:\/\/(?:127\.0\.0\.1|\[::1\])(?::\d*)?((?:\/[^?]*)?)(?:\?|$)/i
