@@ -1,9 +1,11 @@
-import { afterAll, beforeAll, test } from 'vitest'
+import { afterAll, beforeAll, describe, test } from 'vitest'
 import {
   AGAIN,
+  ALL_KNOWN,
   expectEqualAgain,
   expectEqualAgainForNumbers,
   expectEqualAnswers,
+  FEW_PAUSES,
   type Known,
   OF_NUMBERS,
   type OfNumber,
@@ -49,3 +51,44 @@ test.for(Object.keys(OF_NUMBERS) as OfNumber[])(
     await expectEqualAgainForNumbers(stranger, name)
   },
 )
+
+interface Variant {
+  settings: Record<string, string>
+  /** Kinds that such a service has none of. */
+  without?: Known[]
+  /** Requests whose answer reveals an account there on purpose. */
+  revealing?: string[]
+}
+
+/** A new user is signed in at once, which a taken address cannot be. */
+const SIGNED_IN_AT_ONCE = ['a sign-up', 'a sign-up with a code challenge', 'a sign-up in another audience']
+
+describe.each<[string, Variant]>([
+  [
+    'sign-ups disabled',
+    { settings: { AUTH_DISABLE_SIGNUP: 'true' }, without: ['pending', 'assumed', 'provider-only'] },
+  ],
+  ['no mail to owners', { settings: { AUTH_MAILER_ACCOUNT_EXISTS_ENABLED: 'false' } }],
+  [
+    'autoconfirm',
+    {
+      settings: { AUTH_MAILER_AUTOCONFIRM: 'true' },
+      without: ['pending'],
+      revealing: [...SIGNED_IN_AT_ONCE, 'a sign-in at a provider'],
+    },
+  ],
+])('with %s', (_, { settings, without = [], revealing = [] }) => {
+  let other: Stranger
+  beforeAll(async () => {
+    other = await startStranger(settings)
+  })
+  afterAll(() => other.close())
+
+  test.for(AGAIN.filter((name) => !revealing.includes(name)))(
+    '%s, again and again, is answered alike',
+    async (name) => {
+      const kinds = ALL_KNOWN.filter((kind) => !without.includes(kind))
+      await expectEqualAgain(other, name, { kinds, pauses: FEW_PAUSES })
+    },
+  )
+})
