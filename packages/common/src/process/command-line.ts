@@ -5,6 +5,7 @@ import { nearest } from '../config/nearest-name.ts'
 import { ConfigError } from '../config/variables.ts'
 import { isDatabaseRefusal, isDatabaseUnavailable, isMissingTable } from '../database/errors.ts'
 import { ApiError } from '../errors.ts'
+import { OUTPUT_CLOSED } from '../telemetry/logger.ts'
 import { explainStartFailure, failureCode } from './explain-start-failure.ts'
 
 /** Option of a command. `value` names its value in the help (`DURATION`); an option without one is a switch. */
@@ -60,7 +61,7 @@ export async function runCommandLine(program: string, commands: Command[]): Prom
   await runCommand(program, commands, process.argv.slice(2))
 }
 
-/** Runs the command of `args`. Exit codes: 0, 1 failed, 64 wrong usage, 78 wrong settings. */
+/** Runs the command of `args`. Exit codes: 0, 1 failed, 64 wrong usage, 78 wrong settings, 141 output closed. */
 export async function runCommand(program: string, commands: Command[], args: readonly string[]): Promise<void> {
   const found = findCommand(commands, args)
   try {
@@ -157,9 +158,9 @@ function explain(error: unknown): string | undefined {
   return explainStartFailure(error, {})
 }
 
-/** `… | head` closes the pipe early, and `… 2>&1 | head` that of the log. */
+/** `… | head` closes the pipe early, and `… 2>&1 | head` that of the log. A result that was not read is no success. */
 function exitWhenPipeCloses(error: NodeJS.ErrnoException): void {
-  if (error.code === 'EPIPE') process.exit(0)
+  if (error.code === 'EPIPE') process.exit(OUTPUT_CLOSED)
   process.stderr.write(`the result could not be written: ${error.message}\n`)
   process.exit(1)
 }

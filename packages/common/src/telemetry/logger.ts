@@ -36,6 +36,9 @@ export function createLogger(options: {
   )
 }
 
+/** Exit code of a command whose reader is gone: that of a program which SIGPIPE ends. */
+export const OUTPUT_CLOSED = 141
+
 /** Longest wait of a line for a shared write; a write per line is a large part of a short request. */
 const FLUSH_EVERY_MS = 100
 
@@ -53,7 +56,7 @@ function openLines({ fd, toStderr: isCommand = false }: { fd: number; toStderr?:
   lines.on('error', ({ code }: NodeJS.ErrnoException) => {
     if (isCommand && code === 'EPIPE') {
       isFailing = true
-      process.exit(0)
+      process.exit(OUTPUT_CLOSED)
     }
     if (!isFailing) writeToStderr(`log lines cannot be written (${code}); serving goes on\n`)
     isFailing = true
