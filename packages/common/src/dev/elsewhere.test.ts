@@ -21,3 +21,17 @@ test('a dev on another data folder is named while it runs the service', async ()
   await releaseDataDir(join(there, 'auth'))
   expect(await describeElsewhere('auth', here, list)).toBe('')
 })
+
+test('the list of data folders stays short, and keeps those on which a dev runs', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'elsewhere-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const [list, running] = [join(folder, 'list'), join(folder, 'running')]
+  await rememberDataRoot(running, list)
+  await claimDataDir(join(running, 'media'), 'media', 'MEDIA_PORT')
+  for (let n = 0; n < 100; n++) await rememberDataRoot(join(folder, `ended-${n}`), list)
+  const listed = (await readFile(list, 'utf8')).trim().split('\n')
+  expect(listed.length).toBeLessThanOrEqual(20)
+  expect([listed[0], listed.at(-1)]).toEqual([running, join(folder, 'ended-99')])
+  expect(await describeElsewhere('media', join(folder, 'here'), list)).toContain(`DEV_DATA_DIR='${running}'`)
+  await releaseDataDir(join(running, 'media'))
+})
