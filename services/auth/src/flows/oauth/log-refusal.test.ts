@@ -129,6 +129,14 @@ test.each<[string, () => Promise<unknown>, object]>([
     { provider: 'github', code: 'unexpected_failure', reason: 'the provider answered 500' },
   ],
   [
+    'a profile that is no JSON',
+    async () => {
+      all.far.answer('github', 'profile', text('<html>'))
+      await signIn()
+    },
+    { provider: 'github', code: 'unexpected_failure', reason: 'invalid JSON' },
+  ],
+  [
     'no address',
     () => all.signIn('discord', { id: 'without-an-address' }),
     { provider: 'discord', code: 'unexpected_failure', setting: 'AUTH_EXTERNAL_DISCORD_EMAIL_OPTIONAL' },
@@ -189,6 +197,8 @@ test.each<[string, () => Promise<unknown>, object]>([
   // A flush during a write leaves the newest lines to the next.
   await expect.poll(linesSince).toEqual([expect.objectContaining({ reason: expect.any(String), ...expected })])
   const lines = await linesSince()
+  // A sentence, not an error turned into text.
+  expect(lines[0]?.reason).not.toMatch(/^(?:Type|Syntax)?Error:/)
   if (!('setting' in expected)) expect(lines[0]).not.toHaveProperty('setting')
   expect(JSON.stringify(lines)).not.toMatch(/@example/)
 })
