@@ -46,6 +46,29 @@ const unknownSize = (first: number): Buffer => {
   return Buffer.concat([Buffer.of((1 << (9 - length)) - 1), Buffer.alloc(length - 1, 0xff)])
 }
 
+/** Its pictures are damaged between the third and the fourth tenth of its bytes. */
+const damagedInside = async () => {
+  const x264 = ['-c:v', 'libx264', '-preset', 'veryfast', '-g', '30', '-pix_fmt', 'yuv420p', '-movflags', '+faststart']
+  const film = ['-f', 'lavfi', '-i', 'testsrc2=s=160x120:r=30:d=6']
+  const bytes = Buffer.from(await readFile(await clipOf('undamaged.mp4', [...film, ...x264])))
+  const from = bytes.indexOf('mdat')
+  const at = (part: number) => from + Math.floor(part * (bytes.length - from))
+  for (let n = at(0.3); n < at(0.4); n++) bytes[n] = (n * 7919) & 255
+  return written('damaged-inside.mp4', bytes)
+}
+
+/** Four fragments of half a second, of which the last ends early, as does a recording that is cut off. */
+const cutFragment = async (name: string, bFrames: number) => {
+  const codecs = ['-c:v', 'libx264', '-preset', 'veryfast', '-bf', String(bFrames), '-g', '15', '-pix_fmt', 'yuv420p']
+  const fragmented = ['-c:a', 'aac', '-movflags', '+frag_keyframe+empty_moov+default_base_moof']
+  const whole = await clipOf(`whole-${name}`, [...moving, '-f', 'lavfi', '-i', 'sine=d=2.6', ...codecs, ...fragmented])
+  const bytes = await readFile(whole)
+  const fragments = []
+  for (let at = bytes.indexOf('moof'); at >= 0; at = bytes.indexOf('moof', at + 1)) fragments.push(at)
+  const [from = 0, to = 0] = fragments.slice(3)
+  return written(name, bytes.subarray(0, Math.floor(from + (to - from) / 3)))
+}
+
 const cutMp4 = async () => {
   const bytes = await readFile(await clip('faststart.mp4'))
   return written('cut-faststart.mp4', bytes.subarray(0, Math.floor(0.75 * bytes.length)))
@@ -84,6 +107,40 @@ describe.each<[string, () => Promise<string>, Expected]>([
       expect(Number(format.start_time)).toBeLessThan(0.05)
       expect([kind, Number(format.duration)]).toEqual([kind, expect.closeTo(Number.parseFloat(meta.duration), 1)])
     }
+  })
+})
+
+describe.each<[string, () => Promise<string>]>([
+  ['a webm with frames that are never shown', withHiddenFrames],
+  ['an mp4 that is damaged inside', damagedInside],
+  ['an mp4 that ends in a fragment', () => cutFragment('cut-fragment.mp4', 0)],
+  ['an mp4 with B-frames that ends in a fragment', () => cutFragment('cut-b-fragment.mp4', 3)],
+  ['an mp4 that ends early', cutMp4],
+])('%s', (name, source) => {
+  test.each<{ edit: [string, string][] }>([
+    { edit: [] },
+    { edit: [['duration', '1.5']] },
+    { edit: [['start', '0.5']] },
+    {
+      edit: [
+        ['start', '0.4'],
+        ['duration', '1.2'],
+      ],
+    },
+    {
+      edit: [
+        ['duration', '1.5'],
+        ['speed', '0.5'],
+      ],
+    },
+  ])('counts the frames of its files with the edit $edit', async ({ edit }) => {
+    const answer = await service.upload(await source(), edit)
+    expect([answer.status, answer.body.error]).toEqual([201, undefined])
+    const { meta } = answer.body.success
+    const { bytes } = await service.get(`/f/${idIn(answer)}.mp4`)
+    const { streams, format } = await inspect(await written(`part-shown-${idIn(answer)}.mp4`, bytes))
+    expect([name, edit, streams[0]?.nb_read_frames]).toEqual([name, edit, meta.frames])
+    expect(Number(format.duration)).toBeCloseTo(Number.parseFloat(meta.duration), 1)
   })
 })
 

@@ -80,7 +80,7 @@ const USUAL_FPS = 30
 export const FAST_FPS = 60
 const FAST_PIXELS = 1280 * 720
 /** Makes 59.94 and 60 the same rate, as well as 30 and a measured 30.02. */
-const FPS_TOLERANCE = 1.02
+export const FPS_TOLERANCE = 1.02
 
 /** Frames keep their times if each lasts about one step of the source's grid, and at most half a second. */
 const KEPT_FRAME = { leastSteps: 0.5, mostSteps: 1.5, mostSeconds: 0.5 }

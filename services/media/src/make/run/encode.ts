@@ -51,18 +51,16 @@ export interface FramesPipe {
 interface EncodeRun {
   progress?: typeof ENCODING
   frames?: FramesPipe
-  onFrames?: (count: number) => void
 }
 
 /**
  * Runs ffmpeg and returns what its log shows. `progress` is its part of the whole, and `frames` receives the frames.
- * `onFrames` gets the number of frames that its first output has. Throws processing_timeout, or an Error whose cause is
- * the failed `RunOutcome`.
+ * Throws processing_timeout, or an Error whose cause is the failed `RunOutcome`.
  */
 export async function encode(
   work: TranscodeWork,
   args: string[],
-  { progress = ENCODING, frames, onFrames }: EncodeRun = {},
+  { progress = ENCODING, frames }: EncodeRun = {},
 ): Promise<FfmpegLog> {
   const log = new FfmpegLog()
   const { tools, info, threads, signal, onProgress } = work
@@ -75,7 +73,7 @@ export async function encode(
     ...(frames && { outputTo: frames.pipe }),
     onLine: (line) => {
       const count = /^frame=\s*(\d+)/.exec(line)?.[1]
-      if (count) onFrames?.(Number(count))
+      if (count) log.writtenFrames = Number(count)
       // `-progress` prints `out_time_ms` in microseconds too; both builds have the correctly named field.
       const microseconds = /^out_time_us=(\d+)/.exec(line)?.[1]
       if (!microseconds) return

@@ -21,6 +21,8 @@ export class FfmpegLog {
   complaint: string | undefined
   /** The end of the errors, for people and for the causes of a failure. */
   reasons = ''
+  /** Frames of the first output, by the progress of the run. */
+  writtenFrames: number | undefined
   /** Size and pixels of the decoded frames, such as `320x240 yuv420p`, and `another`; in a log of level `verbose`. */
   readonly pictures = new Set<string>()
   /** Decibels of the loudest sample. A sound that changes its format is measured in parts. */

@@ -17,14 +17,13 @@ const COPYING = { from: 0.05, to: 0.15 }
  */
 export async function makeFirstFiles(work: TranscodeWork, plan: RenditionPlan): Promise<FirstFiles> {
   const { tools, info, threads, signal, workDirectory: directory } = work
-  let frames = 0
-  const onFrames = (count: number) => {
-    frames = count
-  }
   const command = copyCommand(tools.ffmpeg, plan, { threads, poster: plan.posterSeconds === null })
-  const log = await encode(work, command, { progress: COPYING, onFrames })
+  const log = await encode(work, command, { progress: COPYING })
   await requireFitToItsEnd(log, { directory, plan })
-  if (frames !== info.frames) throw new UnusableOutput(`not copied: ${frames} of ${info.frames} frames were decoded`)
+  const { writtenFrames = 0 } = log
+  if (writtenFrames !== info.frames) {
+    throw new UnusableOutput(`not copied: ${writtenFrames} of ${info.frames} frames were decoded`)
+  }
   const made = await dropSilence(work, plan, { log, videos: ['mp4'] })
   await verifyMp4(tools, { directory, plan: made, signal })
   await choosePoster(work, made)
