@@ -1,6 +1,7 @@
 // Replicas of one service on one database whose machines' clocks differ, or whose settings do, as they do while a change of
 // them rolls out.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { newKey } from './encryption-keys.ts'
 import { codeIn, linkPath, startTestService, type TestService } from './service.ts'
 import { startSmsGateways } from './upstreams/sms-gateways.ts'
 
@@ -145,6 +146,17 @@ describe('with settings apart', () => {
       expect(linkPath((await able.mailbox.waitFor(to)).text)).toContain('type=signup')
     }
     for (const service of [able, asked, unable]) await service.close()
+  })
+
+  test('with encryption keys a message outlives the secret of the instance that wrote it', async () => {
+    const keys = { AUTH_ENCRYPTION_KEYS: newKey('shared') }
+    const email = 'outlives@example.com'
+    const secret = { AUTH_JWT_SECRET: 'an-older-secret-of-the-tests-with-32-bytes' }
+    const asked = await startTestService({ ...keys, ...secret, AUTH_WORKERS_ENABLED: 'false' })
+    await asked.post('/signup', { email, password: 'correct horse' })
+    const able = await startTestService({ ...keys, AUTH_DATABASE_URL: asked.deps.config.database.url }, asked.clock)
+    expect(linkPath((await able.mailbox.waitFor(email)).text)).toContain('type=signup')
+    for (const service of [able, asked]) await service.close()
   })
 
   test('an SMS waits for a worker with a gateway, and says what the instance that received the request says', async () => {

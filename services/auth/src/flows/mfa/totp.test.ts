@@ -1,7 +1,9 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { seal } from '@services/common/seal'
 import { describe, expect } from 'vitest'
+import { newKey } from '../../../test/encryption-keys.ts'
 import {
   challenge,
   claimsOf,
@@ -12,7 +14,8 @@ import {
   verifyTotp,
   withTotp,
 } from '../../../test/second-factors.ts'
-import { startTestService, test, toSignedIn } from '../../../test/service.ts'
+import { SECRET, startTestService, test, toSignedIn } from '../../../test/service.ts'
+import { deriveKey } from '../../core/keys/derive-key.ts'
 
 const UNKNOWN = '3f2504e0-4f89-41d3-9a0c-0305e82c3301'
 
@@ -106,7 +109,7 @@ describe('enrolling', () => {
   test('keeps the secret sealed', async ({ service }) => {
     const { secret, id } = await enrollTotp(service, await service.signedIn())
     const { rows } = await service.deps.pool.query('select * from factors where id = $1', [id])
-    const bytes = Buffer.from(rows[0].sealed_secret, 'base64').toString('latin1')
+    const bytes = Buffer.from(rows[0].sealed_secret.split('.').at(-1), 'base64').toString('latin1')
     expect(JSON.stringify(rows) + bytes).not.toContain(secret)
   })
 
@@ -398,6 +401,15 @@ test('a secret that was moved to another user, with or without its row, opens no
     thief.totp.id,
   ])
   expect(await verify(thief.totp.id)).toMatchObject(refusal(422, 'mfa_verification_failed'))
+})
+
+test('a secret of the older layout is accepted after the first encryption keys are set', async ({ service }) => {
+  const user = await withTotp(service)
+  const sealed = seal(deriveKey(SECRET, 'at-rest'), user.totp.secret)
+  await service.deps.db.updateTable('factors').set({ sealed_secret: sealed }).where('id', '=', user.totp.id).execute()
+  const keyed = await service.with({ AUTH_ENCRYPTION_KEYS: newKey('a') })
+  expect(await verifyTotp(keyed, user, user.totp)).toMatchObject({ status: 200 })
+  await keyed.close()
 })
 
 describe('with another AUTH_ENCRYPTION_KEY', () => {
