@@ -46,10 +46,13 @@ export function requireDecoded(
   throw apiError('corrupt_media', { cause: `${decoded} of ${info.frames} frames were decoded` })
 }
 
-/** Throws ChangingPicture for a copy whose later parts may not fit, UnusableOutput for one whose decoder complained. */
+/**
+ * Checks a copy by the run that decoded every frame of it. Throws ChangingPicture if its later parts may not fit. Throws
+ * UnusableOutput if the decoder complained, or left frames out without a complaint.
+ */
 export async function requireFitToItsEnd(
   log: FfmpegLog,
-  { directory, plan }: { directory: string; plan: RenditionPlan },
+  { directory, plan, info }: { directory: string; plan: RenditionPlan; info: MediaInfo },
 ): Promise<void> {
   const { width, height } = plan.video
   const hasOnePicture = log.pictures.size === 1 && log.pictures.has(`${width}x${height} yuv420p`)
@@ -57,6 +60,9 @@ export async function requireFitToItsEnd(
   const hasOneSequence = plan.copies === 'webm' || (await countSequences(join(directory, workFiles.sequences))) === 1
   if (!hasOnePicture || !hasOneSequence) throw new ChangingPicture('not copied: its picture changes')
   if (log.complaint) throw new UnusableOutput(`not copied: ${log.complaint}`)
+  const { writtenFrames = 0 } = log
+  if (writtenFrames !== info.frames)
+    throw new UnusableOutput(`not copied: ${writtenFrames} of ${info.frames} frames were decoded`)
 }
 
 /** Counts the different sequence parameter sets, each behind a start code (ITU-T H.264, annex B). */
@@ -112,24 +118,6 @@ export function requireWholeLength(
   }
   if (mp4 >= info.durationSeconds * SMALLEST_WHOLE_PART - DURATION_TOLERANCE_SECONDS) return
   throw apiError('corrupt_media', { details: { declared: info.durationSeconds, actual: mp4 } })
-}
-
-/** Throws UnusableOutput for a copy of which not every frame was decoded, as the encoded video shows: decoders may skip damage. */
-export async function requireAllFrames(
-  tools: MediaTools,
-  work: { directory: string; plan: RenditionPlan; info: MediaInfo; signal?: AbortSignal | undefined },
-): Promise<void> {
-  const { directory, plan, info, signal } = work
-  const [file, demuxer] = plan.copies === 'mp4' ? (['webm', 'matroska'] as const) : (['mp4', 'mov'] as const)
-  const verifying = { ...tools, ffprobe: tools.verifier }
-  const { packets = [], streams } = await runFfprobe(verifying, join(directory, workFiles[file]), {
-    demuxer,
-    packets: true,
-    signal,
-  })
-  const video = streams?.find(({ codec_type }) => codec_type === 'video')
-  const frames = packets.filter(({ stream_index }) => stream_index === video?.index).length
-  if (frames !== info.frames) throw new UnusableOutput(`not copied: ${frames} of ${info.frames} frames were decoded`)
 }
 
 /** Returns the seconds of the picture. Throws UnusableOutput for another codec or size. */

@@ -3,7 +3,6 @@ import { copyCommand } from '../command/ffmpeg-command.ts'
 import type { RenditionPlan } from '../plan/rendition-plan.ts'
 import { choosePoster, collectPoster } from '../poster/choose-poster.ts'
 import { encode, type FirstFiles, inWork, type TranscodeWork } from '../run/encode.ts'
-import { UnusableOutput } from '../run/failures.ts'
 import { requireFitToItsEnd, verifyMp4 } from '../run/verify-renditions.ts'
 import { dropSilence } from './drop-sound.ts'
 
@@ -19,11 +18,7 @@ export async function makeFirstFiles(work: TranscodeWork, plan: RenditionPlan): 
   const { tools, info, threads, signal, workDirectory: directory } = work
   const command = copyCommand(tools.ffmpeg, plan, { threads, poster: plan.posterSeconds === null })
   const log = await encode(work, command, { progress: COPYING })
-  await requireFitToItsEnd(log, { directory, plan })
-  const { writtenFrames = 0 } = log
-  if (writtenFrames !== info.frames) {
-    throw new UnusableOutput(`not copied: ${writtenFrames} of ${info.frames} frames were decoded`)
-  }
+  await requireFitToItsEnd(log, { directory, plan, info })
   const made = await dropSilence(work, plan, { log, videos: ['mp4'] })
   await verifyMp4(tools, { directory, plan: made, signal })
   await choosePoster(work, made)

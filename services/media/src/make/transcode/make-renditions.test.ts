@@ -94,6 +94,15 @@ async function counted(tools: MediaTools) {
   return { tools: { ...unboxedTools, ffmpeg: { ...tools.ffmpeg, path } }, runs }
 }
 
+/** Tools that list the command line of each program; `nice` starts all. */
+async function listed() {
+  const directory = await workDirectory()
+  const [path, log] = [join(directory, 'nice'), join(directory, 'log')]
+  await writeFile(path, `#!/bin/sh\nshift 2\necho "$*" >>'${log}'\nexec "$@"\n`, { mode: 0o755 })
+  const programs = async () => (await readFile(log, 'utf8')).trim().split('\n')
+  return { tools: { ...unboxedTools, limiters: { ...unboxedTools.limiters, nice: path } }, programs }
+}
+
 describe('passes over the source', () => {
   test.each([
     ['one for poster, volume and all files', 'small-sound.mp4', 'own', 1],
@@ -104,6 +113,29 @@ describe('passes over the source', () => {
     const made = await make(tools, await clip(name), { gifEncoder, copy: 'never' })
     expect(made.warnings).toEqual([])
     expect(await runs()).toHaveLength(count)
+  })
+
+  test.each([
+    [
+      'one of a copy, which proves it, and gives the other files',
+      false,
+      ['out.webm out.mp4 out.sps pipe:0 poster.rgb'],
+    ],
+    [
+      'one before it, without encoders, if its mp4 is published first',
+      true,
+      ['out.mp4 out.sps poster.rgb', 'out.webm pipe:0'],
+    ],
+  ])('%s; each video is read once more to verify it', async (_, isFirst, runs) => {
+    const { tools, programs } = await listed()
+    const made = await make(tools, await clip('fits.mp4'), isFirst ? { onFirstFiles: async () => {} } : {})
+    expect(made).toMatchObject({ misfit: null, warnings: [], mp4: { copied: true } })
+    const started = await programs()
+    const outputs = /\bout\.\w+|poster\.rgb|pipe:0/g
+    const ofSource = started.filter((line) => / -i in\.bin /.test(line))
+    expect(ofSource.map((line) => line.match(outputs)?.join(' '))).toEqual(runs)
+    const verified = started.flatMap((line) => / -i \S*(out\.\w+)$/.exec(line)?.[1] ?? [])
+    expect(verified.toSorted()).toEqual(isFirst ? ['out.mp4', 'out.mp4', 'out.webm'] : ['out.mp4', 'out.webm'])
   })
 
   test('a silent track is left out by a copy of the finished videos', async () => {
@@ -273,13 +305,16 @@ describe('a copy', () => {
   })
 })
 
-test('a copy of which fewer frames were decoded than its source has is thrown away', async () => {
+test.each([
+  ['in the run that makes the other files', undefined],
+  ['before it is published first', async () => expect.unreachable()],
+])('a copy of which fewer frames were decoded %s than its source has is thrown away', async (_, onFirstFiles) => {
   const path = join(await workDirectory(), 'ffmpeg')
   const ffmpeg = unboxedTools.ffmpeg.path
-  const losing = `case "$*" in *"-f null"*out.mp4*) '${ffmpeg}' "$@" | sed s/^frame=50/frame=49/; exit;; esac`
+  const losing = `case "$*" in *out.sps*) '${ffmpeg}' "$@" | sed s/^frame=50/frame=49/; exit;; esac`
   await writeFile(path, `#!/bin/sh\n${losing}\nexec '${ffmpeg}' "$@"\n`, { mode: 0o755 })
   const tools = { ...unboxedTools, ffmpeg: { ...unboxedTools.ffmpeg, path } }
-  const made = await make(tools, await clip('fits.mp4'), { onFirstFiles: async () => expect.unreachable() })
+  const made = await make(tools, await clip('fits.mp4'), { onFirstFiles })
   expect(made.warnings[0]).toBe('not copied: 49 of 50 frames were decoded')
   expect(made).toMatchObject({ misfit: 'damaged', mp4: { copied: false } })
 })

@@ -22,7 +22,6 @@ import { measuredInfo, missingSeconds } from '../run/measured-info.ts'
 import { stripSideData } from '../run/strip-side-data.ts'
 import {
   type Rendition,
-  requireAllFrames,
   requireDecoded,
   requireFitToItsEnd,
   requireWholeLength,
@@ -218,7 +217,7 @@ async function encodeRun(
   }
   requireDecoded(log, plan, work.info)
   const { complaint } = log
-  if (plan.copies) await requireFitToItsEnd(log, { directory: work.workDirectory, plan })
+  if (plan.copies) await requireFitToItsEnd(log, { directory: work.workDirectory, plan, info: work.info })
   // Frames before the part may have been missing: from the beginning they are not.
   if (seeks(plan) && complaint) throw new UnusableOutput(`not from a keyframe: ${complaint}`)
   return log
@@ -239,7 +238,6 @@ async function collect(
     hashFile(inWork(work, 'webm')),
   )
   requireWholeLength(plan, info, { ...seconds, gif: gifSeconds })
-  if (plan.copies) await requireAllFrames(tools, { directory, plan, info, signal })
   const missing = missingSeconds(info, seconds.mp4)
   work.onProgress?.(1)
   const shorter = missing > 0 ? [`${missing.toFixed(3)} s could not be decoded`] : []
