@@ -1,4 +1,4 @@
-// Variants whose encoders have much to do. The others: variants.test.ts.
+// Variants whose encoders have much to do, and all sizes of a still. The others: variants.test.ts.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import sharp from 'sharp'
@@ -24,6 +24,13 @@ const noisyClip = () =>
     ...['-c:v', 'libx264', '-preset', 'ultrafast', '-crf', '10', '-pix_fmt', 'yuv420p'],
   ])
 
+/** Wider than every variant of the fixed set, with sound. */
+const wideClip = () =>
+  clipOf('variants-1000x200.mp4', [
+    ...['-f', 'lavfi', '-i', 'testsrc2=s=1000x200:r=10:d=1.4', '-f', 'lavfi', '-i', 'sine=frequency=440:duration=1.4'],
+    ...['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-g', '12', '-c:a', 'aac', '-ac', '1'],
+  ])
+
 /** The variant once it is made, as a client gets it that follows `Retry-After`. */
 async function made(path: string): Promise<Answer> {
   await expect.poll(async () => (await service.get(path)).status).not.toBe(202)
@@ -35,6 +42,44 @@ async function inspected({ bytes }: Answer, ending: string) {
   await writeFile(path, bytes)
   return inspect(path)
 }
+
+test('every still of the fixed set is answered at once, in its size and format, with the headers of files', async () => {
+  const id = idIn(await service.ready(await wideClip()))
+  for (const width of [160, 320, 480, 640, 960]) {
+    for (const [ending, format] of [
+      ['jpg', 'jpeg'],
+      ['webp', 'webp'],
+    ] as const) {
+      const path = `/f/${id}/w${width}.${ending}`
+      const answer = await service.get(path)
+      expect(answer.status).toBe(200)
+      const { width: across, height, format: found } = await sharp(answer.bytes).metadata()
+      expect({ across, height, found }).toEqual({
+        across: width,
+        height: width / 5,
+        found: format,
+      })
+      expect(answer.headers.get('content-type')).toBe(`image/${format}`)
+      const original = await service.get(`/f/${id}.jpg`)
+      for (const name of [
+        'cache-control',
+        'content-security-policy',
+        'last-modified',
+        'cross-origin-resource-policy',
+      ]) {
+        expect(answer.headers.get(name)).toBe(original.headers.get(name))
+      }
+      expect(answer.headers.get('content-disposition')).toBe(`inline; filename="${id}-w${width}.${ending}"`)
+      const again = await service.get(path, { 'if-none-match': answer.headers.get('etag') ?? '' })
+      expect([again.status, again.bytes.length]).toEqual([304, 0])
+      const part = await service.get(path, { range: 'bytes=0-9' })
+      expect([part.status, part.bytes]).toEqual([206, answer.bytes.subarray(0, 10)])
+      const head = await service.call('HEAD', path)
+      expect([head.status, head.headers.get('content-length')]).toEqual([200, String(answer.bytes.length)])
+      expect((await service.get(`${path}?download=1`)).headers.get('content-disposition')).toMatch(/^attachment/)
+    }
+  }
+})
 
 test('max2m files are the best that fit into two million bytes, and an mp4 is the same when made again', async () => {
   const id = idIn(await service.upload(await noisyClip()))

@@ -49,46 +49,6 @@ const rowsOf = async ({ deps }: TestService, id: string) =>
 const quota = async (service: TestService) =>
   (await service.deps.pool.query('select coalesce(sum(bytes), 0)::int as bytes from token_storage')).rows[0].bytes
 
-test('every still of the fixed set is answered at once, in its size and format, with the headers of files', async ({
-  service,
-}) => {
-  const id = idIn(await service.ready(await wideClip()))
-  for (const width of [160, 320, 480, 640, 960]) {
-    for (const [ending, format] of [
-      ['jpg', 'jpeg'],
-      ['webp', 'webp'],
-    ] as const) {
-      const path = `/f/${id}/w${width}.${ending}`
-      const answer = await service.get(path)
-      expect(answer.status).toBe(200)
-      const { width: across, height, format: found } = await sharp(answer.bytes).metadata()
-      expect({ across, height, found }).toEqual({
-        across: width,
-        height: width / 5,
-        found: format,
-      })
-      expect(answer.headers.get('content-type')).toBe(`image/${format}`)
-      const original = await service.get(`/f/${id}.jpg`)
-      for (const name of [
-        'cache-control',
-        'content-security-policy',
-        'last-modified',
-        'cross-origin-resource-policy',
-      ]) {
-        expect(answer.headers.get(name)).toBe(original.headers.get(name))
-      }
-      expect(answer.headers.get('content-disposition')).toBe(`inline; filename="${id}-w${width}.${ending}"`)
-      const again = await service.get(path, { 'if-none-match': answer.headers.get('etag') ?? '' })
-      expect([again.status, again.bytes.length]).toEqual([304, 0])
-      const part = await service.get(path, { range: 'bytes=0-9' })
-      expect([part.status, part.bytes]).toEqual([206, answer.bytes.subarray(0, 10)])
-      const head = await service.call('HEAD', path)
-      expect([head.status, head.headers.get('content-length')]).toEqual([200, String(answer.bytes.length)])
-      expect((await service.get(`${path}?download=1`)).headers.get('content-disposition')).toMatch(/^attachment/)
-    }
-  }
-})
-
 test('a frame of each half second is the one that is shown then, and there is none after the end', async ({
   service,
 }) => {
