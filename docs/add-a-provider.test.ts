@@ -60,7 +60,7 @@ test('settings enable a built-in provider and a custom one, and a user signs in'
 
 test('the example provider maps the profile to a user, and accepts only a verified address', async () => {
   const kinds = pathToFileURL(join(repository, 'services/auth/src/adapters/oauth/provider.ts')).href
-  await shell.write('example.ts', guide.file('example.ts', { './provider.ts': kinds }))
+  await shell.write('example.ts', guide.file('example.ts', { '../../oauth/provider.ts': kinds }))
   const { example } = await import(pathToFileURL(join(shell.folder, 'example.ts')).href)
   const endpoints = example.endpoints(undefined)
   const identify = (user: object): Promise<ExternalAccount> => example.identify({ endpoints, get: async () => user })

@@ -35,9 +35,12 @@ import { code, commandsPart, errorsPart, type Generated, tableOf } from './gener
 import { type ApiDocument, operationParts } from './operations.ts'
 import { type VariableGroup, variableTables } from './variables.ts'
 
+/** Longest first: `SLACK_OIDC` is no variable of `SLACK`. */
+const NAMES = EXTERNAL_PROVIDERS.toSorted((one, other) => other.length - one.length)
+
 /** One row per variable of a provider, a mail kind and a notification. */
 const PROVIDERS = {
-  pattern: new RegExp(`^EXTERNAL_(${EXTERNAL_PROVIDERS.join('|').toUpperCase()})_`),
+  pattern: new RegExp(`^EXTERNAL_(${NAMES.join('|').toUpperCase()})_`),
   placeholder: '<P>',
 }
 const SUBJECTS = {

@@ -24,7 +24,7 @@ export interface SignIn {
   answer: Pick<Answer, 'status' | 'headers'>
 }
 
-/** A service with all eighteen providers enabled, each at an upstream that answers as documented. */
+/** A service with all built-in providers enabled, each at an upstream that answers as documented. */
 export async function startProviderSignIns(settings: Record<string, string> = {}): Promise<ProviderSignIns> {
   const far = await startSignInProviders(PROVIDER_EXAMPLES)
   const service = await startTestService({ ...far.settings(...Object.keys(PROVIDER_EXAMPLES)), ...settings })

@@ -14,8 +14,8 @@ import {
 import { jsonObject } from '../adapters/json-object.ts'
 import { forEach } from './for-each.ts'
 
-/** External providers, as named in `provider`, `/settings` and `EXTERNAL_<PROVIDER>_…`. */
-export const EXTERNAL_PROVIDERS = [
+/** The eighteen of the specification, which GET /settings always lists. */
+export const SPECIFIED_PROVIDERS = [
   'apple',
   'azure',
   'bitbucket',
@@ -35,6 +35,21 @@ export const EXTERNAL_PROVIDERS = [
   'twitter',
   'workos',
 ] as const
+
+/** Further names in the types of the public client, which GET /settings lists only where one is enabled. */
+export const FURTHER_PROVIDERS = [
+  'fly',
+  'kakao',
+  'linkedin_oidc',
+  'slack_oidc',
+  'vercel_marketplace',
+  'x',
+  'zoom',
+] as const
+export type FurtherProvider = (typeof FURTHER_PROVIDERS)[number]
+
+/** Built-in providers, as named in `provider`, `/settings` and `EXTERNAL_<PROVIDER>_…`. */
+export const EXTERNAL_PROVIDERS = [...SPECIFIED_PROVIDERS, ...FURTHER_PROVIDERS]
 export type ExternalProvider = (typeof EXTERNAL_PROVIDERS)[number]
 
 /** Variables of each provider, without their prefix. */

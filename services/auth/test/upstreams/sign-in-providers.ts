@@ -107,7 +107,7 @@ export async function startSignInProviders(examples: Record<string, ProviderExam
 
   const server = createFarServer(
     async (incoming, response) => {
-      const [, name = '', path = ''] = /^\/([a-z]+)(.*)$/.exec(incoming.url ?? '') ?? []
+      const [, name = '', path = ''] = /^\/([a-z_]+)(.*)$/.exec(incoming.url ?? '') ?? []
       const request = await read(incoming, path).catch(() => undefined)
       // A caller that gave up in the middle of its request.
       if (!request) return

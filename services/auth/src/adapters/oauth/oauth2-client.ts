@@ -86,7 +86,9 @@ export function createOAuth2Client(
       isVerified = false
       return verifyIdToken(resigned(idToken, secret), expectation)
     })
-    if (nonce !== undefined && claims.nonce !== nonce) throw new Error('the id_token has the nonce of another sign-in')
+    const isUnrepeated = provider.repeatsNonce === false && claims.nonce === undefined
+    if (nonce !== undefined && claims.nonce !== nonce && !isUnrepeated)
+      throw new Error('the id_token has the nonce of another sign-in')
     if (!matchesAccessToken(idToken, claims, answer.access_token))
       throw new Error('the at_hash of the id_token does not match')
     return { claims, isVerified }

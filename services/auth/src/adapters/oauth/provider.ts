@@ -66,6 +66,8 @@ export interface OAuth2Provider {
   pkce?: boolean
   /** Whether answers carry an id_token with our nonce; `always` requires one, else the profile is read. */
   idToken?: 'always' | 'usually'
+  /** Whether id_tokens repeat the nonce; default true. If false, it is compared only where a token has one. */
+  repeatsNonce?: boolean
   /**
    * Whether the profile at `api` is that of OpenID Connect Core 5.3. It then proves an id_token straight from the token
    * endpoint that is signed by a secret of the provider's own, as realms of Keycloak do.

@@ -1,5 +1,9 @@
 // External providers: one file each, data plus one mapping. The protocols are in adapters/oauth.
-import type { ExternalProvider, ExternalProviderSettings } from '../../config/external-providers.ts'
+import {
+  type ExternalProvider,
+  type ExternalProviderSettings,
+  SPECIFIED_PROVIDERS,
+} from '../../config/external-providers.ts'
 import type { Config } from '../../config.ts'
 import { apiError } from '../../errors.ts'
 import type { ConfiguredProvider } from '../oauth/configure-provider.ts'
@@ -12,6 +16,7 @@ import { bitbucket } from './bitbucket.ts'
 import { discord } from './discord.ts'
 import { facebook } from './facebook.ts'
 import { figma } from './figma.ts'
+import { FURTHER } from './further/index.ts'
 import { github } from './github.ts'
 import { gitlab } from './gitlab.ts'
 import { google } from './google.ts'
@@ -28,8 +33,8 @@ import { workos } from './workos.ts'
 
 /**
  * The one list of providers. The rule: a provider is data plus a mapping of its profile; the protocol is in
- * oauth2-client.ts, oauth1-client.ts and id-token.ts. A new one: copy a file, list it here and in EXTERNAL_PROVIDERS
- * (config/external-providers.ts). Tests: beside it, with examples in test/upstreams/.
+ * oauth2-client.ts, oauth1-client.ts and id-token.ts. A new one: copy a file into further/, list it there and
+ * in FURTHER_PROVIDERS (config/external-providers.ts). Tests: beside it, with examples in test/upstreams/.
  */
 export const PROVIDERS: Record<ExternalProvider, Provider> = {
   apple,
@@ -50,6 +55,7 @@ export const PROVIDERS: Record<ExternalProvider, Provider> = {
   twitch,
   twitter,
   workos,
+  ...FURTHER,
 }
 
 const CUSTOM = 'custom:'
@@ -107,14 +113,17 @@ export async function createProviders(
       }
       return undefined
     },
-    /** Providers that browsers can be sent to: the eighteen, and the operator's own if enabled. */
+    /** Providers that browsers can be sent to: the specification's, and any other if enabled. */
     enabled(): Record<string, boolean> {
-      const usable = (some: Record<string, Settings>) =>
-        Object.entries(some).map(([name, settings]) => [name, !lacking(name, settings)] as const)
-      return Object.fromEntries([...usable(providers), ...usable(ownProviders).filter(([, isUsable]) => isUsable)])
+      const usable = Object.entries({ ...providers, ...ownProviders } as Record<string, Settings>).map(
+        ([name, settings]) => [name, !lacking(name, settings)] as const,
+      )
+      return Object.fromEntries(usable.filter(([name, isUsable]) => isUsable || isSpecified(name)))
     },
   }
 }
+
+const isSpecified = (name: string) => SPECIFIED_PROVIDERS.some((specified) => specified === name)
 
 /** Names the issuer, as the reference does; providers without a fixed one go by their name. */
 function disabled(name: string) {

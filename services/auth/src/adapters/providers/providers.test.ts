@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { AuthClient, type Provider } from '@supabase/auth-js'
+import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest'
 import { type ProviderSignIns, signedInUser, startProviderSignIns } from '../../../test/provider-sign-in.ts'
 import { type Answer, fragmentOf } from '../../../test/service.ts'
 import { PROVIDER_EXAMPLES } from '../../../test/upstreams/provider-examples.ts'
 import { ACCESS_TOKEN, CALLBACK, clientOf, codeOf } from '../../../test/upstreams/sign-in-providers.ts'
 import { oauthParameters } from '../../../test/upstreams/twitter-example.ts'
-import { EXTERNAL_PROVIDERS } from '../../config/external-providers.ts'
+import { EXTERNAL_PROVIDERS, type ExternalProvider, FURTHER_PROVIDERS } from '../../config/external-providers.ts'
 
 let all: ProviderSignIns
 beforeAll(async () => {
@@ -13,7 +14,22 @@ beforeAll(async () => {
 afterAll(() => all.close())
 
 test('every provider has an example here', () => {
-  expect(Object.keys(PROVIDER_EXAMPLES).sort()).toEqual([...EXTERNAL_PROVIDERS])
+  expect(Object.keys(PROVIDER_EXAMPLES).sort()).toEqual(EXTERNAL_PROVIDERS.toSorted())
+})
+
+test('every name in the types of the public client is a built-in provider', () => {
+  expectTypeOf<Exclude<Provider, `custom:${string}`>>().toExtend<ExternalProvider>()
+})
+
+test.each(FURTHER_PROVIDERS)('the public client signs in at %s', async (name) => {
+  const client = new AuthClient({ url: 'https://auth.example', autoRefreshToken: false })
+  const options = { redirectTo: 'https://site.example/app', skipBrowserRedirect: true }
+  const { data } = await client.signInWithOAuth({ provider: name as Provider, options })
+  const begun = new URL(String(data.url))
+  const location = String((await all.service.get(begun.pathname + begun.search)).headers.location)
+  const callback = new URLSearchParams(all.far.visit(name, new URL(location), all.newAccount(name)))
+  const { headers } = await all.service.get(`/callback?${callback}`)
+  expect(String(headers.location)).toMatch(/^https:\/\/site\.example\/app#access_token=/)
 })
 
 const stepOf = (name: string, path: string) => PROVIDER_EXAMPLES[name]?.endpoints[path.split('?')[0] as string]?.step

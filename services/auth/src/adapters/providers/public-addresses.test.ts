@@ -58,6 +58,29 @@ const ADDRESSES: Record<Exclude<ExternalProvider, 'google' | 'keycloak' | 'twitt
     'https://api.spotify.com/v1',
   ],
   twitch: ['https://id.twitch.tv/oauth2/authorize', 'https://id.twitch.tv/oauth2/token', 'https://api.twitch.tv/helix'],
+  fly: ['https://api.fly.io/oauth/authorize', 'https://api.fly.io/oauth/token', 'https://api.fly.io'],
+  kakao: [
+    'https://kauth.kakao.com/oauth/authorize',
+    'https://kauth.kakao.com/oauth/token',
+    'https://kapi.kakao.com/v2',
+  ],
+  linkedin_oidc: [
+    'https://www.linkedin.com/oauth/v2/authorization',
+    'https://www.linkedin.com/oauth/v2/accessToken',
+    'https://www.linkedin.com',
+  ],
+  slack_oidc: [
+    'https://slack.com/openid/connect/authorize',
+    'https://slack.com/api/openid.connect.token',
+    'https://slack.com/api/openid.connect.userInfo',
+  ],
+  vercel_marketplace: [
+    'https://api.vercel.com/oauth/v2/authorization',
+    'https://api.vercel.com/oauth/v2/accessToken',
+    'https://api.vercel.com',
+  ],
+  x: ['https://x.com/i/oauth2/authorize', 'https://api.x.com/2/oauth2/token', 'https://api.x.com/2'],
+  zoom: ['https://zoom.us/oauth/authorize', 'https://zoom.us/oauth/token', 'https://api.zoom.us/v2'],
   workos: ['https://api.workos.com/sso/authorize', 'https://api.workos.com/sso/token', 'https://api.workos.com'],
 }
 
@@ -84,6 +107,11 @@ describe('keys and issuer of id_tokens', () => {
   test.each([
     ['apple', 'https://appleid.apple.com/auth/keys', 'https://account.apple.com'],
     ['facebook', 'https://www.facebook.com/.well-known/oauth/openid/jwks/', 'https://www.facebook.com'],
+    ['kakao', 'https://kauth.kakao.com/.well-known/jwks.json', 'https://kauth.kakao.com'],
+    ['linkedin_oidc', 'https://www.linkedin.com/oauth/openid/jwks', 'https://www.linkedin.com/oauth'],
+    ['linkedin_oidc', 'https://www.linkedin.com/oauth/openid/jwks', 'https://www.linkedin.com'],
+    ['slack_oidc', 'https://slack.com/openid/connect/keys', 'https://slack.com'],
+    ['vercel_marketplace', { discover: 'https://marketplace.vercel.com' }, 'https://marketplace.vercel.com'],
     ['snapchat', { discover: 'https://accounts.snapchat.com' }, 'https://accounts.snapchat.com'],
   ] as const)('%s', (name, jwks, issuer) => {
     const endpoints = PROVIDERS[name].endpoints(undefined)

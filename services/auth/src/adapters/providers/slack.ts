@@ -1,6 +1,8 @@
-import { named, type OAuth2Provider, onlyEmail, pictured } from '../oauth/provider.ts'
+import type { Metadata } from '../../db/tables.ts'
+import { named, type OAuth2Provider, onlyEmail, type ProviderJson, pictured } from '../oauth/provider.ts'
 
-const USER_ID = 'https://slack.com/user_id'
+/** Claim with the id of the account. */
+export const USER_ID = 'https://slack.com/user_id'
 const TEAM_ID = 'https://slack.com/team_id'
 
 /** https://api.slack.com/legacy/oauth, with the profile of https://api.slack.com/methods/openid.connect.userInfo */
@@ -18,7 +20,14 @@ export const slack: OAuth2Provider = {
     return {
       sub: user[USER_ID],
       emails: onlyEmail(user.email, user.email_verified === true),
-      claims: { iss: api, ...named(user.name), ...pictured(user.picture), custom_claims: { [TEAM_ID]: user[TEAM_ID] } },
+      claims: { iss: api, ...claimsOf(user) },
     }
   },
 }
+
+/** Claims of a profile, the same for both ways to sign in. */
+export const claimsOf = (user: ProviderJson): Metadata => ({
+  ...named(user.name),
+  ...pictured(user.picture),
+  custom_claims: { [TEAM_ID]: user[TEAM_ID] },
+})

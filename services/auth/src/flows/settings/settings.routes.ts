@@ -2,12 +2,12 @@
 // in ../../core/keys/.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { EXTERNAL_PROVIDERS } from '../../config/external-providers.ts'
+import { SPECIFIED_PROVIDERS } from '../../config/external-providers.ts'
 import type { Deps } from '../../deps.ts'
 import { errorResponses } from '../../http/bodies/shapes.ts'
 import { VERSION } from '../../version.ts'
 
-const External = Type.Object(Object.fromEntries(EXTERNAL_PROVIDERS.map((name) => [name, Type.Boolean()])), {
+const External = Type.Object(Object.fromEntries(SPECIFIED_PROVIDERS.map((name) => [name, Type.Boolean()])), {
   additionalProperties: Type.Boolean(),
 })
 
