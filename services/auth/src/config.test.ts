@@ -362,6 +362,10 @@ test('settings to review are named for a public service, and no longer once they
     'AUTH_ENCRYPTION_KEYS',
   ])
   expect(review({ ...open, ...SAFE })).toEqual([])
+  const introduced = { AUTH_ENCRYPTION_KEY: '', AUTH_ENCRYPTION_KEYS: `ENCRYPTION_KEY,a:${'0'.repeat(64)}` }
+  expect(review({ ...open, ...SAFE, ...introduced })).toEqual([
+    expect.stringContaining('begins with no key of its own: AUTH_JWT_SECRET encrypts'),
+  ])
   expect(review({ AUTH_API_EXTERNAL_URL: 'http://127.0.0.1:8081' })).toEqual([])
 })
 

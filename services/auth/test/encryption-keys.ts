@@ -12,7 +12,6 @@ export const newKey = (id: string): string => `${id}:${randomBytes(32).toString(
 export const encryptionWith = (...keys: string[]): Encryption =>
   createEncryption({
     keys: withUnnamed(keys.length > 0 ? parseEncryptionKeys(keys.join()) : [], SECRET),
-    oldSecrets: { 'at-rest': SECRET, outbox: SECRET },
   })
 
 /** Adds attempts at a provider, the rows that need no user. */
@@ -26,10 +25,10 @@ export async function addAttempts({ deps }: TestService, count: number, encrypti
   await deps.db.insertInto('flow_states').values(rows).execute()
 }
 
-/** Rows of a table by the id of their key; '' is the key without id, 'old' the older layout. */
+/** Rows of a table by the id of their key; '' is the key without id. */
 export async function rowsByKey({ deps }: TestService, table: string, column: string): Promise<Record<string, number>> {
   const { rows } = await deps.pool.query<{ key: string; rows: number }>(
-    `select case when ${column} like 'v2.%' then split_part(${column}, '.', 2) else 'old' end as key,
+    `select split_part(${column}, '.', 2) as key,
       count(*)::int as rows from ${table} where ${column} is not null group by 1`,
   )
   return Object.fromEntries(rows.map(({ key, rows: count }) => [key, count]))

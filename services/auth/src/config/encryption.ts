@@ -20,9 +20,5 @@ export const encryptionVariables = {
 export function encryptionSettings(
   values: Values<typeof encryptionVariables & Pick<typeof jwtVariables, 'JWT_SECRET'>>,
 ): EncryptionSettings {
-  const unnamed = values.ENCRYPTION_KEY ?? values.JWT_SECRET
-  return {
-    keys: withUnnamed(values.ENCRYPTION_KEYS ?? [], unnamed),
-    oldSecrets: { 'at-rest': unnamed, outbox: values.JWT_SECRET },
-  }
+  return { keys: withUnnamed(values.ENCRYPTION_KEYS ?? [], values.ENCRYPTION_KEY ?? values.JWT_SECRET) }
 }

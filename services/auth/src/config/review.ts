@@ -68,7 +68,7 @@ function openSettings(config: Config): Record<string, boolean> {
       Buffer.byteLength(jwt.secret) < SHORTEST_SECRET_BYTES,
     'AUTH_JWT_KEYS is unset: a server that verifies tokens needs AUTH_JWT_SECRET, which also signs admin tokens':
       !jwt.keys,
-    'AUTH_ENCRYPTION_KEYS is unset: without it and AUTH_ENCRYPTION_KEY authenticator apps are lost when AUTH_JWT_SECRET is replaced':
+    'AUTH_ENCRYPTION_KEYS begins with no key of its own: AUTH_JWT_SECRET encrypts, and authenticator apps are lost when it is replaced':
       encryptsBy === jwt.secret,
     [`AUTH_ENCRYPTION_KEY has less than ${SHORTEST_SECRET_BYTES} bytes`]:
       encryptsBy !== jwt.secret && Buffer.byteLength(encryptsBy) < SHORTEST_SECRET_BYTES,

@@ -9,8 +9,6 @@ export interface EncryptionKey {
 /** Settings of createEncryption; of `keys` the first one encrypts, all decrypt. */
 export interface EncryptionSettings {
   keys: readonly [EncryptionKey, ...EncryptionKey[]]
-  /** Secrets of the keys that texts without a prefix were encrypted with. */
-  oldSecrets: Readonly<Record<'at-rest' | 'outbox', string>>
 }
 
 /** Entry of the list in place of the key without id. */

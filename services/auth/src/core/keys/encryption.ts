@@ -1,7 +1,6 @@
 // Encryption of secrets in the database. A text is `v2.<key id>.<base64>`, of which the id is empty for the key without
-// one. Table, column and row are bound into it: moved to another row, it does not open. Texts without the prefix are of
-// an older layout, which was bound to nothing. Columns: sealed-columns.ts; keys: encryption-keys.ts. Tests: here,
-// sealed-columns.test.ts, flows/commands/encryption/*.test.ts.
+// one. Table, column and row are bound into it: moved to another row, it does not open. Columns: sealed-columns.ts; keys:
+// encryption-keys.ts. Tests: here, sealed-columns.test.ts, flows/commands/encryption/*.test.ts.
 import type { KeyObject } from 'node:crypto'
 import { seal, unseal } from '@services/common/seal'
 import { deriveKey } from './derive-key.ts'
@@ -15,7 +14,7 @@ export type Cell = string | Buffer | null
 export interface Encryption {
   /** Ids of all keys, the one that encrypts first; null: the key without id. */
   keyIds: readonly (string | null)[]
-  /** Begin of every text of the key that encrypts. */
+  /** Start of every text of the key that encrypts. */
   prefix: string
   seal<Bound extends string>(
     column: SealedColumn<string, Bound>,
@@ -29,34 +28,29 @@ export interface Encryption {
   ): Value
 }
 
-export function createEncryption({ keys, oldSecrets }: EncryptionSettings): Encryption {
+export function createEncryption({ keys }: EncryptionSettings): Encryption {
   const [writer] = keys
   const prefix = `v2.${writer.id ?? ''}.`
   const derived = new Map<string, KeyObject>()
   /** Derives a key once: that takes 20 µs, several times as long as a seal. */
-  const cached = (name: string, derive: () => KeyObject): KeyObject => {
-    const known = derived.get(name) ?? derive()
-    derived.set(name, known)
-    return known
-  }
   const keyFor = (id: string | null, { purpose }: SealedColumn): KeyObject => {
     const key = keys.find((each) => each.id === id)
     if (!key) throw new Error(`sealed under the key ${shownKeyId(id)}, which AUTH_ENCRYPTION_KEYS does not have`)
-    return cached(`${id ?? ''} ${purpose}`, () => deriveKey(key.secret, `sealed ${purpose}`))
+    const name = `${id ?? ''} ${purpose}`
+    const known = derived.get(name) ?? deriveKey(key.secret, `sealed ${purpose}`)
+    derived.set(name, known)
+    return known
   }
   return {
     keyIds: keys.map(({ id }) => id),
     prefix,
     seal: (column, row, value) => prefix + seal(keyFor(writer.id, column), value, contextOf(column, row)),
     open: (column, row) => {
-      const sealed = String(row[column.column] ?? '')
-      const [, id, text] = SEALED_TEXT.exec(sealed) ?? []
-      const key =
-        id === undefined
-          ? cached(column.oldKey, () => deriveKey(oldSecrets[column.oldKey], column.oldKey))
-          : keyFor(id || null, column)
+      const [, id, text] = SEALED_TEXT.exec(String(row[column.column] ?? '')) ?? []
+      if (id === undefined || text === undefined) throw new Error('not a sealed text: it names no key')
+      const key = keyFor(id || null, column)
       try {
-        return text === undefined ? unseal(key, sealed) : unseal(key, text, contextOf(column, row))
+        return unseal(key, text, contextOf(column, row))
       } catch (cause) {
         throw new Error('sealed under another AUTH_ENCRYPTION_KEY, or changed, or moved from another row', { cause })
       }

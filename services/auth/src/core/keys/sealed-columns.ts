@@ -19,8 +19,6 @@ export interface SealedColumn<Column extends string = string, Bound extends stri
   purpose: SealedPurpose
   /** Table that is bound, where a statement moves rows from there to here; the column's own otherwise. */
   movedFrom?: Table
-  /** Key of texts without a key id. */
-  oldKey: 'at-rest' | 'outbox'
 }
 
 function sealedColumn<T extends Table, Column extends keyof DB[T] & string, Bound extends keyof DB[T] & string>(
@@ -35,32 +33,32 @@ export const SEALED = {
   /** TOTP secret. Bound to the user, too: a factor that is given to another account is worth nothing. */
   factorSecret: sealedColumn('factors', 'sealed_secret', {
     ...{ key: 'id', keyType: 'uuid', boundTo: ['id', 'user_id'] },
-    ...{ purpose: 'second factor', oldKey: 'at-rest' },
+    purpose: 'second factor',
   }),
   /** Address, link and code of a message on its way out. */
   message: sealedColumn('messages', 'sealed', {
     ...{ key: 'id', keyType: 'uuid', boundTo: ['id'] },
-    ...{ purpose: 'message', oldKey: 'outbox' },
+    purpose: 'message',
   }),
   /** Secrets of an attempt at a provider. */
   attempt: sealedColumn('flow_states', 'sealed', {
     ...{ key: 'id', keyType: 'uuid', boundTo: ['id'] },
-    ...{ purpose: 'sign-in attempt', oldKey: 'at-rest' },
+    purpose: 'sign-in attempt',
   }),
   /** Tokens of a provider, until the application exchanges its code. */
   providerTokens: sealedColumn('auth_codes', 'provider_tokens', {
     ...{ key: 'code_hash', keyType: 'bytea', boundTo: ['code_hash'] },
-    ...{ purpose: 'provider tokens', oldKey: 'at-rest' },
+    purpose: 'provider tokens',
   }),
   /** Account at a provider, until the proof of its address. */
   unprovenAccount: sealedColumn('one_time_tokens', 'external_account', {
     ...{ key: 'token_hash', keyType: 'bytea', boundTo: ['token_hash'] },
-    ...{ purpose: 'unproven account', oldKey: 'at-rest' },
+    purpose: 'unproven account',
   }),
   /** The same behind a link that was replaced and stays valid. */
   earlierUnprovenAccount: sealedColumn('earlier_links', 'external_account', {
     ...{ key: 'token_hash', keyType: 'bytea', boundTo: ['token_hash'], movedFrom: 'one_time_tokens' },
-    ...{ purpose: 'unproven account', oldKey: 'at-rest' },
+    purpose: 'unproven account',
   }),
 } as const
 

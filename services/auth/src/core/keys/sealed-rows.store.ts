@@ -15,7 +15,7 @@ export interface SealedRows {
 export async function countSealedRows(db: Kysely<DB>): Promise<SealedRows[]> {
   const counts = SEALED_COLUMNS.map(({ table, column }) => {
     const text = sql.ref(column)
-    return sql`select ${table}::text as "table", case when ${text} like 'v2.%' then split_part(${text}, '.', 2) end as id
+    return sql`select ${table}::text as "table", case when ${text} like 'v2.%' then split_part(${text}, '.', 2) else '?' end as id
       from ${sql.table(table)} where ${text} is not null`
   })
   const { rows } = await sql<SealedRows>`select key_id, "table", count(*)::integer as rows

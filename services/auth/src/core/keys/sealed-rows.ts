@@ -1,6 +1,5 @@
 // Figures of the sealed rows of a process: a metric, and the warning that a key is missing. They are counted at the start
-// and from time to time, because a count reads whole tables. Tests: flows/commands/encryption/sealed-rows.test.ts.
-
+// and from time to time, because a count reads whole tables. Tests: flows/commands/encryption/encryption-commands.test.ts.
 import type { Reads } from '@services/common/database/replica'
 import { startRounds } from '@services/common/housekeeping/rounds'
 import type { Logger } from '@services/common/telemetry/logger'

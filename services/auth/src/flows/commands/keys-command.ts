@@ -6,6 +6,9 @@ import { KEY_BYTES, KEY_ID } from '../../core/keys/encryption-keys.ts'
 /** Characters of ids, without those that look alike. */
 const ID_LETTERS = 'abcdefghjkmnpqrstuvwxyz23456789'
 
+/** Keys of one month differ by them. */
+const RANDOM_LETTERS = 4
+
 const ALGORITHMS = ['RS256', 'ES256', 'EdDSA'] as const
 
 /** 128 bits of security; 2,048 bits give 112 (NIST SP 800-57 part 1, table 2). */
@@ -36,7 +39,7 @@ export const keysGenerate = command({
     },
     kid: {
       value: 'ID',
-      meaning: "its key id; the key's thumbprint (RFC 7638) if absent, of one that encrypts the month",
+      meaning: `its key id; if absent, the thumbprint (RFC 7638) of the key, or the month and ${RANDOM_LETTERS} random letters for one that encrypts`,
     },
   },
   run: async ({ options, json }) => {
@@ -53,7 +56,7 @@ export const keysGenerate = command({
 function printEncryptionKey({ alg, kid }: { alg?: string | undefined; kid?: string | undefined }, json: boolean): void {
   if (alg !== undefined) throw new UsageError('--alg is for keys that sign')
   if (kid !== undefined && !KEY_ID.test(kid)) throw new UsageError('--kid must be 1 to 16 of a-z, 0-9 and the hyphen')
-  const id = kid ?? `${new Date().toISOString().slice(0, 7)}-${randomLetters(4)}`
+  const id = kid ?? `${new Date().toISOString().slice(0, 7)}-${randomLetters(RANDOM_LETTERS)}`
   const key = randomBytes(KEY_BYTES).toString('base64url')
   printResult(json, { id, key }, `${id}:${key}`)
   process.stderr.write(ENCRYPTION_ROTATION)

@@ -403,12 +403,20 @@ test('a secret that was moved to another user, with or without its row, opens no
   expect(await verify(thief.totp.id)).toMatchObject(refusal(422, 'mfa_verification_failed'))
 })
 
-test('a secret of the older layout is accepted after the first encryption keys are set', async ({ service }) => {
+test('a secret that names no key opens nothing, whichever key sealed it and whatever it is bound to', async ({
+  service,
+}) => {
   const user = await withTotp(service)
-  const sealed = seal(deriveKey(SECRET, 'at-rest'), user.totp.secret)
-  await service.deps.db.updateTable('factors').set({ sealed_secret: sealed }).where('id', '=', user.totp.id).execute()
   const keyed = await service.with({ AUTH_ENCRYPTION_KEYS: newKey('a') })
-  expect(await verifyTotp(keyed, user, user.totp)).toMatchObject({ status: 200 })
+  for (const at of [service, keyed]) {
+    for (const use of ['outbox', 'sealed second factor'] as const) {
+      for (const context of ['', JSON.stringify(['factors', 'sealed_secret', user.totp.id, user.userId])]) {
+        const sealed_secret = seal(deriveKey(SECRET, use), user.totp.secret, context)
+        await service.deps.db.updateTable('factors').set({ sealed_secret }).where('id', '=', user.totp.id).execute()
+        expect(await verifyTotp(at, user, user.totp)).toMatchObject(refusal(422, 'mfa_verification_failed'))
+      }
+    }
+  }
   await keyed.close()
 })
 

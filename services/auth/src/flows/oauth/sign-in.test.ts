@@ -483,7 +483,6 @@ test('after a change of AUTH_ENCRYPTION_KEY earlier attempts and codes are unkno
   const { encryption } = service.deps
   service.deps.encryption = createEncryption({
     keys: [{ id: null, secret: 'another secret of the operator' }],
-    oldSecrets: { 'at-rest': '', outbox: '' },
   })
   expect(queryOf(await back(callback))).toMatchObject({ error: 'invalid_request', error_code: 'bad_oauth_state' })
   const exchanged = await service.post('/token?grant_type=pkce', { auth_code: code, code_verifier: verifier })

@@ -1,9 +1,7 @@
-import { seal } from '@services/common/seal'
 import { describe, expect } from 'vitest'
 import { addAttempts, encryptionWith, newKey, rowsByKey } from '../../../../test/encryption-keys.ts'
 import { challenge, enrollTotp, totpCode } from '../../../../test/second-factors.ts'
 import { startTestService, type TestService, test } from '../../../../test/service.ts'
-import { deriveKey } from '../../../core/keys/derive-key.ts'
 import { SEALED } from '../../../core/keys/sealed-columns.ts'
 import { listOutdated, replaceSealed } from '../../../core/keys/sealed-rows.store.ts'
 import { rotateSealedRows } from './rotate.ts'
@@ -78,19 +76,6 @@ describe('a rotation', () => {
     expect(rotated.find(({ table }) => table === 'flow_states')).toMatchObject({ resealed: 700, unopened: {} })
     expect(await attempts(service)).toEqual({ new: 1_200 })
     expect((await rotateSealedRows(deps)).every(({ resealed }) => resealed === 0)).toBe(true)
-  })
-
-  test('binds texts of the older layout, which opened in every row', async ({ service }) => {
-    const { db } = service.deps
-    await addAttempts(service, 2, encryptionWith())
-    const sealed = seal(deriveKey(service.deps.config.jwt.secret, 'at-rest'), 'secret')
-    await db.updateTable('flow_states').set({ sealed }).execute()
-    await rotateSealedRows({ db, encryption: encryptionWith() })
-    expect(await attempts(service)).toEqual({ '': 2 })
-    const [first, second] = await db.selectFrom('flow_states').select(['id', 'sealed']).execute()
-    if (!first || !second) throw new Error('no rows')
-    expect(encryptionWith().open(SEALED.attempt, first)).toBe('secret')
-    expect(() => encryptionWith().open(SEALED.attempt, { ...first, sealed: second.sealed })).toThrow('moved')
   })
 
   test('leaves alone what no key opens, counts it by reason, and moves the rows around it', async ({ service }) => {
