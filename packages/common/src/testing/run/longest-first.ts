@@ -12,8 +12,10 @@ const LONGEST = [
   'services/media/test/pictures-and-tracks.slow.test.ts',
   'services/media/test/hostile/hostile.slow.test.ts',
   'services/media/test/held-pictures.slow.test.ts',
+  'services/auth/test/enumeration.slow.test.ts',
   'services/auth/test/hostile-requests.slow.test.ts',
   'services/media/src/make/transcode/edits.slow.test.ts',
+  'services/auth/test/closed-output.slow.test.ts',
   'services/auth/test/processes.slow.test.ts',
   'services/media/test/refused-bodies.slow.test.ts',
   'services/media/src/make/transcode/frame-patterns.slow.test.ts',
@@ -22,9 +24,14 @@ const LONGEST = [
   'services/media/test/source-types.slow.test.ts',
   'services/auth/test/browser.slow.test.ts',
   'services/media/test/element.slow.test.ts',
+  'infra/bundle/bundle.slow.test.ts',
 ]
 
-/** Vitest's order, which is by project and then by size or by the last duration, but for the longest files. */
+/**
+ * Vitest's order, which is by project and then by size or by the last duration, but for the longest files. These are first in their
+ * project, and their projects come first. Projects do not alternate: a worker that meets a file of another project ends, and
+ * its successor loads the service anew.
+ */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const missing = LONGEST.filter((file) => !existsSync(join(this.ctx.config.root, file)))
@@ -32,6 +39,7 @@ export class LongestFirst extends BaseSequencer {
     const rankOf = ({ moduleId }: TestSpecification) => LONGEST.findIndex((file) => moduleId.endsWith(`/${file}`))
     const sorted = await super.sort(files)
     const longest = sorted.filter((file) => rankOf(file) >= 0).sort((a, b) => rankOf(a) - rankOf(b))
-    return [...longest, ...sorted.filter((file) => rankOf(file) < 0)]
+    const ordered = [...longest, ...sorted.filter((file) => rankOf(file) < 0)]
+    return [...Map.groupBy(ordered, ({ project }) => project.name).values()].flat()
   }
 }
