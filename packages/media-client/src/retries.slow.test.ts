@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { createMediaClient, MediaError } from './media-client.ts'
 
 interface Seen {
@@ -46,6 +46,12 @@ const refuse =
     response.end(JSON.stringify({ error: { code, message: code, request_id: 'r-1', details: { limit: 1 } } }))
   }
 const hangUp: Step = (request) => request.socket.destroy()
+
+/** Ends each pause between two attempts as soon as it begins. */
+function skipPauses() {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }).setTimerTickMode('nextTimerAsync')
+  onTestFinished(() => void vi.useRealTimers())
+}
 
 const file = new Blob(['GIF89a'])
 const failureOf = (call: Promise<unknown>): Promise<MediaError> =>
@@ -96,6 +102,7 @@ test('a Retry-After of more than a minute is for the caller, and a page of a pro
 })
 
 test('a lost answer is requested again: five attempts at most, and none that could add a second clip', async () => {
+  skipPauses()
   const { url, seen } = await serve(hangUp, added)
   await createMediaClient({ baseUrl: url, token: 'mh_1' }).upload(file)
   expect(seen.map(({ key }) => key)).toEqual([seen[0]?.key, seen[0]?.key])
@@ -113,6 +120,7 @@ test('a lost answer is requested again: five attempts at most, and none that cou
 })
 
 test('a deletion whose answer was lost is done when the clip is gone; one that finds it gone is refused', async () => {
+  skipPauses()
   const lost = await serve(hangUp, refuse(410, 'gone'))
   await createMediaClient({ baseUrl: lost.url, token: 'mh_1' }).delete('aB3dE9xK')
   const gone = await serve(refuse(410, 'gone'))
@@ -142,6 +150,7 @@ test('an upload in pieces that does not get further, or loses its headers on the
 })
 
 test('the token does not follow a redirect to another host', async () => {
+  skipPauses()
   const other = await serve(added)
   const { url } = await serve((_request, response) => response.writeHead(307, { location: other.url }).end())
   const failure = await failureOf(createMediaClient({ baseUrl: url, token: 'mh_1' }).upload(file))

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest'
@@ -136,10 +136,15 @@ test('a list does not wait for the answer of a silent replica', async () => {
   const { reads, lines } = await open()
   await expect.poll(() => readServer(reads, current)).toBe('replica')
   const silent = createServer().listen(0, '127.0.0.1')
-  onTestFinished(() => void silent.close())
+  const connections: Socket[] = []
+  silent.on('connection', (socket) => connections.push(socket))
+  onTestFinished(() => {
+    silent.close()
+    for (const socket of connections) socket.destroy()
+  })
   await once(silent, 'listening')
   pair.leadTo({ url: `postgres://127.0.0.1:${(silent.address() as AddressInfo).port}` })
-  pair.silenceOpen()
+  onTestFinished(pair.silenceOpen())
   expect(await readServer(reads, current)).toBe('primary')
   expect(lines).toEqual(['replica in use'])
 })

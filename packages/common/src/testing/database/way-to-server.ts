@@ -5,7 +5,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 export async function startWay(serverUrl: string) {
   let target = new URL(serverUrl)
   const sockets = new Set<Socket>()
-  const silences = new Set<() => void>()
+  const silences = new Set<() => () => void>()
   const server = createServer((near) => {
     const far = connect(Number(target.port), target.hostname)
     const endBoth = () => {
@@ -20,6 +20,7 @@ export async function startWay(serverUrl: string) {
     silences.add(() => {
       near.unpipe(far).pause().off('close', endBoth)
       far.unpipe(near).pause().off('close', endBoth)
+      return endBoth
     })
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -32,10 +33,13 @@ export async function startWay(serverUrl: string) {
     leadTo: (next: { url: string }) => {
       target = new URL(next.url)
     },
-    /** Silences open connections without closing them; new ones work. */
+    /** Silences open connections without closing them; new ones work. Returns a function that closes the silent ones. */
     silenceOpen: () => {
-      for (const silence of silences) silence()
+      const ends = [...silences].map((silence) => silence())
       silences.clear()
+      return () => {
+        for (const end of ends) end()
+      }
     },
     close: () => {
       server.close()
