@@ -39,9 +39,9 @@ test('the audit entries of a month are exported, and an export cut in a line con
   expect(gunzipSync(await readFile(`${file}.gz`)).toString()).toBe(whole)
 })
 
-test('the setting of the guide is accepted', async () => {
-  const setting = guide.take('AUTH_AUDIT_KEEP').trim()
-  expect(await shell.run(`${setting} auth config check`)).toMatchObject({ code: 0 })
+test('the settings of the guide are accepted, one beside the other', async () => {
+  const settings = ['AUTH_AUDIT_KEEP', 'AUTH_AUDIT_PII_RETENTION'].map((name) => guide.take(name).trim())
+  expect(await shell.run(`${settings.join(' ')} auth config check`)).toMatchObject({ code: 0 })
 })
 
 test('every command of the guide was run', () => {

@@ -109,6 +109,16 @@ describe('a start is refused', () => {
       'AUTH_SMTP_ADMIN_EMAIL',
     ],
     ['that deletes audit entries of a day', { AUTH_AUDIT_KEEP: '23h' }, 'AUTH_AUDIT_KEEP must be at least 24h'],
+    [
+      'that erases on the next day',
+      { AUTH_AUDIT_PII_RETENTION: '23h' },
+      'AUTH_AUDIT_PII_RETENTION must be at least 24h',
+    ],
+    [
+      'that would erase what is deleted already',
+      { AUTH_AUDIT_PII_RETENTION: '48h', AUTH_AUDIT_KEEP: '48h' },
+      'AUTH_AUDIT_PII_RETENTION must be shorter than AUTH_AUDIT_KEEP',
+    ],
     ['with a secret of 15 bytes', { AUTH_JWT_SECRET: 'x'.repeat(15) }, 'AUTH_JWT_SECRET must be at least 16'],
     ['with a key of 15 bytes', { AUTH_ENCRYPTION_KEY: 'x'.repeat(15) }, 'AUTH_ENCRYPTION_KEY must be at least 16'],
     [

@@ -115,6 +115,7 @@ const groupConfig = (values: RawConfig, ownProviders: OwnProviders) => ({
   log: { level: values.LOG_LEVEL, file: values.LOG_FILE },
   auditInDatabase: !values.AUDIT_LOG_DISABLE_POSTGRES,
   auditKeepSeconds: values.AUDIT_KEEP,
+  auditPiiRetentionSeconds: values.AUDIT_PII_RETENTION,
   telemetry: telemetrySettings(values),
   jwt: jwtSettings(values),
   signup: signupSettings(values),

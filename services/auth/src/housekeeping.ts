@@ -5,6 +5,7 @@ import { type Kinds, type Runs, runRound, startRounds } from '@services/common/h
 import type { Logger } from '@services/common/telemetry/logger'
 import { settingsToRenew } from './config/faults.ts'
 import { deleteOldAuditEntries, deleteRefusedSignIns } from './core/audit/audit.store.ts'
+import { eraseDeletedUsers, eraseRefusedSignIns } from './core/audit/erase-entries.store.ts'
 import { deleteExpiredChallenges } from './core/factors/challenges.store.ts'
 import { deleteStaleFactors } from './core/factors/factors.store.ts'
 import { deleteExpiredLimits } from './core/limits/rate-limits.store.ts'
@@ -55,7 +56,8 @@ export function startHousekeeping(deps: Deps, log: Logger): () => Promise<void> 
 export const deleteExpired = (deps: Deps, log: Logger, runs: Runs = {}, stopping?: AbortSignal): Promise<void> =>
   runRound(kindsOf(deps, log), { log, now: deps.now, everyMs: EVERY_MS, runs, stopping })
 
-function kindsOf({ db, now, config }: Deps, log: Logger): Kinds {
+function kindsOf(deps: Deps, log: Logger): Kinds {
+  const { db, now, config } = deps
   const ago = (seconds: number) => new Date(now().getTime() - seconds * 1000)
   const { auditKeepSeconds, messages, sessions } = config
   const { timeboxSeconds } = sessions
@@ -82,6 +84,7 @@ function kindsOf({ db, now, config }: Deps, log: Logger): Kinds {
     ...(auditKeepSeconds
       ? { 'audit entries': { begin: () => deleteOldAuditEntries(db, ago(auditKeepSeconds)) } }
       : { 'refused sign-ins': { begin: (from) => deleteRefusedSignIns(db, ago(KEEP_REFUSED_SECONDS), from) } }),
+    ...erasures(deps, log, ago),
     'settings to renew': { everyMs: DAY_MS, begin: () => warnOfExpiry(config, now(), log) },
     'sessions with an end': { begin: () => deleteEndedSessions(db, 'not_after', ago(KEEP_SECONDS)) },
     ...(timeboxSeconds && {
@@ -99,7 +102,10 @@ function kindsOf({ db, now, config }: Deps, log: Logger): Kinds {
       anonymousMaxIdleSeconds && {
         'anonymous users': {
           everyMs: searchEveryMs(anonymousMaxIdleSeconds),
-          begin: () => logDeleted(log, deleteIdleAnonymousUsers(db, ago(anonymousMaxIdleSeconds))),
+          begin: () => {
+            const batches = deleteIdleAnonymousUsers(db, ago(anonymousMaxIdleSeconds))
+            return logged(batches, (deleted) => log.info({ deleted }, 'idle anonymous users deleted'))
+          },
         },
       }),
   }
@@ -127,9 +133,30 @@ function longestIdle({ inactivitySeconds, keepIdleSeconds }: Deps['config']['ses
   return limits.length > 0 ? Math.min(...(limits as number[])) : undefined
 }
 
-async function* logDeleted(log: Logger, batches: AsyncGenerator<number, void>): AsyncGenerator<void, void> {
-  for await (const deleted of batches) {
-    if (deleted > 0) log.info({ deleted }, 'idle anonymous users deleted')
+/** Removal of personal data from audit entries, which stay. */
+function erasures({ db, config }: Deps, log: Logger, ago: (seconds: number) => Date): Kinds {
+  const { auditPiiRetentionSeconds: seconds, jwt } = config
+  if (!seconds) return {}
+  const erasure = () => ({ before: ago(seconds), roles: jwt.adminRoles })
+  const report = (entries: number) => log.info({ entries }, 'personal data erased from audit entries')
+  return {
+    'personal data of deleted users': {
+      everyMs: searchEveryMs(seconds),
+      begin: () => logged(eraseDeletedUsers(db, erasure()), report),
+    },
+    'personal data of refused sign-ins': { begin: (from) => logged(eraseRefusedSignIns(db, erasure(), from), report) },
+  }
+}
+
+/** Reports the batches that changed rows. */
+async function* logged<Result>(
+  batches: AsyncGenerator<number, Result>,
+  report: (rows: number) => void,
+): AsyncGenerator<void, Result> {
+  for (;;) {
+    const { done, value } = await batches.next()
+    if (done) return value
+    if (value > 0) report(value)
     yield
   }
 }

@@ -9,6 +9,7 @@ import { commands } from '../src/commands.ts'
 import type { AuditAction } from '../src/core/audit/actions.ts'
 import { NIL_UUID } from '../src/db/uuid.ts'
 import { freshEmail, remove } from './admin.ts'
+import { expectKnownMembers } from './audit-members.ts'
 import { authHere } from './command-line.ts'
 import { withTotp } from './second-factors.ts'
 import { type Answer, startTestService, type TestService } from './service.ts'
@@ -35,7 +36,9 @@ interface Entry {
 
 async function entries(): Promise<Entry[]> {
   await service.settled()
-  return (await service.deps.pool.query('select id, payload from audit_log_entries')).rows
+  const { rows } = await service.deps.pool.query('select id, payload from audit_log_entries')
+  expectKnownMembers(rows.map(({ payload }) => payload))
+  return rows
 }
 
 /** Result of `work`, and the entries that it leaves. */

@@ -23,11 +23,23 @@ export const logVariables = {
       aliases: ['AUTH_AUDIT_LOG_KEEP'],
     },
   ),
+  AUDIT_PII_RETENTION: duration(
+    'Time after the deletion of a user until audit entries lose its personal data, a day at least; unset: never.',
+    { positive: true },
+  ),
 } satisfies Variables
 
-/** A mistyped unit would delete the log of years. */
-export const auditProblems = ({ AUDIT_KEEP: keep }: Values<typeof logVariables>): string[] =>
-  keep !== undefined && keep < 86_400 ? ['AUTH_AUDIT_KEEP must be at least 24h'] : []
+/** A mistyped unit would delete the log of years, or what it says of persons. */
+export function auditProblems({ AUDIT_KEEP: keep, AUDIT_PII_RETENTION: pii }: Values<typeof logVariables>): string[] {
+  const isLate = keep !== undefined && pii !== undefined && pii >= keep
+  return [
+    ...(keep !== undefined && keep < 86_400 ? ['AUTH_AUDIT_KEEP must be at least 24h'] : []),
+    ...(pii !== undefined && pii < 86_400 ? ['AUTH_AUDIT_PII_RETENTION must be at least 24h'] : []),
+    ...(isLate
+      ? ['AUTH_AUDIT_PII_RETENTION must be shorter than AUTH_AUDIT_KEEP: no entry would be left to erase']
+      : []),
+  ]
+}
 
 export const telemetryVariables = {
   TRACING_ENABLED: boolean('Export traces.', { default: 'false' }),

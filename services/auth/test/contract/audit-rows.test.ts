@@ -1,6 +1,7 @@
 // Audit entries of each flow, in order (contract/auth-core.md 14).
 import { createHash } from 'node:crypto'
 import { expect } from 'vitest'
+import { expectKnownMembers } from '../audit-members.ts'
 import { test as base, type TestService } from '../service.ts'
 
 const password = 'correct horse'
@@ -52,7 +53,9 @@ async function entriesOf({ deps: { pool } }: TestService): Promise<Entry[]> {
   // The test's clock stands still: transaction and statement order the entries. Their place in the table does not.
   const order = 'created_at, xmin::text::bigint, cmin::text::bigint'
   const { rows } = await pool.query(`select payload from audit_log_entries order by ${order}`)
-  return rows.map(({ payload }) => payload)
+  const payloads = rows.map(({ payload }) => payload)
+  expectKnownMembers(payloads)
+  return payloads
 }
 
 const generate = async (service: TestService, body: object) =>

@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished } from 'vitest'
+import { expectKnownMembers } from '../../../test/audit-members.ts'
 import { startProviderSignIns } from '../../../test/provider-sign-in.ts'
 import { signInAgain, totpCode, withTotp } from '../../../test/second-factors.ts'
 import { codeIn, linkPath, queryOf, type TestService, test } from '../../../test/service.ts'
@@ -16,6 +17,7 @@ async function entriesOf({ deps: { pool } }: TestService, name: string) {
     `select payload, ip_address from audit_log_entries where payload::text like $1 order by created_at desc, ctid desc`,
     [`%${name}%`],
   )
+  expectKnownMembers(rows.map(({ payload }) => payload))
   return rows.map(({ payload: { action, traits, user_agent, actor_id }, ip_address }) => ({
     ...{ action, traits, user_agent, actor_id, ip_address },
   }))

@@ -5,6 +5,7 @@ import type { Kysely } from 'kysely'
 import type { DB, Metadata } from '../../db/tables.ts'
 import { type AuditAction, LOG_TYPES } from './actions.ts'
 import { type AuditEntry, insertAuditEntry } from './audit.store.ts'
+import type { OnlyKept, Traits } from './personal-data.ts'
 
 export interface Actor {
   id: string
@@ -19,7 +20,7 @@ export interface AuditEvent {
   /** User that it was done to, unless the actor; stored as traits `user_id`, `user_email` and `user_phone`. */
   target?: Pick<Actor, 'id' | 'email' | 'phone'>
   /** Also logged: ids and kinds only, never an address. */
-  traits?: Metadata
+  traits?: Traits
 }
 
 /** Logger of the request or, for commands, of the process. */
@@ -68,7 +69,7 @@ export function logAudit(log: AuditLog, { action, actor, target, traits }: Audit
 export type PendingAudit = ReturnType<typeof pendingAudit>
 
 /** Prepares an event whose entry (null: none) a statement of the caller stores; `log` is called after its commit. */
-export function pendingAudit(deps: AuditDeps, log: AuditLog, event: AuditEvent) {
+export function pendingAudit<Event extends AuditEvent>(deps: AuditDeps, log: AuditLog, event: Event & OnlyKept<Event>) {
   return { entry: auditEntry(deps, log, event), log: () => logAudit(log, event) }
 }
 
@@ -79,7 +80,12 @@ function auditEntry(deps: AuditDeps, log: AuditLog, event: AuditEvent): AuditEnt
 }
 
 /** Stores an event in the caller's transaction and logs it after the commit. */
-export async function audit(deps: AuditDeps, db: Kysely<DB>, log: AuditLog, event: AuditEvent): Promise<void> {
+export async function audit<Event extends AuditEvent>(
+  deps: AuditDeps,
+  db: Kysely<DB>,
+  log: AuditLog,
+  event: Event & OnlyKept<Event>,
+): Promise<void> {
   const entry = auditEntry(deps, log, event)
   if (entry) await insertAuditEntry(db, entry)
   await afterCommit(db, () => logAudit(log, event))

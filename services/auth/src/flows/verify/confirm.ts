@@ -1,6 +1,7 @@
 import type { Transaction } from 'kysely'
 import type { AuditAction } from '../../core/audit/actions.ts'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
+import type { Traits } from '../../core/audit/personal-data.ts'
 import {
   deleteProviderIdentities,
   endEntries,
@@ -27,7 +28,7 @@ import { isBanned } from '../../core/users/is-banned.ts'
 import { refreshProviders } from '../../core/users/metadata.store.ts'
 import { findUserById, type LockedUser, setPassword, type User } from '../../core/users/users.store.ts'
 import { needsBothAddresses } from '../../core/verification-messages/address-change.ts'
-import type { DB, Metadata, TokenPurpose } from '../../db/tables.ts'
+import type { DB, TokenPurpose } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { takeOver } from './take-over.ts'
@@ -44,7 +45,7 @@ export interface Redemption {
 
 interface Effect {
   action: AuditAction
-  traits?: Metadata
+  traits?: Traits
   /** The account that was proven, if not the one the token was sent for. */
   userId?: string
 }
