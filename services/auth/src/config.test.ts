@@ -190,6 +190,7 @@ describe('a start is refused', () => {
     ],
     ['with countries that are none', { AUTH_SMS_COUNTRIES: 'DE' }, 'AUTH_SMS_COUNTRIES'],
     ['with test numbers that are none', { AUTH_SMS_TEST_OTP: 'x' }, 'AUTH_SMS_TEST_OTP'],
+    ['with test addresses that are none', { AUTH_MAILER_TEST_OTP: 'x' }, 'AUTH_MAILER_TEST_OTP'],
     ['with an end that is no time', { AUTH_SMS_TEST_OTP_VALID_UNTIL: 'May' }, 'AUTH_SMS_TEST_OTP_VALID_UNTIL'],
     ['with a cap per number that is none', { AUTH_SMS_MAX_PER_NUMBER: '5/1h,7/60m' }, 'AUTH_SMS_MAX_PER_NUMBER'],
     ['with a client address in what is no header', { AUTH_RATE_LIMIT_HEADER: 'X-Real-IP:' }, 'AUTH_RATE_LIMIT_HEADER'],
@@ -324,6 +325,26 @@ describe('providers of the operator', () => {
 test('SMS gateways are kept in the order they are listed', () => {
   const settings = { ...TWILIO, ...HTTP, AUTH_SMS_TWILIO_ACCOUNT_SID: 'AC1', AUTH_SMS_PROVIDER: 'HTTP, twilio' }
   expect(readConfig({ ...REQUIRED, ...settings }).config.sms.providers).toEqual(['http', 'twilio'])
+})
+
+const ADDRESSES = { AUTH_MAILER_TEST_OTP: 'ada@example.com:123456,bob@example.com:654321' }
+
+test('addresses with a fixed code are warned about, without address and code', () => {
+  const warningsFor = (settings: Record<string, string>) => readConfig({ ...REQUIRED, ...settings }).warnings
+  expect(warningsFor(ADDRESSES)).toEqual([
+    'AUTH_MAILER_TEST_OTP lets 2 e-mail address(es) sign in with a fixed code, without an end (AUTH_MAILER_TEST_OTP_VALID_UNTIL)',
+  ])
+  expect(warningsFor({ ...ADDRESSES, AUTH_MAILER_TEST_OTP_VALID_UNTIL: '2030-01-31T00:00:00Z' })).toEqual([
+    'AUTH_MAILER_TEST_OTP lets 2 e-mail address(es) sign in with a fixed code, until 2030-01-31T00:00:00.000Z',
+  ])
+})
+
+test('production refuses addresses with a fixed code, unless they are permitted there', () => {
+  const production = { ...ADDRESSES, NODE_ENV: 'production' }
+  expect(problemsOf(production)).toEqual([expect.stringMatching(/^AUTH_MAILER_TEST_OTP .* NODE_ENV is production/)])
+  expect(problemsOf(production).join()).not.toMatch(/123456|ada/)
+  expect(problemsOf({ ...production, AUTH_MAILER_TEST_OTP_IN_PRODUCTION: 'true' })).toEqual([])
+  expect(problemsOf({ NODE_ENV: 'production' })).toEqual([])
 })
 
 test('numbers with a fixed code are warned about, without number and code', () => {

@@ -24,7 +24,7 @@ import {
 } from './config/external-providers.ts'
 import { jwtSettings, jwtVariables, jwtWarnings } from './config/jwt.ts'
 import { limitSettings, limitVariables } from './config/limits.ts'
-import { mailSettings, mailVariables } from './config/mail.ts'
+import { mailProblems, mailSettings, mailVariables, mailWarnings } from './config/mail.ts'
 import { mfaProblems, mfaSettings, mfaVariables } from './config/mfa.ts'
 import {
   auditProblems,
@@ -86,6 +86,7 @@ export function readConfig(environment: Environment, file: Environment = {}): { 
   const { values, warnings } = readVariables(all, 'AUTH_', environment, file, 'GOTRUE_')
   const problems = [
     ...smtpProblems(values),
+    ...mailProblems(values, environment.NODE_ENV),
     ...captchaProblems(values),
     ...oidcProviderProblems(names),
     ...smsGatewayProblems(values),
@@ -98,6 +99,7 @@ export function readConfig(environment: Environment, file: Environment = {}): { 
     ...inheritedWarnings(values),
     ...databaseWarnings(values, 'AUTH_'),
     ...jwtWarnings(values),
+    ...mailWarnings(values),
     ...smsWarnings(values),
     ...neverMatching(values.URI_ALLOW_LIST),
   ]

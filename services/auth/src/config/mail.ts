@@ -23,6 +23,8 @@ import {
 } from '../adapters/mail/kinds.ts'
 import { isLocale } from '../adapters/mail/locale.ts'
 import type { Template } from '../adapters/mail/template/template.ts'
+import { parseTestAddresses } from '../adapters/mail/test-addresses.ts'
+import { parseMoment } from '../adapters/test-codes.ts'
 import { parseRates } from '../core/limits/rate.ts'
 import { forEach } from './for-each.ts'
 import type { smtpVariables } from './smtp.ts'
@@ -71,6 +73,22 @@ export const mailVariables = {
   }),
   MAILER_INVITE_EXP: duration('Validity of invitations.', { default: '168h', positive: true }),
   MAILER_OTP_LENGTH: integer('Digits of mailed codes.', { default: '6', min: 6, max: 10 }),
+  MAILER_TEST_OTP: parsed(
+    'list',
+    'Addresses with a fixed code that get no mail: `address:code,address:code`.',
+    { default: '' },
+    parseTestAddresses,
+  ),
+  MAILER_TEST_OTP_VALID_UNTIL: parsed(
+    'time',
+    'End of the fixed codes, such as `2030-01-31T00:00:00Z`.',
+    {},
+    parseMoment,
+  ),
+  MAILER_TEST_OTP_IN_PRODUCTION: boolean(
+    'Permits MAILER_TEST_OTP where NODE_ENV is `production`; the start is refused otherwise.',
+    { default: 'false' },
+  ),
   MAILER_LINK_CONFIRMATION_PAGE: parsed(
     'boolean or list',
     `Mail links open a page whose button confirms, so that a scanner that opens links confirms nothing: \`true\`, \`false\` or a list of ${LINK_TYPES.map((type) => `\`${type}\``).join(', ')}. List \`signup\` with \`invite\`, and \`recovery\` with \`magiclink\`: each redeems the other's links.`,
@@ -142,6 +160,7 @@ export function mailSettings(values: Values<typeof mailVariables & Pick<typeof s
     codeLifetimeSeconds: values.MAILER_OTP_EXP,
     inviteLifetimeSeconds: values.MAILER_INVITE_EXP,
     codeLength: values.MAILER_OTP_LENGTH,
+    testAddresses: { codes: values.MAILER_TEST_OTP, validUntil: values.MAILER_TEST_OTP_VALID_UNTIL },
     confirmationPageTypes: values.MAILER_LINK_CONFIRMATION_PAGE,
     linkPaths: {
       invite: values.MAILER_URLPATHS_INVITE,
@@ -158,6 +177,27 @@ export function mailSettings(values: Values<typeof mailVariables & Pick<typeof s
     templates: settingsOf(ALL_KINDS, templateVariable) as Partial<Record<MailKind, string>>,
     notifications: settingsOf(NOTIFICATIONS, switchVariable) as Record<string, boolean>,
   }
+}
+
+type TestValues = Pick<
+  Values<typeof mailVariables>,
+  'MAILER_TEST_OTP' | 'MAILER_TEST_OTP_VALID_UNTIL' | 'MAILER_TEST_OTP_IN_PRODUCTION'
+>
+
+/** Fixed codes that were copied into production by mistake would open accounts. */
+export function mailProblems(values: TestValues, nodeEnvironment: string | undefined): string[] {
+  const isPermitted = nodeEnvironment !== 'production' || values.MAILER_TEST_OTP_IN_PRODUCTION
+  if (values.MAILER_TEST_OTP.size === 0 || isPermitted) return []
+  return [
+    'AUTH_MAILER_TEST_OTP lets e-mail addresses sign in with a fixed code, and NODE_ENV is production: remove it, or set AUTH_MAILER_TEST_OTP_IN_PRODUCTION=true',
+  ]
+}
+
+/** Fixed codes are fit for tests only. */
+export function mailWarnings({ MAILER_TEST_OTP: codes, MAILER_TEST_OTP_VALID_UNTIL: end }: TestValues): string[] {
+  if (codes.size === 0) return []
+  const until = end ? `until ${end.toISOString()}` : 'without an end (AUTH_MAILER_TEST_OTP_VALID_UNTIL)'
+  return [`AUTH_MAILER_TEST_OTP lets ${codes.size} e-mail address(es) sign in with a fixed code, ${until}`]
 }
 
 function parseConfirmationPage(value: string): readonly LinkType[] {

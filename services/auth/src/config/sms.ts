@@ -1,7 +1,8 @@
 import { boolean, duration, integer, parsed, type Values, type Variables } from '@services/common/config/variables'
 import { parseCountries } from '../adapters/sms/countries.ts'
 import { parseSmsTemplate } from '../adapters/sms/sms-text.ts'
-import { parseMoment, parseTestNumbers } from '../adapters/sms/test-numbers.ts'
+import { parseTestNumbers } from '../adapters/sms/test-numbers.ts'
+import { parseMoment } from '../adapters/test-codes.ts'
 import { parseRate, parseRates } from '../core/limits/rate.ts'
 import type { limitVariables } from './limits.ts'
 

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
+import { parseMoment, testCodeOf } from '../test-codes.ts'
 import { isCountryAllowed, parseCountries } from './countries.ts'
 import { parseChannel } from './parse-channel.ts'
 import { parseSmsTemplate, smsText } from './sms-text.ts'
-import { parseMoment, parseTestNumbers, testCodeOf } from './test-numbers.ts'
+import { parseTestNumbers } from './test-numbers.ts'
 
 test.for<[string, string, boolean]>([
   ['', '4915100000001', true],

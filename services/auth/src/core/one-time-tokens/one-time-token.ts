@@ -48,7 +48,7 @@ export interface TokenOrder
   userId: string | null
   codeLength: number
   lifetimeSeconds: number
-  /** Fixed code of a test number. */
+  /** Fixed code of a test address. */
   code?: string | undefined
 }
 

@@ -2,6 +2,7 @@ import type { Transaction } from 'kysely'
 import { actionLink } from '../../adapters/mail/action-link.ts'
 import type { LinkType, PasswordState } from '../../adapters/mail/kinds.ts'
 import { pickLocale } from '../../adapters/mail/locale.ts'
+import { testCodeOf } from '../../adapters/test-codes.ts'
 import type { Config } from '../../config.ts'
 import type { DB, TokenPurpose } from '../../db/tables.ts'
 import { type IssueTokenDeps, issueToken, type OneTimeToken } from '../one-time-tokens/one-time-token.ts'
@@ -56,13 +57,17 @@ export interface LinkMailDeps extends IssueTokenDeps, OutboxDeps {
   config: Pick<Config, 'mail' | 'siteUrl'>
 }
 
-/** Issues the link and code of a mail and writes the mail into the outbox, in the caller's transaction. */
+/**
+ * Issues the link and code of a mail and writes the mail into the outbox, in the caller's transaction. A test address's
+ * code is fixed and not sent.
+ */
 export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mail: LinkMail): Promise<OneTimeToken> {
   const { config } = deps
   const { kind, user, to, acceptLanguage, messageId, delivery = 'real' } = mail
   const isPretended = delivery !== 'real'
   const lifetimeSeconds = isPretended ? 0 : linkLifetime(config, kind)
   const userId = delivery === 'decoy' ? null : user.id
+  const testCode = testCodeOf(config.mail.testAddresses, to, deps.now())
   const token = await issueToken(deps, trx, {
     userId,
     purpose: mail.purpose ?? LINK_KINDS[kind].purpose,
@@ -75,7 +80,9 @@ export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mai
     isRepeat: mail.isRepeat,
     isPretended,
     externalAccount: mail.external?.account,
+    code: testCode,
   })
+  if (testCode) return token
   const variables = {
     SiteURL: config.siteUrl,
     Email: user.email ?? to,

@@ -1,7 +1,7 @@
 // Counting of messages before they are sent. The caps: ../limits/mail-guards.ts, ../limits/sms-guards.ts.
 import { isAuthorizedAddress } from '../../adapters/mail/authorized-addresses.ts'
 import { hasMailServer } from '../../adapters/mail/smtp.ts'
-import { testCodeOf } from '../../adapters/sms/test-numbers.ts'
+import { testCodeOf } from '../../adapters/test-codes.ts'
 import type { Config } from '../../config.ts'
 import { apiError } from '../../errors.ts'
 import { type Refund, whileCounted } from '../limits/limiter.ts'
@@ -36,7 +36,7 @@ export function withMessagesCounted<Result>(
   recipients: readonly Recipient[],
   work: () => Promise<Result>,
 ): Promise<Result> {
-  const real = recipients.filter(({ channel, value }) => channel === 'email' || !isTestNumber(deps, value))
+  const real = recipients.filter((recipient) => !isTestAddress(deps, recipient))
   for (const recipient of real) requireWay(deps, recipient)
   return whileCounted(
     real.map((to) => () => {
@@ -53,7 +53,7 @@ export async function withSignInCounted<Result>(
   recipient: Recipient,
   work: (isOverCap: boolean) => Promise<Result>,
 ): Promise<Result> {
-  if (recipient.channel === 'phone' && isTestNumber(deps, recipient.value)) return work(false)
+  if (isTestAddress(deps, recipient)) return work(false)
   requireWay(deps, recipient)
   let isOver = false
   const count = async () => {
@@ -80,15 +80,17 @@ export async function withResendCounted<Result>(
 }
 
 /** Throws when mail may not go to one of the addresses, whether or not an account has it. */
-export function requireAuthorized({ config }: { config: Pick<Config, 'mail'> }, recipients: readonly Address[]): void {
+export function requireAuthorized(deps: TestDeps, recipients: readonly Address[]): void {
   for (const { channel, value } of recipients) {
-    if (channel === 'email' && !isAuthorizedAddress(config.mail, value)) throw apiError('email_address_not_authorized')
+    if (channel === 'phone' || isTestAddress(deps, { channel, value })) continue
+    if (!isAuthorizedAddress(deps.config.mail, value)) throw apiError('email_address_not_authorized')
   }
 }
 
-function requireWay({ config, smsGuards }: BudgetDeps, { channel, value }: Address): void {
+function requireWay(deps: BudgetDeps, { channel, value }: Address): void {
+  const { config, smsGuards } = deps
   if (channel === 'email') {
-    requireAuthorized({ config }, [{ channel, value }])
+    requireAuthorized(deps, [{ channel, value }])
     if (hasMailServer(config.smtp)) return
     throw apiError('email_provider_disabled', { message: 'No mail server is configured' })
   }
@@ -98,5 +100,11 @@ function requireWay({ config, smsGuards }: BudgetDeps, { channel, value }: Addre
   smsGuards.requireAllowedCountry(value)
 }
 
-export const isTestNumber = ({ config, now }: Pick<BudgetDeps, 'config' | 'now'>, phone: string): boolean =>
-  testCodeOf(config.sms.testNumbers, phone, now()) !== undefined
+interface TestDeps {
+  config: Pick<Config, 'mail' | 'sms'>
+  now: () => Date
+}
+
+/** Whether an address has a fixed code, so that nothing is sent to it. */
+export const isTestAddress = ({ config, now }: TestDeps, { channel, value }: Address): boolean =>
+  testCodeOf(channel === 'email' ? config.mail.testAddresses : config.sms.testNumbers, value, now()) !== undefined

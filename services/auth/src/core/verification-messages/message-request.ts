@@ -8,7 +8,7 @@ import type { QueueDefinition } from '@services/common/queue/queue-definition'
 import { seal, unseal } from '@services/common/seal'
 import { TemporaryFailure } from '../../adapters/delivery-failures.ts'
 import type { SmsChannel } from '../../adapters/sms/gateway.ts'
-import { TEST_MESSAGE_ID } from '../../adapters/sms/test-numbers.ts'
+import { TEST_MESSAGE_ID } from '../../adapters/test-codes.ts'
 import type { Config } from '../../config.ts'
 import type { Metadata } from '../../db/tables.ts'
 import type { Origin } from '../audit/audit.ts'
@@ -21,7 +21,7 @@ import { claimOf, recordClaim } from '../users/address-claims.ts'
 import type { MailContext } from './link-mail.ts'
 import {
   type BudgetDeps,
-  isTestNumber,
+  isTestAddress,
   type Recipient,
   withMessagesCounted,
   withResendCounted,
@@ -83,7 +83,8 @@ interface RequestDeps extends BudgetDeps, SendGapDeps, OutboxDeps {
 }
 
 /**
- * Queues the request for a worker; `answer` handles one of a test number at once, because its known code follows immediately.
+ * Queues the request for a worker; `answer` handles one of a test address at once, because its known code follows
+ * immediately.
  * Throws while the address is within its gap or the budget of all users is used up.
  */
 export async function requestMessage(
@@ -99,7 +100,7 @@ export async function requestMessage(
   }
   const gap = gapKindOf(input)
   const request: MessageRequest = { ...input, messageId: deps.newId(), settings: requestSettings(deps.config) }
-  const isTest = isTestNumber(deps, address.value)
+  const isTest = isTestAddress(deps, address)
   const queueRequest = (isOverCap = false) => {
     if (isTest && answer) return answer(request)
     const sealed = seal(deps.outboxKey, { ...request, isOverCap })

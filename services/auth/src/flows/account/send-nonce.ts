@@ -1,10 +1,10 @@
-import { TEST_MESSAGE_ID } from '../../adapters/sms/test-numbers.ts'
+import { TEST_MESSAGE_ID } from '../../adapters/test-codes.ts'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
 import type { LiveCaller } from '../../core/sessions/caller.ts'
 import type { Address } from '../../core/users/address.ts'
 import { lockUser, setSentAt, type User } from '../../core/users/users.store.ts'
 import { sendCodeMail, sendCodeSms } from '../../core/verification-messages/code-message.ts'
-import { isTestNumber, withMessagesCounted } from '../../core/verification-messages/message-budget.ts'
+import { isTestAddress, withMessagesCounted } from '../../core/verification-messages/message-budget.ts'
 import { withinGaps } from '../../core/verification-messages/send-gap.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
@@ -36,7 +36,7 @@ export async function sendNonce(
   await withinGaps(deps, [{ kind: 'reauthentication', key: address.value }], () =>
     withMessagesCounted(deps, [{ ...address, share: { userId: user.id } }], work),
   )
-  return isTestNumber(deps, address.value) ? TEST_MESSAGE_ID : messageId
+  return isTestAddress(deps, address) ? TEST_MESSAGE_ID : messageId
 }
 
 function provenAddress(user: User): Address {

@@ -52,7 +52,7 @@ function openUnlessLast(deps: Deps, { data, retryCount }: QueueJob<MessageReques
 }
 
 /** The worker's half of POST /recover. On an unconfirmed account the link drops its data: a stranger may have chosen it. */
-async function sendRecovery(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
+export async function sendRecovery(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
   const { address, audience, context, pkce, messageId, isOverCap } = request
   await deps.db.transaction().execute(async (trx) => {
     await recordClaim(trx, claimOf(deps, { address, passwordHash: null, data: {} }))

@@ -8,6 +8,7 @@ import { requireProvider } from '../../http/bodies/address.ts'
 import { Empty, errorResponses, NeededField, pkceFields, RedirectQuery } from '../../http/bodies/shapes.ts'
 import { captchaFields } from '../../http/caller/captcha.ts'
 import { limitKeyOf } from '../../http/limits/client.ts'
+import { sendRecovery } from './answer-message-request.ts'
 import { requesterOf } from './requester.http.ts'
 
 export const recoverRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
@@ -29,13 +30,14 @@ export const recoverRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       await deps.captcha.check(request)
       requireProvider(config, 'email')
       const email = parseEmail(request.body.email ?? '')
-      await requestMessage(deps, {
+      const input = {
         type: 'recovery',
         address: { channel: 'email', value: email },
         ...requesterOf(request, config),
         clientAddress: limitKeyOf(request, config),
         pkce: parsePkce(request.body),
-      })
+      } as const
+      await requestMessage(deps, input, (queued) => sendRecovery(deps, request.log, queued))
       return {}
     },
   })

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { parseChannel } from '../../adapters/sms/parse-channel.ts'
 import { smsText } from '../../adapters/sms/sms-text.ts'
-import { testCodeOf } from '../../adapters/sms/test-numbers.ts'
+import { testCodeOf } from '../../adapters/test-codes.ts'
 import { audit } from '../../core/audit/audit.ts'
 import { insertChallenge, type NewChallenge } from '../../core/factors/challenges.store.ts'
 import { changeFactor, type Factor, listFactors } from '../../core/factors/factors.store.ts'

@@ -1,5 +1,6 @@
 import type { Transaction } from 'kysely'
 import { parseEmail } from '../../../adapters/mail/email-address.ts'
+import { testCodeOf } from '../../../adapters/test-codes.ts'
 import { type Actor, type AuditLog, audit } from '../../../core/audit/audit.ts'
 import { issueToken } from '../../../core/one-time-tokens/one-time-token.ts'
 import type { Pkce } from '../../../core/one-time-tokens/pkce.ts'
@@ -72,10 +73,12 @@ export async function generateLink(deps: Deps, log: AuditLog, admin: Actor, inpu
   const passwordHash = await passwordOf(deps, order, type, known !== undefined)
   return deps.db.transaction().execute(async (trx) => {
     const made = await MAKERS[type]({ deps, trx, log, admin, order, passwordHash })
+    const relatesTo = made.relatesTo ?? order.email
     const token = await issueToken(deps, trx, {
       userId: made.user.id,
       purpose: made.purpose ?? LINK_KINDS[made.kind].purpose,
-      relatesTo: made.relatesTo ?? order.email,
+      relatesTo,
+      code: testCodeOf(deps.config.mail.testAddresses, relatesTo, deps.now()),
       codeLength: deps.config.mail.codeLength,
       lifetimeSeconds: linkLifetime(deps.config, made.kind),
       isClaim: made.isClaim,
