@@ -5,7 +5,7 @@ import { expect } from 'vitest'
 import { cleanUp } from '../src/housekeeping.ts'
 import { transcodeSource } from '../src/make/jobs/transcode-source.ts'
 import { clip } from './clips.ts'
-import { gif, withComment } from './gif-bytes.ts'
+import { type GifFrame, gif, withComment } from './gif-bytes.ts'
 import { heldFfmpeg } from './held-ffmpeg.ts'
 import { createDatabase, idIn, startTestService, type TestService, test } from './service.ts'
 
@@ -139,6 +139,81 @@ test('bytes that two tokens sent take the earlier of their two turns, and use up
   await service.close()
 })
 
+/** 1.4 KB that a usual machine decodes for half a minute: the frames are one pixel each, on a screen of 16 million. */
+const COSTLY_WEIGHT = 8
+const costly = gif(4094, 4094, Array<GifFrame>(59).fill({ delay: 10, width: 1, height: 1 }))
+/** Turns from one usual clip of a token to its next. */
+const USUAL = 3
+
+const turnsOf = async ({ deps }: TestService, queue = 'transcode'): Promise<[tenant: string, turn: number][]> => {
+  const sql = `select group_id, -priority as turn from media_queue.job
+    where name = $1 order by priority desc, created_on`
+  return (await deps.pool.query(sql, [queue])).rows.map(({ group_id, turn }) => [group_id, turn])
+}
+
+test('a clip predicted to be costly comes after as many usual clips of others as it costs', async () => {
+  const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
+  const { token } = await service.newToken()
+  const late = await service.newToken()
+  const send = async (bytes: Buffer, by: string) => idIn(await service.upload(bytes, [], { ...later, token: by }))
+  const usual = [await send(picture(30), token)]
+  const mine = [await send(costly, service.token), await send(picture(50), service.token)]
+  for (let n = 1; n < 10; n++) usual.push(await send(picture(30 + n), token))
+  const newcomer = await send(picture(51), late.token)
+  const [first, ...others] = usual
+  expect(await orderOf(service)).toEqual([
+    ...[first, newcomer, ...others.slice(0, COSTLY_WEIGHT - 1)],
+    ...[mine[0], others[COSTLY_WEIGHT - 1], mine[1], others[COSTLY_WEIGHT]],
+  ])
+  await service.close()
+})
+
+test('bytes cost a token that moves them forward their predicted time, and again after a lost job', async () => {
+  const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
+  const { deps, token } = service
+  const [one, two] = [await service.newToken(), await service.newToken()]
+  const send = async (bytes: Buffer, by: string) =>
+    expect((await service.upload(bytes, [], { ...later, token: by })).status).toBe(201)
+  await send(picture(30), token)
+  for (let n = 0; n < 3; n++) await send(picture(40 + n), one.token)
+  await send(costly, one.token)
+  const first = 1
+  const behind = first + 2 * USUAL
+  const after = (turn: number) => turn + USUAL * COSTLY_WEIGHT
+  expect((await turnsOf(service)).at(-1)).toEqual([one.id, after(behind)])
+
+  await send(costly, two.token)
+  await send(picture(50), two.token)
+  const moved = [first, after(first - USUAL), after(first - USUAL) + USUAL]
+  expect((await turnsOf(service)).slice(-2)).toEqual(moved.slice(1).map((turn) => [two.id, turn]))
+
+  await deps.pool.query(`delete from media_queue.job where group_id = $1`, [two.id])
+  service.clock.advance({ seconds: 300 })
+  await cleanUp(deps)
+  // The source is still the first token's.
+  expect((await turnsOf(service)).at(-1)).toEqual([one.id, after(behind)])
+  await service.close()
+})
+
+test('variants of a long clip cost its token more turns than those of a short one', async () => {
+  const { tools, hasBegun, release } = await heldFfmpeg(undefined, { making: 'variant.mp4' })
+  const service = await startTestService({}, { tools })
+  const id = idIn(await service.ready(await clip('low.mp4')))
+  const request = async (file: string) => expect((await service.get(`/f/${id}/${file}`)).status).toBe(202)
+  await request('w480.mp4')
+  await hasBegun()
+  await request('w240.gif')
+  const { rows } = await service.deps.pool.query(
+    `update sources set info = info || '{"width":1920,"height":1080,"frames":900}' returning info`,
+  )
+  expect(rows).toHaveLength(1)
+  await request('w320.anim.webp')
+  const turns = (await turnsOf(service, 'variants')).map(([, turn]) => turn)
+  expect(turns.map((turn) => turn - (turns[0] ?? 0))).toEqual([0, USUAL, USUAL + 14 * USUAL])
+  await release()
+  await service.close()
+})
+
 test('a clip keeps its turn after a full disk or a lost job', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   const { deps, token } = service
@@ -163,7 +238,7 @@ test('a clip keeps its turn after a full disk or a lost job', async () => {
   const late = await service.newToken()
   await service.upload(picture(50), [], { ...later, token: late.token })
   await service.upload(picture(33), [], { ...later, token })
-  expect((await turns()).filter(({ group_id }) => group_id === late.id)).toMatchObject([{ priority: 0 }])
+  expect((await turns()).filter(({ group_id }) => group_id === late.id)).toMatchObject([{ priority: -1 }])
   expect((await turns()).at(-1)?.group_id ?? '').not.toBe('')
 
   await deps.pool.query('delete from media_queue.job')

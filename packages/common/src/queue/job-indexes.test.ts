@@ -77,7 +77,7 @@ test.each([
       )
       .execute(trx)
   })
-  const advancing = await pagesRead(schema, (trx) => queue.advance(trx, 'crowded', { id: '19000' }, 'new'))
+  const advancing = await pagesRead(schema, (trx) => queue.advance(trx, 'crowded', { id: '19000' }, { tenant: 'new' }))
   const looking = await pagesRead(schema, (trx) => queue.has(trx, 'crowded', { id: 'none' }))
   // All jobs are on more than 500 pages.
   expect(advancing).toBeLessThan(200)
@@ -93,7 +93,7 @@ test.each([
       [3, 0],
       [5, 0],
     ],
-    3,
+    4,
   ],
   [
     'the first job when none is due',
@@ -101,14 +101,14 @@ test.each([
       [2, 60],
       [4, 60],
     ],
-    2,
+    3,
   ],
   [
     'the first job when a hundred are not due before one that is',
     [...Array.from({ length: 100 }, (_, i) => [i, 60]), [200, 0]],
-    0,
+    1,
   ],
-])('a newcomer gets the turn of %s', async (kind, jobs, turn) => {
+])('a newcomer gets the turn after %s', async (kind, jobs, turn) => {
   const schema = kind.replaceAll(' ', '_').slice(-40)
   const queue = await open(schema)
   await opened.pool.query(

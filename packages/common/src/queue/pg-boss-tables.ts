@@ -29,10 +29,17 @@ interface JobTable {
   name: string
 }
 
-/** Tenants take turns, a job each: `group_id` is the tenant, `priority` the turn, negated as the highest is first. */
+/** Tenants take turns: `group_id` is the tenant, `priority` the turn, negated as the highest is first. */
 interface Turn {
   tenant: string
   turn: number
+}
+
+/** A job that asks for a turn. */
+export interface TurnRequest {
+  tenant: string
+  /** Cost of the job in usual jobs, a whole number from 1. */
+  weight?: number
 }
 
 /** Options of pg-boss for a job with this turn. */
@@ -73,23 +80,43 @@ export const memberIndex = (member: string): JobIndex => ({
 const MAX_SCHEDULED = 100
 
 /**
- * Finds the turn after the tenant's last unfinished job, and no earlier than the current turn of the queue: an idle tenant
- * accumulates no credit. The lock gives two concurrent requests of a tenant different turns, and other tenants do not wait for
- * it. The current turn is that of the first job that is due, or of the first of all when the first MAX_SCHEDULED are scheduled.
+ * Turns from a tenant's usual job to its next one. Finished jobs are forgotten, so jobs that a tenant sends one at a
+ * time are a turn apart. With more turns they would overtake more jobs of others, with fewer a newcomer would wait longer.
  */
-export async function nextTurn(trx: AnyTransaction, { schema, name }: JobTable, tenant: string): Promise<Turn> {
+const TURNS_PER_JOB = 3
+
+/**
+ * Finds the turn of a job: `greatest(last, current + 1 - TURNS_PER_JOB) + TURNS_PER_JOB * weight`.
+ *
+ * `last` is the turn of the tenant's last unfinished job. Its jobs keep their order, and a costly one delays the next.
+ *
+ * `current` is the turn of the first job that is due, running or not. When the first MAX_SCHEDULED are scheduled, it is
+ * that of the first of all. An idle tenant accumulates no credit, and a newcomer's usual job gets the next turn.
+ *
+ * Every job begins in bounded time, whatever other tenants send. A later job gets a turn after `current`, so those of
+ * the current turn are finite. They are the first to begin, and `current` rises when they end. Any job becomes the
+ * first after at most `TURNS_PER_JOB * weight` such steps, counted from its tenant's last. Before it each other tenant
+ * begins as many usual jobs at most.
+ *
+ * The lock gives two concurrent requests of a tenant different turns, and other tenants do not wait for it.
+ */
+export async function nextTurn(
+  trx: AnyTransaction,
+  { schema, name }: JobTable,
+  { tenant, weight = 1 }: TurnRequest,
+): Promise<Turn> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${`${schema}.${name} ${tenant}`}, 0))`.execute(trx)
   const jobs = sql`${sql.id(schema, 'job')} where name = ${name} and ${sql.raw(TAKING_TURNS)}`
   const first = sql`select -priority as turn, start_after from ${jobs} order by -priority`
   const { rows } = await sql<{ turn: number }>`select greatest(
-      (select -priority + 1 from ${jobs} and group_id = ${tenant} order by priority limit 1),
+      (select -priority from ${jobs} and group_id = ${tenant} order by priority limit 1),
       coalesce(
         (select turn from (${first} limit ${sql.lit(MAX_SCHEDULED)}) as next where start_after <= now() order by turn limit 1),
         (select turn from (${first} limit 1) as next),
-        0
-      )
+        -1
+      ) + 1 - ${sql.lit(TURNS_PER_JOB)}
     ) as turn`.execute(trx)
-  return { tenant, turn: rows[0]?.turn ?? 0 }
+  return { tenant, turn: (rows[0]?.turn ?? 0) + TURNS_PER_JOB * weight }
 }
 
 /** Finds the turn of a job; undefined when the job is gone or has no tenant. */

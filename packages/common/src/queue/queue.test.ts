@@ -38,10 +38,10 @@ beforeAll(async () => {
     url: database.url,
     schema: 'jobs',
     applicationName: 'test',
-    queues:
-      'committed retried hopeless held parallel sought backlog shared taken told advanced replaced reserved silent notified regained finished'
-        .split(' ')
-        .map(queueOf),
+    queues: `committed retried hopeless held parallel sought backlog shared taken told advanced replaced
+       overtaken weighted awaited idle reserved silent notified regained finished`
+      .split(/\s+/)
+      .map(queueOf),
     log,
     migrate: true,
     supervise: true,
@@ -154,11 +154,77 @@ test('tenants take turns however many jobs each has, and the one with most is se
   ])
 })
 
+/** A worker with one slot, in which each job runs until `next()`; `begun` has the names of all so far. */
+async function workByHand(name: string) {
+  const begun: string[] = []
+  let end = () => {}
+  await queue.work<{ job: string }>(name, { concurrency: 1 }, async ({ data: { job } }) => {
+    await new Promise<void>((resolve) => {
+      end = resolve
+      begun.push(job)
+    })
+  })
+  const send = (job: string, tenant: string, weight?: number) =>
+    db.transaction().execute((trx) => queue.send(trx, name, { job }, { tenant, ...(weight && { weight }) }))
+  const next = async () => {
+    const count = begun.length
+    end()
+    await expect.poll(() => begun.length).toBe(count + 1)
+  }
+  onTestFinished(() => end())
+  return { begun, send, next }
+}
+
+test('a waiting job begins although others send one after the other without end', async () => {
+  const { begun, send, next } = await workByHand('overtaken')
+  await send('first', 'many')
+  await expect.poll(() => begun).toEqual(['first'])
+  await send('second', 'many')
+  for (let n = 0; n < 8 && !begun.includes('second'); n++) {
+    // Each has finished its last job when it sends the next.
+    await send(`other ${n}`, n % 2 === 0 ? 'even' : 'odd')
+    await next()
+  }
+  expect(begun).toEqual(['first', 'other 0', 'other 1', 'second'])
+})
+
+test('a costly job waits for as many usual ones of others as it costs, and the next of its tenant for it', async () => {
+  const { begun, send, next } = await workByHand('weighted')
+  await send('running', 'busy')
+  await expect.poll(() => begun).toEqual(['running'])
+  await send('costly', 'one', 3)
+  await send('after it', 'one')
+  for (let n = 1; n <= 6; n++) await send(`usual ${n}`, 'two')
+  await send('late', 'three')
+  for (let n = 0; n < 9; n++) await next()
+  expect(begun).toEqual([
+    ...['running', 'usual 1', 'late', 'usual 2', 'costly', 'usual 3', 'after it', 'usual 4', 'usual 5', 'usual 6'],
+  ])
+})
+
+test('a costly job begins although others send usual ones one after the other without end', async () => {
+  const { begun, send, next } = await workByHand('awaited')
+  await send('first', 'many')
+  await expect.poll(() => begun).toEqual(['first'])
+  await send('costly', 'one', 2)
+  for (let n = 0; n < 8 && !begun.includes('costly'); n++) {
+    await send(`other ${n}`, n % 2 === 0 ? 'even' : 'odd')
+    await next()
+  }
+  expect(begun).toEqual(['first', 'other 0', 'other 1', 'other 2', 'costly'])
+})
+
+test('on an idle queue a costly job begins at once', async () => {
+  const { begun, send } = await workByHand('idle')
+  await send('costly', 'one', 60)
+  await expect.poll(() => begun).toEqual(['costly'])
+})
+
 test('concurrent jobs of one tenant get different turns', async () => {
   const send = () => db.transaction().execute((trx) => queue.send(trx, 'taken', {}, { tenant: 'one' }))
   await Promise.all([send(), send(), send()])
   const { rows } = await pool.query(`select -priority as turn from jobs.job where name = 'taken' order by turn`)
-  expect(rows).toEqual([{ turn: 0 }, { turn: 1 }, { turn: 2 }])
+  expect(rows).toEqual([{ turn: 0 }, { turn: 3 }, { turn: 6 }])
 })
 
 test('a tenant does not wait for the transaction of another', async () => {
@@ -179,19 +245,19 @@ test('a waiting job advances to the turn of another tenant, belongs to it, and n
     const sql = `select (data ->> 'n')::int as n, group_id as tenant, -priority as turn from jobs.job where name = 'advanced' order by n`
     return (await pool.query(sql)).rows.map(({ n, tenant, turn }) => [n, tenant, turn])
   }
-  await inTrx((trx) => queue.advance(trx, 'advanced', { n: '3' }, 'two'))
-  await inTrx((trx) => queue.advance(trx, 'advanced', { n: '2' }, 'two'))
-  await inTrx((trx) => queue.advance(trx, 'advanced', { n: '0' }, 'two'))
+  await inTrx((trx) => queue.advance(trx, 'advanced', { n: '3' }, { tenant: 'two' }))
+  await inTrx((trx) => queue.advance(trx, 'advanced', { n: '2' }, { tenant: 'two' }))
+  await inTrx((trx) => queue.advance(trx, 'advanced', { n: '0' }, { tenant: 'two' }))
   const advanced = [
     [0, 'one', 0],
-    [1, 'one', 1],
-    [2, 'two', 1],
-    [3, 'two', 0],
+    [1, 'one', 3],
+    [2, 'two', 4],
+    [3, 'two', 1],
   ]
   expect(await turns()).toEqual(advanced)
   // Running jobs do not change.
   await pool.query(`update jobs.job set state = 'active' where name = 'advanced'`)
-  await inTrx((trx) => queue.advance(trx, 'advanced', { n: '1' }, 'three'))
+  await inTrx((trx) => queue.advance(trx, 'advanced', { n: '1' }, { tenant: 'three' }))
   expect(await turns()).toEqual(advanced)
 })
 
@@ -212,8 +278,8 @@ test('a job in place of another has its tenant and turn', async () => {
       order by created_on, group_id desc`,
   )
   expect(sent.rows).toEqual([
-    { group_id: 'two', priority: -1 },
-    { group_id: 'other', priority: 0 },
+    { group_id: 'two', priority: -3 },
+    { group_id: 'other', priority: -1 },
   ])
 })
 

@@ -30,6 +30,7 @@ import {
   RETRIES,
   readFigures,
   sendOptions,
+  type TurnRequest,
   turnIndexes,
   turnOf,
 } from './pg-boss-tables.ts'
@@ -50,20 +51,21 @@ export interface WorkOptions {
 export interface Queue {
   /**
    * Writes a job in the caller's transaction and trace; it begins after `afterSeconds`. Tenants take turns. The n-th
-   * job of a tenant comes after the n-th job of every other, so a newcomer waits for little more than the running jobs.
-   * A job without a tenant comes next. A job `inPlaceOf` another (by id) takes its tenant and turn, if that one still
+   * job of a tenant comes after the n-th job of every other, so a newcomer waits for little more than the running
+   * jobs. A job with a `weight` takes the turns of as many usual jobs, and begins with the last of them. A job
+   * without a tenant comes next. A job `inPlaceOf` another (by id) takes its tenant and turn, if that one still
    * exists. Finding a turn takes the tenant's lock until the commit: send last in the transaction, for one tenant in
-   * the same. A `group` costs no statement: its turns are those of this process (group-turns.ts). `isRetry`: a job of the
-   * caller's own that repeats another one, and goes where retries go (`maxRetries`).
+   * the same. A `group` costs no statement: its turns are those of this process (group-turns.ts). `isRetry`: a job
+   * of the caller's own that repeats another one, and goes where retries go (`maxRetries`).
    */
   send(
     trx: AnyTransaction,
     name: string,
     data: object,
-    how?: { afterSeconds?: number; tenant?: string; inPlaceOf?: string; group?: string; isRetry?: boolean },
+    how?: Partial<TurnRequest> & { afterSeconds?: number; inPlaceOf?: string; group?: string; isRetry?: boolean },
   ): Promise<void>
   /** Moves the waiting job with these members of its data to the tenant's next turn, if earlier. Call last in the transaction. */
-  advance(trx: AnyTransaction, name: string, data: Members, tenant: string): Promise<void>
+  advance(trx: AnyTransaction, name: string, data: Members, turn: TurnRequest): Promise<void>
   /** Runs `handle` per job; an error means a retry, a lost database a rerun in this attempt once it accepts writes. */
   work<Data extends object>(
     name: string,
@@ -190,9 +192,10 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
   const polls: NodeJS.Timeout[] = []
   const stopping = new AbortController()
   return {
-    send: async (trx, name, data, { afterSeconds = 0, tenant, inPlaceOf, group, isRetry } = {}) => {
+    send: async (trx, name, data, { afterSeconds = 0, tenant, weight, inPlaceOf, group, isRetry } = {}) => {
       const taken = inPlaceOf === undefined ? undefined : await turnOf(trx, { schema, name }, inPlaceOf)
-      const found = taken ?? (tenant === undefined ? undefined : await nextTurn(trx, { schema, name }, tenant))
+      const found =
+        taken ?? (tenant === undefined ? undefined : await nextTurn(trx, { schema, name }, { tenant, weight }))
       const turn = group === undefined ? found : { tenant: group, turn: groupTurns.next(`${name} ${group}`) }
       await boss.send(name, withTrace(data), {
         db: fromKysely(trx),
@@ -202,8 +205,8 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       })
       if (afterSeconds === 0) await notifications.send(trx, name)
     },
-    advance: async (trx, name, data, tenant) => {
-      const turn = await nextTurn(trx, { schema, name }, tenant)
+    advance: async (trx, name, data, request) => {
+      const turn = await nextTurn(trx, { schema, name }, request)
       await giveTurn(trx, { schema, name }, data, turn)
     },
     work: async <Data extends object>(

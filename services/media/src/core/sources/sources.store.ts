@@ -187,10 +187,10 @@ export async function markLost(trx: Transaction<DB>, id: string, now: Date): Pro
 export async function lockProcessing(
   trx: Transaction<DB>,
   id: string,
-): Promise<Pick<SourceRow, 'token_id' | 'requeue_count' | 'clip_count' | 'held'> | undefined> {
+): Promise<Pick<SourceRow, 'token_id' | 'requeue_count' | 'clip_count' | 'held' | 'info'> | undefined> {
   return trx
     .selectFrom('sources')
-    .select(['token_id', 'requeue_count', 'clip_count', 'held'])
+    .select(['token_id', 'requeue_count', 'clip_count', 'held', 'info'])
     .where('id', '=', id)
     .where('state', '=', 'processing')
     .forUpdate()

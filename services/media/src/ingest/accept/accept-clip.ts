@@ -22,7 +22,7 @@ import type { MediaInfo } from '../../db/media-info.ts'
 import type { DB, TokenLimits } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { TRANSCODE_QUEUE, type TranscodeJob, tenantOf } from '../../make/jobs/queues.ts'
+import { clipTurn, TRANSCODE_QUEUE, type TranscodeJob, tenantOf } from '../../make/jobs/queues.ts'
 import { mostRenditionBytes } from '../../make/plan/most-bytes.ts'
 import { probe } from '../../make/probe/probe.ts'
 import {
@@ -150,7 +150,7 @@ async function queueSource(
         // After the allowance, which makes the token's other clips wait for this transaction.
         await refuseWhenBusy({ ...deps, db: trx }, tokenId, limits, 1)
         await holdToken(deps, trx, input)
-        await deps.queue.send(trx, TRANSCODE_QUEUE.name, job satisfies TranscodeJob, { tenant: tenantOf(tokenId) })
+        await deps.queue.send(trx, TRANSCODE_QUEUE.name, job satisfies TranscodeJob, clipTurn(tokenId, info))
       }
       return { references: [original], last, result: await addClip(deps, trx, inserted, input) }
     }
@@ -172,7 +172,8 @@ async function queueSource(
 /** A caller that sends waiting bytes again waits no longer than for new bytes. */
 async function prioritise(deps: Deps, trx: Transaction<DB>, source: SourceRow, { tokenId }: NewClipInput) {
   if (source.state !== 'processing' || source.token_id === tokenId) return
-  await deps.queue.advance(trx, TRANSCODE_QUEUE.name, { sourceId: source.id } satisfies TranscodeJob, tenantOf(tokenId))
+  const job = { sourceId: source.id } satisfies TranscodeJob
+  await deps.queue.advance(trx, TRANSCODE_QUEUE.name, job, clipTurn(tokenId, source.info))
 }
 
 /**

@@ -1,6 +1,8 @@
 import type { QueueDefinition } from '@services/common/queue/queue-definition'
 import type { Variant } from '../../core/variants/variant.ts'
+import type { MediaInfo } from '../../db/media-info.ts'
 import type { Way } from '../../metrics.ts'
+import { clipWeight } from '../plan/job-weight.ts'
 
 export interface TranscodeJob {
   sourceId: string
@@ -12,6 +14,12 @@ export interface TranscodeJob {
 
 /** Tenant of a clip in the fair queue: its token; all callers without one are one tenant. */
 export const tenantOf = (tokenId: string | null): string => tokenId ?? 'anonymous'
+
+/** Turn that a clip asks for: its token pays for the predicted time, not for a call. */
+export const clipTurn = (tokenId: string | null, info: MediaInfo) => ({
+  tenant: tenantOf(tokenId),
+  weight: clipWeight(info),
+})
 
 /** A killed worker's job is lost after 10 s without a heartbeat, checked every 3 s: it runs elsewhere within 20 s. */
 export const TRANSCODE_QUEUE: QueueDefinition = {

@@ -6,7 +6,15 @@ import type { EmitDeps } from '../../core/webhooks/emit-event.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { release } from './publish-source.ts'
-import { DEAD_TRANSCODE_QUEUE, SCAN_QUEUE, scanJobOf, TRANSCODE_QUEUE, type TranscodeJob, tenantOf } from './queues.ts'
+import {
+  clipTurn,
+  DEAD_TRANSCODE_QUEUE,
+  SCAN_QUEUE,
+  scanJobOf,
+  TRANSCODE_QUEUE,
+  type TranscodeJob,
+  tenantOf,
+} from './queues.ts'
 
 /** A job lost once is an accident; one lost three times is a fault that a fourth job will not fix. */
 const MAX_REQUEUES = 3
@@ -26,7 +34,7 @@ export async function rescueSource(
     }
     if (source.requeue_count >= MAX_REQUEUES) return 'hopeless'
     await countRequeue(trx, id)
-    await deps.queue.send(trx, TRANSCODE_QUEUE.name, job, { tenant: tenantOf(source.token_id) })
+    await deps.queue.send(trx, TRANSCODE_QUEUE.name, job, clipTurn(source.token_id, source.info))
     return 'queued'
   })
   if (outcome === 'queued') deps.log.warn({ sourceId: id }, 'clip queued again: its job was lost')

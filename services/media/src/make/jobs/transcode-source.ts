@@ -33,7 +33,7 @@ import { copyOf } from '../plan/copy-plan.ts'
 import type { Renditions } from '../transcode/make-renditions.ts'
 import { chooseThreads, type Load } from './choose-threads.ts'
 import { dropAbandoned } from './drop-abandoned.ts'
-import { TRANSCODE_QUEUE, type TranscodeJob, tenantOf } from './queues.ts'
+import { clipTurn, TRANSCODE_QUEUE, type TranscodeJob } from './queues.ts'
 import { firstFilesOf, storeRenditions } from './store-renditions.ts'
 
 /** Often enough for a progress bar, without a write per frame. */
@@ -99,8 +99,8 @@ async function postponeTranscode(
   await db.transaction().execute(async (trx) => {
     const locked = await lockProcessing(trx, source.id)
     if (!locked) return
-    const tenant = tenantOf(locked.token_id)
-    await queue.send(trx, TRANSCODE_QUEUE.name, job.data, { afterSeconds, tenant, inPlaceOf: job.id })
+    const turn = clipTurn(locked.token_id, source.info)
+    await queue.send(trx, TRANSCODE_QUEUE.name, job.data, { ...turn, afterSeconds, inPlaceOf: job.id })
   })
   log.error({ err, sourceId: source.id, afterSeconds }, 'transcode postponed: disk full or storage unavailable')
   return true

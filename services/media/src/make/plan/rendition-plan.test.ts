@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import type { AnimationInfo, VideoInfo } from '../../db/media-info.ts'
+import type { Variant } from '../../core/variants/variant.ts'
+import type { AnimationInfo, MediaInfo, VideoInfo } from '../../db/media-info.ts'
+import { variantWeight } from '../variants/variant-weight.ts'
+import { clipWeight } from './job-weight.ts'
 import { planRenditions } from './rendition-plan.ts'
 import { runLimits } from './run-limits.ts'
 
@@ -163,6 +166,33 @@ test('the longest clip gets four minutes at most, and the shortest gets enough t
   const short = runLimits({ ...video, frames: 1, durationSeconds: 0.1 }, 1)
   expect(short.wallSeconds).toBeGreaterThanOrEqual(15)
   expect(short.cpuSeconds).toBe(2 * short.wallSeconds)
+})
+
+test.each([
+  ['5 s of 720p', { width: 1280, height: 720, frames: 150, durationSeconds: 5 }, 1],
+  ['a frame more', { width: 1280, height: 720, frames: 151, durationSeconds: 5 }, 2],
+  ['a small picture', { width: 2, height: 2, frames: 1, durationSeconds: 0.1 }, 1],
+  ['30 s of 1080p', { width: 1920, height: 1080, frames: 900, durationSeconds: 30 }, 14],
+  ['a picture of 1080p that lasts 30 s', { width: 1920, height: 1080, frames: 1, durationSeconds: 30 }, 5],
+  ['the largest', { width: 4096, height: 4096, frames: 1_800, durationSeconds: 30 }, 60],
+])('%s costs a token as many usual clips as its predicted time has', (_, size, weight) => {
+  expect(clipWeight({ ...video, ...size })).toBe(weight)
+})
+
+test('a part pays for the frames that are decoded before it, and its variants do not', () => {
+  const size = { width: 1280, height: 720 }
+  const whole: MediaInfo = { ...video, ...size, frames: 150, durationSeconds: 5 }
+  const cut = { seekSeconds: null, startSeconds: 5, afterSeconds: 5, beforeSeconds: null, skippedFrames: 150 }
+  const part: MediaInfo = { ...whole, edited: { edit: {}, source: { ...size, durationSeconds: 10 }, cut } }
+  expect(clipWeight(part)).toBe(2)
+  expect(variantWeight(part, { ending: 'mp4', fit: 'inside' })).toBe(1)
+})
+
+test('variants cost the pictures of the mp4 of a clip, and three builds where they have to fit into bytes', () => {
+  const large: MediaInfo = { ...video, width: 3840, height: 2160, frames: 150, durationSeconds: 5 }
+  const variant: Variant = { ending: 'mp4', fit: 'inside' }
+  expect([clipWeight(large), variantWeight(large, variant)]).toEqual([9, 3])
+  expect(variantWeight(large, { ...variant, maxBytes: 1e6 })).toBe(7)
 })
 
 test('a run that feeds the GIF writer may wait ten times as long as the writer needs for noise, without more CPU', () => {

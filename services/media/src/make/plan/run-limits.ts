@@ -1,4 +1,6 @@
-// Time, memory and bytes that one run of ffmpeg may take.
+// Time, memory and bytes that one run of ffmpeg may take. A job's predicted time is its cost in the queue, too
+// (job-weight.ts).
+import type { Size } from '../../core/clips/geometry.ts'
 import { decodedSize } from '../../core/edits/decoded-size.ts'
 import { isAnimation, type MediaInfo } from '../../db/media-info.ts'
 import { memoryBound } from '../../ffmpeg/memory-bound.ts'
@@ -22,14 +24,22 @@ function skippedFrames(info: MediaInfo): number {
   return (info.edited.cut.startSeconds * fps) / (info.edited.edit.speed ?? 1)
 }
 
+/** CPU seconds of all renditions of so many pictures. */
+export const secondsOf = ({ width, height }: Size, frames: number): number =>
+  CPU_SECONDS_PER_PIXEL * width * height * frames
+
+/** Predicts the CPU seconds of all renditions of a clip. */
+export function predictedSeconds(info: MediaInfo): number {
+  const frames = Math.max(info.frames + skippedFrames(info), info.durationSeconds * 10)
+  return secondsOf(decodedSize(info), frames)
+}
+
 /**
  * Limits of one run: ten times the prediction plus the time to start, which only a file made to be slow reaches. `writerSeconds`:
  * prediction for our GIF writer, which the run waits for without using its CPU (write-gif.ts).
  */
 export function runLimits(info: MediaInfo, threads: number, writerSeconds = 0): RunLimits {
-  const { width, height } = decodedSize(info)
-  const frames = Math.max(info.frames + skippedFrames(info), info.durationSeconds * 10)
-  const predicted = CPU_SECONDS_PER_PIXEL * width * height * frames
+  const predicted = predictedSeconds(info)
   const secondsFor = (work: number) => Math.min(240, 15 + 10 * work)
   return {
     wallSeconds: secondsFor(predicted + writerSeconds),

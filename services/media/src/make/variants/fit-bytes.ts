@@ -3,7 +3,7 @@ import type { Rendition } from '../run/verify-renditions.ts'
 import type { VariantMade } from './variant-work.ts'
 
 /** The first build and two more. */
-const BUILDS = 3
+export const MAX_BUILDS = 3
 /** A file that uses less of its bytes is made again, better. */
 const GOOD_USE = 0.75
 /** Part of the bytes that another build aims for, as prediction is imprecise. */
@@ -22,7 +22,7 @@ export async function fitBytes(
   let best: { share: number; file: Rendition } | undefined
   let smallest = Number.POSITIVE_INFINITY
   let tooLarge = Number.POSITIVE_INFINITY
-  for (let build = 1; build <= BUILDS; build++) {
+  for (let build = 1; build <= MAX_BUILDS; build++) {
     const made = await make(share)
     smallest = Math.min(smallest, made.bytes)
     const ratio = maxBytes / made.bytes

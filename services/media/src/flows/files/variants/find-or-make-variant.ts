@@ -12,6 +12,7 @@ import { hasLackedTime, isDiskFull } from '../../../ffmpeg/machine-faults.ts'
 import { giveUp } from '../../../make/jobs/add-variant.ts'
 import { tenantOf, VARIANTS_QUEUE, type VariantJob } from '../../../make/jobs/queues.ts'
 import { makeVariant } from '../../../make/variants/store-variant.ts'
+import { variantWeight } from '../../../make/variants/variant-weight.ts'
 import { type Address, type Found, find, isOriginal, settledOf } from './find-variant.ts'
 
 /** Longer than a still may take (make/variants/make-still.ts): its process was killed, and another request makes it. */
@@ -71,7 +72,8 @@ async function queueVariant(deps: Deps, wanted: Wanted, { source, tokenId, origi
     const claim = { sourceId: source.id, name, claimedAt: deps.now() }
     if ((await takeClaim(trx, claim, variant, null)) === 'taken') return
     const job: VariantJob = { sourceId: source.id, name, variant }
-    await queue.send(trx, VARIANTS_QUEUE.name, job, { tenant: tenantOf(tokenId) })
+    const turn = { tenant: tenantOf(tokenId), weight: variantWeight(source.info, variant) }
+    await queue.send(trx, VARIANTS_QUEUE.name, job, turn)
   })
   return processing
 }
