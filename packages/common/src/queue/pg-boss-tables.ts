@@ -81,7 +81,7 @@ const MAX_SCHEDULED = 100
 
 /**
  * Turns from a tenant's usual job to its next one. Finished jobs are forgotten, so jobs that a tenant sends one at a
- * time are a turn apart. With more turns they would overtake more jobs of others, with fewer a newcomer would wait longer.
+ * time are a turn apart. With more turns they would overtake more jobs of others, with fewer a newcomer waits longer.
  */
 const TURNS_PER_JOB = 3
 
