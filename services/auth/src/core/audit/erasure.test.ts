@@ -207,6 +207,20 @@ describe("a deleted user's entries", () => {
   })
 })
 
+test('an address in a trait goes, and the kind of one of the same name stays', async () => {
+  const { service, keepHouse, later } = await open()
+  const insert = (address: string) =>
+    service.deps.pool.query(
+      `insert into audit_log_entries (id, payload, created_at) values (gen_random_uuid(), $1, $2)`,
+      [{ action: 'login', actor_id: crypto.randomUUID(), traits: { provider: 'p', address } }, service.clock.now()],
+    )
+  for (const address of ['new', 'current', `${WORD}-0x1`]) await insert(address)
+  later(RETENTION + 1)
+  await keepHouse()
+  const left = (await entriesOf(service)).map(({ payload }) => payload.traits?.address ?? 'gone')
+  expect(left.toSorted()).toEqual(['current', 'gone', 'new'])
+})
+
 test('refused sign-ins lose the typed address and the client at that age: they name no account that could be deleted', async () => {
   const { service, keepHouse, later } = await open()
   const refuse = (email: string) => service.post('/token?grant_type=password', { email, password }, CLIENT)
@@ -239,6 +253,7 @@ describe('every action', () => {
     const log = { ...deps.log, info: () => {} }
     recordOrigin(log, () => ({ ip: IP, userAgent: `${WORD}/1.0` }))
     const kept = Object.fromEntries(KEPT_TRAITS.filter((name) => name !== 'user_id').map((name) => [name, 'kept']))
+    Object.assign(kept, { address: 'new' })
     const traits = { ...kept, provider: 'kept', forgotten: `${WORD} Street 1` }
     const [actor, target] = [person('actor'), person('target')]
     for (const action of Object.keys(LOG_TYPES) as AuditAction[]) {

@@ -8,7 +8,7 @@ export type Person = 'actor' | 'target'
 /** Members without personal data: ids and kinds. `erased` lists the owners of lost data. */
 const KEPT_MEMBERS = ['actor_id', 'actor_via_sso', 'action', 'log_type', 'traits', 'erased']
 
-/** Traits without personal data: ids of rows here, kinds, counts and hashes; `address` is `new` or `current`. */
+/** Traits without personal data: ids of rows here, kinds, counts and hashes. */
 export const KEPT_TRAITS = [
   'user_id',
   'session_id',
@@ -36,6 +36,9 @@ export const KEPT_TRAITS = [
 ] as const
 
 type KeptTrait = (typeof KEPT_TRAITS)[number]
+
+/** Values of a trait whose name alone does not show that it is a kind. */
+const KEPT_VALUES: { readonly [Trait in KeptTrait]?: readonly unknown[] } = { address: ['new', 'current'] }
 
 /** Traits of an event. A person is the `target`, whose addresses an erasure knows. */
 export type Traits = { [Trait in KeptTrait]?: unknown }
@@ -68,17 +71,24 @@ export function withoutPersonalData(entry: Personal, person: Person, roles: read
   const erased = [...((payload.erased as Person[] | undefined) ?? []), person]
   if (person === 'target') {
     return {
-      payload: { ...payload, traits: only(KNOWN_TRAITS, emptied(TARGET_ADDRESSES, traits)), erased },
+      payload: { ...payload, traits: keptTraits(emptied(TARGET_ADDRESSES, traits)), erased },
       ip_address,
     }
   }
   const isRole = roles.includes(String(payload[ACTOR_ADDRESS]))
   const members = isRole ? payload : emptied([ACTOR_ADDRESS], payload)
   const kept = only([...KEPT_MEMBERS, ACTOR_ADDRESS], members)
-  return { payload: { ...kept, ...(traits && { traits: only(KNOWN_TRAITS, traits) }), erased }, ip_address: '' }
+  return { payload: { ...kept, ...(traits && { traits: keptTraits(traits) }), erased }, ip_address: '' }
 }
 
-const only = (names: readonly string[], members: Metadata = {}): Metadata =>
+const keptTraits = (traits: Metadata): Metadata =>
+  Object.fromEntries(
+    Object.entries(only(KNOWN_TRAITS, traits)).filter(
+      ([name, value]) => KEPT_VALUES[name as KeptTrait]?.includes(value) ?? true,
+    ),
+  )
+
+const only = (names: readonly string[], members: Metadata): Metadata =>
   Object.fromEntries(Object.entries(members).filter(([name]) => names.includes(name)))
 
 const emptied = (names: readonly string[], members: Metadata = {}): Metadata =>
