@@ -9,9 +9,10 @@ const CONFIG = fileURLToPath(new URL('testdata/reporter.config.ts', import.meta.
 const SCREEN_LINES = 24
 
 async function vitest(args: string[], env: NodeJS.ProcessEnv = {}) {
+  const { PATH, NODE_COMPILE_CACHE } = process.env
   const child = spawn(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', ...args], {
     cwd: ROOT,
-    env: { PATH: process.env.PATH, CI: '', ...env },
+    env: { PATH, NODE_COMPILE_CACHE, CI: '', ...env },
   })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))

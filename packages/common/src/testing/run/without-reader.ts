@@ -17,7 +17,12 @@ export async function runWithoutReader(
   const writer = openSync(path, constants.O_WRONLY)
   closeSync(reader)
   const [command = '', ...args] = program
-  const child = spawn(command, args, { env, cwd: folder, stdio: ['ignore', writer, 'pipe'] })
+  const { NODE_COMPILE_CACHE } = process.env
+  const child = spawn(command, args, {
+    env: { NODE_COMPILE_CACHE, ...env },
+    cwd: folder,
+    stdio: ['ignore', writer, 'pipe'],
+  })
   closeSync(writer)
   const said = child.stderr ? text(child.stderr) : ''
   const [stderr, [code]] = await Promise.all([said, once(child, 'exit')])
