@@ -53,6 +53,14 @@ test('every command is in the help and has help of its own, which needs no setti
   }
 })
 
+test('a slip in the name of any command finds it, whatever operands follow', async () => {
+  for (const name of COMMANDS) {
+    const [group = '', ...words] = name.split(' ')
+    const { stderr } = await authHere([group.slice(0, -1), ...words, crypto.randomUUID(), 'ada@example.com'])
+    expect(stderr).toContain(`Did you mean "${name}"?`)
+  }
+})
+
 describe('wrong usage ends with 64 and a hint, and prints no result', () => {
   test.for([
     ['migrat', 'Did you mean "migrate"?'],

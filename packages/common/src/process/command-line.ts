@@ -108,7 +108,8 @@ function readArguments(found: Command, args: readonly string[]) {
 /** Lists all commands, or those that begin with these words. An error unless help was requested. */
 function answerUnknown(program: string, commands: Command[], args: readonly string[]): void {
   const isHelp = args.some((arg) => arg === '--help' || arg === '-h')
-  const words = args.filter((arg) => !arg.startsWith('-')).join(' ')
+  const typed = args.filter((arg) => !arg.startsWith('-'))
+  const words = typed.join(' ')
   const group = commands.filter(({ name }) => name.startsWith(`${words} `))
   const listed = group.length > 0 ? group : commands
   if (args.length === 0 || (isHelp && (words === '' || group.length > 0))) {
@@ -116,10 +117,22 @@ function answerUnknown(program: string, commands: Command[], args: readonly stri
   }
   process.exitCode = 64
   if (group.length > 0) return void process.stderr.write(listHelp(program, group))
-  const names = commands.map(({ name }) => name)
-  const closest = nearest(words, names)
+  const closest = closestCommand(commands, typed)
   const hint = closest ? `Did you mean "${closest}"? ` : ''
   process.stderr.write(`unknown command: ${args.join(' ')}\n${hint}${program} --help lists all commands.\n`)
+}
+
+/** Compares as many leading words as a name has, because operands follow it; longer names first. */
+function closestCommand(commands: Command[], words: readonly string[]): string | undefined {
+  const byLength = Object.groupBy(commands, (each) => wordsOf(each).length)
+  // Keys that are integers come in ascending order.
+  const found = Object.entries(byLength).map(([length, alike = []]) =>
+    nearest(
+      words.slice(0, Number(length)).join(' '),
+      alike.map(({ name }) => name),
+    ),
+  )
+  return found.findLast((name) => name !== undefined)
 }
 
 const usage = ({ name, operands = [] }: Command) => [name, ...operands].join(' ')
