@@ -24,9 +24,13 @@ create table {{prefix}}one_time_tokens (
   external_account text,
   -- Session that requested the token, which is worth nothing once that session has ended; null without one.
   session_id uuid,
+  -- End of the link.
   expires_at timestamptz not null,
+  -- End of the code, which a repeated message does not move.
+  code_expires_at timestamptz,
   created_at timestamptz not null,
-  primary key (user_id, purpose)
+  primary key (user_id, purpose),
+  check ((code_hash is null) = (code_expires_at is null))
 );
 
 create unique index {{prefix}}one_time_tokens_token_hash_key on {{prefix}}one_time_tokens (token_hash);

@@ -164,7 +164,10 @@ interface OneTimeTokensTable {
   external_account: string | null
   /** Session that requested it (core/sessions/accepted-session.ts). */
   session_id: string | null
+  /** End of the link. */
   expires_at: Date
+  /** End of the code, which a repeated message does not move. */
+  code_expires_at: Date | null
   created_at: Date
 }
 

@@ -157,7 +157,8 @@ async function checkNonce(deps: FreshnessDeps, user: User, nonce: string | undef
   const token = await countAttemptOfUser(db, user.id, 'reauthentication')
   const matches =
     token?.code_hash && isSameHash(token.code_hash, hashCode(codeKey, token.purpose, token.relates_to, nonce))
-  if (!token?.code_hash || !matches || token.expires_at <= now()) throw apiError('reauthentication_not_valid')
+  const isValid = matches && token.code_expires_at && token.code_expires_at > now()
+  if (!token?.code_hash || !isValid) throw apiError('reauthentication_not_valid')
   const begun = { userId: user.id, sessionId: token.session_id }
   if (!(await isRequesterAccepted(deps, db, begun))) throw apiError('reauthentication_not_valid')
   return token.code_hash

@@ -52,12 +52,18 @@ export interface TokenOrder
   code?: string | undefined
 }
 
+export interface IssuedToken extends OneTimeToken {
+  codeHash: Buffer
+  /** The code was sent before, and its lifetime goes on. */
+  repeatsCode: boolean
+}
+
 /** Makes a link token and a code, which replace the user's live ones of this purpose. A repeated message keeps the code. */
 export async function issueToken(
   { random, encryption, codeKey, now }: IssueTokenDeps,
   trx: Transaction<DB>,
   { userId, codeLength, lifetimeSeconds, code: fixedCode, externalAccount, ...token }: TokenOrder,
-): Promise<OneTimeToken & { codeHash: Buffer }> {
+): Promise<IssuedToken> {
   const { purpose, relatesTo, pkce } = token
   const issuedAt = now()
   const last = await findLastCode(trx, userId ?? NIL_UUID, purpose)
@@ -67,8 +73,9 @@ export async function issueToken(
   // The prefix stays in the token: an expired link must be answered in its flow too (contract/auth-core.md 8).
   const linkToken = `${pkce ? 'pkce_' : ''}${random(32).toString('base64url')}`
   const made = { key: codeKey, purpose, relatesTo, length: isLong ? LONG_CODE_LENGTH : codeLength }
-  const isFresh = last && issuedAt.getTime() < last.created_at.getTime() + lifetimeSeconds * 1000
+  const isFresh = last?.code_expires_at && issuedAt < last.code_expires_at
   const kept = token.isRepeat && isFresh && !hasUsedUp ? keptCode(made, last) : undefined
+  const repeatsCode = kept !== undefined
   const codeSeed = kept?.seed ?? random(SEED_BYTES)
   const code = fixedCode ?? kept?.code ?? codeOf(made, codeSeed)
   const codeHash = hashCode(codeKey, purpose, relatesTo, code)
@@ -78,10 +85,10 @@ export async function issueToken(
     await writeDecoys(trx, [`${purpose} ${relatesTo}`, `earlier ${purpose} ${relatesTo}`], issuedAt)
   } else {
     const expiresAt = new Date(issuedAt.getTime() + lifetimeSeconds * 1000)
-    const stored = { tokenHash, codeHash, codeSeed, keepsCode: kept !== undefined, externalAccount: sealed }
+    const stored = { tokenHash, codeHash, codeSeed, keepsCode: repeatsCode, externalAccount: sealed }
     await putOneTimeToken(trx, { ...token, ...stored, userId, usedUpCodes, isLong, expiresAt, now: issuedAt })
   }
-  return { linkToken, code, codeHash }
+  return { linkToken, code, codeHash, repeatsCode }
 }
 
 const SEED_BYTES = 16

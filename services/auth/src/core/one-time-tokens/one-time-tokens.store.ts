@@ -23,7 +23,7 @@ export interface NewOneTimeToken {
   sessionId?: string | null | undefined
   /** Repeats the message of the live token. Its link stays valid, whatever its challenge. */
   isRepeat?: boolean | undefined
-  /** The code is that of the live token: its attempts and the time it was made stay. */
+  /** The code is that of the live token: its attempts and its end stay. */
   keepsCode: boolean
   /** The same work is done and nothing changes: there may be a live token. */
   isPretended?: boolean | undefined
@@ -44,16 +44,16 @@ const UNLIMITED = -1
 export function findLastCode(trx: Transaction<DB>, userId: string, purpose: TokenPurpose) {
   return trx
     .selectFrom('one_time_tokens')
-    .select(['attempts', 'used_up_codes', 'relates_to', 'code_hash', 'code_seed', 'created_at'])
+    .select(['attempts', 'used_up_codes', 'relates_to', 'code_hash', 'code_seed', 'code_expires_at'])
     .where('user_id', '=', userId)
     .where('purpose', '=', purpose)
     .executeTakeFirst()
 }
 
 /**
- * Replaces the user's live token of this purpose. Keeps the old link if the new one has a code challenge, because only its
- * requester can use the new one, or where asked to. Without a kept link a row is written too, because a second request must not cost less
- * for an address without an account.
+ * Replaces the user's live token of this purpose. Keeps the old link for a repeated message, and if the new one has a
+ * code challenge, because only its requester can use it. Without a kept link a row is written too, because a second
+ * request must not cost less for an address without an account.
  */
 export async function putOneTimeToken(trx: Transaction<DB>, token: NewOneTimeToken): Promise<void> {
   const challenge = token.pkce?.challenge ?? null
@@ -63,7 +63,7 @@ export async function putOneTimeToken(trx: Transaction<DB>, token: NewOneTimeTok
     token_hash: token.tokenHash,
     code_hash: token.codeHash,
     code_seed: token.codeSeed,
-    ...(token.keepsCode ? {} : { attempts: token.isLong ? UNLIMITED : 0, created_at: token.now }),
+    ...(token.keepsCode ? {} : { attempts: token.isLong ? UNLIMITED : 0, code_expires_at: token.expiresAt }),
     used_up_codes: token.usedUpCodes,
     code_challenge: challenge,
     code_challenge_method: token.pkce?.method ?? null,
@@ -72,6 +72,7 @@ export async function putOneTimeToken(trx: Transaction<DB>, token: NewOneTimeTok
     ...(token.isClaim ? { sets_password: true } : {}),
     session_id: token.sessionId ?? null,
     expires_at: token.expiresAt,
+    created_at: token.now,
   }
   const isOf = { user_id: token.userId, purpose: token.purpose }
   await trx
@@ -83,7 +84,7 @@ export async function putOneTimeToken(trx: Transaction<DB>, token: NewOneTimeTok
     )
     .with('too_old', (qb) => deleteOldLinks(qb, isOf, token.now))
     .insertInto('one_time_tokens')
-    .values({ ...isOf, created_at: token.now, ...values })
+    .values({ ...isOf, code_expires_at: token.expiresAt, ...values })
     .onConflict((conflict) =>
       conflict.columns(['user_id', 'purpose']).doUpdateSet(token.isPretended ? { purpose: token.purpose } : values),
     )
@@ -116,7 +117,7 @@ export function takeByLinkHash(trx: Transaction<DB>, tokenHash: Buffer, purposes
     .executeTakeFirst()
 }
 
-const GUESSED = ['user_id', 'purpose', 'relates_to', 'code_hash', 'expires_at'] as const
+const GUESSED = ['user_id', 'purpose', 'relates_to', 'code_hash'] as const
 
 interface Guess {
   address: string
@@ -175,47 +176,59 @@ export function countAttemptOfUser(db: Kysely<DB>, userId: string, purpose: Toke
     .where('user_id', '=', userId)
     .where('purpose', '=', purpose)
     .where('attempts', '<', MAX_ATTEMPTS)
-    .returning(['purpose', 'relates_to', 'code_hash', 'session_id', 'expires_at'])
+    .returning(['purpose', 'relates_to', 'code_hash', 'session_id', 'code_expires_at'])
     .executeTakeFirst()
 }
 
-type Place = 'newest' | 'earlier'
+interface SentToken {
+  linkHash: Buffer | null
+  codeHash: Buffer | null
+  /** An earlier message has started the lifetime of the code. */
+  repeatsCode: boolean
+}
 
 /**
- * Starts the lifetime of a link or code when its message leaves, however long that waited for a mail server. Returns
- * `newest` of its purpose, `earlier` for a replaced link whose code is dead, or undefined if it was used or replaced
- * meanwhile. A row is written all the same.
+ * Starts the lifetimes of link and code when their message leaves, however long that waited for a mail server. Returns
+ * whether the code is alive: it dies with its replacement, while a replaced link may stay valid. Undefined: both were
+ * used or replaced meanwhile. A row is written all the same.
  */
 export async function restartLifetime(
   db: Kysely<DB>,
   userId: string,
-  { by, hash }: { by: 'token_hash' | 'code_hash'; hash: Buffer },
+  { linkHash, codeHash, repeatsCode }: SentToken,
   { expiresAt, now }: { expiresAt: Date; now: Date },
-): Promise<Place | undefined> {
-  const restart = (table: 'one_time_tokens' | 'earlier_links', column: string, place: Place) =>
-    sql<{ place: Place }>`(update ${sql.table(table)} set expires_at = ${expiresAt}
-      where user_id = ${userId} and ${sql.ref(column)} = ${hash} returning ${sql.lit(place)} as place)`
+): Promise<{ hasCode: boolean } | undefined> {
+  const isCode = sql`coalesce(code_hash = ${codeHash}, false)`
+  const newest = sql<{ has_code: boolean }>`(update ${sql.table('one_time_tokens')} set expires_at = ${expiresAt},
+      code_expires_at = case when ${isCode} and not ${sql.lit(repeatsCode)} then ${expiresAt} else code_expires_at end
+    where user_id = ${userId} and (token_hash = ${linkHash} or code_hash = ${codeHash}) returning ${isCode} as has_code)`
+  const earlier = sql<{ has_code: boolean }>`(update ${sql.table('earlier_links')} set expires_at = ${expiresAt}
+    where user_id = ${userId} and token_hash = ${linkHash} returning false as has_code)`
   const isUnknown = sql<boolean>`not exists (select from newest) and not exists (select from earlier)`
   const restarted = await db
-    .with('newest', () => restart('one_time_tokens', by, 'newest'))
-    .with('earlier', () => restart('earlier_links', 'token_hash', 'earlier'))
-    .with('not_restarted', (qb) => insertDecoy(qb, `restart ${hash.toString('base64')}`, now, isUnknown))
+    .with('newest', () => newest)
+    .with('earlier', () => earlier)
+    .with('not_restarted', (qb) =>
+      insertDecoy(qb, `restart ${(linkHash ?? codeHash)?.toString('base64')}`, now, isUnknown),
+    )
     .selectFrom('newest')
-    .select('place')
-    .unionAll((qb) => qb.selectFrom('earlier').select('place'))
-    .executeTakeFirst()
-  return restarted?.place
+    .select('has_code')
+    .unionAll((qb) => qb.selectFrom('earlier').select('has_code'))
+    .execute()
+  return restarted.length > 0 ? { hasCode: restarted.some(({ has_code: hasCode }) => hasCode) } : undefined
 }
 
 /** Deletes a code's token after its hash matched; undefined: another request used it first. */
-export function takeByCodeHash(trx: Transaction<DB>, userId: string, purpose: TokenPurpose, codeHash: Buffer) {
-  return trx
+export async function takeByCodeHash(trx: Transaction<DB>, userId: string, purpose: TokenPurpose, codeHash: Buffer) {
+  const taken = await trx
     .deleteFrom('one_time_tokens')
     .where('user_id', '=', userId)
     .where('purpose', '=', purpose)
     .where('code_hash', '=', codeHash)
     .returning(['token_hash', ...TAKEN])
+    .returning((eb) => eb.ref('code_expires_at').$notNull().as('code_expires_at'))
     .executeTakeFirst()
+  return taken && { ...taken, expires_at: taken.code_expires_at }
 }
 
 /** Lists the user's tokens of these purposes, if one of them is live. */

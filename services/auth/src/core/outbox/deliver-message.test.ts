@@ -158,11 +158,11 @@ describe('one attempt', () => {
     await attempt(service, sends, id)
     const token = await db
       .selectFrom('one_time_tokens')
-      .select('expires_at')
+      .select('code_expires_at')
       .where('user_id', '=', userId)
       .where('purpose', '=', 'reauthentication')
       .executeTakeFirst()
-    expect(token?.expires_at.getTime()).toBe(service.clock.now().getTime() + 600_000)
+    expect(token?.code_expires_at?.getTime()).toBe(service.clock.now().getTime() + 600_000)
     const late = await queue(service, { userId, codeHash, lifetimeSeconds: 600 })
     await put(hashLinkToken('another'))
     await attempt(service, sends, late)

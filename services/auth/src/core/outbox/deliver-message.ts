@@ -10,7 +10,7 @@ import { countMessage, countMessageAttempt } from '../../metrics.ts'
 import type { Encryption } from '../keys/encryption.ts'
 import { SEALED } from '../keys/sealed-columns.ts'
 import { restartLifetime } from '../one-time-tokens/one-time-tokens.store.ts'
-import { findQueuedMessage, markDropped, markSent, recordFailure } from './messages.store.ts'
+import { findQueuedMessage, markDropped, markSent, REPLACED, recordFailure } from './messages.store.ts'
 import { MESSAGE_QUEUES, type MessageContent, type MessageJob } from './outbox.ts'
 import { NotAttempted, type SilentGroups } from './silent-groups.ts'
 
@@ -74,7 +74,7 @@ async function attemptOnce(deps: DeliveryDeps, message: Queued, group: string | 
   const content = await stillGood(deps, message, openSealed(deps, message))
   if (!content) {
     log.info('message dropped: its link or code was used or replaced meanwhile')
-    await markDropped(db, message.id, 'its link or code was used or replaced meanwhile', now())
+    await markDropped(db, message.id, REPLACED, now())
     return countMessage(message.channel, message.kind, 'dropped')
   }
   if (isPretended(message)) {
@@ -105,23 +105,24 @@ const isPretended = (message: Queued) => message.lifetime_seconds === 0
 
 /**
  * Restarts the lifetime of link and code and returns the content to send; undefined: both were used or replaced. A
- * replaced link that stays valid is sent without its code, which would cost the newer one an attempt.
+ * replaced link that stays valid is sent without a dead code, which would cost the newer one an attempt.
  */
 async function stillGood(deps: DeliveryDeps, message: Queued, content: MessageContent) {
   const { user_id, lifetime_seconds: lifetimeSeconds } = message
   // A pretended message without a user is searched for too, as a real one is.
   const userId = user_id ?? (isPretended(message) ? message.id : null)
   if (lifetimeSeconds === null || userId === null) return content
-  const { linkHash, codeHash } = content
-  const hash = linkHash ?? codeHash
-  if (!hash) return content
+  const { linkHash, codeHash, repeatsCode = false } = content
+  if (!linkHash && !codeHash) return content
   const now = deps.now()
-  const token = { by: linkHash ? 'token_hash' : 'code_hash', hash: Buffer.from(hash, 'base64') } as const
+  const token = { linkHash: bytesOf(linkHash), codeHash: bytesOf(codeHash), repeatsCode }
   const expiresAt = new Date(now.getTime() + lifetimeSeconds * 1000)
   const found = await restartLifetime(deps.db, userId, token, { expiresAt, now })
-  if (found === 'earlier') return { ...content, variables: { ...content.variables, Token: '' } }
+  if (found && !found.hasCode) return { ...content, variables: { ...content.variables, Token: '' } }
   return found || isPretended(message) ? content : undefined
 }
+
+const bytesOf = (hash: string | undefined) => (hash === undefined ? null : Buffer.from(hash, 'base64'))
 
 /** While a change of keys rolls out another worker may be able to open the message: it goes back to the queue. */
 function openSealed({ encryption }: DeliveryDeps, message: Queued): MessageContent {

@@ -63,9 +63,23 @@ export async function markSent(
 const updateQueued = (db: Kysely<DB>, id: string) =>
   db.updateTable('messages').where('id', '=', id).where('state', '=', 'queued')
 
+export const REPLACED = 'its link or code was used or replaced meanwhile'
+
 /** Ends a message that is not worth sending; `reason` is null for one that was only pretended. */
 export async function markDropped(db: Kysely<DB>, id: string, reason: string | null, now: Date): Promise<void> {
   await updateQueued(db, id).set({ state: 'dropped', last_error: reason, sealed: null, updated_at: now }).execute()
+}
+
+/** Drops the user's queued messages of a kind, for a newer one; returns whether there were any. */
+export async function dropQueued(trx: Transaction<DB>, userId: string, kind: string, now: Date): Promise<boolean> {
+  const { numUpdatedRows } = await trx
+    .updateTable('messages')
+    .set({ state: 'dropped', last_error: REPLACED, sealed: null, updated_at: now })
+    .where('user_id', '=', userId)
+    .where('kind', '=', kind)
+    .where('state', '=', 'queued')
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
 }
 
 /** Notes a failed attempt, or why none was made. The content is kept for the next one, or for an admin's retry. */

@@ -58,9 +58,11 @@ export interface MessageContent<Channel extends MessageChannel = MessageChannel>
   to: string
   variables: Variables[Channel]
   locale: string | undefined
-  /** Base64 of the hashes by which the token in the message is stored; neither for a message without one. */
+  /** Base64 of the hashes by which link and code of the message are stored; neither for a message without them. */
   linkHash: string | undefined
   codeHash: string | undefined
+  /** An earlier message starts the lifetime of the code. */
+  repeatsCode: boolean | undefined
 }
 
 interface NewRow<Channel extends MessageChannel, Kind, Content> {
@@ -73,8 +75,10 @@ interface NewRow<Channel extends MessageChannel, Kind, Content> {
   messageId?: string | undefined
   /** Locale from pickLocale; MAILER_DEFAULT_LOCALE when left out. */
   locale?: string | undefined
-  /** Hash of a code without a link: finds its token when the message leaves. */
+  /** Hash of the code: finds its token when the message leaves. */
   codeHash?: Buffer | undefined
+  /** The code is that of an earlier message, and its lifetime goes on. */
+  repeatsCode?: boolean | undefined
   /** Lifetime of link and code from the moment the message leaves; null: it has neither, 0: it is only pretended. */
   lifetimeSeconds: number | null
 }
@@ -101,7 +105,9 @@ export async function queueMessage<Kind extends MailKind>(
   const { channel, kind, userId, to, locale, lifetimeSeconds } = message
   const variables: Variables[MessageChannel] = message.variables
   const linkHash = 'TokenHash' in variables ? hashLinkToken(variables.TokenHash).toString('base64') : undefined
-  const content: MessageContent = { to, variables, locale, linkHash, codeHash: message.codeHash?.toString('base64') }
+  const codeHash = message.codeHash?.toString('base64')
+  const { repeatsCode } = message
+  const content: MessageContent = { to, variables, locale, linkHash, codeHash, repeatsCode }
   const id = message.messageId ?? deps.newId()
   const sealed = deps.encryption.seal(SEALED.message, { id }, content)
   const row = { id, channel, kind, user_id: userId, sealed, lifetime_seconds: lifetimeSeconds }

@@ -98,9 +98,9 @@ export async function sendEmailChange(
 }
 
 /**
- * Sends the mails of a pending change again, to the addresses that have not agreed. The change stays as it is: its session,
- * the agreement of the other address, and links and codes that were sent before. Without a challenge in the request the new link
- * has the previous one's.
+ * Sends the mails of a pending change again, to the addresses that have not agreed. The change stays as it is: its
+ * session, the agreement of the other address, and links and codes that were sent before. Without a challenge in the
+ * request the new link has the previous one's.
  */
 export async function repeatEmailChange(
   deps: LinkMailDeps,

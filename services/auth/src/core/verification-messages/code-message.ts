@@ -5,7 +5,9 @@ import { smsText } from '../../adapters/sms/sms-text.ts'
 import { testCodeOf } from '../../adapters/test-codes.ts'
 import type { Config } from '../../config.ts'
 import type { DB, TokenPurpose } from '../../db/tables.ts'
+import { countMessage } from '../../metrics.ts'
 import { type IssueTokenDeps, issueToken } from '../one-time-tokens/one-time-token.ts'
+import { dropQueued } from '../outbox/messages.store.ts'
 import { type OutboxDeps, queueMessage } from '../outbox/outbox.ts'
 import type { User } from '../users/users.store.ts'
 
@@ -80,8 +82,12 @@ export async function sendCodeSms(
   const token = { userId, purpose, relatesTo: to, isClaim, sessionId, isRepeat, isPretended }
   const digits = codeLength + (hasLongCode ? LONG_CODE_DIGITS : 0)
   const order = { ...token, codeLength: digits, lifetimeSeconds, code: testCode }
-  const { code, codeHash } = await issueToken(deps, trx, order)
+  const { code, codeHash, ...issued } = await issueToken(deps, trx, order)
   if (testCode) return
+  // One that has not left costs a second SMS, and the lifetime of its code has not begun.
+  const replacesQueued = issued.repeatsCode && (await dropQueued(trx, user.id, purpose, deps.now()))
+  if (replacesQueued) countMessage('sms', purpose, 'dropped')
+  const repeatsCode = issued.repeatsCode && !replacesQueued
   if (delivery === 'notice') {
     const text = `You already have an account at ${new URL(deps.config.siteUrl).host}.`
     const notice = { kind: 'account_exists', userId, to, variables: { code: '', channel, text }, messageId } as const
@@ -89,6 +95,6 @@ export async function sendCodeSms(
     return
   }
   const variables = { code, channel, text: smsText(template, code) }
-  const message = { kind: purpose, userId, to, variables, codeHash, lifetimeSeconds, messageId }
+  const message = { kind: purpose, userId, to, variables, codeHash, repeatsCode, lifetimeSeconds, messageId }
   await queueMessage(deps, trx, { channel: 'sms', ...message })
 }

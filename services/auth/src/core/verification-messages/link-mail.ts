@@ -93,7 +93,8 @@ export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mai
     Data: user.user_metadata,
   }
   const locale = pickLocale(config.mail, { metadata: user.user_metadata, acceptLanguage })
-  const message = { channel: 'mail', userId, to, lifetimeSeconds, messageId, locale } as const
+  const { codeHash, repeatsCode } = token
+  const message = { channel: 'mail', userId, to, lifetimeSeconds, messageId, locale, codeHash, repeatsCode } as const
   if (delivery === 'notice') {
     const { SiteURL, Email, Data } = variables
     const notice = { kind: 'account_exists', variables: { SiteURL, Email, Data }, lifetimeSeconds: null } as const

@@ -28,6 +28,7 @@ test('a pending sign-up gets a new mail, which replaces the old one and keeps th
 
 test('an address with nothing pending or no account gets the same answer and no message', async ({ service }) => {
   await service.signedIn('done@example.com')
+  await service.settled()
   service.mailbox.clear()
   service.clock.advance({ seconds: 901 })
   for (const type of ['signup', 'email_change']) {
@@ -117,20 +118,27 @@ describe('a change of address that is sent again by anyone', () => {
     expect(await email()).toBe(addresses.next)
   })
 
-  test('has another code once the lifetime of the first one has passed', async ({ service }) => {
+  test('has another code once the lifetime of the first one has passed, which no repetition prolongs', async ({
+    service,
+  }) => {
     const { addresses, mails, resend } = await changing(service)
-    const codes = new Set([codeIn(mails.next.text)])
-    let last = mails.next
-    for (let time = 0; time < 4; time++) {
-      await resend()
-      last = await service.mailbox.waitFor(addresses.next, { after: last })
-      codes.add(codeIn(last.text))
-    }
-    // 3,604 s later: codes live for 3,600.
-    expect(codes.size).toBe(2)
+    const verify = async (which: 'current' | 'next', code = codeIn(mails[which].text)) =>
+      (await service.post('/verify', { type: 'email_change', email: addresses[which], token: code })).status
+    for (let time = 0; time < 3; time++) await resend()
+    const kept = service.mailbox.messages({ to: addresses.next })[0]
+    expect(codeIn(String(kept?.text))).toBe(codeIn(mails.next.text))
+    service.clock.advance({ seconds: 896 })
+    expect(await verify('current')).toBe(200)
+    // 3,600 s after the first mail, and 897 s after the last one, whose link is still valid.
+    service.clock.advance({ seconds: 1 })
+    expect(await verify('next')).toBe(403)
+    await resend()
+    const fresh = await service.mailbox.waitFor(addresses.next, { after: kept })
+    expect(codeIn(fresh.text)).not.toBe(codeIn(mails.next.text))
+    expect(fragmentOf(await service.get(linkPath(String(kept?.text))))).toHaveProperty('access_token')
   })
 
-  test('keeps the code of a number, with its attempts', async () => {
+  test('keeps the code of a number, with its attempts and its end', async () => {
     const gateways = await startSmsGateways()
     const service = await startTestService({
       ...gateways.settings('twilio'),
@@ -162,6 +170,15 @@ describe('a change of address that is sent again by anyone', () => {
     await kept.resend()
     expect([kept.codes.length, new Set(kept.codes).size]).toEqual([2, 1])
     expect(await kept.verify(kept.codes[0] as string)).toBe(200)
+
+    const ended = await changing()
+    await ended.resend()
+    await ended.resend()
+    service.clock.advance({ seconds: 478 })
+    // 600 s after the first message, the lifetime of its code.
+    expect(await ended.verify(ended.codes[1] as string)).toBe(403)
+    await ended.resend()
+    expect(await ended.verify(ended.codes[3] as string)).toBe(200)
 
     const guessed = await changing()
     const [first = ''] = guessed.codes
