@@ -1,6 +1,5 @@
 // Every command, and every route by which an admin changes tokens or clips of others, leaves an entry under the name of
 // its actor. A new one without a row here fails.
-
 import { rm } from 'node:fs/promises'
 import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'

@@ -1,6 +1,5 @@
 // Commands that every service has: serve, worker, migrate, config, version. All differences between services are
 // members of `ServiceParts`. The command line itself: command-line.ts. Tests: test/cli.test.ts of each service.
-
 import { ConfigError, type Variables, variablesTable } from '../config/variables.ts'
 import { migrationStates, pendingMigrations } from '../migrations/migrate.ts'
 import type { Logger } from '../telemetry/logger.ts'

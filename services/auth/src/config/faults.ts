@@ -1,5 +1,4 @@
 // Settings that a start accepts and that cannot do what they are for. `config check` fails for them, a start logs them.
-
 import { type MailKind, settingName } from '../adapters/mail/kinds.ts'
 import { unknownInSubject } from '../adapters/mail/unknown-variables.ts'
 import type { Config } from '../config.ts'

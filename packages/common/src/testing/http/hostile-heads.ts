@@ -1,6 +1,5 @@
 // Hostile request heads for a raw socket. The same seed makes the same head, so that a failure can be repeated. They
 // are sent by hostile-headers.slow.test.ts of each service.
-
 import { type Random, randomFrom } from '../seeded-random.ts'
 import { HOSTILE_TEXTS } from './hostile-values.ts'
 import type { RawAnswer } from './raw-http.ts'

@@ -1,6 +1,5 @@
 // Output of a test run: files, progress, each failure with the command that runs it alone, skipped tests with reasons,
 // and counts. A green run fits one screen.
-
 import { relative } from 'node:path'
 import type { RunnerTestFile as File, TestCase, TestModule, TestSpecification } from 'vitest/node'
 import { DefaultReporter } from 'vitest/node'

@@ -1,6 +1,5 @@
 // Search in the audit log. In a large log an index finds the entries of an action or of a user, newest first. Only a
 // small log is read. Tests: flows/admin/users/large-tables.test.ts.
-
 import { PLANNED_EACH_TIME } from '@services/common/database/connection'
 import { MAX_COUNTED } from '@services/common/database/counted-page'
 import { type Kysely, type RawBuilder, sql } from 'kysely'

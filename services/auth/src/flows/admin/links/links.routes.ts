@@ -1,5 +1,4 @@
 // The links of mails that an admin requests: an invitation is sent, a generated link is returned instead.
-
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inWords } from '@services/common/list-in-words'
 import { Type } from 'typebox'

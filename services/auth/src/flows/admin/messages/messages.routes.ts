@@ -1,5 +1,4 @@
 // The outbox for administrators: lists messages, and sends a failed one again.
-
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { withHeaders } from '@services/common/http/route-schema'
 import { inWords } from '@services/common/list-in-words'

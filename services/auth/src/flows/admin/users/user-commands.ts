@@ -1,6 +1,5 @@
 // The `users` commands for one user; list-users-command.ts lists them. Commands call the flows of this folder, so that
 // an operator's input is checked and audited like an admin's.
-
 import { isUtf8 } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
 import { DURATION_FORM } from '@services/common/config/duration'

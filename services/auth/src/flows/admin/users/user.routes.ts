@@ -1,5 +1,4 @@
 // Operations on the user of the path: the user, their sessions and their second factors.
-
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { endAllSessions, endOneSession, sessionNotFound } from '../../../core/sessions/end-session.ts'
