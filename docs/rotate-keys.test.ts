@@ -7,6 +7,7 @@ import { openShell, type Shell, type Started } from './testing/shell.ts'
 
 const { settings } = inject('devServices')
 const guide = openGuide('rotate-keys.md')
+const newSecret = guide.take('AUTH_ENCRYPTION_KEY=')
 let shell: Shell
 let running: (Started & { url: string }) | undefined
 
@@ -110,6 +111,10 @@ test('an app that was enrolled under the key without id proves itself while a ne
   expect(await own.run(guide.take('##*,'))).toMatchObject({ code: 0 })
   url = await restart(own)
   expect(await prove()).toBeTruthy()
+  // Rows that the secret has encrypted survive its replacement, too.
+  expect(await own.run(newSecret)).toMatchObject({ code: 0 })
+  url = await restart(own)
+  expect(await prove()).toBeTruthy()
   const rotated = await own.run(guide.take('encryption rotate'))
   expect([rotated.code, rotated.stderr.includes('left')]).toEqual([0, false])
   expect(rotated.stdout).toMatch(/^factors: \d+ rows encrypted anew$/m)
@@ -120,11 +125,16 @@ test('an app that was enrolled under the key without id proves itself while a ne
   expect(await (await fetch(`${url}/health/ready`)).json()).toEqual({ status: 'ok' })
 })
 
-test('a new secret keeps data of the old one readable if the old one stays configured by name', async ({ skip }) => {
+test('a new secret leaves the old one configured by name, unless there is a key without id', async ({ skip }) => {
   skip(!hasJq, NO_JQ)
-  const ran = await shell.run(`${guide.take('AUTH_ENCRYPTION_KEY=')}\necho "$AUTH_ENCRYPTION_KEY|$AUTH_JWT_SECRET"`)
-  const [encryption, secret] = ran.stdout.trim().split('|')
-  expect(encryption).toBe(settings.AUTH_JWT_SECRET)
-  expect(String(secret).length).toBeGreaterThan(60)
+  for (const [before, kept] of [
+    ['unset AUTH_ENCRYPTION_KEY', settings.AUTH_JWT_SECRET],
+    ['AUTH_ENCRYPTION_KEY=own', 'own'],
+  ]) {
+    const ran = await shell.run(`${before}\n${newSecret}\necho "$AUTH_ENCRYPTION_KEY|$AUTH_JWT_SECRET"`)
+    const [encryption, secret] = ran.stdout.trim().split('|')
+    expect(encryption).toBe(kept)
+    expect(String(secret).length).toBeGreaterThan(60)
+  }
   expect(guide.untaken()).toEqual([])
 })

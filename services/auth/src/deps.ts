@@ -82,7 +82,7 @@ export async function openDeps(
     if (config.telemetry.metrics) {
       startCounters()
       observeAppleSecret(() => appleSecondsLeft(config, deps.now()))
-      observeSealedRows(deps.encryption.keyIds, deps.sealedRows.figures)
+      observeSealedRows(deps.sealedRows.figures)
     }
     return {
       ...deps,
@@ -131,7 +131,7 @@ export async function makeDeps(
     /** Encrypts secrets in the database (core/keys/sealed-columns.ts). */
     encryption,
     /** Rows by the key that encrypted them; the running service starts it. */
-    sealedRows: watchSealedRows({ reads, encryption, log }),
+    sealedRows: watchSealedRows({ db, encryption, now, log }),
     /** Authenticates attempts at providers: the browser's cookie, and the state it carries before one begins. */
     attemptKey: deriveKey(config.jwt.secret, 'attempt'),
     providers,

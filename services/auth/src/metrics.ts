@@ -55,18 +55,19 @@ export function observeAppleSecret(secondsLeft: () => number | undefined): void 
 
 /** Exports the rows that each key encrypted, known keys also with 0; nothing before the first count. */
 export function observeSealedRows(
-  keyIds: readonly (string | null)[],
-  figures: () => readonly { key_id: string | null; rows: number }[] | undefined,
+  figures: () => readonly { key_id: string | null; rows: number; known: boolean }[] | undefined,
 ): void {
   metrics
     .getMeter('auth')
     .createObservableGauge('auth.sealed_rows', { description: 'Encrypted rows by key', unit: '{row}' })
     .addCallback((result) => {
-      const counted = figures()
-      if (!counted) return
-      for (const id of new Set([...keyIds, ...counted.map(({ key_id }) => key_id)])) {
-        const rows = counted.filter(({ key_id }) => key_id === id).reduce((sum, each) => sum + each.rows, 0)
-        result.observe(rows, { key_id: id ?? '', known: keyIds.includes(id) })
+      const counted = figures() ?? []
+      for (const { key_id: id, known } of counted) {
+        const same = counted.filter((each) => each.key_id === id && each.known === known)
+        result.observe(
+          same.reduce((sum, { rows }) => sum + rows, 0),
+          { key_id: id ?? '', known },
+        )
       }
     })
 }

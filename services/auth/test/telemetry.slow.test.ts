@@ -6,7 +6,7 @@ import { findFreePort } from '@services/common/dev/dev-ports'
 import { say } from '@services/common/testing/http/raw-http'
 import { type Mailbox, startMailbox } from '@services/common/testing/mailbox'
 import { programOf } from '@services/common/testing/run/program'
-import { readMetricsTable, readScrape } from '@services/common/testing/telemetry/metrics-table'
+import { readingOf, readMetricsTable, readScrape } from '@services/common/testing/telemetry/metrics-table'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { VERSION } from '../src/version.ts'
 import { processEnvironment } from './process-environment.ts'
@@ -211,11 +211,6 @@ test('Prometheus scrapes every metric of the reference, and no other, at / of it
   expect(output()).not.toMatch(/@example|horse/)
   await mailbox.close()
 })
-
-const readingOf = (figures: string, name: string) => {
-  const line = figures.split('\n').find((candidate) => candidate.startsWith(name))
-  return line === undefined ? undefined : Number(line.split(' ').at(-1))
-}
 
 interface OtlpAttribute {
   key: string

@@ -12,27 +12,29 @@ const StateShape = {
   additionalProperties: true,
 }
 
-const Warnings = { type: 'array', items: { type: 'string' }, description: 'Faults that no restart would repair.' }
+const Warnings = { type: 'array', items: { type: 'string' }, description: 'Faults that only an operator can repair.' }
 
 /** Wait for the database's answer; probes usually give up after 1 s to 5 s. */
 const READY_WITHIN_MS = 2_000
 
 /**
  * Registers `/health/live`, always 200, and `/health/ready`: 503 while stopping or without a writable database. `warnings`
- * are for people: a restart would not help, so the status stays 200.
+ * are public. Only an operator can repair their causes, so the status stays 200.
  */
 export function healthRoutes(
   app: FastifyInstance,
   options: { pool: pg.Pool; isStopping: () => boolean; warnings?: () => readonly string[] },
 ): void {
-  const properties = { ...StateShape.properties, ...(options.warnings && { warnings: Warnings }) }
-  const State = { ...StateShape, properties }
   const route = (operationId: string, summary: string, response: object) =>
     ({ logLevel: 'silent', schema: { operationId, tags: ['service'], summary, response } }) as const
-  app.get('/health/live', route('getLiveness', 'Whether the process answers', { 200: State }), async () => ({
+  app.get('/health/live', route('getLiveness', 'Whether the process answers', { 200: StateShape }), async () => ({
     status: 'ok',
   }))
-  const states = { 200: State, 503: State }
+  const properties = { ...StateShape.properties, warnings: Warnings }
+  const states = {
+    200: options.warnings ? { ...StateShape, title: 'Readiness', properties } : StateShape,
+    503: StateShape,
+  }
   const ready = route('getReadiness', 'Whether a database that accepts writes answers too', states)
   app.get('/health/ready', ready, async (_request, reply) => {
     if (options.isStopping()) return reply.code(503).send({ status: 'stopping' })

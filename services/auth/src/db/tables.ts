@@ -17,13 +17,18 @@ export interface DB {
   factors: FactorsTable
   factor_challenges: FactorChallengesTable
   recovery_codes: RecoveryCodesTable
+  sealed_row_counts: {
+    id: Generated<boolean>
+    counts: ColumnType<SealedRows[] | null, unknown, unknown>
+    claimed_at: Date
+  }
   address_claims: AddressClaimsTable
 }
 
 export const TABLES = [
   ...(['users', 'identities', 'sessions', 'one_time_tokens', 'earlier_links', 'auth_codes', 'flow_states'] as const),
   ...(['audit_log_entries', 'send_gaps', 'decoy_rows', 'rate_limits', 'messages', 'address_claims'] as const),
-  ...(['factors', 'factor_challenges', 'recovery_codes'] as const),
+  ...(['factors', 'factor_challenges', 'recovery_codes', 'sealed_row_counts'] as const),
 ] satisfies readonly (keyof DB)[]
 
 export type Metadata = Record<string, unknown>
@@ -287,6 +292,16 @@ interface RecoveryCodesTable {
   friendly_name: string | null
   used_at: MaybeTime
   created_at: Date
+}
+
+/** Rows of a table under a key (core/keys). */
+export interface SealedRows {
+  /** null: the key without id; `?` for all that no key can have. */
+  id: string | null
+  /** Check value of the key. */
+  check: string
+  table: string
+  rows: number
 }
 
 interface AddressClaimsTable {

@@ -35,6 +35,12 @@ export function readScrape(figures: string): DocumentedMetric[] {
     .sort(byName)
 }
 
+/** The figure of the first series whose text begins so; undefined if there is none. */
+export const readingOf = (figures: string, name: string) => {
+  const line = figures.split('\n').find((candidate) => candidate.startsWith(name))
+  return line === undefined ? undefined : Number(line.split(' ').at(-1))
+}
+
 const ADDED = /^(le|otel_scope_.*)$/
 
 const byName = (a: DocumentedMetric, b: DocumentedMetric) => (a.name < b.name ? -1 : 1)

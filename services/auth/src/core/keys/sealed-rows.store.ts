@@ -1,28 +1,53 @@
+import { jsonb } from '@services/common/database/pool'
 import { type Kysely, sql } from 'kysely'
-import type { DB } from '../../db/tables.ts'
-import type { Cell } from './encryption.ts'
+import type { DB, SealedRows } from '../../db/tables.ts'
+import { type Cell, CHECK_CHARACTERS } from './encryption.ts'
 import { KEY_ID } from './encryption-keys.ts'
 import { SEALED_COLUMNS, type SealedColumn } from './sealed-columns.ts'
-
-export interface SealedRows {
-  /** null: the key without id; `?` for all ids that no key can have. */
-  key_id: string | null
-  table: string
-  rows: number
-}
 
 /** Counts all sealed rows by the key that each names; it reads the tables whole. */
 export async function countSealedRows(db: Kysely<DB>): Promise<SealedRows[]> {
   const counts = SEALED_COLUMNS.map(({ table, column }) => {
     const text = sql.ref(column)
-    return sql`select ${table}::text as "table", case when ${text} like 'v2.%' then split_part(${text}, '.', 2) else '?' end as id
+    return sql`select ${table}::text as "table",
+      case when ${text} like 'v2.%' then split_part(${text}, '.', 2) else '?' end as name,
+      left(split_part(${text}, '.', 3), ${CHECK_CHARACTERS}) as "check"
       from ${sql.table(table)} where ${text} is not null`
   })
-  const { rows } = await sql<SealedRows>`select key_id, "table", count(*)::integer as rows
+  const { rows } = await sql<SealedRows>`select id, "check", "table", count(*)::integer as rows
     from (${sql.join(counts, sql` union all `)}) sealed,
-      lateral (select case when id ~ ${KEY_ID.source} then id when id <> '' then '?' end as key_id) named
-    group by key_id, "table" order by key_id, "table"`.execute(db)
+      lateral (select case when name ~ ${KEY_ID.source} then name when name <> '' then '?' end as id) named
+    group by id, "check", "table" order by id, "check", "table"`.execute(db)
   return rows
+}
+
+/** Whether this process is to count: no other one has begun to since `before`. */
+export async function claimCount(db: Kysely<DB>, { now, before }: { now: Date; before: Date }): Promise<boolean> {
+  const claimed = await db
+    .insertInto('sealed_row_counts')
+    .values({ claimed_at: now })
+    .onConflict((conflict) =>
+      conflict.column('id').doUpdateSet({ claimed_at: now }).where('sealed_row_counts.claimed_at', '<=', before),
+    )
+    .returning('id')
+    .executeTakeFirst()
+  return claimed !== undefined
+}
+
+/** Stores a count for all processes. */
+export async function saveCount(db: Kysely<DB>, counts: readonly SealedRows[], now: Date): Promise<void> {
+  const row = { counts: jsonb(counts), claimed_at: now }
+  await db
+    .insertInto('sealed_row_counts')
+    .values(row)
+    .onConflict((conflict) => conflict.column('id').doUpdateSet(row))
+    .execute()
+}
+
+/** The last count of any process; undefined before the first one. */
+export async function findCount(db: Kysely<DB>): Promise<SealedRows[] | undefined> {
+  const row = await db.selectFrom('sealed_row_counts').select('counts').executeTakeFirst()
+  return row?.counts ?? undefined
 }
 
 export type SealedRow = Record<string, Cell>

@@ -1,73 +1,123 @@
-// Figures of the sealed rows of a process: a metric, and the warning that a key is missing. They are counted at the start
-// and from time to time, because a count reads whole tables. Tests: flows/commands/encryption/encryption-commands.test.ts.
-import type { Reads } from '@services/common/database/replica'
+// Figures of the sealed rows of a process: a metric, and the warning that a key is missing. One process counts for all,
+// because a count reads whole tables; each compares the last count with its own keys. Statements: sealed-rows.store.ts.
+// Tests: flows/commands/encryption/encryption-commands.test.ts.
 import { startRounds } from '@services/common/housekeeping/rounds'
 import type { Logger } from '@services/common/telemetry/logger'
-import type { DB } from '../../db/tables.ts'
-import { type Encryption, shownKeyId } from './encryption.ts'
-import { countSealedRows, type SealedRows } from './sealed-rows.store.ts'
+import type { Kysely } from 'kysely'
+import type { DB, SealedRows } from '../../db/tables.ts'
+import { type Encryption, shownKeyId, UNNAMED_KEY } from './encryption.ts'
+import { SEALED_COLUMNS } from './sealed-columns.ts'
+import { claimCount, countSealedRows, findCount, saveCount } from './sealed-rows.store.ts'
 
 /** 300,000 rows take 0.2 s to count (measured). */
 const COUNT_EVERY_MS = 15 * 60_000
 
+/** Reads one row. */
+const READ_EVERY_MS = 60_000
+
 export interface SealedRowsWatch {
-  /** Counts once; logs keys that are missing since this count. */
+  /** Reads the last count, and counts first if it is due; logs keys that are missing since then. */
   count(): Promise<void>
-  /** The last count; undefined before the first one. */
-  figures(): SealedRows[] | undefined
-  /** A sentence for each key that is missing. */
+  /** Rows by key and table; undefined before the first count. */
+  figures(): KeyRows[] | undefined
+  /** A public sentence, if a key is missing: it names none. */
   warnings(): string[]
   /** Counts now and from time to time, until the returned function is called. */
   start(): () => Promise<void>
 }
 
 export function watchSealedRows({
-  reads,
+  db,
   encryption,
+  now,
   log,
 }: {
-  reads: Pick<Reads<DB>, 'current'>
-  encryption: Pick<Encryption, 'keyIds'>
+  db: Kysely<DB>
+  encryption: Pick<Encryption, 'keys'>
+  now: () => Date
   log: Logger
 }): SealedRowsWatch {
-  let figures: SealedRows[] | undefined
+  let figures: KeyRows[] | undefined
   let logged = ''
   const missing = () => missingKeys(encryption, figures ?? [])
   const count = async () => {
-    figures = await reads.current(countSealedRows)
+    const at = now()
+    if (await claimCount(db, { now: at, before: new Date(at.getTime() - COUNT_EVERY_MS) })) {
+      await saveCount(db, await countSealedRows(db), at)
+    }
+    const counted = await findCount(db)
+    figures = counted && rowsByKey(encryption, counted)
     const ids = missing().map(({ id }) => id)
     if (ids.join() === logged) return
     logged = ids.join()
-    for (const { id, tables } of missing()) log.error({ keyId: id, tables }, 'rows are sealed under an unknown key')
+    for (const { id, hasChanged, tables } of missing()) {
+      log.error({ keyId: id, hasChanged, tables }, 'rows are sealed under an unknown key')
+    }
   }
   return {
     count,
     figures: () => figures,
-    warnings: () => missing().map(sentence),
+    warnings: () => (missing().length > 0 ? ['an encryption key is missing'] : []),
     start() {
       const countOrWarn = () => count().catch((err) => log.warn({ err }, 'sealed rows not counted'))
-      return startRounds(countOrWarn, { log, firstMs: 0, everyMs: COUNT_EVERY_MS })
+      return startRounds(countOrWarn, { log, firstMs: 0, everyMs: READ_EVERY_MS })
     },
   }
 }
 
+export interface KeyRows {
+  /** null: the key without id; `?` for all ids that no key can have. */
+  key_id: string | null
+  table: string
+  rows: number
+  /** Whether the settings have this very key. */
+  known: boolean
+}
+
+/** Sums a count by key and table. Known keys come first, and also with 0: that is what an operator waits for. */
+export function rowsByKey({ keys }: Pick<Encryption, 'keys'>, counted: readonly SealedRows[]): KeyRows[] {
+  const tables = [...new Set(SEALED_COLUMNS.map(({ table }) => table))]
+  const sums = new Map<string, KeyRows>()
+  const add = ({ id, table, rows }: Omit<SealedRows, 'check'>, known: boolean) => {
+    const name = JSON.stringify([id, table, known])
+    sums.set(name, { key_id: id, table, rows: rows + (sums.get(name)?.rows ?? 0), known })
+  }
+  for (const { id } of keys) for (const table of tables) add({ id, table, rows: 0 }, true)
+  for (const row of counted) {
+    add(
+      row,
+      keys.some(({ id, check }) => id === row.id && check === row.check),
+    )
+  }
+  return [...sums.values()]
+}
+
 export interface MissingKey {
   id: string
+  /** The settings have another key in its place. */
+  hasChanged: boolean
   tables: Record<string, number>
 }
 
-/** Keys that rows name and that the settings lack. Ids that are none of ours count together. */
-export function missingKeys({ keyIds }: Pick<Encryption, 'keyIds'>, figures: readonly SealedRows[]): MissingKey[] {
-  const missing = new Map<string, Record<string, number>>()
-  for (const { key_id: id, table, rows } of figures) {
-    if (keyIds.includes(id)) continue
-    const tables = missing.get(shownKeyId(id)) ?? {}
-    missing.set(shownKeyId(id), { ...tables, [table]: (tables[table] ?? 0) + rows })
+/** Keys that rows need and that the settings lack. Ids that are none of ours count together. */
+export function missingKeys({ keys }: Pick<Encryption, 'keys'>, figures: readonly KeyRows[]): MissingKey[] {
+  const missing = new Map<string | null, MissingKey>()
+  for (const { key_id: id, table, rows, known } of figures) {
+    if (known) continue
+    const hasChanged = keys.some((key) => key.id === id)
+    const { tables } = missing.get(id) ?? { tables: {} }
+    missing.set(id, { id: shownKeyId(id), hasChanged, tables: { ...tables, [table]: rows } })
   }
-  return [...missing].map(([id, tables]) => ({ id, tables }))
+  return [...missing.values()]
 }
 
-export const sentence = ({ id, tables }: MissingKey): string =>
-  `AUTH_ENCRYPTION_KEYS lacks the key ${id}: ${Object.entries(tables)
+export function sentence({ id, hasChanged, tables }: MissingKey): string {
+  const key = id === shownKeyId(null) ? `${UNNAMED_KEY},` : `the key ${id} in AUTH_ENCRYPTION_KEYS`
+  const fault = hasChanged ? `${key} has changed` : `AUTH_ENCRYPTION_KEYS lacks the key ${id}`
+  return `${fault}: ${listRows(tables)} cannot be decrypted`
+}
+
+export const listRows = (tables: Readonly<Record<string, number>>): string =>
+  Object.entries(tables)
     .map(([table, rows]) => `${rows} rows of ${table}`)
-    .join(', ')} cannot be decrypted`
+    .join(', ')

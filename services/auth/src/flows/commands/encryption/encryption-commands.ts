@@ -2,28 +2,28 @@
 import { command, printResult } from '@services/common/process/command-line'
 import { audit } from '../../../core/audit/audit.ts'
 import { createEncryption, type Encryption, shownKeyId } from '../../../core/keys/encryption.ts'
-import { SEALED_COLUMNS } from '../../../core/keys/sealed-columns.ts'
-import { countSealedRows, type SealedRows } from '../../../core/keys/sealed-rows.store.ts'
-import { missingKeys, sentence } from '../../../core/keys/sealed-rows.ts'
-import { onDatabase } from '../../../on-database.ts'
+import { countSealedRows, saveCount } from '../../../core/keys/sealed-rows.store.ts'
+import { type KeyRows, missingKeys, rowsByKey, sentence } from '../../../core/keys/sealed-rows.ts'
+import { type CommandDeps, onDatabase } from '../../../on-database.ts'
 import { type Rotated, rotateSealedRows } from './rotate.ts'
 
 /** Long enough for a count of a hundred million rows. */
-const STATEMENT_WITHIN_MS = 120_000
+export const STATEMENT_WITHIN_MS = 120_000
 const PROGRESS_EVERY_MS = 1_000
 
 export const encryptionStatus = command({
   name: 'keys encryption status',
   summary: 'count encrypted rows by key and table',
   details: `The first key of AUTH_ENCRYPTION_KEYS encrypts. A key of which all counts are 0 can be dropped. As JSON, key_id is
-null for the key without id. The exit code is 1 if rows need a key that AUTH_ENCRYPTION_KEYS lacks.`,
+null for the key without id, and known is false for a key that the settings lack or have replaced. The exit code is 1
+if rows need one.`,
   run: ({ json }) =>
     onDatabase(
       async ({ config, db }) => {
         const encryption = createEncryption(config.encryption)
-        const counted = await countSealedRows(db)
-        printResult(json, withZeros(encryption, counted), statusText(encryption, withZeros(encryption, counted)))
-        for (const missing of missingKeys(encryption, counted)) {
+        const figures = rowsByKey(encryption, await countSealedRows(db))
+        printResult(json, figures, statusText(encryption, figures))
+        for (const missing of missingKeys(encryption, figures)) {
           process.stderr.write(`${sentence(missing)}\n`)
           process.exitCode = 1
         }
@@ -32,21 +32,12 @@ null for the key without id. The exit code is 1 if rows need a key that AUTH_ENC
     ),
 })
 
-/** Adds what known keys do not encrypt: 0 is the figure that an operator waits for. */
-function withZeros({ keyIds }: Encryption, counted: readonly SealedRows[]): SealedRows[] {
-  const tables = [...new Set(SEALED_COLUMNS.map(({ table }) => table))]
-  const ids = [...new Set([...keyIds, ...counted.map(({ key_id: id }) => id)])]
-  return ids.flatMap((id) =>
-    tables.flatMap((table) => {
-      const found = counted.find((each) => each.key_id === id && each.table === table)
-      return found ? [found] : keyIds.includes(id) ? [{ key_id: id, table, rows: 0 }] : []
-    }),
-  )
-}
-
-function statusText({ keyIds }: Encryption, figures: readonly SealedRows[]): string {
-  const state = (id: string | null) => (id === keyIds[0] ? 'encrypts' : keyIds.includes(id) ? '' : 'unknown')
-  const cells = figures.map(({ key_id: id, table, rows }) => [shownKeyId(id), state(id), table, String(rows)])
+function statusText({ keys: [writer, ...others] }: Encryption, figures: readonly KeyRows[]): string {
+  const state = ({ key_id: id, known }: KeyRows) => {
+    if (known) return id === writer?.id ? 'encrypts' : ''
+    return [writer, ...others].some((key) => key?.id === id) ? 'changed' : 'unknown'
+  }
+  const cells = figures.map((row) => [shownKeyId(row.key_id), state(row), row.table, String(row.rows)])
   const widths = [0, 1, 2].map((at) => Math.max(...cells.map((row) => row[at]?.length ?? 0)))
   return cells
     .map((row) => row.map((cell, at) => (at < 3 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(9))).join('  '))
@@ -65,13 +56,13 @@ interrupted run ended. The exit code is 1 if rows of other keys are left.`,
         const { config, db, log } = deps
         const encryption = createEncryption(config.encryption)
         const dryRun = options['dry-run'] ?? false
-        const [keyId = null] = encryption.keyIds
+        const keyId = encryption.keys[0]?.id ?? null
         if (!dryRun) {
           // First: an interrupted run has moved rows, too.
           await audit(deps, db, log, { action: 'encryption_rotated', actor: operator, traits: { key_id: keyId } })
         }
         const rotated = await rotateSealedRows({ db, encryption, dryRun, onProgress: showProgress() })
-        const left = dryRun ? 0 : rowsLeft(encryption, await countSealedRows(db))
+        const left = dryRun ? 0 : await countLeft(deps, encryption, rotated)
         const result = { key_id: keyId, dry_run: dryRun, tables: rotated.map(toJson), left }
         printResult(json, result, rotated.map((table) => describe(table, dryRun)).join('\n'))
         for (const { table, unopened } of rotated) {
@@ -90,8 +81,18 @@ interrupted run ended. The exit code is 1 if rows of other keys are left.`,
     ),
 })
 
-const rowsLeft = ({ keyIds }: Encryption, counted: readonly SealedRows[]): number =>
-  counted.filter(({ key_id: id }) => id !== keyIds[0]).reduce((sum, { rows }) => sum + rows, 0)
+/** Counts, for the replicas too, and returns the rows that another run can move: those that open under other keys. */
+async function countLeft(
+  { db, now }: Pick<CommandDeps, 'db' | 'now'>,
+  { keys }: Encryption,
+  rotated: readonly Rotated[],
+): Promise<number> {
+  const counted = await countSealedRows(db)
+  await saveCount(db, counted, now())
+  const others = counted.filter(({ id, check }) => id !== keys[0]?.id || check !== keys[0]?.check)
+  const unopened = rotated.reduce((sum, table) => sum + toJson(table).unopened, 0)
+  return Math.max(0, others.reduce((sum, { rows }) => sum + rows, 0) - unopened)
+}
 
 const toJson = ({ table, resealed, unopened }: Rotated) => ({
   table,

@@ -1,19 +1,42 @@
+import { isDatabaseUnavailable, isInterrupted, isMissingTable } from '@services/common/database/errors'
 import { withDatabase } from '@services/common/database/pool'
 import { createLogger } from '@services/common/telemetry/logger'
 import type { Config } from '../../../config.ts'
 import { createEncryption } from '../../../core/keys/encryption.ts'
 import { countSealedRows } from '../../../core/keys/sealed-rows.store.ts'
-import { missingKeys, sentence } from '../../../core/keys/sealed-rows.ts'
-import { type DB, TABLES } from '../../../db/tables.ts'
+import { type KeyRows, listRows, missingKeys, rowsByKey, sentence } from '../../../core/keys/sealed-rows.ts'
+import { type DB, type SealedRows, TABLES } from '../../../db/tables.ts'
+import { STATEMENT_WITHIN_MS } from './encryption-commands.ts'
 
 const CONNECT_WITHIN_MS = 2_000
 
-/** Lists for `config check` the keys that rows need and the settings lack; none if the database cannot be reached. */
-export async function missingKeysInDatabase({ database, encryption }: Config): Promise<string[]> {
+/** Compares the settings with the keys that rows need, for `config check`. Passes without a database or its tables. */
+export async function checkKeysOfRows(config: Config): Promise<{ problems: string[]; warnings: string[] }> {
+  const encryption = createEncryption(config.encryption)
+  try {
+    const figures = rowsByKey(encryption, await countRows(config))
+    return { problems: missingKeys(encryption, figures).map(sentence), warnings: rowsUnderSecret(config, figures) }
+  } catch (error) {
+    const isAway = isMissingTable(error) || (isDatabaseUnavailable(error) && !isInterrupted(error))
+    const problem = `the encrypted rows could not be counted: ${(error as Error).message}`
+    return { problems: isAway ? [] : [problem], warnings: [] }
+  }
+}
+
+function countRows({ database }: Config): Promise<SealedRows[]> {
   const log = createLogger({ name: 'auth', level: 'panic', toStderr: true })
-  const options = { ...database, connectWithinMs: CONNECT_WITHIN_MS, applicationName: 'auth cli', log, tables: TABLES }
-  const counted = await withDatabase<DB, Awaited<ReturnType<typeof countSealedRows>>>(options, countSealedRows).catch(
-    () => [],
+  const limits = { connectWithinMs: CONNECT_WITHIN_MS, statementWithinMs: STATEMENT_WITHIN_MS }
+  return withDatabase<DB, SealedRows[]>(
+    { ...database, ...limits, applicationName: 'auth cli', log, tables: TABLES },
+    countSealedRows,
   )
-  return missingKeys(createEncryption(encryption), counted).map(sentence)
+}
+
+/** Warns of rows that AUTH_JWT_SECRET encrypted before a key of its own did. */
+function rowsUnderSecret({ encryption: { keys }, jwt }: Config, figures: readonly KeyRows[]): string[] {
+  const isSecret = keys.some(({ id, secret }) => id === null && secret === jwt.secret)
+  const rows = figures.filter(({ key_id: id, known, rows }) => id === null && known && rows > 0)
+  if (keys[0].id === null || !isSecret || rows.length === 0) return []
+  const tables = listRows(Object.fromEntries(rows.map(({ table, rows }) => [table, rows])))
+  return [`AUTH_JWT_SECRET encrypts ${tables}: before you replace it, run keys encryption rotate`]
 }

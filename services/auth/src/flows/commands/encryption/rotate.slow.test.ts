@@ -1,7 +1,9 @@
 // A rotation by the real command, killed without warning, and the start of a real process that lacks a key.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { findFreePort } from '@services/common/dev/dev-ports'
 import { programOf } from '@services/common/testing/run/program'
+import { readingOf } from '@services/common/testing/telemetry/metrics-table'
 import { expect, test } from 'vitest'
 import { auth } from '../../../../test/command-line.ts'
 import { addAttempts, encryptionWith, newKey, rowsByKey } from '../../../../test/encryption-keys.ts'
@@ -51,16 +53,21 @@ test('a rotation that is killed in the middle of a batch leaves whole batches, a
 })
 
 test.each(['main', 'cli'] as const)(
-  'a start of %s logs the key that its rows need and its settings lack',
+  'a start of %s logs and measures the key that its rows need and its settings lack',
   async (program) => {
     const service = await startTestService({ AUTH_WORKERS_ENABLED: 'false' })
     const { config } = service.deps
     await addAttempts(service, 2, encryptionWith(OLD))
+    const port = await findFreePort()
     const env = processEnvironment({
       AUTH_DATABASE_URL: config.database.url,
       AUTH_JWT_SECRET: config.jwt.secret,
       AUTH_ENCRYPTION_KEYS: NEW,
       AUTH_PORT: '0',
+      AUTH_METRICS_ENABLED: 'true',
+      AUTH_METRICS_EXPORTER: 'prometheus',
+      AUTH_OTEL_EXPORTER_PROMETHEUS_HOST: '127.0.0.1',
+      AUTH_OTEL_EXPORTER_PROMETHEUS_PORT: String(port),
     })
     const args = program === 'cli' ? ['worker'] : []
     const child = spawn(process.execPath, [programOf('auth', program), ...args], { env })
@@ -69,6 +76,12 @@ test.each(['main', 'cli'] as const)(
     const line = () => output.split('\n').find((each) => each.includes('rows are sealed under an unknown key'))
     await expect.poll(line).toBeDefined()
     expect(JSON.parse(String(line()))).toMatchObject({ level: 'error', keyId: 'old', tables: { flow_states: 2 } })
+    const figures = async () => {
+      const text = await (await fetch(`http://127.0.0.1:${port}/`)).text()
+      const known = ['old', 'new', ''].map((id) => `auth_sealed_rows{key_id="${id}",known="${id !== 'old'}"`)
+      return known.map((name) => readingOf(text, name))
+    }
+    await expect.poll(figures).toEqual([2, 0, 0])
     child.kill('SIGTERM')
     expect(await once(child, 'exit')).toEqual([0, null])
     await service.close()
