@@ -41,8 +41,8 @@ interface Gif {
  * so each frame gets a color table of its own. The screen is as large as the frames, and the last sub-block is ended. A
  * frame outside the picture becomes one that changes nothing: far away it would make the screen huge.
  */
-export async function writeGifForFfmpeg(sourcePath: string, targetPath: string): Promise<void> {
-  const { colors, picture, frames } = await endWithWholeRows(sourcePath, await readFrames(sourcePath))
+export async function writeGifForFfmpeg(sourcePath: string, targetPath: string, signal?: AbortSignal): Promise<void> {
+  const { colors, picture, frames } = await endWithWholeRows(sourcePath, await readFrames(sourcePath), signal)
   const screen = { ...picture }
   const pieces = frames.flatMap((frame): Piece[] => {
     const { control, image, isUnseen } = frame
@@ -76,13 +76,15 @@ async function readFrames(path: string): Promise<Gif> {
  * whole picture without a transparent color; elsewhere what was there stays. Interlaced rows are all over the picture, so
  * the frame before is shown; a first frame stays as it is.
  */
-async function endWithWholeRows(path: string, gif: Gif): Promise<Gif> {
+async function endWithWholeRows(path: string, gif: Gif, signal?: AbortSignal): Promise<Gif> {
   const { picture, frames } = gif
   const [before, last] = [frames.at(-2), frames.at(-1)]
   if (!last || last.image.data.cutAt === null) return gif
   const { image, control } = last
   const { isInterlaced, start } = image.data
-  const height = isInterlaced ? 0 : await countWholeRows(path, { ...image, start })
+  // A frame outside the picture may be larger than any limit.
+  const isCounted = !isInterlaced && !isOutside(image, picture)
+  const height = isCounted ? await countWholeRows(path, { ...image, start }, signal) : 0
   if (!before) return height === 0 ? gif : { ...gif, frames: [{ ...last, image: { ...image, height } }] }
   const replacesAll = height > 0 && covers(image, picture) && !control?.hasTransparentColor
   const isCleared = replacesAll && covers(before.image, picture)

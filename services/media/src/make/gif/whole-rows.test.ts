@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import sharp from 'sharp'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { written } from '../../../test/clips.ts'
 import { readGifBlocks } from './gif-blocks.ts'
 import { countWholeRows } from './whole-rows.ts'
@@ -17,6 +17,12 @@ async function noise(): Promise<string> {
     .gif()
     .toBuffer()
   return written('noise-rows.gif', gif)
+}
+
+/** A code size, and sub-blocks of one repeated pattern. */
+function repeated(name: string, colorBits: number, pattern: number[], blocks = 1): Promise<string> {
+  const block = Buffer.concat([Buffer.of(255), Buffer.alloc(255, Buffer.from(pattern))])
+  return written(name, Buffer.concat([Buffer.of(colorBits), ...Array.from({ length: blocks }, () => block)]))
 }
 
 async function rowsOf(path: string, missing: number): Promise<number> {
@@ -43,4 +49,26 @@ test('an end code ends the rows, and codes that cannot be have none', async () =
     const path = await written('broken.lzw', first)
     expect(await countWholeRows(path, { width: 1, height: 9, start: 0, end: 3 })).toBe(0)
   }
+})
+
+test.each([0, 1, 9])('codes of colors of %i bits have no rows', async (colorBits) => {
+  const path = await repeated(`${colorBits}-bits.lzw`, colorBits, [0])
+  expect(await countWholeRows(path, { width: 2, height: 2, start: 0, end: 257 })).toBe(0)
+})
+
+// Codes of 3 bits.
+test.each([
+  ['clear codes without a pixel', [0x24, 0x49, 0x92], 0],
+  ['pixels beyond the last row', [0], 9],
+])('%s are not read to the end', async (name, pattern, rows) => {
+  const path = await repeated(`${name.replaceAll(' ', '-')}.lzw`, 2, pattern, 9000)
+  const { signal } = new AbortController()
+  const chunks = vi.spyOn(signal, 'throwIfAborted')
+  expect(await countWholeRows(path, { width: 2, height: 9, start: 0, end: 256 * 9000 }, signal)).toBe(rows)
+  expect(chunks).toHaveBeenCalledOnce()
+})
+
+test('an abort ends the count', async () => {
+  const counting = countWholeRows(await noise(), { width: 2, height: 9, start: 0, end: 99 }, AbortSignal.abort())
+  await expect(counting).rejects.toThrow('aborted')
 })

@@ -15,7 +15,7 @@ export async function writeFrames(work: TranscodeWork, { file }: RenditionPlan):
   const { type } = work.info
   if (file === 'input' || (await exists(inWork(work, file)))) return
   if (type === 'apng' || type === 'webp') await unpackAnimation(work, type)
-  else await writeGifForFfmpeg(inWork(work, 'input'), inWork(work, file))
+  else await writeGifForFfmpeg(inWork(work, 'input'), inWork(work, file), work.signal)
 }
 
 /** Most GIFs only seem transparent, as their frames omit unchanged pixels; a needless alpha plane doubles the webm's cost. */
