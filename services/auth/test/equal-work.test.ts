@@ -190,6 +190,9 @@ test('a pretended mail is composed and handed to no server', async ({ service })
     ['a', 'b', 'c', 'd', 'e', 'f'].map((id) => mailer.send({ id, ...mail, isPretended: true })),
   )
   expect(sent).toHaveLength(6)
+  // Composing refuses to read a file, and nothing before it does.
+  const broken = { ...mail, html: { path: '/dev/null' } as unknown as string }
+  await expect(mailer.send({ id: 'h', ...broken, isPretended: true })).rejects.toThrow()
   await expect(mailer.send({ id: 'g', ...mail })).rejects.toThrow('mail server')
   mailer.close()
 })

@@ -140,18 +140,31 @@ describe('a change of address that a thief began', () => {
     }
   })
 
-  /** Every answer about the user, the sign-in last: it may end other sessions. */
+  /**
+   * An answer of each endpoint that shows a user, the new session last, because it may end other ones. The type
+   * ShownUser holds all further answers to the same function.
+   */
   async function answersOf({ service, email, auth, userId }: Omit<Owner, 'refresh'>) {
     const listed = async (query: string) =>
       (await service.get(`/admin/users?filter=${email}&${query}`, service.admin)).body.users[0]
-    const password = 'correct horse'
-    return [
+    const link = () => service.post('/admin/generate_link', { type: 'recovery', email }, service.admin)
+    const before = [
       ['GET /user', (await service.get('/user', auth)).body],
       ['GET /admin/users/{id}', (await service.get(`/admin/users/${userId}`, service.admin)).body],
       ['PUT /admin/users/{id}', (await service.put(`/admin/users/${userId}`, {}, service.admin)).body],
       ['GET /admin/users', await listed('page=1')],
       ['GET /admin/users?cursor', await listed('cursor=')],
-      ['POST /token', (await service.post('/token?grant_type=password', { email, password })).body.user],
+      ['POST /admin/generate_link', (await link()).body],
+    ] as const
+    const grant = async (type: string, body: object) => (await service.post(`/token?grant_type=${type}`, body)).body
+    const signedIn = await grant('password', { email, password: 'correct horse' })
+    const refreshed = await grant('refresh_token', { refresh_token: signedIn.refresh_token })
+    const own = { authorization: `Bearer ${refreshed.access_token}` }
+    return [
+      ...before,
+      ['POST /token?grant_type=password', signedIn.user],
+      ['POST /token?grant_type=refresh_token', refreshed.user],
+      ['PUT /user', (await service.put('/user', { data: {} }, own)).body],
     ] as const
   }
   const requestsIn = (answers: Awaited<ReturnType<typeof answersOf>>) =>
