@@ -83,6 +83,8 @@ create table {{prefix}}identities (
 create unique index {{prefix}}identities_provider_key on {{prefix}}identities (provider, provider_id);
 create index {{prefix}}identities_user_id_idx on {{prefix}}identities (user_id);
 create index {{prefix}}identities_email_idx on {{prefix}}identities (email);
+-- Imported addresses of Ethereum differ in capitals.
+create index {{prefix}}identities_web3_idx on {{prefix}}identities (lower(provider_id)) where provider = 'web3';
 
 -- One row per requested address, with or without an account; `key` is an HMAC of the address. The tags show whether the next
 -- request asks for the same password and metadata: they count only while all requests agree. A row is valid as long as a

@@ -66,3 +66,12 @@ create table {{prefix}}auth_codes (
 
 create index {{prefix}}auth_codes_user_id_idx on {{prefix}}auth_codes (user_id);
 create index {{prefix}}auth_codes_expires_at_idx on {{prefix}}auth_codes (expires_at);
+
+-- Messages that wallets signed, and their nonces, each usable once. The key is a hash; the row is deleted once time alone
+-- refuses the message.
+create table {{prefix}}used_web3_messages (
+  key bytea primary key,
+  expires_at timestamptz not null
+);
+
+create index {{prefix}}used_web3_messages_expires_at_idx on {{prefix}}used_web3_messages (expires_at);

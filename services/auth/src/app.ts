@@ -35,6 +35,7 @@ import { startPageRoutes } from './flows/settings/start-page.routes.ts'
 import { signupRoutes } from './flows/signup/signup.routes.ts'
 import { tokenRoutes } from './flows/token/token.routes.ts'
 import { verifyRoutes } from './flows/verify/verify.routes.ts'
+import { web3NonceRoutes } from './flows/web3/nonce.routes.ts'
 import { withoutBasePath } from './http/base-path.ts'
 import { errorAnswers } from './http/bodies/error-bodies.ts'
 import { acceptJsonBodies } from './http/bodies/json-body.ts'
@@ -95,6 +96,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(signupRoutes, { deps })
   await app.register(verifyRoutes, { deps })
   await app.register(tokenRoutes, { deps })
+  await app.register(web3NonceRoutes, { deps })
   await app.register(otpRoutes, { deps })
   await app.register(recoverRoutes, { deps })
   await app.register(resendRoutes, { deps })

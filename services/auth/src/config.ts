@@ -11,7 +11,7 @@ import { databaseSettings, databaseWarnings } from '@services/common/database/se
 import { telemetrySettings } from '@services/common/telemetry/settings'
 import { captchaProblems, captchaSettings, captchaVariables } from './config/captcha.ts'
 import { encryptionSettings, encryptionVariables } from './config/encryption.ts'
-import { externalSettings, externalVariables } from './config/external.ts'
+import { externalSettings, externalVariables, web3Settings, web3Variables, web3Warnings } from './config/external.ts'
 import {
   externalProviderGaps,
   externalProviderSettings,
@@ -69,6 +69,7 @@ export const variables = {
   ...encryptionVariables,
   ...externalVariables,
   ...externalProviderVariables,
+  ...web3Variables,
   ...inheritedVariables,
 } satisfies Variables
 
@@ -101,6 +102,7 @@ export function readConfig(environment: Environment, file: Environment = {}): { 
     ...jwtWarnings(values),
     ...mailWarnings(values),
     ...smsWarnings(values),
+    ...web3Warnings(values),
     ...neverMatching(values.URI_ALLOW_LIST),
   ]
   const gaps = [...externalProviderGaps(values), ...oidcProviderGaps(names, values), ...smsGatewayGaps(values)]
@@ -131,6 +133,7 @@ const groupConfig = (values: RawConfig, ownProviders: OwnProviders) => ({
   sms: { ...smsSettings(values), ...smsGatewaySettings(values) },
   mfa: mfaSettings(values),
   external: externalSettings(values),
+  web3: web3Settings(values),
   encryption: encryptionSettings(values),
   providers: externalProviderSettings(values),
   ownProviders,

@@ -26,6 +26,7 @@ import { createPasswordAttempts } from './core/passwords/password-attempts.ts'
 import { findCallers, type NamedCaller } from './core/sessions/find-callers.store.ts'
 import { createRotateSession } from './core/sessions/rotate-session.ts'
 import { MESSAGE_REQUEST_QUEUE } from './core/verification-messages/message-request.ts'
+import { openChains } from './core/web3/chains.ts'
 import { followDatabaseClock } from './db/database-clock.ts'
 import { type DB, TABLES } from './db/tables.ts'
 import { createCaptcha } from './http/caller/captcha.ts'
@@ -102,10 +103,11 @@ export async function makeDeps(
   { db, pool, queue, reads = readsOf(db) }: { db: Kysely<DB>; pool: pg.Pool; queue: Queue; reads?: Reads<DB> },
   overrides: Partial<typeof PROCESS_DEFAULTS> = {},
 ) {
-  const [passwords, keys, providers] = await Promise.all([
+  const [passwords, keys, providers, web3] = await Promise.all([
     createPasswords(config.passwords.hashing, config.server.maxRequestSeconds * HASH_WAIT_SHARE * 1000),
     importSigningKeys(config.jwt),
     createProviders(config),
+    openChains(config.web3),
   ])
   const processValues = { ...PROCESS_DEFAULTS, ...overrides }
   const { now } = processValues
@@ -135,6 +137,9 @@ export async function makeDeps(
     /** Authenticates attempts at providers: the browser's cookie, and the state it carries before one begins. */
     attemptKey: deriveKey(config.jwt.secret, 'attempt'),
     providers,
+    /** Chains whose wallets sign in. */
+    web3,
+    web3NonceKey: deriveKey(config.jwt.secret, 'web3-nonce'),
     findCaller: batchLoads((callers: readonly NamedCaller[]) => findCallers(db, callers, config.sessions), MAX_CALLERS),
     rotateSession: createRotateSession({ db, now, config }),
     /** UUIDv7, for rows of sign-ins and refreshes: their index grows at its end, not at a random page per row. */

@@ -49,6 +49,7 @@ export const errorCatalogue = {
   passkey_disabled: { status: 404, message: 'Passkeys are disabled' },
   saml_provider_disabled: { status: 404, message: 'SAML 2.0 is disabled' },
   web3_provider_disabled: { status: 422, message: 'Web3 provider is disabled' },
+  web3_unsupported_chain: { status: 400, message: 'Unsupported chain, must be ethereum or solana' },
   provider_disabled: { status: 400, message: 'The provider is not enabled' },
   email_not_confirmed: { status: 400, message: 'Email not confirmed' },
   refresh_token_not_found: { status: 400, message: 'Invalid Refresh Token: Refresh Token Not Found' },

@@ -17,6 +17,7 @@ import { deleteExpiredClaims } from './core/users/address-claims.store.ts'
 import { cancelExpiredChanges } from './core/users/addresses.store.ts'
 import { deleteIdleAnonymousUsers } from './core/users/anonymous-users.store.ts'
 import { deleteExpiredSendGaps } from './core/verification-messages/send-gaps.store.ts'
+import { deleteExpiredUses } from './core/web3/used-messages.store.ts'
 import { deleteDecoys } from './db/decoy-rows.store.ts'
 import type { Deps } from './deps.ts'
 import { deleteExpiredFlowStates } from './flows/oauth/flow-states.store.ts'
@@ -74,6 +75,7 @@ function kindsOf(deps: Deps, log: Logger): Kinds {
     },
     'send gaps': { begin: () => deleteExpiredSendGaps(db, ago(KEEP_EXPIRED_SECONDS)) },
     'decoy rows': { begin: () => deleteDecoys(db, ago(KEEP_EXPIRED_SECONDS)) },
+    'used wallet messages': { begin: () => deleteExpiredUses(db, ago(KEEP_EXPIRED_SECONDS)) },
     limits: { begin: () => deleteExpiredLimits(db, ago(KEEP_EXPIRED_SECONDS)) },
     'sent messages': { begin: () => deleteOldMessages(db, 'sent', ago(messages.keepSeconds)) },
     'dropped messages': { begin: () => deleteOldMessages(db, 'dropped', ago(messages.keepSeconds)) },

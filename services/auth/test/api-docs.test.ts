@@ -100,7 +100,7 @@ test('numbers, choices, what is needed, what may be left out and what may be nul
   expect(parameter('per_page')).toMatchObject({ required: false, schema: { type: 'integer' } })
   expect(parameter('grant_type')).toMatchObject({
     required: true,
-    schema: { type: 'string', enum: ['password', 'refresh_token', 'pkce', 'id_token'] },
+    schema: { type: 'string', enum: ['password', 'refresh_token', 'pkce', 'id_token', 'web3'] },
   })
   expect(paths['/admin/users/{user_id}'].delete.requestBody.required).toBe(false)
   const { requestBody } = paths['/factors'].post

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { KEPT_TRAITS, KNOWN_MEMBERS, KNOWN_TRAITS } from '../src/core/audit/personal-data.ts'
+import { KEPT_TRAITS, KNOWN_MEMBERS, KNOWN_TRAITS, PERSONAL_TRAITS } from '../src/core/audit/personal-data.ts'
 
 /** Expects that erasure knows each member of the entries: it removes any other, which no reader would find any more. */
 export function expectKnownMembers(payloads: readonly object[]): void {
@@ -9,5 +9,6 @@ export function expectKnownMembers(payloads: readonly object[]): void {
   const kept = given.filter(([name]) => (KEPT_TRAITS as readonly string[]).includes(name))
   expect(kept.filter(([, value]) => JSON.stringify(value).includes('@'))).toEqual([])
   expect([...members].filter((name) => !KNOWN_MEMBERS.includes(name))).toEqual([])
-  expect([...traits].filter((name) => !KNOWN_TRAITS.includes(name))).toEqual([])
+  const known: readonly string[] = [...KNOWN_TRAITS, ...PERSONAL_TRAITS]
+  expect([...traits].filter((name) => !known.includes(name))).toEqual([])
 }

@@ -7,12 +7,12 @@ import './auth-js/external.ts'
 import './auth-js/mail-links.ts'
 import './auth-js/mfa.ts'
 import './auth-js/sessions.ts'
+import './auth-js/web3.ts'
 import { called, methodsOfClient } from './auth-js/client.ts'
 
 /** Methods of features that do not exist here. */
 const NOT_OURS_YET = [
   /^signInWithSSO$/,
-  /^signInWithWeb3$/,
   /^(admin\.)?passkey\./,
   /^(signInWith|register)Passkey$/,
   /^(admin\.)?oauth\./,

@@ -11,6 +11,7 @@ beforeAll(async () => {
     AUTH_MFA_PHONE_VERIFY_ENABLED: 'true',
     AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
     AUTH_MFA_PHONE_ENROLL_ENABLED: 'true',
+    AUTH_EXTERNAL_WEB3_ETHEREUM_ENABLED: 'true',
     AUTH_EXTERNAL_GITHUB_ENABLED: 'true',
     AUTH_EXTERNAL_GITHUB_CLIENT_ID: 'client',
     AUTH_EXTERNAL_GITHUB_SECRET: 'secret',
@@ -25,6 +26,7 @@ const code_challenge = 'c'.repeat(43)
 /** Values that a request needs before it reaches the member. */
 const givenOf = (factorId: string): Record<string, Given> => ({
   'POST /signup body channel': { body: { email: undefined, phone } },
+  'POST /token body chain': { query: { grant_type: 'web3' } },
   'POST /otp body channel': { body: { email: undefined, phone } },
   'POST /factors/{factor_id}/challenge body channel': { id: factorId },
   ...Object.fromEntries(

@@ -1,4 +1,4 @@
-import { boolean, httpUrl, text, type Values, type Variables } from '@services/common/config/variables'
+import { boolean, duration, httpUrl, text, type Values, type Variables } from '@services/common/config/variables'
 import type { signupVariables } from './signup.ts'
 
 export const externalVariables = {
@@ -6,7 +6,9 @@ export const externalVariables = {
     'Target of every sign-in at a provider; replaces the one requested by the application.',
   ),
   EXTERNAL_IOS_BUNDLE_ID: text('Bundle id of an iOS application whose Apple id_tokens are accepted.'),
-  SECURITY_MANUAL_LINKING_ENABLED: boolean('Users may link and unlink accounts at providers.', { default: 'false' }),
+  SECURITY_MANUAL_LINKING_ENABLED: boolean('Users may link and unlink accounts at providers and wallets.', {
+    default: 'false',
+  }),
   MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS: boolean(
     'Sign-ins at a provider need no verified address; an unverified address belongs to the user only once they prove it.',
     { default: 'false' },
@@ -23,3 +25,38 @@ export const externalSettings = (
   /** Time from GET /authorize to the provider's callback; the contract requires at least 300 s. */
   stateLifetimeSeconds: Math.max(300, values.EXTERNAL_FLOW_STATE_EXPIRY_DURATION),
 })
+
+/** Longest age of a signed message; its hash is stored that long, twice if it is dated ahead. */
+const validity = (chain: string) =>
+  duration(`Longest time between the \`Issued At\` of a signed ${chain} message and its sign-in, before or after it.`, {
+    default: '10m',
+    positive: true,
+    max: '24h',
+  })
+
+export const web3Variables = {
+  EXTERNAL_WEB3_ETHEREUM_ENABLED: boolean('Users sign in with an Ethereum wallet.', { default: 'false' }),
+  EXTERNAL_WEB3_ETHEREUM_MAXIMUM_VALIDITY_DURATION: validity('Ethereum'),
+  EXTERNAL_WEB3_SOLANA_ENABLED: boolean('Users sign in with a Solana wallet.', { default: 'false' }),
+  EXTERNAL_WEB3_SOLANA_MAXIMUM_VALIDITY_DURATION: validity('Solana'),
+  WEB3_REQUIRE_NONCE: boolean('Signed messages need a nonce of GET /web3/nonce, which signs in once.', {
+    default: 'false',
+  }),
+} satisfies Variables
+
+export const web3Settings = (values: Values<typeof web3Variables>) => ({
+  ethereum: {
+    enabled: values.EXTERNAL_WEB3_ETHEREUM_ENABLED,
+    validitySeconds: values.EXTERNAL_WEB3_ETHEREUM_MAXIMUM_VALIDITY_DURATION,
+  },
+  solana: {
+    enabled: values.EXTERNAL_WEB3_SOLANA_ENABLED,
+    validitySeconds: values.EXTERNAL_WEB3_SOLANA_MAXIMUM_VALIDITY_DURATION,
+  },
+  requiresNonce: values.WEB3_REQUIRE_NONCE,
+})
+
+export const web3Warnings = (values: Values<typeof web3Variables>): string[] =>
+  values.WEB3_REQUIRE_NONCE && !values.EXTERNAL_WEB3_ETHEREUM_ENABLED && !values.EXTERNAL_WEB3_SOLANA_ENABLED
+    ? ['AUTH_WEB3_REQUIRE_NONCE has no effect while no AUTH_EXTERNAL_WEB3_*_ENABLED is set']
+    : []

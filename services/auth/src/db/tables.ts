@@ -23,12 +23,13 @@ export interface DB {
     claimed_at: Date
   }
   address_claims: AddressClaimsTable
+  used_web3_messages: { key: Buffer; expires_at: Date }
 }
 
 export const TABLES = [
   ...(['users', 'identities', 'sessions', 'one_time_tokens', 'earlier_links', 'auth_codes', 'flow_states'] as const),
   ...(['audit_log_entries', 'send_gaps', 'decoy_rows', 'rate_limits', 'messages', 'address_claims'] as const),
-  ...(['factors', 'factor_challenges', 'recovery_codes', 'sealed_row_counts'] as const),
+  ...(['factors', 'factor_challenges', 'recovery_codes', 'sealed_row_counts', 'used_web3_messages'] as const),
 ] satisfies readonly (keyof DB)[]
 
 export type Metadata = Record<string, unknown>

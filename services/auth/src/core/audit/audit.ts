@@ -5,7 +5,7 @@ import type { Kysely } from 'kysely'
 import type { DB, Metadata } from '../../db/tables.ts'
 import { type AuditAction, LOG_TYPES } from './actions.ts'
 import { type AuditEntry, insertAuditEntry } from './audit.store.ts'
-import type { OnlyKept, Traits } from './personal-data.ts'
+import type { OnlyKept, PersonalTraits, Traits } from './personal-data.ts'
 
 export interface Actor {
   id: string
@@ -21,12 +21,17 @@ export interface AuditEvent {
   target?: Pick<Actor, 'id' | 'email' | 'phone'>
   /** Also logged: ids and kinds only, never an address. */
   traits?: Traits
+  /** Personal data of the actor beside its addresses: stored, never logged, and erased with them. */
+  personalTraits?: PersonalTraits
 }
 
 /** Logger of the request or, for commands, of the process. */
 export type AuditLog = Pick<Logger, 'info'>
 
-function auditPayload({ action, actor, target, traits }: AuditEvent, userAgent: string | null | undefined): Metadata {
+function auditPayload(
+  { action, actor, target, traits, personalTraits }: AuditEvent,
+  userAgent: string | null | undefined,
+): Metadata {
   const name = actor.user_metadata.full_name
   const about = target && { user_id: target.id, user_email: target.email ?? '', user_phone: target.phone ?? '' }
   return {
@@ -37,7 +42,7 @@ function auditPayload({ action, actor, target, traits }: AuditEvent, userAgent: 
     action,
     log_type: LOG_TYPES[action],
     ...(userAgent ? { user_agent: userAgent } : {}),
-    ...(about || traits ? { traits: { ...about, ...traits } } : {}),
+    ...(about || traits ? { traits: { ...about, ...traits, ...personalTraits } } : {}),
   }
 }
 

@@ -33,7 +33,15 @@ export const KEPT_TRAITS = [
   'bytes',
   'sha256',
   'with_hashes',
+  'chain',
+  'network',
+  'domain',
 ] as const
+
+/** Traits with personal data of the actor: address of a wallet, and the URI in the message that it signed. */
+export const PERSONAL_TRAITS = ['address', 'uri'] as const
+
+export type PersonalTraits = { [Trait in (typeof PERSONAL_TRAITS)[number]]?: string }
 
 type KeptTrait = (typeof KEPT_TRAITS)[number]
 

@@ -29,7 +29,11 @@ export const ACTS = {
   'removing an address': { doors: ['PUT /user'], needsPassword: true, refusal: ACCOUNT },
   'own app_metadata': { doors: ['PUT /user'], refusal: ACCOUNT },
   'linking an identity': {
-    doors: ['GET /user/identities/authorize', 'POST /token?grant_type=id_token with link_identity'],
+    doors: [
+      'GET /user/identities/authorize',
+      'POST /token?grant_type=id_token with link_identity',
+      'POST /token?grant_type=web3 with link_identity',
+    ],
     refusal: { status: 403 },
   },
   'unlinking an identity': { doors: ['DELETE /user/identities/{id}'], refusal: { status: 403 } },

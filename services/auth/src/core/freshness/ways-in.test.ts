@@ -12,6 +12,7 @@ import {
   type TestService,
   toSignedIn,
 } from '../../../test/service.ts'
+import { ethereumWallet } from '../../../test/wallets.ts'
 import { ACTS, type Act, type ActName } from './acts.ts'
 
 const password = 'correct horse'
@@ -29,6 +30,7 @@ beforeAll(async () => {
     ...google.settings('GOOGLE'),
     AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
     AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+    AUTH_EXTERNAL_WEB3_ETHEREUM_ENABLED: 'true',
     AUTH_SMS_AUTOCONFIRM: 'true',
     AUTH_SMS_TEST_OTP: '4915100000001:111111',
     AUTH_JWT_EXP: '86400',
@@ -97,8 +99,12 @@ const doors: Record<ActName, Door> = {
       const id_token = await idTokenOf(person())
       const body = { provider: 'google', id_token, link_identity: true }
       const token = await at.post('/token?grant_type=id_token', body, auth)
-      // Two doors, one answer.
-      expect([token.status, token.body.error_code]).toEqual([redirect.status, redirect.body.error_code])
+      // Three doors, one answer.
+      const wallet = { ...ethereumWallet().body(service.clock.now()), link_identity: true }
+      const web3 = await at.post('/token?grant_type=web3', wallet, auth)
+      const answers = [redirect, token, web3].map(({ status, body }) => [status, body.error_code])
+      expect(answers[2]).toEqual(answers[1])
+      expect(answers[1]).toEqual(answers[0])
       return token
     },
   },

@@ -12,7 +12,7 @@ const External = Type.Object(Object.fromEntries(SPECIFIED_PROVIDERS.map((name) =
 })
 
 export const settingsRoutes: FastifyPluginAsyncTypebox<Pick<Deps, 'config' | 'providers'>> = async (app, deps) => {
-  const { signup, mail, sms } = deps.config
+  const { signup, mail, sms, web3 } = deps.config
   const settings = {
     external: deps.providers.enabled(),
     disable_signup: signup.disabled,
@@ -25,6 +25,8 @@ export const settingsRoutes: FastifyPluginAsyncTypebox<Pick<Deps, 'config' | 'pr
     sms_provider: sms.providers.join(','),
     saml_enabled: false,
     passkeys_enabled: false,
+    web3_ethereum_enabled: web3.ethereum.enabled,
+    web3_solana_enabled: web3.solana.enabled,
   }
   app.route({
     method: 'GET',
@@ -47,6 +49,8 @@ export const settingsRoutes: FastifyPluginAsyncTypebox<Pick<Deps, 'config' | 'pr
             sms_provider: Type.String(),
             saml_enabled: Type.Boolean(),
             passkeys_enabled: Type.Boolean(),
+            web3_ethereum_enabled: Type.Boolean(),
+            web3_solana_enabled: Type.Boolean(),
           },
           { title: 'Settings' },
         ),

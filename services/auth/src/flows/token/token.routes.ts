@@ -11,6 +11,7 @@ import type { LiveCaller } from '../../core/sessions/caller.ts'
 import { type SessionBody, SessionShape } from '../../core/sessions/issue-tokens.ts'
 import type { Client } from '../../core/sessions/start-session.ts'
 import { normalisePhone } from '../../core/users/phone-number.ts'
+import { requireChains } from '../../core/web3/chains.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { refuseBoth, requireProvider } from '../../http/bodies/address.ts'
@@ -19,12 +20,14 @@ import { authenticate, requestAudience } from '../../http/caller/authenticate.ts
 import { captchaFields } from '../../http/caller/captcha.ts'
 import { givenProof } from '../../http/caller/given-proof.ts'
 import { clientOf, limitKeyOf } from '../../http/limits/client.ts'
+import type { AddressLimit } from '../../http/limits/rate-limit.ts'
 import { mailContextOf } from '../../http/pages/mail-context.ts'
 import { countRefresh } from '../../metrics.ts'
 import { IdTokenFields, signInWithIdToken } from './id-token-grant.ts'
 import { signInWithPassword } from './password-grant.ts'
 import { exchangeAuthCode } from './pkce-grant.ts'
 import { refreshSession } from './refresh-token-grant.ts'
+import { signInWithWeb3, Web3Fields } from './web3-grant.ts'
 
 /** Parts of a request that every grant gets beside its own fields. */
 interface GrantContext {
@@ -38,10 +41,18 @@ interface Grant<Fields extends TProperties> {
   fields: Fields
   /** Whether a client needs a captcha: it brings no token or code of an earlier sign-in. */
   needsCaptcha: boolean
+  /** Limit per client address; `token` unless the grant has one of its own. */
+  limit?: AddressLimit
+  /** Throws while the grant is disabled, before the body is read. */
+  requireEnabled?(deps: Deps): void
   run(context: GrantContext, fields: Static<TObject<Fields>>): Promise<SessionBody>
 }
 
 const grant = <Fields extends TProperties>(given: Grant<Fields>) => given
+
+const LinkIdentity = Type.Optional(
+  Type.Boolean({ description: "Links the token's or wallet's account to the caller." }),
+)
 
 /** Grants by the `grant_type` of the query. */
 const GRANTS = {
@@ -79,7 +90,7 @@ const GRANTS = {
   id_token: grant({
     fields: {
       ...IdTokenFields.properties,
-      link_identity: Type.Optional(Type.Boolean({ description: "Links the token's account to the caller." })),
+      link_identity: LinkIdentity,
     },
     needsCaptcha: false,
     run: ({ deps, request, client }, { link_identity: isLink, ...fields }) =>
@@ -93,8 +104,25 @@ const GRANTS = {
         }),
       ),
   }),
+  web3: grant({
+    fields: { ...Web3Fields.properties, link_identity: LinkIdentity },
+    needsCaptcha: true,
+    limit: 'web3',
+    requireEnabled: ({ web3 }) => requireChains(web3),
+    run: ({ deps, request, client }, { link_identity: isLink, ...fields }) =>
+      recordSignIn(deps, request.log, { method: 'web3', typed: '' }, async () =>
+        signInWithWeb3(deps, request.log, {
+          ...fields,
+          linkingCaller: isLink ? await requireLinkingCaller(deps, request) : undefined,
+          audience: requestAudience(request, deps.config.jwt),
+          context: mailContextOf(request, deps.config),
+          client,
+        }),
+      ),
+  }),
 }
 
+const grantOf = (name: keyof typeof GRANTS): Grant<TProperties> => GRANTS[name]
 const isGrant = (name = ''): name is keyof typeof GRANTS => Object.hasOwn(GRANTS, name)
 
 async function requireLinkingCaller(deps: Deps, request: FastifyRequest): Promise<LiveCaller> {
@@ -116,13 +144,15 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     schema: {
       operationId: 'signIn',
       tags: ['sign-in'],
-      summary: 'Signs in with a password or the id_token of a provider, or exchanges a refresh token or a code',
+      summary:
+        'Signs in with a password, an id_token of a provider or a wallet, or exchanges a refresh token or a code',
       querystring: Type.Object({ grant_type: Type.Optional(choiceOf(Object.keys(GRANTS), { required: true })) }),
       body: Type.Object({
         ...GRANTS.password.fields,
         ...GRANTS.refresh_token.fields,
         ...GRANTS.pkce.fields,
         ...GRANTS.id_token.fields,
+        ...GRANTS.web3.fields,
         ...captchaFields,
       }),
       requestHeaders: ['X-JWT-AUD'],
@@ -132,13 +162,12 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     preValidation: async (request) => {
       const { grant_type: name } = request.query
       if (!isGrant(name) || GRANTS[name].needsCaptcha) await deps.captcha.check(request)
-      // Not implemented; clients know this answer from servers that have it disabled.
-      if (name === 'web3') throw apiError('web3_provider_disabled')
       if (!isGrant(name)) throw apiError('invalid_credentials', { message: 'unsupported_grant_type' })
+      grantOf(name).requireEnabled?.(deps)
     },
     handler: async (request) => {
-      await deps.limits.byAddress(request, 'token')
-      const { run } = GRANTS[request.query.grant_type as keyof typeof GRANTS]
+      const { run, limit = 'token' } = grantOf(request.query.grant_type as keyof typeof GRANTS)
+      await deps.limits.byAddress(request, limit)
       const client = clientOf(request, deps.config)
       return run({ deps, request, client, clientAddress: limitKeyOf(request, deps.config) }, request.body)
     },

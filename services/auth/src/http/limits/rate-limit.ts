@@ -46,6 +46,7 @@ function addressRatesOf(limits: Config['limits'], factorAttempts: Rate) {
     ...{ signup: otp, user: otp, otp, magiclink: otp, recover: otp, resend: otp },
     anonymous: ofSetting('AUTH_RATE_LIMIT_ANONYMOUS_USERS', limits.anonymousPerHour, 3600),
     verify: ofSetting('AUTH_RATE_LIMIT_VERIFY', limits.verifyPer5Minutes),
+    web3: ofSetting('AUTH_RATE_LIMIT_WEB3', limits.web3Per5Minutes),
     factors: ofSetting(OF_FACTORS, 2 * factorAttempts.points, factorAttempts.seconds),
   }
 }
