@@ -271,6 +271,16 @@ describe('credentials that what is switched on lacks are named, and keep no star
   })
 })
 
+test('wallets: a useless switch is warned about, and an endless validity refused', () => {
+  const warned = (settings: object) =>
+    readConfig({ ...REQUIRED, AUTH_WEB3_REQUIRE_NONCE: 'true', ...settings }).warnings
+  expect(warned({})).toEqual(['AUTH_WEB3_REQUIRE_NONCE has no effect while no AUTH_EXTERNAL_WEB3_*_ENABLED is set'])
+  expect(warned({ AUTH_EXTERNAL_WEB3_SOLANA_ENABLED: 'true' })).toEqual([])
+  const name = 'AUTH_EXTERNAL_WEB3_ETHEREUM_MAXIMUM_VALIDITY_DURATION'
+  expect(problemsOf({ [name]: '25h' })).toEqual([expect.stringMatching(`^${name} must be at most 24h`)])
+  expect(problemsOf({ [name]: '0' })).toEqual([expect.stringMatching(`^${name} must be more than zero`)])
+})
+
 test('unknown and inherited names are warned about, with the nearest known name', () => {
   const { warnings } = readConfig({ ...REQUIRED, AUTH_SITE_URLS: 'x', AUTH_WEBHOOK_URL: 'x', AUTH_OPERATOR_TOKEN: 'x' })
   expect(warnings).toEqual([
