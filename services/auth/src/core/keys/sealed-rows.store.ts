@@ -21,7 +21,7 @@ export async function countSealedRows(db: Kysely<DB>): Promise<SealedRows[]> {
   return rows
 }
 
-/** Whether this process is to count: no other one has begun to since `before`. */
+/** Whether this process is to count: no other one has begun to since `before`. It locks the row, so call it if one is due. */
 export async function claimCount(db: Kysely<DB>, { now, before }: { now: Date; before: Date }): Promise<boolean> {
   const claimed = await db
     .insertInto('sealed_row_counts')
@@ -44,11 +44,9 @@ export async function saveCount(db: Kysely<DB>, counts: readonly SealedRows[], n
     .execute()
 }
 
-/** The last count of any process; undefined before the first one. */
-export async function findCount(db: Kysely<DB>): Promise<SealedRows[] | undefined> {
-  const row = await db.selectFrom('sealed_row_counts').select('counts').executeTakeFirst()
-  return row?.counts ?? undefined
-}
+/** The last count of any process, null while the first one runs, and when one last began. */
+export const findCount = (db: Kysely<DB>) =>
+  db.selectFrom('sealed_row_counts').select(['counts', 'claimed_at']).executeTakeFirst()
 
 export type SealedRow = Record<string, Cell>
 

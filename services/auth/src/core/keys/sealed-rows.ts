@@ -42,11 +42,14 @@ export function watchSealedRows({
   const missing = () => missingKeys(encryption, figures ?? [])
   const count = async () => {
     const at = now()
-    if (await claimCount(db, { now: at, before: new Date(at.getTime() - COUNT_EVERY_MS) })) {
-      await saveCount(db, await countSealedRows(db), at)
+    const before = new Date(at.getTime() - COUNT_EVERY_MS)
+    const last = await findCount(db)
+    let counted = last?.counts
+    if ((!last || last.claimed_at <= before) && (await claimCount(db, { now: at, before }))) {
+      counted = await countSealedRows(db)
+      await saveCount(db, counted, at)
     }
-    const counted = await findCount(db)
-    figures = counted && rowsByKey(encryption, counted)
+    figures = counted ? rowsByKey(encryption, counted) : undefined
     const ids = missing().map(({ id }) => id)
     if (ids.join() === logged) return
     logged = ids.join()

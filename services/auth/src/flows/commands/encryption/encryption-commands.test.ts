@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -5,7 +6,7 @@ import { expect, test } from 'vitest'
 import { authHere } from '../../../../test/command-line.ts'
 import { addAttempts, encryptionWith, newKey, rowsByKey } from '../../../../test/encryption-keys.ts'
 import { startTestService, type TestService } from '../../../../test/service.ts'
-import { SEALED_COLUMNS } from '../../../core/keys/sealed-columns.ts'
+import { SEALED, SEALED_COLUMNS } from '../../../core/keys/sealed-columns.ts'
 
 const [OLD, NEW] = [newKey('old'), newKey('new')]
 const TABLES = [...new Set(SEALED_COLUMNS.map(({ table }) => table))]
@@ -76,6 +77,24 @@ test('rows of an unknown key are named, and the exit code is 1', () =>
     expect(JSON.parse(rotated.stdout)).toMatchObject({ key_id: 'new', left: 0 })
     const checked = await run(service, 'config check', [NEW, OLD])
     expect([checked.code, checked.stderr.includes(named.trim())]).toEqual([78, true])
+  }))
+
+test('rows that came under another key during a rotation are left for the next one, which ends the advice', () =>
+  withAttempts({ [OLD]: 1 }, async (service) => {
+    const id = randomUUID()
+    const sealed = encryptionWith(OLD).seal(SEALED.message, { id }, { to: 'a@example.com' })
+    // Messages are moved before attempts.
+    await service.deps.pool.query(`create function add_message() returns trigger language plpgsql as $$ begin
+      insert into messages (id, channel, kind, sealed, created_at, updated_at)
+        values ('${id}', 'mail', 'invite', '${sealed}', now(), now());
+      return null; end $$;
+      create trigger add_message after update on flow_states for each row execute function add_message()`)
+    const keys = ['ENCRYPTION_KEY', OLD]
+    const first = await run(service, 'keys encryption rotate --json', keys)
+    expect([first.code, JSON.parse(first.stdout)]).toMatchObject([1, { key_id: null, left: 1 }])
+    expect(first.stderr).toMatch(/^1 rows are left under other keys: .* run this again$/m)
+    const second = await run(service, 'keys encryption rotate --json', keys)
+    expect([second.code, second.stderr, JSON.parse(second.stdout)]).toMatchObject([0, '', { left: 0 }])
   }))
 
 test('texts in place of an id count together, and none is repeated', () =>
