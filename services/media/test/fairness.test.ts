@@ -108,6 +108,30 @@ test('a variant of one token is made while a slow one of another token runs', as
   await service.close()
 })
 
+test('a variant that waits for a slow one of its token is made for another token whose clip has the same bytes', async () => {
+  const { tools, hasBegun, release } = await heldFfmpeg(undefined, { making: 'variant.mp4' })
+  const service = await startTestService({}, { tools })
+  const other = await service.newToken()
+  const path = await clip('low.mp4')
+  const [slow, quick] = [idIn(await service.ready(path)), idIn(await service.ready(path, [], { token: other.token }))]
+  const statusOf = async (address: string) => (await service.get(`/f/${address}`)).status
+  const tenants = async () => (await turnsOf(service, 'variants')).map(([tenant]) => tenant)
+  expect(await statusOf(`${slow}/w480.mp4`)).toBe(202)
+  await hasBegun()
+  for (let n = 0; n < 2; n++) expect(await statusOf(`${slow}/w240.gif`)).toBe(202)
+  const [first] = await tenants()
+  expect(await tenants()).toEqual([first, first])
+  expect(await statusOf(`${quick}/w240.gif`)).toBe(202)
+  expect(new Set(await tenants())).toEqual(new Set([first, other.id]))
+  await expect.poll(() => statusOf(`${quick}/w240.gif`)).toBe(200)
+  // The running one stays its token's.
+  expect(await statusOf(`${quick}/w480.mp4`)).toBe(202)
+  expect((await tenants())[0]).toBe(first)
+  await release()
+  await expect.poll(() => statusOf(`${slow}/w480.mp4`)).toBe(200)
+  await service.close()
+})
+
 /** The order in which a worker begins what waits, by the ids of clips. */
 async function orderOf(service: TestService): Promise<string[]> {
   const { rows } = await service.deps.pool.query(

@@ -126,10 +126,28 @@ export async function turnOf(trx: AnyTransaction, { schema, name }: JobTable, id
   return rows[0]
 }
 
-/** Moves the waiting job whose data has these members to this turn, unless its own is earlier. */
-export async function giveTurn(trx: AnyTransaction, { schema, name }: JobTable, data: Members, { tenant, turn }: Turn) {
-  await sql`update ${sql.id(schema, 'job')} set priority = ${-turn}, group_id = ${tenant}
+/** Whether the job whose data has these members waits in the turn of another tenant. */
+export async function waitsForOther(
+  trx: AnyTransaction,
+  { schema, name }: JobTable,
+  data: Members,
+  tenant: string,
+): Promise<boolean> {
+  const { rows } = await sql`select from ${sql.id(schema, 'job')}
+    where name = ${name} and state < 'active' and group_id <> ${tenant} and ${hasMembers(data)} limit 1`.execute(trx)
+  return rows.length > 0
+}
+
+/** Moves the waiting job whose data has these members to this turn, unless its own is earlier. Returns whether it moved. */
+export async function giveTurn(
+  trx: AnyTransaction,
+  { schema, name }: JobTable,
+  data: Members,
+  { tenant, turn }: Turn,
+): Promise<boolean> {
+  const { numAffectedRows } = await sql`update ${sql.id(schema, 'job')} set priority = ${-turn}, group_id = ${tenant}
     where name = ${name} and state < 'active' and -priority > ${turn} and ${hasMembers(data)}`.execute(trx)
+  return numAffectedRows !== undefined && numAffectedRows > 0n
 }
 
 /** Whether an unfinished job's data has these members. */

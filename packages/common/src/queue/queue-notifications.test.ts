@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest'
+import type { AnyTransaction } from '../database/after-commit.ts'
 import { openDatabase } from '../database/pool.ts'
 import { NOTIFY_MODES, type NotifyMode } from '../database/settings.ts'
 import { createLogger } from '../telemetry/logger.ts'
@@ -12,7 +13,8 @@ const limits = {
   ...{ retryLimit: 3, retryDelaySeconds: 1, retryDelayMaxSeconds: 2 },
   ...{ expireInSeconds: 60, heartbeatSeconds: 10 },
 }
-const queues = ['lone', 'undone', 'upgraded', 'last', ...NOTIFY_MODES].map((name) => ({ name, ...limits }))
+const names = ['lone', 'undone', 'advanced', 'upgraded', 'last', ...NOTIFY_MODES]
+const queues = names.map((name) => ({ name, ...limits, ...(name === 'advanced' && { hasTenants: true as const }) }))
 
 /** Poll interval longer than a test, so that only notifications start jobs. */
 const NEVER = 3_600
@@ -39,6 +41,26 @@ afterAll(async () => {
 
 const send = (queue: Queue, name: string, how?: { afterSeconds?: number }) =>
   opened.db.transaction().execute((trx) => queue.send(trx, name, {}, how))
+
+test('a job that advances to a tenant with a free slot begins without a poll', async () => {
+  const [queue, quiet, held] = [await open('batched'), await open('none'), Promise.withResolvers<void>()]
+  const begun: string[] = []
+  const slots = { concurrency: 2, maxPerTenant: 1, pollSeconds: NEVER }
+  await queue.work<{ n: string }>('advanced', slots, async ({ data }) => {
+    begun.push(data.n)
+    if (data.n === 'first') await held.promise
+  })
+  const inTrx = (work: (trx: AnyTransaction) => Promise<void>) => opened.db.transaction().execute(work)
+  await inTrx((trx) => queue.send(trx, 'advanced', { n: 'first' }, { tenant: 'one' }))
+  await expect.poll(() => begun).toEqual(['first'])
+  await inTrx((trx) => quiet.send(trx, 'advanced', { n: 'second' }, { tenant: 'one' }))
+  for (const tenant of ['one', 'two']) {
+    await inTrx((trx) => queue.advance(trx, 'advanced', { n: 'second' }, { tenant }))
+  }
+  await expect.poll(() => begun).toEqual(['first', 'second'])
+  held.resolve()
+  for (const each of [quiet, queue]) await each.stop(1_000)
+})
 
 /** Collects the names of queues that the channel carries. */
 async function listen(): Promise<string[]> {

@@ -33,6 +33,7 @@ import {
   type TurnRequest,
   turnIndexes,
   turnOf,
+  waitsForOther,
 } from './pg-boss-tables.ts'
 import { declareQueue, type QueueDefinition } from './queue-definition.ts'
 import { type QueueJob, runJob } from './run-job.ts'
@@ -64,7 +65,7 @@ export interface Queue {
     data: object,
     how?: Partial<TurnRequest> & { afterSeconds?: number; inPlaceOf?: string; group?: string; isRetry?: boolean },
   ): Promise<void>
-  /** Moves the waiting job with these members of its data to the tenant's next turn, if earlier. Call last in the transaction. */
+  /** Moves another tenant's waiting job with these members of its data to the tenant's next turn, if earlier. Call it last. */
   advance(trx: AnyTransaction, name: string, data: Members, turn: TurnRequest): Promise<void>
   /** Runs `handle` per job; an error means a retry, a lost database a rerun in this attempt once it accepts writes. */
   work<Data extends object>(
@@ -206,8 +207,10 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       if (afterSeconds === 0) await notifications.send(trx, name)
     },
     advance: async (trx, name, data, request) => {
+      // A caller may ask repeatedly, and finding a turn takes the tenant's lock.
+      if (!(await waitsForOther(trx, { schema, name }, data, request.tenant))) return
       const turn = await nextTurn(trx, { schema, name }, request)
-      await giveTurn(trx, { schema, name }, data, turn)
+      if (await giveTurn(trx, { schema, name }, data, turn)) await notifications.send(trx, name)
     },
     work: async <Data extends object>(
       name: string,

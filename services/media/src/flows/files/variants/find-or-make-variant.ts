@@ -61,18 +61,24 @@ async function queueVariant(deps: Deps, wanted: Wanted, { source, tokenId, origi
   const { config, db, queue, tools } = deps
   const { variant } = wanted
   const processing = { state: 'processing', progress: 0 } as const
-  if (row) return processing
+  const name = nameOfVariant(variant)
+  const turn = { tenant: tenantOf(tokenId), weight: variantWeight(source.info, variant) }
+  if (row) {
+    // A clip of another token may have had it queued: it waits no longer than if this clip were the first.
+    await db
+      .transaction()
+      .execute((trx) => queue.advance(trx, VARIANTS_QUEUE.name, { sourceId: source.id, name }, turn))
+    return processing
+  }
   if (variant.ending === 'anim.webp' && !tools.ffmpeg.animatesWebp) throw apiError('format_not_supported')
   await wanted.countBuild()
   await requireStorage(deps, variant, tokenId, original.bytes)
   const { queueLimit } = config.worker
   if ((await queue.waiting(VARIANTS_QUEUE.name, queueLimit)) >= queueLimit) throw busy(false)
-  const name = nameOfVariant(variant)
   await db.transaction().execute(async (trx) => {
     const claim = { sourceId: source.id, name, claimedAt: deps.now() }
     if ((await takeClaim(trx, claim, variant, null)) === 'taken') return
     const job: VariantJob = { sourceId: source.id, name, variant }
-    const turn = { tenant: tenantOf(tokenId), weight: variantWeight(source.info, variant) }
     await queue.send(trx, VARIANTS_QUEUE.name, job, turn)
   })
   return processing
