@@ -333,6 +333,28 @@ describe('an account in use that never proved the address it has', () => {
     expect(await asAdmin(body.id)).toMatchObject({ email: '', phone: confirmed.phone })
   })
 
+  test.each([
+    ['that has ended', '?scope=local'],
+    ['in use', undefined],
+  ])('gives it back beside a change of a session %s', async (_, logout) => {
+    const [email, next, phone] = [newAddress(), newAddress(), newNumber()]
+    const { body } = await service.post('/signup', { email, password: STRANGERS })
+    await service.put(`/admin/users/${body.id}`, { phone, phone_confirm: true }, service.admin)
+    await service.post('/otp', { phone })
+    const { auth } = toSignedIn((await service.post('/verify', { type: 'sms', phone, token: CODE })).body)
+    expect((await service.put('/user', { email: next, password: OWNERS }, auth)).status).toBe(200)
+    if (logout) await service.post(`/logout${logout}`, {}, auth)
+    await DOORS['a sign-in link']?.(email)
+    // An ended change shows no more, and another session of the user cannot confirm it.
+    const wanted = logout ? email : next
+    const again = toSignedIn((await service.post('/token?grant_type=password', { phone, password: OWNERS })).body)
+    expect(await read(again.auth)).toMatchObject({ email: '', new_email: wanted })
+    expect(await asAdmin(body.id)).toMatchObject({ email: '', new_email: wanted })
+    // Housekeeping cancels a change with the expiry of its link: that of the ended one is deleted.
+    const tokens = service.deps.db.selectFrom('one_time_tokens').select('purpose').where('user_id', '=', body.id)
+    expect(await tokens.execute()).toEqual(logout ? [] : [{ purpose: 'email_change_new' }])
+  })
+
   test('keeps it where an admin gave it the address', async () => {
     const email = newAddress()
     const phone = newNumber()

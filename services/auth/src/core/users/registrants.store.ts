@@ -59,13 +59,20 @@ export async function releaseAddress(db: Kysely<DB>, { channel, value }: Address
 export const withdrawEmail = (trx: Transaction<DB>, id: string, now: Date): Promise<boolean> =>
   withdraw(trx, 'email', sql`id = ${id}`, now)
 
-/** Moves an unconfirmed address to `email_change` or `phone_change`, because the user still wants it. */
+/**
+ * Moves an unconfirmed address to `email_change` or `phone_change`, because the user still wants it. It replaces a change
+ * whose session was deleted: that one confirms nothing any more, and no answer shows it.
+ */
 async function withdraw(db: Kysely<DB>, channel: Address['channel'], whose: RawBuilder<unknown>, now: Date) {
   const [own, change] = [sql.ref(channel), sql.ref(`${channel}_change`)]
+  const [session, sentAt] = [sql.ref(`${channel}_change_session_id`), sql.ref(`${channel}_change_sent_at`)]
+  const hasEnded = hasNoSession(`users.${channel}_change_session_id`)
   const { rows } = await sql`
     with withdrawn as (
       update ${sql.table('users')}
-      set ${own} = null, ${change} = coalesce(${change}, ${own}), claim = null, updated_at = ${now}
+      set ${own} = null, ${change} = case when ${hasEnded} then ${own} else coalesce(${change}, ${own}) end,
+        ${session} = case when not ${hasEnded} then ${session} end,
+        ${sentAt} = case when not ${hasEnded} then ${sentAt} end, claim = null, updated_at = ${now}
       where ${own} is not null and ${sql.ref(`${channel}_confirmed_at`)} is null
         and not ${sql.ref(`${channel}_vouched`)} and ${whose}
       returning id
@@ -73,7 +80,8 @@ async function withdraw(db: Kysely<DB>, channel: Address['channel'], whose: RawB
       delete from ${sql.table('identities')} where provider = ${channel} and user_id in (select id from withdrawn)
     ), no_token as (
       delete from ${sql.table('one_time_tokens')}
-      where purpose in (${sql.join(TOKENS_TO[channel])}) and user_id in (select id from withdrawn)
+      where user_id in (select id from withdrawn) and (purpose in (${sql.join(TOKENS_TO[channel])})
+        or purpose = ${CHANGE_TOKEN[channel]} and ${hasNoSession('one_time_tokens.session_id')})
     )
     select id from withdrawn`.execute(db)
   return rows.length > 0
@@ -84,6 +92,15 @@ const TOKENS_TO = {
   email: ['confirmation', 'recovery', 'email_change_current'],
   phone: ['phone_confirmation'],
 } as const satisfies Record<Address['channel'], readonly TokenPurpose[]>
+
+/** Token of a change, with which housekeeping would cancel the change that replaces it. */
+const CHANGE_TOKEN = { email: 'email_change_new', phone: 'phone_change' } as const satisfies Record<
+  Address['channel'],
+  TokenPurpose
+>
+
+const hasNoSession = (id: string) => sql<boolean>`(${sql.ref(id)} is not null
+  and not exists (select from ${sql.table('sessions')} s where s.id = ${sql.ref(id)}))`
 
 /** Matches accounts with another way in: a session, another confirmed address, or a provider used before. */
 const isInUse = (channel: Address['channel']) => sql`(
