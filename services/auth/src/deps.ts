@@ -133,7 +133,7 @@ export async function makeDeps(
     /** Encrypts secrets in the database (core/keys/sealed-columns.ts). */
     encryption,
     /** Rows by the key that encrypted them; the running service starts it. */
-    sealedRows: watchSealedRows({ db, encryption, now, log }),
+    sealedRows: watchSealedRows({ db, config, encryption, now, log }),
     /** Authenticates attempts at providers: the browser's cookie, and the state it carries before one begins. */
     attemptKey: deriveKey(config.jwt.secret, 'attempt'),
     providers,

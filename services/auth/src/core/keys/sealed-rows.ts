@@ -1,16 +1,21 @@
 // Figures of the sealed rows of a process: a metric, and the warning that a key is missing. One process counts for all,
 // because a count reads whole tables; each compares the last count with its own keys. Statements: sealed-rows.store.ts.
 // Tests: flows/commands/encryption/encryption-commands.test.ts.
+import { withDatabase } from '@services/common/database/pool'
 import { startRounds } from '@services/common/housekeeping/rounds'
 import type { Logger } from '@services/common/telemetry/logger'
 import type { Kysely } from 'kysely'
-import type { DB, SealedRows } from '../../db/tables.ts'
+import type { Config } from '../../config.ts'
+import { type DB, type SealedRows, TABLES } from '../../db/tables.ts'
 import { type Encryption, shownKeyId, UNNAMED_KEY } from './encryption.ts'
 import { SEALED_COLUMNS } from './sealed-columns.ts'
 import { claimCount, countSealedRows, findCount, saveCount } from './sealed-rows.store.ts'
 
 /** 300,000 rows take 0.2 s to count (measured). */
 const COUNT_EVERY_MS = 15 * 60_000
+
+/** Time limit of a count, and of the commands that count: long enough for a hundred million rows. */
+export const COUNT_WITHIN_MS = 120_000
 
 /** Reads one row. */
 const READ_EVERY_MS = 60_000
@@ -26,13 +31,26 @@ export interface SealedRowsWatch {
   start(): () => Promise<void>
 }
 
+/** Counts on a connection of its own, because a request's statement is cancelled sooner. */
+export const countApart = (
+  database: Config['database'],
+  log: Logger,
+  limits: { connectWithinMs?: number } = {},
+): Promise<SealedRows[]> =>
+  withDatabase<DB, SealedRows[]>(
+    { ...database, ...limits, statementWithinMs: COUNT_WITHIN_MS, applicationName: 'auth count', log, tables: TABLES },
+    countSealedRows,
+  )
+
 export function watchSealedRows({
   db,
+  config,
   encryption,
   now,
   log,
 }: {
   db: Kysely<DB>
+  config: Pick<Config, 'database'>
   encryption: Pick<Encryption, 'keys'>
   now: () => Date
   log: Logger
@@ -46,7 +64,7 @@ export function watchSealedRows({
     const last = await findCount(db)
     let counted = last?.counts
     if ((!last || last.claimed_at <= before) && (await claimCount(db, { now: at, before }))) {
-      counted = await countSealedRows(db)
+      counted = await countApart(config.database, log)
       await saveCount(db, counted, at)
     }
     figures = counted ? rowsByKey(encryption, counted) : undefined

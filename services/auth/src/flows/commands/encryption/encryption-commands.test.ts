@@ -2,11 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { openDatabase } from '@services/common/database/pool'
 import { expect, test } from 'vitest'
 import { authHere } from '../../../../test/command-line.ts'
 import { addAttempts, encryptionWith, newKey, rowsByKey } from '../../../../test/encryption-keys.ts'
 import { startTestService, type TestService } from '../../../../test/service.ts'
 import { SEALED, SEALED_COLUMNS } from '../../../core/keys/sealed-columns.ts'
+import { watchSealedRows } from '../../../core/keys/sealed-rows.ts'
+import { type DB, TABLES as TABLES_OF_DB } from '../../../db/tables.ts'
 
 const [OLD, NEW] = [newKey('old'), newKey('new')]
 const TABLES = [...new Set(SEALED_COLUMNS.map(({ table }) => table))]
@@ -218,6 +221,26 @@ test('one process counts for all, every 15 minutes, and a rotation at its end', 
     expect([rowsOf(one, 'new')?.rows, rowsOf(two, 'new')?.rows, rowsOf(two, 'old')]).toEqual([3, 3, undefined])
     await one.close()
     await two.close()
+  }))
+
+test('a count outlasts the time limit of the statements of requests', () =>
+  withAttempts({ [OLD]: 2 }, async (service) => {
+    const { pool, config, log, encryption, now } = service.deps
+    const how = { ...config.database, statementWithinMs: 100, applicationName: 'short', log, tables: TABLES_OF_DB }
+    const short = openDatabase<DB>(how)
+    const watch = watchSealedRows({ db: short.db, config, encryption, now, log })
+    const holder = await pool.connect()
+    await holder.query('begin; lock table factors')
+    const counted = watch.count()
+    counted.catch(() => {})
+    const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()
+      and query_start < clock_timestamp() - interval '200 ms'`
+    await expect.poll(async () => (await pool.query(waiting)).rowCount).toBe(1)
+    await holder.query('commit')
+    holder.release()
+    await counted
+    expect(watch.figures()).toContainEqual({ key_id: 'old', table: 'flow_states', rows: 2, known: false })
+    await short.close()
   }))
 
 test('a key that rows need and the settings lack is logged once, and GET /health/ready names none', () =>

@@ -3,12 +3,10 @@ import { command, printResult } from '@services/common/process/command-line'
 import { audit } from '../../../core/audit/audit.ts'
 import { createEncryption, type Encryption, shownKeyId } from '../../../core/keys/encryption.ts'
 import { countSealedRows, saveCount } from '../../../core/keys/sealed-rows.store.ts'
-import { type KeyRows, missingKeys, rowsByKey, sentence } from '../../../core/keys/sealed-rows.ts'
+import { COUNT_WITHIN_MS, type KeyRows, missingKeys, rowsByKey, sentence } from '../../../core/keys/sealed-rows.ts'
 import { type CommandDeps, onDatabase } from '../../../on-database.ts'
 import { type Rotated, rotateSealedRows } from './rotate.ts'
 
-/** Long enough for a count of a hundred million rows. */
-export const STATEMENT_WITHIN_MS = 120_000
 const PROGRESS_EVERY_MS = 1_000
 
 export const encryptionStatus = command({
@@ -28,7 +26,7 @@ if rows need one.`,
           process.exitCode = 1
         }
       },
-      { statementWithinMs: STATEMENT_WITHIN_MS },
+      { statementWithinMs: COUNT_WITHIN_MS },
     ),
 })
 
@@ -77,7 +75,7 @@ interrupted run ended. The exit code is 1 if rows of other keys are left.`,
         )
         process.exitCode = 1
       },
-      { statementWithinMs: STATEMENT_WITHIN_MS },
+      { statementWithinMs: COUNT_WITHIN_MS },
     ),
 })
 

@@ -1,12 +1,8 @@
 import { isDatabaseUnavailable, isInterrupted, isMissingTable } from '@services/common/database/errors'
-import { withDatabase } from '@services/common/database/pool'
 import { createLogger } from '@services/common/telemetry/logger'
 import type { Config } from '../../../config.ts'
 import { createEncryption } from '../../../core/keys/encryption.ts'
-import { countSealedRows } from '../../../core/keys/sealed-rows.store.ts'
-import { type KeyRows, listRows, missingKeys, rowsByKey, sentence } from '../../../core/keys/sealed-rows.ts'
-import { type DB, type SealedRows, TABLES } from '../../../db/tables.ts'
-import { STATEMENT_WITHIN_MS } from './encryption-commands.ts'
+import { countApart, type KeyRows, listRows, missingKeys, rowsByKey, sentence } from '../../../core/keys/sealed-rows.ts'
 
 const CONNECT_WITHIN_MS = 2_000
 
@@ -14,22 +10,15 @@ const CONNECT_WITHIN_MS = 2_000
 export async function checkKeysOfRows(config: Config): Promise<{ problems: string[]; warnings: string[] }> {
   const encryption = createEncryption(config.encryption)
   try {
-    const figures = rowsByKey(encryption, await countRows(config))
+    const log = createLogger({ name: 'auth', level: 'panic', toStderr: true })
+    const counted = await countApart(config.database, log, { connectWithinMs: CONNECT_WITHIN_MS })
+    const figures = rowsByKey(encryption, counted)
     return { problems: missingKeys(encryption, figures).map(sentence), warnings: rowsUnderSecret(config, figures) }
   } catch (error) {
     const isAway = isMissingTable(error) || (isDatabaseUnavailable(error) && !isInterrupted(error))
     const problem = `the encrypted rows could not be counted: ${(error as Error).message}`
     return { problems: isAway ? [] : [problem], warnings: [] }
   }
-}
-
-function countRows({ database }: Config): Promise<SealedRows[]> {
-  const log = createLogger({ name: 'auth', level: 'panic', toStderr: true })
-  const limits = { connectWithinMs: CONNECT_WITHIN_MS, statementWithinMs: STATEMENT_WITHIN_MS }
-  return withDatabase<DB, SealedRows[]>(
-    { ...database, ...limits, applicationName: 'auth cli', log, tables: TABLES },
-    countSealedRows,
-  )
 }
 
 /** Warns of rows that AUTH_JWT_SECRET encrypted before a key of its own did. */
