@@ -48,6 +48,14 @@ const as = (token: string, method: string, path: string, body?: object) =>
     ...(body && { body: JSON.stringify(body) }),
   })
 
+/** Time in the form of the API. */
+const A_TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/)
+
+/** Details use the names of the API. */
+const expectNames = (details: object = {}) => {
+  for (const name of Object.keys(details)) expect(name).toMatch(/^[a-z_]+$/)
+}
+
 interface Act {
   action: AuditAction
   details?: object
@@ -105,9 +113,10 @@ const ROUTES: Record<string, Act[]> = {
   'POST /tokens': [
     {
       action: 'token_created',
-      details: { name: 'for an audit', scopes: ['read'] },
+      details: { name: 'for an audit', scopes: ['read'], limits: { quota_bytes: 9 }, expires_at: A_TIME },
       walk: async (token) => {
-        const answer = await as(token, 'POST', '/tokens', { name: 'for an audit', scopes: ['read'] })
+        const body = { name: 'for an audit', scopes: ['read'], limits: { quota_bytes: 9 }, expires_in: '1h' }
+        const answer = await as(token, 'POST', '/tokens', body)
         return { answer, target: answer.body.success.id }
       },
     },
@@ -147,6 +156,7 @@ test.for(acts)('the admin is the actor of %s', async ([, { action, details, walk
   const last = left.at(-1)
   expect(last).toMatchObject({ action, target: result.target, origin: 'admin', token_id: admin.id, operator: null })
   expect(last?.details).toMatchObject(details ?? {})
+  expectNames(last?.details)
   // Neither secrets nor texts, which a deletion would leave here.
   const { token = 'no token' } = result.answer.body?.success ?? {}
   expect(JSON.stringify(left)).not.toMatch(new RegExp(`Secret words|${token}`))
@@ -171,9 +181,15 @@ test("a token's acts on its own clips leave none, nor do those that are refused"
 /** A command line that acts; `{clip}` and `{token}` stand for ids. */
 type Line = [AuditAction, string, object?]
 
+const TOKEN_OPTIONS = '--name cli-made --scopes read --limits quota_bytes=9 --expires 1h'
+const TOKEN_DETAILS = { name: 'cli-made', scopes: ['read'], limits: { quota_bytes: 9 }, expires_at: A_TIME }
+
 const COMMANDS: Record<string, Line[]> = {
-  'tokens create': [['token_created', 'tokens create --name cli-made --scopes read', { name: 'cli-made' }]],
-  'tokens update': [['token_changed', 'tokens update {token} --scopes read', { scopes: ['read'] }]],
+  'tokens create': [['token_created', `tokens create ${TOKEN_OPTIONS}`, TOKEN_DETAILS]],
+  'tokens update': [
+    ['token_changed', `tokens update {token} ${TOKEN_OPTIONS}`, TOKEN_DETAILS],
+    ['token_changed', 'tokens update {token} --expires never', { expires_at: null }],
+  ],
   'tokens revoke': [['token_revoked', 'tokens revoke {token}']],
   'clips hide': [['clip_moderated', 'clips hide {clip} --reason spam', { decision: 'hide', reason: 'spam' }]],
   'clips unhide': [['clip_moderated', 'clips unhide {clip}', { decision: 'unhide' }]],
@@ -183,7 +199,7 @@ const COMMANDS: Record<string, Line[]> = {
 
 /** Commands that change nothing, with the reason where that is not plain. */
 const NO_ACTS = {
-  serve: '',
+  serve: 'the token of its settings is in `tokens list`',
   worker: '',
   migrate: 'the list of migrations has the time of each',
   'migrate status': '',
@@ -220,6 +236,7 @@ describe('the command line', () => {
     const typed = Object.entries(ids).reduce((text, [name, id]) => text.replace(name, id), line)
     const { result, left } = await audited(() => run(typed))
     expect(left).toMatchObject([{ action, origin: 'cli', token_id: null, operator, details }])
+    expectNames(left[0]?.details)
     const target = ids['{clip}'] || ids['{token}']
     if (target) expect(left[0]?.target).toBe(target)
     const shown: Entry[] = JSON.parse(await run('audit list --limit 1000 --json'))

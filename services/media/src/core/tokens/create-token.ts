@@ -37,7 +37,9 @@ export const changeTokenAs = (
 ): Promise<ApiToken | undefined> =>
   deps.db.transaction().execute(async (trx) => {
     const changed = await updateToken(trx, id, changes)
-    if (changed) await recordAct(deps, trx, by, { action: 'token_changed', target: id, details: changes })
+    const { expiresAt: expires_at, ...others } = changes
+    const details = { ...others, expires_at }
+    if (changed) await recordAct(deps, trx, by, { action: 'token_changed', target: id, details })
     return changed
   })
 
