@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
+import { countLockWaits } from '@services/common/testing/database/lock-waits'
 import { createFarServer } from '@services/common/testing/http/far-server'
 import { expect, onTestFinished, test } from 'vitest'
 import { cleanUp } from '../src/housekeeping.ts'
@@ -8,6 +9,7 @@ import { clip } from './clips.ts'
 import { mediaHere } from './command-line.ts'
 import { gif } from './gif-bytes.ts'
 import { heldFfmpeg } from './held-ffmpeg.ts'
+import { holdCalls } from './hold-calls.ts'
 import { type Answer, formOf, idIn, settingsOf, startTestService, type TestService } from './service.ts'
 import { tusOf } from './tus.ts'
 
@@ -181,6 +183,31 @@ test('a token has a daily byte limit, per UTC day, across processes and concurre
   expect(counts(four)).toEqual({ 201: 4, '429 daily_bytes_exceeded': 1 })
   service.clock.advance({ seconds: 12 * 3600 })
   expect(outcome(await service.upload(newGif()))).toBe(201)
+  await service.close()
+})
+
+test.each([
+  ['its storage quota', (one: number) => ({ quota_bytes: one })],
+  ['its share of the queue', () => ({ queued: 1 })],
+])('uploads of a token that end before and after midnight keep %s together', async (_limit, limitsFor) => {
+  const service = await startTestService(noWorkers)
+  const { clock, deps } = service
+  expect(outcome(await service.upload(newGif()))).toBe(201)
+  const { rows } = await deps.pool.query('select (bytes + reserved_bytes)::int as one from token_storage')
+  const { token } = await service.newToken({ limits: limitsFor(rows[0].one) })
+  const midnight = new Date(clock.now()).setUTCHours(24, 0, 0, 0)
+  clock.advance({ seconds: (midnight - clock.now().getTime()) / 1000 - 1 })
+  const queueing = holdCalls(deps.queue, 'send', { first: true })
+  const before = service.upload(newGif(), [], { token })
+  await queueing.reached
+  clock.advance({ seconds: 2 })
+  let isAnswered = false
+  const after = service.upload(newGif(), [], { token }).finally(() => {
+    isAnswered = true
+  })
+  await expect.poll(async () => isAnswered || (await countLockWaits(deps.pool)) === 1).toBe(true)
+  queueing.release()
+  expect([outcome(await before), outcome(await after)]).toEqual([201, '429 queue_full'])
   await service.close()
 })
 

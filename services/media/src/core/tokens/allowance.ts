@@ -3,7 +3,7 @@
 import type { Kysely, Transaction } from 'kysely'
 import type { DB, TokenLimits } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
-import { requireWriter } from './require-writer.ts'
+import { holdWriter } from './require-writer.ts'
 import { bytesOfDay, dayOf, recordClip, storedBytes } from './usage.store.ts'
 
 /** Undefined means unlimited. */
@@ -82,7 +82,8 @@ export async function takeAllowance(
 ): Promise<TokenLimits> {
   const { tokenId, kept, sent, now } = clip
   const today = await recordClip(trx, { tokenId, day: dayOf(now), bytes: sent })
-  const own = await requireWriter(trx, tokenId, now)
+  // The row of a day does not serialize clips around midnight.
+  const own = await holdWriter(trx, tokenId, now)
   const { quotaBytes, dailyBytes } = allowancesOf(usual, own)
   const daily = dailyBytes === undefined ? undefined : { limit: dailyBytes, used: today - sent }
   const quota = quotaBytes === undefined ? undefined : { limit: quotaBytes, ...(await storedBytes(trx, tokenId)) }

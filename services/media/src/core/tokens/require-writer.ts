@@ -11,12 +11,11 @@ export const requireWriter = async (db: Kysely<DB>, tokenId: string, now: Date):
   limitsOf(await findTokenRights(db, tokenId, now))
 
 /**
- * Throws the same, and holds the token as it is until the transaction ends. Call it after all that waits, because a revocation
- * and each use of the token wait for it.
+ * Returns and throws the same, and holds the token as it is until the transaction ends. Call it after all that waits, because a
+ * revocation, each recorded use of the token and the acceptance of its other clips wait for it.
  */
-export async function holdWriter(trx: Transaction<DB>, tokenId: string, now: Date): Promise<void> {
+export const holdWriter = async (trx: Transaction<DB>, tokenId: string, now: Date): Promise<TokenLimits> =>
   limitsOf(await lockTokenRights(trx, tokenId, now))
-}
 
 function limitsOf(token: { scopes: readonly Scope[]; limits: TokenLimits } | undefined): TokenLimits {
   if (!token) throw apiError('token_missing_or_invalid')

@@ -49,12 +49,13 @@ export const findTokenRights = (
   now: Date,
 ): Promise<Pick<ApiToken, 'scopes' | 'limits'> | undefined> => selectRights(db, id, now).executeTakeFirst()
 
-/** The same; until the transaction ends, changes of the token wait for it, and so does its revocation. */
+/** The same; until the transaction ends, changes of the token wait for it, its revocation, and other calls of this. */
 export const lockTokenRights = (
   trx: Transaction<DB>,
   id: string,
   now: Date,
-): Promise<Pick<ApiToken, 'scopes' | 'limits'> | undefined> => selectRights(trx, id, now).forShare().executeTakeFirst()
+): Promise<Pick<ApiToken, 'scopes' | 'limits'> | undefined> =>
+  selectRights(trx, id, now).forNoKeyUpdate().executeTakeFirst()
 
 const selectRights = (db: Kysely<DB>, id: string, now: Date) =>
   db.selectFrom('api_tokens').select(['scopes', 'limits']).where('id', '=', id).where(isLive(now))

@@ -5,7 +5,7 @@ import type { DB } from '../../db/tables.ts'
 /** UTC day of a moment, as in 2026-11-21. */
 export const dayOf = (moment: Date): string => moment.toISOString().slice(0, 10)
 
-/** Counts a clip and its bytes; returns the day's bytes. The row stays locked, so the token's next clip sees this. */
+/** Counts a clip and its bytes; returns the day's bytes. The row stays locked, so the day's next clip sees this. */
 export async function recordClip(
   trx: Transaction<DB>,
   { tokenId, day, bytes }: { tokenId: string; day: string; bytes: number },

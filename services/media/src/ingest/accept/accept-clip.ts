@@ -15,7 +15,7 @@ import { refuseWhenBusy } from '../../core/sources/refuse-when-busy.ts'
 import { attachToSource } from '../../core/sources/source-clips.store.ts'
 import { findSourceByContent, insertSource, originalNamed, type SourceRow } from '../../core/sources/sources.store.ts'
 import { takeAllowance } from '../../core/tokens/allowance.ts'
-import { holdWriter, requireWriter } from '../../core/tokens/require-writer.ts'
+import { requireWriter } from '../../core/tokens/require-writer.ts'
 import { makeDeleteToken } from '../../core/tokens/token-format.ts'
 import { emitEvent } from '../../core/webhooks/emit-event.ts'
 import type { MediaInfo } from '../../db/media-info.ts'
@@ -122,7 +122,6 @@ async function shareSource(deps: Deps, known: SourceRow, input: NewClipInput): P
     if (!source) return undefined
     const clip = await addClip(deps, trx, source, input)
     await takeBytes(deps, trx, input, source.rendition_bytes)
-    await holdToken(deps, trx, input)
     await prioritise(deps, trx, source, input)
     return clip
   })
@@ -149,7 +148,6 @@ async function queueSource(
         const limits = await takeBytes(deps, trx, input, 0)
         // After the allowance, which makes the token's other clips wait for this transaction.
         await refuseWhenBusy({ ...deps, db: trx }, tokenId, limits, 1)
-        await holdToken(deps, trx, input)
         await deps.queue.send(trx, TRANSCODE_QUEUE.name, job satisfies TranscodeJob, clipTurn(tokenId, info))
       }
       return { references: [original], last, result: await addClip(deps, trx, inserted, input) }
@@ -160,7 +158,6 @@ async function queueSource(
     isShared = true
     const last = async () => {
       await takeBytes(deps, trx, input, source.rendition_bytes)
-      await holdToken(deps, trx, input)
       await prioritise(deps, trx, source, input)
     }
     return { references: [], last, result: await addClip(deps, trx, source, input) }
@@ -177,8 +174,8 @@ async function prioritise(deps: Deps, trx: Transaction<DB>, source: SourceRow, {
 }
 
 /**
- * The binding refusal of a token and its allowance, after the storage has answered: the token's other clips wait from here until
- * the commit. Returns the token's limits.
+ * The binding refusal of a token and its allowance, after the storage has answered. The token's other clips and its revocation
+ * wait from here until the commit. Returns the token's limits.
  */
 async function takeBytes(
   { config, now }: Deps,
@@ -189,11 +186,6 @@ async function takeBytes(
   if (tokenId === null) return {}
   const clip = { tokenId, sent: file.bytes, kept: file.bytes + renditionBytes, now: now() }
   return takeAllowance(trx, config.allowances, clip)
-}
-
-/** The last refusal: from here on nothing but the queue and the commit keeps a revocation waiting. */
-async function holdToken({ now }: Deps, trx: Transaction<DB>, { tokenId }: NewClipInput): Promise<void> {
-  if (tokenId !== null) await holdWriter(trx, tokenId, now())
 }
 
 async function addClip(deps: Deps, trx: Transaction<DB>, source: SourceRow, input: NewClipInput) {
