@@ -1,23 +1,32 @@
-// Data folders that a dev of this clone has used, so that a command that looks into another one can name them.
-import { appendFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+// Data folders that a dev of this clone has used, so that a command that looks into another one can name them. Each has a
+// file of its own, so that starts at once overwrite nothing of each other.
+import { createHash } from 'node:crypto'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { quoted, REPOSITORY } from './dev-settings.ts'
 import { findRunning } from './running.ts'
 
-const LIST = join(REPOSITORY, 'node_modules/.cache/dev/data-folders')
+const LIST = join(REPOSITORY, 'node_modules/.cache/dev/data-roots')
 
 /** More folders than run at once: then those without a dev are dropped. Each start records its folder again. */
 const MAX_LISTED = 20
 
-/** Records a data folder; a list that cannot be written is done without. */
+/** Records a data folder that this process has claimed; a list that cannot be written is done without. */
 export async function rememberDataRoot(root: string, list = LIST): Promise<void> {
+  const record = (each: string) => writeFile(fileIn(list, each), each)
   const known = await rootsIn(list)
-  if (known.includes(root)) return
-  await mkdir(dirname(list), { recursive: true }).catch(() => {})
-  const isFull = known.length >= MAX_LISTED
-  const added = isFull ? replaceList(list, [...(await inUse(known)), root]) : appendFile(list, `${root}\n`)
-  await added.catch(() => {})
+  try {
+    await mkdir(list, { recursive: true })
+    if (known.length >= MAX_LISTED) {
+      await Promise.all(known.map((each) => rm(fileIn(list, each), { force: true })))
+      // Only now, because a dev claims its folder before it records it: none that starts meanwhile is lost.
+      await Promise.all((await inUse(known)).map(record))
+    }
+    await record(root)
+  } catch {}
 }
+
+const fileIn = (list: string, root: string) => join(list, createHash('sha256').update(root).digest('hex'))
 
 /** Names the data of a dev that runs this service on another folder than `root`, as ` Dev runs with DEV_DATA_DIR='…'.` */
 export async function describeElsewhere(service: string, root: string, list = LIST): Promise<string> {
@@ -27,8 +36,12 @@ export async function describeElsewhere(service: string, root: string, list = LI
   return found.length > 0 ? ` Dev runs with ${found.join(' and with ')}: set that here, too.` : ''
 }
 
-const rootsIn = async (list: string): Promise<string[]> =>
-  (await readFile(list, 'utf8').catch(() => '')).split('\n').filter(Boolean)
+async function rootsIn(list: string): Promise<string[]> {
+  const files = await readdir(list).catch(() => [])
+  const roots = await Promise.all(files.map((file) => readFile(join(list, file), 'utf8').catch(() => '')))
+  // Another start may have created or deleted one just now.
+  return roots.filter(Boolean)
+}
 
 /** Folders on which a dev runs some service. */
 async function inUse(roots: readonly string[]): Promise<string[]> {
@@ -36,10 +49,4 @@ async function inUse(roots: readonly string[]): Promise<string[]> {
     roots.map((root) => Promise.all(['auth', 'media'].map((service) => findRunning(join(root, service))))),
   )
   return roots.filter((_, index) => running[index]?.some(Boolean))
-}
-
-async function replaceList(list: string, roots: readonly string[]): Promise<void> {
-  const unfinished = `${list}.${process.pid}`
-  await writeFile(unfinished, roots.map((root) => `${root}\n`).join(''))
-  await rename(unfinished, list)
 }
