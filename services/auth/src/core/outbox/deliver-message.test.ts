@@ -110,11 +110,13 @@ describe('one attempt', () => {
     expect((await rowOf(service, id))?.last_error).toBe('unexpected error, see the log')
   })
 
-  test('without a channel, or at a message sealed under another secret, leaves it to other workers until the last retry', async ({
+  test('without a channel, or at a message sealed for another row, leaves it to other workers until the last retry', async ({
     idle: service,
   }) => {
     const [first, second] = [await queue(service), await queue(service)]
-    await service.deps.db.updateTable('messages').set({ sealed: 'AAAA' }).where('id', '=', second).execute()
+    const { db } = service.deps
+    const sealedForFirst = db.selectFrom('messages').select('sealed').where('id', '=', first)
+    await db.updateTable('messages').set({ sealed: sealedForFirst }).where('id', '=', second).execute()
     for (const [id, words] of [
       [first, 'nothing delivers sms messages here'],
       [second, 'it is sealed under another AUTH_ENCRYPTION_KEY, or changed, or moved from another row'],
