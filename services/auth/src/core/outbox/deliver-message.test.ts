@@ -119,7 +119,7 @@ describe('one attempt', () => {
     await db.updateTable('messages').set({ sealed: sealedForFirst }).where('id', '=', second).execute()
     for (const [id, words] of [
       [first, 'nothing delivers sms messages here'],
-      [second, 'it is sealed under another AUTH_ENCRYPTION_KEY, or changed, or moved from another row'],
+      [second, 'it is changed, or moved from another row'],
     ] as const) {
       await expect(attempt(service, undefined, id)).rejects.toThrow(TemporaryFailure)
       expect(await rowOf(service, id)).toMatchObject({ state: 'queued', last_error: words })
