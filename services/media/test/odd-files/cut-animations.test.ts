@@ -33,6 +33,7 @@ test.each(Object.entries(CUT_KINDS))(
   'an APNG with %s that ends in its last frame shows the rows that are there',
   async (_, kind) => {
     for (const [rows, file] of [
+      [0, 'mp4'],
       [8, 'webm'],
       [40, 'mp4'],
     ] as const) {

@@ -1,5 +1,5 @@
 // APNGs that end early, and what browsers show of them: browser-frames.slow.test.ts asks Chromium.
-import { deflateSync } from 'node:zlib'
+import { crc32, deflateSync } from 'node:zlib'
 import { apngOf } from '../source-files.ts'
 
 type Rgb = [red: number, green: number, blue: number]
@@ -16,6 +16,10 @@ interface Kind {
   colorType: 0 | 2 | 3 | 6
   /** Size of the last frame, if it is not the canvas. */
   last?: [width: number, height: number]
+  /** Size of the second frame, if it is not the canvas. */
+  second?: [width: number, height: number]
+  /** True if the last frame is laid over the second. */
+  isLaidOver?: boolean
 }
 
 export const CUT_KINDS: Record<string, Kind> = {
@@ -24,6 +28,9 @@ export const CUT_KINDS: Record<string, Kind> = {
   'a palette': { colorType: 3 },
   transparency: { colorType: 6 },
   'a smaller last frame': { colorType: 2, last: [48, 64] },
+  'three colors, laid over a smaller frame': { colorType: 2, second: [48, 32], isLaidOver: true },
+  'a palette, laid over a smaller frame': { colorType: 3, second: [48, 32], isLaidOver: true },
+  'transparency, laid over': { colorType: 6, isLaidOver: true },
 }
 
 const PIXEL = {
@@ -34,9 +41,9 @@ const PIXEL = {
 }
 
 /** Three frames of one color each, not compressed. */
-export function apngToCut({ colorType, last = CUT_SIZE }: Kind): Buffer {
+export function apngToCut({ colorType, last = CUT_SIZE, second = CUT_SIZE, isLaidOver }: Kind): Buffer {
   const pictures = [0, 1, 2].map((n) => {
-    const [width, height] = n === 2 ? last : CUT_SIZE
+    const [width, height] = [CUT_SIZE, second, last][n] ?? CUT_SIZE
     const pixel = PIXEL[colorType](n)
     const row = Buffer.from([0, ...Array.from({ length: width }, () => pixel).flat()])
     const pixels = deflateSync(Buffer.concat(Array.from({ length: height }, () => row)), { level: 0 })
@@ -47,7 +54,12 @@ export function apngToCut({ colorType, last = CUT_SIZE }: Kind): Buffer {
     const colors = colorType === 3 ? [chunk('PLTE', Buffer.from([...CUT_COLORS, WHITE].flat()))] : []
     return Buffer.concat([Buffer.alloc(8), chunk('IHDR', header), ...colors, chunk('IDAT', pixels)])
   })
-  return apngOf(pictures, { delay: [500, 500, 500], plays: 0 })
+  const bytes = apngOf(pictures, { delay: [500, 500, 500], plays: 0 })
+  if (!isLaidOver) return bytes
+  const control = bytes.lastIndexOf('fcTL')
+  bytes.writeUInt8(1, control + 4 + 25)
+  bytes.writeUInt32BE(crc32(bytes.subarray(control, control + 30)), control + 30)
+  return bytes
 }
 
 /** Read by `apngOf`, which makes the sums. */
@@ -67,13 +79,14 @@ export function upToRow(rows: number, kind: Kind): Buffer {
 }
 
 /** Colors in the middle of each block of 8 x 8 pixels of the last frame, over white. */
-export function shownUpToRow(rows: number, { colorType, last = CUT_SIZE }: Kind): Rgb[] {
+export function shownUpToRow(rows: number, { colorType, last = CUT_SIZE, isLaidOver }: Kind): Rgb[] {
   const [width, height] = CUT_SIZE
   const colorOf = (n: number): Rgb => {
     const [red = 0, green = red, blue = red] = colorType === 3 ? (CUT_COLORS[n] ?? WHITE) : PIXEL[colorType](n)
     return [red, green, blue]
   }
-  const [across, before] = [width / 8, last[0] < width ? colorOf(1) : WHITE]
+  const keeps = last[0] < width || (isLaidOver && colorType === 6)
+  const [across, before] = [width / 8, keeps ? colorOf(1) : WHITE]
   return Array.from({ length: across * (height / 8) }, (_, block) => {
     const [x, y] = [8 * (block % across), 8 * Math.floor(block / across)]
     return x < last[0] && y < rows ? colorOf(2) : before

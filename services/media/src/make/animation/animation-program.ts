@@ -1,5 +1,6 @@
 // A separate program, started by unpack-animation.ts, that writes an APNG of nothing but frames. A bug in a decoder of
-// images, its memory and its time are then not the service's. One frame is in memory at a time.
+// images, its memory and its time are then not the service's. One frame is in memory at a time; one that ends early is there
+// several times, compressed and not.
 import { openSync, writeSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import sharp from 'sharp'
@@ -47,7 +48,7 @@ async function convert(): Promise<void> {
     else if (n === 0) writer.frame({ ...frame, ...whole(animation) }, await decode(frame, pixels, animation))
     else writer.frame(frame, await decode(frame, pixels))
   }
-  // ffmpeg holds the frame before one of which no row is there.
+  // ffmpeg holds the frame before one of which nothing shows.
   if (ending) writer.frame(ending.frame, ending.pixels)
   else if (last && isFirst) throw new BrokenAnimation('no pixel')
   writer.end()

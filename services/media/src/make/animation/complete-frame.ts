@@ -1,10 +1,10 @@
 import { deflateSync, inflateSync, constants as zlib } from 'node:zlib'
 import type { Size } from '../../core/clips/geometry.ts'
-import type { AnimationFrame } from './animation.ts'
+import type { Animation, AnimationFrame } from './animation.ts'
 
 /** Header of an APNG: the last five bytes of IHDR (PNG, third edition, 11.2.1), and chunks such as the palette. */
 interface Header {
-  animation: Size
+  animation: Size & Pick<Animation, 'mayBeTransparent'>
   format: Uint8Array
   more: readonly { type: string; data: Uint8Array }[]
 }
@@ -13,9 +13,10 @@ const CHANNELS: Record<number, number> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 }
 const INDEXED = 3
 
 /**
- * Returns the last frame of a file that ends early, with the rows that are there. Chromium shows nothing in the others where
- * a frame replaces the whole canvas: they become transparent, or white where the format has no transparency. Elsewhere
- * what was there stays. Undefined without a row, and for interlaced pixels, whose rows are all over the picture.
+ * Returns the last frame of a file that ends early, with the rows that are there. Chromium shows nothing in the others
+ * where a frame replaces the whole canvas, or is laid over it in a format without transparency. They become transparent,
+ * or white in such a format. Elsewhere what was there stays. Undefined for interlaced pixels, whose rows are all over the
+ * picture, and without a row that replaces the frame before.
  */
 export function completeFrame(
   frame: AnimationFrame,
@@ -27,10 +28,11 @@ export function completeFrame(
   const rowBytes = 1 + Math.ceil((frame.width * depth * (CHANNELS[colorType] ?? 0)) / 8)
   const found = inflate(pixels, rowBytes * frame.height)
   if (found?.isWhole) return { frame, pixels }
-  const height = Math.floor((found?.bytes.length ?? 0) / rowBytes)
-  if (!found || height === 0 || isInterlaced) return undefined
+  if (!found || isInterlaced) return undefined
+  const height = Math.floor(found.bytes.length / rowBytes)
   const isWholeCanvas = frame.width === animation.width && frame.height === animation.height
-  const replacesAll = isWholeCanvas && (isFirst || frame.blend === 0)
+  const replacesAll = isWholeCanvas && (isFirst || frame.blend === 0 || !animation.mayBeTransparent)
+  if (height === 0 && (isFirst || !replacesAll)) return undefined
   const rest = Buffer.alloc(replacesAll ? rowBytes * (frame.height - height) : 0, blankOf(header))
   // Not filtered.
   for (let at = 0; at < rest.length; at += rowBytes) rest[at] = 0

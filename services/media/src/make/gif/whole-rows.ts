@@ -7,8 +7,8 @@ const [MAX_CODES, MAX_BITS, MIN_COLOR_BITS, MAX_COLOR_BITS] = [4096, 12, 2, 8]
 const CHUNK_BYTES = 64 * 1024
 
 /**
- * Counts the rows of an image that are there, by the lengths of its LZW codes: no pixel is decoded. `start` is that of
- * the size of its codes. Each chunk is awaited, so that a large image delays no other work. Codes after the last row are
+ * Counts the rows of an image that are there, by the lengths of its LZW codes: no pixel is decoded. `start` is that
+ * of the size of its codes. Each chunk is awaited, so that a large image delays no other work. Codes after the last row are
  * not read, nor those after more clear codes than pixels. Throws if the signal is aborted.
  */
 export async function countWholeRows(
@@ -38,7 +38,7 @@ export async function countWholeRows(
   return Math.min(height, Math.floor((pixels?.count() ?? 0) / Math.max(1, width)))
 }
 
-/** Counts the pixels of codes, whose first bytes hold their lowest bits. Ends at `most`, an end code or an invalid one. */
+/** Counts the pixels of codes, lowest bits first. Ends at `most`, the end code or an invalid one. */
 function pixelCounter(colorBits: number, most: number) {
   const clear = 1 << colorBits
   const lengths = new Int32Array(MAX_CODES).fill(1)
