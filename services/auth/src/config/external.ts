@@ -26,12 +26,17 @@ export const externalSettings = (
   stateLifetimeSeconds: Math.max(300, values.EXTERNAL_FLOW_STATE_EXPIRY_DURATION),
 })
 
-/** Longest age of a signed message; its hash is stored that long, twice if it is dated ahead. */
+/**
+ * Longest validity that a signed message can be given. Its hash is stored that long: with a shorter time, a used message
+ * would sign in again once the setting is raised.
+ */
+export const MAX_WEB3_VALIDITY_HOURS = 24
+
 const validity = (chain: string) =>
   duration(`Longest time between the \`Issued At\` of a signed ${chain} message and its sign-in, before or after it.`, {
     default: '10m',
     positive: true,
-    max: '24h',
+    max: `${MAX_WEB3_VALIDITY_HOURS}h`,
   })
 
 export const web3Variables = {

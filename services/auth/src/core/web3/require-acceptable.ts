@@ -4,7 +4,8 @@ import type { SignedMessage } from './signed-message.ts'
 
 /**
  * Throws invalid_grant unless the message was signed for an application of this service, and now. A stranger's page can
- * let its visitors sign any URI, but wallets show the Domain and compare it with the page.
+ * let its visitors sign any URI. Ethereum wallets and `signIn` of Solana's compare the Domain with the page;
+ * `signMessage` only shows the text.
  */
 export function requireAcceptable(
   { title, validitySeconds }: Pick<Chain, 'title' | 'validitySeconds'>,

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { cleanAccount } from '../../adapters/oauth/clean-account.ts'
+import { MAX_WEB3_VALIDITY_HOURS } from '../../config/external.ts'
 import { type AuditLog, pendingAudit } from '../../core/audit/audit.ts'
 import { signInExternally } from '../../core/identities/external-sign-in.ts'
 import type { LiveCaller } from '../../core/sessions/caller.ts'
@@ -63,10 +64,11 @@ export async function signInWithWeb3(deps: Deps, log: AuditLog, input: Web3Grant
   })
 }
 
-/** Returns all that this sign-in uses up, each until it is refused by its time. */
+/** Returns all that this sign-in uses up, each until its time refuses it under any settings. */
 function usesOf(deps: Deps, chain: Chain, message: SignedMessage, text: string): OnceOnly[] {
-  const lastAccepted = message.issuedAt.getTime() + chain.validitySeconds * 1000
-  const use = { what: [chain.name, addressOf(chain, message), text], expiresAt: new Date(lastAccepted) }
+  const lastAccepted = message.issuedAt.getTime() + MAX_WEB3_VALIDITY_HOURS * 3_600_000
+  const end = Math.min(lastAccepted, message.expiresAt?.getTime() ?? lastAccepted)
+  const use = { what: [chain.name, addressOf(chain, message), text], expiresAt: new Date(end) }
   if (!deps.config.web3.requiresNonce) return [use]
   const expiresAt = nonceExpiry(deps, message.nonce)
   if (!expiresAt) {

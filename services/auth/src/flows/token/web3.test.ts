@@ -414,6 +414,20 @@ test('sign-ins with a wallet have a limit per client address, apart from other g
   await limited.close()
 })
 
+test.each([
+  ['within a day', { expires: 0 }, USED],
+  ['not even after its own end', { expires: 1_500 }, refused('Signed Ethereum message is expired')],
+])('a message signs in no second time while its time is set longer: %s', async (_when, { expires }, refusal) => {
+  const more = expires ? [`Expiration Time: ${after(expires).toISOString()}`] : []
+  const body = ethereumWallet().body(service.clock.now(), { more })
+  expect((await grant(body)).status).toBe(200)
+  service.clock.advance({ seconds: 2_000 })
+  await deleteExpired(service.deps, service.deps.log, {})
+  const longer = await service.with({ AUTH_EXTERNAL_WEB3_ETHEREUM_MAXIMUM_VALIDITY_DURATION: '24h' })
+  expect(await grant(body, {}, longer)).toMatchObject(refusal)
+  await longer.close()
+})
+
 test('used messages are deleted once time alone refuses them', async () => {
   const own = ethereumWallet()
   const body = own.body(service.clock.now(), { issuedAt: after(500) })
@@ -421,11 +435,13 @@ test('used messages are deleted once time alone refuses them', async () => {
   const rows = async () =>
     Number((await service.deps.pool.query('select count(*) from used_web3_messages')).rows[0].count)
   const tidyUp = () => deleteExpired(service.deps, service.deps.log, {})
-  service.clock.advance({ seconds: 1_100 })
+  const longest = await service.with({ AUTH_EXTERNAL_WEB3_ETHEREUM_MAXIMUM_VALIDITY_DURATION: '24h' })
+  service.clock.advance({ seconds: 500 + 24 * 3600 })
   await tidyUp()
-  expect(await grant(body)).toMatchObject(USED)
+  expect(await grant(body, {}, longest)).toMatchObject(USED)
   service.clock.advance({ seconds: 1 })
-  expect(await grant(body)).toMatchObject(refused('Ethereum message was issued too long ago'))
+  expect(await grant(body, {}, longest)).toMatchObject(refused('Ethereum message was issued too long ago'))
+  await longest.close()
   service.clock.advance({ seconds: 600 })
   await tidyUp()
   expect(await rows()).toBe(0)
