@@ -104,4 +104,9 @@ export const onlyEmail = (email: unknown, verified: boolean): ExternalEmail[] =>
 
 export const named = (name: unknown): Metadata => ({ name, full_name: name })
 
+export const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
+
+/** Joins the parts of a name that are text; providers can send anything in their place. */
+export const joinName = (parts: readonly unknown[], separator = ' ') => parts.filter(isText).join(separator)
+
 export const pictured = (picture: unknown): Metadata => ({ picture, avatar_url: picture })

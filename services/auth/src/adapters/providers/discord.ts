@@ -1,4 +1,4 @@
-import { type OAuth2Provider, onlyEmail, type ProviderJson, pictured } from '../oauth/provider.ts'
+import { joinName, type OAuth2Provider, onlyEmail, type ProviderJson, pictured } from '../oauth/provider.ts'
 
 /** https://discord.com/developers/docs/topics/oauth2 */
 export const discord: OAuth2Provider = {
@@ -18,7 +18,7 @@ export const discord: OAuth2Provider = {
       emails: onlyEmail(user.email, user.verified === true),
       claims: {
         iss: api,
-        name: `${user.username}#${user.discriminator}`,
+        name: joinName([user.username, user.discriminator], '#'),
         full_name: user.username,
         ...pictured(avatar),
         custom_claims: { global_name: user.global_name },

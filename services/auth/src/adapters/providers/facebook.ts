@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { JWTPayload } from 'jose'
-import { type ExternalAccount, named, type OAuth2Provider, onlyEmail, pictured } from '../oauth/provider.ts'
+import { type ExternalAccount, joinName, named, type OAuth2Provider, onlyEmail, pictured } from '../oauth/provider.ts'
 
 const FIELDS = 'email,first_name,last_name,name,picture'
 
@@ -22,7 +22,7 @@ export const facebook: OAuth2Provider = {
     // Proves knowledge of the secret, so that a stolen access token alone is useless.
     const proof = createHmac('sha256', client.secret).update(accessToken).digest('hex')
     const user = await get(`${api}/me?fields=${FIELDS}&appsecret_proof=${proof}`)
-    const fullName = [user.first_name, user.last_name].filter(Boolean).join(' ')
+    const fullName = joinName([user.first_name, user.last_name])
     return {
       sub: user.id,
       emails: onlyEmail(user.email, true),

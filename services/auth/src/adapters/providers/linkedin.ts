@@ -1,4 +1,4 @@
-import { named, type OAuth2Provider, onlyEmail, type ProviderJson, pictured } from '../oauth/provider.ts'
+import { joinName, named, type OAuth2Provider, onlyEmail, type ProviderJson, pictured } from '../oauth/provider.ts'
 
 const PROFILE = '(id,firstName,lastName,profilePicture(displayImage~:playableStreams))'
 
@@ -15,7 +15,7 @@ export const linkedin: OAuth2Provider = {
   async identify({ endpoints: { api }, get }) {
     const user = await get(`${api}/me?projection=${PROFILE}`)
     const { elements } = await get(`${api}/emailAddress?q=members&projection=(elements*(handle~))`)
-    const name = [localized(user.firstName), localized(user.lastName)].filter(Boolean).join(' ')
+    const name = joinName([localized(user.firstName), localized(user.lastName)])
     const picture = user.profilePicture?.['displayImage~']?.elements?.[0]?.identifiers?.[0]?.identifier
     return {
       sub: user.id,

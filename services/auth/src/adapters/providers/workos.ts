@@ -1,4 +1,11 @@
-import { type GrantedSignIn, named, type OAuth2Provider, onlyEmail, type ProviderJson } from '../oauth/provider.ts'
+import {
+  type GrantedSignIn,
+  joinName,
+  named,
+  type OAuth2Provider,
+  onlyEmail,
+  type ProviderJson,
+} from '../oauth/provider.ts'
 
 /** https://workos.com/docs/reference/sso; needs `connection`, `organization` or `workos_provider`. */
 export const workos: OAuth2Provider = {
@@ -20,7 +27,7 @@ export const workos: OAuth2Provider = {
   async identify(signIn) {
     const { api } = signIn.endpoints
     const { profile } = signIn.answer
-    const name = [profile.first_name, profile.last_name].filter(Boolean).join(' ')
+    const name = joinName([profile.first_name, profile.last_name])
     const { connection_id, organization_id } = profile
     return {
       sub: profile.id,

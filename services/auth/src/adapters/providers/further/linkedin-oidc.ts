@@ -1,4 +1,4 @@
-import { named, type OAuth2Provider, onlyEmail, pictured } from '../../oauth/provider.ts'
+import { joinName, named, type OAuth2Provider, onlyEmail, pictured } from '../../oauth/provider.ts'
 
 /**
  * https://learn.microsoft.com/en-us/linkedin/consumer/integrations/self-serve/sign-in-with-linkedin-v2. The addresses
@@ -21,7 +21,7 @@ export const linkedinOidc: OAuth2Provider = {
   repeatsNonce: false,
   identify({ idToken = {} }) {
     const { sub, iss, email, email_verified, given_name, family_name, picture } = idToken
-    const name = idToken.name || [given_name, family_name].filter(Boolean).join(' ')
+    const name = idToken.name || joinName([given_name, family_name])
     return {
       sub,
       // A text in id_tokens, a boolean in the documentation.

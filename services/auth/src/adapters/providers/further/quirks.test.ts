@@ -132,6 +132,16 @@ describe('slack_oidc', () => {
     expect(await refusal('slack_oidc')).toMatchObject(withoutProfile)
   })
 
+  test('the account is that of the signed id_token, whatever the profile says', async () => {
+    profile({ 'https://slack.com/user_id': 'U-another' })
+    expect((await identityOf('slack_oidc')).sub).not.toBe('U-another')
+  })
+
+  test('an id_token without the id of the user is refused', async () => {
+    all.far.forge(({ 'https://slack.com/user_id': _id, ...claims }, keys) => sign(claims, keys))
+    expect(await refusal('slack_oidc')).toMatchObject(withoutProfile)
+  })
+
   test('a profile that is a failure with status 200 is refused', async () => {
     all.far.answer('slack_oidc', 'profile', json({ ok: false, error: 'invalid_auth' }))
     expect(await refusal('slack_oidc')).toMatchObject(withoutProfile)
@@ -189,6 +199,23 @@ describe('zoom', () => {
     const { location } = await all.signIn('zoom', all.newAccount('zoom'), { query: '&scopes=user:read:user' })
     expect(location.searchParams.has('scope')).toBe(false)
   })
+})
+
+test.each([
+  ['zoom', 'profile', { first_name: { a: 1 }, last_name: 'Zed' }, 'Zed'],
+  ['facebook', 'profile', { first_name: ['a'], last_name: 'Fay' }, 'Fay'],
+  ['linkedin_oidc', 'id_token', { name: '', given_name: { a: 1 }, family_name: 'Link' }, 'Link'],
+  ['discord', 'profile', { username: 'dis', discriminator: { a: 1 } }, 'dis'],
+  ['x', 'profile', { data: { id: '9', name: 'Xia', username: { a: 1 }, confirmed_email: 'xia@x.example' } }, 'Xia'],
+] as const)('a part of a name at %s that is no text is left out', async (name, where, members, expected) => {
+  if (where === 'profile') {
+    all.far.answer(name, 'profile', (response, usual) => json({ ...JSON.parse(usual), ...members })(response, usual))
+  } else {
+    all.far.forge((claims, keys) => sign({ ...claims, ...members }, keys))
+  }
+  const identity = await identityOf(name)
+  expect([identity.name, JSON.stringify(identity).includes('object Object')]).toEqual([expected, false])
+  all.far.answer(name, 'profile')
 })
 
 describe('vercel_marketplace', () => {

@@ -19,7 +19,7 @@ export const slackOidc: OAuth2Provider = {
     // OpenID Connect Core 5.3.2.
     if (user.sub !== idToken?.sub) throw new Error('the profile belongs to another account')
     return {
-      sub: user[USER_ID],
+      sub: idToken?.[USER_ID],
       emails: onlyEmail(user.email, user.email_verified === true),
       claims: { iss: issuer, ...claimsOf(user) },
     }

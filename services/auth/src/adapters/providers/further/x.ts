@@ -1,4 +1,4 @@
-import { named, type OAuth2Provider, onlyEmail, pictured } from '../../oauth/provider.ts'
+import { isText, named, type OAuth2Provider, onlyEmail, pictured } from '../../oauth/provider.ts'
 
 const FIELDS = 'id,name,username,confirmed_email,profile_image_url,url,created_at'
 
@@ -28,7 +28,7 @@ export const x: OAuth2Provider = {
         preferred_username: user.username,
         user_name: user.username,
         ...pictured(user.profile_image_url),
-        profile: user.username && `https://x.com/${user.username}`,
+        profile: isText(user.username) ? `https://x.com/${user.username}` : undefined,
         website: user.url,
         custom_claims: { created_at: user.created_at },
       },

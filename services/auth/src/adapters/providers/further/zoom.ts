@@ -1,4 +1,4 @@
-import { named, type OAuth2Provider, onlyEmail, pictured } from '../../oauth/provider.ts'
+import { joinName, named, type OAuth2Provider, onlyEmail, pictured } from '../../oauth/provider.ts'
 
 /**
  * https://developers.zoom.us/docs/integrations/oauth; scopes are those of the application's registration. PKCE is only
@@ -16,7 +16,7 @@ export const zoom: OAuth2Provider = {
   clientAuthentication: 'basic',
   async identify({ endpoints: { api }, get }) {
     const user = await get(`${api}/users/me`)
-    const name = [user.first_name, user.last_name].filter(Boolean).join(' ')
+    const name = joinName([user.first_name, user.last_name])
     return {
       sub: user.id,
       // Zoom does not say whether it checked the address of an account with another login (`login_types` 1, 101).
