@@ -33,6 +33,8 @@ beforeAll(async () => {
     AUTH_EXTERNAL_GITHUB_SECRET: 'secret',
     AUTH_EXTERNAL_GITHUB_REDIRECT_URI: 'https://auth.example/callback',
     AUTH_EXTERNAL_GITHUB_URL: 'http://127.0.0.1:1',
+    AUTH_EXTERNAL_WEB3_ETHEREUM_ENABLED: 'true',
+    AUTH_EXTERNAL_WEB3_SOLANA_ENABLED: 'true',
     AUTH_SMS_PROVIDER: 'http',
     AUTH_SMS_HTTP_URL: 'http://127.0.0.1:1/',
     AUTH_RATE_LIMIT_EMAIL_SENT: '100000',
