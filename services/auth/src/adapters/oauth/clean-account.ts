@@ -11,6 +11,7 @@ export interface CleanAccount {
   /** Addresses were reported, but none in a valid form. */
   hasOnlyMalformedEmails: boolean
   claims: Metadata
+  isPartial?: boolean
 }
 
 const MAX_SUB_LENGTH = 255
@@ -20,7 +21,7 @@ const MAX_CLAIM_BYTES = 2048
 const MAX_CLAIMS_BYTES = 8 * 1024
 
 /** Throws if the provider gave no usable id. Claims that are empty or too large are left out. */
-export function cleanAccount({ sub, emails, claims }: ExternalAccount): CleanAccount {
+export function cleanAccount({ sub, emails, claims, isPartial = false }: ExternalAccount): CleanAccount {
   const id = typeof sub === 'number' && Number.isSafeInteger(sub) ? String(sub) : sub
   if (typeof id !== 'string' || id === '' || id.length > MAX_SUB_LENGTH || !isStorable(id)) {
     throw new Error('the provider gave no id of the account')
@@ -36,7 +37,7 @@ export function cleanAccount({ sub, emails, claims }: ExternalAccount): CleanAcc
     .filter(({ email }) => isEmail(email))
     .map((known) => ({ ...known, email: known.email.toLowerCase() }))
   const hasOnlyMalformedEmails = reported.length > 0 && known.length === 0
-  return { sub: id, emails: known, hasOnlyMalformedEmails, claims: cleanClaims(claims) }
+  return { sub: id, emails: known, hasOnlyMalformedEmails, claims: cleanClaims(claims), isPartial }
 }
 
 function cleanClaims(claims: Metadata): Metadata {

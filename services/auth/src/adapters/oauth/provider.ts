@@ -14,6 +14,8 @@ export interface ExternalAccount {
   emails: readonly ExternalEmail[]
   /** Members of identity_data beside id and address (contract/auth-external.md 1.2); empty ones are left out. */
   claims: Metadata
+  /** Whether the provider says less this time than in a browser: nothing known of the account is lowered or lost. */
+  isPartial?: boolean
 }
 
 /** JSON of a provider; `cleanAccount` checks type and size of every value that is kept. */

@@ -1,6 +1,6 @@
 import type { JWTPayload } from 'jose'
 import type { Metadata } from '../../db/tables.ts'
-import { type ExternalAccount, named, type OAuth2Provider, onlyEmail } from '../oauth/provider.ts'
+import { type ExternalAccount, joinName, named, type OAuth2Provider, onlyEmail } from '../oauth/provider.ts'
 
 const ISSUERS = ['https://appleid.apple.com', 'https://account.apple.com']
 
@@ -49,7 +49,7 @@ function nameIn(user: string | undefined): string | undefined {
   if (!user) return undefined
   try {
     const { firstName, lastName } = JSON.parse(user).name
-    return [firstName, lastName].filter((part) => typeof part === 'string' && part !== '').join(' ')
+    return joinName([firstName, lastName])
   } catch {
     return undefined
   }

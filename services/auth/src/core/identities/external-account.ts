@@ -54,6 +54,14 @@ export const identityData = ({ sub, claims }: CleanAccount, email: ExternalEmail
   phone_verified: false,
 })
 
+/** Data after a further sign-in. A partial account adds its claims, and its address replaces only an unverified one. */
+export function renewedData(account: CleanAccount, email: ExternalEmail | undefined, stored: Metadata): Metadata {
+  const data = identityData(account, email)
+  if (!account.isPartial) return data
+  const { email: address, email_verified } = stored
+  return { ...stored, ...data, ...(email_verified === true && { email: address, email_verified }) }
+}
+
 /** Merges unless the metadata would be too large: the provider reports the same at the next sign-in. */
 export async function mergeIfItFits(trx: Transaction<DB>, user: User, data: Metadata, now: Date): Promise<void> {
   if (isModestMetadata({ ...user.user_metadata, ...data })) await mergeUserMetadata(trx, user.id, data, now)

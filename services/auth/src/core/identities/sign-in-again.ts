@@ -9,7 +9,7 @@ import { displaceRegistrant } from '../users/displace-registrant.ts'
 import { isPending } from '../users/proven-addresses.ts'
 import { withdrawEmail } from '../users/registrants.store.ts'
 import { lockAndReadUser, type User } from '../users/users.store.ts'
-import { type ExternalDeps, type ExternalSignIn, type Found, identityData, mergeIfItFits } from './external-account.ts'
+import { type ExternalDeps, type ExternalSignIn, type Found, mergeIfItFits, renewedData } from './external-account.ts'
 import { refreshIdentity } from './identities.store.ts'
 import { refuseVanishedAccount } from './new-account.ts'
 
@@ -22,7 +22,7 @@ export async function signInAgain(
 ): Promise<Found> {
   const user = (await lockAndReadUser(trx, identity.user_id)) ?? refuseVanishedAccount()
   // Removed while the lock was awaited, by a proof of the address or an unlinking.
-  if (!user.identities.some(({ id }) => id === identity.id)) refuseVanishedAccount()
+  const stored = user.identities.find(({ id }) => id === identity.id) ?? refuseVanishedAccount()
   // An account at a provider has one user in all audiences; a token of another audience must not be issued.
   if (user.aud !== audience) {
     throw apiError('unexpected_audience', {
@@ -30,7 +30,7 @@ export async function signInAgain(
     })
   }
   const email = primaryEmail(account)
-  const data = identityData(account, email)
+  const data = renewedData(account, email, stored.identity_data)
   await refreshIdentity(trx, identity.id, data, deps.now())
   await mergeIfItFits(trx, user, data, deps.now())
   const found = { userId: user.id, isNew: false }

@@ -31,7 +31,8 @@ export const kakao: OAuth2Provider = {
 
 /** The claims do not say whether the address is valid or verified. */
 function accountOfIdToken({ sub, iss, email, nickname, picture }: JWTPayload): ExternalAccount {
-  return { sub, emails: onlyEmail(email, false), claims: { iss, ...claimsOf(nickname, picture) } }
+  const claims = { iss, ...claimsOf(nickname, picture) }
+  return { sub, emails: onlyEmail(email, false), claims, isPartial: true }
 }
 
 const claimsOf = (nickname: unknown, picture: unknown): Metadata => ({

@@ -76,15 +76,48 @@ describe('kakao', () => {
     expect(identity).not.toHaveProperty('name')
   })
 
+  async function sendIdToken(account: object) {
+    const nonce = createHash('sha256').update('the-nonce').digest('hex')
+    const claims = { iss: all.far.base('kakao'), aud: clientOf('kakao').id, nickname: 'Kim', nonce, ...account }
+    const body = { provider: 'kakao', id_token: await all.far.idToken(claims), nonce: 'the-nonce' }
+    return all.service.post('/token?grant_type=id_token', body)
+  }
+
   test('an id_token of its SDK yields the account, whose address needs a mail of ours', async () => {
     const { id, email } = all.newAccount('kakao')
-    const nonce = createHash('sha256').update('the-nonce').digest('hex')
-    const claims = { iss: all.far.base('kakao'), aud: clientOf('kakao').id, sub: id, email, nickname: 'Kim', nonce }
-    const id_token = await all.far.idToken(claims)
-    const body = { provider: 'kakao', id_token, nonce: 'the-nonce' }
-    const granted = await all.service.post('/token?grant_type=id_token', body)
+    const granted = await sendIdToken({ sub: id, email })
     expect(granted).toMatchObject({ status: 422, body: { error_code: 'provider_email_needs_verification' } })
     expect((await all.service.mailbox.waitFor(email)).text).toContain('/verify')
+  })
+
+  test.each([
+    ['the same address', {}],
+    ['another address', { email: 'another@kakao.example' }],
+  ])('an id_token with %s takes nothing from what a browser proved', async (_what, members) => {
+    const account = all.newAccount('kakao')
+    const known = await signedInUser(all.service, await all.signIn('kakao', account))
+    const { body } = await sendIdToken({ sub: account.id, email: account.email, ...members })
+    const { email, avatar_url } = known.identities[0].identity_data
+    expect(body.user.id).toBe(known.id)
+    expect(body.user.identities[0].identity_data).toMatchObject({
+      email,
+      email_verified: true,
+      avatar_url,
+      name: 'Kim',
+    })
+    expect(body.user.user_metadata).toMatchObject({ email, email_verified: true, avatar_url, name: 'Kim' })
+  })
+
+  test('an id_token replaces an address that nothing has proved', async () => {
+    const account = all.newAccount('kakao')
+    await signedInUser(all.service, await all.signIn('kakao', account))
+    await all.service.deps.pool.query(
+      `update identities set identity_data = identity_data || '{"email_verified": false}' where provider_id = $1`,
+      [account.id],
+    )
+    const { body } = await sendIdToken({ sub: account.id, email: 'newer@kakao.example' })
+    const data = body.user.identities[0].identity_data
+    expect(data).toMatchObject({ email: 'newer@kakao.example', email_verified: false })
   })
 })
 
