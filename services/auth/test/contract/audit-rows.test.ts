@@ -174,7 +174,7 @@ test('the account: an empty change, a password, an address by two confirmations,
     ['link_generated', { ...traits, type: 'email_change_new' }],
   ])
   await own.post('/verify', { type: 'email_change', token_hash: current.hashed_token })
-  expect(await own.recorded()).toEqual([['email_change_agreed', { address: 'current' }]])
+  expect(await own.recorded()).toEqual([['email_change_agreed', { side: 'current' }]])
   await own.post('/verify', { type: 'email_change', token_hash: next.hashed_token })
   expect(await own.recorded()).toEqual([['user_modified']])
   await own.get('/reauthenticate', auth)

@@ -17,6 +17,7 @@ test('every provider has an example here', () => {
   expect(Object.keys(PROVIDER_EXAMPLES).sort()).toEqual(EXTERNAL_PROVIDERS.toSorted())
 })
 
+// tsc checks it, not the run of the tests.
 test('every name in the types of the public client is a built-in provider', () => {
   expectTypeOf<Exclude<Provider, `custom:${string}`>>().toExtend<ExternalProvider>()
 })

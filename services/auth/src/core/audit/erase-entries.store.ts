@@ -56,7 +56,8 @@ async function listIds(db: Kysely<DB>, person: Person, last: string | undefined)
 
 /**
  * Lists users of `ids` deleted before the time whose newest entry still has their data. Entries are erased in order, so
- * the newest one is erased last. A row that is gone has no time: the newest entry counts, as a rule that of the deletion.
+ * the newest one is erased last; an entry added afterwards with an older time is missed. A row that is gone has no
+ * time: the newest entry counts, as a rule that of the deletion.
  */
 async function listDue(db: Kysely<DB>, person: Person, ids: string[], before: Date): Promise<string[]> {
   if (ids.length === 0) return []

@@ -25,7 +25,7 @@ export const KEPT_TRAITS = [
   'factor_type',
   'factor_status',
   'error_code',
-  'address',
+  'side',
   'removed',
   'remaining',
   'sessions',
@@ -44,9 +44,6 @@ export const PERSONAL_TRAITS = ['address', 'uri'] as const
 export type PersonalTraits = { [Trait in (typeof PERSONAL_TRAITS)[number]]?: string }
 
 type KeptTrait = (typeof KEPT_TRAITS)[number]
-
-/** Values of a trait whose name alone does not show that it is a kind. */
-const KEPT_VALUES: { readonly [Trait in KeptTrait]?: readonly unknown[] } = { address: ['new', 'current'] }
 
 /** Traits of an event. A person is the `target`, whose addresses an erasure knows. */
 export type Traits = { [Trait in KeptTrait]?: unknown }
@@ -89,12 +86,7 @@ export function withoutPersonalData(entry: Personal, person: Person, roles: read
   return { payload: { ...kept, ...(traits && { traits: keptTraits(traits) }), erased }, ip_address: '' }
 }
 
-const keptTraits = (traits: Metadata): Metadata =>
-  Object.fromEntries(
-    Object.entries(only(KNOWN_TRAITS, traits)).filter(
-      ([name, value]) => KEPT_VALUES[name as KeptTrait]?.includes(value) ?? true,
-    ),
-  )
+const keptTraits = (traits: Metadata): Metadata => only(KNOWN_TRAITS, traits)
 
 const only = (names: readonly string[], members: Metadata): Metadata =>
   Object.fromEntries(Object.entries(members).filter(([name]) => names.includes(name)))

@@ -189,7 +189,7 @@ async function changeEmail(
   const now = deps.now()
   const before = (await findUserById(trx, user.id)) as User
   if (needsBothAddresses(deps, user) && (await recordFirstConfirmation(trx, user.id, now))) {
-    const traits = { address: token.purpose === 'email_change_new' ? 'new' : 'current' }
+    const traits = { side: token.purpose === 'email_change_new' ? 'new' : 'current' }
     await audit(deps, trx, log, { action: 'email_change_agreed', actor: before, traits })
     return undefined
   }
