@@ -352,6 +352,9 @@ test('addresses with a fixed code are warned about, without address and code', (
 test('production refuses addresses with a fixed code, unless they are permitted there', () => {
   const production = { ...ADDRESSES, NODE_ENV: 'production' }
   expect(problemsOf(production)).toEqual([expect.stringMatching(/^AUTH_MAILER_TEST_OTP .* NODE_ENV is production/)])
+  for (const NODE_ENV of ['Production', ' PRODUCTION ']) expect(problemsOf({ ...ADDRESSES, NODE_ENV })).toHaveLength(1)
+  expect(() => readConfig({ ...REQUIRED, ...ADDRESSES, NODE_ENV: '' }, { NODE_ENV: 'production' })).toThrow(ConfigError)
+  expect(problemsOf({ ...production, AUTH_MAILER_TEST_OTP_VALID_UNTIL: '2020-01-31T00:00:00Z' })).toEqual([])
   expect(problemsOf(production).join()).not.toMatch(/123456|ada/)
   expect(problemsOf({ ...production, AUTH_MAILER_TEST_OTP_IN_PRODUCTION: 'true' })).toEqual([])
   expect(problemsOf({ NODE_ENV: 'production' })).toEqual([])

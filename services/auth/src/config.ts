@@ -81,13 +81,17 @@ export type Config = ReturnType<typeof groupConfig> & { gaps: readonly string[] 
  * Throws a ConfigError that lists all problems. `warnings` name unknown settings and those without effect;
  * `config.gaps` names enabled features without credentials, which are refused on use.
  */
-export function readConfig(environment: Environment, file: Environment = {}): { config: Config; warnings: string[] } {
+export function readConfig(
+  environment: Environment,
+  file: Environment = {},
+  now = new Date(),
+): { config: Config; warnings: string[] } {
   const names = oidcProviderNames(environment, file)
   const all = { ...variables, ...oidcProviderVariables(names) } as typeof variables
   const { values, warnings } = readVariables(all, 'AUTH_', environment, file, 'GOTRUE_')
   const problems = [
     ...smtpProblems(values),
-    ...mailProblems(values, environment.NODE_ENV),
+    ...mailProblems(values, environment.NODE_ENV || file.NODE_ENV, now),
     ...captchaProblems(values),
     ...oidcProviderProblems(names),
     ...smsGatewayProblems(values),
@@ -100,8 +104,8 @@ export function readConfig(environment: Environment, file: Environment = {}): { 
     ...inheritedWarnings(values),
     ...databaseWarnings(values, 'AUTH_'),
     ...jwtWarnings(values),
-    ...mailWarnings(values),
-    ...smsWarnings(values),
+    ...mailWarnings(values, now),
+    ...smsWarnings(values, now),
     ...web3Warnings(values),
     ...neverMatching(values.URI_ALLOW_LIST),
   ]

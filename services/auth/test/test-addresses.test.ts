@@ -4,8 +4,36 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { startTestService, type TestService } from './service.ts'
 
 const CODE = '135790'
+/** An answer does not reveal that the address has a fixed code. */
+const ORDINARY_ID = expect.stringMatching(/^[0-9a-f-]{36}$/)
 const password = 'correct horse'
-const NAMES = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o', 'p']
+const NAMES = [
+  'a',
+  'b',
+  'c',
+  'd',
+  'e',
+  'f',
+  'g',
+  'h',
+  'i',
+  'j',
+  'k',
+  'l',
+  'm',
+  'n',
+  'o',
+  'p',
+  'q',
+  'r',
+  's',
+  't',
+  'u',
+  'v',
+  'w',
+  'x',
+  'y',
+]
 const SETTINGS = {
   AUTH_MAILER_TEST_OTP: NAMES.map((name) => `${name}@tests.example:${CODE}`).join(','),
   AUTH_MAILER_NOTIFICATIONS_PASSWORD_CHANGED_ENABLED: 'true',
@@ -73,7 +101,7 @@ test('/recover and /resend issue the code at once', async () => {
   await service.post('/signup', { email, password })
   service.clock.advance({ seconds: 901 })
   const resent = await service.post('/resend', { type: 'signup', email })
-  expect(resent).toMatchObject({ status: 200, body: { message_id: 'test-otp' } })
+  expect(resent).toMatchObject({ status: 200, body: { message_id: ORDINARY_ID } })
   expect((await verify('signup', email)).status).toBe(200)
   nextMinute()
   expect((await service.post('/recover', { email })).status).toBe(200)
@@ -91,7 +119,7 @@ test('a change of address is confirmed by the code at both addresses, and notifi
 test('a nonce is the code, and a new password is not notified', async () => {
   const { auth } = await signedUp()
   const own = await service.with({ AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: 'true' })
-  expect(await own.get('/reauthenticate', auth)).toMatchObject({ status: 200, body: { message_id: 'test-otp' } })
+  expect(await own.get('/reauthenticate', auth)).toMatchObject({ status: 200, body: { message_id: ORDINARY_ID } })
   const change = { password: 'another correct horse' }
   expect((await own.put('/user', { ...change, nonce: '000000' }, auth)).status).toBe(422)
   expect((await own.put('/user', { ...change, nonce: CODE }, auth)).status).toBe(200)
@@ -140,6 +168,86 @@ test('an address that is not listed has no fixed code, whatever its label', asyn
   const { body } = await own.get('/admin/messages', own.admin)
   expect(body.messages).toHaveLength(addresses.length)
   await own.deps.pool.query('delete from messages')
+  await own.close()
+})
+
+test('after twenty wrong guesses the code is refused for hours, however often it is issued', async () => {
+  const email = freshAddress()
+  const guess = (token: string) => verify('email', email, token)
+  for (let issue = 0; issue < 5; issue++) {
+    await service.post('/otp', { email })
+    for (let attempt = 0; attempt < 4; attempt++) expect((await guess('000000')).status).toBe(403)
+    nextMinute()
+  }
+  await service.post('/otp', { email })
+  expect((await guess(CODE)).status).toBe(403)
+  service.clock.advance({ seconds: 6 * 3600 })
+  await service.post('/otp', { email })
+  expect((await guess(CODE)).status).toBe(200)
+})
+
+test('right codes do not count as guesses', async () => {
+  const { email } = await signedUp()
+  for (let time = 0; time < 21; time++) {
+    nextMinute()
+    await service.post('/otp', { email })
+    expect((await verify('email', email)).status).toBe(200)
+  }
+})
+
+test('wrong nonces count as guesses at the fixed code', async () => {
+  const { auth } = await signedUp()
+  const own = await service.with({ AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: 'true' })
+  const change = (nonce: string) => own.put('/user', { password: 'another correct horse', nonce }, auth)
+  for (let issue = 0; issue < 5; issue++) {
+    await own.get('/reauthenticate', auth)
+    for (let attempt = 0; attempt < 4; attempt++) await change('000000')
+    nextMinute()
+  }
+  await own.get('/reauthenticate', auth)
+  expect((await change(CODE)).status).toBe(422)
+  await own.close()
+})
+
+test('a code challenge gives a network no gap of its own, because the code serves every network', async () => {
+  const email = freshAddress()
+  const own = await service.with({ AUTH_RATE_LIMIT_HEADER: 'x-client' })
+  const request = (network: string) => {
+    const code_challenge = 'x'.repeat(43)
+    return own.post('/otp', { email, code_challenge, code_challenge_method: 's256' }, { 'x-client': network })
+  }
+  expect((await request('192.0.2.1')).status).toBe(200)
+  expect((await request('198.51.100.1')).status).toBe(429)
+  await own.close()
+})
+
+test('a change of address that is sent again keeps the attempts of the code', async () => {
+  const { email, auth } = await signedUp()
+  const next = freshAddress()
+  await service.put('/user', { email: next }, auth)
+  for (let attempt = 0; attempt < 4; attempt++) await verify('email_change', next, '000000')
+  service.clock.advance({ seconds: 901 })
+  expect((await service.post('/resend', { type: 'email_change', email })).status).toBe(200)
+  expect((await verify('email_change', next, '000000')).status).toBe(403)
+  expect((await verify('email_change', next)).status).toBe(403)
+})
+
+test.for([
+  ['end', 'AUTH_MAILER_TEST_OTP_VALID_UNTIL'],
+  ['removal', 'AUTH_MAILER_TEST_OTP'],
+])('the %s of the setting ends codes that were issued', async ([, name]) => {
+  const [invited, requested] = [freshAddress(), freshAddress()]
+  const end = new Date(service.clock.now().getTime() + 60_000).toISOString()
+  await service.post('/invite', { email: invited }, service.admin)
+  await service.post('/otp', { email: requested })
+  const own = await service.with({ [name as string]: name?.endsWith('UNTIL') ? end : '' })
+  nextMinute()
+  for (const [type, email] of [
+    ['invite', invited],
+    ['email', requested],
+  ]) {
+    expect((await own.post('/verify', { type, email, token: CODE })).status).toBe(403)
+  }
   await own.close()
 })
 

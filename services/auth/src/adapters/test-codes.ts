@@ -5,11 +5,16 @@ export interface TestCodes {
   validUntil: Date | undefined
 }
 
+/** Whether any code is left at this time. */
+export const hasTestCodes = ({ codes, validUntil }: TestCodes, now: Date): boolean =>
+  codes.size > 0 && !(validUntil && now > validUntil)
+
 /** Returns the address's fixed code until `validUntil`. Such addresses bypass limits, but not the gap between codes. */
 export function testCodeOf({ codes, validUntil }: TestCodes, address: string, now: Date): string | undefined {
   return validUntil && now > validUntil ? undefined : codes.get(address)
 }
 
+/** Id of the SMS to test numbers, as in the reference; mails have ordinary ids, which do not reveal fixed codes. */
 export const TEST_MESSAGE_ID = 'test-otp'
 
 /** Parses an RFC 3339 time; JavaScript alone would also accept `1` or `May`. */

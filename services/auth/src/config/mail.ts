@@ -24,7 +24,7 @@ import {
 import { isLocale } from '../adapters/mail/locale.ts'
 import type { Template } from '../adapters/mail/template/template.ts'
 import { parseTestAddresses } from '../adapters/mail/test-addresses.ts'
-import { parseMoment } from '../adapters/test-codes.ts'
+import { hasTestCodes, parseMoment } from '../adapters/test-codes.ts'
 import { parseRates } from '../core/limits/rate.ts'
 import { forEach } from './for-each.ts'
 import type { smtpVariables } from './smtp.ts'
@@ -185,17 +185,21 @@ type TestValues = Pick<
 >
 
 /** Fixed codes that were copied into production by mistake would open accounts. */
-export function mailProblems(values: TestValues, nodeEnvironment: string | undefined): string[] {
-  const isPermitted = nodeEnvironment !== 'production' || values.MAILER_TEST_OTP_IN_PRODUCTION
-  if (values.MAILER_TEST_OTP.size === 0 || isPermitted) return []
+export function mailProblems(values: TestValues, nodeEnvironment: string | undefined, now: Date): string[] {
+  const isPermitted = nodeEnvironment?.trim().toLowerCase() !== 'production' || values.MAILER_TEST_OTP_IN_PRODUCTION
+  const testAddresses = { codes: values.MAILER_TEST_OTP, validUntil: values.MAILER_TEST_OTP_VALID_UNTIL }
+  if (isPermitted || !hasTestCodes(testAddresses, now)) return []
   return [
     'AUTH_MAILER_TEST_OTP lets e-mail addresses sign in with a fixed code, and NODE_ENV is production: remove it, or set AUTH_MAILER_TEST_OTP_IN_PRODUCTION=true',
   ]
 }
 
 /** Fixed codes are fit for tests only. */
-export function mailWarnings({ MAILER_TEST_OTP: codes, MAILER_TEST_OTP_VALID_UNTIL: end }: TestValues): string[] {
-  if (codes.size === 0) return []
+export function mailWarnings(
+  { MAILER_TEST_OTP: codes, MAILER_TEST_OTP_VALID_UNTIL: end }: TestValues,
+  now: Date,
+): string[] {
+  if (!hasTestCodes({ codes, validUntil: end }, now)) return []
   const until = end ? `until ${end.toISOString()}` : 'without an end (AUTH_MAILER_TEST_OTP_VALID_UNTIL)'
   return [`AUTH_MAILER_TEST_OTP lets ${codes.size} e-mail address(es) sign in with a fixed code, ${until}`]
 }

@@ -2,7 +2,7 @@ import { boolean, duration, integer, parsed, type Values, type Variables } from 
 import { parseCountries } from '../adapters/sms/countries.ts'
 import { parseSmsTemplate } from '../adapters/sms/sms-text.ts'
 import { parseTestNumbers } from '../adapters/sms/test-numbers.ts'
-import { parseMoment } from '../adapters/test-codes.ts'
+import { hasTestCodes, parseMoment } from '../adapters/test-codes.ts'
 import { parseRate, parseRates } from '../core/limits/rate.ts'
 import type { limitVariables } from './limits.ts'
 
@@ -72,11 +72,11 @@ export const smsSettings = (
 })
 
 /** Fixed codes are fit for tests only. */
-export function smsWarnings({
-  SMS_TEST_OTP: codes,
-  SMS_TEST_OTP_VALID_UNTIL: end,
-}: Values<typeof smsVariables>): string[] {
-  if (codes.size === 0) return []
+export function smsWarnings(
+  { SMS_TEST_OTP: codes, SMS_TEST_OTP_VALID_UNTIL: end }: Values<typeof smsVariables>,
+  now: Date,
+): string[] {
+  if (!hasTestCodes({ codes, validUntil: end }, now)) return []
   const until = end ? `until ${end.toISOString()}` : 'without an end (AUTH_SMS_TEST_OTP_VALID_UNTIL)'
   return [`AUTH_SMS_TEST_OTP lets ${codes.size} phone number(s) sign in with a fixed code, ${until}`]
 }

@@ -6,8 +6,8 @@ export function parseTestNumbers(text: string): ReadonlyMap<string, string> {
     .filter(Boolean)
   return new Map(
     pairs.map((pair) => {
-      const [, phone, code] = /^([1-9][0-9]{1,14})[:=]([0-9]{4,10})$/.exec(pair) ?? []
-      if (!phone || !code) throw new Error('must be phone:code pairs separated by commas, codes of 4 to 10 digits')
+      const [, phone, code] = /^([1-9][0-9]{1,14})[:=]([0-9]{6,10})$/.exec(pair) ?? []
+      if (!phone || !code) throw new Error('must be phone:code pairs separated by commas, codes of 6 to 10 digits')
       return [phone, code]
     }),
   )

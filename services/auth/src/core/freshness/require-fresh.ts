@@ -1,11 +1,10 @@
-import type { KeyObject } from 'node:crypto'
 import type { Kysely, Transaction } from 'kysely'
 import type { Config } from '../../config.ts'
 import type { Aal, DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import { hasVerifiedFactor } from '../factors/assurance.ts'
-import { hashCode, isSameHash } from '../one-time-tokens/one-time-token.ts'
 import { countAttemptOfUser, takeByCodeHash } from '../one-time-tokens/one-time-tokens.store.ts'
+import { isRightCode, type RightCodeDeps } from '../one-time-tokens/right-code.ts'
 import type { Passwords } from '../passwords/hash-password.ts'
 import type { PasswordAttempt, PasswordAttempts } from '../passwords/password-attempts.ts'
 import { isRequesterAccepted } from '../sessions/accepted-session.ts'
@@ -14,13 +13,11 @@ import { MAILBOX_METHODS } from '../sessions/methods.ts'
 import { findPasswordHash, type User } from '../users/users.store.ts'
 import { ACTS, type Act, type ActName } from './acts.ts'
 
-interface FreshnessDeps {
-  config: Pick<Config, 'passwords' | 'sessions'>
+interface FreshnessDeps extends RightCodeDeps {
+  config: Pick<Config, 'mail' | 'passwords' | 'sessions' | 'sms'>
   db: Kysely<DB>
   passwords: Pick<Passwords, 'verify'>
   passwordAttempts: Pick<PasswordAttempts, 'run'>
-  codeKey: KeyObject
-  now: () => Date
 }
 
 export interface GivenProof {
@@ -152,11 +149,10 @@ export const changeAttempt = ({ id }: Pick<User, 'id'>, clientAddress: string | 
 })
 
 async function checkNonce(deps: FreshnessDeps, user: User, nonce: string | undefined): Promise<Buffer> {
-  const { db, codeKey, now } = deps
+  const { db, now } = deps
   if (!nonce) throw apiError('reauthentication_needed')
   const token = await countAttemptOfUser(db, user.id, 'reauthentication')
-  const matches =
-    token?.code_hash && isSameHash(token.code_hash, hashCode(codeKey, token.purpose, token.relates_to, nonce))
+  const matches = token && (await isRightCode(deps, token, nonce))
   const isValid = matches && token.code_expires_at && token.code_expires_at > now()
   if (!token?.code_hash || !isValid) throw apiError('reauthentication_not_valid')
   const begun = { userId: user.id, sessionId: token.session_id }

@@ -74,10 +74,10 @@ export async function issueToken(
   const linkToken = `${pkce ? 'pkce_' : ''}${random(32).toString('base64url')}`
   const made = { key: codeKey, purpose, relatesTo, length: isLong ? LONG_CODE_LENGTH : codeLength }
   const isFresh = last?.code_expires_at && issuedAt < last.code_expires_at
-  const kept = token.isRepeat && isFresh && !hasUsedUp ? keptCode(made, last) : undefined
+  const kept = token.isRepeat && isFresh && !hasUsedUp ? keptCode(made, last, fixedCode) : undefined
   const repeatsCode = kept !== undefined
-  const codeSeed = kept?.seed ?? random(SEED_BYTES)
-  const code = fixedCode ?? kept?.code ?? codeOf(made, codeSeed)
+  const codeSeed = fixedCode === undefined ? (kept?.seed ?? random(SEED_BYTES)) : null
+  const code = codeSeed ? codeOf(made, codeSeed) : (fixedCode as string)
   const codeHash = hashCode(codeKey, purpose, relatesTo, code)
   const tokenHash = hashLinkToken(linkToken)
   const sealed = externalAccount && encryption.seal(SEALED.unprovenAccount, { token_hash: tokenHash }, externalAccount)
@@ -112,11 +112,11 @@ function codeOf({ key, purpose, relatesTo, length }: MadeCode, seed: Buffer): st
  * Returns the code that was sent before, and so its attempts are not multiplied by repeating the message. Undefined for
  * another address, and where the settings or the key have changed.
  */
-function keptCode(made: MadeCode, last: NonNullable<Awaited<ReturnType<typeof findLastCode>>>) {
+function keptCode(made: MadeCode, last: NonNullable<Awaited<ReturnType<typeof findLastCode>>>, fixedCode?: string) {
   const { code_seed: seed, code_hash: hash, relates_to: relatesTo } = last
-  if (!seed || !hash || relatesTo !== made.relatesTo) return undefined
-  const code = codeOf(made, seed)
-  return isSameHash(hash, hashCode(made.key, made.purpose, relatesTo, code)) ? { code, seed } : undefined
+  const code = fixedCode ?? (seed && codeOf(made, seed))
+  if (!code || !hash || relatesTo !== made.relatesTo) return undefined
+  return isSameHash(hash, hashCode(made.key, made.purpose, relatesTo, code)) ? { seed } : undefined
 }
 
 export type RandomBytes = (size: number) => Buffer

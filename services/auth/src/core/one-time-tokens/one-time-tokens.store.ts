@@ -12,6 +12,7 @@ export interface NewOneTimeToken {
   relatesTo: string
   tokenHash: Buffer | null
   codeHash: Buffer
+  /** null: a fixed code, which ends with its setting (right-code.ts). */
   codeSeed: Buffer | null
   /** Following the link gives a code for this challenge instead of a session. */
   pkce?: Pkce | undefined
@@ -117,7 +118,7 @@ export function takeByLinkHash(trx: Transaction<DB>, tokenHash: Buffer, purposes
     .executeTakeFirst()
 }
 
-const GUESSED = ['user_id', 'purpose', 'relates_to', 'code_hash'] as const
+const GUESSED = ['user_id', 'purpose', 'relates_to', 'code_hash', 'code_seed'] as const
 
 interface Guess {
   address: string
@@ -176,7 +177,7 @@ export function countAttemptOfUser(db: Kysely<DB>, userId: string, purpose: Toke
     .where('user_id', '=', userId)
     .where('purpose', '=', purpose)
     .where('attempts', '<', MAX_ATTEMPTS)
-    .returning(['purpose', 'relates_to', 'code_hash', 'session_id', 'code_expires_at'])
+    .returning(['purpose', 'relates_to', 'code_hash', 'code_seed', 'session_id', 'code_expires_at'])
     .executeTakeFirst()
 }
 

@@ -100,7 +100,7 @@ function requireWay(deps: BudgetDeps, { channel, value }: Address): void {
   smsGuards.requireAllowedCountry(value)
 }
 
-interface TestDeps {
+export interface TestDeps {
   config: Pick<Config, 'mail' | 'sms'>
   now: () => Date
 }

@@ -115,12 +115,12 @@ export async function requestMessage(
   const recipient: Recipient = client === undefined ? asked : { ...asked, share: { client } }
   const queueSignIn = (isOverCap: boolean) =>
     isOverCap ? withinGaps(deps, [{ kind: 'over_cap', key: address.value }], () => queueRequest(true)) : queueRequest()
-  await withinGaps(deps, [{ kind: gap, key: gapKeyOf(address, { ...input, network }) }], () => {
+  await withinGaps(deps, [{ kind: gap, key: gapKeyOf(deps, address, { ...input, network }) }], () => {
     if (isChange(request)) return withResendCounted(deps, address, queueRequest)
     if (gap === 'sign_in_link' || type === 'sign_in') return withSignInCounted(deps, recipient, queueSignIn)
     return withMessagesCounted(deps, [recipient], queueRequest)
   })
-  return isTest ? TEST_MESSAGE_ID : request.messageId
+  return isTest && address.channel === 'phone' ? TEST_MESSAGE_ID : request.messageId
 }
 
 /** Opens the request of a job. Throws a TemporaryFailure if only a worker with another secret can. */

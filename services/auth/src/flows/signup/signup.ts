@@ -77,7 +77,7 @@ async function signUpUnconfirmed(deps: Deps, log: AuditLog, account: Account, in
     deps.db
       .transaction()
       .execute((trx) => registerAddress(deps, trx, log, { account, claim, order: { ...input, isSignUp: true } }))
-  const isNew = await withinGaps(deps, [{ kind: gapKind(address), key: gapKeyOf(address, input) }], () =>
+  const isNew = await withinGaps(deps, [{ kind: gapKind(address), key: gapKeyOf(deps, address, input) }], () =>
     withMessagesCounted(deps, [{ ...address, network: input.trustedNetwork }], work),
   )
   if (isNew) countSignUp('password')

@@ -13,7 +13,7 @@ import { LINK_TYPES, type LinkType } from '../../adapters/mail/kinds.ts'
 import type { AuditLog } from '../../core/audit/audit.ts'
 import { issueAuthCode } from '../../core/one-time-tokens/auth-codes.store.ts'
 import { linksBeside, putLinksBack } from '../../core/one-time-tokens/earlier-links.store.ts'
-import { hashCode, hashLinkToken, isSameHash } from '../../core/one-time-tokens/one-time-token.ts'
+import { hashLinkToken } from '../../core/one-time-tokens/one-time-token.ts'
 import {
   countAttempt,
   findUserIdByLinkHash,
@@ -22,6 +22,7 @@ import {
   takeByLinkHash,
 } from '../../core/one-time-tokens/one-time-tokens.store.ts'
 import { pkceOf } from '../../core/one-time-tokens/pkce.ts'
+import { isRightCode } from '../../core/one-time-tokens/right-code.ts'
 import { requireStrongPassword } from '../../core/passwords/require-strong-password.ts'
 import { isRequesterAccepted } from '../../core/sessions/accepted-session.ts'
 import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
@@ -134,10 +135,8 @@ export async function verifyCode(
   const password = givenPassword(request)
   if (password) await requireStrongPassword(deps, password, address)
   const candidates = await countAttempt(deps.db, { address, audience, purposes, now: deps.now() })
-  const match = candidates.find(
-    ({ purpose, relates_to, code_hash }) =>
-      code_hash && isSameHash(code_hash, hashCode(deps.codeKey, purpose, relates_to, code)),
-  )
+  let match: (typeof candidates)[number] | undefined
+  for (const candidate of candidates) if (!match && (await isRightCode(deps, candidate, code))) match = candidate
   if (!match?.code_hash) throw apiError('otp_expired')
   const { user_id: userId, purpose, code_hash: codeHash } = match
   return redeem(deps, request, userId, async (trx) => {

@@ -15,6 +15,7 @@ import {
 } from '../../core/limits/limiter.ts'
 import { createMailGuards } from '../../core/limits/mail-guards.ts'
 import type { Rate } from '../../core/limits/rate.ts'
+import { countLimitHit } from '../../metrics.ts'
 import { limitKeyOf } from './client.ts'
 
 const FIVE_MINUTES = 300
@@ -31,6 +32,9 @@ const REFUSALS_STORED_OF_ONE = { points: 10, seconds: 3600 }
 /** Requests that begin sign-ins at X, in total and per client address; X counts those of an application together. */
 const PROVIDER_REQUESTS = { points: 2000, seconds: FIVE_MINUTES }
 const PROVIDER_REQUESTS_PER_ADDRESS = { points: 20, seconds: FIVE_MINUTES }
+
+/** Wrong guesses at the fixed code of a test address: half of a million possible ones take seventeen years. */
+const FIXED_CODE_GUESSES = { points: 20, seconds: 6 * 3600 }
 
 const OF_FACTORS = 'AUTH_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY'
 
@@ -66,6 +70,7 @@ export function createLimits(deps: LimiterDeps, config: Pick<Config, 'limits' | 
   const perFactor = open('factor', factorAttempts, OF_FACTORS)
   const refusalsStored = openFixed('refused-sign-ins', REFUSALS_STORED)
   const refusalsStoredOfOne = openFixed('refused-sign-ins-of-one', REFUSALS_STORED_OF_ONE)
+  const fixedCodeGuesses = openFixed('fixed-code', FIXED_CODE_GUESSES)
   const addressChanges = openFixed('address-change', ADDRESS_CHANGES)
 
   return {
@@ -90,6 +95,13 @@ export function createLimits(deps: LimiterDeps, config: Pick<Config, 'limits' | 
     },
     /** Counts a user's request for another address, whose answer reveals whether it is taken. */
     addressChange: (userId: string) => consume(addressChanges, userId, 'over_request_rate_limit'),
+    /** Counts a guess at the fixed code of a test address; undefined after too many wrong ones. */
+    async fixedCodeGuessed(address: string): Promise<Refund | undefined> {
+      const counted = await fixedCodeGuesses.count(keyOf(address))
+      if (typeof counted === 'function') return counted
+      countLimitHit(fixedCodeGuesses.name)
+      return undefined
+    },
     /** Counts a challenge or answer of a second factor by session, so that sessions do not exhaust each other's limit. */
     countFactorAttempt: (factorId: string, sessionId: string) =>
       consume(perFactor, keyOf(`${factorId} ${sessionId}`), 'over_request_rate_limit'),
