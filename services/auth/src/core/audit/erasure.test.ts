@@ -253,7 +253,6 @@ describe('every action', () => {
     const log = { ...deps.log, info: () => {} }
     recordOrigin(log, () => ({ ip: IP, userAgent: `${WORD}/1.0` }))
     const kept = Object.fromEntries(KEPT_TRAITS.filter((name) => name !== 'user_id').map((name) => [name, 'kept']))
-    Object.assign(kept, { address: 'new' })
     const traits = { ...kept, provider: 'kept', forgotten: `${WORD} Street 1` }
     const [actor, target] = [person('actor'), person('target')]
     for (const action of Object.keys(LOG_TYPES) as AuditAction[]) {
