@@ -7,23 +7,13 @@ import { expect, onTestFinished, test } from 'vitest'
 import { cleanUp } from '../src/housekeeping.ts'
 import { clip } from './clips.ts'
 import { mediaHere } from './command-line.ts'
-import { gif } from './gif-bytes.ts'
+import { newGif } from './gif-bytes.ts'
 import { heldFfmpeg } from './held-ffmpeg.ts'
 import { holdCalls } from './hold-calls.ts'
 import { type Answer, formOf, idIn, settingsOf, startTestService, type TestService } from './service.ts'
 import { tusOf } from './tus.ts'
 
 const noWorkers = { MEDIA_WORKERS_ENABLED: 'false', MEDIA_SYNC_WAIT: '0', MEDIA_PARALLEL_PER_TOKEN: '20' }
-/** All of one size, each other bytes. */
-let colours = 0
-const newGif = () => {
-  const bits = (colours++).toString(2).padStart(8, '0')
-  return gif(
-    16,
-    16,
-    [...bits].map((bit) => ({ delay: 10, color: Number(bit) as 0 | 1 })),
-  )
-}
 const SIZE = newGif().length
 
 const outcome = ({ status, body }: Answer) => (status === 201 ? 201 : `${status} ${body.error.code}`)

@@ -87,3 +87,15 @@ function subBlocks(bytes: number[]): number[] {
 function word(value: number): [number, number] {
   return [value & 0xff, value >> 8]
 }
+
+let made = 0
+
+/** Makes a GIF of 16 × 16 that is as long as each other one and has bytes of its own; at most 256 in a test file. */
+export function newGif(): Buffer {
+  const bits = (made++).toString(2).padStart(8, '0')
+  return gif(
+    16,
+    16,
+    [...bits].map((bit) => ({ delay: 10, color: Number(bit) as 0 | 1 })),
+  )
+}

@@ -1,6 +1,6 @@
 // A storage that does not answer one upload: the others of its token go on, and its limits hold all the same.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { gif } from './gif-bytes.ts'
+import { newGif } from './gif-bytes.ts'
 import { holdCalls } from './hold-calls.ts'
 import { type Answer, startTestService, type TestService } from './service.ts'
 
@@ -10,16 +10,6 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** All of one size, each other bytes. */
-let colours = 0
-const newGif = () => {
-  const bits = (colours++).toString(2).padStart(8, '0')
-  return gif(
-    16,
-    16,
-    [...bits].map((bit) => ({ delay: 10, color: Number(bit) as 0 | 1 })),
-  )
-}
 const SIZE = newGif().length
 
 const outcome = ({ status, body }: Answer) => (status === 201 ? 201 : `${status} ${body.error.code}`)

@@ -37,6 +37,14 @@ interface GrantContext {
   clientAddress: string | undefined
 }
 
+/** The part of a request that a sign-in by an external account needs, whatever proves the account. */
+const externalRequestOf = async ({ deps, request, client }: GrantContext, isLink: boolean | undefined) => ({
+  linkingCaller: isLink ? await requireLinkingCaller(deps, request) : undefined,
+  audience: requestAudience(request, deps.config.jwt),
+  context: mailContextOf(request, deps.config),
+  client,
+})
+
 interface Grant<Fields extends TProperties> {
   fields: Fields
   /** Whether a client needs a captcha: it brings no token or code of an earlier sign-in. */
@@ -93,14 +101,11 @@ const GRANTS = {
       link_identity: LinkIdentity,
     },
     needsCaptcha: false,
-    run: ({ deps, request, client }, { link_identity: isLink, ...fields }) =>
-      recordSignIn(deps, request.log, { method: 'id_token', typed: '' }, async () =>
-        signInWithIdToken(deps, request.log, {
+    run: (context, { link_identity: isLink, ...fields }) =>
+      recordSignIn(context.deps, context.request.log, { method: 'id_token', typed: '' }, async () =>
+        signInWithIdToken(context.deps, context.request.log, {
           ...fields,
-          linkingCaller: isLink ? await requireLinkingCaller(deps, request) : undefined,
-          audience: requestAudience(request, deps.config.jwt),
-          context: mailContextOf(request, deps.config),
-          client,
+          ...(await externalRequestOf(context, isLink)),
         }),
       ),
   }),
@@ -109,14 +114,11 @@ const GRANTS = {
     needsCaptcha: true,
     limit: 'web3',
     requireEnabled: ({ web3 }) => requireChains(web3),
-    run: ({ deps, request, client }, { link_identity: isLink, ...fields }) =>
-      recordSignIn(deps, request.log, { method: 'web3', typed: '' }, async () =>
-        signInWithWeb3(deps, request.log, {
+    run: (context, { link_identity: isLink, ...fields }) =>
+      recordSignIn(context.deps, context.request.log, { method: 'web3', typed: '' }, async () =>
+        signInWithWeb3(context.deps, context.request.log, {
           ...fields,
-          linkingCaller: isLink ? await requireLinkingCaller(deps, request) : undefined,
-          audience: requestAudience(request, deps.config.jwt),
-          context: mailContextOf(request, deps.config),
-          client,
+          ...(await externalRequestOf(context, isLink)),
         }),
       ),
   }),
