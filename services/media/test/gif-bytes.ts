@@ -90,7 +90,7 @@ function word(value: number): [number, number] {
 
 let made = 0
 
-/** Makes a GIF of 16 × 16 that is as long as each other one and has bytes of its own; at most 256 in a test file. */
+/** Makes a GIF of 16 × 16 as long as each other one, with bytes of its own. A test file can have 256. */
 export function newGif(): Buffer {
   const bits = (made++).toString(2).padStart(8, '0')
   return gif(
