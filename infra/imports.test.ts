@@ -76,7 +76,7 @@ const LAYERS = {
   auth: ['flows', 'http', 'core', 'adapters'],
   media: ['flows', 'http', 'ingest', 'make', 'core', 'ffmpeg', 'store'],
   common: [
-    ...['process', 'http', 'queue', 'listen', 'migrations', 'housekeeping', 'database'],
+    ...['process', 'http', 'webhooks', 'queue', 'listen', 'migrations', 'housekeeping', 'database'],
     ...['concurrency', 'upstream', 'telemetry', 'config'],
   ],
 }

@@ -8,7 +8,7 @@ import {
   type Values,
   type Variables,
 } from '@services/common/config/variables'
-import { isSecret } from '../core/webhooks/webhook-secret.ts'
+import { isSecret } from '@services/common/webhooks/webhook-secret'
 
 export const moderationVariables = {
   REPORTS: oneOf(['on', 'off'], '`off` removes the form by which visitors report a clip.', { default: 'on' }),

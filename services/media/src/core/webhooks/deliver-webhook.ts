@@ -8,12 +8,18 @@
 // failed         | null: a day of attempts, or refused    | pending on replay
 import { ApiError } from '@services/common/errors'
 import { outsideTrace } from '@services/common/telemetry/spans'
+import {
+  type AttemptResult,
+  pauseAfter,
+  reasonToDisable,
+  resultOfStatus,
+} from '@services/common/webhooks/attempt-result'
+import { signMessage } from '@services/common/webhooks/sign-message'
 import { ADMIN_EVENTS } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { countDelivery } from '../../metrics.ts'
 import { allows } from '../tokens/scopes.ts'
 import {
-  type AttemptResult,
   beginAttempt,
   type Delivery,
   endDelivery,
@@ -23,8 +29,7 @@ import {
   takeDue,
   takeOverdue,
 } from './deliveries.store.ts'
-import { signMessage } from './sign-message.ts'
-import { DISABLE_AFTER_MS, pauseAfter, sendJob, TRY_FOR_MS, type WebhookJob, waitAfter } from './webhook-queue.ts'
+import { sendJob, TRY_FOR_MS, type WebhookJob, waitAfter } from './webhook-queue.ts'
 import { unsealSecret } from './webhook-secret.ts'
 import { lockWebhook, recordFailure, recordSuccess } from './webhooks.store.ts'
 
@@ -138,7 +143,7 @@ async function attemptOnce(deps: DeliveryDeps, attempt: Attempt): Promise<Next> 
   const now = deps.now()
   const waitMs = waitAfter(attempt.attempts + 1 - attempt.attempts_before)
   const isLast = now.getTime() + waitMs > attempt.give_up_at.getTime()
-  const disabledAt = shouldDisable(attempt, result, now) ? now : null
+  const disabledAt = reasonToDisable(receiver, result, now) ? now : null
   // A receiver that refuses at once costs nothing, and may accept the next event.
   const pauseMs = result.status === null ? pauseAfter(receiver.failures + 1) : 0
   const pausedUntil = pauseMs > 0 ? new Date(now.getTime() + pauseMs) : null
@@ -157,12 +162,6 @@ async function attemptOnce(deps: DeliveryDeps, attempt: Attempt): Promise<Next> 
   return { slots: 1, waitMs: pauseMs }
 }
 
-/** 410 means that the receiver wants no more events. */
-function shouldDisable({ receiver }: Attempt, { status }: AttemptResult, now: Date): boolean {
-  const since = receiver.failing_since?.getTime() ?? now.getTime()
-  return status === 410 || now.getTime() - since > DISABLE_AFTER_MS
-}
-
 /** Never throws for anything the receiver does. */
 async function send(deps: DeliveryDeps, { id, payload, receiver }: Attempt): Promise<AttemptResult> {
   try {
@@ -170,8 +169,7 @@ async function send(deps: DeliveryDeps, { id, payload, receiver }: Attempt): Pro
       ...(await signed(deps, receiver.secret, { id, body: JSON.stringify(payload) })),
       totalMs: deps.timeLimits.webhookAnswerMs,
     })
-    if (status >= 200 && status < 300) return { status, error: null }
-    return { status, error: status >= 300 && status < 400 ? 'redirect' : 'status' }
+    return resultOfStatus(status)
   } catch (err) {
     if (!(err instanceof ApiError)) {
       deps.log.error({ err, webhookId: receiver.id }, 'webhook delivery not sent')
@@ -183,7 +181,7 @@ async function send(deps: DeliveryDeps, { id, payload, receiver }: Attempt): Pro
 
 async function signed({ config, now }: DeliveryDeps, stored: string, { id, body }: { id: string; body: string }) {
   const secret = unsealSecret(config.encryptionKey, stored)
-  return { body, headers: await signMessage(secret, { id: `msg_${id}`, body, timestamp: now() }) }
+  return { body, headers: await signMessage([secret], { id: `msg_${id}`, body, timestamp: now() }) }
 }
 
 async function postpone({ db, queue, now }: DeliveryDeps, { id, attempts, receiver }: Attempt, waitMs: number) {

@@ -1,5 +1,6 @@
 import { batchesOf } from '@services/common/concurrency/chunks'
 import { BATCH, deleteInBatches } from '@services/common/housekeeping/delete-in-batches'
+import type { AttemptResult } from '@services/common/webhooks/attempt-result'
 import { type Expression, type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, Scope, WebhookEvent } from '../../db/tables.ts'
 import { type Clip, selectClips } from '../clips/clips.store.ts'
@@ -100,11 +101,6 @@ export async function beginAttempt(
     .returning('id')
     .executeTakeFirst()
   return begun !== undefined
-}
-
-export interface AttemptResult {
-  status: number | null
-  error: string | null
 }
 
 export async function endDelivery(

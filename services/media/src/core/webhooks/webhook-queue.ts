@@ -1,6 +1,7 @@
 import type { AnyTransaction } from '@services/common/database/after-commit'
 import type { Queue } from '@services/common/queue/queue'
 import type { QueueDefinition } from '@services/common/queue/queue-definition'
+import { growingWait } from '@services/common/webhooks/attempt-result'
 
 export interface WebhookJob {
   deliveryId: string
@@ -33,18 +34,8 @@ export const sendJob = (
   { owner, waitMs = 0, isRetry = job.attempt > 0 }: Sending,
 ) => queue.send(trx, WEBHOOK_QUEUE.name, job, { afterSeconds: Math.ceil(waitMs / 1000), group: owner, isRetry })
 
-const DAY_MS = 86_400_000
-
 /** Time after which a delivery is given up. */
-export const TRY_FOR_MS = DAY_MS
+export const TRY_FOR_MS = 86_400_000
 
 /** Doubles: 10 s, 20 s, 40 s … 4 h; about sixteen attempts in a day. */
-const [FIRST_WAIT_MS, LONGEST_WAIT_MS] = [10_000, 4 * 3_600_000]
-
-export const waitAfter = (attempts: number): number => Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (attempts - 1))
-
-/** Pause of a receiver that did not answer at all: each attempt would hold a slot until its timeout. */
-export const pauseAfter = (failures: number): number => Math.min(600_000, 10_000 * 2 ** (failures - 1))
-
-/** Time of uninterrupted failures after which a webhook is disabled. */
-export const DISABLE_AFTER_MS = 5 * DAY_MS
+export const waitAfter = growingWait({ firstMs: 10_000, longestMs: 4 * 3_600_000 })

@@ -1,8 +1,8 @@
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { signMessage } from '@services/common/webhooks/sign-message'
 import { findRenditions } from '../../core/clips/renditions.store.ts'
 import { originalOf, type SourceRow } from '../../core/sources/sources.store.ts'
-import { signMessage } from '../../core/webhooks/sign-message.ts'
 import { VERDICTS, type Verdict } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { runConfined } from '../../ffmpeg/run-confined.ts'
@@ -28,7 +28,7 @@ export async function askScanner(
   const { durationSeconds: duration, width, height } = source.info
   const data = { sha256: originalOf(source).sha256, duration, width, height, images }
   const body = JSON.stringify({ type: 'media.scan', timestamp: timestamp.toISOString(), data })
-  const headers = await signMessage(secret, { id: `scan_${source.id}`, body, timestamp })
+  const headers = await signMessage([secret], { id: `scan_${source.id}`, body, timestamp })
   const { status, answer } = await deps.trustedRemote.post(url, {
     ...{ body, headers, totalMs: deps.timeLimits.scanAnswerMs, readsAnswer: true },
   })

@@ -5,6 +5,8 @@ export function createReceivers() {
   const attempts = new Map<string, number>()
   const busyAt = (receiverId: string) => attempts.get(receiverId) ?? 0
   return {
+    /** Receivers with attempts, and their number. */
+    busy: attempts as ReadonlyMap<string, number>,
     busyAt,
     /** Takes a slot; the returned function frees it. */
     enter: (receiverId: string) => {
