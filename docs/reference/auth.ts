@@ -31,6 +31,7 @@ import { readConfig, variables } from '../../services/auth/src/config.ts'
 import { ACTS, type Act } from '../../services/auth/src/core/freshness/acts.ts'
 import { makeDeps } from '../../services/auth/src/deps.ts'
 import { errorCatalogue } from '../../services/auth/src/errors.ts'
+import { clientMethodsPart } from './client-methods.ts'
 import { code, commandsPart, errorsPart, type Generated, tableOf } from './generated.ts'
 import { type ApiDocument, operationParts } from './operations.ts'
 import { type VariableGroup, variableTables } from './variables.ts'
@@ -86,6 +87,7 @@ export async function generatedParts(): Promise<Generated[]> {
       explainedOnce: ['405', '408', '413', '415', '431', '500', '503', '504', 'X-Supabase-Api-Version', 'X-JWT-AUD'],
     }),
     actsPart(),
+    clientMethodsPart(),
     errorsPart('auth/errors.md', errorCatalogue),
     commandsPart('auth/command-line.md', commands),
     ...variableTables('auth/configuration.md', 'AUTH_', variables, GROUPS),

@@ -1,5 +1,7 @@
 // Every method of the public client that belongs to our endpoints, called against the running service. The calls:
-// ./auth-js/. Answers while a capability is off: auth-js-off.test.ts.
+// ./auth-js/; the table of methods: ./auth-js/methods.ts. Answers while a capability is off: auth-js-off.test.ts.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, expect, type RunnerTestCase, type RunnerTestSuite, test } from 'vitest'
 import './auth-js/admin.ts'
 import './auth-js/codes.ts'
@@ -8,32 +10,24 @@ import './auth-js/mail-links.ts'
 import './auth-js/mfa.ts'
 import './auth-js/sessions.ts'
 import './auth-js/web3.ts'
-import { called, methodsOfClient } from './auth-js/client.ts'
+import { callers } from './auth-js/client.ts'
+import { METHODS } from './auth-js/methods.ts'
 
-/** Methods of features that do not exist here. */
-const NOT_OURS_YET = [
-  /^signInWithSSO$/,
-  /^(admin\.)?passkey\./,
-  /^(signInWith|register)Passkey$/,
-  /^(admin\.)?oauth\./,
-  // Providers are settings.
-  /^admin\.customProviders\./,
-]
+const methods = Object.entries(METHODS)
+const named = methods.flatMap(([method, row]) => ('title' in row ? [{ method, ...row }] : []))
 
-const methods = methodsOfClient()
-const isOurs = (name: string) => !NOT_OURS_YET.some((pattern) => pattern.test(name))
-
-test('each method that is not ours yet is one of the library', () => {
-  expect(NOT_OURS_YET.filter((pattern) => !methods.some((name) => pattern.test(name)))).toEqual([])
+test('each test that the table of methods names is in its file', () => {
+  const sourceOf = (file: string) => readFileSync(join(import.meta.dirname, 'auth-js', file), 'utf8')
+  expect(named.filter(({ file, title }) => !sourceOf(file).includes(`'${title}'`))).toEqual([])
 })
 
 // Only a run of all tests calls all methods.
 // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures from it
 afterAll(({}, file) => {
   if (!testsOf(file).every(({ result }) => result?.state === 'pass')) return
-  const missing = methods.filter((name) => isOurs(name) && !called.has(name))
-  expect(missing, 'methods of the library that no test calls').toEqual([])
-  const present = methods.filter((name) => !isOurs(name) && called.has(name))
+  const unproven = named.filter(({ method, title }) => !callers.get(method)?.has(title))
+  expect(unproven, 'methods that the test named for them does not call').toEqual([])
+  const present = methods.filter(([method, row]) => 'missing' in row && callers.has(method))
   expect(present, 'methods that tests call although they are not ours yet').toEqual([])
 })
 

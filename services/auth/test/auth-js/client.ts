@@ -1,6 +1,7 @@
 // Clients of the public library at a running service, which note what was called of them.
 import { AuthAdminApi, AuthClient, type GoTrueClient } from '@supabase/auth-js'
 import { exportJWK, generateKeyPair } from 'jose'
+import { TestRunner } from 'vitest'
 import { test as base, linkPath, startTestService, type TestService } from '../service.ts'
 import { type SmsUpstream, startSmsGateways } from '../upstreams/sms-gateways.ts'
 
@@ -54,8 +55,8 @@ async function running(settings: Record<string, string>, use: (running: Running)
   await gateways.close()
 }
 
-/** Names of all methods that were called, as `signUp` or `admin.mfa.listFactors`. */
-export const called = new Set<string>()
+/** Titles of the tests that called a method, by its path, as `signUp` or `admin.mfa.listFactors`. */
+export const callers = new Map<string, Set<string>>()
 
 export type FlowType = 'implicit' | 'pkce'
 type Options = Partial<ConstructorParameters<typeof AuthClient>[0]>
@@ -88,37 +89,8 @@ export const adminOf = ({ url, service }: Running) =>
   noting(new AuthAdminApi({ url, headers: { Authorization: service.admin.authorization } }), 'admin.')
 
 /** Whether it is a group of methods, such as `mfa`. */
-export const isGroup = (value: unknown): value is object =>
+const isGroup = (value: unknown): value is object =>
   Object.values(value ?? {}).some((member) => typeof member === 'function')
-
-/** Private, as the types of the library say, although not by their names. */
-const PRIVATE = ['signInWithEthereum', 'signInWithSolana', 'linkIdentityOAuth', 'linkIdentityIdToken', 'fetchJwk']
-
-/** Names of all public methods of the installed library, as in `called`. */
-export function methodsOfClient(): string[] {
-  const url = 'http://127.0.0.1'
-  return [...publicOf(new AuthClient({ url })), ...publicOf(new AuthAdminApi({ url }), 'admin.')]
-}
-
-/** Public methods of an object and its groups of methods, which have no class of their own. */
-function publicOf(object: object, path = ''): string[] {
-  const prototype = Object.getPrototypeOf(object)
-  const methods = Object.entries(Object.getOwnPropertyDescriptors(prototype))
-    .filter(([name, { value }]) => typeof value === 'function' && name !== 'constructor' && !name.startsWith('_'))
-    .map(([name]) => name)
-    .filter((name) => !PRIVATE.includes(name))
-  const groups = Object.entries(object)
-    .filter(([name]) => name !== 'admin' && name !== 'storage')
-    .filter(([, value]) => isGroup(value))
-    .flatMap(([name, group]) => membersOf(group, name))
-  return [...methods, ...groups].map((name) => path + name)
-}
-
-/** A group's methods, with those of the groups in it; `client` is the way back. */
-const membersOf = (group: object, name: string): string[] =>
-  Object.entries(group)
-    .filter(([member]) => member !== 'client' && !member.startsWith('_'))
-    .flatMap(([member, value]) => (isGroup(value) ? membersOf(value, `${name}.${member}`) : [`${name}.${member}`]))
 
 /** The object, noting each method when it is called, those of its groups too. */
 function noting<Target extends object>(target: Target, path = ''): Target {
@@ -127,11 +99,16 @@ function noting<Target extends object>(target: Target, path = ''): Target {
       const value: unknown = Reflect.get(target, name)
       if (typeof value !== 'function') return isGroup(value) ? noting(value, `${path}${String(name)}.`) : value
       return (...given: unknown[]) => {
-        called.add(path + String(name))
+        noteCall(path + String(name))
         return value.apply(target, given)
       }
     },
   })
+}
+
+function noteCall(method: string): void {
+  const titles = callers.get(method) ?? new Set()
+  callers.set(method, titles.add(TestRunner.getCurrentTest()?.name ?? ''))
 }
 
 /** Where the browser is sent when the newest mail's link is followed. */
