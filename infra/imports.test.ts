@@ -77,7 +77,7 @@ const LAYERS = {
   media: ['flows', 'http', 'ingest', 'make', 'core', 'ffmpeg', 'store'],
   common: [
     ...['process', 'http', 'webhooks', 'queue', 'listen', 'migrations', 'housekeeping', 'database'],
-    ...['concurrency', 'upstream', 'telemetry', 'config'],
+    ...['egress', 'concurrency', 'upstream', 'telemetry', 'config'],
   ],
 }
 

@@ -1,5 +1,5 @@
+import { parseCidrs } from '@services/common/config/cidrs'
 import { baseUrl, list, parsed, text, type Values, type Variables } from '@services/common/config/variables'
-import ipaddr from 'ipaddr.js'
 import { SITE_NAMES } from '../ingest/sites/site-names.ts'
 import type { serverVariables } from './server.ts'
 
@@ -65,12 +65,6 @@ function parsePorts(value: string): number[] {
     throw new Error('must be a comma-separated list of ports')
   }
   return ports
-}
-
-function parseCidrs(value: string): string[] {
-  const cidrs = list('').parse(value) as string[]
-  if (!cidrs.every((cidr) => ipaddr.isValidCIDR(cidr))) throw new Error('must be a comma-separated list of CIDRs')
-  return cidrs
 }
 
 function parseSites(value: string): string[] {

@@ -5,12 +5,12 @@ import { type AddressInfo, createServer as createTcpServer, type Socket } from '
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import { guardedConnector } from '@services/common/egress/guarded-connector'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { createRemote, type FetchOptions, type RemoteAnswer, type RemoteOptions } from './fetch-remote.ts'
-import { guardedConnector } from './guarded-connector.ts'
 import { requireOk, requirePlain } from './require-file.ts'
 import { withNewFile, writeBody } from './save-body.ts'
-import { createGuard } from './ssrf-guard.ts'
+import { createSourceGuard } from './source-guard.ts'
 
 const LOOPBACK = { allowCidrs: ['127.0.0.0/8'] }
 const forbidden = { code: 'source_forbidden', status: 403 }
@@ -121,7 +121,7 @@ describe('the guard', () => {
 
   test('holds at the socket alone, where no URL was judged before', async () => {
     const site = await serve((_, res) => res.end('secret'))
-    const connect = guardedConnector(createGuard(), async () => [{ address: '127.0.0.1', family: 4 }], 1000)
+    const connect = guardedConnector(createSourceGuard(), async () => [{ address: '127.0.0.1', family: 4 }], 1000)
     for (const hostname of ['127.0.0.1', '::ffff:127.0.0.1', 'rebind.example']) {
       const target = { hostname, protocol: 'http:', port: String(site.port) }
       const error = await new Promise((done) => connect(target, (...[refusal]) => done(refusal)))

@@ -4,15 +4,17 @@
  * test/slow-sources.test.ts.
  */
 import type { IncomingHttpHeaders } from 'node:http'
+import { guardedConnector } from '@services/common/egress/guarded-connector'
+import { limitCrumbs } from '@services/common/egress/limit-crumbs'
+import { type Resolve, resolveName } from '@services/common/egress/resolve-name'
+import type { GuardOptions } from '@services/common/egress/ssrf-guard'
 import { Agent } from 'undici'
 import { type RemoteTimeouts, startDeadlines } from './deadlines.ts'
-import { guardedConnector } from './guarded-connector.ts'
-import { limitCrumbs } from './limit-crumbs.ts'
 import { discard, type OpenOptions, openResponse, type RemoteResponse } from './open-response.ts'
 import { type PostOptions, postRemote } from './post-remote.ts'
-import { type Resolve, resolveName } from './resolve-name.ts'
-import { createGuard, type GuardOptions } from './ssrf-guard.ts'
+import { createSourceGuard } from './source-guard.ts'
 import { toUpstreamFailure } from './translate-error.ts'
+import { upstreamFailure } from './upstream-error.ts'
 
 export interface RemoteOptions extends GuardOptions {
   userAgent?: string
@@ -62,7 +64,7 @@ const DEFAULT_TIMEOUTS: RemoteTimeouts = {
 
 /** Builds the egress client. Throws when a CIDR is malformed. */
 export function createRemote(options: RemoteOptions = {}): Remote {
-  const guard = createGuard(options)
+  const guard = createSourceGuard(options)
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts }
   const agent = new Agent({
     connect: guardedConnector(guard, options.resolve ?? resolveName, timeouts.connectMs),
@@ -73,7 +75,7 @@ export function createRemote(options: RemoteOptions = {}): Remote {
     connections: 16,
     pipelining: 1,
   })
-  const egress = agent.compose(limitCrumbs)
+  const egress = agent.compose(limitCrumbs(() => upstreamFailure('bad_response', 'a body in crumbs')))
   const headers = { 'user-agent': options.userAgent ?? 'media-import', accept: 'video/*, image/gif, */*;q=0.5' }
 
   const standIn = standInsOf(options.standIns)

@@ -1,8 +1,8 @@
 import { lookup } from 'node:dns/promises'
+import type { GuardOptions } from '@services/common/egress/ssrf-guard'
 import { VERSION } from '../../version.ts'
 import type { RemoteTimeouts } from './deadlines.ts'
 import type { Remote, RemoteOptions } from './fetch-remote.ts'
-import type { GuardOptions } from './ssrf-guard.ts'
 
 /** Opens the clients for servers that callers name, and for those of the operator, which may be private (`trustedRemote`). */
 export function openRemotes(

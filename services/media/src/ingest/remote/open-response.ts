@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
+import type { Guard } from '@services/common/egress/ssrf-guard'
 import { tracedRequest } from '@services/common/telemetry/spans'
 import { type Dispatcher, request } from 'undici'
-import type { Guard } from './ssrf-guard.ts'
 import { toUpstreamFailure } from './translate-error.ts'
 import { upstreamFailure } from './upstream-error.ts'
 

@@ -1,6 +1,6 @@
+import type { Guard } from '@services/common/egress/ssrf-guard'
 import { tracedRequest } from '@services/common/telemetry/spans'
 import { type Dispatcher, request } from 'undici'
-import type { Guard } from './ssrf-guard.ts'
 import { toUpstreamFailure } from './translate-error.ts'
 import { upstreamFailure } from './upstream-error.ts'
 

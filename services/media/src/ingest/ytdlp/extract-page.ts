@@ -10,7 +10,7 @@ import { longestSource } from '../../core/edits/edit.ts'
 import { apiError, busy } from '../../errors.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import type { WorkDirectory } from '../../make/jobs/work-directory.ts'
-import { createGuard } from '../remote/ssrf-guard.ts'
+import { createSourceGuard } from '../remote/source-guard.ts'
 import { parseJson } from '../sites/json.ts'
 import type { ExtractPage } from '../sites/site.ts'
 import { readAnswer } from './read-answer.ts'
@@ -25,7 +25,7 @@ export function createExtractPage(
   program: { path: string; cookies: string | undefined },
 ): ExtractPage {
   const runs = createSemaphore(AT_ONCE, busy)
-  const guard = createGuard(config.egress)
+  const guard = createSourceGuard(config.egress)
   return (address, { key, signal, endsAt, maxBytes, edit }) =>
     runs.run(
       async () => {

@@ -1,9 +1,10 @@
 import { once } from 'node:events'
 import { createServer, request } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
+import { resolveName } from '@services/common/egress/resolve-name'
+import type { GuardOptions } from '@services/common/egress/ssrf-guard'
 import { expect, onTestFinished, test } from 'vitest'
-import { resolveName } from '../remote/resolve-name.ts'
-import { createGuard, type GuardOptions } from '../remote/ssrf-guard.ts'
+import { createSourceGuard } from '../remote/source-guard.ts'
 import { type ProxyOptions, startGuardProxy } from './guard-proxy.ts'
 
 const LOOPBACK = { allowCidrs: ['127.0.0.1/32'] }
@@ -12,7 +13,7 @@ async function start({
   guard = LOOPBACK,
   ...options
 }: { guard?: GuardOptions } & Partial<Omit<ProxyOptions, 'guard'>> = {}) {
-  const proxy = await startGuardProxy({ guard: createGuard(guard), resolve: resolveName, ...options })
+  const proxy = await startGuardProxy({ guard: createSourceGuard(guard), resolve: resolveName, ...options })
   onTestFinished(proxy.close)
   return proxy
 }

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { guardedConnector } from '../remote/guarded-connector.ts'
-import type { Resolve } from '../remote/resolve-name.ts'
-import type { Guard } from '../remote/ssrf-guard.ts'
+import { guardedConnector } from '@services/common/egress/guarded-connector'
+import type { Resolve } from '@services/common/egress/resolve-name'
+import type { Guard } from '@services/common/egress/ssrf-guard'
 
 export interface ProxyOptions {
   guard: Guard

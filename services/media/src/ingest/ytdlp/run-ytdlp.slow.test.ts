@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { tools } from '../../../test/clips.ts'
 import { installFakeYtdlp, pageThat } from '../../../test/upstreams/fake-ytdlp.ts'
-import { createGuard } from '../remote/ssrf-guard.ts'
+import { createSourceGuard } from '../remote/source-guard.ts'
 import { runYtdlp, type YtdlpOptions } from './run-ytdlp.ts'
 
 let program: Awaited<ReturnType<typeof installFakeYtdlp>>
@@ -33,7 +33,7 @@ const run = (url: string, options: Partial<YtdlpOptions> = {}, { wallSeconds = 3
   runYtdlp(
     {
       path: program.path,
-      guard: createGuard({ allowCidrs: ['127.0.0.1/32'] }),
+      guard: createSourceGuard({ allowCidrs: ['127.0.0.1/32'] }),
       limiters: tools.limiters,
       ...{ maxSeconds: 30, maxBytes: 1000, ...options },
     },

@@ -1,11 +1,11 @@
 import { copyFile, open } from 'node:fs/promises'
 import { join } from 'node:path'
+import { type Resolve, resolveName } from '@services/common/egress/resolve-name'
+import type { Guard } from '@services/common/egress/ssrf-guard'
 import { moduleBeside } from '@services/common/process/sibling-module'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { type RunLimits, type RunOutcome, runConfined } from '../../ffmpeg/run-confined.ts'
 import { DECLARED_TOLERANCE_SECONDS } from '../../make/probe/source-limits.ts'
-import { type Resolve, resolveName } from '../remote/resolve-name.ts'
-import type { Guard } from '../remote/ssrf-guard.ts'
 import { type GuardProxy, startGuardProxy } from './guard-proxy.ts'
 
 export interface YtdlpOptions {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { createGuard } from './ssrf-guard.ts'
 
 const web = { hostname: 'media.example', port: 443 }
-const forbidden = expect.objectContaining({ code: 'source_forbidden', status: 403 })
+const forbidden = expect.objectContaining({ code: 'egress_refused' })
 
 describe('addresses', () => {
   test.each([
@@ -246,9 +246,17 @@ describe('URLs', () => {
     expect(() => guard.parseUrl('http://8.8.8.8:9999/')).toThrow(forbidden)
   })
 
-  test('the refusal says nothing about the reason or the address', () => {
-    expect(() => createGuard().parseUrl('http://169.254.169.254/')).toThrow(
-      expect.objectContaining({ message: 'The source address is not allowed.', details: undefined }),
+  test('where TLS is required, plain http is open inside an exception only', () => {
+    const guard = createGuard({ requiresTls: true, allowCidrs: ['10.0.0.0/8'], ports: 'any' })
+    expect(guard.parseUrl('http://10.1.2.3:8080/realm').port).toBe('8080')
+    expect(guard.parseUrl('https://login.example.com:8443/').port).toBe('8443')
+    expect(() => guard.parseUrl('http://8.8.8.8/')).toThrow(forbidden)
+    const plain = { hostname: 'login.example.com', port: 80, isPlain: true }
+    expect(guard.permits(plain, '10.1.2.3')).toBe(true)
+    expect(guard.permits(plain, '8.8.8.8')).toBe(false)
+    expect(guard.permits({ ...plain, isPlain: false }, '8.8.8.8')).toBe(true)
+    expect(() => createGuard({ requiresTls: true }).parseUrl('http://login.example.com/')).toThrow(
+      expect.objectContaining({ refusal: 'scheme' }),
     )
   })
 })

@@ -1,18 +1,18 @@
 import { isIP, type LookupFunction } from 'node:net'
 import { buildConnector } from 'undici'
-import { apiError } from '../../errors.ts'
 import type { Resolve } from './resolve-name.ts'
 import type { Guard, Target } from './ssrf-guard.ts'
 
-/** Connects to the very DNS answer that it checked (DNS rebinding); throws source_forbidden for other addresses. */
+/** Connects to the very DNS answer that it checked (DNS rebinding); throws the guard's refusal for other addresses. */
 export function guardedConnector(guard: Guard, resolve: Resolve, timeoutMs: number): buildConnector.connector {
   return (options, callback) => {
     const target = {
       hostname: options.hostname,
       port: Number(options.port || (options.protocol === 'https:' ? 443 : 80)),
+      isPlain: options.protocol !== 'https:',
     }
     // Node skips `lookup` for literal addresses.
-    if (isIP(target.hostname) && !guard.permits(target, target.hostname)) return callback(forbidden(), null)
+    if (isIP(target.hostname) && !guard.permits(target, target.hostname)) return callback(refused(guard), null)
 
     // HTTP/2 off: one request per socket keeps every limit (headers, idle, size) about one response.
     const lookup = guardedLookup(guard, resolve, target)
@@ -22,7 +22,7 @@ export function guardedConnector(guard: Guard, resolve: Resolve, timeoutMs: numb
       // Second lock on the same door: whatever the layers above did, this is the connected peer.
       if (guard.permits(target, socket.remoteAddress ?? '')) return callback(null, socket)
       socket.destroy()
-      callback(forbidden(), null)
+      callback(refused(guard), null)
     })
   }
 }
@@ -33,7 +33,7 @@ function guardedLookup(guard: Guard, resolve: Resolve, target: Target): LookupFu
     try {
       const answers = await resolve(hostname)
       const [first] = answers
-      if (!first || !answers.every(({ address }) => guard.permits(target, address))) throw forbidden()
+      if (!first || !answers.every(({ address }) => guard.permits(target, address))) throw refused(guard)
       if (options.all) callback(null, [...answers])
       else callback(null, first.address, first.family)
     } catch (error) {
@@ -42,4 +42,4 @@ function guardedLookup(guard: Guard, resolve: Resolve, target: Target): LookupFu
   }
 }
 
-const forbidden = () => apiError('source_forbidden', { cause: 'refused address' })
+const refused = ({ refuse }: Guard) => refuse('refused address')

@@ -1,12 +1,32 @@
 /**
- * Decides which URLs and addresses may be contacted (contract/media.md 4.2, 4.3). Everything is refused unless it is
- * public; only the operator's `allowCidrs` make exceptions. Enforced for URLs in open-response.ts, for addresses at the
- * socket in guarded-connector.ts.
+ * This folder owns requests to addresses that a person can choose. Decides which URLs and addresses may be contacted
+ * (contract/media.md 4.2, 4.3). Everything is refused unless it is public; only the operator's `allowCidrs` make
+ * exceptions. Enforced at the socket by guarded-connector.ts; a bounded request is in open-egress.ts.
  */
 import { isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import ipaddr from 'ipaddr.js'
-import { apiError } from '../../errors.ts'
+
+/** Reason of a refusal; for the log, because it reveals the network. */
+export type Refusal =
+  | 'not a URL, or too long'
+  | 'scheme'
+  | 'credentials in the URL'
+  | 'our own address'
+  | 'refused literal address'
+  | 'refused name or port'
+  | 'refused address'
+
+/** Refusal by the guard, unless its owner has an error of its own (`GuardOptions.refuse`). */
+export class EgressRefused extends Error {
+  override readonly name = 'EgressRefused'
+  readonly code = 'egress_refused'
+  readonly refusal: Refusal
+  constructor(refusal: Refusal) {
+    super(refusal)
+    this.refusal = refusal
+  }
+}
 
 export interface GuardOptions {
   /** Non-public networks that may be reached, on any port and under any host name. */
@@ -14,27 +34,34 @@ export interface GuardOptions {
   /** Refused networks that look public, such as a provider's internal ranges. Wins over `allowCidrs`. */
   denyCidrs?: readonly string[]
   /** Permitted ports of public servers; 80 and 443 if absent. */
-  ports?: readonly number[]
+  ports?: readonly number[] | 'any'
+  /** Whether plain http is refused outside `allowCidrs`. */
+  requiresTls?: boolean
   /** Addresses of this service, which must not import from itself. */
   ownUrls?: readonly string[]
   /** Port of this service, refused on every address of this machine, whatever the name. */
   ownPort?: number
+  /** Makes the error of a refusal; EgressRefused if absent. */
+  refuse?: (refusal: Refusal) => Error
 }
 
 export interface Target {
   /** A name, or an address without brackets. */
   hostname: string
   port: number
+  /** Whether the connection has no TLS of ours. */
+  isPlain?: boolean
 }
 
 export interface Guard {
   /**
-   * Parses a URL (against `base` for a redirect) and applies every check that needs no DNS query. Throws ApiError
-   * source_forbidden, even for text that is no URL. Use only the returned URL from here on.
+   * Parses a URL (against `base` for a redirect) and applies every check that needs no DNS query. Throws a refusal,
+   * even for text that is no URL. Use only the returned URL from here on.
    */
   parseUrl: (text: string, base?: URL) => URL
   /** Whether a connection for this target may go to this address; false for anything but an address. */
   permits: (target: Target, address: string) => boolean
+  refuse: (refusal: Refusal) => Error
 }
 
 type Cidr = ReturnType<typeof ipaddr.parseCIDR>
@@ -59,46 +86,48 @@ export function createGuard(options: GuardOptions = {}): Guard {
   const allowed = (options.allowCidrs ?? []).map(parseCidr)
   const denied = (options.denyCidrs ?? []).map(parseCidr)
   const internal = PUBLIC_BUT_INTERNAL.map(parseCidr)
-  const ports = new Set(options.ports ?? WEB_PORTS)
+  const { ports = WEB_PORTS, requiresTls = false, refuse = (refusal) => new EgressRefused(refusal) } = options
+  const isOpen = (port: number) => ports === 'any' || ports.includes(port)
   const own = (options.ownUrls ?? []).map((url) => targetOf(new URL(url)))
-  const isOrdinary = ({ hostname, port }: Target) => ports.has(port) && isOrdinaryName(hostname)
+  const isOrdinary = ({ hostname, port }: Target) => isOpen(port) && isOrdinaryName(hostname)
 
   const permits = (target: Target, text: string): boolean => {
     const address = parseAddress(text)
     if (!address || isWithin(address, denied)) return false
     if (target.port === options.ownPort && isOfThisMachine(address)) return false
     if (isWithin(address, allowed)) return true
+    if (requiresTls && target.isPlain) return false
     return isPublic(address) && !isWithin(address, internal) && isOrdinary(target)
   }
 
   const parseUrl = (text: string, base?: URL): URL => {
     const url = text.length <= MAX_URL_LENGTH ? URL.parse(text, base?.href) : null
-    if (!url || url.href.length > MAX_URL_LENGTH)
-      throw apiError('source_forbidden', { cause: 'not a URL, or too long' })
-    if (url.protocol !== 'http:' && url.protocol !== 'https:') throw apiError('source_forbidden', { cause: 'scheme' })
-    if (url.username || url.password) throw apiError('source_forbidden', { cause: 'credentials in the URL' })
+    if (!url || url.href.length > MAX_URL_LENGTH) throw refuse('not a URL, or too long')
+    if (url.protocol !== 'http:' && url.protocol !== 'https:') throw refuse('scheme')
+    if (url.username || url.password) throw refuse('credentials in the URL')
 
     const target = targetOf(url)
-    if (own.some((self) => isSame(self, target))) throw apiError('source_forbidden', { cause: 'our own address' })
+    if (own.some((self) => isSame(self, target))) throw refuse('our own address')
+    // Only an exception permits plain http, or an unusual name or port; its address is known at connect time.
+    if (requiresTls && target.isPlain && allowed.length === 0) throw refuse('scheme')
     if (isIP(target.hostname)) {
-      if (!permits(target, target.hostname)) throw apiError('source_forbidden', { cause: 'refused literal address' })
+      if (!permits(target, target.hostname)) throw refuse('refused literal address')
       return url
     }
-    // Only an exception permits an unusual name or port; its address is known at connect time.
-    if (!isOrdinary(target) && allowed.length === 0)
-      throw apiError('source_forbidden', { cause: 'refused name or port' })
+    if (!isOrdinary(target) && allowed.length === 0) throw refuse('refused name or port')
     return url
   }
 
-  return { parseUrl, permits }
+  return { parseUrl, permits, refuse }
 }
 
 /** Host without brackets, and the port with the scheme's default filled in. */
-function targetOf(url: URL): Target {
+export function targetOf(url: URL): Target {
   const hostname = url.hostname.replace(/^\[|\]$/g, '')
   return {
     hostname: hostname.replace(/(?<!\.)\.+$/, ''),
     port: Number(url.port || (url.protocol === 'https:' ? 443 : 80)),
+    isPlain: url.protocol === 'http:',
   }
 }
 
