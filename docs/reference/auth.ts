@@ -4,7 +4,7 @@ import { createApp } from '../../services/auth/src/app.ts'
 import { commands } from '../../services/auth/src/commands.ts'
 import { captchaVariables } from '../../services/auth/src/config/captcha.ts'
 import { encryptionVariables } from '../../services/auth/src/config/encryption.ts'
-import { externalVariables, web3Variables } from '../../services/auth/src/config/external.ts'
+import { egressVariables, externalVariables, web3Variables } from '../../services/auth/src/config/external.ts'
 import {
   EXTERNAL_PROVIDERS,
   externalProviderVariables,
@@ -72,6 +72,7 @@ const GROUPS: VariableGroup[] = [
   { mark: 'external sign-in', variables: externalVariables },
   { mark: 'providers', variables: externalProviderVariables, repeated: [PROVIDERS] },
   { mark: 'wallets', variables: web3Variables },
+  { mark: 'egress', variables: egressVariables },
   { mark: 'inherited', variables: inheritedVariables },
 ]
 

@@ -11,7 +11,15 @@ import { databaseSettings, databaseWarnings } from '@services/common/database/se
 import { telemetrySettings } from '@services/common/telemetry/settings'
 import { captchaProblems, captchaSettings, captchaVariables } from './config/captcha.ts'
 import { encryptionSettings, encryptionVariables } from './config/encryption.ts'
-import { externalSettings, externalVariables, web3Settings, web3Variables, web3Warnings } from './config/external.ts'
+import {
+  egressSettings,
+  egressVariables,
+  externalSettings,
+  externalVariables,
+  web3Settings,
+  web3Variables,
+  web3Warnings,
+} from './config/external.ts'
 import {
   externalProviderGaps,
   externalProviderSettings,
@@ -67,6 +75,7 @@ export const variables = {
   ...smsGatewayVariables,
   ...mfaVariables,
   ...encryptionVariables,
+  ...egressVariables,
   ...externalVariables,
   ...externalProviderVariables,
   ...web3Variables,
@@ -139,6 +148,7 @@ const groupConfig = (values: RawConfig, ownProviders: OwnProviders) => ({
   external: externalSettings(values),
   web3: web3Settings(values),
   encryption: encryptionSettings(values),
+  egress: egressSettings(values),
   providers: externalProviderSettings(values),
   ownProviders,
 })

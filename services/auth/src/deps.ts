@@ -2,6 +2,7 @@ import { randomBytes, randomUUID, randomUUIDv7 } from 'node:crypto'
 import { batchLoads } from '@services/common/concurrency/batch-loads'
 import type { DatabaseOptions } from '@services/common/database/pool'
 import { type Reads, readsOf } from '@services/common/database/replica'
+import { openEgress } from '@services/common/egress/open-egress'
 import { observeService } from '@services/common/process/process-metrics'
 import { openServiceDatabase, type ServiceSchema } from '@services/common/process/service-database'
 import { inOrder } from '@services/common/process/shutdown'
@@ -32,6 +33,7 @@ import { type DB, TABLES } from './db/tables.ts'
 import { createCaptcha } from './http/caller/captcha.ts'
 import { createLimits } from './http/limits/rate-limit.ts'
 import { observeAppleSecret, observeSealedRows, startCounters } from './metrics.ts'
+import { VERSION } from './version.ts'
 
 /** Everything that routes and flows need, as plain values; core/ takes only the parts it uses. */
 export type Deps = Awaited<ReturnType<typeof makeDeps>>
@@ -88,7 +90,14 @@ export async function openDeps(
     return {
       ...deps,
       close: () =>
-        inOrder(log, [stopObserving, () => clock?.stop(), () => queue.stop(5_000), () => reads.close(), close]),
+        inOrder(log, [
+          stopObserving,
+          () => clock?.stop(),
+          () => queue.stop(5_000),
+          () => deps.egress.close(),
+          () => reads.close(),
+          close,
+        ]),
     }
   } catch (error) {
     await close()
@@ -120,6 +129,8 @@ export async function makeDeps(
     reads,
     pool,
     queue,
+    /** Client for addresses that an admin chooses. */
+    egress: openEgress({ ...config.egress, requiresTls: true, ports: 'any', userAgent: `auth/${VERSION}` }),
     passwords,
     leakedPasswords: createLeakedPasswords(config.passwords.leaks, log),
     keys,

@@ -1,4 +1,14 @@
-import { boolean, duration, httpUrl, text, type Values, type Variables } from '@services/common/config/variables'
+import { parseCidrs } from '@services/common/config/cidrs'
+import {
+  boolean,
+  duration,
+  httpUrl,
+  parsed,
+  text,
+  type Values,
+  type Variables,
+} from '@services/common/config/variables'
+import type { serverVariables } from './server.ts'
 import type { signupVariables } from './signup.ts'
 
 export const externalVariables = {
@@ -65,3 +75,17 @@ export const web3Warnings = (values: Values<typeof web3Variables>): string[] =>
   values.WEB3_REQUIRE_NONCE && !values.EXTERNAL_WEB3_ETHEREUM_ENABLED && !values.EXTERNAL_WEB3_SOLANA_ENABLED
     ? ['AUTH_WEB3_REQUIRE_NONCE has no effect while no AUTH_EXTERNAL_WEB3_*_ENABLED is set']
     : []
+
+export const egressVariables = {
+  EGRESS_ALLOW_CIDRS: parsed(
+    'list',
+    'Private networks that requests to addresses of an admin may reach, on any port and also by http. Loopback counts like any other.',
+    { default: '' },
+    parseCidrs,
+  ),
+} satisfies Variables
+
+export const egressSettings = (values: Values<typeof egressVariables & Pick<typeof serverVariables, 'PORT'>>) => ({
+  allowCidrs: values.EGRESS_ALLOW_CIDRS,
+  ownPort: values.PORT,
+})
