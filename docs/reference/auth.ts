@@ -1,5 +1,6 @@
 // Generated parts of docs/reference/auth. The pages need marks for each: `<!-- NAME -->` and `<!-- end NAME -->`.
 import { createLogger } from '../../packages/common/src/telemetry/logger.ts'
+import { HOOK_POINTS } from '../../services/auth/src/adapters/hooks/points.ts'
 import { createApp } from '../../services/auth/src/app.ts'
 import { commands } from '../../services/auth/src/commands.ts'
 import { captchaVariables } from '../../services/auth/src/config/captcha.ts'
@@ -10,6 +11,7 @@ import {
   externalProviderVariables,
   oidcVariables,
 } from '../../services/auth/src/config/external-providers.ts'
+import { hookVariables } from '../../services/auth/src/config/hooks/hook-variables.ts'
 import { jwtVariables } from '../../services/auth/src/config/jwt.ts'
 import { limitVariables } from '../../services/auth/src/config/limits.ts'
 import { mailVariables } from '../../services/auth/src/config/mail.ts'
@@ -44,6 +46,11 @@ const PROVIDERS = {
   pattern: new RegExp(`^EXTERNAL_(${NAMES.join('|').toUpperCase()})_`),
   placeholder: '<P>',
 }
+const HOOKS = {
+  pattern: new RegExp(`^HOOK_(${Object.values(HOOK_POINTS).join('|')})_`),
+  placeholder: '<POINT>',
+  reword: [/at [a-z-]+\.$/, 'at this point.'] as const,
+}
 const SUBJECTS = {
   pattern: /^MAILER_SUBJECTS_(.+)$/,
   placeholder: '<KIND>',
@@ -73,6 +80,7 @@ const GROUPS: VariableGroup[] = [
   { mark: 'providers', variables: externalProviderVariables, repeated: [PROVIDERS] },
   { mark: 'wallets', variables: web3Variables },
   { mark: 'egress', variables: egressVariables },
+  { mark: 'hooks', variables: hookVariables, repeated: [HOOKS] },
   { mark: 'inherited', variables: inheritedVariables },
 ]
 

@@ -4,7 +4,7 @@ import { matching, object, ref } from './schema-definitions.ts'
 
 /** Endings of names that must not be in a ConfigMap. */
 const SECRET =
-  /(SECRET|PASS|DATABASE_((DIRECT_|REPLICA_)?URL|FALLBACK_URLS)|_KEYS?|ACCESS_KEY_ID|(?<!_PER)_TOKEN|(SMS|MAILER)_TEST_OTP|SMS_HTTP_HEADERS)$/
+  /(SECRETS?|PASS|DATABASE_((DIRECT_|REPLICA_)?URL|FALLBACK_URLS)|_KEYS?|ACCESS_KEY_ID|(?<!_PER)_TOKEN|(SMS|MAILER)_TEST_OTP|SMS_HTTP_HEADERS)$/
 
 /** Variables of libraries and Node. */
 const FOREIGN =

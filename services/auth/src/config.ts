@@ -30,6 +30,8 @@ import {
   oidcProviderSettings,
   oidcProviderVariables,
 } from './config/external-providers.ts'
+import { hookProblems, hookWarnings } from './config/hooks/hook-checks.ts'
+import { hookSettings, hookVariables } from './config/hooks/hook-variables.ts'
 import { jwtSettings, jwtVariables, jwtWarnings } from './config/jwt.ts'
 import { limitSettings, limitVariables } from './config/limits.ts'
 import { mailProblems, mailSettings, mailVariables, mailWarnings } from './config/mail.ts'
@@ -79,6 +81,7 @@ export const variables = {
   ...externalVariables,
   ...externalProviderVariables,
   ...web3Variables,
+  ...hookVariables,
   ...inheritedVariables,
 } satisfies Variables
 
@@ -107,6 +110,7 @@ export function readConfig(
     ...mfaProblems(values),
     ...sessionProblems(values),
     ...auditProblems(values),
+    ...hookProblems(values),
   ]
   if (problems.length > 0) throw new ConfigError([...problems, ...warnings])
   const toNote = [
@@ -116,6 +120,7 @@ export function readConfig(
     ...mailWarnings(values, now),
     ...smsWarnings(values, now),
     ...web3Warnings(values),
+    ...hookWarnings(values, values.API_MAX_REQUEST_DURATION),
     ...neverMatching(values.URI_ALLOW_LIST),
   ]
   const gaps = [...externalProviderGaps(values), ...oidcProviderGaps(names, values), ...smsGatewayGaps(values)]
@@ -149,6 +154,7 @@ const groupConfig = (values: RawConfig, ownProviders: OwnProviders) => ({
   web3: web3Settings(values),
   encryption: encryptionSettings(values),
   egress: egressSettings(values),
+  hooks: hookSettings(values),
   providers: externalProviderSettings(values),
   ownProviders,
 })

@@ -13,6 +13,7 @@ import type pg from 'pg'
 import { createProviders } from './adapters/providers/index.ts'
 import { appleSecondsLeft } from './config/faults.ts'
 import type { Config } from './config.ts'
+import { createHooks } from './core/hooks/hooks.ts'
 import { deriveKey } from './core/keys/derive-key.ts'
 import { createEncryption } from './core/keys/encryption.ts'
 import { watchSealedRows } from './core/keys/sealed-rows.ts'
@@ -95,6 +96,7 @@ export async function openDeps(
           () => clock?.stop(),
           () => queue.stop(5_000),
           () => deps.egress.close(),
+          deps.hooks.close,
           () => reads.close(),
           close,
         ]),
@@ -150,6 +152,8 @@ export async function makeDeps(
     providers,
     /** Chains whose wallets sign in. */
     web3,
+    /** The operator's own code; nothing is asked where it is disabled. */
+    hooks: createHooks({ db, log, now, newId: processValues.newId, config }),
     web3NonceKey: deriveKey(config.jwt.secret, 'web3-nonce'),
     findCaller: batchLoads((callers: readonly NamedCaller[]) => findCallers(db, callers, config.sessions), MAX_CALLERS),
     rotateSession: createRotateSession({ db, now, config }),

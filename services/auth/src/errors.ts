@@ -85,6 +85,12 @@ export const errorCatalogue = {
   mfa_phone_enroll_not_enabled: { status: 422, message: 'MFA enroll is disabled for Phone' },
   mfa_phone_verify_not_enabled: { status: 422, message: 'MFA verification is disabled for Phone' },
   mfa_webauthn_enroll_not_enabled: { status: 422, message: 'MFA enroll is disabled for WebAuthn' },
+  mfa_verification_rejected: { status: 403, message: 'Further MFA verification attempts will be rejected.' },
+  hook_rejected: { status: 500, message: "The operator's own code refused this request" },
+  hook_timeout: { status: 422, message: 'Failed to reach hook within maximum time' },
+  hook_timeout_after_retry: { status: 422, message: 'Failed to reach hook after maximum retries' },
+  hook_payload_over_size_limit: { status: 422, message: 'Payload size exceeded size limit of 204800 bytes' },
+  hook_payload_invalid_content_type: { status: 400, message: 'Invalid Content-Type: Missing Content-Type header' },
   mfa_webauthn_verify_not_enabled: { status: 422, message: 'MFA verification is disabled for WebAuthn' },
 } as const
 

@@ -1,7 +1,7 @@
 // All domain metrics, and no others (telemetry has request durations), by the OpenTelemetry API: a count has no effect
 // while metrics are disabled. No attribute may hold a caller's text. Tests: test/telemetry.slow.test.ts.
 import { metrics } from '@opentelemetry/api'
-import { counter } from '@services/common/telemetry/instruments'
+import { counter, histogram } from '@services/common/telemetry/instruments'
 import type { MessageChannel } from './db/tables.ts'
 
 /** Accounts created by users. `method`: password, otp (a link or code requested for an unknown address), anonymous. */
@@ -23,6 +23,12 @@ export const countMessageAttempt = (channel: MessageChannel, result: 'sent' | 'f
 export const countLimitHit = (limit: string) => limitsHit({ limit })
 export const countCaptcha = (result: 'ok' | 'refused' | 'missing' | 'unavailable') => captchas({ result })
 export const countLeakCheck = (result: 'leaked' | 'unknown' | 'unavailable') => leakChecks({ result })
+
+/** Questions to the operator's own code; `result`: `ok`, `hook_rejected` or another error code. */
+export function countHookCall(hook: string, result: string, seconds: number): void {
+  hookCalls({ hook, result })
+  hookDurations(seconds, { hook })
+}
 
 /** Mails rendered with an older or the built-in template; attributes `kind` and `locale`. */
 export const templateFailures = () =>
@@ -111,4 +117,10 @@ const captchas = counter('auth.captcha', { description: 'Captcha checks by resul
 const leakChecks = counter('auth.leaked_password_checks', {
   description: 'Look-ups of leaked passwords by result',
   unit: '{lookup}',
+})
+const hookCalls = counter('auth.hook_calls', { description: 'Calls of hooks by result', unit: '{call}' })
+const hookDurations = histogram('auth.hook.duration', {
+  description: 'Time until a hook answered, all attempts together',
+  unit: 's',
+  boundaries: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10],
 })

@@ -84,7 +84,7 @@ const modeTakenStricter = (url: string): string | undefined =>
   /[?&]uselibpqcompat=true(&|$)/.test(url) ? undefined : STRICTER_HERE.exec(url)?.[1]
 
 /** Names the mode as the driver applies it. */
-const withModeOfDriver = (url: string): string =>
+export const withModeOfDriver = (url: string): string =>
   modeTakenStricter(url) === undefined ? url : url.replace(STRICTER_HERE, 'verify-full')
 
 /** Warns of modes of TLS that mean something else than in libpq. */
@@ -107,7 +107,7 @@ export function databaseWarnings(values: DatabaseValues, prefix: string): string
 const SEVERAL_HOSTS = /^postgres(ql)?:\/\/([^/?#]*@)?[^/?#@]*,[^/?#@]*([/?#]|$)|[?&]host=[^&]*(,|%2c)/i
 
 /** Refuses `#`, `/` and `?` in a password, which would end it and lead to another host or database. */
-function parseDatabaseUrl(value: string): string {
+export function parseDatabaseUrl(value: string): string {
   // Settings of libpq that the driver does not follow.
   if (SEVERAL_HOSTS.test(value)) {
     throw new Error('must name one host; DATABASE_FALLBACK_URLS has a connection string for each further one')

@@ -26,7 +26,7 @@ export interface AuditEvent {
 }
 
 /** Logger of the request or, for commands, of the process. */
-export type AuditLog = Pick<Logger, 'info'>
+export type AuditLog = Pick<Logger, 'info' | 'warn'>
 
 function auditPayload(
   { action, actor, target, traits, personalTraits }: AuditEvent,

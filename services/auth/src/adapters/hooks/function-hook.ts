@@ -1,0 +1,47 @@
+import { isDatabaseUnavailable, sqlStateOf } from '@services/common/database/errors'
+import type { Kysely } from 'kysely'
+import { apiError } from '../../errors.ts'
+import { callFunction } from './call-function.store.ts'
+import { type HookAnswer, readHookAnswer, refusal, timedOut } from './hook-answer.ts'
+import type { FunctionTarget } from './hook-uri.ts'
+import type { Question } from './points.ts'
+
+export interface FunctionHookSettings {
+  target: FunctionTarget
+  timeoutSeconds: number
+}
+
+/** SQLSTATE of a statement that reached its time limit. */
+const QUERY_CANCELED = '57014'
+
+/**
+ * Asks a function of PostgreSQL (contract/auth-hooks.md 6); in a transaction its failure leaves that usable. NULL is an
+ * empty answer. `raise … using errcode = 'PT403'` refuses like an `error` with that status.
+ */
+export async function askFunction(
+  // biome-ignore lint/suspicious/noExplicitAny: the function may be in any database
+  db: Kysely<any>,
+  { target, timeoutSeconds }: FunctionHookSettings,
+  { body }: Question,
+): Promise<HookAnswer> {
+  const answer = await callFunction(db, { target, argument: body, withinMs: timeoutSeconds * 1000 }).catch((error) => {
+    throw failureOf(error, timeoutSeconds)
+  })
+  return answer === null ? {} : readHookAnswer(answer)
+}
+
+function failureOf(error: unknown, timeoutSeconds: number) {
+  const state = sqlStateOf(error)
+  const isAway = state !== QUERY_CANCELED && isDatabaseUnavailable(error)
+  if (state === undefined || isAway) return error
+  const [, status] = /^PT(\d{3})$/.exec(state) ?? []
+  const { message } = error as Error
+  if (status !== undefined && message) return refusal(message, Number(status))
+  // Without the detail of the error, which quotes rows.
+  const cause = new Error(`${state}: ${message}`)
+  return state === QUERY_CANCELED
+    ? timedOut(timeoutSeconds, cause)
+    : apiError('unexpected_failure', { message: FAILED, cause })
+}
+
+const FAILED = 'Error running hook'

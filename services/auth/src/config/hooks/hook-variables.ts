@@ -1,0 +1,87 @@
+// Variables of hooks: the same for each point at which the operator's own code is asked. Checks: hook-checks.ts.
+import { boolean, duration, integer, parsed, type Values, type Variables } from '@services/common/config/variables'
+import { parseDatabaseUrl, withModeOfDriver } from '@services/common/database/settings'
+import { type HookTarget, parseHookUri } from '../../adapters/hooks/hook-uri.ts'
+import { HOOK_NAMES, HOOK_POINTS, type HookPoint } from '../../adapters/hooks/points.ts'
+import { parseSigningSecrets } from '../../adapters/hooks/signing-secrets.ts'
+import { forEach } from '../for-each.ts'
+
+/** Longest time limit of a hook: that of a statement is 15 s. */
+const LONGEST_TIMEOUT = '15s'
+
+/** Time limits that are not set, in seconds. */
+const TIMEOUTS = { http: 5, function: 2 } as const
+
+export const prefixOf = (point: HookPoint) => `HOOK_${HOOK_POINTS[point]}_`
+
+/** Variables of each point, without their prefix. */
+const pointVariables = (point: HookPoint) =>
+  ({
+    ENABLED: boolean(`Asks your own code at ${point}.`, { default: 'false' }),
+    URI: parsed(
+      'URI',
+      'Its address: `https://…`, `http://` of the same machine, or `pg-functions://postgres/schema/function`; required when enabled.',
+      {},
+      parseHookUri,
+    ),
+    SECRETS: parsed(
+      'list',
+      'Secrets that sign its requests, separated by `|`: `v1,whsec_…` (HMAC) or `v1a,whpk_…:whsk_…` (Ed25519); required by HTTP.',
+      {},
+      parseSigningSecrets,
+    ),
+    UNSIGNED: boolean('Its requests are not signed, so SECRETS is not required.', { default: 'false' }),
+    TIMEOUT: duration('Time limit of all attempts together; unset: 5 s by HTTP, 2 s for a function.', {
+      positive: true,
+      max: LONGEST_TIMEOUT,
+    }),
+    ATTEMPTS: integer('Attempts by HTTP, when it cannot be reached or answers 429 or 503 with Retry-After.', {
+      default: '3',
+      min: 1,
+      max: 10,
+    }),
+    DATABASE_URL: parsed(
+      'string',
+      'Connection string of the database with its function; unset: the database of this service.',
+      {},
+      parseDatabaseUrl,
+    ),
+  }) satisfies Variables
+
+type PointValues = Values<ReturnType<typeof pointVariables>>
+
+const prefixed = (prefix: string, variables: Variables): Variables =>
+  Object.fromEntries(Object.entries(variables).map(([name, variable]) => [prefix + name, variable]))
+
+export const hookVariables = forEach(HOOK_NAMES, (point) => prefixed(prefixOf(point), pointVariables(point)))
+
+export const valuesOf = (point: HookPoint, values: Record<string, unknown>) =>
+  Object.fromEntries(
+    Object.keys(pointVariables(point)).map((name) => [name, values[prefixOf(point) + name]]),
+  ) as PointValues
+
+export interface HookSettings {
+  target: HookTarget
+  signers: NonNullable<PointValues['SECRETS']>
+  timeoutSeconds: number
+  attempts: number
+  /** Database of the function, unless this service's. */
+  databaseUrl: string | undefined
+}
+
+/** Settings of the enabled hooks. */
+export function hookSettings(values: Record<string, unknown>): Partial<Record<HookPoint, HookSettings>> {
+  const enabled = HOOK_NAMES.flatMap((point) => {
+    const { ENABLED: isEnabled, URI: target, ...own } = valuesOf(point, values)
+    if (!isEnabled || !target) return []
+    const settings: HookSettings = {
+      target,
+      signers: own.SECRETS ?? [],
+      timeoutSeconds: own.TIMEOUT ?? TIMEOUTS[target.kind],
+      attempts: own.ATTEMPTS,
+      databaseUrl: own.DATABASE_URL && withModeOfDriver(own.DATABASE_URL),
+    }
+    return [[point, settings] as const]
+  })
+  return Object.fromEntries(enabled)
+}

@@ -1,0 +1,131 @@
+// Hooks: the operator's own code, asked at seven points (contract/auth-hooks.md). Each answer decides at once, so a
+// request waits for it: never inside a transaction, except for a function in this database. How a transaction asks:
+// questions.ts. Transports: ../../adapters/hooks/. Guide: docs/ask-your-own-code.md.
+import { openDatabase } from '@services/common/database/pool'
+import { resultOf } from '@services/common/telemetry/instruments'
+import type { Logger } from '@services/common/telemetry/logger'
+import type { Kysely } from 'kysely'
+import { askFunction } from '../../adapters/hooks/function-hook.ts'
+import { type HookAnswer, unfit } from '../../adapters/hooks/hook-answer.ts'
+import { describeTarget } from '../../adapters/hooks/hook-uri.ts'
+import { askByHttp } from '../../adapters/hooks/http-hook.ts'
+import type { HookPoint, Question } from '../../adapters/hooks/points.ts'
+import type { HookSettings } from '../../config/hooks/hook-variables.ts'
+import type { Config } from '../../config.ts'
+import type { DB } from '../../db/tables.ts'
+import { countHookCall } from '../../metrics.ts'
+import { type AuditLog, originOf } from '../audit/audit.ts'
+import { type HookAnswers, type HookPayloads, membersOf } from './payloads.ts'
+
+interface HooksDeps {
+  db: Kysely<DB>
+  log: Logger
+  now: () => Date
+  newId: () => string
+  config: Pick<Config, 'hooks' | 'telemetry'>
+}
+
+export type Hooks = ReturnType<typeof createHooks>
+
+interface Asking {
+  /** Id of the question; the same for a message that is sent again. */
+  id?: string
+  /** Transaction to run a function of this database in. */
+  trx?: Kysely<DB>
+}
+
+/** Connections to another database; each call holds one for its duration. */
+const MAX_CONNECTIONS = 10
+
+export function createHooks({ db, log: processLog, now, newId, config }: HooksDeps) {
+  const { hooks } = config
+  const others = new Map<string, ReturnType<typeof openDatabase>>()
+
+  /** Opened at the first call: a database that is away delays no start. */
+  function databaseOf(url: string) {
+    const open =
+      others.get(url) ??
+      openDatabase({
+        url,
+        maxPoolSize: MAX_CONNECTIONS,
+        applicationName: 'auth-hooks',
+        log: processLog,
+        isTraced: config.telemetry.tracing,
+      })
+    others.set(url, open)
+    return open.db
+  }
+
+  function send(hook: HookSettings, question: Question, trx: Kysely<DB> | undefined): Promise<HookAnswer> {
+    const { target, databaseUrl, ...settings } = hook
+    if (target.kind === 'http') return askByHttp({ ...settings, url: target.url }, question, now)
+    return askFunction(databaseUrl ? databaseOf(databaseUrl) : (trx ?? db), { ...settings, target }, question)
+  }
+
+  return {
+    has: (point: HookPoint): boolean => hooks[point] !== undefined,
+
+    /** Whether a transaction may ask: the hook is a function in this database, and waits on its connection. */
+    isWithin: (point: HookPoint): boolean => isOfThisDatabase(hooks[point]),
+
+    /**
+     * Asks an enabled hook and returns the members of its answer that the point reads. Throws hook_rejected for a
+     * refusal, and a hook_… error or unexpected_failure where the hook gave no answer.
+     */
+    async ask<Point extends HookPoint>(
+      point: Point,
+      log: AuditLog,
+      payload: HookPayloads[Point],
+      { id = newId(), trx }: Asking = {},
+    ): Promise<HookAnswers[Point]> {
+      const hook = hooks[point]
+      if (!hook) throw new Error(`the hook ${point} is disabled`)
+      const ip = originOf(log)?.ip
+      const metadata = { uuid: id, time: now().toISOString(), name: point, ...(ip ? { ip_address: ip } : {}) }
+      const question = { id, body: JSON.stringify({ metadata, ...payload }) }
+      const begun = performance.now()
+      const report = (result: string, error?: unknown) => {
+        const micros = Math.round((performance.now() - begun) * 1000)
+        countHookCall(point, result, micros / 1e6)
+        logCall(log, { point, uri: describeTarget(hook.target), id, result, micros, error })
+      }
+      try {
+        const members = membersOf(point, await send(hook, question, trx))
+        if (!members) throw unfit('a member has the wrong type')
+        report('ok')
+        return members
+      } catch (error) {
+        report(resultOf(error), error)
+        throw error
+      }
+    },
+
+    close: async () => void (await Promise.all([...others.values()].map((other) => other.close()))),
+  }
+}
+
+const isOfThisDatabase = (hook: Config['hooks'][HookPoint]): boolean =>
+  hook?.target.kind === 'function' && hook.databaseUrl === undefined
+
+interface Call {
+  point: HookPoint
+  uri: string
+  id: string
+  result: string
+  micros: number
+  error: unknown
+}
+
+/** A refusal is an answer: the call succeeded. */
+function logCall(log: AuditLog, { point, uri, id, result, micros, error }: Call): void {
+  const success = result === 'ok' || result === 'hook_rejected'
+  const facts = { action: 'run_hook', hook: point, uri, hookId: id, success, result, duration: micros }
+  if (success) log.info(facts, 'hook asked')
+  else log.warn({ ...facts, reason: reasonOf(error) }, 'hook failed')
+}
+
+/** The cause says more than the public text. */
+function reasonOf(error: unknown): string {
+  const { message, cause } = error as Error
+  return cause instanceof Error ? cause.message : message
+}
