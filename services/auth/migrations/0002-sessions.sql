@@ -9,6 +9,8 @@ create table {{prefix}}sessions (
   amr jsonb not null,
   -- Factor that raised the session to aal2.
   factor_id uuid,
+  -- Trusted device that replaces the second factor, until one is proven.
+  trusted_device_id uuid,
   -- Identity at a provider that started the session, null for other sign-ins. Unlinking the identity ends the session.
   identity_id uuid,
   refresh_counter bigint not null default 0,

@@ -26,6 +26,7 @@ const EXAMPLES = {
   'DELETE /factors/recovery-codes': {},
   'POST /factors/recovery-codes/regenerate': {},
   'POST /factors/recovery-codes/verify': { code: 'abcd-efgh' },
+  'POST /factors/trusted-devices': { name: 'My laptop' },
   'POST /admin/users': { ...ADA, email: 'grace@example.com', email_confirm: true, user_metadata: { name: 'Grace' } },
   'POST /admin/users/{user_id}': { ...ADA, email: 'linus@example.com', email_confirm: true },
   'PUT /admin/users/{user_id}': { user_metadata: { name: 'Grace Hopper' } },
@@ -65,6 +66,7 @@ export const apiDocs = ({ server, siteUrl }: Pick<Config, 'server' | 'siteUrl'>)
   requestHeaders: {
     'X-Supabase-Api-Version': text('Date-based API version; errors have the newer form since `2024-01-01`.'),
     'X-JWT-AUD': text('Audience of the token, where more than one is configured.'),
+    'x-device-token': text('Token of a trusted device, which replaces the second factor.'),
   },
   readEverywhere: ['X-Supabase-Api-Version'],
   answerHeaders: {
@@ -81,6 +83,8 @@ export const apiDocs = ({ server, siteUrl }: Pick<Config, 'server' | 'siteUrl'>)
       schema: { type: 'integer' },
     },
     'X-Total-Count-Estimated': text('`true` if the total is an estimate.'),
+    'x-device-token': text('Next token of the trusted device, in place of the presented one.'),
+    'x-device-token-expires-at': { description: 'End of the trust.', schema: { type: 'string', format: 'date-time' } },
     'x-sb-error-code': { ...text('Error code, in both forms.'), required: true },
   },
   nullIsAbsent: true,

@@ -34,6 +34,7 @@ import { healthRoute, settingsRoutes } from './flows/settings/settings.routes.ts
 import { startPageRoutes } from './flows/settings/start-page.routes.ts'
 import { signupRoutes } from './flows/signup/signup.routes.ts'
 import { tokenRoutes } from './flows/token/token.routes.ts'
+import { adminDevicesRoutes, ownDevicesRoutes } from './flows/trusted-devices/trusted-devices.routes.ts'
 import { verifyRoutes } from './flows/verify/verify.routes.ts'
 import { web3NonceRoutes } from './flows/web3/nonce.routes.ts'
 import { withoutBasePath } from './http/base-path.ts'
@@ -43,6 +44,7 @@ import { PAGE_HEADERS } from './http/bodies/paging.ts'
 import { requireAdmin } from './http/caller/admin-only.ts'
 import { requireUser } from './http/caller/authenticate.ts'
 import { requireSubject } from './http/caller/subject.ts'
+import { DEVICE_HEADERS, DEVICE_TOKEN } from './http/caller/trusted-device.ts'
 import { clientOf } from './http/limits/client.ts'
 
 /** An access token with the largest metadata of both kinds (core/users/metadata.ts) takes about 45 KiB. */
@@ -80,7 +82,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     strictPreflight: false,
     methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
     allowedHeaders: [...CORS_HEADERS, ...config.server.corsAllowedHeaders],
-    exposedHeaders: [...PAGE_HEADERS, 'X-Supabase-Api-Version', 'x-sb-error-code', 'Retry-After'],
+    exposedHeaders: [...PAGE_HEADERS, 'X-Supabase-Api-Version', 'x-sb-error-code', 'Retry-After', ...DEVICE_HEADERS],
     maxAge: 600,
   })
   // After the hooks that set headers on refusals too, and before the routes, whose methods it learns.
@@ -114,6 +116,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     await scope.register(reauthenticateRoutes, { deps })
     await scope.register(factorsRoutes, { deps })
     await scope.register(recoveryCodesRoutes, { deps })
+    await scope.register(ownDevicesRoutes, { deps })
     await scope.register(absentFeatureRoutes, { caller: 'user' })
   })
 
@@ -133,6 +136,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
       await subjectScope.register(adminUserRoutes, { deps })
       await subjectScope.register(adminSessionsRoutes, { deps })
       await subjectScope.register(adminFactorsRoutes, { deps })
+      await subjectScope.register(adminDevicesRoutes, { deps })
     })
   })
   return app
@@ -149,6 +153,7 @@ const CORS_HEADERS = [
   'x-use-cookie',
   'X-Supabase-Api-Version',
   'apikey',
+  DEVICE_TOKEN,
   // Sent by tracing clients and by clients that count retries.
   'traceparent',
   'tracestate',

@@ -141,6 +141,7 @@ export async function makeDeps(
     passwordAttempts: createPasswordAttempts({ db, now }, { freeAttempts: config.limits.freeWrongPasswords }),
     captcha: createCaptcha({ db, keys, now, config }),
     refreshTokenKey: deriveKey(config.jwt.secret, 'refresh-token'),
+    trustedDeviceKey: deriveKey(config.jwt.secret, 'trusted-device'),
     codeKey: deriveKey(config.jwt.secret, 'one-time-code'),
     outboxKey: deriveKey(config.jwt.secret, 'outbox'),
     /** Encrypts secrets in the database (core/keys/sealed-columns.ts). */

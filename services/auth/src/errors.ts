@@ -70,6 +70,7 @@ export const errorCatalogue = {
   over_email_send_rate_limit: { status: 429, message: 'Email rate limit exceeded' },
   insufficient_aal: { status: 403, message: 'This operation requires a second factor (AAL2)' },
   mfa_factor_not_found: { status: 404, message: 'Factor not found' },
+  trusted_device_not_found: { status: 404, message: 'Trusted device not found' },
   mfa_factor_name_conflict: { status: 422, message: 'A factor with this friendly name already exists' },
   mfa_verified_factor_exists: { status: 422, message: 'A verified factor already exists' },
   too_many_enrolled_mfa_factors: { status: 422, message: 'Maximum number of factors reached' },

@@ -13,6 +13,7 @@ import { deleteExpiredAuthCodes } from './core/one-time-tokens/auth-codes.store.
 import { deleteExpiredTokens } from './core/one-time-tokens/one-time-tokens.store.ts'
 import { deleteOldMessages, failForgottenMessages } from './core/outbox/messages.store.ts'
 import { deleteEndedSessions, deleteIdleSessions } from './core/sessions/end-sessions.store.ts'
+import { deleteExpiredDevices } from './core/trusted-devices/trusted-devices.store.ts'
 import { deleteExpiredClaims } from './core/users/address-claims.store.ts'
 import { cancelExpiredChanges } from './core/users/addresses.store.ts'
 import { deleteIdleAnonymousUsers } from './core/users/anonymous-users.store.ts'
@@ -73,6 +74,7 @@ function kindsOf(deps: Deps, log: Logger): Kinds {
     'unproven second factors': {
       begin: () => repeatBatch((limit) => deleteStaleFactors(db, ago(KEEP_UNVERIFIED_SECONDS), limit)),
     },
+    'trusted devices': { begin: () => deleteExpiredDevices(db, now()) },
     'send gaps': { begin: () => deleteExpiredSendGaps(db, ago(KEEP_EXPIRED_SECONDS)) },
     'decoy rows': { begin: () => deleteDecoys(db, ago(KEEP_EXPIRED_SECONDS)) },
     'used wallet messages': { begin: () => deleteExpiredUses(db, ago(KEEP_EXPIRED_SECONDS)) },

@@ -10,6 +10,8 @@ export const countSignUp = (method: string) => signUps({ method })
 export const countSignIn = (method: string, result: string) => signIns({ method, result })
 export const countRefresh = (result: string) => refreshes({ result })
 export const countReuseDetected = () => reuses({})
+/** `result`: current and repeated tokens of a device are accepted, replaced ones end it, unknown ones are ignored. */
+export const countDevice = (result: 'current' | 'repeated' | 'replaced' | 'unknown') => devices({ result })
 export const countRepeat = () => repeats({})
 /** Access tokens that are larger than many proxies accept in a header (core/sessions/issue-tokens.ts). */
 export const countLargeToken = () => largeTokens({})
@@ -82,6 +84,7 @@ export function observeSealedRows(
 export function startCounters(): void {
   reuses({}, 0)
   repeats({}, 0)
+  devices({ result: 'replaced' }, 0)
   for (const channel of ['mail', 'sms'] as const) {
     for (const result of ['sent', 'failed']) messageAttempts({ channel, result }, 0)
   }
@@ -95,6 +98,10 @@ const refreshes = counter('auth.refreshes', { description: 'Session refreshes by
 const reuses = counter('auth.refresh_reuse_detected', {
   description: 'Sessions ended because a refresh token was reused',
   unit: '{session}',
+})
+const devices = counter('auth.trusted_devices', {
+  description: 'Tokens of trusted devices at sign-ins by result',
+  unit: '{token}',
 })
 const repeats = counter('auth.refresh_repeats', {
   description: 'Refresh tokens used again after the reuse interval by the client that has the next one',

@@ -20,7 +20,7 @@ let service: TestService
 /** An admin with a session: the entry has to name this person, not a role. */
 let admin: { id: string; auth: { authorization: string } }
 beforeAll(async () => {
-  service = await startTestService({ AUTH_RATE_LIMIT_EMAIL_SENT: '1000' })
+  service = await startTestService({ AUTH_RATE_LIMIT_EMAIL_SENT: '1000', AUTH_MFA_TRUSTED_DEVICE_TTL: '30d' })
   const email = freshEmail()
   const { userId: id } = await service.signedIn(email, password)
   await service.put(`/admin/users/${id}`, { role: 'service_role' }, service.admin)
@@ -72,6 +72,11 @@ const linkAct =
     const walk = () => service.post('/admin/generate_link', { type, email, ...more }, as)
     return { walk, traits: { type: verification } }
   }
+
+async function byTrustedDevice(): Promise<{ target: string; device_id: string }> {
+  const { userId: target, auth } = await withTotp(service)
+  return { target, device_id: (await service.post('/factors/trusted-devices', {}, auth)).body.id }
+}
 
 /** A message that was refused, to a new user. */
 async function failedInvitation(): Promise<{ id: string; target: string }> {
@@ -166,6 +171,29 @@ const ROUTES: Record<string, Act[]> = {
       },
     ],
   ),
+  'DELETE /admin/users/{user_id}/trusted-devices': [
+    [
+      'trusted_device_removed',
+      async (as) => {
+        const { target } = await byTrustedDevice()
+        return {
+          walk: () => service.delete(`/admin/users/${target}/trusted-devices`, as),
+          target,
+          traits: { devices: 1 },
+        }
+      },
+    ],
+  ],
+  'DELETE /admin/users/{user_id}/trusted-devices/{device_id}': [
+    [
+      'trusted_device_removed',
+      async (as) => {
+        const { target, device_id } = await byTrustedDevice()
+        const walk = () => service.delete(`/admin/users/${target}/trusted-devices/${device_id}`, as)
+        return { walk, target, traits: { device_id } }
+      },
+    ],
+  ],
   'POST /admin/messages/{message_id}/retry': [
     [
       'message_retried',
@@ -194,6 +222,7 @@ const READS = [
   'GET /admin/users/{user_id}',
   'GET /admin/users/{user_id}/sessions',
   'GET /admin/users/{user_id}/factors',
+  'GET /admin/users/{user_id}/trusted-devices',
   'GET /admin/audit',
   'GET /admin/messages',
 ]

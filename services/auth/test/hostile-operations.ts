@@ -48,6 +48,7 @@ export interface HostileRequest {
 const PLAUSIBLE: Record<string, readonly string[]> = {
   user_id: ['$user', '$fresh', '11111111-1111-4111-8111-111111111111'],
   session_id: ['$session', '11111111-1111-4111-8111-111111111111'],
+  device_id: ['$device', '$user'],
   factor_id: ['$factor', '11111111-1111-4111-8111-111111111111'],
   challenge_id: ['$challenge', '$challenge', '11111111-1111-4111-8111-111111111111'],
   factor_type: ['totp', 'phone', 'webauthn'],
@@ -137,6 +138,7 @@ const headers = fc
       header('x-supabase-api-version', fc.constantFrom('2024-01-01', '2023-01-01', '9999-99-99', 'latest')),
       header('x-jwt-aud', fc.oneof(fc.constantFrom('authenticated', 'x'.repeat(10_000)), headerText)),
       header('accept-language', fc.oneof(fc.constantFrom('de', 'de;q=NaN,*;q=1e308', 'a-'.repeat(2_000)), headerText)),
+      header('x-device-token', fc.oneof(fc.constant('a'.repeat(64)), headerText)),
       header('x-forwarded-host', fc.oneof(fc.constantFrom('evil.example', 'a@b', '[::1'), headerText)),
       header('x-forwarded-for', headerText),
       header('user-agent', fc.oneof(fc.constant('x'.repeat(10_000)), headerText)),

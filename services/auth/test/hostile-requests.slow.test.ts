@@ -40,6 +40,7 @@ beforeAll(async () => {
     AUTH_RATE_LIMIT_EMAIL_SENT: '100000',
     AUTH_RATE_LIMIT_SMS_SENT: '100000',
     AUTH_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: '100000',
+    AUTH_MFA_TRUSTED_DEVICE_TTL: '30d',
   })
   endpoints = endpointsOf(dereferenced((await service.get('/openapi.json')).body as ApiDocument))
 })
@@ -112,6 +113,7 @@ async function send(endpoint: Endpoint, request: HostileRequest): Promise<Answer
   // The gaps between messages pass, so that flows are reached beyond them.
   service.clock.advance({ seconds: 61 })
   const person = await currentPerson(request)
+  if (endpoint.path.includes('/trusted-devices')) await renewProof(person)
   const real = (text: string) => text.replaceAll(NAMES, (name) => person[name as keyof Person])
   const inUrl = (text: string) => encodeURIComponent(real(text).toWellFormed())
   // An empty one would be another endpoint's address.
@@ -144,10 +146,12 @@ type Person = Record<
   | '$secret'
   | '$challenge'
   | '$totp'
-  | '$recovery',
+  | '$recovery'
+  | '$device',
   string
 >
-const NAMES = /\$(user|session|identity|message|email|new|refresh|link|code|fresh|factor|challenge|totp|recovery)\b/g
+const NAMES =
+  /\$(user|session|identity|message|email|new|refresh|link|code|fresh|factor|challenge|totp|recovery|device)\b/g
 
 let person: Person | undefined
 let people = 0
@@ -166,6 +170,7 @@ async function currentPerson(request: HostileRequest): Promise<Person> {
     ...(needsToken ? await newToken(person) : {}),
     $totp: totpCode(person.$secret, service.clock.now()),
     ...(asked.includes('$challenge') ? { $challenge: await newChallenge(person) } : {}),
+    ...(asked.includes('$device') ? { $device: await newDevice(person) } : {}),
     ...(asked.includes('$recovery') ? { $recovery: await newRecoveryCode(person) } : {}),
   }
 }
@@ -177,6 +182,19 @@ async function newToken({ $email: email }: Person) {
 
 async function newChallenge(person: Person): Promise<string> {
   return challenge(service, { auth: await authorizationOf('user', person) }, person.$factor)
+}
+
+/** Lets the session have proven its factor just now. */
+async function renewProof({ $session }: Person): Promise<void> {
+  const timestamp = Math.floor(service.clock.now().getTime() / 1000)
+  const amr = JSON.stringify([{ method: 'totp', timestamp }])
+  await service.deps.pool.query('update sessions set amr = $1 where id = $2', [amr, $session])
+}
+
+async function newDevice(person: Person): Promise<string> {
+  await renewProof(person)
+  const auth = await authorizationOf('user', person)
+  return (await service.post('/factors/trusted-devices', {}, auth)).body.id ?? person.$user
 }
 
 async function newRecoveryCode(person: Person): Promise<string> {
@@ -233,6 +251,7 @@ async function newPerson(): Promise<Person> {
     $challenge: '',
     $totp: '',
     $recovery: '',
+    $device: '',
   }
 }
 

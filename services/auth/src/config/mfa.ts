@@ -42,6 +42,15 @@ export const mfaVariables = {
   MFA_PHONE_OTP_LENGTH: integer('Digits of codes sent to a second factor.', { default: '6', min: 6, max: 10 }),
   MFA_PHONE_MAX_FREQUENCY: duration('Minimum time between codes to one second factor.', { default: '1m' }),
   MFA_PHONE_TEMPLATE: smsTemplate('Text of SMS to a second factor; `{{ .Code }}` is the code.'),
+  MFA_TRUSTED_DEVICE_TTL: duration(
+    'Time in which a trusted device replaces the second factor at sign-ins; 0 disables trusted devices.',
+    { default: '0' },
+  ),
+  MFA_MAX_TRUSTED_DEVICES: integer('Maximum trusted devices per user; a further one ends the least recently used.', {
+    default: '10',
+    min: 1,
+    max: 100,
+  }),
   WEBAUTHN_RP_ID: parsed(
     'string',
     'Domain that security keys are bound to; unset: the application chooses, within its permitted origins.',
@@ -76,6 +85,7 @@ export const mfaSettings = (values: Values<typeof mfaVariables>) => ({
   unverifiedSeconds: values.MFA_FACTOR_EXPIRY_DURATION,
   maxEnrolled: values.MFA_MAX_ENROLLED_FACTORS,
   maxVerified: values.MFA_MAX_VERIFIED_FACTORS,
+  trustedDevices: { ttlSeconds: values.MFA_TRUSTED_DEVICE_TTL, max: values.MFA_MAX_TRUSTED_DEVICES },
   attemptsPerMinute: values.MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY,
 })
 

@@ -17,6 +17,7 @@ export interface DB {
   factors: FactorsTable
   factor_challenges: FactorChallengesTable
   recovery_codes: RecoveryCodesTable
+  trusted_devices: TrustedDevicesTable
   sealed_row_counts: {
     id: Generated<boolean>
     counts: ColumnType<SealedRows[] | null, unknown, unknown>
@@ -29,7 +30,14 @@ export interface DB {
 export const TABLES = [
   ...(['users', 'identities', 'sessions', 'one_time_tokens', 'earlier_links', 'auth_codes', 'flow_states'] as const),
   ...(['audit_log_entries', 'send_gaps', 'decoy_rows', 'rate_limits', 'messages', 'address_claims'] as const),
-  ...(['factors', 'factor_challenges', 'recovery_codes', 'sealed_row_counts', 'used_web3_messages'] as const),
+  ...([
+    'factors',
+    'factor_challenges',
+    'recovery_codes',
+    'trusted_devices',
+    'sealed_row_counts',
+    'used_web3_messages',
+  ] as const),
 ] satisfies readonly (keyof DB)[]
 
 export type Metadata = Record<string, unknown>
@@ -136,6 +144,7 @@ interface SessionsTable {
   ip: string | null
   created_at: Date
   factor_id: string | null
+  trusted_device_id: string | null
   identity_id: string | null
 }
 
@@ -292,6 +301,25 @@ interface RecoveryCodesTable {
   set_id: string
   friendly_name: string | null
   used_at: MaybeTime
+  created_at: Date
+}
+
+interface TrustedDevicesTable {
+  id: string
+  user_id: string
+  name: string | null
+  token_hash: Buffer
+  uses: Generated<number>
+  /** Proven factors of the user at that time; a device is worth nothing beside others. */
+  factor_ids: string[]
+  /** Factor that was proven to trust the device. */
+  factor_id: string
+  /** Session that trusted it. */
+  session_id: string
+  user_agent: string | null
+  ip: string | null
+  last_used_at: MaybeTime
+  expires_at: Date
   created_at: Date
 }
 

@@ -28,6 +28,7 @@ export const test = base.extend<object & { open: Running; strict: Running }>({
           AUTH_MFA_PHONE_VERIFY_ENABLED: 'true',
           AUTH_MFA_WEB_AUTHN_ENROLL_ENABLED: 'true',
           AUTH_MFA_WEB_AUTHN_VERIFY_ENABLED: 'true',
+          AUTH_MFA_TRUSTED_DEVICE_TTL: '30d',
         },
         use,
       )

@@ -53,5 +53,6 @@ export const SAMPLE_VARIABLES: MailVariables = {
   identity_unlinked_notification: { ...common, Provider: 'github' },
   mfa_factor_enrolled_notification: { ...common, FactorType: 'totp' },
   mfa_factor_unenrolled_notification: { ...common, FactorType: 'totp' },
+  mfa_trusted_device_added_notification: { ...common, Device: 'My laptop' },
   mfa_recovery_code_used_notification: { ...common, Remaining: '9' },
 }

@@ -9,6 +9,7 @@ export const NOTIFICATION_KINDS = {
   identity_unlinked_notification: { subject: 'A sign-in method was removed from your account' },
   mfa_factor_enrolled_notification: { subject: 'A new verification method was added to your account' },
   mfa_factor_unenrolled_notification: { subject: 'A verification method was removed from your account' },
+  mfa_trusted_device_added_notification: { subject: 'A device was trusted to sign in to your account' },
   mfa_recovery_code_used_notification: { subject: 'A recovery code of your account was used' },
 } as const
 
@@ -79,6 +80,8 @@ export interface MailDetails {
   identity_unlinked_notification: { Provider: string }
   mfa_factor_enrolled_notification: { FactorType: string }
   mfa_factor_unenrolled_notification: { FactorType: string }
+  /** `Device`: name that the application gave it, or empty. */
+  mfa_trusted_device_added_notification: { Device: string }
   mfa_recovery_code_used_notification: { Remaining: string }
 }
 

@@ -37,6 +37,12 @@ export const LOG_TYPES = {
   recovery_codes_renewed: 'factor',
   recovery_codes_removed: 'factor',
   recovery_code_used: 'factor',
+  trusted_device_added: 'factor',
+  trusted_device_removed: 'factor',
+  /** A sign-in used it in place of the second factor. */
+  trusted_device_used: 'factor',
+  /** A replaced token was used, which ended the device. */
+  trusted_device_reused: 'factor',
 } as const
 
 export type AuditAction = keyof typeof LOG_TYPES

@@ -1,4 +1,5 @@
-import type { FactorJson } from '../../db/tables.ts'
+import type { Aal, AmrEntry, FactorJson } from '../../db/tables.ts'
+import { TRUSTED_DEVICE } from '../trusted-devices/trusted-devices.store.ts'
 
 /** Methods that raise a session to aal2, as its `amr` names them. Acts that need aal2: ../freshness/acts.ts. */
 export const SECOND_METHODS = {
@@ -7,6 +8,21 @@ export const SECOND_METHODS = {
   webauthn: 'mfa/webauthn',
   recoveryCode: 'mfa/recovery_code',
 } as const
+
+/** The same without recovery codes, which replace a lost factor once. */
+const FACTOR_METHODS: readonly string[] = [SECOND_METHODS.totp, SECOND_METHODS.phone, SECOND_METHODS.webauthn]
+const PROOFS: readonly string[] = Object.values(SECOND_METHODS)
+
+export const provesFactor = (method: string): boolean => FACTOR_METHODS.includes(method)
+/** Whether the method is a proof of the second factor, and not a device that replaces one. */
+export const isSecondProof = (method: string): boolean => PROOFS.includes(method)
+
+export const beganWithDevice = ({ amr }: { amr: readonly AmrEntry[] }): boolean =>
+  amr.some(({ method }) => method === TRUSTED_DEVICE)
+
+/** Whether the session has a second factor that was proven, and not only a trusted device. */
+export const hasProvenSecondFactor = (session: { aal: Aal; amr: readonly AmrEntry[] }): boolean =>
+  session.aal !== 'aal1' && (!beganWithDevice(session) || session.amr.some(({ method }) => isSecondProof(method)))
 
 export type SecondMethod = (typeof SECOND_METHODS)[keyof typeof SECOND_METHODS]
 

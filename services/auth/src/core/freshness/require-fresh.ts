@@ -1,8 +1,8 @@
 import type { Kysely, Transaction } from 'kysely'
 import type { Config } from '../../config.ts'
-import type { Aal, DB } from '../../db/tables.ts'
+import type { Aal, AmrEntry, DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
-import { hasVerifiedFactor } from '../factors/assurance.ts'
+import { beganWithDevice, hasVerifiedFactor, isSecondProof } from '../factors/assurance.ts'
 import { countAttemptOfUser, takeByCodeHash } from '../one-time-tokens/one-time-tokens.store.ts'
 import { isRightCode, type RightCodeDeps } from '../one-time-tokens/right-code.ts'
 import type { Passwords } from '../passwords/hash-password.ts'
@@ -12,6 +12,7 @@ import { type LiveCaller, withLockedCaller } from '../sessions/caller.ts'
 import { MAILBOX_METHODS } from '../sessions/methods.ts'
 import { findPasswordHash, type User } from '../users/users.store.ts'
 import { ACTS, type Act, type ActName } from './acts.ts'
+import { isRecent } from './recent.ts'
 
 interface FreshnessDeps extends RightCodeDeps {
   config: Pick<Config, 'mail' | 'passwords' | 'sessions' | 'sms'>
@@ -33,8 +34,10 @@ export interface Freshness {
   knowsPassword: boolean
 }
 
-/** Age up to which a sign-in replaces a proof: long enough to scan a code, read a mail and return from a provider. */
-const RECENT_MS = 15 * 60_000
+export interface SecondFactorDeps {
+  config: Pick<Config, 'jwt' | 'mfa'>
+  now: () => Date
+}
 
 /** Reports whether AUTH_MFA_REQUIRED_FOR demands a second factor of the user. Anonymous users cannot have one. */
 function isSecondFactorDemanded({ mfa, jwt }: Pick<Config, 'jwt' | 'mfa'>, user: Pick<User, 'role' | 'is_anonymous'>) {
@@ -42,19 +45,36 @@ function isSecondFactorDemanded({ mfa, jwt }: Pick<Config, 'jwt' | 'mfa'>, user:
   return mfa.requiredFor === 'everybody' || [...jwt.adminRoles, jwt.adminGroup].includes(user.role)
 }
 
-/** Throws insufficient_aal for a session without the second factor that its user has, or that is demanded. */
+/**
+ * Throws insufficient_aal for a session without the second factor that its user has, or that is demanded. One that a trusted
+ * device began needs a proof of the last 15 minutes.
+ */
 export function requireSecondFactor(
-  config: Pick<Config, 'jwt' | 'mfa'>,
+  deps: SecondFactorDeps,
   acts: readonly ActName[],
   user: Pick<User, 'factors' | 'role' | 'is_anonymous'>,
-  session: { aal: Aal },
+  session: { aal: Aal; amr: readonly AmrEntry[] },
 ): void {
+  requireMoreThanDevice(deps, acts, session)
   if (session.aal !== 'aal1') return
-  const isDemanded = isSecondFactorDemanded(config, user)
+  const isDemanded = isSecondFactorDemanded(deps.config, user)
   for (const act of acts) {
     const { leadsToFactor, refusal }: Act = ACTS[act]
     if (hasVerifiedFactor(user) || (isDemanded && !leadsToFactor)) throw apiError('insufficient_aal', refusal)
   }
+}
+
+/** The refusals keep the statuses that clients know, and say that another proof in this session is enough. */
+function requireMoreThanDevice(
+  deps: SecondFactorDeps,
+  [act]: readonly ActName[],
+  session: { amr: readonly AmrEntry[] },
+): void {
+  if (!act || !beganWithDevice(session) || isRecent(deps, session, isSecondProof)) return
+  throw apiError('insufficient_aal', {
+    status: ACTS[act].refusal.status,
+    message: 'A trusted device is not enough for this: prove the second factor again',
+  })
 }
 
 /**
@@ -107,22 +127,15 @@ export async function performActs<Target, Result>(
   find: (trx: Transaction<DB>, user: User) => Target | Promise<Target>,
   perform: (trx: Transaction<DB>, user: User, target: Target) => Promise<Result>,
 ): Promise<Result> {
-  requireSecondFactor(deps.config, acts, caller.user, caller.session)
+  requireSecondFactor(deps, acts, caller.user, caller.session)
   const freshness = await requireFresh(deps, caller, acts, proof)
   return withLockedCaller(deps, caller, async (trx, { user, session }) => {
     const target = await find(trx, user)
-    requireSecondFactor(deps.config, acts, user, session)
+    requireSecondFactor(deps, acts, user, session)
     await spendNonce(trx, user.id, freshness)
     return perform(trx, user, target)
   })
 }
-
-/** A refresh keeps the times of `amr`; proving a factor renews that of its method. */
-const isRecent = (
-  { now }: Pick<FreshnessDeps, 'now'>,
-  { amr }: LiveCaller['session'],
-  counts: (method: string) => boolean,
-): boolean => amr.some(({ method, timestamp }) => counts(method) && timestamp * 1000 > now().getTime() - RECENT_MS)
 
 const mustSignInAgain = () =>
   apiError('reauthentication_needed', {

@@ -1,7 +1,16 @@
 // Every endpoint that adds or removes a way in or a second factor, and its answer to a session without a proof.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type OpenIdProvider, startOpenIdProvider } from '../../../test/openid-provider.ts'
-import { challenge, enrollTotp, refresh, signInAgain, totpCode, verifyTotp } from '../../../test/second-factors.ts'
+import {
+  challenge,
+  claimsOf,
+  enrollTotp,
+  refresh,
+  signInAgain,
+  type Totp,
+  totpCode,
+  verifyTotp,
+} from '../../../test/second-factors.ts'
 import {
   type Answer,
   codeIn,
@@ -34,6 +43,7 @@ beforeAll(async () => {
     AUTH_SMS_AUTOCONFIRM: 'true',
     AUTH_SMS_TEST_OTP: '4915100000001:111111',
     AUTH_JWT_EXP: '86400',
+    AUTH_MFA_TRUSTED_DEVICE_TTL: '30d',
   })
   switched = {
     'the current password': await service.with({ AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true' }),
@@ -51,6 +61,8 @@ interface Owner {
   auth: Auth
   email: string
   userId: string
+  /** The second factor, if there is one. */
+  totp?: Totp
   /** Signs in again, with the second factor if there is one. */
   again(): Promise<SignedIn>
 }
@@ -169,7 +181,7 @@ async function newOwner(needs?: Door['needs'], hasFactor = needs === 'factor'): 
   const totp = await enrollTotp(service, { auth })
   auth = toSignedIn((await verifyTotp(service, { auth }, totp)).body).auth
   const again = async () => toSignedIn((await verifyTotp(service, await signInAgain(service, email), totp)).body)
-  return { auth, email, userId, again }
+  return { auth, email, userId, totp, again }
 }
 
 async function nonceOf({ auth, email }: Pick<Owner, 'auth' | 'email'>): Promise<string> {
@@ -224,6 +236,26 @@ describe.each(acts)('%s', (name) => {
       status,
       body: { error_code: 'insufficient_aal', ...(message ? { msg: message } : {}) },
     })
+  })
+
+  test('is refused to a session that a trusted device began, until it proves the factor, and later again', async () => {
+    const owner = await newOwner(door.needs, true)
+    const { body: device } = await service.post('/factors/trusted-devices', {}, owner.auth)
+    const credentials = { email: owner.email, password }
+    const began = toSignedIn(
+      (await service.post('/token?grant_type=password', credentials, { 'x-device-token': device.token })).body,
+    )
+    expect(claimsOf(began)).toMatchObject({ aal: 'aal2' })
+    const refusal = { status: act.refusal.status, body: { error_code: 'insufficient_aal' } }
+    expect(await door.walk(service, owner, began.auth, {})).toMatchObject({
+      ...refusal,
+      body: { msg: 'A trusted device is not enough for this: prove the second factor again' },
+    })
+    const { auth } = toSignedIn((await verifyTotp(service, began, owner.totp as Totp)).body)
+    service.clock.advance(QUARTER)
+    expect(await door.walk(service, owner, auth, {})).toMatchObject(refusal)
+    const again = toSignedIn((await verifyTotp(service, { auth }, owner.totp as Totp)).body)
+    expect((await door.walk(service, owner, again.auth, {})).status).toBe(200)
   })
 
   test('needs no more than a live session where nothing is demanded', async () => {

@@ -95,7 +95,7 @@ export async function linkIdentity(
 async function requireStillLinkable(deps: ExternalDeps, trx: Transaction<DB>, user: User, linking: Linking) {
   const session = await findAcceptedSession(deps, trx, linking)
   if (!session) throw apiError('session_not_found')
-  requireSecondFactor(deps.config, ['linking an identity'], user, session)
+  requireSecondFactor(deps, ['linking an identity'], user, session)
 }
 
 async function addIdentity(

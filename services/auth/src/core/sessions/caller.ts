@@ -17,17 +17,25 @@ export interface Caller {
 /** A caller with a live session; only such a caller may change an account. */
 export type LiveCaller = Caller & { session: NonNullable<Caller['session']> }
 
+/** `factor_id`: factor that raised it; null for a recovery code. */
+export interface LockedSession {
+  id: string
+  aal: Aal
+  amr: AmrEntry[]
+  factor_id: string | null
+}
+
 /** Runs `work` on the caller's user and session, locked and read again. Throws session_not_found if it has ended. */
 export function withLockedCaller<Result>(
   { db }: { db: Kysely<DB> },
   { user, session }: LiveCaller,
-  work: (trx: Transaction<DB>, now: { user: LockedAccount; session: { id: string; aal: Aal } }) => Promise<Result>,
+  work: (trx: Transaction<DB>, now: { user: LockedAccount; session: LockedSession }) => Promise<Result>,
 ): Promise<Result> {
   return db.transaction().execute(async (trx) => {
     const locked = await lockAndReadUser(trx, user.id)
     if (!locked) throw apiError('user_not_found')
     const live = await lockSession(trx, session.id)
     if (!live) throw apiError('session_not_found')
-    return work(trx, { user: locked, session: { id: session.id, aal: live.aal } })
+    return work(trx, { user: locked, session: { id: session.id, ...live } })
   })
 }

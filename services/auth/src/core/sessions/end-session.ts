@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import { type Actor, type AuditDeps, type AuditLog, audit } from '../audit/audit.ts'
+import { ofSession, withdrawDevices } from '../trusted-devices/trusted-devices.store.ts'
 import { endTokens } from '../users/end-tokens.ts'
 import { lockUser } from '../users/users.store.ts'
 import { endSession, endSessions } from './end-sessions.store.ts'
@@ -11,7 +12,7 @@ type EndDeps = AuditDeps & { db: Kysely<DB>; config: { sessions: SessionLimits }
 
 type Owner = Pick<Actor, 'id' | 'email' | 'phone'>
 
-/** Ends one session of a user, and changes of address it may have requested. Throws session_not_found (404). */
+/** Ends one session of a user, changes of address it may have requested, and trusted devices that belong to it. Throws session_not_found (404). */
 export async function endOneSession(
   deps: EndDeps,
   log: AuditLog,
@@ -21,6 +22,7 @@ export async function endOneSession(
 ): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
     await lockUser(trx, owner.id)
+    await withdrawDevices(trx, owner.id, ofSession(sessionId))
     if (!(await endSession(trx, deps.config.sessions, owner.id, sessionId))) throw sessionNotFound()
     await endTokens(trx, owner.id, 'changes', deps.now())
     await audit(deps, trx, log, { action: 'logout', actor, target: owner, traits: { session_id: sessionId } })

@@ -2,6 +2,13 @@ import { BATCH, deleteInBatches } from '@services/common/housekeeping/delete-in-
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { Position } from '../../db/position.ts'
 import type { DB } from '../../db/tables.ts'
+import {
+  EVERY,
+  endDevices,
+  exceptOfSession,
+  ofSession,
+  withdrawDevices,
+} from '../trusted-devices/trusted-devices.store.ts'
 import { ADDRESS_METHODS } from './methods.ts'
 import type { SessionLimits } from './session-limits.ts'
 
@@ -17,12 +24,14 @@ const isSessionOrReplaced = ({ singlePerUser }: Limits, id: string) =>
         where this.id = ${id})`
     : sql<boolean>`id = ${id}`
 
-/** Ends a session whose token was reused; false when its counter no longer shows a reuse. */
+/**
+ * Ends a session whose token was reused, and its trusted devices: a thief has read them in the same place. False when the
+ * counter no longer shows a reuse.
+ */
 export async function endReusedSession(
   trx: Transaction<DB>,
   limits: Limits,
-  id: string,
-  presented: number,
+  { userId, id, presented }: { userId: string; id: string; presented: number },
 ): Promise<boolean> {
   const reused = trx
     .selectFrom('sessions')
@@ -31,6 +40,7 @@ export async function endReusedSession(
     .where('refresh_counter', '>', presented)
     .forUpdate()
   if (!(await reused.executeTakeFirst())) return false
+  await withdrawDevices(trx, userId, ofSession(id))
   await trx.deleteFrom('sessions').where(isSessionOrReplaced(limits, id)).execute()
   return true
 }
@@ -45,8 +55,12 @@ export async function endSession(trx: Transaction<DB>, limits: Limits, userId: s
   return numDeletedRows > 0n
 }
 
-/** Ends all sessions of a user, or all but one. Returns their number. */
+/**
+ * Ends all sessions of a user, or all but one, and the trusted devices except the one that this session began with.
+ * Returns the number of sessions.
+ */
 export async function endSessions(trx: Transaction<DB>, userId: string, exceptId?: string): Promise<number> {
+  await endDevices(trx, userId, exceptId ? exceptOfSession(exceptId) : EVERY)
   let query = trx.deleteFrom('sessions').where('user_id', '=', userId)
   if (exceptId) query = query.where('id', '!=', exceptId)
   const { numDeletedRows } = await query.executeTakeFirstOrThrow()

@@ -18,6 +18,7 @@ export function raiseSession(trx: Transaction<DB>, { sessionId, userId, method, 
     .set((eb) => ({
       aal: 'aal2' as const,
       factor_id: factorId,
+      trusted_device_id: null,
       // Prepended: of two methods of one second the newer comes first in the token.
       amr: sql`${JSON.stringify([entry])}::jsonb || ${amrWithout(sql`entry ->> 'method' = ${method}`)}`,
       refresh_counter: eb('refresh_counter', '+', 2),
@@ -48,7 +49,12 @@ export async function lowerSessions(
 ): Promise<void> {
   let query = trx
     .updateTable('sessions')
-    .set({ aal: 'aal1', factor_id: null, amr: amrWithout(sql`entry ->> 'method' = any (${methods}::text[])`) })
+    .set({
+      aal: 'aal1',
+      factor_id: null,
+      trusted_device_id: null,
+      amr: amrWithout(sql`entry ->> 'method' = any (${methods}::text[])`),
+    })
     .where('user_id', '=', userId)
     .where('aal', '!=', 'aal1')
   if (factorId) query = query.where('factor_id', '=', factorId)

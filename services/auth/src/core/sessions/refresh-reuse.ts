@@ -56,7 +56,8 @@ export function judgeRefusal(
 export async function endReuse(deps: ReuseDeps, log: AuditLog, actor: Actor, token: RefreshToken): Promise<void> {
   const hasEnded = await deps.db.transaction().execute(async (trx) => {
     await lockUser(trx, actor.id)
-    if (!(await endReusedSession(trx, deps.config.sessions, token.sessionId, token.counter))) return false
+    const reused = { userId: actor.id, id: token.sessionId, presented: token.counter }
+    if (!(await endReusedSession(trx, deps.config.sessions, reused))) return false
     // Nor may a thief return by a pending change to an address of theirs.
     await endTokens(trx, actor.id, 'changes', deps.now())
     await audit(deps, trx, log, { action: 'token_reuse_detected', actor, traits: { session_id: token.sessionId } })

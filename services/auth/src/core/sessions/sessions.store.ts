@@ -7,11 +7,14 @@ import type { RepeatRule, SessionLimits } from './session-limits.ts'
 export interface NewSession {
   id: string
   userId: string
+  aal: Aal
   amr: AmrEntry[]
   userAgent: string | null
   ip: string | null
   /** Identity at a provider that started it. */
   identityId: string | null
+  /** Device that replaced the second factor; `factor_id` is the factor that it replaced. */
+  device: { id: string; factor_id: string } | undefined
   now: Date
 }
 
@@ -25,8 +28,11 @@ export async function insertSession(
   entry: AuditEntry | null,
   verifiedHash?: string,
 ): Promise<boolean> {
+  const { device, ...columns } = session
   const inserted = await openSession(db, {
-    ...session,
+    ...columns,
+    factorId: device?.factor_id ?? null,
+    deviceId: device?.id ?? null,
     amr: JSON.stringify(session.amr),
     verifiedHash: verifiedHash ?? null,
     entryId: entry?.id ?? null,
@@ -36,8 +42,10 @@ export async function insertSession(
   return inserted.length > 0
 }
 
-type OpenedSession = Omit<NewSession, 'amr'> & {
+type OpenedSession = Omit<NewSession, 'amr' | 'device'> & {
   amr: string
+  factorId: string | null
+  deviceId: string | null
   /** null: any password. */
   verifiedHash: string | null
   /** null: no audit row. */
@@ -58,9 +66,10 @@ const openSession = prepared(
       select ${session.entryId}::uuid, ${session.payload}::jsonb, ${session.now}::timestamptz, ${session.entryAddress}
       from signed_in where ${session.entryId}::uuid is not null
     )
-    insert into ${sql.table('sessions')} (id, user_id, amr, refreshed_at, user_agent, ip, identity_id, created_at)
-    select ${session.id}::uuid, signed_in.id, ${session.amr}::jsonb, ${session.now}::timestamptz,
-      ${session.userAgent}, ${session.ip}::inet, ${session.identityId}::uuid, ${session.now}::timestamptz
+    insert into ${sql.table('sessions')} (id, user_id, aal, amr, factor_id, trusted_device_id, refreshed_at, user_agent, ip, identity_id, created_at)
+    select ${session.id}::uuid, signed_in.id, ${session.aal}, ${session.amr}::jsonb, ${session.factorId}::uuid,
+      ${session.deviceId}::uuid, ${session.now}::timestamptz, ${session.userAgent}, ${session.ip}::inet,
+      ${session.identityId}::uuid, ${session.now}::timestamptz
     from signed_in
     returning id`,
 )
@@ -114,7 +123,7 @@ const sessionWithUser = (db: Kysely<DB>, id: string, { singlePerUser }: SessionL
   db
     .selectFrom('sessions')
     .innerJoin('users', 'users.id', 'sessions.user_id')
-    .select(['sessions.user_id', 'sessions.aal', 'sessions.refresh_counter'])
+    .select(['sessions.user_id', 'sessions.aal', 'sessions.amr', 'sessions.refresh_counter'])
     .select(isReplaced(singlePerUser).as('is_replaced'))
     .select(['sessions.created_at', 'sessions.refreshed_at', 'sessions.not_after'])
     .select(['users.banned_until', 'users.role', 'users.email', 'users.phone', 'users.user_metadata'])
@@ -148,6 +157,11 @@ export function listSessions(db: Kysely<DB>, userId: string, limit: number) {
 }
 
 /** Locks a session until the transaction ends; undefined when it has ended. */
-export function lockSession(trx: Transaction<DB>, id: string): Promise<{ aal: Aal } | undefined> {
-  return trx.selectFrom('sessions').select('aal').where('id', '=', id).forUpdate().executeTakeFirst()
+export function lockSession(trx: Transaction<DB>, id: string) {
+  return trx
+    .selectFrom('sessions')
+    .select(['aal', 'amr', 'factor_id'])
+    .where('id', '=', id)
+    .forUpdate()
+    .executeTakeFirst()
 }

@@ -1,16 +1,21 @@
 // Sessions: how they start, refresh, gain a second factor and end. A session is one row, live until deleted or past a
 // limit (session-limits.ts), and no token is stored. Tests: ../../flows/token, account and mfa.
 import { afterCommit } from '@services/common/database/after-commit'
-import type { Kysely } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import type { AmrEntry, DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import type { Origin, PendingAudit } from '../audit/audit.ts'
+import { TRUSTED_DEVICE, type TrustedDevice } from '../trusted-devices/trusted-devices.store.ts'
+import { type DeviceDeps, type PresentedDevice, provenFactorIds, useDevice } from '../trusted-devices/use-device.ts'
 import { isPending } from '../users/proven-addresses.ts'
 import type { User } from '../users/users.store.ts'
 import { issueTokens, type SessionBody, type SessionDeps } from './issue-tokens.ts'
 import { insertSession } from './sessions.store.ts'
 
-export type Client = Origin
+/** Client of a sign-in, with the trusted device that it presents. */
+export interface Client extends Origin {
+  device?: PresentedDevice
+}
 
 interface SignInProof {
   /** Hash of the verified password; the user must still have it. */
@@ -20,25 +25,39 @@ interface SignInProof {
 }
 
 /**
- * Signs a user in: creates a session and its tokens; `audited` is stored with it. Throws invalid_credentials when the
- * user was deleted or the password changed, and email_not_confirmed or phone_not_confirmed for a pending account.
+ * Signs a user in: creates a session and its tokens; `audited` is stored with it. A trusted device makes it one of aal2.
+ * Throws invalid_credentials when the user was deleted or the password changed, and email_not_confirmed or
+ * phone_not_confirmed for a pending account.
  */
 export async function startSession(
-  deps: SessionDeps & { newRowId: () => string },
+  deps: SessionDeps & DeviceDeps,
   db: Kysely<DB>,
   user: User,
   method: string,
-  client: Client,
+  { device: presented, ...client }: Client,
   audited: PendingAudit | null = null,
   { verifiedHash, identityId }: SignInProof = {},
 ): Promise<SessionBody> {
   if (isPending(user)) throw apiError(user.email ? 'email_not_confirmed' : 'phone_not_confirmed')
-  const now = deps.now()
   const id = deps.newRowId()
-  const amr: AmrEntry[] = [{ method, timestamp: Math.floor(now.getTime() / 1000) }]
-  const session = { id, userId: user.id, amr, ...client, identityId: identityId ?? null, now }
-  if (!(await insertSession(db, session, audited?.entry ?? null, verifiedHash))) throw apiError('invalid_credentials')
-  if (audited) await afterCommit(db, audited.log)
-  const signedIn = { ...user, last_sign_in_at: now, updated_at: now }
-  return issueTokens(deps, db, signedIn, { id, aal: 'aal1', amr, refresh_counter: 0 })
+  const start = async (handle: Kysely<DB>, device?: TrustedDevice): Promise<SessionBody> => {
+    const now = deps.now()
+    const timestamp = Math.floor(now.getTime() / 1000)
+    const amr: AmrEntry[] = [method, ...(device ? [TRUSTED_DEVICE] : [])].map((each) => ({ method: each, timestamp }))
+    const aal = device ? 'aal2' : 'aal1'
+    const session = { id, userId: user.id, aal, amr, ...client, identityId: identityId ?? null, device, now } as const
+    if (!(await insertSession(handle, session, audited?.entry ?? null, verifiedHash))) {
+      throw apiError('invalid_credentials')
+    }
+    if (audited) await afterCommit(handle, audited.log)
+    const signedIn = { ...user, last_sign_in_at: now, updated_at: now }
+    return issueTokens(deps, handle, signedIn, { id, aal, amr, refresh_counter: 0 })
+  }
+  if (!presented || provenFactorIds(user.factors).length === 0) return start(db)
+  return inTransaction(db, async (trx) =>
+    start(trx, await useDevice(deps, trx, { id, userId: user.id }, presented, client)),
+  )
 }
+
+const inTransaction = <Result>(db: Kysely<DB>, work: (trx: Transaction<DB>) => Promise<Result>): Promise<Result> =>
+  db.isTransaction ? work(db as Transaction<DB>) : db.transaction().execute(work)

@@ -86,7 +86,7 @@ export async function updateAccount(deps: Deps, caller: LiveCaller, input: Accou
     // Hashing is slow: meanwhile the session may have ended, or lost the second factor that raised it.
     const updated = await withLockedCaller(deps, caller, async (trx, locked) => {
       const now = deps.now()
-      requireSecondFactor(deps.config, acts, locked.user, locked.session)
+      requireSecondFactor(deps, acts, locked.user, locked.session)
       await spendNonce(trx, user.id, freshness)
       if (passwordHash) await changePassword(deps, trx, caller, passwordHash, changes)
       if (changes.data) await mergeUserMetadata(trx, user.id, changes.data, now)
@@ -140,7 +140,7 @@ async function checkChanges(
   const { password, data, appMetadata } = changes
   if (password !== undefined) await requireFitPassword(deps, password, changes.email ?? user.email)
   if (appMetadata && user.role !== deps.config.jwt.adminGroup) throw apiError('not_admin')
-  requireSecondFactor(deps.config, acts, user, session)
+  requireSecondFactor(deps, acts, user, session)
   if (password !== undefined) requireAddressForPassword(user, changes.email || changes.phone)
   // Before the answer reveals whether an address is taken.
   requireAuthorized(deps, addressesToAgree(deps, user, addressesToProve(deps, user, changes)))

@@ -54,14 +54,14 @@ export async function enrollFactor(
   requireShortName(friendlyName)
   requireShortIssuer(issuer)
   // Before the password, whose refusal reveals a wrong guess. A nonce stays valid for the proof that follows.
-  requireSecondFactor(deps.config, ['beginning a factor'], caller.user, caller.session)
+  requireSecondFactor(deps, ['beginning a factor'], caller.user, caller.session)
   await requireFresh(deps, caller, ['beginning a factor'], proof)
   const totp = type === 'totp' ? await newTotp(deps, caller, issuer) : undefined
   const id = deps.newId()
   await withLockedCaller(deps, caller, async (trx, { user, session }) => {
     const kept = await dropReplaced(deps, trx, user.id, number)
     requireFree(deps, kept, user, friendlyName)
-    requireSecondFactor(deps.config, ['beginning a factor'], user, session)
+    requireSecondFactor(deps, ['beginning a factor'], user, session)
     const now = deps.now()
     const sealed = totp ? deps.encryption.seal(SEALED.factorSecret, { id, user_id: user.id }, totp.secret) : null
     const secrets = { phone: number ?? null, sealed_secret: sealed }

@@ -20,6 +20,7 @@ import { typedCode } from '../../core/one-time-tokens/typed-code.ts'
 import { notify } from '../../core/outbox/notify.ts'
 import { withLockedCaller } from '../../core/sessions/caller.ts'
 import { issueTokens, type SessionBody } from '../../core/sessions/issue-tokens.ts'
+import { endDevices } from '../../core/trusted-devices/trusted-devices.store.ts'
 import type { User } from '../../core/users/users.store.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
@@ -146,6 +147,7 @@ export async function useRecoveryCode(
   const raised = await countedAttempt(deps, attemptOf(request), () =>
     withLockedCaller(deps, caller, async (trx, { user, session }) => {
       if (!(await spendRecoveryCode(trx, user.id, hash, deps.now()))) return undefined
+      await endDevices(trx, user.id)
       const remaining = (await findRecoveryCodes(trx, user.id))?.remaining ?? 0
       await audit(deps, trx, log, { action: 'recovery_code_used', actor: user, traits: { remaining } })
       const details = { Remaining: String(remaining) }

@@ -6,7 +6,7 @@ import type { ActName } from '../../core/freshness/acts.ts'
 import { type GivenProof, requireSecondFactor } from '../../core/freshness/require-fresh.ts'
 import type { LiveCaller } from '../../core/sessions/caller.ts'
 import type { User } from '../../core/users/users.store.ts'
-import type { Aal, DB, FactorType } from '../../db/tables.ts'
+import type { Aal, AmrEntry, DB, FactorType } from '../../db/tables.ts'
 import { UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
@@ -35,8 +35,13 @@ export function requireEnabled(mfa: Pick<Config['mfa'], FactorType>, type: Facto
 }
 
 /** Requires aal2 for a further factor's first proof: a thief with the password may have enrolled before the owner. */
-export function requireMayProve({ config }: Deps, user: User, session: { aal: Aal }, factor: Factor): void {
-  requireSecondFactor(config, actsOfProof(factor), user, session)
+export function requireMayProve(
+  deps: Deps,
+  user: User,
+  session: { aal: Aal; amr: readonly AmrEntry[] },
+  factor: Factor,
+): void {
+  requireSecondFactor(deps, actsOfProof(factor), user, session)
 }
 
 /** The first proof adds the factor to the account; later ones add nothing. */

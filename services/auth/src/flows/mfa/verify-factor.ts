@@ -14,6 +14,7 @@ import { notify } from '../../core/outbox/notify.ts'
 import { isRequesterAccepted } from '../../core/sessions/accepted-session.ts'
 import { withLockedCaller } from '../../core/sessions/caller.ts'
 import { issueTokens, type SessionBody } from '../../core/sessions/issue-tokens.ts'
+import { endDevices } from '../../core/trusted-devices/trusted-devices.store.ts'
 import { endTokens } from '../../core/users/end-tokens.ts'
 import type { User } from '../../core/users/users.store.ts'
 import type { DB } from '../../db/tables.ts'
@@ -108,6 +109,7 @@ async function complete(
     await changeFactor(trx, factor, { status: 'verified' }, deps.now())
     // A change of address requested before had less proof than is required from now on.
     await endTokens(trx, user.id, 'changes', deps.now())
+    await endDevices(trx, user.id)
     const details = { FactorType: factor.factor_type }
     await notify(deps, trx, user, 'mfa_factor_enrolled_notification', details, given)
   }

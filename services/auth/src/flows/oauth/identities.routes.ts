@@ -46,7 +46,7 @@ export const ownIdentitiesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
     handler: async (request, reply) => {
       const caller = requireLiveSession(request)
       const { user, session } = caller
-      requireSecondFactor(deps.config, LINKING, user, session)
+      requireSecondFactor(deps, LINKING, user, session)
       // Takes no password: an address must not contain one.
       await requireFresh(deps, caller, LINKING, givenProof(request, deps.config, null))
       await deps.limits.byAddress(request, 'authorize')

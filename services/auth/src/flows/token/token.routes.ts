@@ -1,6 +1,7 @@
 // POST /token: signing in and refreshing. A grant is an entry of GRANTS, which reads the request, and a file.
 // Tests: here, test/contract/token.test.ts, test/limits.test.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { withHeaders } from '@services/common/http/route-schema'
 import { counted } from '@services/common/telemetry/instruments'
 import type { FastifyRequest } from 'fastify'
 import { type Static, type TObject, type TProperties, Type } from 'typebox'
@@ -19,6 +20,7 @@ import { choiceOf, errorResponses, Field } from '../../http/bodies/shapes.ts'
 import { authenticate, requestAudience } from '../../http/caller/authenticate.ts'
 import { captchaFields } from '../../http/caller/captcha.ts'
 import { givenProof } from '../../http/caller/given-proof.ts'
+import { DEVICE_HEADERS, DEVICE_TOKEN, withTrustedDevice } from '../../http/caller/trusted-device.ts'
 import { clientOf, limitKeyOf } from '../../http/limits/client.ts'
 import type { AddressLimit } from '../../http/limits/rate-limit.ts'
 import { mailContextOf } from '../../http/pages/mail-context.ts'
@@ -51,6 +53,8 @@ interface Grant<Fields extends TProperties> {
   needsCaptcha: boolean
   /** Limit per client address; `token` unless the grant has one of its own. */
   limit?: AddressLimit
+  /** Whether it goes on with a session, which has its second factor already. */
+  continues?: true
   /** Throws while the grant is disabled, before the body is read. */
   requireEnabled?(deps: Deps): void
   run(context: GrantContext, fields: Static<TObject<Fields>>): Promise<SessionBody>
@@ -84,6 +88,7 @@ const GRANTS = {
   refresh_token: grant({
     fields: { refresh_token: Type.Optional(Field) },
     needsCaptcha: false,
+    continues: true,
     run: ({ deps, request, client }, { refresh_token: refreshToken = '' }) =>
       counted(countRefresh, () => refreshSession(deps, request.log, refreshToken, client)),
   }),
@@ -133,7 +138,7 @@ async function requireLinkingCaller(deps: Deps, request: FastifyRequest): Promis
   if (!deps.config.external.manualLinking) throw apiError('manual_linking_disabled')
   if (!session) throw apiError('session_not_found')
   const linking = { ...caller, session }
-  requireSecondFactor(deps.config, ['linking an identity'], user, session)
+  requireSecondFactor(deps, ['linking an identity'], user, session)
   // `nonce` in this body belongs to the id_token.
   await requireFresh(deps, linking, ['linking an identity'], givenProof(request, deps.config, null))
   return linking
@@ -157,8 +162,11 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
         ...GRANTS.web3.fields,
         ...captchaFields,
       }),
-      requestHeaders: ['X-JWT-AUD'],
-      response: { 200: SessionShape, ...errorResponses(400, 401, 403, 404, 413, 422, 429, 502) },
+      requestHeaders: ['X-JWT-AUD', DEVICE_TOKEN],
+      response: {
+        200: withHeaders(SessionShape, ...DEVICE_HEADERS),
+        ...errorResponses(400, 401, 403, 404, 413, 422, 429, 502),
+      },
     },
     // Before the body is validated: clients probe with bodies of other grants.
     preValidation: async (request) => {
@@ -167,11 +175,12 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       if (!isGrant(name)) throw apiError('invalid_credentials', { message: 'unsupported_grant_type' })
       grantOf(name).requireEnabled?.(deps)
     },
-    handler: async (request) => {
-      const { run, limit = 'token' } = grantOf(request.query.grant_type as keyof typeof GRANTS)
+    handler: async (request, reply) => {
+      const { run, limit = 'token', continues } = grantOf(request.query.grant_type as keyof typeof GRANTS)
       await deps.limits.byAddress(request, limit)
-      const client = clientOf(request, deps.config)
-      return run({ deps, request, client, clientAddress: limitKeyOf(request, deps.config) }, request.body)
+      const clientAddress = limitKeyOf(request, deps.config)
+      const signIn = (client: Client) => run({ deps, request, client, clientAddress }, request.body)
+      return continues ? signIn(clientOf(request, deps.config)) : withTrustedDevice(deps, request, reply, signIn)
     },
   })
 }

@@ -14,6 +14,7 @@ import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { choiceOf, errorResponses, Field, HtmlPage, Redirect } from '../../http/bodies/shapes.ts'
 import { requestAudience } from '../../http/caller/authenticate.ts'
+import { DEVICE_HEADERS, DEVICE_TOKEN, withTrustedDevice } from '../../http/caller/trusted-device.ts'
 import { clientOf, limitKeyOf } from '../../http/limits/client.ts'
 import { answerByRedirect, type HtmlAnswer, isPrefetch } from '../../http/pages/answer-by-redirect.ts'
 import { isBound } from '../../http/pages/attempt-cookie.ts'
@@ -111,7 +112,7 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       tags: ['verify'],
       summary: 'Confirms with a code and its address, or with the token of a link',
       querystring: FormQuery,
-      requestHeaders: ['X-JWT-AUD'],
+      requestHeaders: ['X-JWT-AUD', DEVICE_TOKEN],
       body: Type.Object({
         type: Type.Optional(choiceOf(TYPES, { required: true })),
         token: Type.Optional(Field),
@@ -122,7 +123,7 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         redirect_to: Type.Optional(Field),
       }),
       response: {
-        200: Type.Union([SessionShape, OtherAddressToo]),
+        200: withHeaders(Type.Union([SessionShape, OtherAddressToo]), ...DEVICE_HEADERS),
         303: withHeaders(Type.Null({ description: 'Redirect to the form of the confirmation page.' }), 'Location'),
         ...errorResponses(400, 403, 413, 422, 429),
       },
@@ -147,7 +148,9 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         if (email || phone || redirect_to) {
           throw apiError('validation_failed', { message: 'Only the token_hash and type should be provided' })
         }
-        return toAnswer(await countedAsOtp(() => verifyLink(deps, tokenHash, input)))
+        return withTrustedDevice(deps, request, reply, async (client) =>
+          toAnswer(await countedAsOtp(() => verifyLink(deps, tokenHash, { ...input, client }))),
+        )
       }
       if ((email === '') === (phone === '')) {
         throw apiError('validation_failed', { message: 'Only an email address or phone number should be provided' })
@@ -156,7 +159,9 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       const audience = requestAudience(request, config.jwt)
       const code = { address, audience, code: token }
       const attempt = { method: 'otp', typed: address }
-      return toAnswer(await recordSignIn(deps, request.log, attempt, () => verifyCode(deps, code, input)))
+      return withTrustedDevice(deps, request, reply, async (client) =>
+        toAnswer(await recordSignIn(deps, request.log, attempt, () => verifyCode(deps, code, { ...input, client }))),
+      )
     },
   })
 }

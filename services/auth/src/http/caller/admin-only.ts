@@ -5,6 +5,7 @@ import type { Kysely } from 'kysely'
 import type { Config } from '../../config.ts'
 import type { Actor, AuditDeps } from '../../core/audit/audit.ts'
 import { recordRefusal, unknownActor } from '../../core/audit/sign-in-attempt.ts'
+import { hasProvenSecondFactor } from '../../core/factors/assurance.ts'
 import type { SigningKeys } from '../../core/keys/signing-keys.ts'
 import { whyEnded } from '../../core/sessions/session-limits.ts'
 import { findSessionWithUser } from '../../core/sessions/sessions.store.ts'
@@ -105,6 +106,6 @@ async function checkSession(deps: AdminDeps, claims: JWTPayload): Promise<string
   // A token outlives the role it was issued with.
   if (session.role !== claims.role) throw apiError('not_admin')
   if (whyEnded(session, deps.config.sessions, deps.now())) throw apiError('session_expired', { status: 403 })
-  if (deps.config.mfa.requiredFor !== 'nobody' && session.aal === 'aal1') throw apiError('insufficient_aal')
+  if (deps.config.mfa.requiredFor !== 'nobody' && !hasProvenSecondFactor(session)) throw apiError('insufficient_aal')
   return claims.sub
 }

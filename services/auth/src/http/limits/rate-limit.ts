@@ -36,6 +36,9 @@ const PROVIDER_REQUESTS_PER_ADDRESS = { points: 20, seconds: FIVE_MINUTES }
 /** Wrong guesses at the fixed code of a test address: half of a million possible ones take seventeen years. */
 const FIXED_CODE_GUESSES = { points: 20, seconds: 6 * 3600 }
 
+/** Devices that a user trusts: each may send a mail. */
+const DEVICES_TRUSTED = { points: 10, seconds: 3600 }
+
 const OF_FACTORS = 'AUTH_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY'
 
 export type AddressLimit = keyof ReturnType<typeof addressRatesOf>
@@ -52,6 +55,7 @@ function addressRatesOf(limits: Config['limits'], factorAttempts: Rate) {
     verify: ofSetting('AUTH_RATE_LIMIT_VERIFY', limits.verifyPer5Minutes),
     web3: ofSetting('AUTH_RATE_LIMIT_WEB3', limits.web3Per5Minutes),
     factors: ofSetting(OF_FACTORS, 2 * factorAttempts.points, factorAttempts.seconds),
+    devices: ofSetting(OF_FACTORS, 2 * factorAttempts.points, factorAttempts.seconds),
   }
 }
 
@@ -72,6 +76,7 @@ export function createLimits(deps: LimiterDeps, config: Pick<Config, 'limits' | 
   const refusalsStoredOfOne = openFixed('refused-sign-ins-of-one', REFUSALS_STORED_OF_ONE)
   const fixedCodeGuesses = openFixed('fixed-code', FIXED_CODE_GUESSES)
   const addressChanges = openFixed('address-change', ADDRESS_CHANGES)
+  const devicesTrusted = openFixed('devices-trusted', DEVICES_TRUSTED)
 
   return {
     ...createMailGuards(deps, config),
@@ -95,6 +100,16 @@ export function createLimits(deps: LimiterDeps, config: Pick<Config, 'limits' | 
     },
     /** Counts a user's request for another address, whose answer reveals whether it is taken. */
     addressChange: (userId: string) => consume(addressChanges, userId, 'over_request_rate_limit'),
+    /** Counts a user's request to trust a device. */
+    deviceTrusted: (userId: string) => consume(devicesTrusted, userId, 'over_request_rate_limit'),
+    /** Counts a sign-in with a device's token against its client address; undefined after too many. */
+    async deviceAttempt(request: FastifyRequest): Promise<Refund | undefined> {
+      const address = limitKeyOf(request, config)
+      const counted = address ? await perAddress.devices.count(keyOf(address)) : async () => {}
+      if (typeof counted === 'function') return counted
+      countLimitHit(perAddress.devices.name)
+      return undefined
+    },
     /** Counts a guess at the fixed code of a test address; undefined after too many wrong ones. */
     async fixedCodeGuessed(address: string): Promise<Refund | undefined> {
       const counted = await fixedCodeGuesses.count(keyOf(address))

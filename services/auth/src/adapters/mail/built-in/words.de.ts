@@ -148,6 +148,12 @@ export const GERMAN: Words = {
       text: `Dein Konto {{ .Email }} auf ${site} bestätigt Anmeldungen nicht mehr durch ${factor}.`,
       footer: notYou,
     },
+    mfa_trusted_device_added_notification: {
+      subject: 'Ein Gerät darf sich jetzt einfacher bei deinem Konto anmelden',
+      heading: 'Ein neues vertrautes Gerät',
+      text: `Ein Gerät{{ if .Device }} namens {{ .Device }}{{ end }} gilt ab jetzt als vertraut: Bei Anmeldungen bei deinem Konto {{ .Email }} auf ${site} wird dort keine Bestätigungsmethode mehr abgefragt.`,
+      footer: `Wenn du das nicht warst, melde dich auf ${site} an, entferne das Gerät und ändere dein Passwort.`,
+    },
     mfa_recovery_code_used_notification: {
       subject: 'Ein Wiederherstellungscode deines Kontos wurde benutzt',
       heading: 'Ein Wiederherstellungscode wurde benutzt',

@@ -96,6 +96,11 @@ const mails = {
     text: `Your account {{ .Email }} at ${site} no longer uses ${factor} to verify sign-ins.`,
     footer: notYou,
   },
+  mfa_trusted_device_added_notification: {
+    heading: 'A new trusted device',
+    text: `A device{{ if .Device }} called {{ .Device }}{{ end }} has just been trusted: signing in to your account {{ .Email }} at ${site} no longer asks for a verification method there.`,
+    footer: `If this was not you, sign in at ${site}, remove the device and change your password.`,
+  },
   mfa_recovery_code_used_notification: {
     heading: 'A recovery code was used',
     text: `A recovery code, hopefully used by you, has just verified a sign-in to your account {{ .Email }} at ${site}. Codes left: {{ .Remaining }}.`,

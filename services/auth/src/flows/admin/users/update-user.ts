@@ -15,6 +15,7 @@ import {
 } from '../../../core/identities/remove-address.ts'
 import { requireStrongPassword } from '../../../core/passwords/require-strong-password.ts'
 import { endSessions } from '../../../core/sessions/end-sessions.store.ts'
+import { endDevices } from '../../../core/trusted-devices/trusted-devices.store.ts'
 import type { Address } from '../../../core/users/address.ts'
 import { vouchFor } from '../../../core/users/address-claims.store.ts'
 import { applyClaim } from '../../../core/users/address-claims.ts'
@@ -69,8 +70,8 @@ interface AddressUpdate {
 
 /**
  * Changes a user at once, without any message. A new password ends all sessions. A new password, a new or removed address
- * and a confirmation end all one-time tokens and pending changes of address. A ban ends pending changes too; sessions stay
- * but cannot be used. Throws user_not_found (404), validation_failed, weak_password, email_exists,
+ * and a confirmation end all one-time tokens and pending changes of address. A ban ends pending changes and trusted devices;
+ * sessions stay but cannot be used. Throws user_not_found (404), validation_failed, weak_password, email_exists,
  * phone_exists, single_identity_not_deletable.
  */
 export async function updateUser(
@@ -109,6 +110,7 @@ export async function updateUser(
     if (isVouchedFor || change !== asked || addresses.some(({ value }) => value)) {
       await endTokens(trx, userId, 'all', now)
     } else if (checked.bannedUntil) await endTokens(trx, userId, 'changes', now)
+    if (checked.bannedUntil) await endDevices(trx, userId)
     await changeMetadata(change)
     const updated = (await findUserById(trx, userId)) as User
     // Only the metadata of this request: an account with too much of the rest must stay changeable, to ban it for one.

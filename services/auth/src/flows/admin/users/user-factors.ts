@@ -6,6 +6,7 @@ import { changeFactor, type Factor, type FactorChanges, listFactors } from '../.
 import { deleteRecoveryCodes } from '../../../core/factors/recovery-codes.store.ts'
 import { removeFactor } from '../../../core/factors/remove-factor.ts'
 import type { NotifyDeps } from '../../../core/outbox/notify.ts'
+import { endDevices } from '../../../core/trusted-devices/trusted-devices.store.ts'
 import { parsePhone } from '../../../core/users/phone-number.ts'
 import { type FactorBody, toFactorBody } from '../../../core/users/user-shape.ts'
 import { lockAndReadUser, type User } from '../../../core/users/users.store.ts'
@@ -51,7 +52,10 @@ export function updateUserFactor(deps: Deps, log: AuditLog, actor: Actor, update
     if (friendlyName) changes.friendly_name = friendlyName
     if (phone && factor.factor_type === 'phone') changes.phone = phone
     requireFree(await listFactors(trx, userId), factor, changes)
-    if (changes.phone) await deleteChallengesOf(trx, factor.id)
+    if (changes.phone) {
+      await deleteChallengesOf(trx, factor.id)
+      if (factor.status === 'verified') await endDevices(trx, user.id)
+    }
     await changeFactor(trx, factor, changes, deps.now())
     const traits = { factor_id: factor.id, factor_type: factor.factor_type }
     await audit(deps, trx, log, { action: 'factor_updated', actor, target: user, traits })
