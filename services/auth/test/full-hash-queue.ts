@@ -1,13 +1,17 @@
 import { availableParallelism } from 'node:os'
+import { regardlessOfDeadline } from '@services/common/request-deadline'
 import type { TestService } from './service.ts'
 
-/** Keeps the queue of password hashes full, from when it resolves until the returned function is called. */
+/**
+ * Keeps the queue of password hashes full, from when it resolves until the returned function is called. A test may call it
+ * inside a request, which these hashes do not belong to.
+ */
 export async function fillHashQueue({ deps: { passwords } }: TestService): Promise<() => Promise<void>> {
   const full = Promise.withResolvers<void>()
   let isOver = false
   const keepBusy = async () => {
     while (!isOver) {
-      await passwords.hash('x').catch(() => {
+      await regardlessOfDeadline(() => passwords.hash('x')).catch(() => {
         full.resolve()
         return new Promise(setImmediate)
       })
