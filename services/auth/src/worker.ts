@@ -13,7 +13,7 @@ import type { Deps } from './deps.ts'
 import { answerMessageRequest } from './flows/message-requests/answer-message-request.ts'
 import { startHousekeeping } from './housekeeping.ts'
 
-/** One domain or block of numbers has at most half of the slots, and so have all retries together. */
+/** A domain or block of numbers that answers has at most half of the slots, and so have all retries together. */
 const slotsOf = (concurrency: number) => {
   const half = Math.ceil(concurrency / 2)
   return { concurrency, maxPerTenant: half, maxRetries: half }

@@ -16,7 +16,7 @@ export type Mailbox = {
   refuse(): Promise<void>
   /** Answers every mail with this reply code: 4xx is temporary, 5xx permanent. */
   answer(code: number, at?: SmtpStep): Promise<void>
-  /** Opens connections and stays silent, or falls silent at recipients of this domain alone. */
+  /** Opens connections and stays silent, or falls silent at recipients alone whose address ends with this domain. */
   hang(domain?: string): Promise<void>
   /** Connections that wait for the answer to a recipient of that domain. */
   hanging(): number

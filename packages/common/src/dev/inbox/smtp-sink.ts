@@ -7,7 +7,7 @@ export type SmtpStep = 'connection' | 'sender' | 'recipient' | 'message'
 
 /**
  * Behaviour towards clients. `answer`: the reply code at that step (4xx: temporary, 5xx: permanent). `hang`: the connection opens
- * and stays silent, or falls silent at recipients of this domain. `drop`: all connections break at that step. `refuse`: no server listens on the port.
+ * and stays silent, or falls silent at recipients whose address ends with this domain. `drop`: all connections break at that step. `refuse`: no server listens on the port.
  */
 export type SmtpBehaviour =
   | { kind: 'accept' }
@@ -42,7 +42,7 @@ export async function startSmtpSink(
 
   async function passRecipient({ address }: SMTPServerAddress, { id }: SMTPServerSession): Promise<void> {
     const domain = behaviour.kind === 'hang' ? behaviour.domain : undefined
-    if (domain === undefined || !address.endsWith(`@${domain}`)) return pass('recipient')
+    if (domain === undefined || !address.endsWith(domain)) return pass('recipient')
     hanging.add(id)
     await new Promise(() => {})
   }

@@ -84,3 +84,37 @@ test.each<[string, Channel]>([
   await attempt(channel, 1)
   expect(await isSilent()).toBe(false)
 })
+
+const FIRST = { group: 'new', retryCount: 0 }
+
+/** A group of which the first message is under way until `answer`. */
+function newGroup() {
+  const groups = createSilentGroups()
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const first = groups.withSlot(FIRST, () => groups.observe(FIRST.group, () => promise))
+  return { groups, first, answer: () => resolve() }
+}
+
+test('messages of a group whose first is under way wait for its answer, then go', async () => {
+  const { groups, first, answer } = newGroup()
+  let made = 0
+  const attempt = async () => void made++
+  const others = [groups.withSlot(FIRST, attempt), groups.withSlot(FIRST, attempt)]
+  await groups.withSlot({ ...FIRST, group: 'another' }, async () => expect(made).toBe(0))
+  answer()
+  await Promise.all([first, ...others])
+  expect(made).toBe(2)
+})
+
+test('messages of a group whose first gets no answer soon go back to the queue, until it comes', async () => {
+  const { groups, first, answer } = newGroup()
+  let made = 0
+  const attempt = async () => void made++
+  for (const retryCount of [0, 0, 1]) {
+    await expect(groups.withSlot({ ...FIRST, retryCount }, attempt)).rejects.toThrow('not attempted')
+  }
+  answer()
+  await first
+  await groups.withSlot(FIRST, attempt)
+  expect(made).toBe(1)
+})

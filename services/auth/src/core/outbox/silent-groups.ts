@@ -1,10 +1,17 @@
-// Domains and blocks of numbers whose last attempt got no answer in time: each message would hold a slot for half a
-// minute. Until it is answered again such a group has one slot of this process, among those for retries.
+// Domains and blocks of numbers by their upstream's last answer: a message that gets none holds a slot for half a minute.
+// A group has one slot of this process until it is answered. After a silence that is one of those for retries.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { PermanentFailure, type QueueJob } from '@services/common/queue/run-job'
 import { TemporaryFailure } from '../../adapters/delivery-failures.ts'
 
-/** Groups remembered at once; the earliest is forgotten, and costs slots once more. */
-const MAX_SILENT = 10_000
+/** Groups remembered at once; the earliest is forgotten, and begins with one slot again. */
+const MAX_GROUPS = 10_000
+
+/**
+ * Longest wait of a new group's other messages, in slots of theirs, for the answer to its first. Most servers answer
+ * within it, so no message goes back to the queue. With a longer wait, hanging domains would delay mail to others.
+ */
+const FIRST_ANSWER_WITHIN_MS = 500
 
 /** The message goes back to the queue, behind first attempts, without an attempt. */
 export class NotAttempted extends TemporaryFailure {}
@@ -12,30 +19,41 @@ export class NotAttempted extends TemporaryFailure {}
 export type SilentGroups = ReturnType<typeof createSilentGroups>
 
 export function createSilentGroups() {
-  const silent = new Set<string>()
-  const underWay = new Map<string, number>()
-  const add = (group: string) => {
-    silent.delete(group)
-    const [earliest] = silent
-    if (silent.size >= MAX_SILENT && earliest !== undefined) silent.delete(earliest)
-    silent.add(group)
+  const states = new Map<string, 'answered' | 'silent'>()
+  const underWay = new Map<string, { count: number; first: Promise<unknown> }>()
+  const set = (group: string, state: 'answered' | 'silent') => {
+    states.delete(group)
+    const [earliest] = states.keys()
+    if (states.size >= MAX_GROUPS && earliest !== undefined) states.delete(earliest)
+    states.set(group, state)
+  }
+  /** Waits for the first message of a new group; its silence begins when no answer came in time. */
+  const waitForFirst = async (group: string, first: Promise<unknown>) => {
+    const isLate = Symbol('late')
+    const ended = await Promise.race([first, sleep(FIRST_ANSWER_WITHIN_MS, isLate, { ref: false })])
+    if (ended === isLate && !states.has(group)) set(group, 'silent')
   }
   return {
-    /** Makes the attempt of a job. Throws NotAttempted instead if the group is silent and has its slot. */
+    /** Makes the attempt of a job. Throws NotAttempted instead if its group was not answered last and has its slot. */
     async withSlot(
       { group = '', retryCount }: Pick<QueueJob<unknown>, 'group' | 'retryCount'>,
       attempt: () => Promise<void>,
     ): Promise<void> {
-      const others = underWay.get(group) ?? 0
-      if (silent.has(group) && (retryCount === 0 || others > 0)) {
+      const before = underWay.get(group)
+      if (before && !states.has(group)) await waitForFirst(group, before.first)
+      const state = states.get(group)
+      const others = underWay.get(group)
+      if (state !== 'answered' && (others || (state === 'silent' && retryCount === 0))) {
         throw new NotAttempted('not attempted: another message to this domain or block of numbers waits for an answer')
       }
-      underWay.set(group, others + 1)
+      const running = attempt()
+      const first = others?.first ?? running.catch(() => {})
+      underWay.set(group, { count: (others?.count ?? 0) + 1, first })
       try {
-        await attempt()
+        await running
       } finally {
-        const left = (underWay.get(group) ?? 1) - 1
-        if (left > 0) underWay.set(group, left)
+        const count = (underWay.get(group)?.count ?? 1) - 1
+        if (count > 0) underWay.set(group, { count, first })
         else underWay.delete(group)
       }
     },
@@ -43,12 +61,12 @@ export function createSilentGroups() {
     async observe<Result>(group = '', send: () => Promise<Result>): Promise<Result> {
       try {
         const result = await send()
-        silent.delete(group)
+        set(group, 'answered')
         return result
       } catch (error) {
         const upstream = error instanceof TemporaryFailure ? error.upstream : undefined
-        if (upstream === 'silent') add(group)
-        if (upstream === 'answered' || error instanceof PermanentFailure) silent.delete(group)
+        if (upstream === 'silent') set(group, 'silent')
+        if (upstream === 'answered' || error instanceof PermanentFailure) set(group, 'answered')
         throw error
       }
     },

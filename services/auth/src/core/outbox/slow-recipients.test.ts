@@ -13,21 +13,25 @@ const NEVER_MS = 600_000
 
 const addressesAt = (domain: string, count: number) => Array.from({ length: count }, (_, i) => `u${i}@${domain}`)
 
-async function startReplicas(settings: Record<string, string> = {}) {
+async function startReplicas(settings: Record<string, string> = {}, count = 2) {
   const service = await startTestService({ AUTH_WORKERS_ENABLED: 'false', ...settings })
-  const other = await startTestService({
-    ...{ AUTH_WORKERS_ENABLED: 'false', AUTH_DATABASE_URL: service.deps.config.database.url, ...settings },
-    ...{ AUTH_SMTP_PORT: String(service.mailbox.port) },
-  })
+  const sharing = { AUTH_DATABASE_URL: service.deps.config.database.url, AUTH_SMTP_PORT: String(service.mailbox.port) }
+  const others = await Promise.all(
+    Array.from({ length: count - 1 }, () =>
+      startTestService({ AUTH_WORKERS_ENABLED: 'false', ...settings, ...sharing }),
+    ),
+  )
   const stops = await Promise.all(
-    [service, other].map(({ deps }) => startWorker(deps, { messages: 4, requests: 2, mailAnswerWithinMs: NEVER_MS })),
+    [service, ...others].map(({ deps }) =>
+      startWorker(deps, { messages: 4, requests: 2, mailAnswerWithinMs: NEVER_MS }),
+    ),
   )
   return {
     service,
     async close() {
       await service.mailbox.accept()
       await Promise.all(stops.map((stop) => stop()))
-      await other.close()
+      await Promise.all(others.map((other) => other.close()))
       await service.close()
     },
   }
@@ -40,13 +44,42 @@ test('mails to other domains leave while one domain never answers, from each of 
   const { service, close } = await startReplicas()
   await service.mailbox.hang('slow.example')
   for (const email of addressesAt('slow.example', 12)) await invite(service, email)
-  // Half of the slots of each replica.
-  await expect.poll(service.mailbox.hanging).toBe(4)
+  // One slot of each replica, as the domain has never been answered.
+  await expect.poll(service.mailbox.hanging).toBe(2)
   for (const email of addressesAt('fast.example', 6)) {
     await invite(service, email)
     await service.mailbox.waitFor(email)
   }
-  expect(service.mailbox.hanging()).toBe(4)
+  expect(service.mailbox.hanging()).toBe(2)
+  await close()
+})
+
+test('mails to other domains leave while three hang for the first time at once, from one replica with four slots', async () => {
+  const { service, close } = await startReplicas({}, 1)
+  await service.mailbox.hang('slow.example')
+  for (const domain of ['one-slow.example', 'two-slow.example', 'three-slow.example']) {
+    for (const email of addressesAt(domain, 4)) await invite(service, email)
+  }
+  await expect.poll(service.mailbox.hanging).toBe(3)
+  for (const email of addressesAt('fast.example', 6)) {
+    await invite(service, email)
+    await service.mailbox.waitFor(email)
+  }
+  expect(service.mailbox.hanging()).toBe(3)
+  await close()
+})
+
+test('a domain that was answered and then hangs has half of the slots', async () => {
+  const { service, close } = await startReplicas({}, 1)
+  await invite(service, 'first@slow.example')
+  await service.mailbox.waitFor('first@slow.example')
+  await service.settled()
+  await service.mailbox.hang('slow.example')
+  for (const email of addressesAt('slow.example', 4)) await invite(service, email)
+  await expect.poll(service.mailbox.hanging).toBe(2)
+  await invite(service, 'other@fast.example')
+  await service.mailbox.waitFor('other@fast.example')
+  expect(service.mailbox.hanging()).toBe(2)
   await close()
 })
 
@@ -72,12 +105,12 @@ test('SMS to other blocks of numbers leave while a gateway never answers for one
   })
   const ask = async (phone: string) => expect((await service.post('/otp', { phone })).status).toBe(200)
   for (let i = 0; i < 12; i++) await ask(`491511110${String(i).padStart(3, '0')}`)
-  await expect.poll(() => held.length).toBe(4)
+  await expect.poll(() => held.length).toBe(2)
   for (const phone of ['4917000000001', '4917100000002', '4917200000003']) {
     await ask(phone)
     await expect.poll(() => sent).toContain(phone)
   }
-  expect(held).toHaveLength(4)
+  expect(held).toHaveLength(2)
   for (const response of held) response.end('{}')
   await close()
   gateway.closeAllConnections()
