@@ -9,7 +9,7 @@ import { defaultProbeLimits } from '../../src/make/probe/source-limits.ts'
 import { written } from '../clips.ts'
 import { apngOf } from '../source-files.ts'
 import { framesInChromium, isImageInChromium } from './chromium-frames.ts'
-import { apngToCut, CUT_KINDS, CUT_SIZE, shownUpToRow, upToRow } from './cut-apngs.ts'
+import { apngToCut, CUT_KINDS, CUT_SIZE, shownUpToRow, upToRow, WHOLE_KINDS } from './cut-apngs.ts'
 import { looped } from './loops.ts'
 import { blocksOf, distance, oddGif, oddGifs, shownBlocks } from './odd-gifs.ts'
 
@@ -56,6 +56,19 @@ describe('Chromium shows', { tags: 'chromium' }, () => {
         expect(frames).toHaveLength(3)
         const last = blocksOf(frames[2]?.rgba ?? Buffer.alloc(0), CUT_SIZE[0])
         expect(distance(last, shownUpToRow(rows, kind))).toBe(0)
+      }
+    },
+  )
+
+  test.each(Object.entries(WHOLE_KINDS))(
+    'the whole last frame of an APNG with %s that ends behind it',
+    async (_, kind) => {
+      const bytes = apngToCut(kind)
+      for (const missing of [12, 20]) {
+        const { frames } = await framesInChromium(browser, bytes.subarray(0, bytes.length - missing), 'image/png')
+        expect(frames).toHaveLength(3)
+        const last = blocksOf(frames[2]?.rgba ?? Buffer.alloc(0), CUT_SIZE[0])
+        expect([missing, distance(last, shownUpToRow(CUT_SIZE[1], kind))]).toEqual([missing, 0])
       }
     },
   )

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { written } from '../clips.ts'
 import { idIn, startTestService, type TestService } from '../service.ts'
 import { apngOf } from '../source-files.ts'
-import { apngToCut, CUT_COLORS, CUT_KINDS, CUT_SIZE, shownUpToRow, upToRow } from './cut-apngs.ts'
+import { apngToCut, CUT_COLORS, CUT_KINDS, CUT_SIZE, shownUpToRow, upToRow, WHOLE_KINDS } from './cut-apngs.ts'
 import { distance, oddGif, oddGifs } from './odd-gifs.ts'
 import { framesIn } from './shown-frames.ts'
 
@@ -40,6 +40,20 @@ test.each(Object.entries(CUT_KINDS))(
       const taken = await takenAs(upToRow(rows, kind), file)
       expect(taken).toMatchObject({ frames: '3', duration: '1.5s' })
       expect([rows, distance(taken.shown[2] ?? [], shownUpToRow(rows, kind)) < NEARLY]).toEqual([rows, true])
+    }
+  },
+)
+
+test.each(Object.entries(WHOLE_KINDS))(
+  'the last frame of an APNG with %s that ends behind its pixels is whole',
+  async (_, kind) => {
+    const bytes = apngToCut(kind)
+    // Without the last chunk, and without the sums of pixels and chunk.
+    for (const missing of [12, 20]) {
+      const taken = await takenAs(bytes.subarray(0, bytes.length - missing))
+      expect(taken).toMatchObject({ frames: '3', duration: '1.5s' })
+      const expected = shownUpToRow(CUT_SIZE[1], kind)
+      expect([missing, distance(taken.shown[2] ?? [], expected) < NEARLY]).toEqual([missing, true])
     }
   },
 )

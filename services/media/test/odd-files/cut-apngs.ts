@@ -20,6 +20,9 @@ interface Kind {
   second?: [width: number, height: number]
   /** True if the last frame is laid over the second. */
   isLaidOver?: boolean
+  isInterlaced?: boolean
+  /** Rows of each frame behind those that its header says. */
+  surplusRows?: number
 }
 
 export const CUT_KINDS: Record<string, Kind> = {
@@ -33,6 +36,30 @@ export const CUT_KINDS: Record<string, Kind> = {
   'transparency, laid over': { colorType: 6, isLaidOver: true },
 }
 
+/** Kinds whose last frame is whole, although the file ends behind it. */
+export const WHOLE_KINDS: Record<string, Kind> = {
+  'interlaced pixels': { colorType: 6, isInterlaced: true },
+  'an interlaced palette': { colorType: 3, isInterlaced: true },
+  'a small interlaced last frame': { colorType: 2, isInterlaced: true, last: [15, 15] },
+  'more rows than it says': { colorType: 2, surplusRows: 3 },
+  'more interlaced rows than it says': { colorType: 6, isInterlaced: true, surplusRows: 3 },
+}
+
+/** First column and row of each pass of interlaced pixels, and the steps to the next (PNG, third edition, 8.1). */
+const PASSES = [
+  ...[
+    [0, 0, 8, 8],
+    [4, 0, 8, 8],
+    [0, 4, 4, 8],
+    [2, 0, 4, 4],
+  ],
+  ...[
+    [0, 2, 2, 4],
+    [1, 0, 2, 2],
+    [0, 1, 1, 2],
+  ],
+]
+
 const PIXEL = {
   0: (n: number) => [90 + 40 * n],
   2: (n: number) => CUT_COLORS[n] ?? WHITE,
@@ -41,16 +68,21 @@ const PIXEL = {
 }
 
 /** Three frames of one color each, not compressed. */
-export function apngToCut({ colorType, last = CUT_SIZE, second = CUT_SIZE, isLaidOver }: Kind): Buffer {
+export function apngToCut({ colorType, last = CUT_SIZE, second = CUT_SIZE, isLaidOver, ...kind }: Kind): Buffer {
   const pictures = [0, 1, 2].map((n) => {
     const [width, height] = [CUT_SIZE, second, last][n] ?? CUT_SIZE
     const pixel = PIXEL[colorType](n)
-    const row = Buffer.from([0, ...Array.from({ length: width }, () => pixel).flat()])
-    const pixels = deflateSync(Buffer.concat(Array.from({ length: height }, () => row)), { level: 0 })
+    const passes = kind.isInterlaced ? PASSES : [[0, 0, 1, 1]]
+    const rows = passes.flatMap(([left = 0, top = 0, right = 1, down = 1]) => {
+      const row = Buffer.from([0, ...Array.from({ length: Math.ceil((width - left) / right) }, () => pixel).flat()])
+      return Array.from({ length: Math.ceil((height - top) / down) }, () => row)
+    })
+    const surplus = rows.slice(0, kind.surplusRows ?? 0)
+    const pixels = deflateSync(Buffer.concat([...rows, ...surplus]), { level: 0 })
     const header = Buffer.alloc(13)
     header.writeUInt32BE(width)
     header.writeUInt32BE(height, 4)
-    header.set([8, colorType], 8)
+    header.set([8, colorType, 0, 0, kind.isInterlaced ? 1 : 0], 8)
     const colors = colorType === 3 ? [chunk('PLTE', Buffer.from([...CUT_COLORS, WHITE].flat()))] : []
     return Buffer.concat([Buffer.alloc(8), chunk('IHDR', header), ...colors, chunk('IDAT', pixels)])
   })
@@ -89,6 +121,6 @@ export function shownUpToRow(rows: number, { colorType, last = CUT_SIZE, isLaidO
   const [across, before] = [width / 8, keeps ? colorOf(1) : WHITE]
   return Array.from({ length: across * (height / 8) }, (_, block) => {
     const [x, y] = [8 * (block % across), 8 * Math.floor(block / across)]
-    return x < last[0] && y < rows ? colorOf(2) : before
+    return x < last[0] && y < Math.min(rows, last[1]) ? colorOf(2) : before
   })
 }

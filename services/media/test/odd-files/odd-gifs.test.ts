@@ -3,6 +3,8 @@ import { readFile } from 'node:fs/promises'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { writeGifForFfmpeg } from '../../src/make/gif/drawn-gif.ts'
+import { measureGif } from '../../src/make/probe/gif-info.ts'
+import { defaultProbeLimits } from '../../src/make/probe/source-limits.ts'
 import { written } from '../clips.ts'
 import { inspect } from '../inspect.ts'
 import { idIn, startTestService, type TestService } from '../service.ts'
@@ -18,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-describe.each(Object.entries(oddGifs))('of a gif of which %s', (name, made) => {
+describe.each(Object.entries(oddGifs).filter(([, { isAlike }]) => !isAlike))('of a gif of which %s', (name, made) => {
   test('each frame is that of browsers in every file', async () => {
     const source = oddGif(made)
     const answer = await service.upload(source)
@@ -62,6 +64,24 @@ test.each(Object.entries(oddGifs).filter(([, { frames }]) => frames.at(-1)?.rows
     const expected = shownBlocks(made)
     const seen = await framesIn(drawn, made.shown, expected.length)
     expect(seen.map((frame, n) => distance(frame, expected[n] ?? []))).toEqual(expected.map(() => 0))
+  },
+)
+
+test.each([
+  [50, [50, 48, 2, 50]],
+  [4, [50, 2, 2, 50]],
+  // A frame of less than 2 cs lasts 10 in browsers, and would in ffmpeg.
+  [3, [50, 3, 50]],
+  [0, [50, 8, 2, 50]],
+])(
+  'a smaller frame of %i cs before a last one that replaces the picture keeps its time',
+  async (centiseconds, delays) => {
+    const made = oddGifs['the last frame has no row after a smaller one'] as (typeof oddGifs)[string]
+    const frames = made.frames.map((frame, n) => (n === 1 ? { ...frame, centiseconds } : frame))
+    const source = await written(`cleared-after-${centiseconds}.gif`, oddGif({ ...made, frames }))
+    const drawn = source.replace('cleared', 'drawn')
+    await writeGifForFfmpeg(source, drawn)
+    expect((await measureGif(drawn, defaultProbeLimits)).delaysCentiseconds).toEqual(delays)
   },
 )
 

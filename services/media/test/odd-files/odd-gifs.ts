@@ -20,6 +20,8 @@ interface Frame {
   /** A transparent part. */
   hole?: Place
   disposal: 1 | 2 | 3
+  /** Half a second without it. */
+  centiseconds?: number
   isInterlaced?: boolean
   /** Rows that are there, of the last frame of a file that ends early. */
   rows?: number
@@ -32,6 +34,8 @@ interface OddGif {
   frames: Frame[]
   /** Bytes that are missing at the end. */
   missing?: number
+  /** True if its files are made like those of another one: the frames for ffmpeg are enough. */
+  isAlike?: boolean
 }
 
 const SCREEN: [number, number] = [96, 64]
@@ -129,6 +133,24 @@ export const oddGifs: Record<string, OddGif> = {
     ...usual,
     frames: [full, corner, { ...part, place: [0, 16, 64, 48], rows: 24 }],
   },
+  ...Object.fromEntries(
+    ([1, 2, 3] as const).map((disposal) => [
+      `the last frame ends early after a smaller one of disposal ${disposal}`,
+      {
+        ...{ ...usual, isAlike: disposal !== 2 },
+        frames: [full, { ...part, disposal }, { ...corner, place: FULL as Place, rows: 24 }],
+      },
+    ]),
+  ),
+  'the last frame has no row': {
+    ...{ ...usual, isAlike: true },
+    frames: [full, { ...part, place: FULL as Place, rows: 0 }],
+  },
+  'the last frame has no row after a smaller one': {
+    ...usual,
+    frames: [full, part, { ...corner, place: FULL as Place, rows: 0 }],
+  },
+  'the last frame is smaller and has no row': { ...{ ...usual, isAlike: true }, frames: [full, { ...part, rows: 0 }] },
   'the screen is empty': { ...{ screen: [0, 0], shown: SCREEN }, frames: [full, corner] },
 }
 
@@ -137,8 +159,8 @@ export const FRAME_SECONDS = 0.5
 
 export function oddGif({ screen, frames, missing = 0 }: OddGif): Buffer {
   const palette = Object.values(COLORS).flat()
-  const blocks = frames.flatMap(({ place, color, isClear, hole, disposal, isInterlaced, rows }) => [
-    Buffer.from([0x21, 0xf9, 4, (disposal << 2) | (isClear ? 1 : 0), 50, 0, CLEAR, 0]),
+  const blocks = frames.flatMap(({ place, color, isClear, hole, disposal, centiseconds = 50, isInterlaced, rows }) => [
+    Buffer.from([0x21, 0xf9, 4, (disposal << 2) | (isClear ? 1 : 0), centiseconds, 0, CLEAR, 0]),
     pictureOf(place, indexesOf(place, color, hole), { isInterlaced, rows }),
   ])
   const ending = frames.at(-1)?.rows === undefined ? [trailer] : []

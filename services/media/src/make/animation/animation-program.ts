@@ -39,7 +39,7 @@ async function convert(): Promise<void> {
   const { format, more } = await readFormat(file, animation)
   const last = read.some(isEarlyEnd) ? pictures.pop() : undefined
   const isFirst = pictures.length === 0
-  const ending = last && completeFrame(last, await readPixels(file, last), { animation, format, more, isFirst })
+  const ending = last && (await completeFrame(last, await readPixels(file, last), { animation, format, more, isFirst }))
   writer.begin(animation, format, more, pictures.length + (ending ? 1 : 0))
   for (const [n, frame] of pictures.entries()) {
     const pixels = await readPixels(file, frame)

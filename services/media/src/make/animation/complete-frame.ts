@@ -1,4 +1,5 @@
-import { deflateSync, inflateSync, constants as zlib } from 'node:zlib'
+import { Readable } from 'node:stream'
+import { createInflate, deflateSync, constants as zlib } from 'node:zlib'
 import type { Size } from '../../core/clips/geometry.ts'
 import type { Animation, AnimationFrame } from './animation.ts'
 
@@ -12,44 +13,72 @@ interface Header {
 const CHANNELS: Record<number, number> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 }
 const INDEXED = 3
 
+/** Passes of interlaced pixels: their first column and row, and the steps to the next (PNG, third edition, 8.1). */
+const PASSES = [
+  [0, 0, 8, 8],
+  [4, 0, 8, 8],
+  [0, 4, 4, 8],
+  [2, 0, 4, 4],
+  [0, 2, 2, 4],
+  [1, 0, 2, 2],
+  [0, 1, 1, 2],
+] as const
+
 /**
  * Returns the last frame of a file that ends early, with the rows that are there. Chromium shows nothing in the others
  * where a frame replaces the whole canvas, or is laid over it in a format without transparency. They become transparent,
- * or white in such a format. Elsewhere what was there stays. Undefined for interlaced pixels, whose rows are all over the
- * picture, and without a row that replaces the frame before.
+ * or white in such a format. Elsewhere what was there stays. Undefined for interlaced pixels that are not all there,
+ * whose rows are all over the picture. Undefined also without a row, unless it replaces the frame before.
  */
-export function completeFrame(
+export async function completeFrame(
   frame: AnimationFrame,
   pixels: readonly Buffer[],
   header: Header & { isFirst: boolean },
-): { frame: AnimationFrame; pixels: readonly Uint8Array[] } | undefined {
+): Promise<{ frame: AnimationFrame; pixels: readonly Uint8Array[] } | undefined> {
   const { animation, format, isFirst } = header
   const [depth = 0, colorType = 0, , , isInterlaced] = format
-  const rowBytes = 1 + Math.ceil((frame.width * depth * (CHANNELS[colorType] ?? 0)) / 8)
-  const found = inflate(pixels, rowBytes * frame.height)
-  if (found?.isWhole) return { frame, pixels }
-  if (!found || isInterlaced) return undefined
-  const height = Math.floor(found.bytes.length / rowBytes)
+  const bytesOf = (width: number) => 1 + Math.ceil((width * depth * (CHANNELS[colorType] ?? 0)) / 8)
+  const rowBytes = bytesOf(frame.width)
+  const allBytes = isInterlaced ? interlacedBytes(frame, bytesOf) : rowBytes * frame.height
+  const bytes = await inflate(pixels, allBytes)
+  if (bytes?.length === allBytes) return { frame, pixels: [deflate(bytes)] }
+  if (!bytes || isInterlaced) return undefined
+  const height = Math.floor(bytes.length / rowBytes)
   const isWholeCanvas = frame.width === animation.width && frame.height === animation.height
   const replacesAll = isWholeCanvas && (isFirst || frame.blend === 0 || !animation.mayBeTransparent)
   if (height === 0 && (isFirst || !replacesAll)) return undefined
   const rest = Buffer.alloc(replacesAll ? rowBytes * (frame.height - height) : 0, blankOf(header))
   // Not filtered.
   for (let at = 0; at < rest.length; at += rowBytes) rest[at] = 0
-  const rows = Buffer.concat([found.bytes.subarray(0, height * rowBytes), rest])
-  return { frame: replacesAll ? frame : { ...frame, height }, pixels: [deflateSync(rows, { level: 1 })] }
+  const rows = Buffer.concat([bytes.subarray(0, height * rowBytes), rest])
+  return { frame: replacesAll ? frame : { ...frame, height }, pixels: [deflate(rows)] }
 }
 
+function interlacedBytes({ width, height }: Size, bytesOf: (width: number) => number): number {
+  const sizes = PASSES.map(([left, top, right, down]) => [(width - left) / right, (height - top) / down].map(Math.ceil))
+  return sizes.reduce(
+    (sum, [columns = 0, rows = 0]) => sum + (columns > 0 && rows > 0 ? rows * bytesOf(columns) : 0),
+    0,
+  )
+}
+
+const deflate = (bytes: Uint8Array) => deflateSync(bytes, { level: 1 })
+
 /** Returns the bytes that are there, and `most` at most; undefined if they are damaged. */
-function inflate(pixels: readonly Buffer[], most: number): { bytes: Buffer; isWhole: boolean } | undefined {
-  const bytes = Buffer.concat(pixels)
-  for (const finishFlush of [zlib.Z_FINISH, zlib.Z_SYNC_FLUSH]) {
-    try {
-      const inflated = inflateSync(bytes, { finishFlush, maxOutputLength: Math.max(1, most) })
-      return { bytes: inflated, isWhole: finishFlush === zlib.Z_FINISH }
-    } catch {}
+async function inflate(pixels: readonly Buffer[], most: number): Promise<Buffer | undefined> {
+  const found: Buffer[] = []
+  let left = most
+  try {
+    const inflating = Readable.from(pixels).pipe(createInflate({ finishFlush: zlib.Z_SYNC_FLUSH }))
+    for await (const chunk of inflating) {
+      found.push(chunk.subarray(0, left))
+      left -= chunk.length
+      if (left <= 0) break
+    }
+    return Buffer.concat(found)
+  } catch {
+    return undefined
   }
-  return undefined
 }
 
 /** Byte of pixels that show nothing: transparent, or white, or the color of a palette that is nearest to both. */

@@ -5,6 +5,7 @@ import type { Size } from '../../core/clips/geometry.ts'
 import type { LaidFrame } from '../plan/unsure-pixels.ts'
 import { type ColorTable, type GifBlock, readGifBlocks } from './gif-blocks.ts'
 import {
+  clearingFrame,
   DISPOSAL,
   EXTENSION,
   GRAPHIC_CONTROL,
@@ -13,7 +14,7 @@ import {
   trailerBlock,
   unchangedFrame,
 } from './gif-file.ts'
-import { extend, isOutside, screenAround } from './gif-picture.ts'
+import { extend, isOutside, SHORTEST_DELAY_CENTISECONDS, screenAround, shownDelay } from './gif-picture.ts'
 import { type Piece, writePieces } from './gif-rewrite.ts'
 import { countWholeRows } from './whole-rows.ts'
 
@@ -23,10 +24,18 @@ type Control = Extract<GifBlock, { kind: 'graphic-control' }>
 interface Frame {
   control: Control | undefined
   image: Image
-  /** True if its place is cleared after it, whatever its control says. */
-  isCleared?: boolean
   /** True if none of its pixels shows. */
   isUnseen?: boolean
+  ending?: Ending
+}
+
+/** End of a frame after which the picture is empty, whatever its control says. */
+interface Ending {
+  disposal: number
+  /** Centiseconds; without any the frame is left out. */
+  delay: number
+  /** Centiseconds of a frame behind it that clears the picture; 0 if it does so itself. */
+  clearingDelay: number
 }
 
 interface Gif {
@@ -45,10 +54,13 @@ export async function writeGifForFfmpeg(sourcePath: string, targetPath: string, 
   const { colors, picture, frames } = await endWithWholeRows(sourcePath, await readFrames(sourcePath), signal)
   const screen = { ...picture }
   const pieces = frames.flatMap((frame): Piece[] => {
-    const { control, image, isUnseen } = frame
-    if (isUnseen || isOutside(image, picture)) return [unchangedFrame(control?.delayCentiseconds ?? 0)]
+    const { control, image, isUnseen, ending } = frame
+    const clearing = ending?.clearingDelay ? [clearingFrame(picture, ending.clearingDelay)] : []
+    if (ending?.delay === 0) return clearing
+    const delay = ending?.delay ?? control?.delayCentiseconds ?? 0
+    if (isUnseen || isOutside(image, picture)) return [unchangedFrame(delay), ...clearing]
     extend(screen, screenAround(image))
-    return [...controlPieces(frame), ...imagePieces(image, colors)]
+    return [...controlPieces(frame), ...imagePieces(image, colors), ...clearing]
   })
   await writePieces(sourcePath, targetPath, [gifHeader(screen, null), ...pieces, trailerBlock])
 }
@@ -72,9 +84,9 @@ async function readFrames(path: string): Promise<Gif> {
 }
 
 /**
- * Leaves of an image that ends early the rows that are there. Chromium shows nothing in the others where such an image is the
- * whole picture without a transparent color; elsewhere what was there stays. Interlaced rows are all over the picture, so
- * the frame before is shown; a first frame stays as it is.
+ * Leaves of an image that ends early the rows that are there. Chromium shows nothing in the others where such an image is
+ * the whole picture without a transparent color; elsewhere what was there stays. Interlaced rows are all over the picture,
+ * so the frame before is shown; a first frame stays as it is.
  */
 async function endWithWholeRows(path: string, gif: Gif, signal?: AbortSignal): Promise<Gif> {
   const { picture, frames } = gif
@@ -86,21 +98,31 @@ async function endWithWholeRows(path: string, gif: Gif, signal?: AbortSignal): P
   const isCounted = !isInterlaced && !isOutside(image, picture)
   const height = isCounted ? await countWholeRows(path, { ...image, start }, signal) : 0
   if (!before) return height === 0 ? gif : { ...gif, frames: [{ ...last, image: { ...image, height } }] }
-  const replacesAll = height > 0 && covers(image, picture) && !control?.hasTransparentColor
-  const isCleared = replacesAll && covers(before.image, picture)
   const end = { ...last, image: { ...image, height }, isUnseen: height === 0 }
-  return { ...gif, frames: [...frames.slice(0, -2), { ...before, isCleared }, end] }
+  const isRestEmpty = isCounted && height < image.height && covers(image, picture) && !control?.hasTransparentColor
+  const previous = isRestEmpty ? { ...before, ending: endingOf(before, picture) } : before
+  return { ...gif, frames: [...frames.slice(0, -2), previous, end] }
+}
+
+/** A frame clears its own place; behind one that is smaller than the picture another clears all. */
+function endingOf({ control, image }: Frame, picture: Size): Ending {
+  const delay = shownDelay(control?.delayCentiseconds ?? 0)
+  if (covers(image, picture)) return { disposal: DISPOSAL.toBackground, delay, clearingDelay: 0 }
+  const isDivisible = delay >= 2 * SHORTEST_DELAY_CENTISECONDS
+  const clearingDelay = isDivisible ? SHORTEST_DELAY_CENTISECONDS : delay
+  return { disposal: DISPOSAL.none, delay: delay - clearingDelay, clearingDelay }
 }
 
 const covers = ({ left, top, width, height }: Image, picture: Size): boolean =>
   left === 0 && top === 0 && width >= picture.width && height >= picture.height
 
-function controlPieces({ control, isCleared }: Frame): Piece[] {
-  if (!isCleared) return control ? [control] : []
-  const flags = Buffer.of((DISPOSAL.toBackground << 2) | (control?.hasTransparentColor ? 1 : 0))
-  if (!control) return [Buffer.of(EXTENSION, GRAPHIC_CONTROL, 4), flags, Buffer.alloc(4)]
-  const { start, end } = control
-  return [{ start, end: start + 3 }, flags, { start: start + 4, end }]
+function controlPieces({ control, ending }: Frame): Piece[] {
+  if (!ending) return control ? [control] : []
+  const head = Buffer.of(EXTENSION, GRAPHIC_CONTROL, 4, (ending.disposal << 2) | (control?.hasTransparentColor ? 1 : 0))
+  const delay = Buffer.alloc(2)
+  delay.writeUInt16LE(ending.delay)
+  // The transparent color and the end follow.
+  return [head, delay, control ? { start: control.start + 6, end: control.end } : Buffer.alloc(2)]
 }
 
 function imagePieces({ data, end, ...place }: Image, shared: ColorTable): Piece[] {

@@ -64,12 +64,43 @@ export function gifFrame(image: GifImage, disposal: number, delay: number): Buff
 }
 
 /** A frame that shows the one before for longer. */
-export const unchangedFrame = (delay: number): Buffer => gifFrame(NOTHING, DISPOSAL.none, delay)
+export const unchangedFrame = (delay: number): Buffer =>
+  gifFrame(transparent({ width: 1, height: 1 }), DISPOSAL.none, delay)
 
-/** One transparent pixel: clear, index 0, end. */
-const NOTHING: GifImage = {
-  ...{ left: 0, top: 0, width: 1, height: 1, colors: 0, table: new Uint8Array(0), bits: 2 },
-  data: Uint8Array.of(0x44, 0x01),
+/** A frame that changes nothing, and clears its area at its end. */
+export const clearingFrame = (area: Size, delay: number): Buffer =>
+  gifFrame(transparent(area), DISPOSAL.toBackground, delay)
+
+const transparent = ({ width, height }: Size): GifImage => ({
+  ...{ left: 0, top: 0, width, height, colors: 0, table: new Uint8Array(0), bits: 2 },
+  data: codesOfZeros(width * height),
+})
+
+/** Codes of 2 colors' bits that clear the dictionary and end the image, and the last code of 12 bits. */
+const [CLEAR, END, LAST_CODE] = [4, 5, 4095]
+
+/** LZW codes of so many pixels of index 0. Each is a run that is longer by one than the run before. */
+function codesOfZeros(pixels: number): Uint8Array {
+  const bytes: number[] = []
+  let [pending, pendingBits] = [0, 0]
+  const put = (code: number, largest: number) => {
+    pending |= code << pendingBits
+    for (pendingBits += 32 - Math.clz32(largest); pendingBits >= 8; pendingBits -= 8, pending >>>= 8) {
+      bytes.push(pending & 0xff)
+    }
+  }
+  put(CLEAR, CLEAR)
+  let length = 1
+  for (let left = pixels; left > 0; length++) {
+    const run = Math.min(length, left)
+    put(run === 1 ? 0 : END + run - 1, END + length - 1)
+    left -= run
+    if (END + length - 1 < LAST_CODE) continue
+    put(CLEAR, LAST_CODE)
+    length = 0
+  }
+  put(END, END + length - 1)
+  return Uint8Array.from([...bytes, pending])
 }
 
 function control({ colors }: GifImage, disposal: number, delay: number): Buffer {

@@ -14,3 +14,10 @@ export function extend(size: Size, ...others: Size[]): void {
 
 /** True if no pixel can show, whatever the size: browsers cut frames at the picture. */
 export const isOutside = ({ left, top }: Area, picture: Size): boolean => left >= picture.width || top >= picture.height
+
+/** Browsers, and ffmpeg's demuxer, show frames with a delay of 0 or 1 cs for 10 cs. */
+export const SHORTEST_DELAY_CENTISECONDS = 2
+const DEFAULT_DELAY_CENTISECONDS = 10
+
+export const shownDelay = (centiseconds: number): number =>
+  centiseconds < SHORTEST_DELAY_CENTISECONDS ? DEFAULT_DELAY_CENTISECONDS : centiseconds

@@ -3,6 +3,7 @@ import sharp from 'sharp'
 import { expect, test, vi } from 'vitest'
 import { written } from '../../../test/clips.ts'
 import { readGifBlocks } from './gif-blocks.ts'
+import { clearingFrame, gifHeader } from './gif-file.ts'
 import { countWholeRows } from './whole-rows.ts'
 
 /** More codes than fit into 12 bits, so that they grow and begin anew. */
@@ -71,4 +72,23 @@ test.each([
 test('an abort ends the count', async () => {
   const counting = countWholeRows(await noise(), { width: 2, height: 9, start: 0, end: 99 }, AbortSignal.abort())
   await expect(counting).rejects.toThrow('aborted')
+})
+
+// The last has more runs than a dictionary.
+test.each([
+  [1, 1],
+  [2, 1],
+  [3, 5],
+  [257, 300],
+  [4095, 2100],
+])('a frame that clears %i x %i pixels has all of them, and no more', async (width, height) => {
+  const screen = gifHeader({ width, height }, null)
+  const path = await written('clearing.gif', Buffer.concat([screen, clearingFrame({ width, height }, 2)]))
+  const counts = []
+  for await (const block of readGifBlocks(path)) {
+    if (block.kind !== 'image') continue
+    counts.push(await countWholeRows(path, { ...block, height: height + 1, start: block.data.start }))
+  }
+  expect(counts).toEqual([height])
+  expect(await sharp(path).stats()).toMatchObject({ isOpaque: false })
 })

@@ -1,15 +1,8 @@
 import { apiError } from '../../errors.ts'
 import { readGifBlocks } from '../gif/gif-blocks.ts'
 import { DISPOSAL } from '../gif/gif-file.ts'
-import { extend, isOutside, screenAround } from '../gif/gif-picture.ts'
+import { extend, isOutside, screenAround, shownDelay } from '../gif/gif-picture.ts'
 import { type ProbeLimits, refuseLargePicture, refuseManyFrames } from './source-limits.ts'
-
-/** Browsers, and ffmpeg's demuxer, show frames with a delay of 0 or 1 cs for 10 cs. */
-const SHORTEST_DELAY_CENTISECONDS = 2
-const DEFAULT_DELAY_CENTISECONDS = 10
-
-const shownDelay = (centiseconds: number): number =>
-  centiseconds < SHORTEST_DELAY_CENTISECONDS ? DEFAULT_DELAY_CENTISECONDS : centiseconds
 
 /** Properties of a frame without a graphic control. */
 const NO_CONTROL = { delayCentiseconds: 0, disposal: 0, hasTransparentColor: false }
