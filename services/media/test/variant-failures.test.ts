@@ -12,6 +12,7 @@ import { makeVariantOfSource } from '../src/make/jobs/add-variant.ts'
 import { VARIANTS_QUEUE } from '../src/make/jobs/queues.ts'
 import { StorageUnavailable } from '../src/store/blobs/blob-storage.ts'
 import { clip, unboxedTools } from './clips.ts'
+import { newGif } from './gif-bytes.ts'
 import { heldFfmpeg } from './held-ffmpeg.ts'
 import { programThat } from './program.ts'
 import { type Answer, idIn, startTestService, type TestService } from './service.ts'
@@ -93,6 +94,38 @@ test('requests at once never claim more than 40 signed variants of a clip', asyn
   expect(new Set(answers.map(codeOf))).toEqual(new Set(['202 undefined', '429 too_many_variants']))
   expect(await rows(service)).toHaveLength(40)
   expect((await service.deps.pool.query(`select from media_queue.job where name = 'variants'`)).rows).toHaveLength(40)
+  await service.close()
+})
+
+test('a token has a part of the queue of variants, however many are requested at once; others have theirs', async () => {
+  const key = 'key-of-many-variants'
+  const { service, id } = await withoutWorkers({ MEDIA_VARIANT_KEY: key, MEDIA_QUEUE_LIMIT: '4' })
+  const request = (clipId: string, width: number) => {
+    const path = `/w:${width}/${clipId}.gif`
+    return service.get(`/v/${signVariant(key, path)}${path}`)
+  }
+  const clipOfOther = async () => {
+    const { token } = await service.newToken()
+    return idIn(await service.readyAlike(newGif(), [], { token }))
+  }
+  const answers = await Promise.all(Array.from({ length: 8 }, (_, n) => request(id, 20 + n)))
+  const queued = Array(2).fill('202 undefined')
+  expect(answers.map(codeOf).sort()).toEqual([...queued, ...Array(6).fill('503 busy')])
+  expect(answers.filter(({ status }) => status === 503).every(({ headers }) => headers.has('retry-after'))).toBe(true)
+  expect(await rows(service)).toHaveLength(2)
+  // Others fill the queue, beyond whose limit each has one.
+  const [second, third] = [await clipOfOther(), await clipOfOther()]
+  const requests = [
+    [second, 16],
+    [second, 17],
+    [second, 18],
+    [third, 16],
+    [third, 17],
+    [second, 16],
+  ] as const
+  const codes = []
+  for (const [clipId, width] of requests) codes.push(codeOf(await request(clipId, width)))
+  expect(codes).toEqual([...queued, '503 busy', '202 undefined', '503 busy', '202 undefined'])
   await service.close()
 })
 

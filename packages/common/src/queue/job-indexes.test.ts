@@ -158,5 +158,8 @@ test('waiting and running jobs are counted up to a bound', async () => {
   await opened.pool.query(`update counted.job set state = 'active' where id in (select id from counted.job limit 2)`)
   expect([await queue.waiting('crowded', 10), await queue.waiting('crowded', 2)]).toEqual([3, 2])
   expect([await queue.running('crowded', 10), await queue.running('crowded', 1)]).toEqual([2, 1])
+  const ofTenant = (tenant: string, max: number) =>
+    opened.db.transaction().execute((trx) => queue.waitingOf(trx, 'crowded', tenant, max))
+  expect([await ofTenant('one', 10), await ofTenant('one', 2), await ofTenant('two', 10)]).toEqual([3, 2, 0])
   await queue.stop(0)
 })

@@ -219,6 +219,19 @@ export async function countUpTo(
   return rows[0].jobs
 }
 
+/** Counts the waiting jobs of a tenant, up to `max`, from the index of turns. */
+export async function countWaitingOf(
+  trx: AnyTransaction,
+  { schema, name }: JobTable,
+  tenant: string,
+  max: number,
+): Promise<number> {
+  const waiting = sql`select from ${sql.id(schema, 'job')} where name = ${name} and ${sql.raw(TAKING_TURNS)}
+    and group_id = ${tenant} and state < 'active' limit ${max}`
+  const { rows } = await sql<{ jobs: number }>`select count(*)::int as jobs from (${waiting}) as counted`.execute(trx)
+  return rows[0]?.jobs ?? 0
+}
+
 export async function countUnfinished(boss: PgBoss, { schema, name }: JobTable, tenant?: string): Promise<number> {
   const text = `select count(*)::int as jobs from ${schema}.job
     where name = $1 and state < 'completed' and ($2::text is null or group_id = $2)`

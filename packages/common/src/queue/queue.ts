@@ -20,6 +20,7 @@ import {
   channelOf,
   countUnfinished,
   countUpTo,
+  countWaitingOf,
   giveTurn,
   hasJob,
   type Members,
@@ -77,6 +78,8 @@ export interface Queue {
   has(trx: AnyTransaction, name: string, data: Members): Promise<boolean>
   /** Counts the jobs that wait, up to `max`: counting all takes as long as there are jobs. */
   waiting(name: string, max: number): Promise<number>
+  /** Counts a tenant's waiting jobs, up to `max`. After a `send` in `trx`, no other is sent for it until the commit. */
+  waitingOf(trx: AnyTransaction, name: string, tenant: string, max: number): Promise<number>
   /** Counts the running jobs with a tenant, up to `max`. */
   running(name: string, max: number): Promise<number>
   /** Counts all unfinished jobs, or those of a tenant, by reading every job. */
@@ -252,6 +255,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     },
     has: (trx, name, data) => hasJob(trx, { schema, name }, data),
     waiting: (name, max) => countUpTo(boss, { schema, name }, 'waiting', max),
+    waitingOf: (trx, name, tenant, max) => countWaitingOf(trx, { schema, name }, tenant, max),
     running: (name, max) => countUpTo(boss, { schema, name }, 'running', max),
     depth: (name, tenant) => countUnfinished(boss, { schema, name }, tenant),
     figures: () => {

@@ -73,13 +73,18 @@ async function queueVariant(deps: Deps, wanted: Wanted, { source, tokenId, origi
   if (variant.ending === 'anim.webp' && !tools.ffmpeg.animatesWebp) throw apiError('format_not_supported')
   await wanted.countBuild()
   await requireStorage(deps, variant, tokenId, original.bytes)
-  const { queueLimit } = config.worker
-  if ((await queue.waiting(VARIANTS_QUEUE.name, queueLimit)) >= queueLimit) throw busy(false)
+  const { queueLimit, queueLimitPerToken } = config.worker
+  const waiting = await queue.waiting(VARIANTS_QUEUE.name, 2 * queueLimit)
+  if (waiting >= 2 * queueLimit) throw busy(false)
+  // A token without a waiting variant has one more, so that the others together do not lock it out.
+  const most = waiting >= queueLimit ? 1 : queueLimitPerToken
   await db.transaction().execute(async (trx) => {
     const claim = { sourceId: source.id, name, claimedAt: deps.now() }
     if ((await takeClaim(trx, claim, variant, null)) === 'taken') return
     const job: VariantJob = { sourceId: source.id, name, variant }
     await queue.send(trx, VARIANTS_QUEUE.name, job, turn)
+    // Not before: requests at once would all find capacity.
+    if ((await queue.waitingOf(trx, VARIANTS_QUEUE.name, turn.tenant, most + 1)) > most) throw busy(false)
   })
   return processing
 }
