@@ -60,6 +60,11 @@ create table {{prefix}}blobs (
   bytes bigint not null,
   reference_count integer not null default 0 check (reference_count >= 0),
   unreferenced_at timestamptz check ((unreferenced_at is not null) = (reference_count = 0)),
+  -- Another value with each deletion of the file, so that a put from before does not count. No transaction is open
+  -- while the storage deletes.
+  generation uuid not null default gen_random_uuid(),
+  -- Begin of a deletion that has not ended; null without one.
+  deleting_since timestamptz,
   primary key (sha256, extension)
 );
 

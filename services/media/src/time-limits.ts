@@ -25,7 +25,7 @@ export const TIME_LIMITS = {
   /** Delay of the first round of housekeeping: short, because a crash may have left work. */
   firstHousekeepingMs: 10_000,
   housekeepingEveryMs: 300_000,
-  /** S3 answers in milliseconds; a longer wait holds a connection, and perhaps locked rows. */
+  /** S3 answers in milliseconds; a longer wait holds a request, and uploads of bytes that are being deleted. */
   storageAnswerMs: 10_000,
   /** Longer than `storageAnswerMs`: S3 may be starting, too. */
   storageStartMs: 20_000,

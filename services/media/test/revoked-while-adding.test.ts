@@ -224,14 +224,13 @@ test('a revocation is answered after the acceptance that it meets, and nothing i
   expect([(await added).status, (await revoked).status]).toEqual([201, 204])
 })
 
-/** Points at which an acceptance waits in its transaction: for the storage, and for another transaction. */
+/** Points at which an acceptance waits: for the storage, and for another transaction. */
 const waits: Record<
   string,
   () => Promise<{ bytes: Uint8Array; reached: () => Promise<unknown>; release: () => unknown }>
 > = {
   'the storage': async () => {
-    // The store is requested inside the transaction.
-    const { reached, release } = holdCalls(service.deps.blobs, 'stat')
+    const { reached, release } = holdCalls(service.deps.blobs, 'put')
     return { bytes: newGif(), reached: () => reached, release }
   },
   'the source of known bytes': async () => {

@@ -17,6 +17,7 @@ import { type Deps, type Overrides, openDeps, SCHEMA } from '../src/deps.ts'
 import { startWorker } from '../src/worker.ts'
 import { unboxedTools } from './clips.ts'
 import { addAlikeSource, addReadySource } from './ready-sources.ts'
+import { refuseInTransactions } from './upstreams/outside-transactions.ts'
 
 /** Base URL in the service's settings; tests reach it elsewhere and use the paths. */
 export const BASE_URL = 'https://media.example'
@@ -140,6 +141,7 @@ export async function startTestService(
     remoteTimeouts: PATIENT_REMOTE,
     timeLimits: { ...PATIENT, ...timeLimits },
   })
+  refuseInTransactions(deps.blobs)
   await ensureBootstrapToken(deps, config.bootstrapToken)
   const app = await createApp(deps)
   let stopWorker = config.worker.enabled ? await startWorker(deps) : undefined

@@ -219,6 +219,8 @@ export interface DB {
     bytes: number
     reference_count: Generated<number>
     unreferenced_at: MaybeTime
+    generation: Generated<string>
+    deleting_since: Generated<Date | null>
   }
   renditions: {
     source_id: string

@@ -77,6 +77,7 @@ const selectRows = (db: Kysely<DB>) =>
   db.selectFrom('blobs').select((column) => [
     ...(['sha256', 'extension', 'bytes'] as const),
     ...(['reference_count as referenceCount', 'unreferenced_at as unreferencedAt'] as const),
+    ...(['generation', 'deleting_since as deletingSince'] as const),
     column
       .selectFrom('renditions')
       .select((inner) => inner.fn.countAll<number>().as('count'))

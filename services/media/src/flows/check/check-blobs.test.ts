@@ -138,8 +138,8 @@ describe('a damaged file:', () => {
     await rm(pathOf(file))
     let looks = 0
     const stat = async (name: BlobName) => {
-      // The third check precedes the loss of the source.
-      if (name.sha256 === file.sha256 && ++looks === 3) await writeFile(pathOf(file), bytes)
+      // The second check precedes the loss of the source.
+      if (name.sha256 === file.sha256 && ++looks === 2) await writeFile(pathOf(file), bytes)
       return service.deps.blobs.stat(name)
     }
     const beside = { ...service, deps: { ...service.deps, blobs: { ...service.deps.blobs, stat } } }

@@ -135,13 +135,10 @@ async function checkForgottenRow(check: Check, name: BlobName): Promise<void> {
   check.report({ kind: 'row_without_blob', file: blobFile(name), fixed })
 }
 
-/** Checks a missing or short file under lock: a locked row with references has its file (see `keepFiles`). */
+/** Checks a missing or short file again. A row with references has its file unless a deletion began (see `keepFiles`). */
 async function checkSize(check: Check, name: BlobName): Promise<void> {
   const { db, blobs, fix, report } = check
-  const seen = await db.transaction().execute(async (trx) => {
-    const row = await lockBlobRow(trx, name)
-    return row && row.counted > 0 ? { row, stored: await blobs.stat(name) } : undefined
-  })
+  const seen = await findReferenced(check, name)
   if (!seen || seen.stored?.bytes === seen.row.bytes) return
   const { row, stored } = seen
   const file = blobFile(name)
@@ -155,6 +152,15 @@ async function checkSize(check: Check, name: BlobName): Promise<void> {
   if (isRight) await db.transaction().execute((trx) => correctSize(trx, name, stored.bytes))
   const fixed = fix && (isRight || (await giveUpFile(check, name, stored)))
   report({ kind: 'wrong_size', file, ...sizes, fixed })
+}
+
+/** Undefined for a file that had no reference meanwhile, or was deleted. */
+async function findReferenced({ db, blobs }: Check, name: BlobName) {
+  const row = await findBlobRow(db, name)
+  if (!row || row.counted === 0 || row.deletingSince) return undefined
+  const stored = await blobs.stat(name)
+  const after = await findBlobRow(db, name)
+  return after?.generation === row.generation && after.counted > 0 ? { row: after, stored } : undefined
 }
 
 async function checkHash(check: Check, name: BlobName): Promise<void> {

@@ -1,27 +1,52 @@
-import { type Kysely, sql, type Transaction } from 'kysely'
+import { randomUUID } from 'node:crypto'
+import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import type { BlobName } from './blob-storage.ts'
 
-/** Records a file before its put. Housekeeping deletes it later if it gets no reference. */
-export async function registerBlob(db: Kysely<DB>, name: BlobName, bytes: number, now: Date): Promise<void> {
-  await db
+/** Age at which a deletion has ended, or its process was killed. The storage answers within 10 s (time-limits.ts). */
+const DELETION_MS = 60_000
+
+/**
+ * Records a file before its put, and returns the generation for its reference; undefined while the file is being
+ * deleted. Housekeeping deletes it later if it gets no reference.
+ */
+export async function registerBlob(
+  db: Kysely<DB>,
+  name: BlobName,
+  bytes: number,
+  now: Date,
+): Promise<string | undefined> {
+  const generation = randomUUID()
+  const [count, ours] = [sql.ref('blobs.reference_count'), sql.ref('blobs.generation')]
+  const deletingSince = sql.ref('blobs.deleting_since')
+  const row = await db
     .insertInto('blobs')
-    .values({ ...keyOf(name), bytes, unreferenced_at: now })
+    .values({ ...keyOf(name), bytes, unreferenced_at: now, generation })
     .onConflict((conflict) =>
       conflict
         .columns(['sha256', 'extension'])
-        .doUpdateSet({ unreferenced_at: now })
-        .where('blobs.reference_count', '=', 0),
+        .doUpdateSet({
+          unreferenced_at: sql`case when ${count} = 0 then ${now}::timestamptz end`,
+          generation: sql`case when ${deletingSince} is null then ${ours} else ${generation}::uuid end`,
+          deleting_since: null,
+        })
+        .where(isAtRest('blobs.deleting_since', now)),
     )
-    .execute()
+    .returning('generation')
+    .executeTakeFirst()
+  return row?.generation
 }
 
-/** Returns false when housekeeping deleted the row, and the file, since it was registered. */
-export async function addReference(trx: Transaction<DB>, name: BlobName): Promise<boolean> {
+const isAtRest = (deletingSince: string, now: Date) =>
+  sql<boolean>`(${sql.ref(deletingSince)} is null or ${sql.ref(deletingSince)} < ${new Date(now.getTime() - DELETION_MS)})`
+
+/** Returns false when a deletion of the file, and perhaps of its row, began after it was registered. */
+export async function addReference(trx: Transaction<DB>, name: BlobName, generation: string): Promise<boolean> {
   const referenced = await trx
     .updateTable('blobs')
     .set((column) => ({ reference_count: sql`${column.ref('reference_count')} + 1`, unreferenced_at: null }))
-    .where(({ and }) => and(keyOf(name)))
+    .where(({ and }) => and({ ...keyOf(name), generation }))
+    .where('deleting_since', 'is', null)
     .returning('extension')
     .executeTakeFirst()
   return referenced !== undefined
@@ -48,17 +73,46 @@ export async function dropReferences(trx: Transaction<DB>, names: readonly BlobN
     where (blob.sha256, blob.extension) = (dropped.sha256, dropped.extension)`.execute(trx)
 }
 
-/**
- * Deletes the rows that have no reference, and returns their names. Until the transaction ends, no other one can register or
- * reference these blobs.
- */
-export async function takeUnreferencedBlobs(trx: Transaction<DB>, names: readonly BlobName[]): Promise<BlobName[]> {
+/** Deletion of files: until it ends, none of them can be registered or referenced. */
+export interface Deletion {
+  generation: string
+  now: Date
+}
+
+/** Begins to delete those files that have no reference, and returns their names. */
+export const beginDeletion = (trx: Transaction<DB>, names: readonly BlobName[], deletion: Deletion) =>
+  begin(trx, names, deletion, sql`reference_count = 0`)
+
+/** The same for a file that differs from its hash, and loses its references meanwhile. False if it is being deleted. */
+export const beginRepair = async (trx: Transaction<DB>, name: BlobName, repair: Deletion): Promise<boolean> =>
+  (await begin(trx, [name], repair, sql`true`)).length > 0
+
+async function begin(
+  trx: Transaction<DB>,
+  names: readonly BlobName[],
+  { generation, now }: Deletion,
+  condition: RawBuilder<unknown>,
+): Promise<BlobName[]> {
   await lockBlobs(trx, names)
   const { rows } = await sql<BlobName>`
-    delete from ${sql.table('blobs')} blob using ${named(names)}
-    where (blob.sha256, blob.extension) = (named.sha256, named.extension) and reference_count = 0
+    update ${sql.table('blobs')} blob set generation = ${generation}, deleting_since = ${now} from ${named(names)}
+    where (blob.sha256, blob.extension) = (named.sha256, named.extension)
+      and ${condition} and ${isAtRest('deleting_since', now)}
     returning encode(blob.sha256, 'hex') as sha256, blob.extension`.execute(trx)
   return rows
+}
+
+/** Ends a deletion: rows of the files that are `gone` go as well, and the others may be stored and referenced again. */
+export async function endDeletion(
+  trx: Transaction<DB>,
+  names: readonly BlobName[],
+  { generation, gone }: { generation: string; gone: readonly BlobName[] },
+): Promise<void> {
+  await lockBlobs(trx, names)
+  await sql`delete from ${sql.table('blobs')} blob using ${named(gone)}
+    where (blob.sha256, blob.extension) = (named.sha256, named.extension) and generation = ${generation}`.execute(trx)
+  await sql`update ${sql.table('blobs')} blob set deleting_since = null from ${named(names)}
+    where (blob.sha256, blob.extension) = (named.sha256, named.extension) and generation = ${generation}`.execute(trx)
 }
 
 /** Locks in the order of `inLockOrder`. */

@@ -5,7 +5,7 @@ import { expect } from 'vitest'
 import { startTestService, test } from '../../../test/service.ts'
 import { cleanUp } from '../../housekeeping.ts'
 import type { BlobName } from './blob-storage.ts'
-import { addReference } from './blobs.store.ts'
+import { addReference, beginDeletion } from './blobs.store.ts'
 import { deleteIfUnreferenced, type FileToKeep, keepFiles } from './keep-files.ts'
 
 test('a deletion that fails after it took the file leaves no reference without a file', async ({ service }) => {
@@ -29,6 +29,66 @@ test('a deletion that fails after it took the file leaves no reference without a
   await keepFiles({ ...deps, blobs }, [file], async () => ({ references: [file.name], result: undefined }))
   expect(puts).toBe(2)
   expect(await deps.blobs.open(file.name).then((stream) => stream?.destroy() !== undefined)).toBe(true)
+})
+
+test('a file that is being deleted is stored again when its deletion has ended', async ({ service }) => {
+  const { deps } = service
+  const file = await newFile(deps.work.newPath(), 'again')
+  await keepFiles(deps, [file], async () => ({ references: [], result: undefined }))
+  const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const order: string[] = []
+  const blobs = {
+    ...deps.blobs,
+    delete: async (name: BlobName) => {
+      reached.resolve()
+      await released.promise
+      await deps.blobs.delete(name)
+      order.push('deleted')
+    },
+    put: async (name: BlobName, path: string) => {
+      order.push('put')
+      await deps.blobs.put(name, path)
+    },
+  }
+  // Requests at once delete it once.
+  const deleting = Promise.all([1, 2, 3].map(() => deleteIfUnreferenced({ ...deps, blobs }, file.name)))
+  await reached.promise
+  let checks = 0
+  const now = () => {
+    checks++
+    return deps.now()
+  }
+  const keeping = keepFiles({ ...deps, blobs, now }, [file], async () => ({
+    references: [file.name],
+    result: undefined,
+  }))
+  await expect.poll(() => checks).toBeGreaterThan(1)
+  released.resolve()
+  expect((await deleting).filter(Boolean)).toEqual([true])
+  await keeping
+  expect(order).toEqual(['deleted', 'put'])
+  expect(await deps.blobs.stat(file.name)).toBeDefined()
+  expect(await deleteIfUnreferenced(deps, file.name)).toBe(false)
+})
+
+test('a deletion that a kill cut off ends a minute later, by the next one or by a put', async ({ service }) => {
+  const { deps } = service
+  const files = await Promise.all(['cut', 'off'].map((text) => newFile(deps.work.newPath(), text)))
+  const [put, unused] = files as [FileToKeep, FileToKeep]
+  for (const file of files) {
+    await keepFiles(deps, [file], async () => ({ references: [], result: undefined }))
+    const generation = await generationOf(file.name, deps.pool)
+    await deps.db.transaction().execute((trx) => beginDeletion(trx, [file.name], { generation, now: deps.now() }))
+    await deps.blobs.delete(file.name)
+  }
+  expect(await deleteIfUnreferenced(deps, unused.name)).toBe(false)
+  const later = { ...deps, now: () => new Date(deps.now().getTime() + 61_000) }
+  expect(await deleteIfUnreferenced(later, unused.name)).toBe(true)
+  const cutOff = await generationOf(put.name, deps.pool)
+  await keepFiles(later, [put], async () => ({ references: [put.name], result: undefined }))
+  expect(await deps.blobs.stat(put.name)).toBeDefined()
+  // Were its process only slow, its end would change nothing.
+  expect(await generationOf(put.name, deps.pool)).not.toBe(cutOff)
 })
 
 /** Locks the first, begins the work, and returns whether it waits for the first while the second is free. */
@@ -77,7 +137,8 @@ test('locks on files are taken in one order by additions and drops of references
     [sourceId, Buffer.alloc(32), new Date(0)],
   )
   for (const { name } of [high, low]) {
-    await deps.db.transaction().execute((trx) => addReference(trx, name))
+    const generation = await generationOf(name, deps.pool)
+    await deps.db.transaction().execute((trx) => addReference(trx, name, generation))
     await deps.pool.query(
       `insert into renditions (source_id, kind, sha256, bytes, width, height) values ($1, $2, $3, 1, 1, 1)`,
       [sourceId, name.extension, Buffer.from(name.sha256, 'hex')],
@@ -108,6 +169,12 @@ test('a file that cannot be deleted does not delay others', async () => {
   expect(rows).toEqual([{ sha256: undeletable.name.sha256 }])
   await service.close()
 })
+
+async function generationOf({ sha256, extension }: BlobName, pool: Pool): Promise<string> {
+  const key = [Buffer.from(sha256, 'hex'), extension]
+  const { rows } = await pool.query('select generation from blobs where sha256 = $1 and extension = $2', key)
+  return rows[0].generation
+}
 
 const KINDS = ['gif', 'jpg']
 

@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Kysely, Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
-import type { BlobName, BlobStorage } from './blob-storage.ts'
-import { addReference, dropReference, inLockOrder, registerBlob, takeUnreferencedBlobs } from './blobs.store.ts'
+import { type BlobName, type BlobStorage, blobFile, StorageUnavailable } from './blob-storage.ts'
+import { addReference, beginDeletion, dropReference, endDeletion, inLockOrder, registerBlob } from './blobs.store.ts'
 
 export interface BlobDeps {
   db: Kysely<DB>
@@ -18,19 +20,23 @@ export interface FileToKeep {
 /** Losing twice to a deletion of the same content is a coincidence; a third time is a fault. */
 const ATTEMPTS = 3
 
+/** A deletion lasts as long as an answer of the storage may take (time-limits.ts), unless its process was killed. */
+const DELETION_CHECKS = { number: 150, everyMs: 100 }
+
 /** Decision of a transaction that keeps files. Housekeeping deletes a file without a reference. */
 export interface Kept<T> {
+  /** Names of files that were put. */
   references: readonly BlobName[]
   dropped?: readonly BlobName[]
-  /** Work under contended locks, done last, after the store has answered. */
+  /** Work under contended locks, done last. */
   last?: () => Promise<void>
   result: T
 }
 
 /**
- * Puts the files and runs `commit` in a transaction that references them. The order row, file, reference makes it safe
- * beside deletions, which hold the row until the file is deleted. `commit` returns the names to reference, because its
- * findings may make a file superfluous.
+ * Puts the files and runs `commit` in a transaction that references them. No transaction waits for the storage, which
+ * may hang. The order row, file, reference makes it safe beside deletions: a reference fails if one began since the row.
+ * `commit` returns the names to reference, because its findings may make a file superfluous.
  */
 export async function keepFiles<T>(
   deps: BlobDeps,
@@ -38,11 +44,11 @@ export async function keepFiles<T>(
   commit: (trx: Transaction<DB>) => Promise<Kept<T>>,
 ): Promise<T> {
   for (let attempt = 1; ; attempt++) {
-    await Promise.all(files.map((file) => putFile(deps, file)))
+    const generations = new Map(await Promise.all(files.map((file) => putFile(deps, file))))
     try {
       return await deps.db.transaction().execute(async (trx) => {
         const kept = await commit(trx)
-        await changeReferences(deps, trx, kept)
+        await changeReferences(deps, trx, kept, generations)
         await kept.last?.()
         return kept.result
       })
@@ -52,43 +58,57 @@ export async function keepFiles<T>(
   }
 }
 
-async function putFile({ db, blobs, now }: BlobDeps, { name, path, bytes }: FileToKeep): Promise<void> {
-  await registerBlob(db, name, bytes, now())
-  await blobs.put(name, path)
+async function putFile(deps: BlobDeps, { name, path, bytes }: FileToKeep): Promise<[file: string, generation: string]> {
+  const generation = await register(deps, name, bytes)
+  await deps.blobs.put(name, path)
+  return [blobFile(name), generation]
+}
+
+async function register({ db, now }: BlobDeps, name: BlobName, bytes: number): Promise<string> {
+  for (let checks = 0; checks < DELETION_CHECKS.number; checks++) {
+    const generation = await registerBlob(db, name, bytes, now())
+    if (generation) return generation
+    await sleep(DELETION_CHECKS.everyMs)
+  }
+  throw new StorageUnavailable('a deletion of the same bytes does not end')
 }
 
 async function changeReferences(
-  { blobs, now }: BlobDeps,
+  { now }: BlobDeps,
   trx: Transaction<DB>,
   { references, dropped = [] }: Kept<unknown>,
+  generations: ReadonlyMap<string, string>,
 ): Promise<void> {
   const toAdd = new Set(references)
   for (const name of inLockOrder([...references, ...dropped])) {
-    if (!toAdd.has(name)) await dropReference(trx, name, now())
-    else if (!(await addReference(trx, name))) throw new DeletedMeanwhile()
+    if (!toAdd.has(name)) {
+      await dropReference(trx, name, now())
+      continue
+    }
+    const generation = generations.get(blobFile(name))
+    if (!generation) throw new Error('a reference to a file that was not put')
+    if (!(await addReference(trx, name, generation))) throw new DeletedMeanwhile()
   }
-  // A deletion whose COMMIT failed leaves a row without a file. Our locks exclude deletions by now.
-  const found = await Promise.all(references.map(blobs.stat))
-  if (found.includes(undefined)) throw new DeletedMeanwhile()
 }
 
 class DeletedMeanwhile extends Error {
   override readonly name = 'DeletedMeanwhile'
 }
 
-/** Deletes the files that have no reference, while their rows are locked: see `keepFiles`. Returns their number. */
-export async function deleteUnreferenced(
-  { db, blobs }: Omit<BlobDeps, 'now'>,
-  names: readonly BlobName[],
-): Promise<number> {
-  return db.transaction().execute(async (trx) => {
-    const taken = await takeUnreferencedBlobs(trx, names)
-    const deletions = await Promise.allSettled(taken.map(blobs.delete))
-    // All have ended: a file that is put again after the rollback is not deleted.
-    for (const deletion of deletions) if (deletion.status === 'rejected') throw deletion.reason
-    return taken.length
-  })
+/**
+ * Deletes the files that have no reference, and returns their number. Their rows say so before the storage is asked:
+ * see `keepFiles`. After a failure they can be stored again, which deletes nothing, as all requests have ended.
+ */
+export async function deleteUnreferenced({ db, blobs, now }: BlobDeps, names: readonly BlobName[]): Promise<number> {
+  const generation = randomUUID()
+  const taken = await db.transaction().execute((trx) => beginDeletion(trx, names, { generation, now: now() }))
+  if (taken.length === 0) return 0
+  const deletions = await Promise.allSettled(taken.map(blobs.delete))
+  const gone = taken.filter((_, n) => deletions[n]?.status === 'fulfilled')
+  await db.transaction().execute((trx) => endDeletion(trx, taken, { generation, gone }))
+  for (const deletion of deletions) if (deletion.status === 'rejected') throw deletion.reason
+  return taken.length
 }
 
-export const deleteIfUnreferenced = async (deps: Omit<BlobDeps, 'now'>, name: BlobName): Promise<boolean> =>
+export const deleteIfUnreferenced = async (deps: BlobDeps, name: BlobName): Promise<boolean> =>
   (await deleteUnreferenced(deps, [name])) === 1
