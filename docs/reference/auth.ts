@@ -11,11 +11,12 @@ import {
   externalProviderVariables,
   oidcVariables,
 } from '../../services/auth/src/config/external-providers.ts'
+import { mfaVariables } from '../../services/auth/src/config/factors/mfa.ts'
+import { passkeyVariables } from '../../services/auth/src/config/factors/passkeys.ts'
 import { hookVariables } from '../../services/auth/src/config/hooks/hook-variables.ts'
 import { jwtVariables } from '../../services/auth/src/config/jwt.ts'
 import { limitVariables } from '../../services/auth/src/config/limits.ts'
 import { mailVariables } from '../../services/auth/src/config/mail.ts'
-import { mfaVariables } from '../../services/auth/src/config/mfa.ts'
 import {
   databaseVariables,
   inheritedVariables,
@@ -75,6 +76,7 @@ const GROUPS: VariableGroup[] = [
   { mark: 'sms', variables: smsVariables },
   { mark: 'sms gateways', variables: smsGatewayVariables },
   { mark: 'second factors', variables: mfaVariables },
+  { mark: 'passkeys', variables: passkeyVariables },
   { mark: 'encryption', variables: encryptionVariables },
   { mark: 'external sign-in', variables: externalVariables },
   { mark: 'providers', variables: externalProviderVariables, repeated: [PROVIDERS] },

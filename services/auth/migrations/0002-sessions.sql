@@ -11,7 +11,7 @@ create table {{prefix}}sessions (
   factor_id uuid,
   -- Trusted device that replaces the second factor, until one is proven.
   trusted_device_id uuid,
-  -- Identity at a provider that started the session, null for other sign-ins. Unlinking the identity ends the session.
+  -- Identity at a provider or passkey that started the session, null for other sign-ins. The session ends with it.
   identity_id uuid,
   refresh_counter bigint not null default 0,
   refreshed_at timestamptz not null,

@@ -7,6 +7,8 @@ const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect 
 
 const ADA = { email: 'ada@example.com', password: 'correct horse battery staple' }
 
+const PASSKEY_ANSWER = { challenge_id: '00000000-0000-7000-8000-000000000000', credential: { type: 'public-key' } }
+
 /** One example body per operation with a body; those of one user fit together. */
 const EXAMPLES = {
   'POST /signup': { ...ADA, data: { name: 'Ada' } },
@@ -18,6 +20,12 @@ const EXAMPLES = {
   'POST /resend': { type: 'signup', email: ADA.email },
   'PUT /user': { data: { name: 'Ada Lovelace' } },
   'DELETE /user/identities/{identity_id}': {},
+  'POST /passkeys/authentication/options': {},
+  'POST /passkeys/authentication/verify': PASSKEY_ANSWER,
+  'POST /passkeys/registration/options': {},
+  'POST /passkeys/registration/verify': PASSKEY_ANSWER,
+  'PATCH /passkeys/{passkey_id}': { friendly_name: 'Blue key' },
+  'DELETE /passkeys/{passkey_id}': {},
   'POST /factors': { factor_type: 'totp', friendly_name: 'Phone' },
   'POST /factors/{factor_id}/challenge': {},
   'POST /factors/{factor_id}/verify': { challenge_id: '00000000-0000-4000-8000-000000000000', code: '123456' },
@@ -62,7 +70,19 @@ export const apiDocs = ({ server, siteUrl }: Pick<Config, 'server' | 'siteUrl'>)
       description: 'Token with the role claim of an admin.',
     },
   },
-  tags: ['sign-up', 'verify', 'sign-in', 'external sign-in', 'account', 'second factors', 'admin', 'service'],
+  tags: [
+    ...[
+      'sign-up',
+      'verify',
+      'sign-in',
+      'external sign-in',
+      'passkeys',
+      'account',
+      'second factors',
+      'admin',
+      'service',
+    ],
+  ],
   requestHeaders: {
     'X-Supabase-Api-Version': text('Date-based API version; errors have the newer form since `2024-01-01`.'),
     'X-JWT-AUD': text('Audience of the token, where more than one is configured.'),

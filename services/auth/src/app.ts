@@ -19,6 +19,7 @@ import { auditRoutes } from './flows/admin/audit.routes.ts'
 import { generateLinkRoutes, inviteRoutes } from './flows/admin/links/links.routes.ts'
 import { messagesRoutes } from './flows/admin/messages/messages.routes.ts'
 import { adminFactorsRoutes, adminSessionsRoutes, adminUserRoutes } from './flows/admin/users/user.routes.ts'
+import { adminPasskeysRoutes } from './flows/admin/users/user-passkeys.routes.ts'
 import { createUserRoutes, listUsersRoutes } from './flows/admin/users/users.routes.ts'
 import { otpRoutes } from './flows/message-requests/otp.routes.ts'
 import { recoverRoutes } from './flows/message-requests/recover.routes.ts'
@@ -28,6 +29,9 @@ import { recoveryCodesRoutes } from './flows/mfa/recovery-codes.routes.ts'
 import { authorizeRoutes } from './flows/oauth/authorize.routes.ts'
 import { callbackRoutes } from './flows/oauth/callback.routes.ts'
 import { ownIdentitiesRoutes } from './flows/oauth/identities.routes.ts'
+import { passkeysRoutes } from './flows/passkeys/passkeys.routes.ts'
+import { passkeySignInRoutes } from './flows/passkeys/sign-in.routes.ts'
+import { passkeyDocumentRoutes } from './flows/passkeys/well-known.routes.ts'
 import { absentFeatureRoutes } from './flows/settings/absent-features.routes.ts'
 import { jwksRoutes } from './flows/settings/jwks.routes.ts'
 import { healthRoute, settingsRoutes } from './flows/settings/settings.routes.ts'
@@ -43,6 +47,7 @@ import { acceptJsonBodies } from './http/bodies/json-body.ts'
 import { PAGE_HEADERS } from './http/bodies/paging.ts'
 import { requireAdmin } from './http/caller/admin-only.ts'
 import { requireUser } from './http/caller/authenticate.ts'
+import { requirePasskeys } from './http/caller/passkeys-only.ts'
 import { requireSubject } from './http/caller/subject.ts'
 import { DEVICE_HEADERS, DEVICE_TOKEN } from './http/caller/trusted-device.ts'
 import { clientOf } from './http/limits/client.ts'
@@ -106,6 +111,17 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(callbackRoutes, { deps })
   await app.register(absentFeatureRoutes, { caller: 'anyone' })
 
+  // Passkeys: while they are disabled, no path of theirs checks a token
+  await app.register(async (scope) => {
+    requirePasskeys(scope, config)
+    await scope.register(passkeySignInRoutes, { deps })
+    await scope.register(passkeyDocumentRoutes, { config })
+    await scope.register(async (userScope) => {
+      requireUser(userScope, deps)
+      await userScope.register(passkeysRoutes, { deps })
+    })
+  })
+
   // Users, with their access token
   await app.register(async (scope) => {
     requireUser(scope, deps)
@@ -137,6 +153,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
       await subjectScope.register(adminSessionsRoutes, { deps })
       await subjectScope.register(adminFactorsRoutes, { deps })
       await subjectScope.register(adminDevicesRoutes, { deps })
+      await subjectScope.register(adminPasskeysRoutes, { deps })
     })
   })
   return app

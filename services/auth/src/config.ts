@@ -30,12 +30,13 @@ import {
   oidcProviderSettings,
   oidcProviderVariables,
 } from './config/external-providers.ts'
+import { mfaProblems, mfaSettings, mfaVariables } from './config/factors/mfa.ts'
+import { passkeyProblems, passkeySettings, passkeyVariables } from './config/factors/passkeys.ts'
 import { hookProblems, hookWarnings } from './config/hooks/hook-checks.ts'
 import { hookSettings, hookVariables } from './config/hooks/hook-variables.ts'
 import { jwtSettings, jwtVariables, jwtWarnings } from './config/jwt.ts'
 import { limitSettings, limitVariables } from './config/limits.ts'
 import { mailProblems, mailSettings, mailVariables, mailWarnings } from './config/mail.ts'
-import { mfaProblems, mfaSettings, mfaVariables } from './config/mfa.ts'
 import {
   auditProblems,
   databaseVariables,
@@ -76,6 +77,7 @@ export const variables = {
   ...smsVariables,
   ...smsGatewayVariables,
   ...mfaVariables,
+  ...passkeyVariables,
   ...encryptionVariables,
   ...egressVariables,
   ...externalVariables,
@@ -108,6 +110,7 @@ export function readConfig(
     ...oidcProviderProblems(names),
     ...smsGatewayProblems(values),
     ...mfaProblems(values),
+    ...passkeyProblems(values),
     ...sessionProblems(values),
     ...auditProblems(values),
     ...hookProblems(values),
@@ -150,6 +153,7 @@ const groupConfig = (values: RawConfig, ownProviders: OwnProviders) => ({
   messages: { keepSeconds: values.MESSAGES_KEEP },
   sms: { ...smsSettings(values), ...smsGatewaySettings(values) },
   mfa: mfaSettings(values),
+  passkeys: passkeySettings(values),
   external: externalSettings(values),
   web3: web3Settings(values),
   encryption: encryptionSettings(values),

@@ -156,6 +156,7 @@ export async function makeDeps(
     /** The operator's own code; nothing is asked where it is disabled. */
     hooks: createHooks({ db, log, now, newId: processValues.newId, config }),
     web3NonceKey: deriveKey(config.jwt.secret, 'web3-nonce'),
+    passkeyChallengeKey: deriveKey(config.jwt.secret, 'passkey-challenge'),
     findCaller: batchLoads((callers: readonly NamedCaller[]) => findCallers(db, callers, config.sessions), MAX_CALLERS),
     rotateSession: createRotateSession({ db, now, config }),
     /** UUIDv7, for rows of sign-ins and refreshes: their index grows at its end, not at a random page per row. */

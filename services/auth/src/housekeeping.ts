@@ -12,6 +12,7 @@ import { deleteExpiredLimits } from './core/limits/rate-limits.store.ts'
 import { deleteExpiredAuthCodes } from './core/one-time-tokens/auth-codes.store.ts'
 import { deleteExpiredTokens } from './core/one-time-tokens/one-time-tokens.store.ts'
 import { deleteOldMessages, failForgottenMessages } from './core/outbox/messages.store.ts'
+import { deleteExpiredUses as deleteUsedChallenges } from './core/passkeys/used-challenges.store.ts'
 import { deleteEndedSessions, deleteIdleSessions } from './core/sessions/end-sessions.store.ts'
 import { deleteExpiredDevices } from './core/trusted-devices/trusted-devices.store.ts'
 import { deleteExpiredClaims } from './core/users/address-claims.store.ts'
@@ -78,6 +79,7 @@ function kindsOf(deps: Deps, log: Logger): Kinds {
     'send gaps': { begin: () => deleteExpiredSendGaps(db, ago(KEEP_EXPIRED_SECONDS)) },
     'decoy rows': { begin: () => deleteDecoys(db, ago(KEEP_EXPIRED_SECONDS)) },
     'used wallet messages': { begin: () => deleteExpiredUses(db, ago(KEEP_EXPIRED_SECONDS)) },
+    'used passkey challenges': { begin: () => deleteUsedChallenges(db, ago(KEEP_EXPIRED_SECONDS)) },
     limits: { begin: () => deleteExpiredLimits(db, ago(KEEP_EXPIRED_SECONDS)) },
     'sent messages': { begin: () => deleteOldMessages(db, 'sent', ago(messages.keepSeconds)) },
     'dropped messages': { begin: () => deleteOldMessages(db, 'dropped', ago(messages.keepSeconds)) },

@@ -13,6 +13,7 @@ import { expectKnownMembers } from './audit-members.ts'
 import { authHere } from './command-line.ts'
 import { withTotp } from './second-factors.ts'
 import { type Answer, startTestService, type TestService } from './service.ts'
+import { PASSKEYS, withPasskey } from './webauthn/passkeys.ts'
 
 const password = 'correct horse'
 
@@ -20,7 +21,11 @@ let service: TestService
 /** An admin with a session: the entry has to name this person, not a role. */
 let admin: { id: string; auth: { authorization: string } }
 beforeAll(async () => {
-  service = await startTestService({ AUTH_RATE_LIMIT_EMAIL_SENT: '1000', AUTH_MFA_TRUSTED_DEVICE_TTL: '30d' })
+  service = await startTestService({
+    ...PASSKEYS,
+    AUTH_RATE_LIMIT_EMAIL_SENT: '1000',
+    AUTH_MFA_TRUSTED_DEVICE_TTL: '30d',
+  })
   const email = freshEmail()
   const { userId: id } = await service.signedIn(email, password)
   await service.put(`/admin/users/${id}`, { role: 'service_role' }, service.admin)
@@ -158,6 +163,16 @@ const ROUTES: Record<string, Act[]> = {
       },
     ],
   ],
+  'DELETE /admin/users/{user_id}/passkeys/{passkey_id}': [
+    [
+      'passkey_deleted',
+      async (as) => {
+        const { userId: target, passkeyId } = await withPasskey(service)
+        const walk = () => service.delete(`/admin/users/${target}/passkeys/${passkeyId}`, as)
+        return { walk, target, traits: { passkey_id: passkeyId } }
+      },
+    ],
+  ],
   'DELETE /admin/users/{user_id}/factors/{factor_id}': ['totp', 'recovery_code'].map(
     (factor_type): Act => [
       'factor_deleted',
@@ -223,6 +238,7 @@ const READS = [
   'GET /admin/users/{user_id}/sessions',
   'GET /admin/users/{user_id}/factors',
   'GET /admin/users/{user_id}/trusted-devices',
+  'GET /admin/users/{user_id}/passkeys',
   'GET /admin/audit',
   'GET /admin/messages',
 ]

@@ -134,11 +134,6 @@ const OFF: Record<string, [Answer, Call]> = {
   'passkey.list': [PASSKEYS, ({ client }) => client.passkey.list()],
   'passkey.update': [PASSKEYS, ({ client }) => client.passkey.update({ passkeyId: ID, friendlyName: 'mine' })],
   'passkey.delete': [PASSKEYS, ({ client }) => client.passkey.delete({ passkeyId: ID })],
-  'admin.passkey.listPasskeys': [PASSKEYS, ({ admin, userId }) => admin.passkey.listPasskeys({ userId })],
-  'admin.passkey.deletePasskey': [
-    PASSKEYS,
-    ({ admin, userId }) => admin.passkey.deletePasskey({ userId, passkeyId: ID }),
-  ],
   'oauth.getAuthorizationDetails': [OAUTH, ({ client }) => client.oauth.getAuthorizationDetails(ID)],
   'oauth.approveAuthorization': [OAUTH, ({ client }) => client.oauth.approveAuthorization(ID)],
   'oauth.denyAuthorization': [OAUTH, ({ client }) => client.oauth.denyAuthorization(ID)],
@@ -176,6 +171,8 @@ const ALWAYS = [
   ...['admin.signOut', 'admin.inviteUserByEmail', 'admin.generateLink', 'admin.createUser', 'admin.listUsers'],
   ...['admin.getUserById', 'admin.updateUserById', 'admin.deleteUser', 'admin.mfa.listFactors'],
   'admin.mfa.deleteFactor',
+  // Passkeys stay while they are disabled.
+  ...['admin.passkey.listPasskeys', 'admin.passkey.deletePasskey'],
 ]
 
 test('each method of the library has an answer while its capability is off, or none that could be', () => {

@@ -51,6 +51,7 @@ const PLAUSIBLE: Record<string, readonly string[]> = {
   device_id: ['$device', '$user'],
   factor_id: ['$factor', '11111111-1111-4111-8111-111111111111'],
   challenge_id: ['$challenge', '$challenge', '11111111-1111-4111-8111-111111111111'],
+  passkey_id: ['$passkey', '11111111-1111-4111-8111-111111111111'],
   factor_type: ['totp', 'phone', 'webauthn'],
   friendly_name: ['$fresh', 'first'],
   issuer: ['Acme', 'x'.repeat(100)],

@@ -32,6 +32,10 @@ export const limitVariables = {
   }),
   RATE_LIMIT_ANONYMOUS_USERS: integer('Anonymous sign-ins per address and hour.', { default: '30', min: 1 }),
   RATE_LIMIT_WEB3: integer('Sign-ins with a wallet per address and 5 minutes.', { default: '30', min: 1 }),
+  RATE_LIMIT_PASSKEY: integer(
+    'Challenges for passkeys per address and 5 minutes; as many sign-ins and registrations, each counted apart.',
+    { default: '30', min: 1 },
+  ),
   RATE_LIMIT_FAILED_SIGN_INS: integer(
     'Wrong passwords per account and client address without a wait; each further one doubles it, from 1 s to 15 min.',
     { default: '5', min: 1 },
@@ -46,5 +50,6 @@ export const limitSettings = (values: Values<typeof limitVariables>) => ({
   otpPer5Minutes: values.RATE_LIMIT_OTP,
   anonymousPerHour: values.RATE_LIMIT_ANONYMOUS_USERS,
   web3Per5Minutes: values.RATE_LIMIT_WEB3,
+  passkeyPer5Minutes: values.RATE_LIMIT_PASSKEY,
   freeWrongPasswords: values.RATE_LIMIT_FAILED_SIGN_INS,
 })

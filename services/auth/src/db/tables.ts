@@ -25,6 +25,8 @@ export interface DB {
   }
   address_claims: AddressClaimsTable
   used_web3_messages: { key: Buffer; expires_at: Date }
+  passkeys: PasskeysTable
+  used_passkey_challenges: { id: string; expires_at: Date }
 }
 
 export const TABLES = [
@@ -38,6 +40,7 @@ export const TABLES = [
     'sealed_row_counts',
     'used_web3_messages',
   ] as const),
+  ...(['passkeys', 'used_passkey_challenges'] as const),
 ] satisfies readonly (keyof DB)[]
 
 export type Metadata = Record<string, unknown>
@@ -292,6 +295,24 @@ interface FactorChallengesTable {
   webauthn: JSONColumnType<WebauthnChallenge> | null
   verified_at: MaybeTime
   expires_at: Date
+  created_at: Date
+}
+
+interface PasskeysTable {
+  id: string
+  user_id: string
+  credential_id: string
+  public_key: Buffer
+  friendly_name: string
+  attestation: string
+  aaguid: string
+  sign_count: number
+  transports: string[]
+  backup_eligible: boolean
+  backed_up: boolean
+  user_verified: boolean
+  warned_at: MaybeTime
+  last_used_at: MaybeTime
   created_at: Date
 }
 

@@ -29,7 +29,8 @@ const by =
   (file: string) =>
   (title: string): ShownBy => ({ file, title })
 const [admin, codes, external] = [by('admin.ts'), by('codes.ts'), by('external.ts')]
-const [links, mfa, sessions, web3] = [by('mail-links.ts'), by('mfa.ts'), by('sessions.ts'), by('web3.ts')]
+const [links, mfa, passkeys] = [by('mail-links.ts'), by('mfa.ts'), by('passkeys.ts')]
+const [sessions, web3] = [by('sessions.ts'), by('web3.ts')]
 
 const TOKENS = sessions('getSession, getUser, setSession and refreshSession speak of one user and one session')
 const INITIALIZE = sessions('initialize finds the session that another tab stored; throwOnError throws what is refused')
@@ -40,11 +41,13 @@ const APP = mfa('enroll, challenge, verify and unenroll of an authenticator app'
 const KEY = mfa('webauthn.register and webauthn.authenticate, and their steps one by one')
 const RECOVERY = mfa('recoveryCodes.getStatus, verify, regenerate, generate and unenroll')
 const USERS = admin('createUser, getUserById, listUsers and deleteUser, soft and hard')
+const PASSKEYS = passkeys('registerPasskey, signInWithPasskey, and list, update and delete of passkeys')
+const PASSKEY_STEPS = passkeys('passkeys by single steps, and the reasons of refusals')
+const PASSKEYS_OF_USER = passkeys('admin.passkey lists and deletes passkeys')
 const FACTORS = mfa('admin.mfa lists and deletes factors')
 
 const SAML: Missing = { missing: 'SAML 2.0: not built' }
 const OAUTH: Missing = { missing: 'OAuth server: not built' }
-const PASSKEYS: Missing = { missing: 'passkeys: planned' }
 const CUSTOM: Missing = { missing: 'custom providers: planned' }
 
 export const METHODS: Record<ClientMethod, ShownBy | Missing> = {
@@ -96,10 +99,10 @@ export const METHODS: Record<ClientMethod, ShownBy | Missing> = {
   'mfa.recoveryCodes.verify': RECOVERY,
   'mfa.recoveryCodes.regenerate': RECOVERY,
   'mfa.recoveryCodes.unenroll': RECOVERY,
-  'passkey.startRegistration': PASSKEYS,
-  'passkey.verifyRegistration': PASSKEYS,
-  'passkey.startAuthentication': PASSKEYS,
-  'passkey.verifyAuthentication': PASSKEYS,
+  'passkey.startRegistration': PASSKEY_STEPS,
+  'passkey.verifyRegistration': PASSKEY_STEPS,
+  'passkey.startAuthentication': PASSKEY_STEPS,
+  'passkey.verifyAuthentication': PASSKEY_STEPS,
   'passkey.list': PASSKEYS,
   'passkey.update': PASSKEYS,
   'passkey.delete': PASSKEYS,
@@ -118,8 +121,8 @@ export const METHODS: Record<ClientMethod, ShownBy | Missing> = {
   'admin.generateLink': admin('email_change_current and email_change_new: both together change the address'),
   'admin.mfa.listFactors': FACTORS,
   'admin.mfa.deleteFactor': FACTORS,
-  'admin.passkey.listPasskeys': PASSKEYS,
-  'admin.passkey.deletePasskey': PASSKEYS,
+  'admin.passkey.listPasskeys': PASSKEYS_OF_USER,
+  'admin.passkey.deletePasskey': PASSKEYS_OF_USER,
   'admin.oauth.listClients': OAUTH,
   'admin.oauth.createClient': OAUTH,
   'admin.oauth.getClient': OAUTH,

@@ -1,7 +1,7 @@
 // Second factors, as an application and its admins use them.
-import { expect, onTestFinished, vi } from 'vitest'
+import { expect } from 'vitest'
 import { totpCode } from '../second-factors.ts'
-import { createSecurityKey } from '../security-key.ts'
+import { browserWithKey } from './browser-with-key.ts'
 import { adminOf, clientOf, password, type Running, signIn, smsCode, test } from './client.ts'
 
 /** Each code works once: the first is the step before now, the next ones now's and the one after. */
@@ -143,23 +143,3 @@ test('admin.mfa lists and deletes factors', async ({ open }) => {
   await client.refreshSession()
   expect((await client.mfa.getAuthenticatorAssuranceLevel()).data).toMatchObject({ currentLevel: 'aal1' })
 })
-
-/** Browser API of the library, with a new key in it, until the end of the test. */
-function browserWithKey(origin: string): void {
-  const key = createSecurityKey()
-  class Credential {}
-  type Asked = { publicKey: { challenge: ArrayBuffer; rp?: { id: string }; rpId?: string } }
-  const respond =
-    (kind: 'create' | 'get') =>
-    async ({ publicKey }: Asked) => {
-      const rpId = publicKey.rp?.id ?? publicKey.rpId ?? ''
-      const challenge = Buffer.from(publicKey.challenge).toString('base64url')
-      const answer = key[kind]({ challenge, rpId, origin })
-      return Object.assign(new Credential(), { type: 'public-key', toJSON: () => answer })
-    }
-  vi.stubGlobal('PublicKeyCredential', Credential)
-  vi.stubGlobal('document', {})
-  vi.stubGlobal('window', { location: new URL(origin), PublicKeyCredential: Credential })
-  vi.stubGlobal('navigator', { credentials: { create: respond('create'), get: respond('get') } })
-  onTestFinished(() => void vi.unstubAllGlobals())
-}

@@ -25,7 +25,7 @@ test.for<[string, string, Who, object | undefined, number, string]>([
   ['POST', '/passkeys/authentication/options', 'nobody', { x: 1 }, 404, 'passkey_disabled'],
   ['GET', '/passkeys', 'nobody', undefined, 404, 'passkey_disabled'],
   ['GET', `/admin/users/${NOBODY}/passkeys`, 'nobody', undefined, 401, 'no_authorization'],
-  ['GET', `/admin/users/${NOBODY}/passkeys`, ADMIN, undefined, 404, 'passkey_disabled'],
+  ['GET', `/admin/users/${NOBODY}/passkeys`, ADMIN, undefined, 404, 'user_not_found'],
   ['GET', '/oauth/authorize?client_id=x', 'nobody', undefined, 404, 'feature_disabled'],
   ['POST', '/oauth/token', 'nobody', { x: 1 }, 404, 'feature_disabled'],
   ['GET', '/.well-known/oauth-authorization-server', 'nobody', undefined, 404, 'feature_disabled'],

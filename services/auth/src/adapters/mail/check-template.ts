@@ -55,4 +55,7 @@ export const SAMPLE_VARIABLES: MailVariables = {
   mfa_factor_unenrolled_notification: { ...common, FactorType: 'totp' },
   mfa_trusted_device_added_notification: { ...common, Device: 'My laptop' },
   mfa_recovery_code_used_notification: { ...common, Remaining: '9' },
+  passkey_added_notification: { ...common, Passkey: 'Google Password Manager' },
+  passkey_removed_notification: { ...common, Passkey: 'Google Password Manager' },
+  passkey_copied_notification: { ...common, Passkey: 'YubiKey 5 Series' },
 }

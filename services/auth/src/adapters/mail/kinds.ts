@@ -11,10 +11,13 @@ export const NOTIFICATION_KINDS = {
   mfa_factor_unenrolled_notification: { subject: 'A verification method was removed from your account' },
   mfa_trusted_device_added_notification: { subject: 'A device was trusted to sign in to your account' },
   mfa_recovery_code_used_notification: { subject: 'A recovery code of your account was used' },
+  passkey_added_notification: { subject: 'A passkey was added to your account' },
+  passkey_removed_notification: { subject: 'A passkey was removed from your account' },
+  passkey_copied_notification: { subject: 'A passkey of your account may have been copied' },
 } as const
 
-/** Sent unless disabled: a recovery code used by a thief must not go unnoticed. */
-export const ON_BY_DEFAULT: readonly string[] = ['mfa_recovery_code_used_notification']
+/** Sent unless disabled: a recovery code or a copied key that a thief uses must not go unnoticed. */
+export const ON_BY_DEFAULT: readonly string[] = ['mfa_recovery_code_used_notification', 'passkey_copied_notification']
 
 export const MAIL_KINDS = {
   invite: { subject: "You've been invited" },
@@ -83,6 +86,10 @@ export interface MailDetails {
   /** `Device`: name that the application gave it, or empty. */
   mfa_trusted_device_added_notification: { Device: string }
   mfa_recovery_code_used_notification: { Remaining: string }
+  /** `Passkey` is the name that the user sees in lists. */
+  passkey_added_notification: { Passkey: string }
+  passkey_removed_notification: { Passkey: string }
+  passkey_copied_notification: { Passkey: string }
 }
 
 /** Fields of which a template must mention at least one; without them the mail is of no use. */

@@ -43,6 +43,9 @@ export const LOG_TYPES = {
   trusted_device_used: 'factor',
   /** A replaced token was used, which ended the device. */
   trusted_device_reused: 'factor',
+  passkey_created: 'user',
+  passkey_updated: 'user',
+  passkey_deleted: 'user',
 } as const
 
 export type AuditAction = keyof typeof LOG_TYPES

@@ -16,6 +16,7 @@ export const KEPT_TRAITS = [
   'challenge_id',
   'device_id',
   'identity_id',
+  'passkey_id',
   'message_id',
   'key_id',
   'provider',

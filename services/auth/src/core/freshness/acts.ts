@@ -19,6 +19,10 @@ const ACCOUNT = {
   status: 401,
   message: 'AAL2 session is required to update email or password when MFA is enabled.',
 } as const
+const PASSKEYS = {
+  status: 403,
+  message: 'AAL2 session is required to manage passkeys when MFA is enabled',
+} as const
 const ENROLL = { status: 403, message: 'AAL2 required to enroll a new factor' } as const
 
 /** Only `updateUser` of auth-js has parameters for password and nonce; other acts also accept a recent sign-in. */
@@ -37,6 +41,8 @@ export const ACTS = {
     refusal: { status: 403 },
   },
   'unlinking an identity': { doors: ['DELETE /user/identities/{id}'], refusal: { status: 403 } },
+  'adding a passkey': { doors: ['POST /passkeys/registration/options'], refusal: PASSKEYS },
+  'removing a passkey': { doors: ['DELETE /passkeys/{id}'], refusal: PASSKEYS },
   'beginning a factor': { doors: ['POST /factors'], leadsToFactor: true, refusal: ENROLL },
   'proving a factor for the first time': { doors: ['POST /factors/{id}/verify'], leadsToFactor: true, refusal: ENROLL },
   'removing a proven factor': {

@@ -10,7 +10,7 @@ import type { PasswordAttempt, PasswordAttempts } from '../passwords/password-at
 import { isRequesterAccepted } from '../sessions/accepted-session.ts'
 import { type LiveCaller, withLockedCaller } from '../sessions/caller.ts'
 import { MAILBOX_METHODS } from '../sessions/methods.ts'
-import { findPasswordHash, type User } from '../users/users.store.ts'
+import { findPasswordHash, type LockedAccount, type User } from '../users/users.store.ts'
 import { ACTS, type Act, type ActName } from './acts.ts'
 import { isRecent } from './recent.ts'
 
@@ -124,8 +124,8 @@ export async function performActs<Target, Result>(
   deps: FreshnessDeps & { config: Pick<Config, 'jwt' | 'mfa'> },
   { caller, proof }: { caller: LiveCaller; proof: GivenProof },
   acts: readonly ActName[],
-  find: (trx: Transaction<DB>, user: User) => Target | Promise<Target>,
-  perform: (trx: Transaction<DB>, user: User, target: Target) => Promise<Result>,
+  find: (trx: Transaction<DB>, user: LockedAccount) => Target | Promise<Target>,
+  perform: (trx: Transaction<DB>, user: LockedAccount, target: Target) => Promise<Result>,
 ): Promise<Result> {
   requireSecondFactor(deps, acts, caller.user, caller.session)
   const freshness = await requireFresh(deps, caller, acts, proof)

@@ -22,6 +22,7 @@ import {
   toSignedIn,
 } from '../../../test/service.ts'
 import { ethereumWallet } from '../../../test/wallets.ts'
+import { PASSKEYS, register } from '../../../test/webauthn/passkeys.ts'
 import { ACTS, type Act, type ActName } from './acts.ts'
 
 const password = 'correct horse'
@@ -40,6 +41,7 @@ beforeAll(async () => {
     AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
     AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
     AUTH_EXTERNAL_WEB3_ETHEREUM_ENABLED: 'true',
+    ...PASSKEYS,
     AUTH_SMS_AUTOCONFIRM: 'true',
     AUTH_SMS_TEST_OTP: '4915100000001:111111',
     AUTH_JWT_EXP: '86400',
@@ -68,7 +70,7 @@ interface Owner {
 }
 interface Door {
   /** Prerequisite of the user. */
-  needs?: 'factor' | 'google' | 'admin'
+  needs?: 'factor' | 'google' | 'admin' | 'passkey'
   walk(at: TestService, owner: Owner, auth: Auth, proof: object): Promise<Answer>
   takesProof?: false
 }
@@ -128,6 +130,17 @@ const doors: Record<ActName, Door> = {
       return send(at, 'DELETE', `/user/identities/${identity.identity_id}`, auth, proof)
     },
   },
+  'adding a passkey': {
+    walk: (at, _, auth, proof) => at.post('/passkeys/registration/options', proof, auth),
+  },
+  'removing a passkey': {
+    needs: 'passkey',
+    async walk(at, _, auth, proof) {
+      const { body } = await at.get('/passkeys', auth)
+      const answer = await send(at, 'DELETE', `/passkeys/${body[0].id}`, auth, proof)
+      return { ...answer, status: answer.status === 204 ? 200 : answer.status }
+    },
+  },
   'beginning a factor': {
     walk: (at, _, auth, proof) => at.post('/factors', { factor_type: 'totp', friendly_name: unique(), ...proof }, auth),
   },
@@ -166,13 +179,15 @@ const doors: Record<ActName, Door> = {
 
 async function send(at: TestService, method: 'DELETE', url: string, headers: Auth, payload: object): Promise<Answer> {
   const answer = await at.app.inject({ method, url, headers, payload })
-  return { status: answer.statusCode, body: answer.json(), text: answer.payload, headers: answer.headers }
+  const body = answer.payload ? answer.json() : undefined
+  return { status: answer.statusCode, body, text: answer.payload, headers: answer.headers }
 }
 
 async function newOwner(needs?: Door['needs'], hasFactor = needs === 'factor'): Promise<Owner> {
   const email = `owner-${unique()}@example.com`
   let { auth, userId } = await service.signedIn(email, password)
   if (needs === 'admin') await service.put(`/admin/users/${userId}`, { role: 'admin' }, service.admin)
+  if (needs === 'passkey') await register(service, { auth })
   if (needs === 'google') {
     const id_token = await idTokenOf(person())
     await service.post('/token?grant_type=id_token', { provider: 'google', id_token, link_identity: true }, auth)

@@ -3,6 +3,7 @@ import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB, Metadata } from '../../db/tables.ts'
 import { deleteAllFactors } from '../factors/factors.store.ts'
 import { deleteRecoveryCodes } from '../factors/recovery-codes.store.ts'
+import { deleteAllPasskeys } from '../passkeys/passkeys.store.ts'
 import { endSessions } from '../sessions/end-sessions.store.ts'
 import type { Address } from '../users/address.ts'
 import { changeUser } from '../users/change-user.store.ts'
@@ -144,9 +145,10 @@ export async function anonymiseIdentity(trx: Transaction<DB>, id: string, provid
     .execute()
 }
 
-/** Ends the sessions and second factors of a registrant. Identities, password and data are the caller's. */
+/** Ends the sessions, passkeys and second factors of a registrant. Identities, password and data are the caller's. */
 export async function endEntries(trx: Transaction<DB>, userId: string): Promise<void> {
   await endSessions(trx, userId)
+  await deleteAllPasskeys(trx, userId)
   await deleteAllFactors(trx, userId)
   await deleteRecoveryCodes(trx, userId)
 }

@@ -90,6 +90,16 @@ export async function endSessionsOfIdentity(
     .execute()
 }
 
+/** Ends the sessions of sign-ins with this identity or passkey; the session `exceptId` stays. */
+export async function endSessionsStartedBy(
+  trx: Transaction<DB>,
+  { userId, identityId, exceptId }: { userId: string; identityId: string; exceptId: string | undefined },
+): Promise<void> {
+  let query = trx.deleteFrom('sessions').where('user_id', '=', userId).where('identity_id', '=', identityId)
+  if (exceptId) query = query.where('id', '!=', exceptId)
+  await query.execute()
+}
+
 /** Deletes sessions past this limit; both columns are indexed. */
 export const deleteEndedSessions = (db: Kysely<DB>, column: 'not_after' | 'created_at', before: Date) =>
   deleteInBatches(db, 'sessions', { column, before })

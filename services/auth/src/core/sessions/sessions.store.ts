@@ -11,7 +11,7 @@ export interface NewSession {
   amr: AmrEntry[]
   userAgent: string | null
   ip: string | null
-  /** Identity at a provider that started it. */
+  /** Identity at a provider, or passkey, that started it. */
   identityId: string | null
   /** Device that replaced the second factor; `factor_id` is the factor that it replaced. */
   device: { id: string; factor_id: string } | undefined

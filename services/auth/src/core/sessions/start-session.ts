@@ -2,7 +2,7 @@
 // limit (session-limits.ts), and no token is stored. Tests: ../../flows/token, account and mfa.
 import { afterCommit } from '@services/common/database/after-commit'
 import type { Kysely, Transaction } from 'kysely'
-import type { AmrEntry, DB } from '../../db/tables.ts'
+import type { Aal, AmrEntry, DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import type { Origin, PendingAudit } from '../audit/audit.ts'
 import { TRUSTED_DEVICE, type TrustedDevice } from '../trusted-devices/trusted-devices.store.ts'
@@ -20,8 +20,10 @@ export interface Client extends Origin {
 interface SignInProof {
   /** Hash of the verified password; the user must still have it. */
   verifiedHash?: string
-  /** Identity at a provider that the sign-in used. */
+  /** Identity at a provider, or passkey, that the sign-in used. */
   identityId?: string | undefined
+  /** aal2: the proof had two factors. */
+  aal?: Aal
 }
 
 /**
@@ -36,7 +38,7 @@ export async function startSession(
   method: string,
   { device: presented, ...client }: Client,
   audited: PendingAudit | null = null,
-  { verifiedHash, identityId }: SignInProof = {},
+  { verifiedHash, identityId, aal = 'aal1' }: SignInProof = {},
 ): Promise<SessionBody> {
   if (isPending(user)) throw apiError(user.email ? 'email_not_confirmed' : 'phone_not_confirmed')
   const id = deps.newRowId()
@@ -44,14 +46,23 @@ export async function startSession(
     const now = deps.now()
     const timestamp = Math.floor(now.getTime() / 1000)
     const amr: AmrEntry[] = [method, ...(device ? [TRUSTED_DEVICE] : [])].map((each) => ({ method: each, timestamp }))
-    const aal = device ? 'aal2' : 'aal1'
-    const session = { id, userId: user.id, aal, amr, ...client, identityId: identityId ?? null, device, now } as const
+    const reached = device ? 'aal2' : aal
+    const session = {
+      id,
+      userId: user.id,
+      aal: reached,
+      amr,
+      ...client,
+      identityId: identityId ?? null,
+      device,
+      now,
+    } as const
     if (!(await insertSession(handle, session, audited?.entry ?? null, verifiedHash))) {
       throw apiError('invalid_credentials')
     }
     if (audited) await afterCommit(handle, audited.log)
     const signedIn = { ...user, last_sign_in_at: now, updated_at: now }
-    return issueTokens(deps, handle, signedIn, { id, aal, amr, refresh_counter: 0 })
+    return issueTokens(deps, handle, signedIn, { id, aal: reached, amr, refresh_counter: 0 })
   }
   if (!presented || provenFactorIds(user.factors).length === 0) return start(db)
   return inTransaction(db, async (trx) =>

@@ -6,12 +6,12 @@ import { audit } from '../../core/audit/audit.ts'
 import { insertChallenge, type NewChallenge } from '../../core/factors/challenges.store.ts'
 import { changeFactor, type Factor, listFactors } from '../../core/factors/factors.store.ts'
 import { relyingPartyOf } from '../../core/factors/relying-party.ts'
-import { creationOptions, requestOptions } from '../../core/factors/webauthn.ts'
 import { randomDigits } from '../../core/one-time-tokens/one-time-token.ts'
 import { FACTOR_CODE_KIND, queueMessage, type SmsVariables } from '../../core/outbox/outbox.ts'
 import { type LiveCaller, withLockedCaller } from '../../core/sessions/caller.ts'
 import { withMessagesCounted } from '../../core/verification-messages/message-budget.ts'
 import { withinGaps } from '../../core/verification-messages/send-gap.ts'
+import { creationOptions, requestOptions } from '../../core/webauthn/ceremony.ts'
 import type { Deps } from '../../deps.ts'
 import { hashPhoneCode } from './proof.ts'
 import { type FactorRequest, requireEnabled, requireFactor, requireMayProve } from './require-factor.ts'
@@ -120,9 +120,11 @@ async function challengeKey(deps: Deps, { user }: LiveCaller, factor: Factor, in
     return { type: 'request', credential_options: { publicKey } }
   }
   const known = (await listFactors(deps.db, user.id)).flatMap(({ credential }) => credential ?? [])
-  const displayName = mfa.webauthn.displayName ?? new URL(siteUrl).host
-  const owner = { id: user.id, name: user.email || user.phone || user.id }
-  const publicKey = await creationOptions({ ...question, displayName }, owner, known)
+  const rpName = mfa.webauthn.displayName ?? new URL(siteUrl).host
+  const name = user.email || user.phone || user.id
+  // Not the user's id: authenticators that always make discoverable keys would replace the user's passkey.
+  const owner = { id: factor.id, name, displayName: name }
+  const publicKey = await creationOptions({ ...question, rpName, residentKey: 'discouraged' }, owner, known)
   await open({ webauthn: { ...stored, type: 'create' } })
   return { type: 'create', credential_options: { publicKey } }
 }

@@ -8,7 +8,6 @@ import { type Challenge, countAttempt } from '../../core/factors/challenges.stor
 import { advanceCredential, type Factor, setCredential } from '../../core/factors/factors.store.ts'
 import { spendStep } from '../../core/factors/totp.store.ts'
 import { stepOfCode } from '../../core/factors/totp.ts'
-import { checkAssertion, checkRegistration, isKeyResponse } from '../../core/factors/webauthn.ts'
 import { SEALED } from '../../core/keys/sealed-columns.ts'
 import { isSameHash } from '../../core/one-time-tokens/one-time-token.ts'
 import { typedCode } from '../../core/one-time-tokens/typed-code.ts'
@@ -16,6 +15,7 @@ import { FACTOR_CODE_KIND } from '../../core/outbox/outbox.ts'
 import type { PasswordAttempt } from '../../core/passwords/password-attempts.ts'
 import { endLowerSessions, raiseSession } from '../../core/sessions/raise-session.store.ts'
 import { findUserById } from '../../core/users/users.store.ts'
+import { checkAssertion, checkRegistration, isKeyResponse } from '../../core/webauthn/ceremony.ts'
 import type { DB, WebauthnChallenge } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
@@ -163,18 +163,22 @@ function webauthnProof(factor: Factor, webauthn: unknown): Proof {
 
 /** Spending throws mfa_verification_failed for a key of any existing factor, and resolves to false if this one has a key. */
 async function register(factor: Factor, challenge: WebauthnChallenge, response: unknown): Promise<Spend | undefined> {
-  const credential = await checkRegistration(challenge, response as RegistrationResponseJSON)
-  if (!credential) return undefined
+  const made = await checkRegistration(challenge, response as RegistrationResponseJSON)
+  if (!made) return undefined
   return (trx) =>
-    setCredential(trx, factor, credential).catch((cause) => {
+    setCredential(trx, factor, made.credential).catch((cause) => {
       throw isUniqueViolation(cause) ? apiError('mfa_verification_failed', { message: REFUSAL, cause }) : cause
     })
 }
 
 async function assert(factor: Factor, challenge: WebauthnChallenge, response: unknown): Promise<Spend | undefined> {
   const { credential } = factor
-  const advanced = credential && (await checkAssertion(challenge, credential, response as AuthenticationResponseJSON))
-  return advanced ? (trx) => advanceCredential(trx, factor, credential, advanced) : undefined
+  if (!credential) return undefined
+  const key = { ...credential, publicKey: Buffer.from(credential.publicKey, 'base64url') }
+  const asserted = await checkAssertion(challenge, key, response as AuthenticationResponseJSON)
+  if (!asserted) return undefined
+  const advanced = { ...credential, counter: asserted.counter }
+  return (trx) => advanceCredential(trx, factor, credential, advanced)
 }
 
 function readAnswer(webauthn: unknown): { type: 'create' | 'request'; response: unknown } {

@@ -1,8 +1,8 @@
 import { countLockWaits } from '@services/common/testing/database/lock-waits'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { claimsOf, signInAgain } from '../../../test/second-factors.ts'
-import { createSecurityKey, type SecurityKey } from '../../../test/security-key.ts'
 import { type SignedIn, startTestService, type TestService, toSignedIn } from '../../../test/service.ts'
+import { createSecurityKey, type SecurityKey } from '../../../test/webauthn/security-key.ts'
 
 const SWITCHES = { AUTH_MFA_WEB_AUTHN_ENROLL_ENABLED: 'true', AUTH_MFA_WEB_AUTHN_VERIFY_ENABLED: 'true' }
 const ORIGIN = 'https://site.example'
@@ -71,7 +71,7 @@ test('a key is registered, then asked for: both raise the session', async () => 
       credential_options: {
         publicKey: {
           rp: { id: 'site.example', name: 'site.example' },
-          user: { id: Buffer.from(user.userId).toString('base64url'), name: 'keys@example.com' },
+          user: { id: Buffer.from(id).toString('base64url'), name: 'keys@example.com' },
           challenge: expect.stringMatching(/^[\w-]{43}$/),
           attestation: 'none',
         },

@@ -2,7 +2,6 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { apiError } from '../../errors.ts'
 
 const oauthServer = () => apiError('feature_disabled', { message: 'OAuth server is disabled' })
-const passkeys = () => apiError('passkey_disabled')
 const saml = () => apiError('saml_provider_disabled')
 
 /**
@@ -12,7 +11,6 @@ const saml = () => apiError('saml_provider_disabled')
 const ABSENT = {
   anyone: {
     '/sso': saml,
-    '/passkeys': passkeys,
     '/oauth': oauthServer,
     '/.well-known/oauth-authorization-server': oauthServer,
     '/scim': () => apiError('feature_disabled', { message: 'SCIM server is disabled' }),
@@ -22,7 +20,6 @@ const ABSENT = {
     '/admin/sso': saml,
     '/admin/oauth': oauthServer,
     '/admin/custom-providers': () => apiError('feature_disabled', { message: 'Custom OAuth providers are disabled' }),
-    '/admin/users/:user_id/passkeys': passkeys,
   },
 }
 

@@ -12,7 +12,7 @@ const External = Type.Object(Object.fromEntries(SPECIFIED_PROVIDERS.map((name) =
 })
 
 export const settingsRoutes: FastifyPluginAsyncTypebox<Pick<Deps, 'config' | 'providers'>> = async (app, deps) => {
-  const { signup, mail, sms, web3 } = deps.config
+  const { signup, mail, sms, passkeys, web3 } = deps.config
   const settings = {
     external: deps.providers.enabled(),
     disable_signup: signup.disabled,
@@ -24,7 +24,7 @@ export const settingsRoutes: FastifyPluginAsyncTypebox<Pick<Deps, 'config' | 'pr
     anonymous_users_enabled: signup.anonymous,
     sms_provider: sms.providers.join(','),
     saml_enabled: false,
-    passkeys_enabled: false,
+    passkeys_enabled: passkeys.enabled,
     web3_ethereum_enabled: web3.ethereum.enabled,
     web3_solana_enabled: web3.solana.enabled,
   }

@@ -47,6 +47,7 @@ export type AddressLimit = keyof ReturnType<typeof addressRatesOf>
 function addressRatesOf(limits: Config['limits'], factorAttempts: Rate) {
   const ofSetting = (setting: LimitSetting, points: number, seconds = FIVE_MINUTES) => ({ setting, points, seconds })
   const token = ofSetting('AUTH_RATE_LIMIT_TOKEN_REFRESH', limits.tokenPer5Minutes)
+  const passkey = ofSetting('AUTH_RATE_LIMIT_PASSKEY', limits.passkeyPer5Minutes)
   const otp = ofSetting('AUTH_RATE_LIMIT_OTP', limits.otpPer5Minutes)
   return {
     ...{ token, authorize: token, callback: token },
@@ -54,6 +55,7 @@ function addressRatesOf(limits: Config['limits'], factorAttempts: Rate) {
     anonymous: ofSetting('AUTH_RATE_LIMIT_ANONYMOUS_USERS', limits.anonymousPerHour, 3600),
     verify: ofSetting('AUTH_RATE_LIMIT_VERIFY', limits.verifyPer5Minutes),
     web3: ofSetting('AUTH_RATE_LIMIT_WEB3', limits.web3Per5Minutes),
+    ...{ passkeyOptions: passkey, passkeySignIn: passkey, passkeyRegistration: passkey },
     factors: ofSetting(OF_FACTORS, 2 * factorAttempts.points, factorAttempts.seconds),
     devices: ofSetting(OF_FACTORS, 2 * factorAttempts.points, factorAttempts.seconds),
   }

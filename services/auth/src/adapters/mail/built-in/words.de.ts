@@ -160,5 +160,23 @@ export const GERMAN: Words = {
       text: `Jemand, hoffentlich du, hat soeben eine Anmeldung bei deinem Konto {{ .Email }} auf ${site} mit einem Wiederherstellungscode bestätigt. Übrige Codes: {{ .Remaining }}.`,
       footer: notYou,
     },
+    passkey_added_notification: {
+      subject: 'Dein Konto hat einen neuen Passkey',
+      heading: 'Ein neuer Passkey',
+      text: `Ab jetzt meldet der Passkey „{{ .Passkey }}“ bei deinem Konto {{ .Email }} auf ${site} an.`,
+      footer: `Wenn du das nicht warst, melde dich auf ${site} an, entferne ihn und ändere dein Passwort.`,
+    },
+    passkey_removed_notification: {
+      subject: 'Ein Passkey deines Kontos wurde entfernt',
+      heading: 'Ein Passkey wurde entfernt',
+      text: `Der Passkey „{{ .Passkey }}“ meldet nicht mehr bei deinem Konto {{ .Email }} auf ${site} an.`,
+      footer: notYou,
+    },
+    passkey_copied_notification: {
+      subject: 'Ein Passkey deines Kontos wurde vielleicht kopiert',
+      heading: 'Ein Passkey wurde vielleicht kopiert',
+      text: `Eine Anmeldung bei deinem Konto {{ .Email }} auf ${site} wurde abgelehnt: Der Passkey „{{ .Passkey }}“ zählt, wie oft er benutzt wird, und der Zähler war ein alter. Entferne diesen Passkey und füge einen neuen hinzu.`,
+      footer: notYou,
+    },
   },
 }

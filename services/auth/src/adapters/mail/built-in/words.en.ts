@@ -106,6 +106,21 @@ const mails = {
     text: `A recovery code, hopefully used by you, has just verified a sign-in to your account {{ .Email }} at ${site}. Codes left: {{ .Remaining }}.`,
     footer: notYou,
   },
+  passkey_added_notification: {
+    heading: 'A new passkey',
+    text: `From now on the passkey “{{ .Passkey }}” signs in to your account {{ .Email }} at ${site}.`,
+    footer: `If this was not you, sign in at ${site}, remove it and change your password.`,
+  },
+  passkey_removed_notification: {
+    heading: 'A passkey was removed',
+    text: `The passkey “{{ .Passkey }}” no longer signs in to your account {{ .Email }} at ${site}.`,
+    footer: notYou,
+  },
+  passkey_copied_notification: {
+    heading: 'A passkey may have been copied',
+    text: `A sign-in to your account {{ .Email }} at ${site} was refused: the passkey “{{ .Passkey }}” counts its uses, and the count was an old one. Remove this passkey and register a new one.`,
+    footer: notYou,
+  },
 } satisfies Record<keyof typeof MAIL_KINDS, Omit<MailWords, 'subject'>>
 
 const close = 'If you did not ask for this, close this page.'

@@ -6,6 +6,7 @@ import { deleteRecoveryCodes } from '../../../core/factors/recovery-codes.store.
 import { anonymiseIdentity, listIdentityKeys } from '../../../core/identities/identities.store.ts'
 import { deleteAuthCodes } from '../../../core/one-time-tokens/auth-codes.store.ts'
 import { deleteOneTimeTokens } from '../../../core/one-time-tokens/one-time-tokens.store.ts'
+import { deleteAllPasskeys } from '../../../core/passkeys/passkeys.store.ts'
 import { endSessions } from '../../../core/sessions/end-sessions.store.ts'
 import { anonymiseUser, deleteUserRow } from '../../../core/users/change-user.store.ts'
 import { lockAndReadUser, type User } from '../../../core/users/users.store.ts'
@@ -39,6 +40,7 @@ async function softDelete(trx: Transaction<DB>, user: User, now: Date): Promise<
   await endSessions(trx, user.id)
   await deleteOneTimeTokens(trx, user.id)
   await deleteAuthCodes(trx, user.id)
+  await deleteAllPasskeys(trx, user.id)
   await deleteAllFactors(trx, user.id)
   await deleteRecoveryCodes(trx, user.id)
   for (const { id, provider, provider_id: providerId } of await listIdentityKeys(trx, user.id)) {

@@ -1,40 +1,60 @@
-// Security keys, by @simplewebauthn/server, which is loaded with the first key: it would be a tenth of an idle
-// service's memory. A key's answer is hostile until the library has checked it, and is small.
+// Ceremonies of WebAuthn, of passkeys and of security keys as second factor, by @simplewebauthn/server. It is loaded with
+// the first key: it would be a tenth of an idle service's memory. A key's answer is hostile until the library has
+// checked it, and is small. Callers own challenges and keys: core/passkeys, core/factors.
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
 import type { StoredCredential, WebauthnChallenge } from '../../db/tables.ts'
 
 const library = () => import('@simplewebauthn/server')
 
-const USER_VERIFICATION = 'preferred'
+export const USER_VERIFICATION = 'preferred' as const
 
 /** ES256, EdDSA and RS256. */
 const ALGORITHMS = [-7, -8, -257]
 
+/** A key as options name it. */
+type KnownKey = Pick<StoredCredential, 'id' | 'transports'>
+
+interface KeyQuestion {
+  rpId: string
+  challenge: Buffer
+  timeoutSeconds: number
+}
+
+/** `id` is the user handle: a discoverable key replaces the one of its domain and handle in the same authenticator. */
+interface KeyOwner {
+  id: string
+  name: string
+  displayName: string
+}
+
 export async function creationOptions(
-  { rpId, displayName, challenge, timeoutSeconds }: KeyQuestion & { displayName: string },
-  owner: { id: string; name: string },
-  known: readonly StoredCredential[],
+  {
+    rpId,
+    rpName,
+    challenge,
+    timeoutSeconds,
+    residentKey,
+  }: KeyQuestion & { rpName: string; residentKey: 'required' | 'discouraged' },
+  owner: KeyOwner,
+  known: readonly KnownKey[],
 ) {
   const { generateRegistrationOptions } = await library()
   return generateRegistrationOptions({
     rpID: rpId,
-    rpName: displayName,
+    rpName,
     userID: new TextEncoder().encode(owner.id),
     userName: owner.name,
-    userDisplayName: owner.name,
+    userDisplayName: owner.displayName,
     challenge: new Uint8Array(challenge),
     timeout: timeoutSeconds * 1000,
     attestationType: 'none',
     excludeCredentials: known.map(({ id, transports }) => ({ id, transports })),
-    authenticatorSelection: { residentKey: 'discouraged', userVerification: USER_VERIFICATION },
+    authenticatorSelection: { residentKey, userVerification: USER_VERIFICATION },
     supportedAlgorithmIDs: ALGORITHMS,
   })
 }
 
-export async function requestOptions(
-  { rpId, challenge, timeoutSeconds }: KeyQuestion,
-  { id, transports }: StoredCredential,
-) {
+export async function requestOptions({ rpId, challenge, timeoutSeconds }: KeyQuestion, { id, transports }: KnownKey) {
   const { generateAuthenticationOptions } = await library()
   return generateAuthenticationOptions({
     rpID: rpId,
@@ -45,65 +65,88 @@ export async function requestOptions(
   })
 }
 
-interface KeyQuestion {
-  rpId: string
-  challenge: Buffer
-  timeoutSeconds: number
-}
-
 /** Base64url of 1023 bytes, the longest id (WebAuthn 5.8.3). No index could hold one twice as long. */
 const MAX_ID_CHARACTERS = 1364
 
-const expectationsOf = ({ challenge, origins, rpId }: WebauthnChallenge) => ({
+/** Challenge in base64url, and the pages and domain that may answer it. */
+export type Ceremony = Pick<WebauthnChallenge, 'challenge' | 'rpId' | 'origins'>
+
+const expectationsOf = ({ challenge, origins, rpId }: Ceremony) => ({
   expectedChallenge: challenge,
   expectedOrigin: origins,
   expectedRPID: rpId,
-  // A touch is enough: the password came before it.
+  // A touch is enough; callers that need more read `isUserVerified`.
   requireUserVerification: false,
 })
 
+export interface NewKey {
+  credential: StoredCredential
+  attestation: string
+  isUserVerified: boolean
+  isBackupEligible: boolean
+  isBackedUp: boolean
+}
+
 /** Returns the new key, or undefined if the answer is not to this challenge. */
 export async function checkRegistration(
-  challenge: WebauthnChallenge,
+  ceremony: Ceremony,
   response: RegistrationResponseJSON,
-): Promise<StoredCredential | undefined> {
+): Promise<NewKey | undefined> {
   const { verifyRegistrationResponse } = await library()
   if (!(await isWithoutCertificates(response))) return undefined
-  const { verified, registrationInfo } = await verifyRegistrationResponse({
+  const { verified, registrationInfo: info } = await verifyRegistrationResponse({
     response,
-    ...expectationsOf(challenge),
+    ...expectationsOf(ceremony),
     supportedAlgorithmIDs: ALGORITHMS,
   }).catch(refused)
-  if (!verified || !registrationInfo) return undefined
-  const { aaguid, credential } = registrationInfo
+  if (!verified || !info) return undefined
+  const { aaguid, credential } = info
   if (credential.id.length > MAX_ID_CHARACTERS) return undefined
   return {
-    id: credential.id,
-    publicKey: Buffer.from(credential.publicKey).toString('base64url'),
-    counter: credential.counter,
-    transports: transportsOf(response),
-    aaguid,
+    credential: {
+      id: credential.id,
+      publicKey: Buffer.from(credential.publicKey).toString('base64url'),
+      counter: credential.counter,
+      transports: transportsOf(response),
+      aaguid,
+    },
+    attestation: info.fmt,
+    isUserVerified: info.userVerified,
+    isBackupEligible: info.credentialDeviceType === 'multiDevice',
+    isBackedUp: info.credentialBackedUp,
   }
 }
 
-/** Returns the key with its new counter, or undefined if the answer is not its own to this challenge, or the counter went back. */
+export interface Assertion {
+  counter: number
+  isUserVerified: boolean
+  isBackupEligible: boolean
+  isBackedUp: boolean
+}
+
+/**
+ * Returns what the key asserts, or undefined if the answer is not its own to this challenge. Neither is one whose counter
+ * is not above `counter`, unless both are 0.
+ */
 export async function checkAssertion(
-  challenge: WebauthnChallenge,
-  credential: StoredCredential,
+  ceremony: Ceremony,
+  { id, publicKey, counter }: { id: string; publicKey: Buffer; counter: number },
   response: AuthenticationResponseJSON,
-): Promise<StoredCredential | undefined> {
-  if (response.id !== credential.id) return undefined
+): Promise<Assertion | undefined> {
+  if (response.id !== id) return undefined
   const { verifyAuthenticationResponse } = await library()
-  const { verified, authenticationInfo } = await verifyAuthenticationResponse({
+  const { verified, authenticationInfo: info } = await verifyAuthenticationResponse({
     response,
-    ...expectationsOf(challenge),
-    credential: {
-      id: credential.id,
-      publicKey: new Uint8Array(Buffer.from(credential.publicKey, 'base64url')),
-      counter: credential.counter,
-    },
+    ...expectationsOf(ceremony),
+    credential: { id, publicKey: new Uint8Array(publicKey), counter },
   }).catch(refused)
-  return verified && authenticationInfo ? { ...credential, counter: authenticationInfo.newCounter } : undefined
+  if (!verified || !info) return undefined
+  return {
+    counter: info.newCounter,
+    isUserVerified: info.userVerified,
+    isBackupEligible: info.credentialDeviceType === 'multiDevice',
+    isBackedUp: info.credentialBackedUp,
+  }
 }
 
 const refused = () => ({ verified: false, registrationInfo: undefined, authenticationInfo: undefined }) as const
@@ -135,7 +178,12 @@ const transportsOf = ({ response }: RegistrationResponseJSON): string[] => {
 /** Limit of an answer of about 1 KiB, or 2 KiB with an RSA key and signature. */
 const MAX_RESPONSE_CHARACTERS = 16 * 1024
 
+const NEEDED_PARTS = { create: ['attestationObject'], request: ['authenticatorData', 'signature'] } as const
+
 /** Whether the value has the shape of a registration or an assertion; the library checks the content. */
+export function isKeyResponse(value: unknown, type: 'create'): value is RegistrationResponseJSON
+export function isKeyResponse(value: unknown, type: 'request'): value is AuthenticationResponseJSON
+export function isKeyResponse(value: unknown, type: WebauthnChallenge['type']): boolean
 export function isKeyResponse(value: unknown, type: WebauthnChallenge['type']): boolean {
   if (typeof value !== 'object' || value === null || JSON.stringify(value).length > MAX_RESPONSE_CHARACTERS)
     return false
@@ -144,6 +192,5 @@ export function isKeyResponse(value: unknown, type: WebauthnChallenge['type']): 
     return false
   }
   const parts = response as Record<string, unknown>
-  const needed = type === 'create' ? ['attestationObject'] : ['authenticatorData', 'signature']
-  return ['clientDataJSON', ...needed].every((name) => typeof parts[name] === 'string')
+  return ['clientDataJSON', ...NEEDED_PARTS[type]].every((name) => typeof parts[name] === 'string')
 }

@@ -15,6 +15,7 @@ interface Spoiled {
   counter?: number
   flags?: number
   fmt?: string
+  aaguid?: string
   /** Signed by the key itself, or by a certificate of its maker. */
   attestation?: 'self' | 'certificate'
 }
@@ -61,7 +62,7 @@ export function createSecurityKey(idBytes = 32) {
   return {
     create(question: Question, spoil: Spoiled = {}) {
       const credential = Buffer.concat([
-        Buffer.alloc(16),
+        Buffer.from((spoil.aaguid ?? NO_MODEL).replaceAll('-', ''), 'hex'),
         Buffer.from([keyId.length >> 8, keyId.length & 255]),
         keyId,
         coseKey,
@@ -90,7 +91,8 @@ export function createSecurityKey(idBytes = 32) {
         transports: ['usb'],
       })
     },
-    get(question: Question, spoil: Spoiled = {}) {
+    /** `userHandle` is that of a discoverable key. */
+    get(question: Question, spoil: Spoiled = {}, userHandle?: string) {
       uses++
       const authenticatorData = authDataFor(question, PRESENT, spoil)
       const client = clientData('webauthn.get', question, spoil)
@@ -99,14 +101,20 @@ export function createSecurityKey(idBytes = 32) {
         clientDataJSON: client.toString('base64url'),
         authenticatorData: authenticatorData.toString('base64url'),
         signature: signature.toString('base64url'),
+        ...(userHandle !== undefined && { userHandle }),
       })
     },
   }
 }
 
+const NO_MODEL = '00000000-0000-0000-0000-000000000000'
+
 /** Flags of WebAuthn 6.1: the user was present; and there is a new key in the data. */
 const PRESENT = 0x01
 const PRESENT_WITH_KEY = 0x41
+/** Further flags: the user was verified; backups may hold the key, and one does. */
+export const VERIFIED = 0x04
+export const SYNCED = 0x08 | 0x10
 
 const clientData = (type: string, { challenge, origin }: Question, spoil: Spoiled) =>
   Buffer.from(

@@ -1,3 +1,4 @@
+// Keys and codes by which users prove themselves: second factors, passkeys, and the relying party that both share.
 import {
   boolean,
   duration,
@@ -9,7 +10,7 @@ import {
   type Values,
   type Variables,
 } from '@services/common/config/variables'
-import { smsTemplate } from './sms.ts'
+import { smsTemplate } from '../sms.ts'
 
 export const mfaVariables = {
   MFA_TOTP_ENROLL_ENABLED: boolean('Users may add an authenticator app as second factor.', { default: 'true' }),
@@ -53,14 +54,17 @@ export const mfaVariables = {
   }),
   WEBAUTHN_RP_ID: parsed(
     'string',
-    'Domain that security keys are bound to; unset: the application chooses, within its permitted origins.',
+    'Domain that passkeys and security keys are bound to; unset: the application chooses for security keys, within its permitted origins.',
     {},
     parseDomain,
   ),
   WEBAUTHN_RP_DISPLAY_NAME: text("Name of the site in the browser's dialog; the host of AUTH_SITE_URL when unset."),
-  WEBAUTHN_RP_ORIGINS: list('Origins whose pages may use security keys; requires AUTH_WEBAUTHN_RP_ID.', {
-    default: '',
-  }),
+  WEBAUTHN_RP_ORIGINS: list(
+    'Origins whose pages may use passkeys and security keys, `android:apk-key-hash:…` for apps; requires AUTH_WEBAUTHN_RP_ID.',
+    {
+      default: '',
+    },
+  ),
 } satisfies Variables
 
 export const mfaSettings = (values: Values<typeof mfaVariables>) => ({
@@ -89,6 +93,9 @@ export const mfaSettings = (values: Values<typeof mfaVariables>) => ({
   attemptsPerMinute: values.MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY,
 })
 
+/** Origin of an Android app: SHA-256 of its signing certificate. */
+const ANDROID_APP = /^android:apk-key-hash:[\w-]{43}$/
+
 /** Half of the pair would leave the other half to the application. */
 export function mfaProblems(values: Values<typeof mfaVariables>): string[] {
   const problems: string[] = []
@@ -96,7 +103,9 @@ export function mfaProblems(values: Values<typeof mfaVariables>): string[] {
   if (Boolean(rpId) !== origins.length > 0) {
     problems.push('AUTH_WEBAUTHN_RP_ID and AUTH_WEBAUTHN_RP_ORIGINS must be set together')
   }
-  if (!origins.every((origin) => URL.canParse(origin) && new URL(origin).origin === origin)) {
+  if (
+    !origins.every((origin) => ANDROID_APP.test(origin) || (URL.canParse(origin) && new URL(origin).origin === origin))
+  ) {
     problems.push('AUTH_WEBAUTHN_RP_ORIGINS must be origins such as https://app.example, without a path')
   }
   return problems
