@@ -196,10 +196,11 @@ async function newChallenge(person: Person): Promise<string> {
 }
 
 /** Lets the session have proven its factor just now. */
-async function renewProof({ $session }: Person): Promise<void> {
+async function renewProof({ $session, $factor }: Person): Promise<void> {
   const timestamp = Math.floor(service.clock.now().getTime() / 1000)
   const amr = JSON.stringify([{ method: 'totp', timestamp }])
-  await service.deps.pool.query('update sessions set amr = $1 where id = $2', [amr, $session])
+  const proven = [amr, $factor, $session]
+  await service.deps.pool.query('update sessions set amr = $1, factor_id = $2 where id = $3', proven)
 }
 
 async function newDevice(person: Person): Promise<string> {

@@ -306,7 +306,7 @@ test.for(Object.entries(ENDS))('a device ends with %s', async ([name, end]) => {
   expect(await devicesOf(user)).toEqual([])
 })
 
-test.for(['its removal', 'its removal by an admin', 'the removal of all', 'the end of the session that trusted it'])(
+test.for(['its removal', 'the end of the session that trusted it'])(
   'with %s its sessions fall to aal1, unless they have proven a factor since',
   async (name) => {
     const user = await trusted()
@@ -484,6 +484,18 @@ test('a shorter time applies to devices that exist, and housekeeping deletes exp
   await deleteExpired(service.deps, createLogger({ name: 'test', level: 'fatal' }))
   const left = service.deps.db.selectFrom('trusted_devices').select('id').where('user_id', '=', other.userId)
   expect(await left.execute()).toEqual([])
+})
+
+test('is not enough for admin endpoints where admins must prove a second factor', async () => {
+  const strict = await service.with({ AUTH_MFA_REQUIRED_FOR: 'admins' })
+  const user = await trusted()
+  await asAdmin(user, { role: 'service_role' })
+  const { auth } = toSignedIn((await signIn(strict, user, user.device.token)).body)
+  const refusal = { status: 403, body: { error_code: 'insufficient_aal' } }
+  expect(await strict.get('/admin/users?per_page=1', auth)).toMatchObject(refusal)
+  const proven = toSignedIn((await verifyTotp(strict, { auth }, user.totp)).body)
+  expect((await strict.get('/admin/users?per_page=1', proven.auth)).status).toBe(200)
+  await strict.close()
 })
 
 describe('disabled', () => {

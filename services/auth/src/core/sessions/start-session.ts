@@ -42,32 +42,26 @@ export async function startSession(
 ): Promise<SessionBody> {
   if (isPending(user)) throw apiError(user.email ? 'email_not_confirmed' : 'phone_not_confirmed')
   const id = deps.newRowId()
-  const start = async (handle: Kysely<DB>, device?: TrustedDevice): Promise<SessionBody> => {
-    const now = deps.now()
+  const now = deps.now()
+  const open = async (handle: Kysely<DB>, device?: TrustedDevice) => {
     const timestamp = Math.floor(now.getTime() / 1000)
     const amr: AmrEntry[] = [method, ...(device ? [TRUSTED_DEVICE] : [])].map((each) => ({ method: each, timestamp }))
-    const reached = device ? 'aal2' : aal
-    const session = {
-      id,
-      userId: user.id,
-      aal: reached,
-      amr,
-      ...client,
-      identityId: identityId ?? null,
-      device,
-      now,
-    } as const
+    const shared = { id, aal: device ? 'aal2' : aal, amr } as const
+    const session = { ...shared, userId: user.id, ...client, identityId: identityId ?? null, device, now }
     if (!(await insertSession(handle, session, audited?.entry ?? null, verifiedHash))) {
       throw apiError('invalid_credentials')
     }
     if (audited) await afterCommit(handle, audited.log)
-    const signedIn = { ...user, last_sign_in_at: now, updated_at: now }
-    return issueTokens(deps, handle, signedIn, { id, aal: reached, amr, refresh_counter: 0 })
+    return { ...shared, refresh_counter: 0 }
   }
-  if (!presented || provenFactorIds(user.factors).length === 0) return start(db)
-  return inTransaction(db, async (trx) =>
-    start(trx, await useDevice(deps, trx, { id, userId: user.id }, presented, client)),
-  )
+  const lacksFactor = aal === 'aal1' && provenFactorIds(user.factors).length > 0
+  const session =
+    presented && lacksFactor
+      ? await inTransaction(db, async (trx) =>
+          open(trx, await useDevice(deps, trx, { id, userId: user.id }, presented, client)),
+        )
+      : await open(db)
+  return issueTokens(deps, db, { ...user, last_sign_in_at: now, updated_at: now }, session)
 }
 
 const inTransaction = <Result>(db: Kysely<DB>, work: (trx: Transaction<DB>) => Promise<Result>): Promise<Result> =>
