@@ -3,6 +3,7 @@
 import { join } from 'node:path'
 import { API } from 'typescript/unstable/sync'
 import { METHODS, type Missing, type ShownBy } from '../../services/auth/test/auth-js/methods.ts'
+import { WHILE_OFF } from '../../services/auth/test/auth-js/while-off.ts'
 import { code, type Generated, tableOf } from './generated.ts'
 
 const TESTS = 'services/auth/test/auth-js'
@@ -17,12 +18,14 @@ export function clientMethodsPart(): Generated {
     ...[...rows.keys()].filter((name) => !declared.includes(name)),
   ]
   if (different.length > 0) throw new Error(`${TESTS}/methods.ts differs from the client: ${different.join(', ')}`)
-  const cells = (shown: ShownBy | Missing) =>
-    'missing' in shown ? [shown.missing, ''] : [shown.title, `[${shown.file}](../../../${TESTS}/${shown.file})`]
-  const markdown = tableOf(
-    ['Method', 'Test', 'In'],
-    [...rows].map(([name, shown]) => [code(name), ...cells(shown)]),
-  )
+  const off = new Map(Object.entries(WHILE_OFF))
+  const cellsOf = ([name, shown]: [string, ShownBy | Missing]) => {
+    const [status, error] = off.get(name) ?? []
+    const whileOff = error === undefined ? '' : `${status} ${code(error)}`
+    if ('missing' in shown) return [code(name), shown.missing, '', whileOff]
+    return [code(name), shown.title, `[${shown.file}](../../../${TESTS}/${shown.file})`, whileOff]
+  }
+  const markdown = tableOf(['Method', 'Test', 'In', 'While off'], [...rows].map(cellsOf))
   return { page: 'auth/client-methods.md', mark: 'methods', markdown }
 }
 

@@ -3,10 +3,9 @@ import { AuthAdminApi, AuthClient, type GoTrueClient } from '@supabase/auth-js'
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { clientOf, password, type Running, signIn } from './auth-js/client.ts'
 import { METHODS } from './auth-js/methods.ts'
+import { WHILE_OFF } from './auth-js/while-off.ts'
 import { startTestService } from './service.ts'
 import { startSmsGateways } from './upstreams/sms-gateways.ts'
-
-type Answer = [status: number, code: string, message: string]
 
 const ID = '3f2504e0-4f89-41d3-9a0c-0305e82c3301'
 const EMAIL = 'off@example.com'
@@ -21,144 +20,79 @@ interface Caller {
   key: string
 }
 
-const PASSKEYS: Answer = [404, 'passkey_disabled', 'Passkeys are disabled']
-const OAUTH: Answer = [404, 'feature_disabled', 'OAuth server is disabled']
-const CUSTOM: Answer = [404, 'feature_disabled', 'Custom OAuth providers are disabled']
-const NO_EMAIL = 'Email signups are disabled'
-const NO_LINKING: Answer = [404, 'manual_linking_disabled', 'Manual linking is disabled']
-const TOTP: Answer = [422, 'mfa_totp_verify_not_enabled', 'MFA verification is disabled for TOTP']
-const NO_KEYS: Answer = [422, 'mfa_webauthn_enroll_not_enabled', 'MFA enroll is disabled for WebAuthn']
-const KEYS: Answer = [422, 'mfa_webauthn_verify_not_enabled', 'MFA verification is disabled for WebAuthn']
-const CODES: Answer = [422, 'mfa_recovery_codes_enroll_not_enabled', 'Recovery codes are disabled']
-
+type Disabled = keyof typeof WHILE_OFF
 type Call = (caller: Caller) => unknown
 
-const OFF: Record<string, [Answer, Call]> = {
-  signInAnonymously: [
-    [422, 'anonymous_provider_disabled', 'Anonymous sign-ins are disabled'],
-    ({ client }) => client.signInAnonymously(),
-  ],
-  signUp: [
-    [422, 'signup_disabled', 'Signups not allowed for this instance'],
-    ({ client }) => client.signUp({ email: 'new@example.com', password }),
-  ],
-  signInWithPassword: [
-    [422, 'email_provider_disabled', NO_EMAIL],
-    ({ client }) => client.signInWithPassword({ email: EMAIL, password }),
-  ],
-  signInWithOtp: [[422, 'email_provider_disabled', NO_EMAIL], ({ client }) => client.signInWithOtp({ email: EMAIL })],
-  resend: [[400, 'email_provider_disabled', NO_EMAIL], ({ client }) => client.resend({ type: 'signup', email: EMAIL })],
-  resetPasswordForEmail: [
-    [400, 'email_provider_disabled', NO_EMAIL],
-    ({ client }) => client.resetPasswordForEmail(EMAIL),
-  ],
-  signInWithOAuth: [
-    [400, 'validation_failed', 'Unsupported provider: provider is not enabled'],
-    // The method only builds the address; a browser goes there.
-    async ({ client }) => {
-      const { data } = await client.signInWithOAuth({ provider: 'github', options: { skipBrowserRedirect: true } })
-      const answer = await fetch(String(data.url), { headers: { 'x-supabase-api-version': '2024-01-01' } })
-      return { error: { status: answer.status, ...((await answer.json()) as object) } }
-    },
-  ],
-  signInWithIdToken: [
-    [400, 'provider_disabled', 'Provider (issuer "https://accounts.google.com") is not enabled'],
-    ({ client }) => client.signInWithIdToken({ provider: 'google', token: 'a.b.c' }),
-  ],
-  signInWithSSO: [
-    [404, 'saml_provider_disabled', 'SAML 2.0 is disabled'],
-    ({ client }) => client.signInWithSSO({ domain: 'example.com' }),
-  ],
-  signInWithWeb3: [
-    [422, 'web3_provider_disabled', 'Web3 provider is disabled'],
-    ({ client }) =>
-      client.signInWithWeb3({ chain: 'solana', message: 'a message of some length', signature: new Uint8Array(64) }),
-  ],
-  linkIdentity: [NO_LINKING, ({ client }) => client.linkIdentity({ provider: 'github' })],
-  unlinkIdentity: [
-    NO_LINKING,
-    async ({ client }) => {
-      const { data } = await client.getUserIdentities()
-      const [identity] = data?.identities ?? []
-      return identity && client.unlinkIdentity(identity)
-    },
-  ],
-  'mfa.enroll': [
-    [422, 'mfa_totp_enroll_not_enabled', 'MFA enroll is disabled for TOTP'],
-    ({ client }) => client.mfa.enroll({ factorType: 'totp', friendlyName: 'another' }),
-  ],
-  'mfa.challenge': [TOTP, ({ client, totp }) => client.mfa.challenge({ factorId: totp })],
-  'mfa.verify': [TOTP, ({ client, totp }) => client.mfa.verify({ factorId: totp, challengeId: ID, code: '123456' })],
-  'mfa.challengeAndVerify': [
-    TOTP,
-    ({ client, totp }) => client.mfa.challengeAndVerify({ factorId: totp, code: '123456' }),
-  ],
-  'mfa.webauthn.enroll': [NO_KEYS, ({ client }) => client.mfa.webauthn.enroll({ friendlyName: 'another key' })],
-  'mfa.webauthn.register': [
-    NO_KEYS,
-    ({ client }) => client.mfa.webauthn.register({ friendlyName: 'another key', webauthn: WEBAUTHN }),
-  ],
-  'mfa.webauthn.challenge': [
-    KEYS,
-    ({ client, key }) => client.mfa.webauthn.challenge({ factorId: key, webauthn: WEBAUTHN }),
-  ],
-  'mfa.webauthn.authenticate': [
-    KEYS,
-    ({ client, key }) => client.mfa.webauthn.authenticate({ factorId: key, webauthn: WEBAUTHN }),
-  ],
-  'mfa.webauthn.verify': [
-    KEYS,
-    ({ client, key }) => {
-      const webauthn = { ...WEBAUTHN, type: 'request', credential_response: { toJSON: () => ({}) } } as never
-      return client.mfa.webauthn.verify({ factorId: key, challengeId: ID, webauthn })
-    },
-  ],
-  'mfa.recoveryCodes.generate': [CODES, ({ client }) => client.mfa.recoveryCodes.generate({ friendlyName: 'paper' })],
-  'mfa.recoveryCodes.regenerate': [CODES, ({ client }) => client.mfa.recoveryCodes.regenerate()],
-  'mfa.recoveryCodes.verify': [
-    [422, 'mfa_recovery_codes_verify_not_enabled', 'Recovery codes are disabled'],
-    ({ client }) => client.mfa.recoveryCodes.verify({ code: 'abcd-efgh-ijkl-mnop' }),
-  ],
-  signInWithPasskey: [PASSKEYS, ({ client }) => client.signInWithPasskey()],
-  registerPasskey: [PASSKEYS, ({ client }) => client.registerPasskey()],
-  'passkey.startRegistration': [PASSKEYS, ({ client }) => client.passkey.startRegistration()],
-  'passkey.verifyRegistration': [
-    PASSKEYS,
-    ({ client }) => client.passkey.verifyRegistration({ challengeId: ID, credential: {} as never }),
-  ],
-  'passkey.startAuthentication': [PASSKEYS, ({ client }) => client.passkey.startAuthentication()],
-  'passkey.verifyAuthentication': [
-    PASSKEYS,
-    ({ client }) => client.passkey.verifyAuthentication({ challengeId: ID, credential: {} as never }),
-  ],
-  'passkey.list': [PASSKEYS, ({ client }) => client.passkey.list()],
-  'passkey.update': [PASSKEYS, ({ client }) => client.passkey.update({ passkeyId: ID, friendlyName: 'mine' })],
-  'passkey.delete': [PASSKEYS, ({ client }) => client.passkey.delete({ passkeyId: ID })],
-  'oauth.getAuthorizationDetails': [OAUTH, ({ client }) => client.oauth.getAuthorizationDetails(ID)],
-  'oauth.approveAuthorization': [OAUTH, ({ client }) => client.oauth.approveAuthorization(ID)],
-  'oauth.denyAuthorization': [OAUTH, ({ client }) => client.oauth.denyAuthorization(ID)],
-  'oauth.listGrants': [OAUTH, ({ client }) => client.oauth.listGrants()],
-  'oauth.revokeGrant': [OAUTH, ({ client }) => client.oauth.revokeGrant({ clientId: ID })],
-  'admin.oauth.listClients': [OAUTH, ({ admin }) => admin.oauth.listClients()],
-  'admin.oauth.createClient': [
-    OAUTH,
-    ({ admin }) => admin.oauth.createClient({ client_name: 'app', redirect_uris: ['https://app.example/callback'] }),
-  ],
-  'admin.oauth.getClient': [OAUTH, ({ admin }) => admin.oauth.getClient(ID)],
-  'admin.oauth.updateClient': [OAUTH, ({ admin }) => admin.oauth.updateClient(ID, { client_name: 'other' })],
-  'admin.oauth.deleteClient': [OAUTH, ({ admin }) => admin.oauth.deleteClient(ID)],
-  'admin.oauth.regenerateClientSecret': [OAUTH, ({ admin }) => admin.oauth.regenerateClientSecret(ID)],
-  'admin.customProviders.listProviders': [CUSTOM, ({ admin }) => admin.customProviders.listProviders()],
-  'admin.customProviders.createProvider': [
-    CUSTOM,
-    ({ admin }) => admin.customProviders.createProvider({ provider_type: 'oidc', identifier: 'custom:x' } as never),
-  ],
-  'admin.customProviders.getProvider': [CUSTOM, ({ admin }) => admin.customProviders.getProvider('custom:x')],
-  'admin.customProviders.updateProvider': [
-    CUSTOM,
-    ({ admin }) => admin.customProviders.updateProvider('custom:x', { name: 'other' }),
-  ],
-  'admin.customProviders.deleteProvider': [CUSTOM, ({ admin }) => admin.customProviders.deleteProvider('custom:x')],
+const CALLS: Record<Disabled, Call> = {
+  signInAnonymously: ({ client }) => client.signInAnonymously(),
+  signUp: ({ client }) => client.signUp({ email: 'new@example.com', password }),
+  signInWithPassword: ({ client }) => client.signInWithPassword({ email: EMAIL, password }),
+  signInWithOtp: ({ client }) => client.signInWithOtp({ email: EMAIL }),
+  resend: ({ client }) => client.resend({ type: 'signup', email: EMAIL }),
+  resetPasswordForEmail: ({ client }) => client.resetPasswordForEmail(EMAIL),
+  // The method only builds the address; a browser goes there.
+  signInWithOAuth: async ({ client }) => {
+    const { data } = await client.signInWithOAuth({ provider: 'github', options: { skipBrowserRedirect: true } })
+    const answer = await fetch(String(data.url), { headers: { 'x-supabase-api-version': '2024-01-01' } })
+    return { error: { status: answer.status, ...((await answer.json()) as object) } }
+  },
+  signInWithIdToken: ({ client }) => client.signInWithIdToken({ provider: 'google', token: 'a.b.c' }),
+  signInWithSSO: ({ client }) => client.signInWithSSO({ domain: 'example.com' }),
+  signInWithWeb3: ({ client }) =>
+    client.signInWithWeb3({ chain: 'solana', message: 'a message of some length', signature: new Uint8Array(64) }),
+  linkIdentity: ({ client }) => client.linkIdentity({ provider: 'github' }),
+  unlinkIdentity: async ({ client }) => {
+    const { data } = await client.getUserIdentities()
+    const [identity] = data?.identities ?? []
+    return identity && client.unlinkIdentity(identity)
+  },
+  'mfa.enroll': ({ client }) => client.mfa.enroll({ factorType: 'totp', friendlyName: 'another' }),
+  'mfa.challenge': ({ client, totp }) => client.mfa.challenge({ factorId: totp }),
+  'mfa.verify': ({ client, totp }) => client.mfa.verify({ factorId: totp, challengeId: ID, code: '123456' }),
+  'mfa.challengeAndVerify': ({ client, totp }) => client.mfa.challengeAndVerify({ factorId: totp, code: '123456' }),
+  'mfa.webauthn.enroll': ({ client }) => client.mfa.webauthn.enroll({ friendlyName: 'another key' }),
+  'mfa.webauthn.register': ({ client }) =>
+    client.mfa.webauthn.register({ friendlyName: 'another key', webauthn: WEBAUTHN }),
+  'mfa.webauthn.challenge': ({ client, key }) => client.mfa.webauthn.challenge({ factorId: key, webauthn: WEBAUTHN }),
+  'mfa.webauthn.authenticate': ({ client, key }) =>
+    client.mfa.webauthn.authenticate({ factorId: key, webauthn: WEBAUTHN }),
+  'mfa.webauthn.verify': ({ client, key }) => {
+    const webauthn = { ...WEBAUTHN, type: 'request', credential_response: { toJSON: () => ({}) } } as never
+    return client.mfa.webauthn.verify({ factorId: key, challengeId: ID, webauthn })
+  },
+  'mfa.recoveryCodes.generate': ({ client }) => client.mfa.recoveryCodes.generate({ friendlyName: 'paper' }),
+  'mfa.recoveryCodes.regenerate': ({ client }) => client.mfa.recoveryCodes.regenerate(),
+  'mfa.recoveryCodes.verify': ({ client }) => client.mfa.recoveryCodes.verify({ code: 'abcd-efgh-ijkl-mnop' }),
+  signInWithPasskey: ({ client }) => client.signInWithPasskey(),
+  registerPasskey: ({ client }) => client.registerPasskey(),
+  'passkey.startRegistration': ({ client }) => client.passkey.startRegistration(),
+  'passkey.verifyRegistration': ({ client }) =>
+    client.passkey.verifyRegistration({ challengeId: ID, credential: {} as never }),
+  'passkey.startAuthentication': ({ client }) => client.passkey.startAuthentication(),
+  'passkey.verifyAuthentication': ({ client }) =>
+    client.passkey.verifyAuthentication({ challengeId: ID, credential: {} as never }),
+  'passkey.list': ({ client }) => client.passkey.list(),
+  'passkey.update': ({ client }) => client.passkey.update({ passkeyId: ID, friendlyName: 'mine' }),
+  'passkey.delete': ({ client }) => client.passkey.delete({ passkeyId: ID }),
+  'oauth.getAuthorizationDetails': ({ client }) => client.oauth.getAuthorizationDetails(ID),
+  'oauth.approveAuthorization': ({ client }) => client.oauth.approveAuthorization(ID),
+  'oauth.denyAuthorization': ({ client }) => client.oauth.denyAuthorization(ID),
+  'oauth.listGrants': ({ client }) => client.oauth.listGrants(),
+  'oauth.revokeGrant': ({ client }) => client.oauth.revokeGrant({ clientId: ID }),
+  'admin.oauth.listClients': ({ admin }) => admin.oauth.listClients(),
+  'admin.oauth.createClient': ({ admin }) =>
+    admin.oauth.createClient({ client_name: 'app', redirect_uris: ['https://app.example/callback'] }),
+  'admin.oauth.getClient': ({ admin }) => admin.oauth.getClient(ID),
+  'admin.oauth.updateClient': ({ admin }) => admin.oauth.updateClient(ID, { client_name: 'other' }),
+  'admin.oauth.deleteClient': ({ admin }) => admin.oauth.deleteClient(ID),
+  'admin.oauth.regenerateClientSecret': ({ admin }) => admin.oauth.regenerateClientSecret(ID),
+  'admin.customProviders.listProviders': ({ admin }) => admin.customProviders.listProviders(),
+  'admin.customProviders.createProvider': ({ admin }) =>
+    admin.customProviders.createProvider({ provider_type: 'oidc', identifier: 'custom:x' } as never),
+  'admin.customProviders.getProvider': ({ admin }) => admin.customProviders.getProvider('custom:x'),
+  'admin.customProviders.updateProvider': ({ admin }) =>
+    admin.customProviders.updateProvider('custom:x', { name: 'other' }),
+  'admin.customProviders.deleteProvider': ({ admin }) => admin.customProviders.deleteProvider('custom:x'),
 }
 
 /** Methods without a capability that could be off. */
@@ -176,7 +110,7 @@ const ALWAYS = [
 ]
 
 test('each method of the library has an answer while its capability is off, or none that could be', () => {
-  expect([...Object.keys(OFF), ...ALWAYS].toSorted()).toEqual(Object.keys(METHODS).toSorted())
+  expect([...Object.keys(WHILE_OFF), ...ALWAYS].toSorted()).toEqual(Object.keys(METHODS).toSorted())
 })
 
 describe('off, the client gets the answer of the reference from', () => {
@@ -224,7 +158,8 @@ describe('off, the client gets the answer of the reference from', () => {
     }
   })
 
-  test.for(Object.entries(OFF))('%s', async ([name, [[status, code, message], call]]) => {
+  test.for(Object.entries(CALLS))('%s', async ([name, call]) => {
+    const [status, code, message] = WHILE_OFF[name as Disabled]
     if (/passkey|webauthn/i.test(name)) pretendBrowser()
     const { error } = (await call(caller)) as { error: { status: number; code: string; message: string } }
     expect([error.status, error.code, error.message]).toEqual([status, code, message])
