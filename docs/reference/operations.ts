@@ -187,10 +187,10 @@ function exampleOf({ requestBody }: Operation): object | undefined {
 function answersOf({ responses }: Operation, isListed: (status: string) => boolean): [string, string] {
   const statuses = Object.entries(responses).filter(([status]) => isListed(status))
   const succeeds = statuses.filter(([status]) => Number(status) < 400)
-  const fails = statuses.filter(([status]) => Number(status) >= 400)
+  const fails = statuses.filter(([status]) => Number(status) >= 400 || status === 'default')
   return [
     succeeds.map(([status, { content }]) => `${status}${bodyOf(content)}`).join(', '),
-    fails.map(([status]) => status).join(', '),
+    fails.map(([status]) => (status === 'default' ? 'any of a hook' : status)).join(', '),
   ]
 }
 

@@ -46,7 +46,7 @@ export async function answerHolder(
     const { [method.toLowerCase()]: own, get } = paths[path] ?? {}
     const documented = (method === 'HEAD' ? (own ?? get) : own)?.responses
     if (!documented) return undefined
-    const found = documented[status]
+    const found = documented[status] ?? documented.default
     if (!found) return 'the status is not documented'
     const response = '$ref' in found ? (components.responses[nameIn(found)] as Response) : found
     const problem = headerProblem(response, status, header)

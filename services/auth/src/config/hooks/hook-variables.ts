@@ -48,16 +48,30 @@ const pointVariables = (point: HookPoint) =>
     ),
   }) satisfies Variables
 
-type PointValues = Values<ReturnType<typeof pointVariables>>
+/** Variables of single points. */
+const OWN: Partial<Record<HookPoint, Variables>> = {
+  'customize-access-token': {
+    ADDITIVE: boolean(
+      'Its `claims` are added to those of the token, and none is missing; otherwise they replace them.',
+      {
+        default: 'false',
+      },
+    ),
+  },
+}
+
+type PointValues = Values<ReturnType<typeof pointVariables>> & { ADDITIVE?: boolean }
 
 const prefixed = (prefix: string, variables: Variables): Variables =>
   Object.fromEntries(Object.entries(variables).map(([name, variable]) => [prefix + name, variable]))
 
-export const hookVariables = forEach(HOOK_NAMES, (point) => prefixed(prefixOf(point), pointVariables(point)))
+const variablesOf = (point: HookPoint): Variables => ({ ...pointVariables(point), ...OWN[point] })
+
+export const hookVariables = forEach(HOOK_NAMES, (point) => prefixed(prefixOf(point), variablesOf(point)))
 
 export const valuesOf = (point: HookPoint, values: Record<string, unknown>) =>
   Object.fromEntries(
-    Object.keys(pointVariables(point)).map((name) => [name, values[prefixOf(point) + name]]),
+    Object.keys(variablesOf(point)).map((name) => [name, values[prefixOf(point) + name]]),
   ) as PointValues
 
 export interface HookSettings {
@@ -67,6 +81,8 @@ export interface HookSettings {
   attempts: number
   /** Database of the function, unless this service's. */
   databaseUrl: string | undefined
+  /** customize-access-token: whether its claims are added. */
+  isAdditive: boolean
 }
 
 /** Settings of the enabled hooks. */
@@ -79,6 +95,7 @@ export function hookSettings(values: Record<string, unknown>): Partial<Record<Ho
       signers: own.SECRETS ?? [],
       timeoutSeconds: own.TIMEOUT ?? TIMEOUTS[target.kind],
       attempts: own.ATTEMPTS,
+      isAdditive: own.ADDITIVE ?? false,
       databaseUrl: own.DATABASE_URL && withModeOfDriver(own.DATABASE_URL),
     }
     return [[point, settings] as const]

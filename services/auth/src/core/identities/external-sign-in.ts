@@ -6,6 +6,7 @@ import type { DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import { countSignUp } from '../../metrics.ts'
 import { type AuditLog, audit } from '../audit/audit.ts'
+import { type Asking, type QuestionDeps, withHooks } from '../hooks/questions.ts'
 import { claimOf, recordClaim } from '../users/address-claims.ts'
 import { isEmailTaken } from '../users/addresses.store.ts'
 import { isBanned } from '../users/is-banned.ts'
@@ -25,7 +26,7 @@ import { newAccount } from './new-account.ts'
 import { registerAddress } from './register-address.ts'
 import { accountToLink } from './unproven-account.ts'
 
-type Deps = ExternalDeps & LinkMailDeps & BudgetDeps & { db: Kysely<DB>; config: Config }
+type Deps = ExternalDeps & LinkMailDeps & BudgetDeps & QuestionDeps & { db: Kysely<DB>; config: Config }
 
 export interface ShownAccount extends Omit<ExternalSignIn, 'provider' | 'acceptLanguage'> {
   provider: { name: string; settings: { linking: 'verified' | 'never'; emailOptional: boolean } }
@@ -42,27 +43,31 @@ export interface ShownAccount extends Omit<ExternalSignIn, 'provider' | 'acceptL
  * Signs in, links or invites with an account at a provider; `admit` starts the session in the same transaction. Throws
  * provider_email_needs_verification or email_not_confirmed for an unverified address, whose owner gets a mail.
  */
-export async function signInExternally<Admitted>(
-  deps: Deps,
+export async function signInExternally<Own extends Deps, Admitted>(
+  deps: Own,
   log: AuditLog,
   shown: ShownAccount,
-  admit: (trx: Transaction<DB>, user: User, identityId: string | undefined) => Promise<Admitted>,
+  admit: (asking: Asking<Own>, trx: Transaction<DB>, user: User, identityId: string | undefined) => Promise<Admitted>,
 ): Promise<Admitted> {
   const { provider, account, context } = shown
   if (account.emails.length === 0 && !provider.settings.emailOptional) {
     throw withoutEmail(account)
   }
   const sessionId = shown.linking?.sessionId ?? null
-  const outcome = await deps.db.transaction().execute(async (trx) => {
-    const found = await findUser(deps, trx, log, shown)
-    if (found === 'unproven') return found
-    if (found.reportedEmail) await beginEmailChange(deps, trx, found.user, found.reportedEmail, sessionId)
-    if (isBanned(found.user, deps.now())) throw apiError('user_banned')
-    return {
-      ...found,
-      admitted: found.awaitsProof ? undefined : { value: await admit(trx, found.user, identityOf(found.user, shown)) },
-    }
-  })
+  const outcome = await withHooks(deps, log, (asking) =>
+    deps.db.transaction().execute(async (trx) => {
+      const found = await findUser(asking, trx, log, shown)
+      if (found === 'unproven') return found
+      if (found.reportedEmail) await beginEmailChange(deps, trx, found.user, found.reportedEmail, sessionId)
+      if (isBanned(found.user, deps.now())) throw apiError('user_banned')
+      return {
+        ...found,
+        admitted: found.awaitsProof
+          ? undefined
+          : { value: await admit(asking, trx, found.user, identityOf(found.user, shown)) },
+      }
+    }),
+  )
   if (outcome === 'unproven') {
     throw unverifiedEmail(provider.name, { isMailed: await isRegistrationSent(deps, log, shown) })
   }

@@ -4,6 +4,8 @@ import type { Kysely } from 'kysely'
 import { Type } from 'typebox'
 import type { DB } from '../../db/tables.ts'
 import { countLargeToken } from '../../metrics.ts'
+import { type ClaimDeps, customClaims } from '../hooks/custom-claims.ts'
+import type { Asking } from '../hooks/questions.ts'
 import { UserShape } from '../users/user-shape.ts'
 import type { User } from '../users/users.store.ts'
 import type { AcceptDeps } from './accepted-session.ts'
@@ -36,7 +38,7 @@ export const SessionShape = Type.Object(
 export type SessionBody = Type.Static<typeof SessionShape>
 
 export interface SessionDeps extends AccessTokenDeps {
-  config: AccessTokenDeps['config'] & AcceptDeps['config']
+  config: AccessTokenDeps['config'] & AcceptDeps['config'] & ClaimDeps['config']
   refreshTokenKey: KeyObject
   log: Pick<Logger, 'warn'>
 }
@@ -44,14 +46,18 @@ export interface SessionDeps extends AccessTokenDeps {
 /** Size that is worth a warning: by default nginx refuses headers past 8 KiB (large_client_header_buffers). */
 const LARGE_TOKEN_BYTES = 4096
 
-/** Issues new tokens for a session. */
+/**
+ * Issues new tokens for a session. `method`: the proof, for the hook customize-access-token. The hook may refuse, so changes
+ * by the proof are in the same transaction.
+ */
 export async function issueTokens(
-  deps: SessionDeps,
+  deps: Asking<SessionDeps>,
   db: Kysely<DB>,
   user: User,
   session: TokenSession & { refresh_counter: number },
+  method: string,
 ): Promise<SessionBody> {
-  const claims = accessTokenClaims(deps, user, session)
+  const claims = await customClaims(deps, db, accessTokenClaims(deps, user, session), method)
   const refreshToken = { sessionId: session.id, counter: session.refresh_counter }
   const accessToken = await deps.keys.sign(claims)
   if (accessToken.length > LARGE_TOKEN_BYTES) {

@@ -1,12 +1,12 @@
 import { batchLoads } from '@services/common/concurrency/batch-loads'
-import type { Kysely } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { type ReuseInterval, reusableSince } from './refresh-reuse.ts'
 import { type RotatedSession, type Rotation, rotateSessions } from './rotate-session.store.ts'
 import type { RepeatRule, SessionLimits } from './session-limits.ts'
 
 /** Advances the session of a refresh token, or returns undefined: see refresh-reuse.ts. */
-export type RotateSession = (rotation: Rotation) => Promise<RotatedSession | undefined>
+export type RotateSession = (rotation: Rotation, trx?: Transaction<DB>) => Promise<RotatedSession | undefined>
 
 interface RotationDeps {
   db: Kysely<DB>
@@ -17,10 +17,13 @@ interface RotationDeps {
 /** Most sessions that one statement locks. */
 const MAX_TOGETHER = 32
 
-/** Runs concurrent refreshes in one statement; those it skips (session locked or presented twice) run again alone. */
+/**
+ * Runs concurrent refreshes in one statement; those it skips (session locked or presented twice) run again alone. One in a
+ * transaction of its caller always runs alone.
+ */
 export function createRotateSession(deps: RotationDeps): RotateSession {
   const { sessions } = deps.config
-  const rotateAll = (rotations: readonly Rotation[]) => {
+  const rotateAll = (rotations: readonly Rotation[], db: Kysely<DB> = deps.db) => {
     const now = deps.now()
     const before = (seconds: number) => new Date(now.getTime() - seconds * 1000)
     const times = {
@@ -29,13 +32,14 @@ export function createRotateSession(deps: RotationDeps): RotateSession {
       startedAfter: sessions.timeboxSeconds === undefined ? null : before(sessions.timeboxSeconds),
       activeAfter: sessions.inactivitySeconds === undefined ? null : before(sessions.inactivitySeconds),
     }
-    return rotateSessions(deps.db, rotations, times, sessions)
+    return rotateSessions(db, rotations, times, sessions)
   }
   const rotate = batchLoads<Rotation, RotatedSession | undefined | 'skipped'>(async (rotations) => {
     const rotated = await rotateAll(rotations)
     return rotations.length === 1 ? rotated : rotated.map((session) => session ?? 'skipped')
   }, MAX_TOGETHER)
-  return async (rotation) => {
+  return async (rotation, trx) => {
+    if (trx) return (await rotateAll([rotation], trx))[0]
     const rotated = await rotate(rotation)
     return rotated === 'skipped' ? (await rotateAll([rotation]))[0] : rotated
   }

@@ -5,6 +5,7 @@ import type { Kysely, Transaction } from 'kysely'
 import type { Aal, AmrEntry, DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import type { Origin, PendingAudit } from '../audit/audit.ts'
+import type { Asking } from '../hooks/questions.ts'
 import { TRUSTED_DEVICE, type TrustedDevice } from '../trusted-devices/trusted-devices.store.ts'
 import { type DeviceDeps, type PresentedDevice, provenFactorIds, useDevice } from '../trusted-devices/use-device.ts'
 import { isPending } from '../users/proven-addresses.ts'
@@ -32,7 +33,7 @@ interface SignInProof {
  * phone_not_confirmed for a pending account.
  */
 export async function startSession(
-  deps: SessionDeps & DeviceDeps,
+  deps: Asking<SessionDeps & DeviceDeps>,
   db: Kysely<DB>,
   user: User,
   method: string,
@@ -61,7 +62,7 @@ export async function startSession(
           open(trx, await useDevice(deps, trx, { id, userId: user.id }, presented, client)),
         )
       : await open(db)
-  return issueTokens(deps, db, { ...user, last_sign_in_at: now, updated_at: now }, session)
+  return issueTokens(deps, db, { ...user, last_sign_in_at: now, updated_at: now }, session, method)
 }
 
 const inTransaction = <Result>(db: Kysely<DB>, work: (trx: Transaction<DB>) => Promise<Result>): Promise<Result> =>

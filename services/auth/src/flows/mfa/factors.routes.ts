@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { SessionShape } from '../../core/sessions/issue-tokens.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { ChannelField, choiceOf, errorResponses, Field } from '../../http/bodies/shapes.ts'
+import { ChannelField, choiceOf, errorResponses, Field, hookedResponses } from '../../http/bodies/shapes.ts'
 import { requireLiveSession } from '../../http/caller/authenticate.ts'
 import { givenProof, ProofBody, proofFields } from '../../http/caller/given-proof.ts'
 import { clientOf } from '../../http/limits/client.ts'
@@ -112,7 +112,7 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
         webauthn: Type.Optional(Type.Unknown({ description: 'Answer of the browser: type, credential_response.' })),
         ...proofFields,
       }),
-      response: { 200: VerifiedShape, ...errorResponses(400, 401, 403, 404, 413, 422, 429) },
+      response: { 200: VerifiedShape, ...hookedResponses(400, 401, 403, 404, 413, 422, 429) },
     },
     handler: async (request) => {
       const factorRequest = factorRequestOf(deps, request, request.body)

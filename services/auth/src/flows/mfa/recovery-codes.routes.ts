@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { USUAL_NAME } from '../../core/factors/factors.store.ts'
 import { SessionShape } from '../../core/sessions/issue-tokens.ts'
 import type { Deps } from '../../deps.ts'
-import { errorResponses, Field } from '../../http/bodies/shapes.ts'
+import { errorResponses, Field, hookedResponses } from '../../http/bodies/shapes.ts'
 import { ProofBody, proofFields } from '../../http/caller/given-proof.ts'
 import { acceptLanguageOf } from '../../http/pages/mail-context.ts'
 import { factorRequestOf } from './factors.routes.ts'
@@ -88,7 +88,7 @@ export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
           }),
         ),
       }),
-      response: { 200: SessionShape, ...errorResponses(400, 401, 403, 413, 422, 429) },
+      response: { 200: SessionShape, ...hookedResponses(400, 401, 403, 413, 422, 429) },
     },
     handler: async (request) => {
       const factorRequest = factorRequestOf(deps, request)

@@ -16,6 +16,7 @@ import {
 } from '../../core/factors/recovery-codes.store.ts'
 import type { ActName } from '../../core/freshness/acts.ts'
 import { performActs } from '../../core/freshness/require-fresh.ts'
+import { withHooks } from '../../core/hooks/questions.ts'
 import { typedCode } from '../../core/one-time-tokens/typed-code.ts'
 import { notify } from '../../core/outbox/notify.ts'
 import { withLockedCaller } from '../../core/sessions/caller.ts'
@@ -145,21 +146,24 @@ export async function useRecoveryCode(
   if (!deps.config.mfa.recoveryCodes) throw apiError('mfa_recovery_codes_verify_not_enabled')
   const hash = hashRecoveryCode(caller.user.id, code)
   const raised = await countedAttempt(deps, attemptOf(request), () =>
-    withLockedCaller(deps, caller, async (trx, { user, session }) => {
-      if (!(await spendRecoveryCode(trx, user.id, hash, deps.now()))) return undefined
-      await endDevices(trx, user.id)
-      const remaining = (await findRecoveryCodes(trx, user.id))?.remaining ?? 0
-      await audit(deps, trx, log, { action: 'recovery_code_used', actor: user, traits: { remaining } })
-      const details = { Remaining: String(remaining) }
-      await notify(deps, trx, user, 'mfa_recovery_code_used_notification', details, { acceptLanguage })
-      const ids = { userId: user.id, sessionId: session.id, factorId: null }
-      return raise(deps, trx, ids, SECOND_METHODS.recoveryCode)
-    }),
+    withHooks(deps, log, (asking) =>
+      withLockedCaller(deps, caller, async (trx, { user, session }) => {
+        if (!(await spendRecoveryCode(trx, user.id, hash, deps.now()))) return undefined
+        await endDevices(trx, user.id)
+        const remaining = (await findRecoveryCodes(trx, user.id))?.remaining ?? 0
+        await audit(deps, trx, log, { action: 'recovery_code_used', actor: user, traits: { remaining } })
+        const details = { Remaining: String(remaining) }
+        await notify(deps, trx, user, 'mfa_recovery_code_used_notification', details, { acceptLanguage })
+        const ids = { userId: user.id, sessionId: session.id, factorId: null }
+        const raised = await raise(deps, trx, ids, SECOND_METHODS.recoveryCode)
+        return issueTokens(asking, trx, raised.user, raised.session, SECOND_METHODS.recoveryCode)
+      }),
+    ),
   ).catch(throwAsLocked)
   if (!raised) {
     return refuseProof(deps, request, { method: 'recovery_code', message: 'Invalid recovery code entered' })
   }
-  return issueTokens(deps, deps.db, raised.user, raised.session)
+  return raised
 }
 
 /** 80 bits cannot be guessed; attempts are delayed as for passwords all the same, under the client's error code. */

@@ -10,6 +10,7 @@ import { SECOND_METHODS } from '../../core/factors/assurance.ts'
 import { type Challenge, deleteChallenge, findChallenge, takeChallenge } from '../../core/factors/challenges.store.ts'
 import { changeFactor, deleteUnverified, type Factor } from '../../core/factors/factors.store.ts'
 import { requireFresh, spendNonce } from '../../core/freshness/require-fresh.ts'
+import { withHooks } from '../../core/hooks/questions.ts'
 import { notify } from '../../core/outbox/notify.ts'
 import { isRequesterAccepted } from '../../core/sessions/accepted-session.ts'
 import { withLockedCaller } from '../../core/sessions/caller.ts'
@@ -49,19 +50,22 @@ export async function verifyFactor(deps: Deps, request: FactorRequest, given: Ve
   const verified = await proof.counted(async () => {
     const spend = await proof.check(challenge)
     if (!spend) return undefined
-    return withLockedCaller(deps, caller, async (trx, { user, session }) => {
-      const current = await requireFactor(trx, user, factor.id)
-      requireMayProve(deps, user, session, current)
-      await requireStillBegun(deps, trx, session, current, challenge)
-      await spendNonce(trx, user.id, freshness)
-      if (!(await spend(trx))) return undefined
-      if (!(await takeChallenge(trx, challenge.id, deps.now()))) throw addressMismatch()
-      return complete(deps, trx, log, { user, session, factor: current, challenge, given })
-    })
+    return withHooks(deps, log, (asking) =>
+      withLockedCaller(deps, caller, async (trx, { user, session }) => {
+        const current = await requireFactor(trx, user, factor.id)
+        requireMayProve(deps, user, session, current)
+        await requireStillBegun(deps, trx, session, current, challenge)
+        await spendNonce(trx, user.id, freshness)
+        if (!(await spend(trx))) return undefined
+        if (!(await takeChallenge(trx, challenge.id, deps.now()))) throw addressMismatch()
+        const raised = await complete(deps, trx, log, { user, session, factor: current, challenge, given })
+        const method = SECOND_METHODS[current.factor_type]
+        return { ...raised, body: await issueTokens(asking, trx, raised.user, raised.session, method) }
+      }),
+    )
   })
   if (!verified) return refuseProof(deps, request, { method: factor.factor_type, message: proof.refusal })
-  const { user, session, recoveryCodes } = verified
-  const body = await issueTokens(deps, deps.db, user, session)
+  const { body, recoveryCodes } = verified
   return recoveryCodes ? { ...body, recovery_codes: recoveryCodes } : body
 }
 

@@ -112,10 +112,10 @@ export function finishSignIn(deps: Deps, log: AuditLog, arrival: Arrival): Promi
   const { audience, linking, inviteTokenHash, pkce } = state
   const { account } = signedIn
   const shown = { provider, account, audience, context, linking, inviteTokenHash, attemptId: state.id }
-  return signInExternally<Finished>(deps, log, shown, async (trx, user, identityId) => {
+  return signInExternally(deps, log, shown, async (asking, trx, user, identityId): Promise<Finished> => {
     if (!pkce) {
       const audited = pendingAudit(deps, log, { action: 'login', actor: user, traits: { provider: provider.name } })
-      return { session: await startSession(deps, trx, user, 'oauth', client, audited, { identityId }) }
+      return { session: await startSession(asking, trx, user, 'oauth', client, audited, { identityId }) }
     }
     const { accessToken, refreshToken } = signedIn
     const providerTokens: ProviderTokens = { provider: provider.name, accessToken, refreshToken, identityId }

@@ -1,6 +1,7 @@
 import type { AuthenticationResponseJSON } from '@simplewebauthn/server'
 import { pendingAudit } from '../../core/audit/audit.ts'
 import type { RefusalLog } from '../../core/audit/sign-in-attempt.ts'
+import { withHooks } from '../../core/hooks/questions.ts'
 import { notify } from '../../core/outbox/notify.ts'
 import { makeChallenge, takeChallenge } from '../../core/passkeys/challenges.ts'
 import { findOwned, noteWarning, type OwnedPasskey, storeUse } from '../../core/passkeys/passkeys.store.ts'
@@ -51,16 +52,18 @@ export async function signInWithPasskey(deps: Deps, log: RefusalLog, given: Pass
   // NIST 800-63B: with the user verified a passkey is two factors. A thief can give a PIN to a key that had none.
   const isTwoFactors = deps.config.passkeys.verifiedIsAal2 && assertion.isUserVerified && passkey.user_verified
   const { id } = passkey
-  return deps.db.transaction().execute(async (trx) => {
-    const traits = { provider: 'passkey', passkey_id: id }
-    const audited = pendingAudit(deps, log, { action: 'login', actor: user, traits })
-    const proof = { identityId: id, aal: isTwoFactors ? 'aal2' : 'aal1' } as const
-    // Locks the user, then the passkey, as all flows do.
-    const session = await startSession(deps, trx, user, 'passkey', given.client, audited, proof)
-    const use = { id, signCount: assertion.counter, backedUp: assertion.isBackedUp, now: deps.now() }
-    if (!(await storeUse(trx, use))) throw apiError('webauthn_verification_failed')
-    return session
-  })
+  return withHooks(deps, log, (asking) =>
+    deps.db.transaction().execute(async (trx) => {
+      const traits = { provider: 'passkey', passkey_id: id }
+      const audited = pendingAudit(deps, log, { action: 'login', actor: user, traits })
+      const proof = { identityId: id, aal: isTwoFactors ? 'aal2' : 'aal1' } as const
+      // Locks the user, then the passkey, as all flows do.
+      const session = await startSession(asking, trx, user, 'passkey', given.client, audited, proof)
+      const use = { id, signCount: assertion.counter, backedUp: assertion.isBackedUp, now: deps.now() }
+      if (!(await storeUse(trx, use))) throw apiError('webauthn_verification_failed')
+      return session
+    }),
+  )
 }
 
 async function requireAsserted(deps: Deps, challenge: Buffer, credential: AuthenticationResponseJSON) {

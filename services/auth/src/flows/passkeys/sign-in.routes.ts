@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { recordSignIn } from '../../core/audit/sign-in-attempt.ts'
 import { SessionShape } from '../../core/sessions/issue-tokens.ts'
 import type { Deps } from '../../deps.ts'
-import { errorResponses } from '../../http/bodies/shapes.ts'
+import { errorResponses, hookedResponses } from '../../http/bodies/shapes.ts'
 import { captchaFields } from '../../http/caller/captcha.ts'
 import { DEVICE_HEADERS, DEVICE_TOKEN, withTrustedDevice } from '../../http/caller/trusted-device.ts'
 import { acceptLanguageOf } from '../../http/pages/mail-context.ts'
@@ -41,7 +41,7 @@ export const passkeySignInRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       summary: 'Signs in with the answer of a passkey',
       body: AnswerBody,
       requestHeaders: [DEVICE_TOKEN],
-      response: { 200: withHeaders(SessionShape, ...DEVICE_HEADERS), ...errorResponses(400, 403, 404, 413, 429) },
+      response: { 200: withHeaders(SessionShape, ...DEVICE_HEADERS), ...hookedResponses(400, 403, 404, 413, 429) },
     },
     handler: async (request, reply) => {
       await deps.limits.byAddress(request, 'passkeySignIn')

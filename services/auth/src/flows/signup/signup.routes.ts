@@ -11,7 +11,7 @@ import { UserShape } from '../../core/users/user-shape.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { oneAddress, refuseBoth, requireProvider } from '../../http/bodies/address.ts'
-import { ChannelField, errorResponses, Field, pkceFields, RedirectQuery } from '../../http/bodies/shapes.ts'
+import { ChannelField, Field, hookedResponses, pkceFields, RedirectQuery } from '../../http/bodies/shapes.ts'
 import { requestAudience } from '../../http/caller/authenticate.ts'
 import { captchaFields } from '../../http/caller/captcha.ts'
 import { clientOf, limitKeyOf, networkOf } from '../../http/limits/client.ts'
@@ -38,7 +38,7 @@ export const signupRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         ...captchaFields,
       }),
       requestHeaders: ['X-JWT-AUD'],
-      response: { 200: Type.Union([SessionShape, UserShape]), ...errorResponses(400, 413, 422, 429) },
+      response: { 200: Type.Union([SessionShape, UserShape]), ...hookedResponses(400, 413, 422, 429) },
     },
     // Two shapes under one status: serialised as built, because a union would be matched against both at run time.
     serializerCompiler: () => JSON.stringify,
@@ -50,7 +50,7 @@ export const signupRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       if (email === '' && phone === '') {
         if (!config.signup.anonymous) throw apiError('anonymous_provider_disabled')
         await limits.byAddress(request, 'anonymous')
-        return signUpAnonymously(deps, { data, audience, client })
+        return signUpAnonymously(deps, request.log, { data, audience, client })
       }
       await limits.byAddress(request, 'signup')
       if (config.signup.disabled) throw apiError('signup_disabled')

@@ -4,6 +4,7 @@
 // test/registered-first.test.ts.
 import type { SmsChannel } from '../../adapters/sms/gateway.ts'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
+import { withHooks } from '../../core/hooks/questions.ts'
 import { type Account, blankUser, confirmed, insertAccount, newAccount } from '../../core/identities/new-account.ts'
 import { registerAddress } from '../../core/identities/register-address.ts'
 import type { Pkce } from '../../core/one-time-tokens/pkce.ts'
@@ -53,16 +54,18 @@ export async function signUp(deps: Deps, log: AuditLog, input: SignupInput): Pro
 async function signUpConfirmed(deps: Deps, log: AuditLog, account: Account, input: SignupInput) {
   const { user: actor } = account
   const traits = { provider: input.address.channel }
-  const session = await deps.db.transaction().execute(async (trx) => {
-    if ((await insertAccount(deps, trx, account)) !== actor.id) {
-      await audit(deps, trx, log, { action: 'user_repeated_signup', actor, traits })
-      return undefined
-    }
-    await audit(deps, trx, log, { action: 'user_signedup', actor, traits })
-    await audit(deps, trx, log, { action: 'login', actor, traits })
-    const created = (await findUserById(trx, actor.id)) as User
-    return startSession(deps, trx, created, 'password', input.client)
-  })
+  const session = await withHooks(deps, log, (asking) =>
+    deps.db.transaction().execute(async (trx) => {
+      if ((await insertAccount(deps, trx, account)) !== actor.id) {
+        await audit(deps, trx, log, { action: 'user_repeated_signup', actor, traits })
+        return undefined
+      }
+      await audit(deps, trx, log, { action: 'user_signedup', actor, traits })
+      await audit(deps, trx, log, { action: 'login', actor, traits })
+      const created = (await findUserById(trx, actor.id)) as User
+      return startSession(asking, trx, created, 'password', input.client)
+    }),
+  )
   if (!session) throw apiError('user_already_exists')
   countSignUp('password')
   return { session }
@@ -90,16 +93,19 @@ const gapKind = ({ channel }: Address) => (channel === 'email' ? 'confirmation' 
 /** Signs a new user without an address in; they can add one later. The caller has checked that anonymous users are enabled. */
 export async function signUpAnonymously(
   deps: Deps,
+  log: AuditLog,
   { data, audience, client }: Pick<SignupInput, 'data' | 'audience' | 'client'>,
 ): Promise<SessionBody> {
   if (deps.config.signup.disabled) throw apiError('signup_disabled')
   requireModestMetadata(data, deps.config.signup.dataMaxBytes)
   const blank = blankUser(deps.newId(), audience, deps.config.jwt.defaultRole, deps.now())
   const user = { ...blank, is_anonymous: true, user_metadata: withoutFacts(data) }
-  const session = await deps.db.transaction().execute(async (trx) => {
-    await insertUser(trx, { ...user, password_hash: null })
-    return startSession(deps, trx, user, 'anonymous', client)
-  })
+  const session = await withHooks(deps, log, (asking) =>
+    deps.db.transaction().execute(async (trx) => {
+      await insertUser(trx, { ...user, password_hash: null })
+      return startSession(asking, trx, user, 'anonymous', client)
+    }),
+  )
   countSignUp('anonymous')
   return session
 }

@@ -41,9 +41,9 @@ export async function signInWithIdToken(deps: Deps, log: AuditLog, input: IdToke
     inviteTokenHash: null,
     attemptId: null,
   }
-  return signInExternally(deps, log, shown, (trx, user, identityId) => {
+  return signInExternally(deps, log, shown, (asking, trx, user, identityId) => {
     const audited = pendingAudit(deps, log, { action: 'login', actor: user, traits: { provider: provider.name } })
-    return startSession(deps, trx, user, 'oauth', client, audited, { identityId })
+    return startSession(asking, trx, user, 'oauth', client, audited, { identityId })
   })
 }
 

@@ -1,5 +1,6 @@
 import { ApiError } from '@services/common/errors'
 import { type AuditLog, pendingAudit } from '../../core/audit/audit.ts'
+import { withHooksIn } from '../../core/hooks/questions.ts'
 import { MAX_PASSWORD_BYTES } from '../../core/passwords/password-rules.ts'
 import { reportWeaknesses } from '../../core/passwords/require-strong-password.ts'
 import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
@@ -51,7 +52,9 @@ export async function signInWithPassword(deps: Deps, log: AuditLog, input: Passw
   const hash = password_hash as string
   const audited = pendingAudit(deps, log, { action: 'login', actor: user, traits: { provider: channel } })
   const start = (verifiedHash: string) =>
-    startSession(deps, deps.db, user, 'password', input.client, audited, { verifiedHash })
+    withHooksIn(deps, log, (asking, trx) =>
+      startSession(asking, trx ?? deps.db, user, 'password', input.client, audited, { verifiedHash }),
+    )
   const [session, weakness] = await Promise.all([
     startWithCurrentHash(deps, user.id, { hash, password: input.password }, start),
     reportWeaknesses(deps, input.password, user.email),

@@ -1,5 +1,6 @@
 import type { Selectable } from 'kysely'
 import { type AuditLog, pendingAudit } from '../../core/audit/audit.ts'
+import { withHooks } from '../../core/hooks/questions.ts'
 import { SEALED } from '../../core/keys/sealed-columns.ts'
 import { findAuthCode, type ProviderTokens, takeAuthCode } from '../../core/one-time-tokens/auth-codes.store.ts'
 import { hashLinkToken } from '../../core/one-time-tokens/one-time-token.ts'
@@ -39,26 +40,28 @@ export async function exchangeAuthCode(deps: Deps, log: AuditLog, exchange: Exch
   const pkce = { challenge: found.code_challenge, method: found.code_challenge_method }
   if (!isVerifierOf(pkce, codeVerifier)) throw apiError('bad_code_verifier')
   let proven: string | undefined
-  const signedIn = await deps.db.transaction().execute(async (trx) => {
-    // The user first, as everywhere: a change of password deletes codes while it holds the user.
-    const locked = await lockUser(trx, found.user_id)
-    if (!(await takeAuthCode(trx, codeHash))) throw apiError('flow_state_not_found')
-    const user = await findUserById(trx, found.user_id)
-    const begun = { userId: found.user_id, sessionId: found.session_id }
-    if (!user || !(await isRequesterAccepted(deps, trx, begun))) throw apiError('flow_state_not_found')
-    if (isBanned(user, now)) throw apiError('user_banned', { status: 400 })
-    const tokens = found.provider_tokens ? openTokens(deps, found) : undefined
-    const traits = { provider_type: tokens ? tokens.provider : 'email' }
-    const audited = pendingAudit(deps, log, { action: 'login', actor: user, traits })
-    const session = await startSession(deps, trx, user, found.authentication_method, client, audited, {
-      identityId: tokens?.identityId,
-    })
-    if (tokens) return { ...session, provider_token: tokens.accessToken, provider_refresh_token: tokens.refreshToken }
-    // The link that gave the code left the others valid: a stranger may have requested it.
-    await deleteOneTimeTokens(trx, user.id, ['confirmation', 'recovery'])
-    if (user.email_confirmed_at && !locked?.email_assumed) proven = `${user.aud}\0${user.email}`
-    return session
-  })
+  const signedIn = await withHooks(deps, log, (asking) =>
+    deps.db.transaction().execute(async (trx) => {
+      // The user first, as everywhere: a change of password deletes codes while it holds the user.
+      const locked = await lockUser(trx, found.user_id)
+      if (!(await takeAuthCode(trx, codeHash))) throw apiError('flow_state_not_found')
+      const user = await findUserById(trx, found.user_id)
+      const begun = { userId: found.user_id, sessionId: found.session_id }
+      if (!user || !(await isRequesterAccepted(deps, trx, begun))) throw apiError('flow_state_not_found')
+      if (isBanned(user, now)) throw apiError('user_banned', { status: 400 })
+      const tokens = found.provider_tokens ? openTokens(deps, found) : undefined
+      const traits = { provider_type: tokens ? tokens.provider : 'email' }
+      const audited = pendingAudit(deps, log, { action: 'login', actor: user, traits })
+      const session = await startSession(asking, trx, user, found.authentication_method, client, audited, {
+        identityId: tokens?.identityId,
+      })
+      if (tokens) return { ...session, provider_token: tokens.accessToken, provider_refresh_token: tokens.refreshToken }
+      // The link that gave the code left the others valid: a stranger may have requested it.
+      await deleteOneTimeTokens(trx, user.id, ['confirmation', 'recovery'])
+      if (user.email_confirmed_at && !locked?.email_assumed) proven = `${user.aud}\0${user.email}`
+      return session
+    }),
+  )
   if (proven) await deps.passwordAttempts.markClientKnown({ identifier: proven, address: clientAddress })
   return signedIn
 }

@@ -1,4 +1,5 @@
 import { type AuditLog, logAudit } from '../../core/audit/audit.ts'
+import { withHooksIn } from '../../core/hooks/questions.ts'
 import { issueTokens, type SessionBody } from '../../core/sessions/issue-tokens.ts'
 import { catchUp, endReuse, judgeRefusal, reusableSince } from '../../core/sessions/refresh-reuse.ts'
 import { parseRefreshToken } from '../../core/sessions/refresh-token.ts'
@@ -21,10 +22,15 @@ export async function refreshSession(deps: Deps, log: AuditLog, text: string, cl
   if (!token) throw apiError('refresh_token_not_found')
   for (let race = 0; race < MAX_RACES; race++) {
     const auditId = deps.config.auditInDatabase ? deps.newRowId() : null
-    const session = await deps.rotateSession({ ...token, ...client, auditId })
-    if (session) {
-      logRefresh(log, session)
-      return issueTokens(deps, deps.db, session.user, session)
+    const refreshed = await withHooksIn(deps, log, async (asking, trx) => {
+      const session = await deps.rotateSession({ ...token, ...client, auditId }, trx)
+      return (
+        session && { session, body: await issueTokens(asking, trx ?? deps.db, session.user, session, 'token_refresh') }
+      )
+    })
+    if (refreshed) {
+      logRefresh(log, refreshed.session)
+      return refreshed.body
     }
     await refuse(deps, log, { ...token, ...client })
   }

@@ -55,12 +55,12 @@ export async function signInWithWeb3(deps: Deps, log: AuditLog, input: Web3Grant
     inviteTokenHash: null,
     attemptId: null,
   }
-  return signInExternally(deps, log, shown, async (trx, user, identityId) => {
+  return signInExternally(deps, log, shown, async (asking, trx, user, identityId) => {
     if (!(await markUsed(trx, uses))) throw invalidGrant('message was already used')
     const traits = { provider: 'web3', chain: chain.name, network: message.chainId, domain: message.domain }
     const personalTraits = { address: addressOf(chain, message), uri: message.uri }
     const audited = pendingAudit(deps, log, { action: 'login', actor: user, traits, personalTraits })
-    return startSession(deps, trx, user, 'web3', client, audited, { identityId })
+    return startSession(asking, trx, user, 'web3', client, audited, { identityId })
   })
 }
 

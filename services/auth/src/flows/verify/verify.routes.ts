@@ -12,7 +12,7 @@ import { SessionShape } from '../../core/sessions/issue-tokens.ts'
 import { parsePhone } from '../../core/users/phone-number.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { choiceOf, errorResponses, Field, HtmlPage, Redirect } from '../../http/bodies/shapes.ts'
+import { choiceOf, errorResponses, Field, HtmlPage, hookedResponses, Redirect } from '../../http/bodies/shapes.ts'
 import { requestAudience } from '../../http/caller/authenticate.ts'
 import { DEVICE_HEADERS, DEVICE_TOKEN, withTrustedDevice } from '../../http/caller/trusted-device.ts'
 import { clientOf, limitKeyOf } from '../../http/limits/client.ts'
@@ -125,7 +125,7 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       response: {
         200: withHeaders(Type.Union([SessionShape, OtherAddressToo]), ...DEVICE_HEADERS),
         303: withHeaders(Type.Null({ description: 'Redirect to the form of the confirmation page.' }), 'Location'),
-        ...errorResponses(400, 403, 413, 422, 429),
+        ...hookedResponses(400, 403, 413, 422, 429),
       },
     },
     // Two shapes under one status: serialised as built, because a union would be matched against both at run time.

@@ -11,6 +11,7 @@ import { ApiError } from '@services/common/errors'
 import type { Transaction } from 'kysely'
 import { LINK_TYPES, type LinkType } from '../../adapters/mail/kinds.ts'
 import type { AuditLog } from '../../core/audit/audit.ts'
+import { withHooks } from '../../core/hooks/questions.ts'
 import { issueAuthCode } from '../../core/one-time-tokens/auth-codes.store.ts'
 import { linksBeside, putLinksBack } from '../../core/one-time-tokens/earlier-links.store.ts'
 import { hashLinkToken } from '../../core/one-time-tokens/one-time-token.ts'
@@ -157,31 +158,33 @@ async function redeem(
   const passwordHash = password ? await deps.passwords.hash(password) : undefined
   let proven: string | undefined
   let isFirstProof = false
-  const outcome = await deps.db.transaction().execute(async (trx): Promise<VerifyOutcome> => {
-    const now = deps.now()
-    const user = await lockUser(trx, userId)
-    const taken = await take(trx)
-    if (!user || !taken) throw apiError('otp_expired')
-    const { token, spared = [] } = taken
-    if (isBanned(user, now) && !provesUnproven(user, token)) throw apiError('user_banned')
-    const begun = { userId: user.id, sessionId: token.session_id }
-    if (token.expires_at <= now || !(await isRequesterAccepted(deps, trx, begun))) throw apiError('otp_expired')
-    const signedIn = await confirm(deps, trx, log, { user, token, type, passwordHash, acceptLanguage, isBound })
-    if (!signedIn) return { awaitsOtherAddress: true }
-    proven = `${signedIn.aud}\0${token.relates_to}`
-    isFirstProof = isUnproven(user, token)
-    const effective = effectiveType(type, token.purpose)
-    const pkce = pkceOf(token)
-    if (request.givesCode && pkce) {
-      // A banned account's links must not open the new account, and that account may be deleted.
-      if (signedIn.id === user.id) await putLinksBack(trx, spared, now)
-      const method = effective === 'signup' ? 'email/signup' : effective
-      const code = { userId: signedIn.id, pkce, method, sessionId: token.session_id }
-      return { authCode: await issueAuthCode(deps, trx, code) }
-    }
-    const session = await startSession(deps, trx, signedIn, sessionMethod(token.purpose), request.client)
-    return { session: { ...session, type: effective } }
-  })
+  const outcome = await withHooks(deps, log, (asking) =>
+    deps.db.transaction().execute(async (trx): Promise<VerifyOutcome> => {
+      const now = deps.now()
+      const user = await lockUser(trx, userId)
+      const taken = await take(trx)
+      if (!user || !taken) throw apiError('otp_expired')
+      const { token, spared = [] } = taken
+      if (isBanned(user, now) && !provesUnproven(user, token)) throw apiError('user_banned')
+      const begun = { userId: user.id, sessionId: token.session_id }
+      if (token.expires_at <= now || !(await isRequesterAccepted(deps, trx, begun))) throw apiError('otp_expired')
+      const signedIn = await confirm(asking, trx, log, { user, token, type, passwordHash, acceptLanguage, isBound })
+      if (!signedIn) return { awaitsOtherAddress: true }
+      proven = `${signedIn.aud}\0${token.relates_to}`
+      isFirstProof = isUnproven(user, token)
+      const effective = effectiveType(type, token.purpose)
+      const pkce = pkceOf(token)
+      if (request.givesCode && pkce) {
+        // A banned account's links must not open the new account, and that account may be deleted.
+        if (signedIn.id === user.id) await putLinksBack(trx, spared, now)
+        const method = effective === 'signup' ? 'email/signup' : effective
+        const code = { userId: signedIn.id, pkce, method, sessionId: token.session_id }
+        return { authCode: await issueAuthCode(deps, trx, code) }
+      }
+      const session = await startSession(asking, trx, signedIn, sessionMethod(token.purpose), request.client)
+      return { session: { ...session, type: effective } }
+    }),
+  )
   if (!proven) return outcome
   const prover = { identifier: proven, address: request.clientAddress }
   // Made before the account had a password that works, they would only delay its owner.

@@ -22,6 +22,15 @@ export const ErrorShape = Type.Object(
 export const errorResponses = (...statuses: number[]) =>
   Object.fromEntries([...statuses, 500, 503, 504].map((status) => [status, ErrorShape]))
 
+const HookRefusal = Type.Object(ErrorShape.properties, {
+  title: 'HookRefusal',
+  additionalProperties: true,
+  description: 'Refusal of a hook (`hook_rejected`), with the status that it names.',
+})
+
+/** Errors of a route at which hooks are asked. */
+export const hookedResponses = (...statuses: number[]) => ({ ...errorResponses(...statuses), default: HookRefusal })
+
 /** Text; only the body as a whole is bounded (1 MiB), so each use checks its length. */
 export const Field = Type.String()
 

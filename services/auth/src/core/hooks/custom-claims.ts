@@ -1,0 +1,92 @@
+import type { Kysely } from 'kysely'
+import type { DB, Metadata } from '../../db/tables.ts'
+import { apiError } from '../../errors.ts'
+import type { Questions } from './questions.ts'
+
+/** Claims that the service itself relies on. */
+export interface Claims extends Metadata {
+  sub: string
+  exp: number
+  iat: number
+}
+
+export interface ClaimDeps {
+  questions?: Questions
+  config: { hooks: { 'customize-access-token'?: { isAdditive: boolean } } }
+}
+
+/** Returns the claims of an access token after the hook; those given, where there is none. */
+export async function customClaims<Given extends Claims>(
+  { questions, config }: ClaimDeps,
+  db: Kysely<DB>,
+  given: Given,
+  method: string,
+): Promise<Claims> {
+  const point = 'customize-access-token'
+  if (!questions?.has(point)) return given
+  const asked = await questions.ask(db, point, keyOf(given, method), {
+    user_id: given.sub,
+    claims: given,
+    authentication_method: method,
+  })
+  const isAdditive = config.hooks[point]?.isAdditive
+  const { claims } = asked.answer
+  if (!claims && !isAdditive) throw refused('output claims field is missing')
+  const sent = asked.payload.claims
+  return acceptedClaims(isAdditive ? { ...sent, ...claims } : { ...claims }, sent)
+}
+
+/**
+ * Names the facts that an answer is about. Not its times, which differ in another run, and not the metadata: the hook
+ * itself may change them meanwhile.
+ */
+function keyOf(claims: Claims, method: string): string {
+  const { exp: _e, iat: _i, jti: _j, app_metadata: _a, user_metadata: _u, amr: _m, ...facts } = claims
+  return JSON.stringify([method, facts])
+}
+
+type Rule = (value: unknown) => boolean
+
+const isText: Rule = (value) => typeof value === 'string'
+const isInteger: Rule = Number.isSafeInteger
+const isObject: Rule = (value) => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isListOf =
+  (...rules: Rule[]): Rule =>
+  (value) =>
+    Array.isArray(value) && value.every((each) => rules.some((rule) => rule(each)))
+
+/** Types of known claims; others are free. */
+const TYPES: Record<string, [Rule, string]> = {
+  aud: [(value) => isText(value) || isListOf(isText)(value), 'a string or a list of strings'],
+  ...of(['exp', 'iat', 'nbf'], isInteger, 'an integer'),
+  ...of(['jti', 'iss', 'sub', 'email', 'phone', 'role', 'aal', 'session_id', 'client_id'], isText, 'a string'),
+  ...of(['app_metadata', 'user_metadata'], isObject, 'an object'),
+  amr: [isListOf(isText, isObject), 'a list of strings or objects'],
+  is_anonymous: [(value) => typeof value === 'boolean', 'a boolean'],
+}
+
+function of(names: string[], rule: Rule, words: string): Record<string, [Rule, string]> {
+  return Object.fromEntries(names.map((name) => [name, [rule, words]]))
+}
+
+const REQUIRED = ['aud', 'exp', 'iat', 'sub', 'email', 'phone', 'role', 'aal', 'session_id', 'is_anonymous']
+
+/** Claims that name the user, the session and the issuer: with others a token would belong to another user. */
+const UNCHANGED = ['sub', 'session_id', 'iss', 'iat', 'client_id']
+
+/** Checks the claims that a hook returns against those it was given. Throws unexpected_failure with all reasons. */
+export function acceptedClaims(claims: Metadata, given: Metadata): Claims {
+  const missing = REQUIRED.filter((name) => claims[name] === undefined).map((name) => `${name} is required`)
+  const wrong = Object.entries(TYPES)
+    .filter(([name, [rule]]) => claims[name] !== undefined && !rule(claims[name]))
+    .map(([name, [, words]]) => `${name} must be ${words}`)
+  const reasons = [...missing, ...wrong]
+  if (reasons.length > 0) throw refused(`output claims do not conform to the expected schema: ${reasons.join(', ')}`)
+  const changed = UNCHANGED.filter((name) => claims[name] !== given[name])
+  if (changed.length > 0)
+    throw refused(`output claims change ${changed.join(', ')}, which a hook must leave as they are`)
+  if ((claims.exp as number) > (given.exp as number)) throw refused('output claims expire later than the given ones')
+  return claims as Claims
+}
+
+const refused = (message: string) => apiError('unexpected_failure', { message })

@@ -1,0 +1,124 @@
+// Questions of a transaction to a hook. One by HTTP must not wait inside it, because it holds a connection and locks. So
+// the transaction stops at its question and is rolled back, the hook is asked, and the transaction runs again with the
+// answer. Its ids are the same in each run, and an answer is used for its own question only. A function in this database
+// is asked within the transaction, and sees its rows.
+import type { Kysely, Transaction } from 'kysely'
+import type { HookPoint } from '../../adapters/hooks/points.ts'
+import type { DB } from '../../db/tables.ts'
+import { apiError } from '../../errors.ts'
+import type { AuditLog } from '../audit/audit.ts'
+import type { Hooks } from './hooks.ts'
+import type { HookAnswers, HookPayloads } from './payloads.ts'
+
+export interface QuestionDeps {
+  hooks: Pick<Hooks, 'has' | 'isWithin' | 'ask'>
+  newId: () => string
+  newRowId: () => string
+}
+
+declare const canAsk: unique symbol
+
+/** Dependencies of a transaction that may ask; made by `withHooks` alone. */
+export type Asking<Deps> = Deps & { [canAsk]: true; questions?: Questions }
+
+interface Asked<Point extends HookPoint> {
+  payload: HookPayloads[Point]
+  answer: HookAnswers[Point]
+}
+
+export interface Questions {
+  log: AuditLog
+  has(point: HookPoint): boolean
+  /** Asks, or returns what was asked under this key before. */
+  ask<Point extends HookPoint>(
+    db: Kysely<DB>,
+    point: Point,
+    key: string,
+    payload: HookPayloads[Point],
+  ): Promise<Asked<Point>>
+  /** Runs `work`, unless the transaction is rolled back. */
+  afterwards(work: () => Promise<void>): void
+}
+
+/** Ends a run of the transaction. */
+class Unanswered extends Error {
+  override readonly name = 'Unanswered'
+  readonly key: string
+  readonly ask: () => Promise<Asked<HookPoint>>
+
+  constructor(key: string, ask: () => Promise<Asked<HookPoint>>) {
+    super('a transaction waits for a hook')
+    this.key = key
+    this.ask = ask
+  }
+}
+
+/** Points at which a transaction asks. */
+const WITHIN_TRANSACTIONS = ['before-user-created', 'after-user-created', 'customize-access-token'] as const
+
+/** Runs of one transaction: it has two questions, and others may change what they are about. */
+const MAX_RUNS = 8
+
+/** Runs a transaction that creates users or issues tokens: once, or again after each of its questions. */
+export async function withHooks<Deps extends QuestionDeps, Result>(
+  deps: Deps,
+  log: AuditLog,
+  run: (asking: Asking<Deps>) => Promise<Result>,
+): Promise<Result> {
+  const { hooks } = deps
+  if (!WITHIN_TRANSACTIONS.some(hooks.has)) return run(deps as Asking<Deps>)
+  const newId = repeatable(deps.newId)
+  const newRowId = repeatable(deps.newRowId)
+  const answers = new Map<string, Asked<HookPoint>>()
+  for (let runs = 0; runs < MAX_RUNS; runs++) {
+    const later: (() => Promise<void>)[] = []
+    const questions: Questions = {
+      log,
+      has: hooks.has,
+      async ask(db, point, name, payload) {
+        const ask = async (trx?: Kysely<DB>) => ({ payload, answer: await hooks.ask(point, log, payload, { trx }) })
+        if (hooks.isWithin(point)) return ask(db)
+        const key = `${point} ${name}`
+        const asked = answers.get(key)
+        if (!asked) throw new Unanswered(key, ask)
+        return asked as Asked<typeof point>
+      },
+      afterwards: (work) => void later.push(work),
+    }
+    try {
+      const ids = { newId: newId.fromStart(), newRowId: newRowId.fromStart() }
+      const result = await run({ ...deps, ...ids, questions } as unknown as Asking<Deps>)
+      for (const work of later) await work()
+      return result
+    } catch (error) {
+      if (!(error instanceof Unanswered)) throw error
+      answers.set(error.key, await error.ask())
+    }
+  }
+  throw apiError('service_unavailable', { retryAfterSeconds: 1 })
+}
+
+/** Runs statements that issue tokens: in a transaction only where a hook may refuse these. */
+export function withHooksIn<Deps extends QuestionDeps & { db: Kysely<DB> }, Result>(
+  deps: Deps,
+  log: AuditLog,
+  run: (asking: Asking<Deps>, trx: Transaction<DB> | undefined) => Promise<Result>,
+): Promise<Result> {
+  return withHooks(deps, log, (asking) =>
+    asking.questions ? deps.db.transaction().execute((trx) => run(asking, trx)) : run(asking, undefined),
+  )
+}
+
+/** Makes the same ids, in the same order, from each start. */
+function repeatable(make: () => string) {
+  const made: string[] = []
+  return {
+    fromStart: () => {
+      let next = 0
+      return () => {
+        made[next] ??= make()
+        return made[next++] as string
+      }
+    },
+  }
+}
