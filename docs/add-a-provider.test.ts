@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import type { ExternalAccount } from '../services/auth/src/adapters/oauth/provider.ts'
 import { type OpenIdProvider, startOpenIdProvider } from '../services/auth/test/openid-provider.ts'
 import { openGuide } from './testing/guide.ts'
-import { decodeJwt } from './testing/jwt.ts'
+import { adminBy, decodeJwt } from './testing/jwt.ts'
 import { openShell, type Shell } from './testing/shell.ts'
 
 const { settings } = inject('devServices')
@@ -34,7 +34,8 @@ test('settings enable a built-in provider and a custom one, and a user signs in'
     'your-client-secret': own.AUTH_EXTERNAL_OIDC_CORP_SECRET as string,
   }
   await shell.write('corp.env', guide.file('corp.env', client))
-  const start = 'set -a; . ./github.env; . ./corp.env; exec npx -y pnpm@12 -C services/auth start'
+  const start =
+    'set -a; . ./github.env; . ./corp.env; AUTH_EGRESS_ALLOW_CIDRS=127.0.0.0/8; exec npx -y pnpm@12 -C services/auth start'
   const url = await shell.start(start).says(/listening at (http:[^"]+)"/)
   // The Host header that the proxy of auth.example.com sends.
   const here = { 'https://auth.example.com': url, 'curl ': "curl -H 'X-Forwarded-Host: auth.example.com' " }
@@ -54,6 +55,15 @@ test('settings enable a built-in provider and a custom one, and a user signs in'
   const callback = await corp.visit(String(begun.headers.get('location')))
   const cookie = String(begun.headers.get('set-cookie')).split(';', 1)[0] as string
   const back = await fetch(url + callback.pathname + callback.search, { redirect: 'manual', headers: { cookie } })
+  const bearer = adminBy(settings.AUTH_JWT_SECRET as string).authorization
+  const asAdmin = { ...here, 'Bearer $TOKEN': bearer, 'https://login.acme.example': corp.issuer, ...client }
+  const added = JSON.parse((await shell.run(guide.take('custom:acme", "name"', asAdmin))).stdout)
+  expect(added).toMatchObject({ identifier: 'custom:acme', discovery_document: { issuer: corp.issuer } })
+  expect((await shell.run(guide.take('provider=custom:acme', here))).stdout.trim()).toContain(corp.issuer)
+  const forge = { ...asAdmin, 'https://forge.example': corp.issuer }
+  const plain = JSON.parse((await shell.run(guide.take('custom:forge', forge))).stdout)
+  expect(plain).toMatchObject({ identifier: 'custom:forge', token_url: `${corp.issuer}/login/oauth/access_token` })
+
   const fragment = new URLSearchParams(String(back.headers.get('location')).split('#')[1])
   expect(decodeJwt(String(fragment.get('access_token')))).toMatchObject({ email: 'katherine@corp.example' })
 })

@@ -5,7 +5,12 @@ import { createApp } from '../../services/auth/src/app.ts'
 import { commands } from '../../services/auth/src/commands.ts'
 import { captchaVariables } from '../../services/auth/src/config/captcha.ts'
 import { encryptionVariables } from '../../services/auth/src/config/encryption.ts'
-import { egressVariables, externalVariables, web3Variables } from '../../services/auth/src/config/external.ts'
+import {
+  customProviderVariables,
+  egressVariables,
+  externalVariables,
+  web3Variables,
+} from '../../services/auth/src/config/external.ts'
 import {
   EXTERNAL_PROVIDERS,
   externalProviderVariables,
@@ -81,6 +86,7 @@ const GROUPS: VariableGroup[] = [
   { mark: 'external sign-in', variables: externalVariables },
   { mark: 'providers', variables: externalProviderVariables, repeated: [PROVIDERS] },
   { mark: 'wallets', variables: web3Variables },
+  { mark: 'custom providers', variables: customProviderVariables },
   { mark: 'egress', variables: egressVariables },
   { mark: 'hooks', variables: hookVariables, repeated: [HOOKS] },
   { mark: 'inherited', variables: inheritedVariables },

@@ -39,6 +39,11 @@ const EXAMPLES = {
   'POST /admin/users/{user_id}': { ...ADA, email: 'linus@example.com', email_confirm: true },
   'PUT /admin/users/{user_id}': { user_metadata: { name: 'Grace Hopper' } },
   'DELETE /admin/users/{user_id}': { should_soft_delete: false },
+  'POST /admin/custom-providers': {
+    ...{ provider_type: 'oidc', identifier: 'custom:acme', name: 'Acme', issuer: 'https://login.acme.example' },
+    ...{ client_id: 'our-application', client_secret: 'its-secret', scopes: ['openid', 'email'] },
+  },
+  'PUT /admin/custom-providers/{identifier}': { enabled: false },
   'POST /invite': { email: 'edsger@example.com', data: { name: 'Edsger' } },
   'POST /admin/generate_link': { type: 'magiclink', email: ADA.email },
   'PUT /admin/users/{user_id}/factors/{factor_id}': { friendly_name: 'Old phone' },

@@ -16,6 +16,7 @@ import { reauthenticateRoutes } from './flows/account/reauthenticate.routes.ts'
 import { ownSessionsRoutes } from './flows/account/sessions.routes.ts'
 import { userRoutes } from './flows/account/user.routes.ts'
 import { auditRoutes } from './flows/admin/audit.routes.ts'
+import { customProvidersRoutes } from './flows/admin/custom-providers/custom-providers.routes.ts'
 import { generateLinkRoutes, inviteRoutes } from './flows/admin/links/links.routes.ts'
 import { messagesRoutes } from './flows/admin/messages/messages.routes.ts'
 import { adminFactorsRoutes, adminSessionsRoutes, adminUserRoutes } from './flows/admin/users/user.routes.ts'
@@ -98,7 +99,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   healthRoutes(app, { ...deps, warnings: deps.sealedRows.warnings })
   await app.register(startPageRoutes, { config })
   await app.register(healthRoute)
-  await app.register(settingsRoutes, { config, providers: deps.providers })
+  await app.register(settingsRoutes, { config, providers: deps.providers, customProviders: deps.customProviders })
   await app.register(jwksRoutes, { keys: deps.keys, config })
   await app.register(signupRoutes, { deps })
   await app.register(verifyRoutes, { deps })
@@ -143,6 +144,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     await scope.register(createUserRoutes, { deps })
     await scope.register(auditRoutes, { deps })
     await scope.register(messagesRoutes, { deps })
+    await scope.register(customProvidersRoutes, { deps })
     await scope.register(inviteRoutes, { deps })
     await scope.register(generateLinkRoutes, { deps })
     await scope.register(absentFeatureRoutes, { caller: 'admin' })

@@ -12,6 +12,8 @@ import { telemetrySettings } from '@services/common/telemetry/settings'
 import { captchaProblems, captchaSettings, captchaVariables } from './config/captcha.ts'
 import { encryptionSettings, encryptionVariables } from './config/encryption.ts'
 import {
+  customProviderSettings,
+  customProviderVariables,
   egressSettings,
   egressVariables,
   externalSettings,
@@ -82,6 +84,7 @@ export const variables = {
   ...egressVariables,
   ...externalVariables,
   ...externalProviderVariables,
+  ...customProviderVariables,
   ...web3Variables,
   ...hookVariables,
   ...inheritedVariables,
@@ -156,6 +159,7 @@ const groupConfig = (values: RawConfig, ownProviders: OwnProviders) => ({
   passkeys: passkeySettings(values),
   external: externalSettings(values),
   web3: web3Settings(values),
+  customProviders: customProviderSettings(values),
   encryption: encryptionSettings(values),
   egress: egressSettings(values),
   hooks: hookSettings(values),

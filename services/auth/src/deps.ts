@@ -13,6 +13,7 @@ import type pg from 'pg'
 import { createProviders } from './adapters/providers/index.ts'
 import { appleSecondsLeft } from './config/faults.ts'
 import type { Config } from './config.ts'
+import { createCustomProviders } from './core/custom-providers/find-custom-provider.ts'
 import { createHooks } from './core/hooks/hooks.ts'
 import { deriveKey } from './core/keys/derive-key.ts'
 import { createEncryption } from './core/keys/encryption.ts'
@@ -114,15 +115,17 @@ export async function makeDeps(
   { db, pool, queue, reads = readsOf(db) }: { db: Kysely<DB>; pool: pg.Pool; queue: Queue; reads?: Reads<DB> },
   overrides: Partial<typeof PROCESS_DEFAULTS> = {},
 ) {
-  const [passwords, keys, providers, web3] = await Promise.all([
-    createPasswords(config.passwords.hashing, config.server.maxRequestSeconds * HASH_WAIT_SHARE * 1000),
-    importSigningKeys(config.jwt),
-    createProviders(config),
-    openChains(config.web3),
-  ])
   const processValues = { ...PROCESS_DEFAULTS, ...overrides }
   const { now } = processValues
   const encryption = createEncryption(config.encryption)
+  const egress = openEgress({ ...config.egress, requiresTls: true, ports: 'any', userAgent: `auth/${VERSION}` })
+  const customProviders = createCustomProviders({ config, db, egress, encryption, now, log })
+  const [passwords, keys, providers, web3] = await Promise.all([
+    createPasswords(config.passwords.hashing, config.server.maxRequestSeconds * HASH_WAIT_SHARE * 1000),
+    importSigningKeys(config.jwt),
+    createProviders(config, undefined, customProviders),
+    openChains(config.web3),
+  ])
   return {
     config,
     log,
@@ -132,7 +135,7 @@ export async function makeDeps(
     pool,
     queue,
     /** Client for addresses that an admin chooses. */
-    egress: openEgress({ ...config.egress, requiresTls: true, ports: 'any', userAgent: `auth/${VERSION}` }),
+    egress,
     passwords,
     leakedPasswords: createLeakedPasswords(config.passwords.leaks, log),
     keys,
@@ -151,6 +154,7 @@ export async function makeDeps(
     /** Authenticates attempts at providers: the browser's cookie, and the state it carries before one begins. */
     attemptKey: deriveKey(config.jwt.secret, 'attempt'),
     providers,
+    customProviders,
     /** Chains whose wallets sign in. */
     web3,
     /** The operator's own code; nothing is asked where it is disabled. */

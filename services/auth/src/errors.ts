@@ -53,6 +53,8 @@ export const errorCatalogue = {
   webauthn_credential_exists: { status: 422, message: 'This credential is already registered' },
   too_many_passkeys: { status: 422, message: 'Maximum number of passkeys reached' },
   saml_provider_disabled: { status: 404, message: 'SAML 2.0 is disabled' },
+  custom_provider_not_found: { status: 404, message: 'Custom OAuth provider not found' },
+  over_custom_provider_quota: { status: 400, message: 'Maximum number of custom OAuth/OIDC providers reached' },
   web3_provider_disabled: { status: 422, message: 'Web3 provider is disabled' },
   web3_unsupported_chain: { status: 400, message: 'Unsupported chain, must be ethereum or solana' },
   provider_disabled: { status: 400, message: 'The provider is not enabled' },

@@ -28,6 +28,8 @@ export const countMessageAttempt = (channel: MessageChannel, result: 'sent' | 'f
 export const countLimitHit = (limit: string) => limitsHit({ limit })
 export const countCaptcha = (result: 'ok' | 'refused' | 'missing' | 'unavailable') => captchas({ result })
 export const countLeakCheck = (result: 'leaked' | 'unknown' | 'unavailable') => leakChecks({ result })
+/** Descriptions of providers of the admin API that were fetched, at a save or a sign-in. */
+export const countDiscovery = (result: 'ok' | 'failed') => discoveries({ result })
 
 /** Questions to the operator's own code; `result`: `ok`, `hook_rejected` or another error code. */
 export function countHookCall(hook: string, result: string, seconds: number): void {
@@ -124,6 +126,10 @@ const messageAttempts = counter('auth.message_attempts', {
 })
 const limitsHit = counter('auth.limits_hit', { description: 'Requests refused by a limit', unit: '{request}' })
 const captchas = counter('auth.captcha', { description: 'Captcha checks by result', unit: '{captcha}' })
+const discoveries = counter('auth.provider_discoveries', {
+  description: 'Fetched descriptions of custom providers by result',
+  unit: '{request}',
+})
 const leakChecks = counter('auth.leaked_password_checks', {
   description: 'Look-ups of leaked passwords by result',
   unit: '{lookup}',

@@ -64,7 +64,8 @@ const byAdmin = async (user: object) => (await service.post('/admin/users', user
 /** An act that its target is ready for. `target` is the user that the entry names, or comes with the answer. */
 interface Ready {
   walk: () => Promise<Answer>
-  target?: string
+  /** User it is done to; null: none. */
+  target?: string | null
   traits?: object
 }
 type Act = [AuditAction, (as: { authorization: string }) => Promise<Ready>]
@@ -81,6 +82,18 @@ const linkAct =
 async function byTrustedDevice(): Promise<{ target: string; device_id: string }> {
   const { userId: target, auth } = await withTotp(service)
   return { target, device_id: (await service.post('/factors/trusted-devices', {}, auth)).body.id }
+}
+
+let providers = 0
+const customProvider = () => ({
+  ...{ provider_type: 'oauth2', identifier: `custom:acts-${++providers}`, name: 'Acts', client_id: 'acts' },
+  ...{ authorization_url: 'https://8.8.8.8/a', token_url: 'https://8.8.8.8/t', userinfo_url: 'https://8.8.8.8/u' },
+})
+
+async function addedProvider() {
+  const provider = customProvider()
+  await service.post('/admin/custom-providers', provider, service.admin)
+  return provider
 }
 
 /** A message that was refused, to a new user. */
@@ -218,6 +231,37 @@ const ROUTES: Record<string, Act[]> = {
       },
     ],
   ],
+  'POST /admin/custom-providers': [
+    [
+      'custom_provider_created',
+      async (as) => {
+        const provider = customProvider()
+        const walk = () => service.post('/admin/custom-providers', provider, as)
+        const traits = { provider: provider.identifier, provider_type: 'oauth2', fields: Object.keys(provider) }
+        return { walk, target: null, traits }
+      },
+    ],
+  ],
+  'PUT /admin/custom-providers/{identifier}': [
+    [
+      'custom_provider_updated',
+      async (as) => {
+        const { identifier: provider } = await addedProvider()
+        const walk = () => service.put(`/admin/custom-providers/${provider}`, { enabled: false }, as)
+        return { walk, target: null, traits: { provider, fields: ['enabled'] } }
+      },
+    ],
+  ],
+  'DELETE /admin/custom-providers/{identifier}': [
+    [
+      'custom_provider_deleted',
+      async (as) => {
+        const { identifier: provider } = await addedProvider()
+        const walk = () => service.delete(`/admin/custom-providers/${provider}`, as)
+        return { walk, target: null, traits: { provider } }
+      },
+    ],
+  ],
   'POST /invite': [
     ['user_invited', async (as) => ({ walk: () => service.post('/invite', { email: freshEmail() }, as) })],
   ],
@@ -241,6 +285,8 @@ const READS = [
   'GET /admin/users/{user_id}/passkeys',
   'GET /admin/audit',
   'GET /admin/messages',
+  'GET /admin/custom-providers',
+  'GET /admin/custom-providers/{identifier}',
 ]
 
 test('every route of an admin is an act below, or reads', async () => {
@@ -261,18 +307,19 @@ const acts = Object.entries(ROUTES).flatMap(([route, all]) =>
 test.for(acts)('the admin is the actor of %s', async ([, [action, prepare]]) => {
   const { walk, target, traits } = await prepare(admin.auth)
   const { result, left } = await audited(walk)
-  expect([200, 204]).toContain(result.status)
+  expect([200, 201, 204]).toContain(result.status)
   // None under the name of the user it was done to.
   expect(left.map(({ actor_id, actor_username }) => [actor_id, actor_username])).toEqual(
     left.map(() => [admin.id, 'service_role']),
   )
-  const named = { user_id: target ?? result.body.id, ...traits }
+  const named = { ...(target !== null && { user_id: target ?? result.body.id }), ...traits }
   expect(left).toContainEqual(expect.objectContaining({ action, traits: expect.objectContaining(named) }))
 })
 
 test.for(READS)('%s leaves none', async (route) => {
   const { id } = await byUser()
-  const url = route.replace('GET ', '').replace('{user_id}', id)
+  const { identifier } = await addedProvider()
+  const url = route.replace('GET ', '').replace('{user_id}', id).replace('{identifier}', identifier)
   const { result, left } = await audited(() => service.get(url, admin.auth))
   expect([result.status, left]).toEqual([200, []])
 })

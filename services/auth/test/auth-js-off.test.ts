@@ -132,6 +132,7 @@ describe('off, the client gets the answer of the reference from', () => {
       AUTH_MFA_WEB_AUTHN_ENROLL_ENABLED: 'false',
       AUTH_MFA_WEB_AUTHN_VERIFY_ENABLED: 'false',
       AUTH_MFA_RECOVERY_CODES_ENABLED: 'false',
+      AUTH_CUSTOM_OAUTH_ENABLED: 'false',
     })
     const running = async (service: typeof on): Promise<Running> => ({
       service,

@@ -77,6 +77,12 @@ const PLAUSIBLE: Record<string, readonly string[]> = {
     ...['email_change', 'email_change_current', 'email_change_new'],
   ],
   grant_type: ['password', 'refresh_token', 'pkce', 'id_token', 'web3'],
+  provider_type: ['oauth2', 'oidc'],
+  identifier: ['$provider', 'custom:new'],
+  authorization_url: ['https://8.8.8.8/a'],
+  token_url: ['https://8.8.8.8/t'],
+  userinfo_url: ['https://8.8.8.8/u'],
+  linking: ['verified', 'never'],
   chain: ['ethereum', 'solana'],
   message: [
     `site.example wants you to sign in with your Ethereum account:\n0x${'a'.repeat(40)}\n\n\nURI: https://site.example/`,
@@ -190,5 +196,6 @@ function rightValue(name: string, schema: JsonSchema): fc.Arbitrary<unknown> {
   const [type] = [(schema.anyOf?.[0] ?? schema).type].flat()
   if (type === 'boolean') return fc.boolean()
   if (type === 'object') return freeForm
+  if (type === 'array') return fc.constantFrom([], ['text'])
   return fc.constantFrom(...(PLAUSIBLE[name] ?? ['text']))
 }

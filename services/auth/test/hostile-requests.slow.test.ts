@@ -145,6 +145,7 @@ type Person = Record<
   | '$session'
   | '$identity'
   | '$message'
+  | '$provider'
   | '$email'
   | '$new'
   | '$refresh'
@@ -258,12 +259,18 @@ async function newPerson(): Promise<Person> {
     values ($1, $2, 'github', $3, '{}', now(), now())`,
     [identity, created.body.id, identity],
   )
+  const provider = {
+    ...{ provider_type: 'oauth2', identifier: `custom:person-${people}`, name: 'A', client_id: 'a' },
+    ...{ authorization_url: 'https://8.8.8.8/a', token_url: 'https://8.8.8.8/t', userinfo_url: 'https://8.8.8.8/u' },
+  }
+  await service.post('/admin/custom-providers', provider, service.admin)
   const messages = await service.deps.pool.query('select id from messages order by state = $1 desc limit 1', ['failed'])
   return {
     $user: created.body.id,
     $session: rows[0].id,
     $identity: identity,
     $message: messages.rows[0]?.id ?? created.body.id,
+    $provider: provider.identifier,
     $email: account.email,
     $new: '',
     $link: '',

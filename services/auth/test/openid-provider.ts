@@ -63,7 +63,10 @@ export async function startOpenIdProvider(routes: Routes = {}, callback = CALLBA
     const key: JWK = { ...(await exportJWK(privateKey)), kid: `key-${Math.random()}`, alg: 'RS256', use: 'sig' }
     signing = { key: privateKey, header: { alg: 'RS256', kid: key.kid as string } }
     const provider = new Provider(issuer, {
-      clients: [{ ...CLIENT, redirect_uris: [callback], token_endpoint_auth_method: 'client_secret_post' }],
+      clients: [
+        { ...CLIENT, redirect_uris: [callback], token_endpoint_auth_method: 'client_secret_post' },
+        { client_id: 'public-client', redirect_uris: [callback], token_endpoint_auth_method: 'none' },
+      ],
       jwks: { keys: [key] },
       routes,
       cookies: { keys: ['of the tests'] },

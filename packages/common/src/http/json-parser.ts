@@ -31,11 +31,11 @@ export function jsonParser(app: FastifyInstance, { broken, unacceptable }: JsonR
   }
 }
 
-/** Drops null members, which many clients send for absent ones; an absent body becomes `{}`. */
-export function withoutNulls(body: unknown): unknown {
+/** Drops null members but `kept` ones: many clients send them for absent ones. An absent body becomes `{}`. */
+export function withoutNulls(body: unknown, kept: readonly string[] = []): unknown {
   if (body === null || body === undefined) return {}
   if (typeof body !== 'object' || Array.isArray(body)) return body
-  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null))
+  return Object.fromEntries(Object.entries(body).filter(([name, value]) => value !== null || kept.includes(name)))
 }
 
 function isJson(text: string): boolean {

@@ -5,7 +5,7 @@ import { type jwtVariables, parseSecret } from './jwt.ts'
 export const encryptionVariables = {
   ENCRYPTION_KEYS: parsed(
     'id:key, id:key',
-    'Keys that encrypt second factors, queued messages and tokens of providers in the database: the first encrypts, all decrypt. `keys generate --encryption` makes one; docs/rotate-keys.md replaces one. ENCRYPTION_KEY as an entry stands for the key without id.',
+    'Keys that encrypt second factors, queued messages, tokens and client secrets of providers in the database: the first encrypts, all decrypt. `keys generate --encryption` makes one; docs/rotate-keys.md replaces one. ENCRYPTION_KEY as an entry stands for the key without id.',
     {},
     parseEncryptionKeys,
   ),

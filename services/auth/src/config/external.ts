@@ -1,8 +1,10 @@
 import { parseCidrs } from '@services/common/config/cidrs'
 import {
+  baseUrl,
   boolean,
   duration,
   httpUrl,
+  integer,
   parsed,
   text,
   type Values,
@@ -88,4 +90,29 @@ export const egressVariables = {
 export const egressSettings = (values: Values<typeof egressVariables & Pick<typeof serverVariables, 'PORT'>>) => ({
   allowCidrs: values.EGRESS_ALLOW_CIDRS,
   ownPort: values.PORT,
+})
+
+export const customProviderVariables = {
+  CUSTOM_OAUTH_ENABLED: boolean('Admins may add providers, `custom:<name>`; disabled: none of them signs in.', {
+    default: 'true',
+  }),
+  CUSTOM_OAUTH_MAX_PROVIDERS: integer('Maximum number of providers of the admin API; 0: no limit.', { default: '0' }),
+  CUSTOM_OAUTH_EXTERNAL_URL: baseUrl(
+    'Base of the redirect address `/callback` of these providers; unset: API_EXTERNAL_URL.',
+  ),
+  EXTERNAL_OIDC_PROVIDER_CACHE_TTL: duration('Lifetime of a discovery document of these providers.', {
+    default: '1h',
+    positive: true,
+    max: '168h',
+  }),
+} satisfies Variables
+
+export const customProviderSettings = (
+  values: Values<typeof customProviderVariables & Pick<typeof serverVariables, 'API_EXTERNAL_URL'>>,
+) => ({
+  enabled: values.CUSTOM_OAUTH_ENABLED,
+  /** 0: no limit. */
+  max: values.CUSTOM_OAUTH_MAX_PROVIDERS,
+  redirectUri: `${values.CUSTOM_OAUTH_EXTERNAL_URL ?? values.API_EXTERNAL_URL}/callback`,
+  discoveryKeptSeconds: values.EXTERNAL_OIDC_PROVIDER_CACHE_TTL,
 })

@@ -1,4 +1,4 @@
-import type { ColumnType, Generated, JSONColumnType, RawBuilder } from 'kysely'
+import type { ColumnType, Generated, JSONColumnType, RawBuilder, Selectable } from 'kysely'
 
 /** Tables as Kysely sees them; `migrations/` is the truth. All times are the service's (database-clock.ts). */
 export interface DB {
@@ -27,6 +27,7 @@ export interface DB {
   used_web3_messages: { key: Buffer; expires_at: Date }
   passkeys: PasskeysTable
   used_passkey_challenges: { id: string; expires_at: Date }
+  custom_providers: CustomProvidersTable
 }
 
 export const TABLES = [
@@ -40,7 +41,7 @@ export const TABLES = [
     'sealed_row_counts',
     'used_web3_messages',
   ] as const),
-  ...(['passkeys', 'used_passkey_challenges'] as const),
+  ...(['passkeys', 'used_passkey_challenges', 'custom_providers'] as const),
 ] satisfies readonly (keyof DB)[]
 
 export type Metadata = Record<string, unknown>
@@ -353,6 +354,55 @@ export interface SealedRows {
   table: string
   rows: number
 }
+
+type JsonOf<Value> = ColumnType<Value, unknown, unknown>
+
+/** Members of OpenID Connect Discovery 1.0 that are used or shown. */
+export interface DiscoveryDocument {
+  issuer: string
+  authorization_endpoint: string
+  token_endpoint: string
+  jwks_uri: string
+  userinfo_endpoint?: string
+  scopes_supported?: string[]
+  response_types_supported?: string[]
+  grant_types_supported?: string[]
+  subject_types_supported?: string[]
+}
+
+interface CustomProvidersTable {
+  id: string
+  identifier: string
+  provider_type: 'oauth2' | 'oidc'
+  name: string
+  client_id: string
+  sealed_secret: string | null
+  acceptable_client_ids: JsonOf<string[]>
+  scopes: JsonOf<string[]>
+  pkce_enabled: boolean
+  attribute_mapping: MetadataColumn
+  custom_claims_allowlist: JsonOf<string[]>
+  authorization_params: JsonOf<Record<string, string>>
+  enabled: boolean
+  listed: boolean
+  email_optional: boolean
+  linking: 'verified' | 'never'
+  issuer: string | null
+  discovery_url: string | null
+  skip_nonce_check: boolean
+  discovery_document: JsonOf<DiscoveryDocument | null>
+  discovered_at: MaybeTime
+  authorization_url: string | null
+  token_url: string | null
+  userinfo_url: string | null
+  jwks_uri: string | null
+  version: number
+  created_at: Date
+  updated_at: Date
+}
+
+/** A provider of the admin API. */
+export type CustomProvider = Selectable<CustomProvidersTable>
 
 interface AddressClaimsTable {
   key: Buffer

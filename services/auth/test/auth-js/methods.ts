@@ -48,7 +48,9 @@ const FACTORS = mfa('admin.mfa lists and deletes factors')
 
 const SAML: Missing = { missing: 'SAML 2.0: not built' }
 const OAUTH: Missing = { missing: 'OAuth server: not built' }
-const CUSTOM: Missing = { missing: 'custom providers: planned' }
+const CUSTOM = by('custom-providers.ts')(
+  'customProviders: createProvider, listProviders, getProvider, updateProvider, deleteProvider',
+)
 
 export const METHODS: Record<ClientMethod, ShownBy | Missing> = {
   initialize: INITIALIZE,

@@ -6,19 +6,26 @@ import { createOAuth2Client } from './oauth2-client.ts'
 import type { Provider } from './provider.ts'
 import { createIdTokenReader } from './read-id-token.ts'
 import type { SignInClient } from './sign-in-client.ts'
+import { boundedFetch, type OpenFetch } from './upstream.ts'
 
 export interface ConfiguredProvider {
   name: string
+  /** Name for people, where it has one. */
+  label?: string
   settings: ExternalProviderSettings
   client: SignInClient
   idTokens: ReturnType<typeof createIdTokenReader>
 }
 
 /** Sets up providers, which share the keys of id_tokens. `withinMs` bounds the requests of one step. */
-export function createConfigure(iosBundleId: string | undefined, withinMs: number) {
-  const verifyIdToken = createIdTokenVerifier(withinMs)
+export function createConfigure(
+  iosBundleId: string | undefined,
+  withinMs: number,
+  openFetch: OpenFetch = boundedFetch,
+) {
+  const verifyIdToken = createIdTokenVerifier(withinMs, openFetch)
   return (name: string, settings: ExternalProviderSettings, provider: Provider): ConfiguredProvider => {
-    const clientSettings = { ...settings, withinMs }
+    const clientSettings = { ...settings, withinMs, openFetch }
     if (provider.protocol === 'oauth1') {
       const client = createOAuth1Client(provider, clientSettings)
       return { name, settings, client, idTokens: undefined }

@@ -7,6 +7,8 @@ import { boundedFetch } from './upstream.ts'
 const KEPT_MS = 60 * 60 * 1000
 /** Wait after a failure; the last description stays in use. */
 const ASKED_AGAIN_AFTER_MS = 30 * 1000
+/** Time for a new description where there is one: the rest of the request's time is for the sign-in. */
+const RENEWED_WITHIN_MS = 3_000
 
 export type EndpointsOf = () => Promise<Endpoints>
 
@@ -14,24 +16,25 @@ export type EndpointsOf = () => Promise<Endpoints>
 export function createEndpoints(provider: OAuth2Provider, base: string | undefined, withinMs: number): EndpointsOf {
   const endpoints = provider.endpoints(base)
   if (!('discover' in endpoints)) return async () => endpoints
-  const { discover: issuer } = endpoints
-  let known: { endpoints: Endpoints; until: number } | undefined
+  const { discover: source, known: given, keptMs = KEPT_MS, now = Date.now } = endpoints
+  const read = typeof source === 'string' ? (within: number) => discover(source, within) : source
+  let known = given && { endpoints: given.endpoints, until: given.at + keptMs }
   let asking: Promise<Endpoints> | undefined
   const ask = async () => {
     try {
-      const found = await discover(issuer, withinMs)
-      known = { endpoints: found, until: Date.now() + KEPT_MS }
+      const found = await read(known ? Math.min(withinMs, RENEWED_WITHIN_MS) : withinMs)
+      known = { endpoints: found, until: now() + keptMs }
       return found
     } catch (cause) {
       if (!known) throw apiError('provider_unavailable', { cause, retryAfterSeconds: 5 })
-      known.until = Date.now() + ASKED_AGAIN_AFTER_MS
+      known.until = now() + ASKED_AGAIN_AFTER_MS
       return known.endpoints
     } finally {
       asking = undefined
     }
   }
   return async () => {
-    if (known && known.until > Date.now()) return known.endpoints
+    if (known && known.until > now()) return known.endpoints
     asking ??= ask()
     return asking
   }

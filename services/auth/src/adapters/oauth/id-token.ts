@@ -13,7 +13,7 @@ import { apiError } from '../../errors.ts'
 import { readDescription } from './endpoints.ts'
 import type { IdTokenRules } from './provider.ts'
 import { ALGORITHMS, CLOCK_TOLERANCE } from './readable-id-token.ts'
-import { boundedFetch, describeFailure } from './upstream.ts'
+import { boundedFetch, describeFailure, type OpenFetch, type UpstreamFetch } from './upstream.ts'
 
 /** HMAC by the client's secret, for tokens straight from the token endpoint (OpenID Connect Core 3.1.3.7). */
 const SECRET_ALGORITHMS = ['HS256', 'HS384', 'HS512']
@@ -42,14 +42,15 @@ export type VerifyIdToken = (idToken: string, expectation: IdTokenExpectation) =
  * Verifies signature, issuer, audience and times of an id_token (OpenID Connect Core 3.1.3.7); the caller checks nonce
  * and at_hash. Throws jose's errors, or provider_unavailable if the keys cannot be fetched.
  */
-export function createIdTokenVerifier(signInWithinMs: number): VerifyIdToken {
+export function createIdTokenVerifier(signInWithinMs: number, openFetch: OpenFetch = boundedFetch): VerifyIdToken {
   const withinMs = Math.min(signInWithinMs, KEYS_WITHIN_MS)
   const keySets = new Map<string, JWTVerifyGetKey>()
   const keysOf = async ({ jwks }: IdTokenRules) => {
     const known = typeof jwks === 'string' ? jwks : jwks.discover
     const kept = keySets.get(known)
     if (kept) return kept
-    const keys = remoteKeys(typeof jwks === 'string' ? jwks : await discoverKeys(jwks.discover, withinMs), withinMs)
+    const address = typeof jwks === 'string' ? jwks : await discoverKeys(jwks.discover, withinMs)
+    const keys = remoteKeys(address, () => openFetch(withinMs))
     keySets.set(known, keys)
     return keys
   }
@@ -89,11 +90,11 @@ async function discoverKeys(issuer: string, withinMs: number): Promise<string> {
   return url
 }
 
-function remoteKeys(url: string, withinMs: number): JWTVerifyGetKey {
+function remoteKeys(url: string, open: () => UpstreamFetch): JWTVerifyGetKey {
   const keys = createRemoteJWKSet(new URL(url), {
     cooldownDuration: KEYS_COOLDOWN_MS,
     cacheMaxAge: KEYS_KEPT_MS,
-    [customFetch]: (address, init) => boundedFetch(withinMs)(address, init as RequestInit),
+    [customFetch]: (address, init) => open()(address, init as RequestInit),
   })
   return async (header, token) => {
     // An unknown key is looked for at once, except in the pause after the keys were fetched.

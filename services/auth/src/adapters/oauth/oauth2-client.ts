@@ -11,6 +11,7 @@ import {
   calculatePKCECodeChallenge,
   customFetch,
   fetchProtectedResource,
+  None,
 } from 'openid-client'
 import { apiError } from '../../errors.ts'
 import { cleanAccount } from './clean-account.ts'
@@ -18,7 +19,7 @@ import type { EndpointsOf } from './endpoints.ts'
 import { isSignedByOtherSecret, matchesAccessToken, resigned, type VerifyIdToken } from './id-token.ts'
 import type { Endpoints, OAuth2Provider, ProviderJson } from './provider.ts'
 import type { ClientSettings, SignInClient, SignInSecrets } from './sign-in-client.ts'
-import { boundedFetch, type UpstreamFetch, upstreamFailed } from './upstream.ts'
+import { type UpstreamFetch, upstreamFailed } from './upstream.ts'
 
 export function createOAuth2Client(
   provider: OAuth2Provider,
@@ -29,12 +30,33 @@ export function createOAuth2Client(
   const [clientId = ''] = settings.clientIds
   const client = { id: clientId, secret: settings.secret }
 
-  function configure({ issuer = settings.redirectUri, authorize, token }: Endpoints): Configuration {
+  /** Authentication that a token endpoint of unknown habits accepted last. */
+  let accepted: 'basic' | 'post' = 'basic'
+
+  function configure({ issuer = settings.redirectUri, authorize, token, api }: Endpoints, either = accepted) {
     const server = { issuer, authorization_endpoint: authorize, token_endpoint: token }
-    const authentication = clientAuthentication(provider.clientAuthentication, client)
-    const config = new Configuration(server, clientId, settings.secret, authentication)
-    if ([authorize, token].some((url) => url.startsWith('http:'))) allowInsecureRequests(config)
+    const how = provider.clientAuthentication === 'either' ? either : provider.clientAuthentication
+    const config = new Configuration(server, clientId, settings.secret, clientAuthentication(how, client))
+    if ([authorize, token, api].some((url) => url.startsWith('http:'))) allowInsecureRequests(config)
     return config
+  }
+
+  /** Exchanges the code; where the server refuses our authentication, once more by the other one. */
+  async function exchangeEitherWay(
+    endpoints: Endpoints,
+    exchangeBy: (config: Configuration) => Promise<ProviderJson>,
+  ): Promise<{ config: Configuration; answer: ProviderJson }> {
+    const config = configure(endpoints)
+    try {
+      return { config, answer: await exchangeBy(config) }
+    } catch (error) {
+      if (provider.clientAuthentication !== 'either' || !mayBeUnauthenticated(error)) throw error
+    }
+    const other = accepted === 'basic' ? 'post' : 'basic'
+    const otherConfig = configure(endpoints, other)
+    const answer = await exchangeBy(otherConfig)
+    accepted = other
+    return { config: otherConfig, answer }
   }
 
   /** Exchanges the code and returns the token endpoint's whole answer. */
@@ -78,7 +100,8 @@ export function createOAuth2Client(
       return undefined
     }
     const { secret } = settings
-    const expectation = { rules: idTokens, audiences: [clientId], secret, now }
+    const audiences = [clientId, ...(provider.furtherAudiences ?? [])]
+    const expectation = { rules: idTokens, audiences, secret, now }
     let isVerified = true
     const claims = await verifyIdToken(idToken, expectation).catch((error) => {
       if (!provider.isProfileProof || !isSignedByOtherSecret(idToken, error)) throw error
@@ -101,7 +124,7 @@ export function createOAuth2Client(
       const verifier = provider.pkce ? random(32).toString('base64url') : undefined
       const passedOn = provider.takesParameters === false ? {} : parameters
       const nonce = provider.idToken ? passedOn.nonce || random(16).toString('base64url') : undefined
-      const scope = [...provider.scopes, ...(provider.takesScopes === false ? [] : splitScopes(scopes))].join(' ')
+      const scope = requestedScopes(provider, scopes).join(' ')
       const url = buildAuthorizationUrl(configure(endpoints), {
         ...passedOn,
         ...provider.authorizeParameters?.(parameters),
@@ -114,20 +137,20 @@ export function createOAuth2Client(
           code_challenge_method: 'S256',
         }),
       })
-      return { url: url.href, secrets: { verifier, nonce } }
+      return { url: url.href, secrets: { verifier, nonce, binding: provider.binding } }
     },
 
     async finish(callback, secrets, now) {
       const { code } = callback
       if (!code) throw apiError('bad_oauth_callback', { message: 'OAuth callback with missing authorization code' })
-      const fetchUpstream = boundedFetch(settings.withinMs)
+      if (secrets.binding !== provider.binding) {
+        throw apiError('bad_oauth_state', { message: 'The provider was changed during this sign-in' })
+      }
+      const fetchUpstream = settings.openFetch(settings.withinMs)
       const endpoints = await endpointsOf()
-      const config = configure(endpoints)
-      const answer = await exchange(
-        config,
-        fetchUpstream,
-        endpoints.issuer ? callback : withoutIssuer(callback),
-        secrets.verifier,
+      const returned = endpoints.issuer ? callback : withoutIssuer(callback)
+      const { config, answer } = await exchangeEitherWay(endpoints, (config) =>
+        exchange(config, fetchUpstream, returned, secrets.verifier),
       ).catch((cause: unknown) => {
         throw upstreamFailed(`Unable to exchange external code: ${code.slice(0, 4)}`, cause)
       })
@@ -170,7 +193,11 @@ function requireSameAccount(
  * Authenticates the client at the token endpoint (RFC 6749 2.3.1). Basic is our own: the library also escapes `-` and
  * `_`, which some providers do not decode (Notion's ids are UUIDs).
  */
-function clientAuthentication(how: 'basic' | 'post', { id, secret }: { id: string; secret: string }): ClientAuth {
+function clientAuthentication(
+  how: 'basic' | 'post' | 'none',
+  { id, secret }: { id: string; secret: string },
+): ClientAuth {
+  if (how === 'none') return None()
   if (how === 'post') return ClientSecretPost(secret)
   const credentials = Buffer.from(`${encodeURIComponent(id)}:${encodeURIComponent(secret)}`).toString('base64')
   return (_server, _client, _body, headers) => headers.set('authorization', `Basic ${credentials}`)
@@ -178,6 +205,22 @@ function clientAuthentication(how: 'basic' | 'post', { id, secret }: { id: strin
 
 /** Without a known issuer `iss` has nothing to match (RFC 9207). */
 const withoutIssuer = ({ iss: _unknown, ...others }: Readonly<Record<string, string>>) => others
+
+/** Failures that a server answered with. Many do not call wrong authentication `invalid_client` (RFC 6749 5.2). */
+const mayBeUnauthenticated = (error: unknown) => {
+  const { code, error: refusal } = (error ?? {}) as { code?: unknown; error?: unknown }
+  return ANSWERED.includes(String(code)) && refusal !== 'invalid_grant'
+}
+const ANSWERED = ['OAUTH_RESPONSE_BODY_ERROR', 'OAUTH_INVALID_RESPONSE', 'OAUTH_RESPONSE_IS_NOT_CONFORM']
+
+function requestedScopes(provider: OAuth2Provider, scopes: string): readonly string[] {
+  if (!provider.replacesScopes) {
+    return [...provider.scopes, ...(provider.takesScopes === false ? [] : splitScopes(scopes))]
+  }
+  const chosen = scopes.split(/[\s,]+/).filter(Boolean)
+  if (chosen.length === 0) return provider.scopes
+  return provider.idToken && !chosen.includes('openid') ? ['openid', ...chosen] : chosen
+}
 
 /** Splits `scopes` at commas; the public client's spaces need no splitting. */
 const splitScopes = (scopes: string) =>

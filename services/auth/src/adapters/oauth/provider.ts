@@ -32,6 +32,16 @@ export interface Endpoints {
   idTokens?: IdTokenRules
 }
 
+/** Endpoints by Discovery 1.0. */
+export interface Discovered {
+  /** Issuer, or a function that reads its description. */
+  discover: string | ((withinMs: number) => Promise<Endpoints>)
+  /** Description at hand, and the time that it was read at. */
+  known?: { endpoints: Endpoints; at: number }
+  keptMs?: number
+  now?: () => number
+}
+
 /** Rules by which id_tokens of the provider are recognised. */
 export interface IdTokenRules {
   /** Address of the public keys (RFC 7517), or the issuer to discover it from (OpenID Connect Discovery 1.0). */
@@ -56,14 +66,16 @@ export interface GrantedSignIn {
 export interface OAuth2Provider {
   protocol: 'oauth2'
   /** `base`: EXTERNAL_<P>_URL without a trailing slash; replaces the host of all addresses. */
-  endpoints(base: string | undefined): Endpoints | { discover: string }
+  endpoints(base: string | undefined): Endpoints | Discovered
   scopes: readonly string[]
   /** Whether `scopes` of GET /authorize are requested too; default true. */
   takesScopes?: boolean
+  /** Whether `scopes` of GET /authorize, separated by spaces, are requested instead; default false. */
+  replacesScopes?: boolean
   /** Whether unknown parameters of GET /authorize are passed on; default true. */
   takesParameters?: boolean
-  /** Documented client authentication at the token endpoint (RFC 6749 2.3.1). */
-  clientAuthentication: 'basic' | 'post'
+  /** Documented client authentication at the token endpoint (RFC 6749 2.3.1). `either`: unknown, basic is tried first. */
+  clientAuthentication: 'basic' | 'post' | 'either' | 'none'
   /** Whether PKCE is documented (RFC 7636). */
   pkce?: boolean
   /** Whether answers carry an id_token with our nonce; `always` requires one, else the profile is read. */
@@ -75,6 +87,10 @@ export interface OAuth2Provider {
    * endpoint that is signed by a secret of the provider's own, as realms of Keycloak do.
    */
   isProfileProof?: boolean
+  /** Audiences of id_tokens from the token endpoint, beside our client id. */
+  furtherAudiences?: readonly string[]
+  /** Name of the server and our client there; a sign-in ends if it is another one than at its begin. */
+  binding?: string
   /** Further parameters of the authorize address, made from those of GET /authorize. */
   authorizeParameters?(query: Readonly<Record<string, string>>): Record<string, string>
   tokenParameters?(client: { id: string; secret: string }): Record<string, string>

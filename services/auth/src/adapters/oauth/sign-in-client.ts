@@ -1,10 +1,12 @@
 // Protocols of external sign-in: OAuth 1.0a, OAuth 2.0, OpenID Connect and id_tokens. Providers are data for them.
 import type { ExternalProviderSettings } from '../../config/external-providers.ts'
 import type { CleanAccount } from './clean-account.ts'
+import type { OpenFetch } from './upstream.ts'
 
 /** Settings of a client; `withinMs` bounds all requests of one step together. */
 export type ClientSettings = Pick<ExternalProviderSettings, 'clientIds' | 'secret' | 'redirectUri' | 'url'> & {
   withinMs: number
+  openFetch: OpenFetch
 }
 
 /** Secrets of a sign-in, kept here until the browser returns. */
@@ -12,6 +14,8 @@ export interface SignInSecrets {
   /** PKCE verifier (RFC 7636). */
   verifier?: string | undefined
   nonce?: string | undefined
+  /** Server that it began at. */
+  binding?: string | undefined
   /** Request token of OAuth 1.0a and its secret. */
   requestToken?: { token: string; secret: string } | undefined
 }

@@ -1,3 +1,4 @@
+import type { Egress, EgressRequest } from '@services/common/egress/egress'
 import { tracedFetch } from '@services/common/telemetry/spans'
 import { readText } from '@services/common/upstream/read-text'
 import { apiError } from '../../errors.ts'
@@ -11,6 +12,9 @@ export const SIGN_IN_WITHIN_MS = 8_000
 export type UpstreamFetch = (url: string, init: RequestInit) => Promise<Response>
 
 /** Makes a fetch bounded in size, and in time over all calls. Following redirects could leak a secret. */
+export type OpenFetch = (withinMs: number) => UpstreamFetch
+
+/** Fetches addresses that the operator's settings name. */
 export function boundedFetch(withinMs: number): UpstreamFetch {
   const deadline = AbortSignal.timeout(withinMs)
   return async (url, init) => {
@@ -23,6 +27,18 @@ export function boundedFetch(withinMs: number): UpstreamFetch {
     })
   }
 }
+
+/** Fetches addresses that an admin chose, by the guarded client. */
+export const guardedFetch =
+  (egress: Pick<Egress, 'fetch'>): OpenFetch =>
+  (withinMs) => {
+    const deadline = AbortSignal.timeout(withinMs)
+    return (url, init) => {
+      const signal = init.signal ? AbortSignal.any([init.signal, deadline]) : deadline
+      const request = { ...(init as EgressRequest), signal }
+      return egress.fetch(url, request, { timeoutMs: withinMs, maxBytes: MAX_ANSWER_BYTES })
+    }
+  }
 
 /** URLs have limits, proxies lower ones; a Keycloak token of 200 roles has 12 KiB. */
 const MAX_TOKEN_IN_ADDRESS = 16 * 1024

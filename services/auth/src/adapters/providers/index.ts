@@ -60,10 +60,20 @@ export const PROVIDERS: Record<ExternalProvider, Provider> = {
 
 const CUSTOM = 'custom:'
 
+/** Providers of the admin API, as `custom:<name>`. */
+export interface CustomProviders {
+  isEnabled: boolean
+  redirectUri: string
+  find(identifier: string): Promise<ConfiguredProvider | undefined>
+}
+
+const NO_CUSTOM: CustomProviders = { isEnabled: false, redirectUri: '', find: async () => undefined }
+
 /** Sets up enabled providers. Without one the protocol code is never loaded: 2 MiB of an idle service (measured). */
 export async function createProviders(
   { providers, ownProviders, external }: Pick<Config, 'providers' | 'ownProviders' | 'external'>,
   withinMs = SIGN_IN_WITHIN_MS,
+  custom = NO_CUSTOM,
 ) {
   const known = new Map<string, readonly [ExternalProviderSettings, Provider]>([
     ...Object.entries(PROVIDERS).map(([name, provider]) => {
@@ -88,8 +98,13 @@ export async function createProviders(
 
   return {
     /** Finds a provider, the operator's own also as `custom:<name>`; throws validation_failed if disabled. */
-    find(typed: string): ConfiguredProvider {
+    async find(typed: string): Promise<ConfiguredProvider> {
       const name = nameIn(typed)
+      if (custom.isEnabled && name.startsWith(CUSTOM)) {
+        const found = await custom.find(name)
+        if (found?.settings.enabled) return found
+        throw unsupported(found ? 'provider is not enabled' : `Provider ${typed.slice(0, 50)} could not be found`)
+      }
       const [settings] = known.get(name) ?? []
       if (!settings) throw unsupported(`Provider ${typed.slice(0, 50)} could not be found`)
       const found = configured.get(name)
@@ -97,11 +112,16 @@ export async function createProviders(
       if (!found || what) throw unsupported(what ?? 'provider is not enabled')
       return found
     },
+    /** Address of the callback; '' for an unknown provider. */
+    redirectUriOf(typed: string): string {
+      const name = nameIn(typed)
+      return name.startsWith(CUSTOM) ? custom.redirectUri : (known.get(name)?.[0].redirectUri ?? '')
+    },
     /** Finds by name, or issuer and client. Throws for a token no key could make valid, before asking a provider. */
     async findByIdToken(token: { name: string; issuer: string; clientId: string; idToken: string; now: Date }) {
       const { name: typed, issuer, clientId, idToken, now } = token
       const name = nameIn(typed)
-      if (name.startsWith(CUSTOM)) return undefined
+      if (name.startsWith(CUSTOM)) return custom.isEnabled ? requireOpenId(name, await custom.find(name)) : undefined
       if (name !== '' && !name.includes(':')) {
         if (known.has(name) && !configured.has(name)) throw disabled(name)
         return configured.get(name)
@@ -121,6 +141,16 @@ export async function createProviders(
       return Object.fromEntries(usable.filter(([name, isUsable]) => isUsable || isSpecified(name)))
     },
   }
+}
+
+function requireOpenId(name: string, found: ConfiguredProvider | undefined): ConfiguredProvider {
+  const shown = `"${name.slice(0, 100)}"`
+  if (!found) throw apiError('validation_failed', { message: `Custom provider ${shown} not found` })
+  if (!found.settings.enabled) {
+    throw apiError('provider_disabled', { message: `Provider ${shown} is not enabled` })
+  }
+  if (found.idTokens) return found
+  throw apiError('validation_failed', { message: `Provider ${shown} is not an OIDC provider` })
 }
 
 const isSpecified = (name: string) => SPECIFIED_PROVIDERS.some((specified) => specified === name)

@@ -11,6 +11,9 @@ export const LOG_TYPES = {
   users_imported: 'team',
   users_exported: 'team',
   encryption_rotated: 'team',
+  custom_provider_created: 'team',
+  custom_provider_updated: 'team',
+  custom_provider_deleted: 'team',
   token_refreshed: 'token',
   token_reuse_detected: 'token',
   /** Token used after its reuse interval by the client that has the next one. */

@@ -21,6 +21,7 @@ export const KEPT_TRAITS = [
   'key_id',
   'provider',
   'provider_type',
+  'fields',
   'channel',
   'kind',
   'type',

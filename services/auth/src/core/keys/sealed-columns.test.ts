@@ -26,6 +26,7 @@ beforeAll(async () => {
     ...corp.settings('OIDC_CORP'),
     AUTH_EXTERNAL_OIDC_CORP_EMAIL_OPTIONAL: 'true',
     AUTH_SMTP_MAX_FREQUENCY: '0',
+    AUTH_EGRESS_ALLOW_CIDRS: '127.0.0.0/8',
   }
   service = await startTestService({ ...settings, AUTH_ENCRYPTION_KEYS: NOW, AUTH_WORKERS_ENABLED: 'false' })
   for (const name of NAMES) uses[name] = await MAKERS[name]()
@@ -110,6 +111,21 @@ const MAKERS: Record<keyof typeof SEALED, () => Promise<Use>> = {
     }
   },
   unprovenAccount: () => unprovenAccount('unproven@example.com'),
+  async clientSecret() {
+    const given = { client_id: 'our-client', client_secret: 'a-secret-of-the-client', issuer: corp.issuer }
+    const custom = {
+      provider_type: 'oidc',
+      identifier: 'custom:sealed',
+      name: 'Sealed',
+      email_optional: true,
+      ...given,
+    }
+    expect((await service.post('/admin/custom-providers', custom, service.admin)).status).toBe(201)
+    return async (replica) => {
+      corp.next({ sub: 'sealed' })
+      expect(fragmentOf(await signInAt(replica, corp, '/authorize?provider=custom:sealed')).access_token).toBeTruthy()
+    }
+  },
   async earlierUnprovenAccount() {
     const email = 'earlier@example.com'
     const use = await unprovenAccount(email)

@@ -4,7 +4,13 @@
 import type { DB } from '../../db/tables.ts'
 
 /** Uses of encryption keys; each has a key of its own, derived from the configured one. */
-export type SealedPurpose = 'second factor' | 'message' | 'sign-in attempt' | 'provider tokens' | 'unproven account'
+export type SealedPurpose =
+  | 'second factor'
+  | 'message'
+  | 'sign-in attempt'
+  | 'provider tokens'
+  | 'unproven account'
+  | 'client secret'
 
 type Table = keyof DB & string
 
@@ -59,6 +65,11 @@ export const SEALED = {
   earlierUnprovenAccount: sealedColumn('earlier_links', 'external_account', {
     ...{ key: 'token_hash', keyType: 'bytea', boundTo: ['token_hash'], movedFrom: 'one_time_tokens' },
     purpose: 'unproven account',
+  }),
+  /** Client secret of a provider of the admin API. */
+  clientSecret: sealedColumn('custom_providers', 'sealed_secret', {
+    ...{ key: 'id', keyType: 'uuid', boundTo: ['id'] },
+    purpose: 'client secret',
   }),
 } as const
 

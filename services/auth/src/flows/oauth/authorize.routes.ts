@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inDocument } from '@services/common/http/route-schema'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import type { ConfiguredProvider } from '../../adapters/oauth/configure-provider.ts'
 import { hashLinkToken } from '../../core/one-time-tokens/one-time-token.ts'
 import { findUserIdByLinkHash } from '../../core/one-time-tokens/one-time-tokens.store.ts'
 import { parsePkce } from '../../core/one-time-tokens/pkce.ts'
@@ -56,9 +57,12 @@ export const authorizeRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
         throw apiError('user_not_found', { status: 404, message: 'User identified by token not found' })
       }
       const whole = { ...order, inviteTokenHash, linking: null }
-      if (!isWhereProviderAnswers(deps, request, order.provider))
-        return sendTo(deps.config, request, reply, { location: addressToBegin(deps, whole), status: 302 })
-      const begun = await beginSignIn(deps, whole, () => deps.limits.countProviderRequest(request))
+      const provider = await deps.providers.find(order.provider)
+      if (!isWhereProviderAnswers(provider, request)) {
+        const location = addressToBegin(deps, provider.settings, whole)
+        return sendTo(deps.config, request, reply, { location, status: 302 })
+      }
+      const begun = await beginSignIn(deps, provider, whole, () => deps.limits.countProviderRequest(request))
       bindBrowser(request, reply, deps.attemptKey, begun)
       return sendTo(deps.config, request, reply, { location: begun.url, status: 302 })
     },
@@ -81,8 +85,7 @@ export function readOrder(
 }
 
 /** Reports whether a cookie of this host comes back with the provider's answer. */
-function isWhereProviderAnswers({ providers }: Pick<Deps, 'providers'>, request: FastifyRequest, name: string) {
-  const { redirectUri } = providers.find(name).settings
+function isWhereProviderAnswers({ settings }: ConfiguredProvider, request: FastifyRequest) {
   const [forwarded = ''] = String(request.headers['x-forwarded-host'] ?? '').split(',', 1)
-  return URL.parse(`http://${forwarded.trim() || request.host}`)?.hostname === new URL(redirectUri).hostname
+  return URL.parse(`http://${forwarded.trim() || request.host}`)?.hostname === new URL(settings.redirectUri).hostname
 }

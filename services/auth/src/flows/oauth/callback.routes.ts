@@ -115,13 +115,14 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
       const { stateLifetimeSeconds: lifetimeSeconds } = config.external
       const { attemptKey: key, random } = deps
       const page = provePage(request, reply, { ...shown, key, lifetimeSeconds, random })
-      const { name: provider } = deps.providers.find(order.provider)
+      const { name, label: provider = name } = await deps.providers.find(order.provider)
       const { userId } = order.linking
       const fields = { begin, page }
       return { page: await linkingPage(deps, { provider, userId, fields, acceptLanguage: acceptLanguageOf(request) }) }
     }
     if (order.linking && !isButtonPressed(request, shown, pageProof)) throw begunElsewhere()
-    const begun = await beginSignIn(deps, order, () => deps.limits.countProviderRequest(request), id)
+    const provider = await deps.providers.find(order.provider)
+    const begun = await beginSignIn(deps, provider, order, () => deps.limits.countProviderRequest(request), id)
     bindBrowser(request, reply, deps.attemptKey, begun)
     return found(begun.url)
   }
@@ -156,7 +157,7 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     }
     const attempt = { method: state.provider, typed: '' }
     return recordSignIn(deps, request.log, attempt, async () => {
-      const provider = findProvider(state.provider)
+      const provider = await findProvider(state.provider)
       const secrets = openSecrets(state)
       const signedIn = await provider.client.finish(callback, secrets, deps.now())
       attempt.typed = primaryEmail(signedIn.account)?.email ?? ''
@@ -185,9 +186,9 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     }
   }
 
-  function findProvider(name: string) {
+  async function findProvider(name: string) {
     try {
-      return deps.providers.find(name)
+      return await deps.providers.find(name)
     } catch (cause) {
       throw apiError('oauth_provider_not_supported', { message: (cause as Error).message })
     }

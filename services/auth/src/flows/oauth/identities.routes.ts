@@ -53,7 +53,8 @@ export const ownIdentitiesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       const linking = { userId: user.id, sessionId: session.id }
       const order = { ...readOrder(deps, request), audience: user.aud, inviteTokenHash: null, linking }
       // Only a script can send a token; its browser has to navigate to be bound to the attempt.
-      const url = addressToBegin(deps, order)
+      const { settings } = await deps.providers.find(order.provider)
+      const url = addressToBegin(deps, settings, order)
       if (request.query.skip_http_redirect === 'true') return { url }
       return reply.redirect(url, 302)
     },

@@ -71,7 +71,19 @@ function write(
   log[level]({ ...ended, ...(setting && { setting }) }, 'sign-in at a provider ended without a session')
 }
 
+/** Fields of a provider of the admin API, in place of its settings. */
+const FIELDS: Record<string, string> = {
+  CLIENT_ID: 'client_id',
+  SECRET: 'client_secret',
+  REDIRECT_URI: 'AUTH_CUSTOM_OAUTH_EXTERNAL_URL',
+  ENABLED: 'enabled',
+  EMAIL_OPTIONAL: 'email_optional',
+  LINKING: 'linking',
+  URL: 'issuer',
+}
+
 function nameOf(setting: Clue['setting'], provider: string | undefined): string | undefined {
   if (setting.startsWith('AUTH_')) return setting
+  if (provider?.startsWith('custom:')) return FIELDS[setting]
   return provider && providerSettingName(provider, setting)
 }

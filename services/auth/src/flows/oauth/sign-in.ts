@@ -36,8 +36,13 @@ interface Carried extends Omit<SignInOrder, 'inviteTokenHash'> {
 }
 
 /** Stores the attempt; the caller sets its cookie. `countRequest` counts a request that the provider needs first. */
-export async function beginSignIn(deps: Deps, order: SignInOrder, countRequest: () => Promise<void>, given?: string) {
-  const { client, name } = deps.providers.find(order.provider)
+export async function beginSignIn(
+  deps: Deps,
+  { client, name }: ConfiguredProvider,
+  order: SignInOrder,
+  countRequest: () => Promise<void>,
+  given?: string,
+) {
   const id = given ?? deps.newId()
   if (given && (await isBegun(deps.db, id))) throw openedBefore()
   if (client.asksFirst) await countRequest()
@@ -56,14 +61,17 @@ const openedBefore = () => apiError('bad_oauth_state', { message: 'This link has
 
 /** Reports whether browsers reach /callback by https. */
 export const isReachedByTls = ({ config, providers }: Pick<Deps, 'config' | 'providers'>, provider: string): boolean =>
-  [config.server.externalUrl, providers.find(provider).settings.redirectUri].some((url) => url.startsWith('https:'))
+  [config.server.externalUrl, providers.redirectUriOf(provider)].some((url) => url.startsWith('https:'))
 
 /**
  * Makes a URL of the service that begins the attempt in the first browser that opens it. It is based on the redirect
  * URI, which reaches the service through any proxy. Throws validation_failed if the parameters are too long for a URL.
  */
-export function addressToBegin(deps: Deps, order: SignInOrder): string {
-  const { redirectUri } = deps.providers.find(order.provider).settings
+export function addressToBegin(
+  deps: Deps,
+  { redirectUri }: ConfiguredProvider['settings'],
+  order: SignInOrder,
+): string {
   const carried: Carried = {
     ...order,
     inviteTokenHash: order.inviteTokenHash?.toString('base64') ?? null,

@@ -19,7 +19,6 @@ const ABSENT = {
   admin: {
     '/admin/sso': saml,
     '/admin/oauth': oauthServer,
-    '/admin/custom-providers': () => apiError('feature_disabled', { message: 'Custom OAuth providers are disabled' }),
   },
 }
 

@@ -11,7 +11,10 @@ const External = Type.Object(Object.fromEntries(SPECIFIED_PROVIDERS.map((name) =
   additionalProperties: Type.Boolean(),
 })
 
-export const settingsRoutes: FastifyPluginAsyncTypebox<Pick<Deps, 'config' | 'providers'>> = async (app, deps) => {
+export const settingsRoutes: FastifyPluginAsyncTypebox<Pick<Deps, 'config' | 'providers' | 'customProviders'>> = async (
+  app,
+  deps,
+) => {
   const { signup, mail, sms, passkeys, web3 } = deps.config
   const settings = {
     external: deps.providers.enabled(),
@@ -39,6 +42,10 @@ export const settingsRoutes: FastifyPluginAsyncTypebox<Pick<Deps, 'config' | 'pr
         200: Type.Object(
           {
             external: External,
+            external_custom: Type.Array(
+              Type.Object({ identifier: Type.String(), name: Type.String() }, { title: 'ShownProvider' }),
+              { description: 'Providers of the admin API that are enabled and listed.' },
+            ),
             disable_signup: Type.Boolean(),
             autoconfirm: Type.Boolean(),
             mailer_autoconfirm: Type.Boolean(),
@@ -57,7 +64,7 @@ export const settingsRoutes: FastifyPluginAsyncTypebox<Pick<Deps, 'config' | 'pr
         ...errorResponses(),
       },
     },
-    handler: async () => settings,
+    handler: async () => ({ ...settings, external_custom: await deps.customProviders.shown() }),
   })
 }
 

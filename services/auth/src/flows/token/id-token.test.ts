@@ -268,7 +268,7 @@ test.each(['custom:google', 'custom:nobody', 'custom:', 'custom:custom:corp'])(
     const id_token = await google.idToken(newPerson())
     expect(await grant({ provider, id_token })).toMatchObject({
       status: 400,
-      body: { error_code: 'validation_failed', msg: `Custom OIDC provider "${provider}" not allowed` },
+      body: { error_code: 'validation_failed', msg: `Custom provider "${provider}" not found` },
     })
     expect(await service.get(`/authorize?provider=${provider}`)).toMatchObject({
       status: 400,

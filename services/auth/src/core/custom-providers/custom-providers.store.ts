@@ -1,0 +1,92 @@
+import { jsonb } from '@services/common/database/pool'
+import { type Kysely, sql, type Transaction } from 'kysely'
+import type { CustomProvider, DB } from '../../db/tables.ts'
+
+/** Columns that a change may write. */
+export type CustomProviderChange = Partial<Omit<CustomProvider, 'id' | 'identifier' | 'provider_type' | 'version'>>
+
+export const findCustomProvider = (db: Kysely<DB>, identifier: string): Promise<CustomProvider | undefined> =>
+  db.selectFrom('custom_providers').selectAll().where('identifier', '=', identifier).executeTakeFirst()
+
+export const listCustomProviders = (
+  db: Kysely<DB>,
+  type: CustomProvider['provider_type'] | undefined,
+): Promise<CustomProvider[]> =>
+  db
+    .selectFrom('custom_providers')
+    .selectAll()
+    .$if(type !== undefined, (query) => query.where('provider_type', '=', type as CustomProvider['provider_type']))
+    .orderBy('created_at', 'desc')
+    .orderBy('id')
+    .execute()
+
+/** Names of the providers that login pages show. */
+export const listShownProviders = (db: Kysely<DB>) =>
+  db
+    .selectFrom('custom_providers')
+    .select(['identifier', 'name'])
+    .where('enabled', '=', true)
+    .where('listed', '=', true)
+    .orderBy('name')
+    .orderBy('identifier')
+    .execute()
+
+export async function countCustomProviders(db: Kysely<DB>): Promise<number> {
+  const { count } = await db
+    .selectFrom('custom_providers')
+    .select(sql<number>`count(*)::integer`.as('count'))
+    .executeTakeFirstOrThrow()
+  return count
+}
+
+/** Makes inserts wait for each other, so that each counts the others. */
+export const lockCustomProviders = (trx: Transaction<DB>) =>
+  sql`select pg_advisory_xact_lock(hashtextextended('custom_providers', 0))`.execute(trx)
+
+/** False if the identifier is taken. */
+export async function insertCustomProvider(trx: Transaction<DB>, provider: CustomProvider): Promise<boolean> {
+  const inserted = await trx
+    .insertInto('custom_providers')
+    .values({ ...provider, ...jsonColumns(provider) })
+    .onConflict((conflict) => conflict.column('identifier').doNothing())
+    .returning('id')
+    .executeTakeFirst()
+  return inserted !== undefined
+}
+
+/** Undefined if the provider is another version by now, or gone. */
+export const changeCustomProvider = (
+  trx: Transaction<DB>,
+  { id, version }: Pick<CustomProvider, 'id' | 'version'>,
+  change: CustomProviderChange,
+): Promise<CustomProvider | undefined> =>
+  trx
+    .updateTable('custom_providers')
+    .set({ ...change, ...jsonColumns(change), version: version + 1 })
+    .where('id', '=', id)
+    .where('version', '=', version)
+    .returningAll()
+    .executeTakeFirst()
+
+export const deleteCustomProvider = (
+  trx: Transaction<DB>,
+  identifier: string,
+): Promise<Pick<CustomProvider, 'provider_type'> | undefined> =>
+  trx.deleteFrom('custom_providers').where('identifier', '=', identifier).returning('provider_type').executeTakeFirst()
+
+const JSON_COLUMNS = [
+  'acceptable_client_ids',
+  'scopes',
+  'attribute_mapping',
+  'custom_claims_allowlist',
+  'authorization_params',
+  'discovery_document',
+] as const
+
+const jsonColumns = (change: CustomProviderChange) =>
+  Object.fromEntries(
+    JSON_COLUMNS.filter((name) => change[name] !== undefined && change[name] !== null).map((name) => [
+      name,
+      jsonb(change[name]),
+    ]),
+  )

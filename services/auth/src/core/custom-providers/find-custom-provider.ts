@@ -1,0 +1,113 @@
+// Providers that admins add while the service runs (contract/auth-custom-providers.md): their rows and secrets. Their
+// protocols are in adapters/oauth, their description in adapters/described-providers, the API in flows/admin.
+// The rule: every use reads the row, so all replicas know a change at once; only what was made of a version is kept.
+import { withTimeout } from '@services/common/concurrency/with-timeout'
+import type { Egress } from '@services/common/egress/egress'
+import type { Kysely } from 'kysely'
+import { customProvider } from '../../adapters/described-providers/custom-provider.ts'
+import type { ConfiguredProvider } from '../../adapters/oauth/configure-provider.ts'
+import { guardedFetch, SIGN_IN_WITHIN_MS } from '../../adapters/oauth/upstream.ts'
+import type { CustomProviders } from '../../adapters/providers/index.ts'
+import type { Config } from '../../config.ts'
+import type { CustomProvider, DB } from '../../db/tables.ts'
+import { apiError } from '../../errors.ts'
+import type { Encryption } from '../keys/encryption.ts'
+import { SEALED } from '../keys/sealed-columns.ts'
+import { findCustomProvider, listShownProviders } from './custom-providers.store.ts'
+
+export interface CustomProviderDeps {
+  config: Pick<Config, 'customProviders'>
+  db: Kysely<DB>
+  egress: Egress
+  encryption: Encryption
+  now: () => Date
+  log: { warn(fields: object, message: string): void; error(fields: object, message: string): void }
+}
+
+/** Providers in use at a time; the least recently used one is made anew. */
+const MAX_KEPT = 200
+
+/** Age of the list in GET /settings, which is public and often read. */
+const LIST_KEPT_MS = 2_000
+const LIST_WITHIN_MS = 1_000
+
+export const isIdentifier = (text: string): boolean => /^custom:[a-z0-9:-]{0,42}[a-z0-9]$/.test(text)
+
+export interface ShownProvider {
+  identifier: string
+  name: string
+}
+
+export function createCustomProviders(
+  deps: CustomProviderDeps,
+): CustomProviders & { shown(): Promise<ShownProvider[]> } {
+  const { enabled, redirectUri } = deps.config.customProviders
+  const kept = new Map<string, { version: string; provider: ConfiguredProvider }>()
+  let list: { providers: ShownProvider[]; at: number } = { providers: [], at: Number.NEGATIVE_INFINITY }
+  let listing: Promise<void> | undefined
+
+  const keep = async (row: CustomProvider): Promise<ConfiguredProvider> => {
+    const version = `${row.id} ${row.version}`
+    const known = kept.get(row.identifier)
+    const provider = known?.version === version ? known.provider : await configure(deps, row)
+    kept.delete(row.identifier)
+    kept.set(row.identifier, { version, provider })
+    const [oldest] = kept.keys()
+    if (kept.size > MAX_KEPT && oldest !== undefined) kept.delete(oldest)
+    return provider
+  }
+  const readList = async () => {
+    const at = deps.now().getTime()
+    list = { at, providers: await listShownProviders(deps.db).catch(() => list.providers) }
+    listing = undefined
+  }
+
+  return {
+    isEnabled: enabled,
+    redirectUri,
+    async find(identifier) {
+      const row = enabled && isIdentifier(identifier) ? await findCustomProvider(deps.db, identifier) : undefined
+      if (row) return keep(row)
+      kept.delete(identifier)
+      return undefined
+    },
+    /** Without the database it is the last known list: this public answer never fails, and waits for a moment only. */
+    async shown() {
+      if (!enabled) return []
+      if (deps.now().getTime() - list.at < LIST_KEPT_MS) return list.providers
+      listing ??= readList()
+      await withTimeout(LIST_WITHIN_MS, listing)
+      return list.providers
+    },
+  }
+}
+
+async function configure(deps: CustomProviderDeps, row: CustomProvider): Promise<ConfiguredProvider> {
+  const { config, egress, now, log } = deps
+  const { redirectUri, discoveryKeptSeconds } = config.customProviders
+  const { createConfigure } = await import('../../adapters/oauth/configure-provider.ts')
+  const configureOne = createConfigure(undefined, SIGN_IN_WITHIN_MS, guardedFetch(egress))
+  const settings = {
+    enabled: row.enabled,
+    clientIds: [row.client_id, ...row.acceptable_client_ids],
+    secret: openSecret(deps, row),
+    redirectUri,
+    url: undefined,
+    emailOptional: row.email_optional,
+    skipNonceCheck: row.skip_nonce_check,
+    linking: row.linking,
+  }
+  const provider = customProvider({ egress, now, keptMs: discoveryKeptSeconds * 1000, log }, row)
+  return { ...configureOne(row.identifier, settings, provider), label: row.name }
+}
+
+/** '' for a public client. */
+function openSecret({ encryption, log }: CustomProviderDeps, row: CustomProvider): string {
+  if (row.sealed_secret === null) return ''
+  try {
+    return encryption.open(SEALED.clientSecret, row)
+  } catch (err) {
+    log.error({ err, provider: row.identifier }, 'client secret of a provider cannot be decrypted')
+    throw apiError('validation_failed', { message: 'Unsupported provider: its client secret cannot be decrypted' })
+  }
+}

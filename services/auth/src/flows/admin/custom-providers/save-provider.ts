@@ -1,0 +1,151 @@
+import type { Egress } from '@services/common/egress/egress'
+import type { Kysely } from 'kysely'
+import type { Static } from 'typebox'
+import { checkAddresses } from '../../../adapters/described-providers/check-address.ts'
+import { readDiscovery } from '../../../adapters/described-providers/discovery.ts'
+import type { Config } from '../../../config.ts'
+import { type Actor, type AuditDeps, type AuditLog, audit } from '../../../core/audit/audit.ts'
+import {
+  changeCustomProvider,
+  countCustomProviders,
+  deleteCustomProvider,
+  findCustomProvider,
+  insertCustomProvider,
+  lockCustomProviders,
+} from '../../../core/custom-providers/custom-providers.store.ts'
+import type { Encryption } from '../../../core/keys/encryption.ts'
+import { SEALED } from '../../../core/keys/sealed-columns.ts'
+import type { CustomProvider, DB } from '../../../db/tables.ts'
+import { apiError } from '../../../errors.ts'
+import {
+  addressesIn,
+  discoveryOf,
+  type NewProvider,
+  type ProviderChange,
+  type ProviderFields,
+  readChange,
+  readNewProvider,
+} from './provider-fields.ts'
+
+interface Deps extends AuditDeps {
+  config: Pick<Config, 'auditInDatabase' | 'customProviders' | 'ownProviders'>
+  db: Kysely<DB>
+  egress: Egress
+  encryption: Encryption
+  newId: () => string
+}
+
+/** Leaves the rest of a request's time to name servers and the database. */
+const DISCOVERY_WITHIN_MS = 6_000
+
+/** Attempts of a change that meets other changes of the same provider. */
+const ATTEMPTS = 3
+
+/** Adds a provider. Throws in the order of contract/auth-custom-providers.md 3; nothing is stored before its last check. */
+export async function createCustomProvider(
+  deps: Deps,
+  log: AuditLog,
+  actor: Actor,
+  input: Static<typeof NewProvider>,
+): Promise<CustomProvider> {
+  const { client_secret: secret, has_secret: _, ...fields } = readNewProvider(input)
+  await requireRoom(deps, deps.db)
+  await checkAddresses(deps.egress, addressesIn({ ...fields, has_secret: true }))
+  await requireFree(deps, fields.identifier)
+  const discovered = await discover(deps, { ...fields, has_secret: true })
+  const id = deps.newId()
+  const now = deps.now()
+  const row: CustomProvider = {
+    ...fields,
+    ...discovered,
+    id,
+    sealed_secret: secret ? deps.encryption.seal(SEALED.clientSecret, { id }, secret) : null,
+    version: 1,
+    created_at: now,
+    updated_at: now,
+  }
+  await deps.db.transaction().execute(async (trx) => {
+    await lockCustomProviders(trx)
+    await requireRoom(deps, trx)
+    if (!(await insertCustomProvider(trx, row))) throw taken()
+    const traits = { provider: row.identifier, provider_type: row.provider_type, fields: Object.keys(input) }
+    await audit(deps, trx, log, { action: 'custom_provider_created', actor, traits })
+  })
+  return row
+}
+
+/** Changes the given fields. A concurrent change makes it start again, so that none is lost. */
+export async function updateCustomProvider(
+  deps: Deps,
+  log: AuditLog,
+  actor: Actor,
+  { identifier, input }: { identifier: string; input: Static<typeof ProviderChange> },
+): Promise<CustomProvider> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const before = (await findCustomProvider(deps.db, identifier)) ?? noSuchProvider()
+    const { fields, given } = readChange(before, input)
+    if (given.length === 0) return before
+    const { client_secret: secret, has_secret: _, ...columns } = fields
+    const isMoved = columns.issuer !== before.issuer || columns.discovery_url !== before.discovery_url
+    const known = addressesIn({ ...before, has_secret: true }).map(([, address]) => address)
+    await checkAddresses(
+      deps.egress,
+      addressesIn(fields).filter(([, address]) => isMoved || !known.includes(address)),
+    )
+    const discovered = isMoved ? await discover(deps, fields) : {}
+    const sealed = secret ? deps.encryption.seal(SEALED.clientSecret, before, secret) : null
+    const { id: _id, version: _version, created_at: _created, ...rest } = columns as Partial<CustomProvider>
+    const change = {
+      ...rest,
+      ...discovered,
+      ...(secret !== undefined && { sealed_secret: sealed }),
+      updated_at: deps.now(),
+    }
+    const saved = await deps.db.transaction().execute(async (trx) => {
+      const changed = await changeCustomProvider(trx, before, change)
+      const traits = { provider: identifier, provider_type: before.provider_type, fields: given }
+      if (changed) await audit(deps, trx, log, { action: 'custom_provider_updated', actor, traits })
+      return changed
+    })
+    if (saved) return saved
+  }
+  throw apiError('conflict', { message: 'The provider is being changed by others, try again' })
+}
+
+/** Deletes a provider. Its users and identities stay; sign-ins under way end. */
+export async function removeCustomProvider(deps: Deps, log: AuditLog, actor: Actor, identifier: string): Promise<void> {
+  await deps.db.transaction().execute(async (trx) => {
+    const deleted = (await deleteCustomProvider(trx, identifier)) ?? noSuchProvider()
+    const traits = { provider: identifier, provider_type: deleted.provider_type }
+    await audit(deps, trx, log, { action: 'custom_provider_deleted', actor, traits })
+  })
+}
+
+export function noSuchProvider(): never {
+  throw apiError('custom_provider_not_found')
+}
+
+const taken = () =>
+  apiError('conflict', { status: 400, message: 'A custom OAuth provider with this identifier already exists' })
+
+async function requireRoom({ config }: Deps, db: Kysely<DB>): Promise<void> {
+  const { max } = config.customProviders
+  if (max > 0 && (await countCustomProviders(db)) >= max) throw apiError('over_custom_provider_quota')
+}
+
+/** Providers by settings answer to `custom:<name>` too. */
+async function requireFree({ config, db }: Deps, identifier: string): Promise<void> {
+  if (Object.hasOwn(config.ownProviders, identifier.slice('custom:'.length))) throw taken()
+  if (await findCustomProvider(db, identifier)) throw taken()
+}
+
+/** Fetches the description of an OpenID provider; its text says what is wrong with it. */
+async function discover({ egress, now }: Deps, fields: ProviderFields) {
+  if (fields.provider_type !== 'oidc') return { discovery_document: null, discovered_at: null }
+  try {
+    const found = await readDiscovery(egress, { ...discoveryOf(fields), withinMs: DISCOVERY_WITHIN_MS })
+    return { discovery_document: { ...found }, discovered_at: now() }
+  } catch (error) {
+    throw apiError('validation_failed', { message: (error as Error).message })
+  }
+}

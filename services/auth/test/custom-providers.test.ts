@@ -1,0 +1,369 @@
+// Sign-ins at providers of the admin API, with two certified OpenID providers and a service with OAuth 2 alone
+// (contract/auth-custom-providers.md 5, 6). The API itself: src/flows/admin/custom-providers/.
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { type OpenIdProvider, signInAt, startOpenIdProvider, visitFrom } from './openid-provider.ts'
+import { fragmentOf, queryOf, startTestService, type TestService } from './service.ts'
+import { type PlainOAuth2, startPlainOAuth2 } from './upstreams/plain-oauth2.ts'
+
+const CLIENT = { client_id: 'our-client', client_secret: 'a-secret-of-the-client' }
+const LOOPBACK = { AUTH_EGRESS_ALLOW_CIDRS: '127.0.0.0/8' }
+
+let corp: OpenIdProvider
+let other: OpenIdProvider
+let forge: PlainOAuth2
+let service: TestService
+beforeAll(async () => {
+  ;[corp, other, forge] = await Promise.all([startOpenIdProvider(), startOpenIdProvider(), startPlainOAuth2()])
+  service = await startTestService({ ...LOOPBACK, AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true' })
+})
+afterAll(async () => {
+  await service.close()
+  forge.close()
+  await Promise.all([corp.close(), other.close()])
+})
+beforeEach(() => {
+  forge.accepts = 'post'
+  forge.forms.length = 0
+})
+
+let count = 0
+async function add(given: object): Promise<string> {
+  const identifier = `custom:p${++count}`
+  const answer = await service.post(
+    '/admin/custom-providers',
+    { identifier, name: 'P', ...CLIENT, ...given },
+    service.admin,
+  )
+  expect(answer.body).toMatchObject({ identifier })
+  return identifier
+}
+const addOpenId = (given: object = {}, at = corp) =>
+  add({ provider_type: 'oidc', issuer: at.issuer, scopes: ['profile', 'email'], ...given })
+const addPlain = (given: object = {}) => add({ provider_type: 'oauth2', ...forge.addresses, ...given })
+const change = (identifier: string, given: object) =>
+  service.put(`/admin/custom-providers/${identifier}`, given, service.admin)
+
+const person = (claims: object = {}) => {
+  const sub = `person-${++count}`
+  return { sub, email: `${sub}@example.com`, email_verified: true, name: 'Ann', ...claims }
+}
+const userOf = async (answer: Awaited<ReturnType<TestService['get']>>, at = service) => {
+  const { access_token } = fragmentOf(answer)
+  return (await at.get('/user', { authorization: `Bearer ${access_token}` })).body
+}
+async function signInAtForge(identifier: string, profile: object, query = '') {
+  forge.profile = profile
+  const begun = await service.get(`/authorize?provider=${identifier}${query}`)
+  return service.get(`/callback?${new URLSearchParams(forge.visit(String(begun.headers.location)))}`)
+}
+
+describe('at an OpenID provider', () => {
+  test('a user signs in with PKCE, a nonce and the stored scopes and parameters', async () => {
+    const identifier = await addOpenId({ scopes: ['profile', 'email'], authorization_params: { prompt: 'consent' } })
+    const ann = person()
+    corp.next(ann)
+    const begun = new URL(String((await service.get(`/authorize?provider=${identifier}`)).headers.location))
+    expect(begun.origin + begun.pathname).toBe(`${corp.issuer}/auth`)
+    expect(Object.fromEntries(begun.searchParams)).toMatchObject({
+      ...{ client_id: 'our-client', scope: 'openid profile email', prompt: 'consent', code_challenge_method: 'S256' },
+      ...{ redirect_uri: 'https://auth.example/callback', nonce: expect.stringMatching(/.{20}/) },
+    })
+    const user = await userOf(await signInAt(service, corp, `/authorize?provider=${identifier}`))
+    expect(user).toMatchObject({
+      email: ann.email,
+      app_metadata: { provider: identifier, providers: [identifier] },
+      identities: [{ provider: identifier, id: ann.sub, identity_data: { name: 'Ann', iss: corp.issuer } }],
+    })
+  })
+
+  test('`scopes` of the application replace the stored ones, and keep openid', async () => {
+    const identifier = await addOpenId({ scopes: ['profile', 'email'] })
+    const begun = await service.get(`/authorize?provider=${identifier}&scopes=email%20offline_access`)
+    expect(queryOf(begun).scope).toBe('openid email offline_access')
+  })
+
+  test('a public client needs no secret and sends none', async () => {
+    const identifier = await addOpenId({ client_id: 'public-client', client_secret: undefined })
+    const ann = person()
+    corp.next(ann)
+    expect((await userOf(await signInAt(service, corp, `/authorize?provider=${identifier}`))).email).toBe(ann.email)
+  })
+
+  test('two providers are two, also for one account', async () => {
+    const [here, there] = [await addOpenId(), await addOpenId({}, other)]
+    const ann = person({ email_verified: false, email: undefined })
+    await Promise.all([here, there].map((name) => change(name, { email_optional: true })))
+    corp.next(ann)
+    other.next(ann)
+    const first = await userOf(await signInAt(service, corp, `/authorize?provider=${here}`))
+    const second = await userOf(await signInAt(service, other, `/authorize?provider=${there}`))
+    expect(first.id).not.toBe(second.id)
+    expect((await userOf(await signInAt(service, corp, `/authorize?provider=${here}`))).id).toBe(first.id)
+  })
+
+  test('without an address an account signs in only where that is optional', async () => {
+    const identifier = await addOpenId()
+    corp.next({ sub: 'no-address' })
+    const refused = queryOf(await signInAt(service, corp, `/authorize?provider=${identifier}`))
+    expect(refused.error_description).toContain('Error getting user email')
+    await change(identifier, { email_optional: true })
+    const user = await userOf(await signInAt(service, corp, `/authorize?provider=${identifier}`))
+    expect(user.identities[0].id).toBe('no-address')
+  })
+
+  test('`linking` decides whether a verified address joins a user', async () => {
+    const [joins, never] = [await addOpenId(), await addOpenId({ linking: 'never' })]
+    const { userId } = await service.signedIn('joined@example.com')
+    corp.next(person({ email: 'joined@example.com' }))
+    const refused = queryOf(await signInAt(service, corp, `/authorize?provider=${never}`))
+    expect(refused.error_code).toBe('email_exists')
+    expect((await userOf(await signInAt(service, corp, `/authorize?provider=${joins}`))).id).toBe(userId)
+  })
+
+  test('a user links an account by hand, by a page that shows its name', async () => {
+    const identifier = await addOpenId({ name: 'Corporate login' })
+    const { auth, userId } = await service.signedIn()
+    const url = `/user/identities/authorize?provider=${identifier}&skip_http_redirect=true`
+    const { body } = await service.get(url, auth)
+    const { pathname, search } = new URL(body.url)
+    expect((await service.get(pathname + search)).text).toContain('Corporate login')
+    corp.next(person())
+    const callback = await visitFrom(service, corp, body.url)
+    await service.get(callback.pathname + callback.search)
+    const { identities } = (await service.get(`/admin/users/${userId}`, service.admin)).body
+    expect(identities.map(({ provider }: { provider: string }) => provider)).toContain(identifier)
+  })
+})
+
+describe('by id_token', () => {
+  const grant = (body: object) => service.post('/token?grant_type=id_token', body)
+
+  test('an application signs in, also for a further client and with a nonce', async () => {
+    const identifier = await addOpenId({ acceptable_client_ids: ['the-app'] })
+    const nonce = createHash('sha256').update('plain').digest('hex')
+    const id_token = await corp.idToken({ ...person(), aud: 'the-app', nonce })
+    expect((await grant({ provider: identifier, id_token })).body.msg).toContain('nonce')
+    expect((await grant({ provider: identifier, id_token, nonce: 'plain' })).body.user.app_metadata.provider).toBe(
+      identifier,
+    )
+    await change(identifier, { skip_nonce_check: true, acceptable_client_ids: [] })
+    expect((await grant({ provider: identifier, id_token })).body.msg).toContain('Unacceptable audience')
+    const own = await corp.idToken({ ...person(), nonce })
+    expect((await grant({ provider: identifier, id_token: own })).status).toBe(200)
+  })
+
+  test('a discovery address of its own serves here, too', async () => {
+    let fetched = 0
+    const shelf = createServer(async (_request, response) => {
+      fetched++
+      response.end(await (await fetch(`${corp.issuer}/.well-known/openid-configuration`)).text())
+    }).listen(0, '127.0.0.1')
+    onTestFinished(() => void shelf.close())
+    await once(shelf, 'listening')
+    const { port } = shelf.address() as { port: number }
+    const identifier = await addOpenId({ discovery_url: `http://127.0.0.1:${port}/elsewhere` })
+    service.clock.advance({ seconds: 3601 })
+    const { iat, exp } = { iat: service.clock.now().getTime() / 1000, exp: 4e9 }
+    expect(
+      (await grant({ provider: identifier, id_token: await corp.idToken({ ...person(), iat, exp }) })).status,
+    ).toBe(200)
+    expect(fetched).toBe(2)
+  })
+
+  test('unknown, disabled and other providers are refused by name', async () => {
+    const [disabled, plain] = [await addOpenId({ enabled: false }), await addPlain()]
+    const id_token = await corp.idToken(person())
+    const answers: [string, string, string][] = [
+      ['custom:none', 'validation_failed', 'Custom provider "custom:none" not found'],
+      [disabled, 'provider_disabled', `Provider "${disabled}" is not enabled`],
+      [plain, 'validation_failed', `Provider "${plain}" is not an OIDC provider`],
+    ]
+    for (const [provider, error_code, msg] of answers) {
+      expect(await grant({ provider, id_token })).toMatchObject({ status: 400, body: { error_code, msg } })
+    }
+    expect((await grant({ provider: await addOpenId(), id_token: await other.idToken(person()) })).status).toBe(400)
+  })
+})
+
+describe('at a service with OAuth 2 alone', () => {
+  const PROFILE = {
+    id: 4711,
+    login: 'ann',
+    avatar_url: 'https://forge.example/ann.png',
+    contact: { emails: [{ value: 'ann@forge.example' }] },
+    'https://forge.example/team': 'red',
+    groups: ['a', 'b'],
+    verified: true,
+  }
+  const MAPPING = {
+    sub: 'id',
+    user_name: 'login',
+    email: 'contact.emails.0.value',
+    team: 'https://forge.example/team',
+    source: { constant: true },
+  }
+
+  test('paths, constants and a list of claims describe its account', async () => {
+    const identifier = await addPlain({
+      attribute_mapping: MAPPING,
+      custom_claims_allowlist: ['groups', 'absent'],
+      email_optional: true,
+    })
+    const refused = queryOf(await signInAtForge(identifier, { ...PROFILE, email_verified: 'true' }))
+    expect(refused.error_code).toBe('provider_email_needs_verification')
+    const user = await userOf(await signInAtForge(identifier, { ...PROFILE, email_verified: true }))
+    const expected = {
+      ...{ user_name: 'ann', team: 'red', source: { constant: true }, avatar_url: PROFILE.avatar_url },
+      custom_claims: { groups: ['a', 'b'] },
+    }
+    expect(user).toMatchObject({ email: 'ann@forge.example', user_metadata: expected })
+    expect(user.identities[0]).toMatchObject({ id: '4711', identity_data: expected })
+    expect(user.user_metadata).not.toHaveProperty('login')
+  })
+
+  test('a value of the wrong type is left out alone, and an account without an id is refused', async () => {
+    const misfit = { ...MAPPING, name: 'groups', email: 'verified' }
+    const identifier = await addPlain({ attribute_mapping: misfit, email_optional: true })
+    const user = await userOf(await signInAtForge(identifier, { ...PROFILE, id: 4712, name: 'Ann' }))
+    expect(user).toMatchObject({ email: '', user_metadata: { name: 'Ann', user_name: 'ann', team: 'red' } })
+    for (const id of ['', null, {}, undefined]) {
+      const refused = queryOf(await signInAtForge(identifier, { ...PROFILE, id }))
+      expect(refused.error_description).toContain('Error getting user profile')
+    }
+  })
+
+  test.each(['basic', 'post', 'none'] as const)('client authentication "%s" is found out', async (accepts) => {
+    const identifier = await addPlain({ attribute_mapping: { sub: 'id' }, email_optional: true })
+    if (accepts === 'none') await change(identifier, { client_secret: null })
+    forge.accepts = accepts
+    for (const asked of [accepts === 'post' ? 2 : 1, 1]) {
+      forge.forms.length = 0
+      expect((await userOf(await signInAtForge(identifier, { id: `auth-${accepts}` }))).id).toBeTruthy()
+      expect(forge.forms).toHaveLength(asked)
+    }
+  })
+
+  test('without PKCE no challenge is sent', async () => {
+    const identifier = await addPlain({ pkce_enabled: false, attribute_mapping: { sub: 'id' }, email_optional: true })
+    const begun = await service.get(`/authorize?provider=${identifier}`)
+    expect(queryOf(begun)).not.toHaveProperty('code_challenge')
+    expect((await userOf(await signInAtForge(identifier, { id: 'no-pkce' }))).id).toBeTruthy()
+  })
+})
+
+test.each(['custom:none', 'custom:', 'custom:Not-Valid!', `custom:${'x'.repeat(500)}`])(
+  'GET /authorize knows no %s',
+  async (provider) => {
+    const answer = await service.get(`/authorize?provider=${encodeURIComponent(provider)}`)
+    expect(answer).toMatchObject({ status: 400, body: { error_code: 'validation_failed' } })
+    expect(answer.body.msg).toContain('Unsupported provider: ')
+  },
+)
+
+describe('a change', () => {
+  test('is known to every replica with its next request', async () => {
+    const replica = await service.with({})
+    const identifier = await addOpenId({ scopes: [] })
+    const scopeAt = async (at: TestService) => queryOf(await at.get(`/authorize?provider=${identifier}`)).scope
+    expect([await scopeAt(service), await scopeAt(replica)]).toEqual(['openid', 'openid'])
+    await change(identifier, { scopes: ['email'] })
+    expect([await scopeAt(service), await scopeAt(replica)]).toEqual(['openid email', 'openid email'])
+    await change(identifier, { enabled: false })
+    const refused = { status: 400, body: { msg: 'Unsupported provider: provider is not enabled' } }
+    for (const at of [service, replica]) {
+      expect(await at.get(`/authorize?provider=${identifier}`)).toMatchObject(refused)
+    }
+  })
+
+  test('of secret or scopes leaves a running sign-in; one of the server ends it', async () => {
+    const identifier = await addOpenId({ email_optional: true })
+    const begin = () => {
+      corp.next(person())
+      return visitFrom(service, corp, `/authorize?provider=${identifier}`)
+    }
+    const kept = await begin()
+    await change(identifier, { scopes: ['email'], name: 'New' })
+    expect(fragmentOf(await service.get(kept.pathname + kept.search)).access_token).toBeTruthy()
+    const ended = await begin()
+    await change(identifier, { issuer: other.issuer })
+    expect(queryOf(await service.get(ended.pathname + ended.search))).toMatchObject({
+      error_code: 'bad_oauth_state',
+      error_description: 'The provider was changed during this sign-in',
+    })
+  })
+
+  test('a deletion ends running sign-ins, and leaves users and identities', async () => {
+    const identifier = await addOpenId()
+    const ann = person()
+    corp.next(ann)
+    const { id } = await userOf(await signInAt(service, corp, `/authorize?provider=${identifier}`))
+    const running = await visitFrom(service, corp, `/authorize?provider=${identifier}`)
+    await service.delete(`/admin/custom-providers/${identifier}`, service.admin)
+    expect(queryOf(await service.get(running.pathname + running.search))).toMatchObject({
+      error_code: 'oauth_provider_not_supported',
+    })
+    const { body } = await service.get(`/admin/users/${id}`, service.admin)
+    expect(body).toMatchObject({ email: ann.email, identities: [{ provider: identifier }] })
+  })
+})
+
+describe('GET /settings', () => {
+  const shownAt = async (at: TestService) => (await at.get('/settings')).body.external_custom
+  const pass = () => service.clock.advance({ seconds: 3 })
+
+  test('shows enabled and listed providers by name, on all replicas within seconds', async () => {
+    const replica = await service.with({})
+    const own = { provider_type: 'oidc', issuer: corp.issuer }
+    const listed = await add({ ...own, name: '0 first' })
+    const shown = { identifier: listed, name: '0 first' }
+    await Promise.all([
+      add({ ...own, name: '0 hidden', listed: false }),
+      add({ ...own, name: '0 off', enabled: false }),
+    ])
+    pass()
+    for (const at of [service, replica]) {
+      const names = (await shownAt(at)).filter(({ name }: { name: string }) => name.startsWith('0 '))
+      expect(names).toEqual([shown])
+    }
+    await service.delete(`/admin/custom-providers/${listed}`, service.admin)
+    pass()
+    for (const at of [service, replica]) expect(await shownAt(at)).not.toContainEqual(shown)
+    expect(await shownAt(await service.with({ AUTH_CUSTOM_OAUTH_ENABLED: 'false' }))).toEqual([])
+  })
+
+  test('a thousand providers are listed', async () => {
+    const identifier = await addPlain({ name: 'many' })
+    await service.deps.pool.query(
+      `insert into custom_providers select (jsonb_populate_record(p, jsonb_build_object('id', gen_random_uuid(),
+        'identifier', 'custom:many-' || n))).* from custom_providers p, generate_series(1, 1000) n
+        where identifier = $1`,
+      [identifier],
+    )
+    onTestFinished(async () => void (await service.deps.pool.query(`delete from custom_providers where name = 'many'`)))
+    pass()
+    expect((await shownAt(service)).length).toBeGreaterThan(1000)
+    const listed = await service.get('/admin/custom-providers?type=oauth2', service.admin)
+    expect(listed.body.providers.length).toBeGreaterThan(1000)
+  })
+})
+
+test('switched off, no provider of the API signs in', async () => {
+  const identifier = await addOpenId()
+  const off = await service.with({ AUTH_CUSTOM_OAUTH_ENABLED: 'false' })
+  expect((await off.get(`/authorize?provider=${identifier}`)).body.msg).toContain('Unsupported provider: ')
+  const id_token = await corp.idToken(person())
+  expect((await off.post('/token?grant_type=id_token', { provider: identifier, id_token })).status).toBe(400)
+})
+
+test('addresses of a saved provider are checked again where they are used', async () => {
+  const identifier = await addOpenId({ email_optional: true })
+  const closed = await service.with({ AUTH_EGRESS_ALLOW_CIDRS: '' })
+  corp.next(person())
+  const callback = await visitFrom(service, corp, `/authorize?provider=${identifier}`)
+  const answer = queryOf(await closed.get(callback.pathname + callback.search))
+  expect(answer).toMatchObject({ error_code: 'unexpected_failure' })
+  expect(answer.error_description).toContain('Unable to exchange external code')
+})
