@@ -16,6 +16,7 @@ import { costs, growProcesses, growUsers, refreshP99BySize } from './growth.ts'
 import { measureImage } from './image.ts'
 import { createUsers, PASSWORD, refreshes, runFor, signIns, startService, userReads } from './load.ts'
 import { medianAnswers } from './parity.ts'
+import { measurePasskeys } from './passkeys.ts'
 import { measureTelling, USERS_TO_TELL } from './telling.ts'
 
 const SECONDS = Number(process.env.BENCH_SECONDS || 6)
@@ -92,6 +93,8 @@ try {
   await costs(measured, service, SIZES.at(-2) ?? 0, USERS)
   await service.stop()
   await growProcesses(measured)
+  const passkeyRate = await measurePasskeys(postgres.url, SECONDS / 2, CONCURRENCY)
+  row('passkey-sign-ins', 'passkey sign-ins', 'the bound', 'a second', [passkeyRate, 500], { atLeast: 1 })
 
   // Without a worker: its work after the answers would only disturb the timing.
   const strict = await startService(postgres.url, {
