@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import { describe, expect } from 'vitest'
 import { type ApiDocument, endpointsOf } from './hostile-operations.ts'
 import { test } from './service.ts'
+import { PASSKEYS } from './webauthn/passkeys.ts'
 
 const NEW_FORM = { 'x-supabase-api-version': '2024-01-01' }
 
@@ -129,7 +130,10 @@ describe('addresses', () => {
     }
   })
 
-  test('each documented one refuses the methods that it does not have, and names those it has', async ({ service }) => {
+  test('each documented one refuses the methods that it does not have, and names those it has', async ({
+    service: shared,
+  }) => {
+    const service = await shared.with(PASSKEYS)
     const { body } = await service.get('/openapi.json')
     const id = '00000000-0000-4000-8000-000000000000'
     for (const [path, operations] of Object.entries<object>(body.paths)) {
@@ -141,6 +145,7 @@ describe('addresses', () => {
         expect(allowed).toEqual(expect.arrayContaining(Object.keys(operations).map((name) => name.toUpperCase())))
       }
     }
+    await service.close()
   })
 
   test('an unknown one is 404, a known one with another method 405 with Allow', async ({ service }) => {
