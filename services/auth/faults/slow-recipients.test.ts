@@ -1,4 +1,4 @@
-// A domain whose mail server never answers the mail server of ours, in real time: an attempt hangs for half a minute.
+// Domains whose mail servers never answer the mail server of ours, in real time: an attempt hangs for half a minute.
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { bearer } from '../test/service.ts'
 import { openStage, signUp } from '../test/service-process.ts'
@@ -15,25 +15,29 @@ beforeEach(async () => {
 })
 afterEach(() => stage.end())
 
-test('forty mails to a domain that never answers delay no mail to another by five seconds, on two replicas', async () => {
-  const replicas = [await stage.serve(), await stage.serve()]
-  const base = (i: number) => replicas[i % replicas.length]?.base as string
-  const admin = await bearer({ role: 'service_role' })
-  await stage.mailbox.hang('slow.example')
-  for (let i = 0; i < SLOW_MAILS; i++) {
-    const body = JSON.stringify({ email: `u${i}@slow.example` })
-    const invited = await fetch(`${base(i)}/invite`, { method: 'POST', headers: admin, body })
-    expect(invited.status).toBe(200)
-  }
-  const slowest = { ms: 0, at: 0 }
-  const startedAt = Date.now()
-  for (let i = 0; Date.now() - startedAt < LASTING_MS; i++) {
-    const askedAt = Date.now()
-    expect((await signUp(base(i), `u${i}@fast.example`)).status).toBe(200)
-    await stage.mailbox.waitFor(`u${i}@fast.example`)
-    const ms = Date.now() - askedAt
-    if (ms > slowest.ms) Object.assign(slowest, { ms, at: askedAt - startedAt })
-    await new Promise((resolve) => setTimeout(resolve, 1_000))
-  }
-  expect(slowest.ms, `${slowest.at} ms after the start`).toBeLessThan(WITHIN_MS)
-}, 200_000)
+test.each([1, 5])(
+  'forty mails to domains that never answer, %i in all, delay no mail to another by five seconds, on two replicas',
+  async (domains) => {
+    const replicas = [await stage.serve(), await stage.serve()]
+    const base = (i: number) => replicas[i % replicas.length]?.base as string
+    const admin = await bearer({ role: 'service_role' })
+    await stage.mailbox.hang('slow.example')
+    for (let i = 0; i < SLOW_MAILS; i++) {
+      const body = JSON.stringify({ email: `u${i}@${i % domains}-slow.example` })
+      const invited = await fetch(`${base(i)}/invite`, { method: 'POST', headers: admin, body })
+      expect(invited.status).toBe(200)
+    }
+    const slowest = { ms: 0, at: 0 }
+    const startedAt = Date.now()
+    for (let i = 0; Date.now() - startedAt < LASTING_MS; i++) {
+      const askedAt = Date.now()
+      expect((await signUp(base(i), `u${i}@fast.example`)).status).toBe(200)
+      await stage.mailbox.waitFor(`u${i}@fast.example`)
+      const ms = Date.now() - askedAt
+      if (ms > slowest.ms) Object.assign(slowest, { ms, at: askedAt - startedAt })
+      await new Promise((resolve) => setTimeout(resolve, 1_000))
+    }
+    expect(slowest.ms, `${slowest.at} ms after the start`).toBeLessThan(WITHIN_MS)
+  },
+  200_000,
+)
