@@ -48,6 +48,10 @@ const pointVariables = (point: HookPoint) =>
     ),
   }) satisfies Variables
 
+const failOpen = (what: string) => ({
+  FAIL_OPEN: boolean(`${what} counts where the hook gives no answer; otherwise it is refused.`, { default: 'false' }),
+})
+
 /** Variables of single points. */
 const OWN: Partial<Record<HookPoint, Variables>> = {
   'customize-access-token': {
@@ -58,9 +62,11 @@ const OWN: Partial<Record<HookPoint, Variables>> = {
       },
     ),
   },
+  'password-verification': failOpen('A password'),
+  'mfa-verification': failOpen('A second factor'),
 }
 
-type PointValues = Values<ReturnType<typeof pointVariables>> & { ADDITIVE?: boolean }
+type PointValues = Values<ReturnType<typeof pointVariables>> & { ADDITIVE?: boolean; FAIL_OPEN?: boolean }
 
 const prefixed = (prefix: string, variables: Variables): Variables =>
   Object.fromEntries(Object.entries(variables).map(([name, variable]) => [prefix + name, variable]))
@@ -83,6 +89,8 @@ export interface HookSettings {
   databaseUrl: string | undefined
   /** customize-access-token: whether its claims are added. */
   isAdditive: boolean
+  /** password-verification, mfa-verification: whether an attempt counts where it gives no answer. */
+  failsOpen: boolean
 }
 
 /** Settings of the enabled hooks. */
@@ -96,6 +104,7 @@ export function hookSettings(values: Record<string, unknown>): Partial<Record<Ho
       timeoutSeconds: own.TIMEOUT ?? TIMEOUTS[target.kind],
       attempts: own.ATTEMPTS,
       isAdditive: own.ADDITIVE ?? false,
+      failsOpen: own.FAIL_OPEN ?? false,
       databaseUrl: own.DATABASE_URL && withModeOfDriver(own.DATABASE_URL),
     }
     return [[point, settings] as const]

@@ -1,6 +1,7 @@
 // Hooks: the operator's own code, asked at seven points (contract/auth-hooks.md). Each answer decides at once, so a
 // request waits for it: never inside a transaction, except for a function in this database. How a transaction asks:
 // questions.ts. Transports: ../../adapters/hooks/. Guide: docs/ask-your-own-code.md.
+import { setTimeout as wait } from 'node:timers/promises'
 import { openDatabase } from '@services/common/database/pool'
 import { resultOf } from '@services/common/telemetry/instruments'
 import type { Logger } from '@services/common/telemetry/logger'
@@ -40,6 +41,7 @@ const MAX_CONNECTIONS = 10
 export function createHooks({ db, log: processLog, now, newId, config }: HooksDeps) {
   const { hooks } = config
   const others = new Map<string, ReturnType<typeof openDatabase>>()
+  const lastMs = new Map<HookPoint, number>()
 
   /** Opened at the first call: a database that is away delays no start. */
   function databaseOf(url: string) {
@@ -87,6 +89,7 @@ export function createHooks({ db, log: processLog, now, newId, config }: HooksDe
       const report = (result: string, error?: unknown) => {
         const micros = Math.round((performance.now() - begun) * 1000)
         countHookCall(point, result, micros / 1e6)
+        lastMs.set(point, micros / 1000)
         logCall(log, { point, uri: describeTarget(hook.target), id, result, micros, error })
       }
       try {
@@ -98,6 +101,12 @@ export function createHooks({ db, log: processLog, now, newId, config }: HooksDe
         report(resultOf(error), error)
         throw error
       }
+    },
+
+    /** Waits as long as the last question of an enabled hook took, so that time does not reveal an account. */
+    waitAsLong: async (point: HookPoint): Promise<void> => {
+      const ms = lastMs.get(point)
+      if (ms !== undefined) await wait(ms)
     },
 
     close: async () => void (await Promise.all([...others.values()].map((other) => other.close()))),

@@ -22,6 +22,7 @@ import type { DB } from '../../db/tables.ts'
 import { UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
+import { showFactorAttempt } from './mfa-verification.ts'
 import { proofOf, raise, refuseProof, type Verification } from './proof.ts'
 import { giveFirstRecoveryCodes } from './recovery-codes.ts'
 import {
@@ -47,9 +48,12 @@ export async function verifyFactor(deps: Deps, request: FactorRequest, given: Ve
   const freshness = await requireFresh(deps, caller, actsOfProof(factor), request.proof)
   const challenge = await requireOpenChallenge(deps, factor, given)
   // Only codes can be guessed: each wrong one lengthens the wait, in all replicas.
+  let isRight = false
   const verified = await proof.counted(async () => {
     const spend = await proof.check(challenge)
     if (!spend) return undefined
+    isRight = true
+    await showFactorAttempt(deps, request, factor, true)
     return withHooks(deps, log, (asking) =>
       withLockedCaller(deps, caller, async (trx, { user, session }) => {
         const current = await requireFactor(trx, user, factor.id)
@@ -64,7 +68,10 @@ export async function verifyFactor(deps: Deps, request: FactorRequest, given: Ve
       }),
     )
   })
-  if (!verified) return refuseProof(deps, request, { method: factor.factor_type, message: proof.refusal })
+  if (!verified) {
+    if (!isRight) await showFactorAttempt(deps, request, factor, false)
+    return refuseProof(deps, request, { method: factor.factor_type, message: proof.refusal })
+  }
   const { body, recoveryCodes } = verified
   return recoveryCodes ? { ...body, recovery_codes: recoveryCodes } : body
 }

@@ -11,6 +11,7 @@ import { isBanned } from '../../core/users/is-banned.ts'
 import { findPasswordHash, findUserByAddress, replaceHash } from '../../core/users/users.store.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
+import { showPasswordAttempt } from './password-verification.ts'
 
 export interface PasswordGrantInput {
   address: Address
@@ -40,6 +41,10 @@ export async function signInWithPassword(deps: Deps, log: AuditLog, input: Passw
   const right = await deps.passwordAttempts.runSignIn(attempt, () =>
     deps.passwords.verify(storedHash, input.password.slice(0, MAX_PASSWORD_BYTES)),
   )
+  // A question is not asked about an unknown account, whose answer takes as long.
+  if (found && isOwn && found.password_hash !== null && !isBanned(found, deps.now())) {
+    await showPasswordAttempt(deps, log, found, right !== undefined)
+  } else await deps.hooks.waitAsLong('password-verification')
   if (!found || !right) {
     const isClaimed = !isOversized && (await isClaimedPassword(deps, input.address, input.password))
     throw apiError(isClaimed ? `${channel}_not_confirmed` : 'invalid_credentials')
