@@ -21,6 +21,7 @@ import { deleteIdleAnonymousUsers } from './core/users/anonymous-users.store.ts'
 import { deleteExpiredSendGaps } from './core/verification-messages/send-gaps.store.ts'
 import { deleteExpiredUses } from './core/web3/used-messages.store.ts'
 import { deleteDecoys } from './db/decoy-rows.store.ts'
+import { claimRun, isRunDue, setDue } from './db/shared-runs.store.ts'
 import type { Deps } from './deps.ts'
 import { deleteExpiredFlowStates } from './flows/oauth/flow-states.store.ts'
 
@@ -44,6 +45,9 @@ const DAY_MS = 86_400_000
 
 /** Longest interval of searches that read every old row, also those that stay; shorter limits are searched for as often. */
 const SEARCH_EVERY_SECONDS = 86_400
+
+/** Time without a sign of life after which another process takes over such a search. */
+const TAKEN_OVER_MS = 3_600_000
 
 /** Retention of other expired rows: the token of a mail must outlast a day's wait for the mail server. */
 const KEEP_SECONDS = 2 * 86_400
@@ -100,24 +104,56 @@ function kindsOf(deps: Deps, log: Logger): Kinds {
     }),
     ...(idleSeconds && {
       'idle sessions': {
-        everyMs: searchEveryMs(idleSeconds),
-        begin: () => deleteIdleSessions(db, ago(idleSeconds), sessions),
+        begin: () =>
+          byOneProcess(deps, 'idle sessions', searchEveryMs(idleSeconds), () =>
+            deleteIdleSessions(db, ago(idleSeconds), sessions),
+          ),
       },
     }),
     ...(anonymous &&
       anonymousMaxIdleSeconds && {
         'anonymous users': {
-          everyMs: searchEveryMs(anonymousMaxIdleSeconds),
-          begin: () => {
-            const batches = deleteIdleAnonymousUsers(db, ago(anonymousMaxIdleSeconds))
-            return logged(batches, (deleted) => log.info({ deleted }, 'idle anonymous users deleted'))
-          },
+          begin: () =>
+            byOneProcess(deps, 'anonymous users', searchEveryMs(anonymousMaxIdleSeconds), () => {
+              const batches = deleteIdleAnonymousUsers(db, ago(anonymousMaxIdleSeconds))
+              return logged(batches, (deleted) => log.info({ deleted }, 'idle anonymous users deleted'))
+            }),
         },
       }),
   }
 }
 
 const searchEveryMs = (limitSeconds: number) => Math.min(limitSeconds, SEARCH_EVERY_SECONDS) * 1000
+
+/**
+ * Runs a search that reads every old row by one process for all, and again `everyMs` after its begin. The claim is renewed
+ * while the search goes on; one that fails is due at once.
+ */
+async function* byOneProcess(
+  { db, now }: Deps,
+  kind: string,
+  everyMs: number,
+  search: () => AsyncGenerator<void, void>,
+): AsyncGenerator<void, void> {
+  const began = now()
+  const heldMs = Math.min(everyMs, TAKEN_OVER_MS)
+  const until = () => new Date(now().getTime() + heldMs)
+  if (!(await isRunDue(db, kind, began)) || !(await claimRun(db, kind, { now: began, until: until() }))) return
+  let heldAt = began.getTime()
+  try {
+    for await (const step of search()) {
+      if (now().getTime() >= heldAt + heldMs / 2) {
+        heldAt = now().getTime()
+        await setDue(db, kind, until())
+      }
+      yield step
+    }
+  } catch (error) {
+    await setDue(db, kind, now())
+    throw error
+  }
+  await setDue(db, kind, new Date(began.getTime() + everyMs))
+}
 
 /** Cancels requested changes of address before the tokens go that show when they expired. */
 async function* deleteTokens(db: Deps['db'], before: Date, now: Deps['now']): AsyncGenerator<void, void> {
@@ -140,15 +176,18 @@ function longestIdle({ inactivitySeconds, keepIdleSeconds }: Deps['config']['ses
 }
 
 /** Removal of personal data from audit entries, which stay. */
-function erasures({ db, config }: Deps, log: Logger, ago: (seconds: number) => Date): Kinds {
+function erasures(deps: Deps, log: Logger, ago: (seconds: number) => Date): Kinds {
+  const { db, config } = deps
   const { auditPiiRetentionSeconds: seconds, jwt } = config
   if (!seconds) return {}
   const erasure = () => ({ before: ago(seconds), roles: jwt.adminRoles })
   const report = (entries: number) => log.info({ entries }, 'personal data erased from audit entries')
   return {
     'personal data of deleted users': {
-      everyMs: searchEveryMs(seconds),
-      begin: () => logged(eraseDeletedUsers(db, erasure()), report),
+      begin: () =>
+        byOneProcess(deps, 'personal data of deleted users', searchEveryMs(seconds), () =>
+          logged(eraseDeletedUsers(db, erasure()), report),
+        ),
     },
     'personal data of refused sign-ins': { begin: (from) => logged(eraseRefusedSignIns(db, erasure(), from), report) },
   }

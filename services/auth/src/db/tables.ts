@@ -24,6 +24,7 @@ export interface DB {
     claimed_at: Date
   }
   address_claims: AddressClaimsTable
+  shared_runs: { kind: string; due_at: Date }
   used_web3_messages: { key: Buffer; expires_at: Date }
   passkeys: PasskeysTable
   used_passkey_challenges: { id: string; expires_at: Date }
@@ -39,6 +40,7 @@ export const TABLES = [
     'recovery_codes',
     'trusted_devices',
     'sealed_row_counts',
+    'shared_runs',
     'used_web3_messages',
   ] as const),
   ...(['passkeys', 'used_passkey_challenges', 'custom_providers'] as const),

@@ -1,3 +1,4 @@
+import pg from 'pg'
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { remove } from '../../../test/admin.ts'
 import { expectKnownMembers } from '../../../test/audit-members.ts'
@@ -34,9 +35,15 @@ async function open(settings: Record<string, string> = { AUTH_AUDIT_PII_RETENTIO
   const service = await startTestService(settings)
   onTestFinished(() => service.close())
   const log = { info: vi.fn(), warn: vi.fn() }
-  const keepHouse = async (of = service) => {
-    await deleteExpired(of.deps, log as unknown as typeof of.deps.log)
+  /** One round of a process. */
+  const round = async (of = service, stopping?: AbortSignal) => {
+    await deleteExpired(of.deps, log as unknown as typeof of.deps.log, {}, stopping)
     expect(log.warn).not.toHaveBeenCalled()
+  }
+  /** The same on another day. */
+  const keepHouse = async (of = service) => {
+    await service.deps.db.deleteFrom('shared_runs').execute()
+    await round(of)
   }
   /** Entries that the log says were erased. */
   const reported = () =>
@@ -44,7 +51,7 @@ async function open(settings: Record<string, string> = { AUTH_AUDIT_PII_RETENTIO
       .filter(([, message]) => message === 'personal data erased from audit entries')
       .reduce((sum, [{ entries }]) => sum + entries, 0)
   const later = (seconds: number) => service.clock.advance({ seconds })
-  return { service, keepHouse, reported, later, admin: { ...ADMIN, ...service.admin } }
+  return { service, log, round, keepHouse, reported, later, admin: { ...ADMIN, ...service.admin } }
 }
 
 /** The life of a user in whose entries each personal member occurs: names, clients, old, new and typed addresses. */
@@ -193,6 +200,52 @@ describe("a deleted user's entries", () => {
     }
     expect(of(userId).filter(({ payload }) => payload.erased)).toEqual([])
     expect(reported()).toBe(5_000)
+  })
+
+  test('are searched for once a day by one of two replicas, and by the other one if it stops in its midst', async () => {
+    const { service, log, round, later, reported } = await open()
+    const other = await service.with({})
+    const searches = async (...rounds: (() => Promise<void>)[]) => {
+      const query = vi.spyOn(pg.Client.prototype, 'query')
+      await Promise.all(rounds.map((each) => each()))
+      const texts = (query.mock.calls as unknown[][]).map(([asked]) => (asked as { text?: string }).text ?? '')
+      query.mockRestore()
+      return texts.filter((text) => text.includes('with recursive ids')).length
+    }
+    // One for actors, one for targets.
+    expect(
+      await searches(
+        () => round(),
+        () => round(other),
+      ),
+    ).toBe(2)
+    later(DAY - 1)
+    expect(
+      await searches(
+        () => round(),
+        () => round(other),
+      ),
+    ).toBe(0)
+    later(1)
+    expect(await searches(() => round(other))).toBe(2)
+
+    await service.deps.pool.query(
+      `insert into audit_log_entries (id, payload, ip_address, created_at)
+        select gen_random_uuid(), jsonb_build_object('action', 'login', 'actor_id', $1::text, 'actor_username', 'a@b.c'),
+          '192.0.2.1', $2 from generate_series(1, 1500)`,
+      [crypto.randomUUID(), service.clock.now()],
+    )
+    later(RETENTION + DAY)
+    const stopping = new AbortController()
+    log.info.mockImplementationOnce(() => stopping.abort())
+    await round(service, stopping.signal)
+    expect(reported()).toBe(1_000)
+    later(3_599)
+    await round(other)
+    expect(reported()).toBe(1_000)
+    later(1)
+    await round(other)
+    expect(reported()).toBe(1_500)
   })
 
   test('stay as they are without the setting', async () => {
