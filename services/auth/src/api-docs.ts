@@ -22,6 +22,8 @@ const EXAMPLES = {
   'DELETE /user/identities/{identity_id}': {},
   'POST /passkeys/authentication/options': {},
   'POST /passkeys/authentication/verify': PASSKEY_ANSWER,
+  'POST /passkeys/signup/options': { data: { name: 'Ada' } },
+  'POST /passkeys/signup/verify': { ...PASSKEY_ANSWER, data: { name: 'Ada' } },
   'POST /passkeys/registration/options': {},
   'POST /passkeys/registration/verify': PASSKEY_ANSWER,
   'PATCH /passkeys/{passkey_id}': { friendly_name: 'Blue key' },

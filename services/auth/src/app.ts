@@ -32,6 +32,7 @@ import { callbackRoutes } from './flows/oauth/callback.routes.ts'
 import { ownIdentitiesRoutes } from './flows/oauth/identities.routes.ts'
 import { passkeysRoutes } from './flows/passkeys/passkeys.routes.ts'
 import { passkeySignInRoutes } from './flows/passkeys/sign-in.routes.ts'
+import { passkeySignUpRoutes } from './flows/passkeys/sign-up.routes.ts'
 import { passkeyDocumentRoutes } from './flows/passkeys/well-known.routes.ts'
 import { absentFeatureRoutes } from './flows/settings/absent-features.routes.ts'
 import { jwksRoutes } from './flows/settings/jwks.routes.ts'
@@ -117,6 +118,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     requirePasskeys(scope, config)
     await scope.register(passkeySignInRoutes, { deps })
     await scope.register(passkeyDocumentRoutes, { config })
+    await scope.register(passkeySignUpRoutes, { deps })
     await scope.register(async (userScope) => {
       requireUser(userScope, deps)
       await userScope.register(passkeysRoutes, { deps })

@@ -33,7 +33,7 @@ import {
   oidcProviderVariables,
 } from './config/external-providers.ts'
 import { mfaProblems, mfaSettings, mfaVariables } from './config/factors/mfa.ts'
-import { passkeyProblems, passkeySettings, passkeyVariables } from './config/factors/passkeys.ts'
+import { passkeyProblems, passkeySettings, passkeyVariables, passkeyWarnings } from './config/factors/passkeys.ts'
 import { hookProblems, hookWarnings } from './config/hooks/hook-checks.ts'
 import { hookSettings, hookVariables } from './config/hooks/hook-variables.ts'
 import { jwtSettings, jwtVariables, jwtWarnings } from './config/jwt.ts'
@@ -126,6 +126,7 @@ export function readConfig(
     ...mailWarnings(values, now),
     ...smsWarnings(values, now),
     ...web3Warnings(values),
+    ...passkeyWarnings(values),
     ...hookWarnings(values, values.API_MAX_REQUEST_DURATION),
     ...neverMatching(values.URI_ALLOW_LIST),
   ]

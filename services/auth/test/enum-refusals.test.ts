@@ -3,11 +3,14 @@ import { enumMembers, type Given } from '@services/common/testing/http/enum-memb
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startTestService, type TestService } from './service.ts'
 import { SMS_GATEWAY } from './sms-config.ts'
+import { PASSKEYS } from './webauthn/passkeys.ts'
 
 let service: TestService
 beforeAll(async () => {
   service = await startTestService({
     ...SMS_GATEWAY,
+    ...PASSKEYS,
+    AUTH_PASSKEY_SIGNUP_ENABLED: 'true',
     AUTH_MFA_PHONE_VERIFY_ENABLED: 'true',
     AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
     AUTH_MFA_PHONE_ENROLL_ENABLED: 'true',
@@ -30,10 +33,16 @@ const givenOf = (factorId: string): Record<string, Given> => ({
   'POST /otp body channel': { body: { email: undefined, phone } },
   'POST /factors/{factor_id}/challenge body channel': { id: factorId },
   ...Object.fromEntries(
-    ['/signup', '/otp', '/magiclink', '/recover', '/resend', '/invite', '/admin/generate_link'].map((path) => [
-      `POST ${path} body code_challenge_method`,
-      { body: { code_challenge } },
-    ]),
+    [
+      '/signup',
+      '/passkeys/signup/verify',
+      '/otp',
+      '/magiclink',
+      '/recover',
+      '/resend',
+      '/invite',
+      '/admin/generate_link',
+    ].map((path) => [`POST ${path} body code_challenge_method`, { body: { code_challenge } }]),
   ),
   'PUT /admin/custom-providers/{identifier} body linking': { id: 'custom:enum' },
   'PUT /user body code_challenge_method': { body: { code_challenge } },

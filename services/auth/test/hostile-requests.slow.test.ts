@@ -39,6 +39,7 @@ beforeAll(async () => {
     AUTH_EXTERNAL_WEB3_ETHEREUM_ENABLED: 'true',
     AUTH_EXTERNAL_WEB3_SOLANA_ENABLED: 'true',
     ...PASSKEYS,
+    AUTH_PASSKEY_SIGNUP_ENABLED: 'true',
     AUTH_SMS_PROVIDER: 'http',
     AUTH_SMS_HTTP_URL: 'http://127.0.0.1:1/',
     AUTH_RATE_LIMIT_EMAIL_SENT: '100000',
@@ -85,6 +86,7 @@ test('each endpoint also did what it was asked, so that more than its first chec
     'POST /admin/messages/{message_id}/retry',
     'POST /passkeys/authentication/verify',
     'POST /passkeys/registration/verify',
+    'POST /passkeys/signup/verify',
   ])
 })
 

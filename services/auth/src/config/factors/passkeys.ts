@@ -9,6 +9,9 @@ export const passkeyVariables = {
     'Users sign in with passkeys; requires AUTH_WEBAUTHN_RP_ID, AUTH_WEBAUTHN_RP_DISPLAY_NAME and AUTH_WEBAUTHN_RP_ORIGINS.',
     { default: 'false' },
   ),
+  PASSKEY_SIGNUP_ENABLED: boolean('Users sign up with a passkey alone; requires AUTH_PASSKEY_ENABLED.', {
+    default: 'false',
+  }),
   PASSKEY_MAX_PASSKEYS_PER_USER: integer('Maximum passkeys per user.', { default: '10', min: 1, max: 100 }),
   PASSKEY_VERIFIED_IS_AAL2: boolean(
     'A passkey whose authenticator verified its user, now and at the registration, counts as two factors (aal2).',
@@ -32,6 +35,7 @@ type PartyValues = Pick<
 /** `party` is the configured one alone; requests bring none. It is complete where passkeys are enabled. */
 export const passkeySettings = (values: PasskeyValues & PartyValues) => ({
   enabled: values.PASSKEY_ENABLED,
+  signUp: values.PASSKEY_SIGNUP_ENABLED,
   maxPerUser: values.PASSKEY_MAX_PASSKEYS_PER_USER,
   verifiedIsAal2: values.PASSKEY_VERIFIED_IS_AAL2,
   challengeSeconds: values.WEBAUTHN_CHALLENGE_EXPIRY_DURATION,
@@ -45,6 +49,11 @@ export const passkeySettings = (values: PasskeyValues & PartyValues) => ({
     origins: values.WEBAUTHN_RP_ORIGINS,
   },
 })
+
+export const passkeyWarnings = (values: PasskeyValues): string[] =>
+  values.PASSKEY_SIGNUP_ENABLED && !values.PASSKEY_ENABLED
+    ? ['AUTH_PASSKEY_SIGNUP_ENABLED has no effect while AUTH_PASSKEY_ENABLED is false']
+    : []
 
 export function passkeyProblems(values: PasskeyValues & PartyValues): string[] {
   if (!values.PASSKEY_ENABLED) return []

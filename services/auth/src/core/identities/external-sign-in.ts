@@ -1,4 +1,3 @@
-import { ApiError } from '@services/common/errors'
 import type { Kysely, Transaction } from 'kysely'
 import { primaryEmail } from '../../adapters/oauth/clean-account.ts'
 import type { Config } from '../../config.ts'
@@ -8,22 +7,20 @@ import { countSignUp } from '../../metrics.ts'
 import { type AuditLog, audit } from '../audit/audit.ts'
 import { type Asking, type QuestionDeps, withHooks } from '../hooks/questions.ts'
 import { claimOf, recordClaim } from '../users/address-claims.ts'
-import { isEmailTaken } from '../users/addresses.store.ts'
 import { isBanned } from '../users/is-banned.ts'
 import { isPending } from '../users/proven-addresses.ts'
-import { hasRegistrant } from '../users/registrants.store.ts'
 import { lockAndReadUser, type User } from '../users/users.store.ts'
-import { beginEmailChange, sendEmailChange } from '../verification-messages/address-change.ts'
+import { beginEmailChange } from '../verification-messages/address-change.ts'
 import { sendConfirmation } from '../verification-messages/confirmation.ts'
 import type { LinkMailDeps, MailContext } from '../verification-messages/link-mail.ts'
-import { type BudgetDeps, withMessagesCounted } from '../verification-messages/message-budget.ts'
-import { withinGaps } from '../verification-messages/send-gap.ts'
+import type { BudgetDeps } from '../verification-messages/message-budget.ts'
 import { type ExternalDeps, type ExternalSignIn, type ExternalUser, unverifiedEmail } from './external-account.ts'
 import { lockExternalAccount } from './identities.store.ts'
 import { findOrCreateExternalUser } from './join-or-create-user.ts'
 import { acceptInvitation, type Linking, linkIdentity } from './link-identity.ts'
 import { newAccount } from './new-account.ts'
 import { registerAddress } from './register-address.ts'
+import { isChangeSent, isSent, type RequestedEmail } from './request-email.ts'
 import { accountToLink } from './unproven-account.ts'
 
 type Deps = ExternalDeps & LinkMailDeps & BudgetDeps & QuestionDeps & { db: Kysely<DB>; config: Config }
@@ -139,16 +136,8 @@ async function isRegistrationSent(deps: Deps, log: AuditLog, shown: ShownAccount
   return isMailed
 }
 
-interface AddressMail {
-  userId: string
-  email: string
-  context: MailContext
-  /** Session that linked the account. */
-  sessionId: string | null
-}
-
 /** Sends the link that confirms a pending account with an identity: an admin may have withdrawn the proof. */
-const isConfirmationSent = (deps: Deps, log: AuditLog, { userId, email, context }: AddressMail) =>
+const isConfirmationSent = (deps: Deps, log: AuditLog, { userId, email, context }: RequestedEmail) =>
   isSent(deps, email, async (trx) => {
     const account = await lockAndReadUser(trx, userId)
     if (!account) return
@@ -158,27 +147,3 @@ const isConfirmationSent = (deps: Deps, log: AuditLog, { userId, email, context 
     const traits = { provider: 'email' }
     await audit(deps, trx, log, { action: 'user_confirmation_requested', actor: account, traits })
   })
-
-/** Sends the link that gives an account in use the reported address. */
-const isChangeSent = (deps: Deps, { userId, email, context, sessionId }: AddressMail) =>
-  isSent(deps, email, async (trx) => {
-    const user = await lockAndReadUser(trx, userId)
-    if (user?.email_change !== email) return
-    const held = { address: { channel: 'email', value: email }, audience: user.aud, exceptId: userId } as const
-    const isTaken = (await isEmailTaken(trx, email, user.aud, userId)) && !(await hasRegistrant(trx, held))
-    const delivery = isTaken ? 'pretended' : 'real'
-    await sendEmailChange(deps, trx, user, email, { context, sessionId, delivery })
-  })
-
-/** Sends a mail in a transaction of its own, because limits are counted outside of one. False: a limit refused it. */
-async function isSent(deps: Deps, email: string, send: (trx: Transaction<DB>) => Promise<void>): Promise<boolean> {
-  const address = { channel: 'email', value: email } as const
-  const work = () => deps.db.transaction().execute(send)
-  try {
-    await withinGaps(deps, [{ kind: 'confirmation', key: email }], () => withMessagesCounted(deps, [address], work))
-    return true
-  } catch (error) {
-    if (error instanceof ApiError) return false
-    throw error
-  }
-}

@@ -38,8 +38,11 @@ export function makeChallenge(deps: ChallengeDeps & { random: RandomBytes }, bou
   bytes.writeUInt8(0x70 | (bytes.readUInt8(6) & 0x0f), 6)
   bytes.writeUInt8(0x80 | (bytes.readUInt8(8) & 0x3f), 8)
   tagOf(deps.passkeyChallengeKey, bound, bytes).copy(bytes, HEAD_BYTES)
-  const id = bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
-  return { id, challenge: challengeOf(deps.passkeyChallengeKey, bytes), expiresAt: endOf(deps, issuedMs) }
+  return {
+    id: toUuid(bytes),
+    challenge: challengeOf(deps.passkeyChallengeKey, bytes),
+    expiresAt: endOf(deps, issuedMs),
+  }
 }
 
 /**
@@ -60,6 +63,18 @@ export async function takeChallenge(
   if (!(await markUsed(deps.db, id, issuedMs))) throw apiError('webauthn_challenge_not_found')
   return challengeOf(deps.passkeyChallengeKey, bytes)
 }
+
+/** Id of the account that a challenge for a sign-up creates: the authenticator stores it before the account exists. */
+export function userOfSignUp({ passkeyChallengeKey }: Pick<ChallengeDeps, 'passkeyChallengeKey'>, id: string): string {
+  const bytes = createHmac('sha256', passkeyChallengeKey)
+    .update(JSON.stringify(['user', id.toLowerCase()]))
+    .digest()
+  bytes.writeUInt8(0x40 | (bytes.readUInt8(6) & 0x0f), 6)
+  bytes.writeUInt8(0x80 | (bytes.readUInt8(8) & 0x3f), 8)
+  return toUuid(bytes.subarray(0, 16))
+}
+
+const toUuid = (bytes: Buffer) => bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
 
 const endOf = ({ config }: ChallengeDeps, issuedMs: number) =>
   new Date(issuedMs + config.passkeys.challengeSeconds * 1000)

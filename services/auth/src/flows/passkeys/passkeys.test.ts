@@ -582,3 +582,85 @@ test('a deleted account leaves no passkey', async () => {
     expect((await rowsOf('passkeys')).filter((row) => row.user_id === user.userId)).toEqual([])
   }
 })
+
+describe('a sign-up with a passkey alone', () => {
+  let open: TestService
+  beforeAll(async () => {
+    open = await service.with({ AUTH_PASSKEY_SIGNUP_ENABLED: 'true' })
+  })
+  afterAll(() => open.close())
+
+  /** Signs up; `handle` is the id that the authenticator keeps. */
+  async function signUp(given: object = {}, at = open) {
+    const key = createSecurityKey()
+    const begun = await at.post('/passkeys/signup/options', given)
+    if (begun.status !== 200) return { begun, answer: begun, key, userId: '' }
+    const { challenge, user } = begun.body.options
+    const credential = key.create({ ...SITE, challenge })
+    const body = { challenge_id: begun.body.challenge_id, credential, ...given }
+    const userId = Buffer.from(user.id, 'base64url').toString()
+    return { begun, body, answer: await at.post('/passkeys/signup/verify', body), key, userId }
+  }
+
+  test('makes an account that signs in again, without an address', async () => {
+    const { begun, answer, key, userId } = await signUp({ data: { name: 'Ada' } })
+    expect(begun.body.options).toMatchObject({
+      user: { name: 'Ada', displayName: 'Ada' },
+      authenticatorSelection: { residentKey: 'required' },
+    })
+    expect(answer).toMatchObject({
+      status: 200,
+      body: { user: { id: userId, email: '', is_anonymous: false, identities: [], user_metadata: { name: 'Ada' } } },
+    })
+    const user = toSignedIn(answer.body)
+    expect(claimsOf(user)).toMatchObject({ aal: 'aal1', amr: [{ method: 'passkey' }], role: 'authenticated' })
+    expect((await signIn(service, { key, userId })).body.user.id).toBe(userId)
+    const [{ id }] = await keysOf(user)
+    const last = await service.delete(`/passkeys/${id}`, user.auth)
+    expect(last.body.error_code).toBe('single_identity_not_deletable')
+    for (const action of ['user_signedup', 'passkey_created']) expect(await audited(action, userId)).toHaveLength(1)
+  })
+
+  test('requests an address, which its owner adds by a link; that of another account stays there', async () => {
+    const email = 'by-passkey@example.com'
+    const { answer, userId } = await signUp({ email })
+    expect(answer).toMatchObject({ status: 200, body: { user: { email: '', new_email: email } } })
+    const { text } = await service.mailbox.waitFor(email)
+    expect((await service.get(linkPath(text))).status).toBe(303)
+    const { auth } = toSignedIn(answer.body)
+    expect((await service.get('/user', auth)).body).toMatchObject({ id: userId, email })
+    await service.signedIn('taken-by-other@example.com')
+    const other = await signUp({ email: 'taken-by-other@example.com' })
+    await service.settled()
+    expect(other.answer).toMatchObject({ status: 200, body: { user: { email: '' } } })
+    expect(Object.keys(other.answer.body.user)).toEqual(Object.keys(answer.body.user))
+    expect(service.mailbox.messages({ to: 'taken-by-other@example.com' })).toEqual([])
+  })
+
+  test('uses its challenge once at all replicas, and is refused by name', async () => {
+    const key = createSecurityKey()
+    const begun = await open.post('/passkeys/signup/options')
+    const credential = key.create({ ...SITE, challenge: begun.body.options.challenge })
+    const body = { challenge_id: begun.body.challenge_id, credential }
+    const second = await open.with({ AUTH_PASSKEY_SIGNUP_ENABLED: 'true' })
+    const answers = await Promise.all([open, second].map((at) => at.post('/passkeys/signup/verify', body)))
+    expect(statuses(answers)).toEqual([200, 400])
+    expect(answers.find(({ status }) => status === 400)).toMatchObject(NOT_FOUND)
+    const other = await open.post('/passkeys/signup/options')
+    const again = key.create({ ...SITE, challenge: other.body.options.challenge })
+    const known = await open.post('/passkeys/signup/verify', {
+      challenge_id: other.body.challenge_id,
+      credential: again,
+    })
+    expect(known).toMatchObject({ status: 422, body: { error_code: 'webauthn_credential_exists' } })
+    expect((await signUp({ email: 'no address' })).answer).toMatchObject({
+      status: 400,
+      body: { error_code: 'validation_failed' },
+    })
+    const closed = await open.with({ AUTH_PASSKEY_SIGNUP_ENABLED: 'true', AUTH_DISABLE_SIGNUP: 'true' })
+    expect((await signUp({}, closed)).answer).toMatchObject({ status: 422, body: { error_code: 'signup_disabled' } })
+    expect((await signUp({}, service)).answer).toMatchObject(refusal(404, 'passkey_disabled', 'Passkeys are disabled'))
+    await second.close()
+    await closed.close()
+  })
+})

@@ -101,7 +101,7 @@ export function requireAnswer({ challengeId = '', credential }: CeremonyAnswer) 
 
 const invalid = (message: string) => apiError('validation_failed', { message })
 
-async function requireNewKey({ config }: Deps, challenge: Buffer, credential: unknown): Promise<NewKey> {
+export async function requireNewKey({ config }: Deps, challenge: Buffer, credential: unknown): Promise<NewKey> {
   if (!isKeyResponse(credential, 'create')) throw malformedCredential()
   const ceremony = { ...config.passkeys.party, challenge: challenge.toString('base64url') }
   const key = await checkRegistration(ceremony, credential)
@@ -113,7 +113,7 @@ export const malformedCredential = () =>
   apiError('webauthn_verification_failed', { message: 'Invalid credential response' })
 
 /** Stores a passkey, with the user locked. Throws webauthn_credential_exists for anyone's key. */
-async function storePasskey(deps: Deps, trx: Transaction<DB>, userId: string, key: NewKey): Promise<Passkey> {
+export async function storePasskey(deps: Deps, trx: Transaction<DB>, userId: string, key: NewKey): Promise<Passkey> {
   const { credential, attestation, isUserVerified, isBackupEligible, isBackedUp } = key
   const passkey = {
     id: deps.newId(),
