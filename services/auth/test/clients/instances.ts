@@ -1,4 +1,4 @@
-// Instances of the service as the test suites of clients in other languages expect them, on one embedded database.
+// Instances of the service as the test suites of client libraries expect them, on one embedded database.
 // How to run a suite against them, and what fails for which reason: README.md beside this file.
 
 import { spawn } from 'node:child_process'
@@ -23,10 +23,18 @@ const AUTOCONFIRM = {
   AUTH_EXTERNAL_GITHUB_REDIRECT_URI: 'http://localhost:3000/callback',
 }
 
+/** Relying party of the JavaScript suite's own authenticator. */
+const PASSKEYS = {
+  AUTH_PASSKEY_ENABLED: 'true',
+  AUTH_WEBAUTHN_RP_ID: 'localhost',
+  AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'Suite',
+  AUTH_WEBAUTHN_RP_ORIGINS: 'http://localhost:5173',
+}
+
 /** Ports are written into the suites. */
 const INSTANCES: Record<string, Record<string, string>> = {
   9999: {},
-  9998: AUTOCONFIRM,
+  9998: { ...AUTOCONFIRM, ...PASSKEYS },
   9997: {
     AUTH_DISABLE_SIGNUP: 'true',
     AUTH_EXTERNAL_EMAIL_ENABLED: 'false',
