@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { countLockWaits } from '@services/common/testing/database/lock-waits'
 import { createFarServer } from '@services/common/testing/http/far-server'
@@ -7,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { cleanUp } from '../src/housekeeping.ts'
 import { clip } from './clips.ts'
 import { mediaHere } from './command-line.ts'
-import { newGif } from './gif-bytes.ts'
+import { newGif, withComment } from './gif-bytes.ts'
 import { heldFfmpeg } from './held-ffmpeg.ts'
 import { holdCalls } from './hold-calls.ts'
 import { type Answer, formOf, idIn, settingsOf, startTestService, type TestService } from './service.ts'
@@ -59,12 +58,10 @@ test('a quota reserves space for the files of waiting clips under concurrent upl
   await service.close()
 })
 
-/** The same clip with other bytes: a trailing box that every reader ignores. */
-async function copies(count: number): Promise<Buffer[]> {
-  const mp4 = await readFile(await clip('small-sound.mp4'))
-  return Array.from({ length: count }, (_, n) =>
-    Buffer.concat([mp4, Buffer.from([0, 0, 0, 9]), Buffer.from(`free${n % 10}`)]),
-  )
+/** The same clip with other bytes, in a comment. */
+function copies(count: number): Buffer[] {
+  const clip = newGif()
+  return Array.from({ length: count }, (_, n) => withComment(clip, `free${n}`))
 }
 
 test('waiting and concurrent uploads, imports and pieces exceed a quota by the files of one clip at most', async () => {
@@ -72,7 +69,7 @@ test('waiting and concurrent uploads, imports and pieces exceed a quota by the f
   const { tools, release } = await heldFfmpeg('free[0-8]')
   const settings = { MEDIA_PARALLEL_PER_TOKEN: '20', MEDIA_QUEUE_LIMIT: '100', MEDIA_SYNC_WAIT: '0' }
   const service = await startTestService(settings, { tools })
-  const bytes = await copies(10)
+  const bytes = copies(10)
   const site = createFarServer(({ url }, response) => response.end(bytes[Number(url?.slice(1))])).listen(0, '127.0.0.1')
   await once(site, 'listening')
   onTestFinished(() => void site.close())

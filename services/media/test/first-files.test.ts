@@ -1,6 +1,6 @@
 // A caller who waits for the mp4 alone, of a source whose own streams are the mp4.
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -10,8 +10,6 @@ import { transcodeSource } from '../src/make/jobs/transcode-source.ts'
 import { clip, unboxedTools } from './clips.ts'
 import { heldFfmpeg } from './held-ffmpeg.ts'
 import { idIn, startTestService, type TestService } from './service.ts'
-import { tusOf } from './tus.ts'
-import { bytes as bytesOf, startFarSide } from './upstreams/far-side.ts'
 
 const MP4_FIRST = { prefer: 'wait-for=mp4' }
 
@@ -64,23 +62,6 @@ test('is answered while the rest is encoded, and page, player, oEmbed, events an
   expect(await details(service, id)).toMatchObject({ state: 'ready', sizes: { mp4: { copied: true } } })
   expect(Object.keys((await details(service, id)).sizes)).toEqual(['gif', 'jpg', 'mp4', 'webm'])
   await service.close()
-})
-
-test('is answered early for an import and a resumable upload, too, and for a second caller with the same bytes', async () => {
-  const bytes = await readFile(await clip('fits-short.mp4'))
-  const farSide = await startFarSide([])
-  const { ffmpeg, service } = await heldService()
-  // Other bytes with the same picture: a box that players skip.
-  const variant = (name: string) => Buffer.concat([bytes, Buffer.from([0, 0, 0, 12]), Buffer.from(`free${name}`)])
-  farSide.answers({ 'https://clip.mp4': bytesOf(variant('site')) })
-  const early = [await service.importFrom({ source: `${farSide.base}/clip.mp4` }, MP4_FIRST)]
-  const { begin, send } = tusOf(service)
-  const path = await begin(bytes.length)
-  early.push(await send(path, 0, bytes, MP4_FIRST), await service.upload(bytes, [], MP4_FIRST))
-  for (const { headers } of early) expect(headers.get('x-media-ready')).toBe('jpg, mp4')
-  await ffmpeg.release()
-  await service.close()
-  farSide.close()
 })
 
 test('without the preference nothing is shown before all is ready', async () => {

@@ -1,5 +1,6 @@
-// Renditions that every ffmpeg has to make, for two files. src/make/transcode/make-renditions.test.ts runs the part in
-// which builds differ with the npm build; make-renditions.slow.test.ts runs all with the ffmpeg of the machine.
+// Renditions that every ffmpeg has to make, for three files. src/make/transcode/make-renditions.test.ts makes the usual
+// ones with the npm build, make-renditions-again.slow.test.ts those in which builds differ, and make-renditions.slow.test.ts
+// all with the ffmpeg of the machine.
 import { createHash } from 'node:crypto'
 import { mkdtemp, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -123,8 +124,8 @@ export const copyTests = (anyTools: MediaTools) => {
   })
 }
 
-/** Makes gif, jpg, mp4 and webm: times, colours and containers, which ffmpeg has changed its mind about since 2018. */
-export function renditionTests(anyTools: MediaTools): void {
+/** Makes gif, jpg, mp4 and webm of the most usual sources. */
+export function usualTests(anyTools: MediaTools): void {
   test('of an mp4 with sound, and leaves its metadata behind', async () => {
     const made = await make(anyTools, await clip('sound.mp4'))
     expect(made).toMatchObject({ hasAudio: true, warnings: [], mp4: { width: 80, height: 60 } })
@@ -140,17 +141,6 @@ export function renditionTests(anyTools: MediaTools): void {
     expect([delay.length > 30, delay.reduce((sum, next) => sum + next)]).toEqual([true, 2000])
   })
 
-  test('of a recording without duration', async () => {
-    const { frames, seconds } = await expectSound(await make(anyTools, await clip('piped.webm')))
-    expect([frames, seconds]).toEqual(['50', 2])
-  })
-
-  test('of a clip that was cut after its only keyframe', async () => {
-    const made = await make(anyTools, await trimmedClip())
-    expect(made.warnings).toEqual([])
-    expect(await expectSound(made)).toMatchObject({ seconds: 1.4, frames: '35' })
-  })
-
   test('of a gif with uneven delays: every frame at its time, the last one for its time', async () => {
     const frames = [{ delay: 5 }, { delay: 30, color: 1 }, { delay: 0 }, { delay: 100, color: 1 }] as const
     const bytes = gif(20, 10, [...frames])
@@ -160,6 +150,20 @@ export function renditionTests(anyTools: MediaTools): void {
     const runs = [...Array(1).fill(false), ...Array(6).fill(true), ...Array(2).fill(false), ...Array(20).fill(true)]
     expect(dark).toEqual(runs)
     expect((await readFile(made.gif.path)).equals(bytes)).toBe(true)
+  })
+}
+
+/** Makes times, colours and containers, which ffmpeg has changed its mind about since 2018. */
+export function renditionTests(anyTools: MediaTools): void {
+  test('of a recording without duration', async () => {
+    const { frames, seconds } = await expectSound(await make(anyTools, await clip('piped.webm')))
+    expect([frames, seconds]).toEqual(['50', 2])
+  })
+
+  test('of a clip that was cut after its only keyframe', async () => {
+    const made = await make(anyTools, await trimmedClip())
+    expect(made.warnings).toEqual([])
+    expect(await expectSound(made)).toMatchObject({ seconds: 1.4, frames: '35' })
   })
 
   test('of high dynamic range: standard range that says so', async () => {

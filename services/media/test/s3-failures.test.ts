@@ -15,7 +15,6 @@ import type { BlobStorage } from '../src/store/blobs/blob-storage.ts'
 import { TIME_LIMITS } from '../src/time-limits.ts'
 import { clip } from './clips.ts'
 import { gif } from './gif-bytes.ts'
-import { heldFfmpeg } from './held-ffmpeg.ts'
 import { idIn, settingsOf, startTestService, type TestService } from './service.ts'
 import { type Fault, S3_KEY, type S3Server, startS3Server } from './upstreams/s3-server.ts'
 
@@ -202,29 +201,6 @@ test('an accepted clip waits for an unavailable bucket without losing an attempt
   await expect.poll(state).toBe('ready')
   expect((await api.traces()).files).toEqual([])
   await api.close()
-})
-
-test('a bucket that is away between the first files of a clip and the rest delays the rest, and changes nothing', async () => {
-  const ffmpeg = await heldFfmpeg(undefined, { making: 'out.webm' })
-  const early = await startTestService(s3.environment, { timeLimits, tools: ffmpeg.tools })
-  const { pool } = early.deps
-  const added = await early.upload(await clip('fits-short.mp4'), [], { prefer: 'wait-for=mp4' })
-  const files = () => Promise.all(['jpg', 'mp4'].map((kind) => early.get(`/f/${idIn(added)}.${kind}`)))
-  const before = await files()
-  expect(before.map(({ status }) => status)).toEqual([200, 200])
-  await s3.vanish()
-  await ffmpeg.release()
-  const postponed = async () =>
-    (await pool.query("select retry_count from media_queue.job where name = 'transcode' and start_after > now()")).rows
-  await expect.poll(postponed).toEqual([{ retry_count: 0 }])
-  expect((await files()).map(({ status }) => status)).toEqual([503, 503])
-  await s3.comeBack()
-  await pool.query('update media_queue.job set start_after = now()')
-  const state = async () => (await pool.query('select state from sources')).rows[0].state
-  await expect.poll(state).toBe('ready')
-  expect((await files()).map(({ bytes }) => bytes)).toEqual(before.map(({ bytes }) => bytes))
-  expect((await early.traces()).files).toEqual([])
-  await early.close()
 })
 
 describe('a start reports the problem with the bucket:', () => {

@@ -4,10 +4,13 @@ import { describe, expect, test } from 'vitest'
 import { clip, clipOf, embeddedTools, written } from '../../../test/clips.ts'
 import { faulty } from '../../../test/faulty-ffmpeg.ts'
 import { inspect, packetsOf } from '../../../test/inspect.ts'
-import { copyTests, expectSound, make } from '../../../test/rendition-tests.ts'
+import { copyTests, expectSound, make, renditionTests } from '../../../test/rendition-tests.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 
-describe('with the embedded ffmpeg of 2018 makes gif, jpg, mp4 and webm', () => copyTests(embeddedTools))
+describe('with the embedded ffmpeg of 2018 makes gif, jpg, mp4 and webm', () => {
+  renditionTests(embeddedTools)
+  copyTests(embeddedTools)
+})
 
 describe('when ffmpeg fails', () => {
   test('a gif over its budget is made again, smaller and not faster', async () => {

@@ -3,7 +3,14 @@ import { join } from 'node:path'
 import sharp from 'sharp'
 import { describe, expect, test } from 'vitest'
 import { clip, clipOf, embeddedTools, tools } from '../../../test/clips.ts'
-import { copyTests, furtherRenditionTests, make, renditionTests, workDirectory } from '../../../test/rendition-tests.ts'
+import {
+  copyTests,
+  furtherRenditionTests,
+  make,
+  renditionTests,
+  usualTests,
+  workDirectory,
+} from '../../../test/rendition-tests.ts'
 import type { MediaInfo, VideoInfo } from '../../db/media-info.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { runConfined } from '../../ffmpeg/run-confined.ts'
@@ -12,6 +19,7 @@ import { probe } from '../probe/probe.ts'
 import { makeRenditions } from './make-renditions.ts'
 
 describe(`with ffmpeg ${tools.ffmpeg.version} makes gif, jpg, mp4 and webm`, { tags: 'ffmpeg' }, () => {
+  usualTests(tools)
   renditionTests(tools)
   copyTests(tools)
   furtherRenditionTests(tools)

@@ -6,14 +6,14 @@ import { describe, expect, test } from 'vitest'
 import { type ClipName, clip, clipOf, unboxedTools, written } from '../../../test/clips.ts'
 import { faulty } from '../../../test/faulty-ffmpeg.ts'
 import { inspect, packetsOf } from '../../../test/inspect.ts'
-import { expectSound, make, renditionTests, workDirectory } from '../../../test/rendition-tests.ts'
+import { expectSound, make, usualTests, workDirectory } from '../../../test/rendition-tests.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { isDiskFull } from '../../ffmpeg/machine-faults.ts'
 import { probe } from '../probe/probe.ts'
 import type { FirstFiles } from '../run/encode.ts'
 import { makeRenditions } from './make-renditions.ts'
 
-describe('with the embedded ffmpeg of 2018 makes gif, jpg, mp4 and webm', () => renditionTests(unboxedTools))
+describe('with the embedded ffmpeg of 2018 makes gif, jpg, mp4 and webm', () => usualTests(unboxedTools))
 
 /** These tests are about our own steps: the embedded build starts in 2 ms, where a distribution's needs 100 of a core. */
 test('progress rises to 1', async () => {
