@@ -34,8 +34,8 @@ test('settings enable a built-in provider and a custom one, and a user signs in'
     'your-client-secret': own.AUTH_EXTERNAL_OIDC_CORP_SECRET as string,
   }
   await shell.write('corp.env', guide.file('corp.env', client))
-  const start =
-    'set -a; . ./github.env; . ./corp.env; AUTH_EGRESS_ALLOW_CIDRS=127.0.0.0/8; exec npx -y pnpm@12 -C services/auth start'
+  const more = 'AUTH_EGRESS_ALLOW_CIDRS=127.0.0.0/8; AUTH_CUSTOM_OAUTH_EXTERNAL_URL=https://auth.example.com'
+  const start = `set -a; . ./github.env; . ./corp.env; ${more}; exec npx -y pnpm@12 -C services/auth start`
   const url = await shell.start(start).says(/listening at (http:[^"]+)"/)
   // The Host header that the proxy of auth.example.com sends.
   const here = { 'https://auth.example.com': url, 'curl ': "curl -H 'X-Forwarded-Host: auth.example.com' " }
@@ -56,8 +56,10 @@ test('settings enable a built-in provider and a custom one, and a user signs in'
   const cookie = String(begun.headers.get('set-cookie')).split(';', 1)[0] as string
   const back = await fetch(url + callback.pathname + callback.search, { redirect: 'manual', headers: { cookie } })
   const bearer = adminBy(settings.AUTH_JWT_SECRET as string).authorization
-  const asAdmin = { ...here, 'Bearer $TOKEN': bearer, 'https://login.acme.example': corp.issuer, ...client }
-  const added = JSON.parse((await shell.run(guide.take('custom:acme", "name"', asAdmin))).stdout)
+  const { 'https://login.corp.example': _, ...credentials } = client
+  const asAdmin = { ...here, 'Bearer $TOKEN': bearer, ...credentials }
+  const acme = { ...asAdmin, 'https://login.acme.example': corp.issuer }
+  const added = JSON.parse((await shell.run(guide.take('"custom:acme", "name"', acme))).stdout)
   expect(added).toMatchObject({ identifier: 'custom:acme', discovery_document: { issuer: corp.issuer } })
   expect((await shell.run(guide.take('provider=custom:acme', here))).stdout.trim()).toContain(corp.issuer)
   const forge = { ...asAdmin, 'https://forge.example': corp.issuer }

@@ -2,7 +2,11 @@
 // (contract/auth-custom-providers.md 5, 6). The API itself: src/flows/admin/custom-providers/.
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createFarServer } from '@services/common/testing/http/far-server'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { type OpenIdProvider, signInAt, startOpenIdProvider, visitFrom } from './openid-provider.ts'
 import { fragmentOf, queryOf, startTestService, type TestService } from './service.ts'
@@ -153,24 +157,6 @@ describe('by id_token', () => {
     expect((await grant({ provider: identifier, id_token })).body.msg).toContain('Unacceptable audience')
     const own = await corp.idToken({ ...person(), nonce })
     expect((await grant({ provider: identifier, id_token: own })).status).toBe(200)
-  })
-
-  test('a discovery address of its own serves here, too', async () => {
-    let fetched = 0
-    const shelf = createServer(async (_request, response) => {
-      fetched++
-      response.end(await (await fetch(`${corp.issuer}/.well-known/openid-configuration`)).text())
-    }).listen(0, '127.0.0.1')
-    onTestFinished(() => void shelf.close())
-    await once(shelf, 'listening')
-    const { port } = shelf.address() as { port: number }
-    const identifier = await addOpenId({ discovery_url: `http://127.0.0.1:${port}/elsewhere` })
-    service.clock.advance({ seconds: 3601 })
-    const { iat, exp } = { iat: service.clock.now().getTime() / 1000, exp: 4e9 }
-    expect(
-      (await grant({ provider: identifier, id_token: await corp.idToken({ ...person(), iat, exp }) })).status,
-    ).toBe(200)
-    expect(fetched).toBe(2)
   })
 
   test('unknown, disabled and other providers are refused by name', async () => {
@@ -348,6 +334,81 @@ describe('GET /settings', () => {
     const listed = await service.get('/admin/custom-providers?type=oauth2', service.admin)
     expect(listed.body.providers.length).toBeGreaterThan(1000)
   })
+})
+
+describe('a description', () => {
+  /** A provider that hands on the description of `corp` as long as `isFine`. */
+  async function behindShelf() {
+    const shelf = { isFine: true, fetched: 0 }
+    const server = createFarServer(async (_request, response) => {
+      shelf.fetched++
+      if (!shelf.isFine) return response.writeHead(503).end()
+      response.end(await (await fetch(`${corp.issuer}/.well-known/openid-configuration`)).text())
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    const { port } = server.address() as AddressInfo
+    const identifier = await addOpenId({ discovery_url: `http://127.0.0.1:${port}/elsewhere`, email_optional: true })
+    return { shelf, identifier, begin: () => service.get(`/authorize?provider=${identifier}`) }
+  }
+
+  test('is used for an hour, then renewed; while it cannot be had, the last one serves', async () => {
+    const { shelf, begin } = await behindShelf()
+    const isBegun = async () => String((await begin()).headers.location).startsWith(`${corp.issuer}/auth`)
+    expect([await isBegun(), await isBegun(), shelf.fetched]).toEqual([true, true, 1])
+    service.clock.advance({ seconds: 3601 })
+    shelf.isFine = false
+    expect([await isBegun(), await isBegun(), shelf.fetched]).toEqual([true, true, 2])
+    service.clock.advance({ seconds: 31 })
+    shelf.isFine = true
+    expect([await isBegun(), await isBegun(), shelf.fetched]).toEqual([true, true, 3])
+  })
+
+  test('at an address of its own serves id_tokens, too', async () => {
+    const { shelf, identifier } = await behindShelf()
+    service.clock.advance({ seconds: 3601 })
+    const { iat, exp } = { iat: service.clock.now().getTime() / 1000, exp: 4e9 }
+    const id_token = await corp.idToken({ ...person(), iat, exp })
+    const answer = await service.post('/token?grant_type=id_token', { provider: identifier, id_token })
+    expect([answer.status, shelf.fetched]).toEqual([200, 2])
+  })
+})
+
+test('the log names provider, member and field of a failure, and holds no secret, code or token', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'custom-providers-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const logged = await service.with({ AUTH_LOG_LEVEL: 'debug', AUTH_LOG_FILE: join(folder, 'log') })
+  const mapping = { sub: 'id', name: 'id' }
+  const identifier = await addPlain({ attribute_mapping: mapping, client_secret: 'another-secret-entirely' })
+  const codes: string[] = []
+  const comeTo = async (profile: object) => {
+    forge.profile = profile
+    const begun = await logged.get(`/authorize?provider=${identifier}`)
+    const callback = forge.visit(String(begun.headers.location))
+    codes.push(callback.code as string)
+    return queryOf(await logged.get(`/callback?${new URLSearchParams(callback)}`))
+  }
+  expect((await comeTo({ id: 1 })).error_code).toBe('unexpected_failure')
+  await logged.put(`/admin/custom-providers/${identifier}`, CLIENT, logged.admin)
+  expect((await comeTo({ id: 1 })).error_description).toContain('Error getting user email')
+  await new Promise((written) => logged.deps.log.flush(written))
+  const log = await readFile(join(folder, 'log'), 'utf8')
+  const lines = log
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line))
+  const about = (msg: string) => lines.filter((line) => line.msg === msg)
+  expect(about('attribute mapping ignored: the value has the wrong type')).toMatchObject([
+    { provider: identifier, member: 'name' },
+  ])
+  expect(about('sign-in at a provider ended without a session').at(-1)).toMatchObject({
+    ...{ provider: identifier, setting: 'email_optional' },
+  })
+  const secrets = [CLIENT.client_secret, 'another-secret-entirely', 'the-access-token', ...codes]
+  expect(secrets.filter((secret) => log.includes(secret))).toEqual([])
 })
 
 test('switched off, no provider of the API signs in', async () => {
