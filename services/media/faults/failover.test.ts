@@ -2,12 +2,12 @@
 // commits: uploads, transcoding and webhooks recover. Two real nodes, and one address that leads to either.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type PostgresPair, startPostgresPair } from '@services/common/testing/database/postgres-pair'
+import { type Receiver, startReceiver } from '@services/common/testing/http/receiver'
 import { openFaultReport } from '@services/common/testing/run/fault-report'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { gif } from '../test/gif-bytes.ts'
 import { idIn, migrateDatabase, send } from '../test/service.ts'
 import { eventually } from '../test/service-process.ts'
-import { type Receiver, startReceiver } from '../test/upstreams/receiver.ts'
 import { slowFfmpeg } from './slow-ffmpeg.ts'
 import {
   hasFiles,

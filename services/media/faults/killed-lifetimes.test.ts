@@ -1,11 +1,12 @@
 // Housekeeping killed at each step of the deletion of expired clips. Nothing expired is reachable, and clips that share
 // their files keep them. The next round completes the step, and nothing else stays.
+
+import { type Receiver, startReceiver } from '@services/common/testing/http/receiver'
 import { openFaultReport } from '@services/common/testing/run/fault-report'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { withComment } from '../test/gif-bytes.ts'
 import { type FormFields, idIn, send } from '../test/service.ts'
 import type { ServiceProcess } from '../test/service-process.ts'
-import { type Receiver, startReceiver } from '../test/upstreams/receiver.ts'
 import { holdChange, type Step } from './held-change.ts'
 import {
   expectNothingLost,

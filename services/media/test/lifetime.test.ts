@@ -1,9 +1,9 @@
+import { startReceiver } from '@services/common/testing/http/receiver'
 import { describe, expect } from 'vitest'
 import { cleanUp } from '../src/housekeeping.ts'
 import { clip } from './clips.ts'
 import { gif } from './gif-bytes.ts'
 import { type FormFields, idIn, startTestService, type TestService, test } from './service.ts'
-import { startReceiver } from './upstreams/receiver.ts'
 
 const upload = async (service: TestService, fields: FormFields) =>
   idIn(await service.ready(await clip('plain.gif'), fields))

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { countLockWaits } from '@services/common/testing/database/lock-waits'
+import { startReceiver } from '@services/common/testing/http/receiver'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { cleanUp } from '../src/housekeeping.ts'
 import { clip } from './clips.ts'
@@ -7,7 +8,6 @@ import { gif } from './gif-bytes.ts'
 import { heldFfmpeg } from './held-ffmpeg.ts'
 import { idIn, startTestService, type TestService } from './service.ts'
 import { tusOf } from './tus.ts'
-import { startReceiver } from './upstreams/receiver.ts'
 
 let service: TestService
 let admin: { token: string; id: string }

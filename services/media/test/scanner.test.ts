@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { type Receiver, startReceiver } from '@services/common/testing/http/receiver'
 import { sql } from 'kysely'
 import sharp from 'sharp'
 import { Webhook } from 'standardwebhooks'
@@ -8,7 +9,6 @@ import { SCAN_QUEUE, type ScanJob, scanJobOf } from '../src/make/jobs/queues.ts'
 import { scanSource } from '../src/make/jobs/scan-source.ts'
 import { gif } from './gif-bytes.ts'
 import { idIn, startTestService, type TestService } from './service.ts'
-import { type Receiver, startReceiver } from './upstreams/receiver.ts'
 
 const SECRET = `whsec_${Buffer.alloc(32, 9).toString('base64')}`
 

@@ -3,10 +3,10 @@
 import { createHash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { startReceiver } from '@services/common/testing/http/receiver'
 import { expect, onTestFinished, test } from 'vitest'
 import { gif } from './gif-bytes.ts'
 import { type Answer, idIn, startTestService, type TestService } from './service.ts'
-import { startReceiver } from './upstreams/receiver.ts'
 
 /** Wider than a still, and encoded in no time. */
 const bytes = gif(500, 20, [{ delay: 100 }, { delay: 100, color: 1 }])

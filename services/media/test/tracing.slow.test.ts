@@ -1,13 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { type Receiver, startReceiver } from '@services/common/testing/http/receiver'
 import { type OtlpCollector, startCollector, traceOf } from '@services/common/testing/telemetry/otlp-collector'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { clip } from './clips.ts'
 import { gif } from './gif-bytes.ts'
 import { createDatabase, formOf, send, settingsOf } from './service.ts'
 import { type ServiceProcess, startServe } from './service-process.ts'
-import { type Receiver, startReceiver } from './upstreams/receiver.ts'
 
 const token = 'a-first-token-of-20-characters'
 let database: Awaited<ReturnType<typeof createDatabase>>

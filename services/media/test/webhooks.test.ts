@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { countLockWaits } from '@services/common/testing/database/lock-waits'
+import { type Receiver, startReceiver } from '@services/common/testing/http/receiver'
 import { sql, type Updateable } from 'kysely'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -14,7 +15,6 @@ import { clip } from './clips.ts'
 import { gif } from './gif-bytes.ts'
 import { scrambled } from './scrambled.ts'
 import { idIn, startTestService, type TestService } from './service.ts'
-import { type Receiver, startReceiver } from './upstreams/receiver.ts'
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 let receiver: Receiver

@@ -1,8 +1,9 @@
 // The endpoints that take a token. An owner and an admin see a clip in every state, and to any other token each clip is
 // an unknown one.
+
+import { type Receiver, startReceiver } from '@services/common/testing/http/receiver'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Answer } from '../service.ts'
-import { type Receiver, startReceiver } from '../upstreams/receiver.ts'
 import { comparable } from './request-endpoints.ts'
 import { openStage, SECRET_TITLE, type Stage, sourceStates, UNKNOWN_ID } from './stage.ts'
 import { allStates, type State, states } from './states.ts'

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createFarServer } from '@services/common/testing/http/far-server'
+import { createFarServer } from './far-server.ts'
 
 export interface Received {
   path: string
