@@ -19,6 +19,7 @@ import {
 import { mfaVariables } from '../../services/auth/src/config/factors/mfa.ts'
 import { passkeyVariables } from '../../services/auth/src/config/factors/passkeys.ts'
 import { hookVariables } from '../../services/auth/src/config/hooks/hook-variables.ts'
+import { webhookVariables } from '../../services/auth/src/config/hooks/webhook-variables.ts'
 import { jwtVariables } from '../../services/auth/src/config/jwt.ts'
 import { limitVariables } from '../../services/auth/src/config/limits.ts'
 import { mailVariables } from '../../services/auth/src/config/mail.ts'
@@ -89,6 +90,7 @@ const GROUPS: VariableGroup[] = [
   { mark: 'custom providers', variables: customProviderVariables },
   { mark: 'egress', variables: egressVariables },
   { mark: 'hooks', variables: hookVariables, repeated: [HOOKS] },
+  { mark: 'webhooks', variables: webhookVariables },
   { mark: 'inherited', variables: inheritedVariables },
 ]
 

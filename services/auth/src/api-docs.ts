@@ -47,6 +47,8 @@ const EXAMPLES = {
   },
   'PUT /admin/custom-providers/{identifier}': { enabled: false },
   'POST /invite': { email: 'edsger@example.com', data: { name: 'Edsger' } },
+  'POST /admin/webhooks': { url: 'https://app.example.com/events', events: ['user.*', 'session.created'] },
+  'PUT /admin/webhooks/{webhook_id}': { enabled: false },
   'POST /admin/generate_link': { type: 'magiclink', email: ADA.email },
   'PUT /admin/users/{user_id}/factors/{factor_id}': { friendly_name: 'Old phone' },
 }

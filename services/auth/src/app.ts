@@ -22,6 +22,7 @@ import { messagesRoutes } from './flows/admin/messages/messages.routes.ts'
 import { adminFactorsRoutes, adminSessionsRoutes, adminUserRoutes } from './flows/admin/users/user.routes.ts'
 import { adminPasskeysRoutes } from './flows/admin/users/user-passkeys.routes.ts'
 import { createUserRoutes, listUsersRoutes } from './flows/admin/users/users.routes.ts'
+import { webhooksRoutes } from './flows/admin/webhooks/webhooks.routes.ts'
 import { otpRoutes } from './flows/message-requests/otp.routes.ts'
 import { recoverRoutes } from './flows/message-requests/recover.routes.ts'
 import { resendRoutes } from './flows/message-requests/resend.routes.ts'
@@ -147,6 +148,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     await scope.register(auditRoutes, { deps })
     await scope.register(messagesRoutes, { deps })
     await scope.register(customProvidersRoutes, { deps })
+    await scope.register(webhooksRoutes, { deps })
     await scope.register(inviteRoutes, { deps })
     await scope.register(generateLinkRoutes, { deps })
     await scope.register(absentFeatureRoutes, { caller: 'admin' })

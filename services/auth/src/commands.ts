@@ -18,6 +18,7 @@ import {
   usersSignOut,
   usersUnban,
 } from './flows/admin/users/user-commands.ts'
+import { webhooksReplay } from './flows/admin/webhooks/webhook-commands.ts'
 import { tokensAdmin } from './flows/commands/admin-token-command.ts'
 import { checkConfig } from './flows/commands/check-config.ts'
 import { encryptionRotate, encryptionStatus } from './flows/commands/encryption/encryption-commands.ts'
@@ -69,6 +70,7 @@ export const commands: Command[] = [
   auditExport,
   messagesList,
   messagesRetry,
+  webhooksReplay,
   mailPreview,
   mailTest,
   redirectCheck,

@@ -36,6 +36,7 @@ import { mfaProblems, mfaSettings, mfaVariables } from './config/factors/mfa.ts'
 import { passkeyProblems, passkeySettings, passkeyVariables, passkeyWarnings } from './config/factors/passkeys.ts'
 import { hookProblems, hookWarnings } from './config/hooks/hook-checks.ts'
 import { hookSettings, hookVariables } from './config/hooks/hook-variables.ts'
+import { webhookProblems, webhookSettings, webhookVariables } from './config/hooks/webhook-variables.ts'
 import { jwtSettings, jwtVariables, jwtWarnings } from './config/jwt.ts'
 import { limitSettings, limitVariables } from './config/limits.ts'
 import { mailProblems, mailSettings, mailVariables, mailWarnings } from './config/mail.ts'
@@ -87,6 +88,7 @@ export const variables = {
   ...customProviderVariables,
   ...web3Variables,
   ...hookVariables,
+  ...webhookVariables,
   ...inheritedVariables,
 } satisfies Variables
 
@@ -117,6 +119,7 @@ export function readConfig(
     ...sessionProblems(values),
     ...auditProblems(values),
     ...hookProblems(values),
+    ...webhookProblems(values),
   ]
   if (problems.length > 0) throw new ConfigError([...problems, ...warnings])
   const toNote = [
@@ -161,6 +164,7 @@ const groupConfig = (values: RawConfig, ownProviders: OwnProviders) => ({
   external: externalSettings(values),
   web3: web3Settings(values),
   customProviders: customProviderSettings(values),
+  webhooks: webhookSettings(values),
   encryption: encryptionSettings(values),
   egress: egressSettings(values),
   hooks: hookSettings(values),

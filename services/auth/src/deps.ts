@@ -30,6 +30,8 @@ import { findCallers, type NamedCaller } from './core/sessions/find-callers.stor
 import { createRotateSession } from './core/sessions/rotate-session.ts'
 import { MESSAGE_REQUEST_QUEUE } from './core/verification-messages/message-request.ts'
 import { openChains } from './core/web3/chains.ts'
+import { type EventRecorder, recordEvents } from './core/webhooks/record-events.ts'
+import { storeSettingsReceiver } from './core/webhooks/settings-receiver.ts'
 import { followDatabaseClock } from './db/database-clock.ts'
 import { type DB, TABLES } from './db/tables.ts'
 import { createCaptcha } from './http/caller/captcha.ts'
@@ -83,6 +85,9 @@ export async function openDeps(
   try {
     const clock = overrides.now ? undefined : await followDatabaseClock(pool, log, machineNow)
     const deps = await makeDeps(config, log, parts, clock ? { ...overrides, now: clock.now } : overrides)
+    await storeSettingsReceiver(deps)
+    await deps.events.refresh()
+    const stopWatching = deps.events.start()
     const stopObserving = config.telemetry.metrics ? observeService('auth', parts) : () => {}
     if (config.telemetry.metrics) {
       startCounters()
@@ -94,10 +99,12 @@ export async function openDeps(
       close: () =>
         inOrder(log, [
           stopObserving,
+          stopWatching,
           () => clock?.stop(),
           () => queue.stop(5_000),
           () => deps.egress.close(),
           deps.hooks.close,
+          () => deps.receivers.close(),
           () => reads.close(),
           close,
         ]),
@@ -108,16 +115,26 @@ export async function openDeps(
   }
 }
 
+interface OpenParts {
+  db: Kysely<DB>
+  pool: pg.Pool
+  queue: Queue
+  reads?: Reads<DB>
+  /** Recorder of this database handle, which has one. */
+  events?: EventRecorder
+}
+
 /** Builds everything that follows from the settings, on an open database and queue. */
 export async function makeDeps(
   config: Config,
   log: Logger,
-  { db, pool, queue, reads = readsOf(db) }: { db: Kysely<DB>; pool: pg.Pool; queue: Queue; reads?: Reads<DB> },
+  { db, pool, queue, reads = readsOf(db), events }: OpenParts,
   overrides: Partial<typeof PROCESS_DEFAULTS> = {},
 ) {
   const processValues = { ...PROCESS_DEFAULTS, ...overrides }
   const { now } = processValues
   const encryption = createEncryption(config.encryption)
+  const newRowId = (): string => randomUUIDv7()
   const egress = openEgress({ ...config.egress, requiresTls: true, ports: 'any', userAgent: `auth/${VERSION}` })
   const customProviders = createCustomProviders({ config, db, egress, encryption, now, log })
   const [passwords, keys, providers, web3] = await Promise.all([
@@ -134,6 +151,8 @@ export async function makeDeps(
     reads,
     pool,
     queue,
+    /** Client for receivers of events, whose slots no other request takes. */
+    receivers: openEgress({ ...config.egress, requiresTls: true, ports: 'any', userAgent: `auth/${VERSION}` }),
     /** Client for addresses that an admin chooses. */
     egress,
     passwords,
@@ -161,10 +180,12 @@ export async function makeDeps(
     hooks: createHooks({ db, log, now, newId: processValues.newId, config }),
     web3NonceKey: deriveKey(config.jwt.secret, 'web3-nonce'),
     passkeyChallengeKey: deriveKey(config.jwt.secret, 'passkey-challenge'),
+    /** Writes the events of users for the operator's own servers. */
+    events: events ?? recordEvents({ db, config, log, now, newRowId }),
     findCaller: batchLoads((callers: readonly NamedCaller[]) => findCallers(db, callers, config.sessions), MAX_CALLERS),
     rotateSession: createRotateSession({ db, now, config }),
     /** UUIDv7, for rows of sign-ins and refreshes: their index grows at its end, not at a random page per row. */
-    newRowId: (): string => randomUUIDv7(),
+    newRowId,
     ...processValues,
   }
 }

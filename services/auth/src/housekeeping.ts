@@ -12,6 +12,7 @@ import { deleteExpiredLimits } from './core/limits/rate-limits.store.ts'
 import { deleteExpiredAuthCodes } from './core/one-time-tokens/auth-codes.store.ts'
 import { deleteExpiredTokens } from './core/one-time-tokens/one-time-tokens.store.ts'
 import { deleteOldMessages, failForgottenMessages } from './core/outbox/messages.store.ts'
+import { reportFailed } from './core/outbox/report-failed.ts'
 import { deleteExpiredUses as deleteUsedChallenges } from './core/passkeys/used-challenges.store.ts'
 import { deleteEndedSessions, deleteIdleSessions } from './core/sessions/end-sessions.store.ts'
 import { deleteExpiredDevices } from './core/trusted-devices/trusted-devices.store.ts'
@@ -20,6 +21,7 @@ import { cancelExpiredChanges } from './core/users/addresses.store.ts'
 import { deleteIdleAnonymousUsers } from './core/users/anonymous-users.store.ts'
 import { deleteExpiredSendGaps } from './core/verification-messages/send-gaps.store.ts'
 import { deleteExpiredUses } from './core/web3/used-messages.store.ts'
+import { deleteOldDeliveries, deleteOrphans, failExpired } from './core/webhooks/deliveries.store.ts'
 import { deleteDecoys } from './db/decoy-rows.store.ts'
 import { claimRun, isRunDue, setDue } from './db/shared-runs.store.ts'
 import type { Deps } from './deps.ts'
@@ -66,7 +68,7 @@ export const deleteExpired = (deps: Deps, log: Logger, runs: Runs = {}, stopping
 function kindsOf(deps: Deps, log: Logger): Kinds {
   const { db, now, config } = deps
   const ago = (seconds: number) => new Date(now().getTime() - seconds * 1000)
-  const { auditKeepSeconds, messages, sessions } = config
+  const { auditKeepSeconds, messages, sessions, webhooks } = config
   const { timeboxSeconds } = sessions
   const { anonymous, anonymousMaxIdleSeconds } = config.signup
   const idleSeconds = longestIdle(sessions)
@@ -89,8 +91,11 @@ function kindsOf(deps: Deps, log: Logger): Kinds {
     'dropped messages': { begin: () => deleteOldMessages(db, 'dropped', ago(messages.keepSeconds)) },
     'failed messages': { begin: () => deleteOldMessages(db, 'failed', ago(KEEP_FAILED_SECONDS)) },
     'forgotten messages': {
-      begin: () => repeatBatch((limit) => failForgottenMessages(db, ago(KEEP_SECONDS), now(), limit)),
+      begin: () => repeatBatch((limit) => failForgotten(db, ago(KEEP_SECONDS), now(), limit)),
     },
+    'given up events': { begin: () => repeatBatch((limit) => failExpired(db, now(), limit)) },
+    'old events': { begin: () => deleteOldDeliveries(db, ago(webhooks.keepSeconds)) },
+    'events for deleted webhooks': { everyMs: DAY_MS, begin: () => deleteOrphans(db, now()) },
     ...(auditKeepSeconds
       ? { 'audit entries': { begin: () => deleteOldAuditEntries(db, ago(auditKeepSeconds)) } }
       : { 'refused sign-ins': { begin: (from) => deleteRefusedSignIns(db, ago(KEEP_REFUSED_SECONDS), from) } }),
@@ -160,6 +165,13 @@ async function* deleteTokens(db: Deps['db'], before: Date, now: Deps['now']): As
   yield* repeatBatch((limit) => cancelExpiredChanges(db, before, now(), limit))
   yield* deleteExpiredTokens(db, before)
 }
+
+const failForgotten = (db: Deps['db'], before: Date, now: Date, limit: number): Promise<number> =>
+  db.transaction().execute(async (trx) => {
+    const failed = await failForgottenMessages(trx, before, now, limit)
+    for (const message of failed) await reportFailed(trx, message)
+    return failed.length
+  })
 
 /** Logs again each day what the log of a start said, which may be months ago. */
 async function* warnOfExpiry(config: Deps['config'], now: Date, log: Logger): AsyncGenerator<void, void> {

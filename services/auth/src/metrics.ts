@@ -26,6 +26,10 @@ export const countMessageAttempt = (channel: MessageChannel, result: 'sent' | 'f
   messageAttempts({ channel, result })
 /** `limit`: name of the counter (core/limits/), `password`, or `gap-` and the kind of message. */
 export const countLimitHit = (limit: string) => limitsHit({ limit })
+/** Attempts at sending an event. `result`: `delivered`, `retried` (failed, not for the last time), `failed` (given up). */
+export const countWebhookAttempt = (result: 'delivered' | 'retried' | 'failed') => webhookAttempts({ result })
+/** Receivers of events that the service disabled. `reason`: `gone` (answered 410), `failing` (for days). */
+export const countWebhookDisabled = (reason: 'gone' | 'failing') => webhooksDisabled({ reason })
 export const countCaptcha = (result: 'ok' | 'refused' | 'missing' | 'unavailable') => captchas({ result })
 export const countLeakCheck = (result: 'leaked' | 'unknown' | 'unavailable') => leakChecks({ result })
 /** Descriptions of providers of the admin API that were fetched, at a save or a sign-in. */
@@ -93,6 +97,8 @@ export function startCounters(): void {
   for (const channel of ['mail', 'sms'] as const) {
     for (const result of ['sent', 'failed']) messageAttempts({ channel, result }, 0)
   }
+  for (const result of ['delivered', 'retried', 'failed']) webhookAttempts({ result }, 0)
+  for (const reason of ['gone', 'failing']) webhooksDisabled({ reason }, 0)
   for (const result of ['ok', 'refused', 'missing', 'unavailable']) captchas({ result }, 0)
   for (const result of ['leaked', 'unknown', 'unavailable']) leakChecks({ result }, 0)
 }
@@ -123,6 +129,14 @@ const messages = counter('auth.messages', {
 const messageAttempts = counter('auth.message_attempts', {
   description: 'Delivery attempts of mails and SMS by result',
   unit: '{attempt}',
+})
+const webhookAttempts = counter('auth.webhook_attempts', {
+  description: 'Delivery attempts of events by result',
+  unit: '{attempt}',
+})
+const webhooksDisabled = counter('auth.webhooks_disabled', {
+  description: 'Receivers of events that were disabled',
+  unit: '{receiver}',
 })
 const limitsHit = counter('auth.limits_hit', { description: 'Requests refused by a limit', unit: '{request}' })
 const captchas = counter('auth.captcha', { description: 'Captcha checks by result', unit: '{captcha}' })

@@ -1,4 +1,5 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto'
+import { isMissingTable } from '@services/common/database/errors'
 import { withDatabase } from '@services/common/database/pool'
 import { openReads, type Reads } from '@services/common/database/replica'
 import { machineAccount } from '@services/common/process/machine-account'
@@ -7,6 +8,7 @@ import type { Actor } from './core/audit/audit.ts'
 import { deriveKey } from './core/keys/derive-key.ts'
 import { createEncryption } from './core/keys/encryption.ts'
 import type { OutboxDeps } from './core/outbox/outbox.ts'
+import { recordEvents } from './core/webhooks/record-events.ts'
 import { type DB, TABLES } from './db/tables.ts'
 import { NIL_UUID } from './db/uuid.ts'
 import { type Deps, SCHEMA } from './deps.ts'
@@ -21,9 +23,16 @@ export async function onDatabase<Result>(
 ): Promise<Result> {
   const { config, log } = startUp({ toStderr: true })
   const options = { ...config.database, ...how, applicationName: 'auth cli', log, tables: TABLES }
-  return withDatabase<DB, Result>(options, (db) =>
-    work({ config, log, db, now: () => new Date(), newRowId: randomUUIDv7, operator: operator() }),
-  )
+  return withDatabase<DB, Result>(options, async (db) => {
+    const deps = { config, log, db, now: () => new Date(), newRowId: (): string => randomUUIDv7() }
+    // A database that is not migrated yet has no receiver.
+    await recordEvents(deps)
+      .refresh()
+      .catch((error) => {
+        if (!isMissingTable(error)) throw error
+      })
+    return work({ ...deps, operator: operator() })
+  })
 }
 
 /** Runs a command that writes messages: the workers of the service deliver them. */

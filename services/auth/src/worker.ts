@@ -8,6 +8,7 @@ import { waitForMoment } from './core/outbox/job-delay.ts'
 import { MESSAGE_QUEUES, type MessageJob } from './core/outbox/outbox.ts'
 import { createSilentGroups } from './core/outbox/silent-groups.ts'
 import { MESSAGE_REQUEST_QUEUE, type MessageRequestJob } from './core/verification-messages/message-request.ts'
+import { startDispatcher, ANSWER_WITHIN_MS as WEBHOOK_ANSWER_WITHIN_MS } from './core/webhooks/dispatcher.ts'
 import type { MessageChannel } from './db/tables.ts'
 import type { Deps } from './deps.ts'
 import { answerMessageRequest } from './flows/message-requests/answer-message-request.ts'
@@ -25,12 +26,13 @@ const DEFAULTS = {
   requests: 4,
   mailAnswerWithinMs: ANSWER_WITHIN_MS,
   templateWaitMs: TEMPLATE_WAIT_MS,
+  webhookAnswerWithinMs: WEBHOOK_ANSWER_WITHIN_MS,
 }
 
-/** Delivers the outbox and deletes expired rows; runs inside the service or as a separate process (`worker`). */
+/** Delivers the outbox and events, and deletes expired rows; runs inside the service or as a separate process (`worker`). */
 export async function startWorker(deps: Deps, limits: Partial<typeof DEFAULTS> = {}): Promise<() => Promise<void>> {
   const { queue, config, log } = deps
-  const { messages, requests, mailAnswerWithinMs, templateWaitMs } = { ...DEFAULTS, ...limits }
+  const { messages, requests, mailAnswerWithinMs, templateWaitMs, webhookAnswerWithinMs } = { ...DEFAULTS, ...limits }
   const templates = openMailTemplates(deps, templateWaitMs)
   const mailer = createMailer(config.smtp, { answerWithinMs: mailAnswerWithinMs })
   const channels: Channels = {
@@ -49,6 +51,7 @@ export async function startWorker(deps: Deps, limits: Partial<typeof DEFAULTS> =
     await waitForMoment(deps, job)
     await answerMessageRequest(deps, job)
   })
+  const stopDispatcher = startDispatcher(deps, { answerWithinMs: webhookAnswerWithinMs })
   const stopHousekeeping = startHousekeeping(deps, log)
-  return () => inOrder(log, [stopHousekeeping, () => queue.stop(5_000), mailer.close])
+  return () => inOrder(log, [stopHousekeeping, stopDispatcher, () => queue.stop(5_000), mailer.close])
 }

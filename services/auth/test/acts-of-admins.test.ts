@@ -13,6 +13,7 @@ import { expectKnownMembers } from './audit-members.ts'
 import { authHere } from './command-line.ts'
 import { withTotp } from './second-factors.ts'
 import { type Answer, startTestService, type TestService } from './service.ts'
+import { addPausedReceiver } from './upstreams/paused-receiver.ts'
 import { PASSKEYS, withPasskey } from './webauthn/passkeys.ts'
 
 const password = 'correct horse'
@@ -25,6 +26,7 @@ beforeAll(async () => {
     ...PASSKEYS,
     AUTH_RATE_LIMIT_EMAIL_SENT: '1000',
     AUTH_MFA_TRUSTED_DEVICE_TTL: '30d',
+    AUTH_EGRESS_ALLOW_CIDRS: '127.0.0.0/8',
   })
   const email = freshEmail()
   const { userId: id } = await service.signedIn(email, password)
@@ -275,6 +277,55 @@ const ROUTES: Record<string, Act[]> = {
   ],
 }
 
+/** An act on a disabled receiver of events. */
+const onWebhook = (
+  action: AuditAction,
+  walk: (path: string, as: { authorization: string }) => Promise<Answer>,
+): Act[] => [
+  [
+    action,
+    async (as) => {
+      const webhook_id = await addPausedReceiver(service)
+      return { walk: () => walk(`/admin/webhooks/${webhook_id}`, as), target: null, traits: { webhook_id } }
+    },
+  ],
+]
+
+Object.assign(ROUTES, {
+  'POST /admin/webhooks': [
+    [
+      'webhook_created',
+      async (as) => {
+        const input = { url: 'https://127.0.0.1:1/', enabled: false }
+        return { walk: () => service.post('/admin/webhooks', input, as), target: null }
+      },
+    ],
+  ],
+  'PUT /admin/webhooks/{webhook_id}': onWebhook('webhook_updated', (path, as) =>
+    service.put(path, { description: 'a' }, as),
+  ),
+  'DELETE /admin/webhooks/{webhook_id}': onWebhook('webhook_deleted', (path, as) => service.delete(path, as)),
+  'POST /admin/webhooks/{webhook_id}/rotate-secret': onWebhook('webhook_secret_rotated', (path, as) =>
+    service.post(`${path}/rotate-secret`, {}, as),
+  ),
+  'POST /admin/webhooks/{webhook_id}/test': onWebhook('webhook_tested', (path, as) =>
+    service.post(`${path}/test`, {}, as),
+  ),
+  'POST /admin/webhooks/{webhook_id}/deliveries/{delivery_id}/retry': [
+    [
+      'webhook_delivery_retried',
+      async (as) => {
+        const webhook_id = await addPausedReceiver(service)
+        await byUser()
+        const path = `/admin/webhooks/${webhook_id}/deliveries`
+        const event_id = (await service.get(path, as)).body.deliveries[0].id
+        const walk = () => service.post(`${path}/${event_id}/retry`, {}, as)
+        return { walk, target: null, traits: { webhook_id, event_id } }
+      },
+    ],
+  ],
+} satisfies Record<string, Act[]>)
+
 /** Routes that only read. */
 const READS = [
   'GET /admin/users',
@@ -287,6 +338,9 @@ const READS = [
   'GET /admin/messages',
   'GET /admin/custom-providers',
   'GET /admin/custom-providers/{identifier}',
+  'GET /admin/webhooks',
+  'GET /admin/webhooks/{webhook_id}',
+  'GET /admin/webhooks/{webhook_id}/deliveries',
 ]
 
 test('every route of an admin is an act below, or reads', async () => {
@@ -307,7 +361,7 @@ const acts = Object.entries(ROUTES).flatMap(([route, all]) =>
 test.for(acts)('the admin is the actor of %s', async ([, [action, prepare]]) => {
   const { walk, target, traits } = await prepare(admin.auth)
   const { result, left } = await audited(walk)
-  expect([200, 201, 204]).toContain(result.status)
+  expect([200, 201, 202, 204]).toContain(result.status)
   // None under the name of the user it was done to.
   expect(left.map(({ actor_id, actor_username }) => [actor_id, actor_username])).toEqual(
     left.map(() => [admin.id, 'service_role']),
@@ -319,7 +373,9 @@ test.for(acts)('the admin is the actor of %s', async ([, [action, prepare]]) => 
 test.for(READS)('%s leaves none', async (route) => {
   const { id } = await byUser()
   const { identifier } = await addedProvider()
-  const url = route.replace('GET ', '').replace('{user_id}', id).replace('{identifier}', identifier)
+  const webhookId = await addPausedReceiver(service)
+  const ids = { '{user_id}': id, '{identifier}': identifier, '{webhook_id}': webhookId }
+  const url = Object.entries(ids).reduce((url, [name, value]) => url.replace(name, value), route.replace('GET ', ''))
   const { result, left } = await audited(() => service.get(url, admin.auth))
   expect([result.status, left]).toEqual([200, []])
 })
@@ -345,6 +401,7 @@ const COMMANDS: Record<string, Line[]> = {
     ['factor_deleted', 'users remove-factor {user} {factor}', { target: 'user', traits: { factor_type: 'totp' } }],
   ],
   'messages retry': [['message_retried', 'messages retry {message}', { traits: { channel: 'mail', kind: 'invite' } }]],
+  'webhooks replay': [['webhooks_replayed', 'webhooks replay --since 1h', {}]],
   'users delete': [
     ['user_deleted', 'users delete {user} --yes', { target: 'user' }],
     ['user_deleted', 'users delete {user} --soft --yes', { target: 'user' }],

@@ -37,6 +37,7 @@ const COMMANDS = [
   'audit export',
   'messages list',
   'messages retry',
+  'webhooks replay',
   'mail preview',
   'mail test',
   'redirect check',

@@ -37,6 +37,7 @@ beforeAll(async () => {
     AUTH_EXTERNAL_GITHUB_REDIRECT_URI: 'https://auth.example/callback',
     AUTH_EXTERNAL_GITHUB_URL: 'http://127.0.0.1:1',
     AUTH_EXTERNAL_WEB3_ETHEREUM_ENABLED: 'true',
+    AUTH_EGRESS_ALLOW_CIDRS: '127.0.0.0/8',
     AUTH_EXTERNAL_WEB3_SOLANA_ENABLED: 'true',
     ...PASSKEYS,
     AUTH_PASSKEY_SIGNUP_ENABLED: 'true',
@@ -148,6 +149,8 @@ type Person = Record<
   | '$identity'
   | '$message'
   | '$provider'
+  | '$webhook'
+  | '$delivery'
   | '$email'
   | '$new'
   | '$refresh'
@@ -164,7 +167,7 @@ type Person = Record<
   string
 >
 const NAMES =
-  /\$(user|session|identity|message|email|new|refresh|link|code|fresh|factor|passkey|challenge|totp|recovery|device)\b/g
+  /\$(user|session|identity|message|webhook|delivery|email|new|refresh|link|code|fresh|factor|passkey|challenge|totp|recovery|device)\b/g
 
 let person: Person | undefined
 let people = 0
@@ -266,6 +269,9 @@ async function newPerson(): Promise<Person> {
     ...{ authorization_url: 'https://8.8.8.8/a', token_url: 'https://8.8.8.8/t', userinfo_url: 'https://8.8.8.8/u' },
   }
   await service.post('/admin/custom-providers', provider, service.admin)
+  const webhook = await service.deps.pool.query(
+    'select webhook_id, id from webhook_deliveries order by id desc limit 1',
+  )
   const messages = await service.deps.pool.query('select id from messages order by state = $1 desc limit 1', ['failed'])
   return {
     $user: created.body.id,
@@ -273,6 +279,8 @@ async function newPerson(): Promise<Person> {
     $identity: identity,
     $message: messages.rows[0]?.id ?? created.body.id,
     $provider: provider.identifier,
+    $webhook: webhook.rows[0]?.webhook_id ?? created.body.id,
+    $delivery: webhook.rows[0]?.id ?? created.body.id,
     $email: account.email,
     $new: '',
     $link: '',

@@ -1,9 +1,16 @@
 import { expect } from 'vitest'
 import { enrollTotp, signInAgain, withTotp } from './second-factors.ts'
 import { startTestService, test, toSignedIn } from './service.ts'
+import { addPausedReceiver } from './upstreams/paused-receiver.ts'
 
 test('DB_NAMESPACE prefixes every table, and everything works with it, housekeeping too', async () => {
-  const service = await startTestService({ AUTH_DB_NAMESPACE: 'acme', AUTH_MIGRATE_ON_START: 'true' })
+  const service = await startTestService({
+    AUTH_DB_NAMESPACE: 'acme',
+    AUTH_MIGRATE_ON_START: 'true',
+    AUTH_SESSIONS_TIMEBOX: '7d',
+    AUTH_EGRESS_ALLOW_CIDRS: '127.0.0.0/8',
+  })
+  await addPausedReceiver(service)
   const { auth, refreshToken } = await service.signedIn('acme@example.com')
   expect((await service.put('/user', { data: { a: 1 }, password: 'a new horse' }, auth)).status).toBe(200)
   const refreshed = await service.post('/token?grant_type=refresh_token', { refresh_token: refreshToken })
@@ -22,8 +29,10 @@ test('DB_NAMESPACE prefixes every table, and everything works with it, housekeep
   expect(body.factors).toMatchObject([{ status: 'verified' }, { factor_type: 'recovery_code' }])
   const { rows } = await service.deps.pool.query(`
     select (select count(*) from acme_users) as ours, (select count(*) from users) as others,
-           (select count(*) from acme_audit_log_entries) as audited`)
-  expect(rows).toEqual([{ ours: 2, others: 0, audited: expect.any(Number) }])
+           (select count(*) from acme_audit_log_entries) as audited,
+           (select count(*) from acme_webhook_deliveries) as events`)
+  expect(rows).toEqual([{ ours: 2, others: 0, audited: expect.any(Number), events: expect.any(Number) }])
+  expect(rows[0].events).toBeGreaterThan(10)
   expect(rows[0].audited).toBeGreaterThan(5)
   await service.close()
 })

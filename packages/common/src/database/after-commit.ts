@@ -1,4 +1,5 @@
-// Actions that wait for the commit, such as log lines, which must not report a change that was rolled back.
+// Actions at the end of a transaction. Before the commit: statements about everything that it changed. After the commit:
+// log lines and the like, which must not report a change that was rolled back.
 import { type Kysely, PostgresDialect, type PostgresDialectConfig, PostgresDriver, type Transaction } from 'kysely'
 
 // biome-ignore lint/suspicious/noExplicitAny: transactions of every service's schema
@@ -16,8 +17,20 @@ export async function afterCommit<DB>(db: Kysely<DB>, action: () => void): Promi
   })
 }
 
+const last = new WeakMap<object, (() => Promise<void>)[]>()
+
+/** Runs `action` as the last of the transaction. Its failure rolls the transaction back. */
+export async function beforeCommit(trx: AnyTransaction, action: () => Promise<void>): Promise<void> {
+  await trx.getExecutor().provideConnection(async (connection) => {
+    last.set(connection, [...(last.get(connection) ?? []), action])
+  })
+}
+
 class CommitDriver extends PostgresDriver {
   override async commitTransaction(connection: Connection): Promise<void> {
+    const final = last.get(connection) ?? []
+    last.delete(connection)
+    for (const action of final) await action()
     const actions = waiting.get(connection) ?? []
     waiting.delete(connection)
     await super.commitTransaction(connection)
@@ -25,6 +38,7 @@ class CommitDriver extends PostgresDriver {
   }
 
   override async rollbackTransaction(connection: Connection): Promise<void> {
+    last.delete(connection)
     waiting.delete(connection)
     await super.rollbackTransaction(connection)
   }

@@ -29,6 +29,8 @@ export interface DB {
   passkeys: PasskeysTable
   used_passkey_challenges: { id: string; expires_at: Date }
   custom_providers: CustomProvidersTable
+  webhooks: WebhooksTable
+  webhook_deliveries: WebhookDeliveriesTable
 }
 
 export const TABLES = [
@@ -44,6 +46,7 @@ export const TABLES = [
     'used_web3_messages',
   ] as const),
   ...(['passkeys', 'used_passkey_challenges', 'custom_providers'] as const),
+  ...(['webhooks', 'webhook_deliveries'] as const),
 ] satisfies readonly (keyof DB)[]
 
 export type Metadata = Record<string, unknown>
@@ -413,4 +416,39 @@ interface AddressClaimsTable {
   password_differs: Generated<boolean>
   data_differs: Generated<boolean>
   expires_at: Date
+}
+
+interface WebhooksTable {
+  id: string
+  url: string
+  events: string[]
+  description: string
+  sealed_secrets: string
+  enabled: Generated<boolean>
+  disabled_reason: 'gone' | 'failing' | null
+  failures: Generated<number>
+  failing_since: MaybeTime
+  paused_until: MaybeTime
+  created_at: Date
+  updated_at: Date
+}
+
+export type DeliveryState = 'waiting' | 'delivered' | 'failed'
+
+interface WebhookDeliveriesTable {
+  webhook_id: string
+  id: string
+  position: Generated<number>
+  user_id: string | null
+  event: string
+  data: MetadataColumn
+  state: Generated<DeliveryState>
+  attempts: Generated<number>
+  attempts_before: Generated<number>
+  is_running: Generated<boolean>
+  next_at: MaybeTime
+  give_up_at: Date
+  last_status: number | null
+  last_error: string | null
+  created_at: Date
 }

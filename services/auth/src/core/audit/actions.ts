@@ -14,6 +14,13 @@ export const LOG_TYPES = {
   custom_provider_created: 'team',
   custom_provider_updated: 'team',
   custom_provider_deleted: 'team',
+  webhook_created: 'team',
+  webhook_updated: 'team',
+  webhook_deleted: 'team',
+  webhook_secret_rotated: 'team',
+  webhook_tested: 'team',
+  webhook_delivery_retried: 'team',
+  webhooks_replayed: 'team',
   token_refreshed: 'token',
   token_reuse_detected: 'token',
   /** Token used after its reuse interval by the client that has the next one. */

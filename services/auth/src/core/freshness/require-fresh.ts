@@ -1,3 +1,4 @@
+import type { Logger } from '@services/common/telemetry/logger'
 import type { Kysely, Transaction } from 'kysely'
 import type { Config } from '../../config.ts'
 import type { Aal, AmrEntry, DB } from '../../db/tables.ts'
@@ -11,10 +12,12 @@ import { isRequesterAccepted } from '../sessions/accepted-session.ts'
 import { type LiveCaller, withLockedCaller } from '../sessions/caller.ts'
 import { MAILBOX_METHODS } from '../sessions/methods.ts'
 import { findPasswordHash, type LockedAccount, type User } from '../users/users.store.ts'
+import { reportLock } from '../webhooks/locked-out.ts'
 import { ACTS, type Act, type ActName } from './acts.ts'
 import { isRecent } from './recent.ts'
 
 interface FreshnessDeps extends RightCodeDeps {
+  log: Pick<Logger, 'warn'>
   config: Pick<Config, 'mail' | 'passwords' | 'sessions' | 'sms'>
   db: Kysely<DB>
   passwords: Pick<Passwords, 'verify'>
@@ -143,14 +146,16 @@ const mustSignInAgain = () =>
   })
 
 async function requireRightPassword(
-  { passwords, passwordAttempts }: FreshnessDeps,
+  deps: FreshnessDeps,
   user: User,
   current: string,
   { currentPassword, clientAddress }: GivenProof,
 ): Promise<void> {
   if (!currentPassword) throw apiError('current_password_required')
-  const isRight = await passwordAttempts.run(changeAttempt(user, clientAddress), () =>
-    passwords.verify(current, currentPassword),
+  const isRight = await reportLock(deps, user.id, 'password', () =>
+    deps.passwordAttempts.run(changeAttempt(user, clientAddress), () =>
+      deps.passwords.verify(current, currentPassword),
+    ),
   )
   if (!isRight) throw apiError('current_password_invalid')
 }

@@ -1,6 +1,7 @@
 import { jsonb } from '@services/common/database/pool'
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB, Metadata } from '../../db/tables.ts'
+import { noteChange } from '../../db/watched-users.ts'
 import { deleteAllFactors } from '../factors/factors.store.ts'
 import { deleteRecoveryCodes } from '../factors/recovery-codes.store.ts'
 import { deleteAllPasskeys } from '../passkeys/passkeys.store.ts'
@@ -147,6 +148,7 @@ export async function anonymiseIdentity(trx: Transaction<DB>, id: string, provid
 
 /** Ends the sessions, passkeys and second factors of a registrant. Identities, password and data are the caller's. */
 export async function endEntries(trx: Transaction<DB>, userId: string): Promise<void> {
+  await noteChange(trx, { userId, sessionsEnd: 'account_taken_over' })
   await endSessions(trx, userId)
   await deleteAllPasskeys(trx, userId)
   await deleteAllFactors(trx, userId)

@@ -132,6 +132,15 @@ const MAKERS: Record<keyof typeof SEALED, () => Promise<Use>> = {
     await service.post('/signup', { email, password: 'correct horse', ...PKCE })
     return use
   },
+  async webhookSecrets() {
+    const url = 'https://127.0.0.1:1/events'
+    const { body } = await service.post('/admin/webhooks', { url, enabled: false }, service.admin)
+    return async (replica) => {
+      const rotated = await replica.post(`/admin/webhooks/${body.id}/rotate-secret`, {}, replica.admin)
+      expect([rotated.status, rotated.body.secret]).not.toEqual([200, body.secret])
+      expect(rotated.status).toBe(200)
+    }
+  },
 }
 
 const keysOf = ({ encryption }: TestService['deps']['config']) =>

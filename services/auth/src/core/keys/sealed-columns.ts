@@ -11,6 +11,7 @@ export type SealedPurpose =
   | 'provider tokens'
   | 'unproven account'
   | 'client secret'
+  | 'webhook'
 
 type Table = keyof DB & string
 
@@ -70,6 +71,11 @@ export const SEALED = {
   clientSecret: sealedColumn('custom_providers', 'sealed_secret', {
     ...{ key: 'id', keyType: 'uuid', boundTo: ['id'] },
     purpose: 'client secret',
+  }),
+  /** Secrets that sign the events of a receiver. */
+  webhookSecrets: sealedColumn('webhooks', 'sealed_secrets', {
+    ...{ key: 'id', keyType: 'uuid', boundTo: ['id'] },
+    purpose: 'webhook',
   }),
 } as const
 

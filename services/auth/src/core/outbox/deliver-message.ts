@@ -12,6 +12,7 @@ import { SEALED } from '../keys/sealed-columns.ts'
 import { restartLifetime } from '../one-time-tokens/one-time-tokens.store.ts'
 import { findQueuedMessage, markDropped, markSent, REPLACED, recordFailure } from './messages.store.ts'
 import { MESSAGE_QUEUES, type MessageContent, type MessageJob } from './outbox.ts'
+import { reportFailed } from './report-failed.ts'
 import { NotAttempted, type SilentGroups } from './silent-groups.ts'
 
 /** Message on its way out; `id` is the same at every attempt, so that one sent twice after a crash can be recognised. */
@@ -61,8 +62,15 @@ export async function deliverMessage(deps: DeliveryDeps, job: QueueJob<MessageJo
   } catch (error) {
     const isFinal = error instanceof PermanentFailure || job.retryCount >= MESSAGE_QUEUES[message.channel].retryLimit
     const wasAttempted = !(error instanceof NotAttempted)
-    await recordFailure(db, message.id, { error: safeWords(error), isFinal, wasAttempted, now: now() })
-    if (!isFinal) throw error
+    const failure = { error: safeWords(error), isFinal, wasAttempted, now: now() }
+    if (!isFinal) {
+      await recordFailure(db, message.id, failure)
+      throw error
+    }
+    await db.transaction().execute(async (trx) => {
+      await recordFailure(trx, message.id, failure)
+      await reportFailed(trx, { ...message, last_error: failure.error })
+    })
     countMessage(message.channel, message.kind, 'failed')
     log.error({ reason: safeWords(error) }, 'message given up')
     throw error

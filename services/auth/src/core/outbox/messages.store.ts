@@ -95,6 +95,11 @@ export async function recordFailure(
     .execute()
 }
 
+export type FailedMessage = Pick<
+  Selectable<DB['messages']>,
+  'id' | 'user_id' | 'channel' | 'kind' | 'lifetime_seconds' | 'last_error'
+>
+
 /** Puts a failed message back, with its content; undefined: it has not failed, or another request has put it back. */
 export function requeueFailed(trx: Transaction<DB>, id: string, now: Date) {
   return trx
@@ -150,19 +155,24 @@ export const deleteOldMessages = (db: Kysely<DB>, state: MessageState, before: D
  * Fails queued messages that had no attempt since `before`, which is longer than any queue retries. Their job was lost:
  * its last worker was killed, or the queue was emptied. A failed message is listed and can be sent again.
  */
-export async function failForgottenMessages(db: Kysely<DB>, before: Date, now: Date, limit: number): Promise<number> {
-  const forgotten = db
+export async function failForgottenMessages(
+  trx: Transaction<DB>,
+  before: Date,
+  now: Date,
+  limit: number,
+): Promise<FailedMessage[]> {
+  const forgotten = trx
     .selectFrom('messages')
     .select('id')
     .where('state', '=', 'queued')
     .where('created_at', '<', before)
     .where('updated_at', '<', before)
     .limit(limit)
-  const { numUpdatedRows } = await db
+  return trx
     .updateTable('messages')
     .set({ state: 'failed', last_error: 'its job was lost', updated_at: now })
     .where('id', 'in', forgotten)
     .where('state', '=', 'queued')
-    .executeTakeFirst()
-  return Number(numUpdatedRows)
+    .returning(['id', 'user_id', 'channel', 'kind', 'lifetime_seconds', 'last_error'])
+    .execute()
 }

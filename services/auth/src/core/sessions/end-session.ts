@@ -1,5 +1,6 @@
-import type { Kysely } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
+import { noteChange } from '../../db/watched-users.ts'
 import { apiError } from '../../errors.ts'
 import { type Actor, type AuditDeps, type AuditLog, audit } from '../audit/audit.ts'
 import { ofSession, withdrawDevices } from '../trusted-devices/trusted-devices.store.ts'
@@ -23,6 +24,7 @@ export async function endOneSession(
   await deps.db.transaction().execute(async (trx) => {
     await lockUser(trx, owner.id)
     await withdrawDevices(trx, owner.id, ofSession(sessionId))
+    await noteAdmin(trx, actor, owner)
     if (!(await endSession(trx, deps.config.sessions, owner.id, sessionId))) throw sessionNotFound()
     await endTokens(trx, owner.id, 'changes', deps.now())
     await audit(deps, trx, log, { action: 'logout', actor, target: owner, traits: { session_id: sessionId } })
@@ -33,10 +35,15 @@ export async function endOneSession(
 export async function endAllSessions(deps: EndDeps, log: AuditLog, actor: Actor, owner: Owner): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
     await lockUser(trx, owner.id)
+    await noteAdmin(trx, actor, owner)
     await endTokens(trx, owner.id, 'changes', deps.now())
     const sessions = await endSessions(trx, owner.id)
     if (sessions > 0) await audit(deps, trx, log, { action: 'logout', actor, target: owner, traits: { sessions } })
   })
+}
+
+async function noteAdmin(trx: Transaction<DB>, actor: Actor, owner: Owner): Promise<void> {
+  if (actor.id !== owner.id) await noteChange(trx, { userId: owner.id, sessionsEnd: 'ended_by_admin' })
 }
 
 export const sessionNotFound = () => apiError('session_not_found', { status: 404, message: 'Session not found' })

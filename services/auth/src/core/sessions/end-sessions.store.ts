@@ -1,7 +1,8 @@
 import { BATCH, deleteInBatches } from '@services/common/housekeeping/delete-in-batches'
-import { type Kysely, sql, type Transaction } from 'kysely'
+import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Position } from '../../db/position.ts'
 import type { DB } from '../../db/tables.ts'
+import { beginChange, isWatched, noteChange } from '../../db/watched-users.ts'
 import {
   EVERY,
   endDevices,
@@ -102,7 +103,34 @@ export async function endSessionsStartedBy(
 
 /** Deletes sessions past this limit; both columns are indexed. */
 export const deleteEndedSessions = (db: Kysely<DB>, column: 'not_after' | 'created_at', before: Date) =>
-  deleteInBatches(db, 'sessions', { column, before })
+  isWatched(db)
+    ? endWithEvents(db, sql`${sql.ref(column)} < ${before}`)
+    : deleteInBatches(db, 'sessions', { column, before })
+
+/** Users whose sessions one transaction ends with events. */
+const USERS_AT_ONCE = 100
+
+/** Ends sessions with the users locked, whose changes are compared. */
+async function* endWithEvents(db: Kysely<DB>, hasEnded: RawBuilder<unknown>): AsyncGenerator<void, void> {
+  const endSome = async (trx: Transaction<DB>) => {
+    const owners = sql`select user_id from ${sql.table('sessions')} where ${hasEnded} limit ${USERS_AT_ONCE}`
+    const users = await trx
+      .selectFrom('users')
+      .select('id')
+      .where(sql<boolean>`id = any (array(${owners}))`)
+      .forUpdate()
+      .skipLocked()
+      .execute()
+    for (const { id } of users) {
+      await beginChange(trx, id)
+      await noteChange(trx, { userId: id, sessionsEnd: 'expired' })
+    }
+    const { numAffectedRows } = await sql`delete from ${sql.table('sessions')}
+      where user_id = any (${users.map(({ id }) => id)}::uuid[]) and ${hasEnded}`.execute(trx)
+    return Number(numAffectedRows ?? 0)
+  }
+  while ((await db.transaction().execute(endSome)) > 0) yield
+}
 
 /**
  * Deletes sessions without a refresh since `idleSince`, in order of age: every refresh would have to write an index on
@@ -114,6 +142,12 @@ export async function* deleteIdleSessions(
   { singlePerUser }: Limits,
 ): AsyncGenerator<void, void> {
   const sessions = sql.table('sessions')
+  if (isWatched(db)) {
+    const isIdle = sql`created_at < ${idleSince} and refreshed_at < ${idleSince}`
+    const revivesOlder = sql`exists (select from ${sessions} older where older.user_id = ${sql.ref('sessions.user_id')}
+      and (older.created_at, older.id) < (${sql.ref('sessions.created_at')}, ${sql.ref('sessions.id')}) and older.refreshed_at >= ${idleSince})`
+    return yield* endWithEvents(db, singlePerUser ? sql`${isIdle} and not ${revivesOlder}` : isIdle)
+  }
   const revivesNone = singlePerUser
     ? sql`where not exists (
         select from ${sessions} older where older.user_id = idle.user_id

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { AmrEntry, DB } from '../../db/tables.ts'
+import { noteChange } from '../../db/watched-users.ts'
 
 export interface Raise {
   sessionId: string
@@ -32,6 +33,7 @@ export function raiseSession(trx: Transaction<DB>, { sessionId, userId, method, 
 
 /** Ends the user's other aal1 sessions: they have proven less. */
 export async function endLowerSessions(trx: Transaction<DB>, userId: string, exceptId: string): Promise<void> {
+  await noteChange(trx, { userId, sessionsEnd: 'second_factor_proven' })
   await trx
     .deleteFrom('sessions')
     .where('user_id', '=', userId)

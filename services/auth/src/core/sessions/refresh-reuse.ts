@@ -15,6 +15,7 @@
 // the interval of the refresh and no more.
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
+import { noteChange } from '../../db/watched-users.ts'
 import { countReuseDetected } from '../../metrics.ts'
 import { type Actor, type AuditDeps, type AuditLog, audit } from '../audit/audit.ts'
 import { endTokens } from '../users/end-tokens.ts'
@@ -58,6 +59,9 @@ export async function endReuse(deps: ReuseDeps, log: AuditLog, actor: Actor, tok
     await lockUser(trx, actor.id)
     const reused = { userId: actor.id, id: token.sessionId, presented: token.counter }
     if (!(await endReusedSession(trx, deps.config.sessions, reused))) return false
+    const about = { session: { id: token.sessionId } }
+    await noteChange(trx, { userId: actor.id, event: 'security.refresh_token_reused', about })
+    await noteChange(trx, { userId: actor.id, sessionsEnd: 'refresh_token_reused' })
     // Nor may a thief return by a pending change to an address of theirs.
     await endTokens(trx, actor.id, 'changes', deps.now())
     await audit(deps, trx, log, { action: 'token_reuse_detected', actor, traits: { session_id: token.sessionId } })

@@ -1,5 +1,6 @@
 import { prepared } from '@services/common/database/prepared-statement'
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
+import { type EventRow, giveUpAt, insertEvents } from '../../db/events.store.ts'
 import type { Aal, AmrEntry, DB } from '../../db/tables.ts'
 import type { AuditEntry } from '../audit/audit.store.ts'
 import type { RepeatRule, SessionLimits } from './session-limits.ts'
@@ -19,7 +20,7 @@ export interface NewSession {
 }
 
 /**
- * Stores a session, the time of the sign-in and the audit entry in one statement. False when the user was deleted or no
+ * Stores a session, the time of the sign-in, the audit entry and the event in one statement. False when the user was deleted or no
  * longer has `verifiedHash`. Both wait for the user's row, so a password change also ends a concurrent sign-in.
  */
 export async function insertSession(
@@ -27,9 +28,10 @@ export async function insertSession(
   session: NewSession,
   entry: AuditEntry | null,
   verifiedHash?: string,
+  event?: EventRow,
 ): Promise<boolean> {
   const { device, ...columns } = session
-  const inserted = await openSession(db, {
+  const opened = {
     ...columns,
     factorId: device?.factor_id ?? null,
     deviceId: device?.id ?? null,
@@ -38,7 +40,15 @@ export async function insertSession(
     entryId: entry?.id ?? null,
     payload: entry ? JSON.stringify(entry.payload) : null,
     entryAddress: entry?.ipAddress ?? '',
-  })
+  }
+  const told = event && {
+    ...opened,
+    eventId: event.id,
+    event: event.event,
+    data: event.data,
+    giveUpAt: giveUpAt(session.now),
+  }
+  const inserted = await (told ? openAndTell(db, told) : openSession(db, opened))
   return inserted.length > 0
 }
 
@@ -54,8 +64,19 @@ type OpenedSession = Omit<NewSession, 'amr' | 'device'> & {
   entryAddress: string
 }
 
-const openSession = prepared(
-  (_: Kysely<DB>, session: OpenedSession) => sql<{ id: string }>`
+type ToldSession = OpenedSession & Pick<EventRow, 'event' | 'data'> & { eventId: string; giveUpAt: Date }
+
+/** Inserts the event of the session beside it, for the user of `signed_in`. */
+const tell = ({ eventId, event, data, now, giveUpAt }: ToldSession) =>
+  sql`, told as (${insertEvents({
+    ...{ from: sql`signed_in`, userId: sql`signed_in.id`, id: sql`${eventId}::uuid` },
+    ...{ event: sql`${event}::text`, data: sql`${data}::jsonb`, now, giveUpAt },
+  })})`
+
+const openSession = prepared((_: Kysely<DB>, session: OpenedSession) => opening(session, sql``))
+const openAndTell = prepared((_: Kysely<DB>, session: ToldSession) => opening(session, tell(session)))
+
+const opening = (session: OpenedSession, others: RawBuilder<unknown>) => sql<{ id: string }>`
     with signed_in as (
       update ${sql.table('users')} set last_sign_in_at = ${session.now}, updated_at = ${session.now}
       where id = ${session.userId} and deleted_at is null
@@ -65,14 +86,13 @@ const openSession = prepared(
       insert into ${sql.table('audit_log_entries')} (id, payload, created_at, ip_address)
       select ${session.entryId}::uuid, ${session.payload}::jsonb, ${session.now}::timestamptz, ${session.entryAddress}
       from signed_in where ${session.entryId}::uuid is not null
-    )
+    )${others}
     insert into ${sql.table('sessions')} (id, user_id, aal, amr, factor_id, trusted_device_id, refreshed_at, user_agent, ip, identity_id, created_at)
     select ${session.id}::uuid, signed_in.id, ${session.aal}, ${session.amr}::jsonb, ${session.factorId}::uuid,
       ${session.deviceId}::uuid, ${session.now}::timestamptz, ${session.userAgent}, ${session.ip}::inet,
       ${session.identityId}::uuid, ${session.now}::timestamptz
     from signed_in
-    returning id`,
-)
+    returning id`
 
 /**
  * Matches a session replaced by a newer sign-in. Computed, because concurrent sign-ins do not see each other but agree

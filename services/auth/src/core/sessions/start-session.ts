@@ -2,7 +2,9 @@
 // limit (session-limits.ts), and no token is stored. Tests: ../../flows/token, account and mfa.
 import { afterCommit } from '@services/common/database/after-commit'
 import type { Kysely, Transaction } from 'kysely'
+import type { EventRow } from '../../db/events.store.ts'
 import type { Aal, AmrEntry, DB } from '../../db/tables.ts'
+import { announceEvents, isUnseen } from '../../db/watched-users.ts'
 import { apiError } from '../../errors.ts'
 import type { Origin, PendingAudit } from '../audit/audit.ts'
 import type { Asking } from '../hooks/questions.ts'
@@ -11,7 +13,8 @@ import { type DeviceDeps, type PresentedDevice, provenFactorIds, useDevice } fro
 import { isPending } from '../users/proven-addresses.ts'
 import type { User } from '../users/users.store.ts'
 import { issueTokens, type SessionBody, type SessionDeps } from './issue-tokens.ts'
-import { insertSession } from './sessions.store.ts'
+import { insertSession, type NewSession } from './sessions.store.ts'
+import { registeredBody } from './user-answers.ts'
 
 /** Client of a sign-in, with the trusted device that it presents. */
 export interface Client extends Origin {
@@ -44,15 +47,18 @@ export async function startSession(
   if (isPending(user)) throw apiError(user.email ? 'email_not_confirmed' : 'phone_not_confirmed')
   const id = deps.newRowId()
   const now = deps.now()
+  const signedIn = { ...user, last_sign_in_at: now, updated_at: now }
   const open = async (handle: Kysely<DB>, device?: TrustedDevice) => {
     const timestamp = Math.floor(now.getTime() / 1000)
     const amr: AmrEntry[] = [method, ...(device ? [TRUSTED_DEVICE] : [])].map((each) => ({ method: each, timestamp }))
     const shared = { id, aal: device ? 'aal2' : aal, amr } as const
     const session = { ...shared, userId: user.id, ...client, identityId: identityId ?? null, device, now }
-    if (!(await insertSession(handle, session, audited?.entry ?? null, verifiedHash))) {
+    const event = isUnseen(handle, user.id) ? await sessionEvent(deps, handle, signedIn, session) : undefined
+    if (!(await insertSession(handle, session, audited?.entry ?? null, verifiedHash, event))) {
       throw apiError('invalid_credentials')
     }
     if (audited) await afterCommit(handle, audited.log)
+    if (event) await afterCommit(handle, () => announceEvents(handle))
     return { ...shared, refresh_counter: 0 }
   }
   const lacksFactor = aal === 'aal1' && provenFactorIds(user.factors).length > 0
@@ -62,8 +68,23 @@ export async function startSession(
           open(trx, await useDevice(deps, trx, { id, userId: user.id }, presented, client)),
         )
       : await open(db)
-  return issueTokens(deps, db, { ...user, last_sign_in_at: now, updated_at: now }, session, method)
+  return issueTokens(deps, db, signedIn, session, method)
 }
 
 const inTransaction = <Result>(db: Kysely<DB>, work: (trx: Transaction<DB>) => Promise<Result>): Promise<Result> =>
   db.isTransaction ? work(db as Transaction<DB>) : db.transaction().execute(work)
+
+/** Event of a sign-in that changes nothing else of the user (core/webhooks). */
+async function sessionEvent(
+  deps: SessionDeps & { newRowId: () => string },
+  db: Kysely<DB>,
+  user: User,
+  { id, aal, amr, userAgent, ip, now }: NewSession,
+): Promise<EventRow> {
+  const session = {
+    ...{ id, created_at: now.toISOString(), aal, methods: amr.map(({ method }) => method) },
+    ...{ user_agent: userAgent, ip },
+  }
+  const data = { user: await registeredBody(deps, db, user), session }
+  return { id: deps.newRowId(), userId: user.id, event: 'session.created', data: JSON.stringify(data) }
+}

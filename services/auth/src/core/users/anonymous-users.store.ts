@@ -1,7 +1,8 @@
 import { BATCH } from '@services/common/housekeeping/delete-in-batches'
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, sql, type Transaction } from 'kysely'
 import type { Position } from '../../db/position.ts'
 import type { DB } from '../../db/tables.ts'
+import { beginChange, isWatched } from '../../db/watched-users.ts'
 
 /**
  * Deletes idle anonymous users, in order of age: no change, sign-in or refresh since `idleSince`. A user who returns at
@@ -10,6 +11,7 @@ import type { DB } from '../../db/tables.ts'
 export async function* deleteIdleAnonymousUsers(db: Kysely<DB>, idleSince: Date): AsyncGenerator<number, void> {
   const users = sql.table('users')
   const sessions = sql.table('sessions')
+  if (isWatched(db)) return yield* deleteWithEvents(db, idleSince)
   for (let after: Position | undefined; ; ) {
     const isNext = after ? sql`and (created_at, id) > (${after.created_at}::timestamptz, ${after.id}::uuid)` : sql``
     const { rows } = await sql<Position & { seen: number; deleted: number }>`
@@ -38,5 +40,40 @@ export async function* deleteIdleAnonymousUsers(db: Kysely<DB>, idleSince: Date)
     yield last.deleted
     if (last.seen < BATCH) return
     after = last
+  }
+}
+
+/** Users of one transaction that are deleted with events. */
+const AT_ONCE = 100
+
+async function* deleteWithEvents(db: Kysely<DB>, idleSince: Date): AsyncGenerator<number, void> {
+  const isUsed = sql<boolean>`exists (select from ${sql.table('sessions')} s
+    where s.user_id = ${sql.ref('users.id')} and s.refreshed_at >= ${idleSince})`
+  const deleteSome = async (trx: Transaction<DB>) => {
+    const idle = await trx
+      .selectFrom('users')
+      .select('id')
+      .where(sql<boolean>`is_anonymous`)
+      .where('deleted_at', 'is', null)
+      .where('created_at', '<', idleSince)
+      .where('updated_at', '<', idleSince)
+      .where((eb) => eb.or([eb('last_sign_in_at', 'is', null), eb('last_sign_in_at', '<', idleSince)]))
+      .where(sql<boolean>`not ${isUsed}`)
+      .orderBy('created_at')
+      .orderBy('id')
+      .limit(AT_ONCE)
+      .forUpdate()
+      .skipLocked()
+      .execute()
+    const ids = idle.map(({ id }) => id)
+    for (const id of ids) await beginChange(trx, id)
+    await sql`select from ${sql.table('sessions')} where user_id = any (${ids}::uuid[]) for update`.execute(trx)
+    const { numAffectedRows } = await sql`delete from ${sql.table('users')}
+      where id = any (${ids}::uuid[]) and not ${isUsed}`.execute(trx)
+    return Number(numAffectedRows ?? 0)
+  }
+  for (let deleted = AT_ONCE; deleted > 0; ) {
+    deleted = await db.transaction().execute(deleteSome)
+    yield deleted
   }
 }

@@ -2,6 +2,7 @@
 // ../identities/join-or-create-user.ts) unless an admin vouched for it.
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import type { DB, TokenPurpose } from '../../db/tables.ts'
+import { beginChange, isWatched } from '../../db/watched-users.ts'
 import type { Address } from './address.ts'
 import { changeUser, noAddress } from './change-user.store.ts'
 import { otherChannel } from './proven-addresses.ts'
@@ -21,12 +22,15 @@ export async function findRegistrantId(db: Kysely<DB>, registered: RegisteredAdd
   return (await registrantOf(db, registered).select('id').executeTakeFirst())?.id
 }
 
-export const lockRegistrant = (trx: Transaction<DB>, registered: RegisteredAddress) =>
-  registrantOf(trx, registered)
+export async function lockRegistrant(trx: Transaction<DB>, registered: RegisteredAddress) {
+  const locked = await registrantOf(trx, registered)
     .select(['id', 'email', 'phone', 'email_confirmed_at', 'phone_confirmed_at', 'phone_assumed'])
     .select(['last_sign_in_at', 'banned_until'])
     .forUpdate()
     .executeTakeFirst()
+  if (locked) await beginChange(trx, locked.id)
+  return locked
+}
 
 export type Registrant = NonNullable<Awaited<ReturnType<typeof lockRegistrant>>>
 
@@ -52,8 +56,17 @@ export async function dropAddress(trx: Transaction<DB>, id: string, { channel, v
  * a pending one. One statement: needs no transaction.
  */
 export async function releaseAddress(db: Kysely<DB>, { channel, value }: Address, audience: string, now: Date) {
-  await withdraw(db, channel, sql`${sql.ref(channel)} = ${value} and aud = ${audience} and ${isInUse(channel)}`, now)
+  const whose = sql<boolean>`${sql.ref(channel)} = ${value} and aud = ${audience} and ${isInUse(channel)}`
+  if (!isWatched(db)) return void (await withdraw(db, channel, whose, now))
+  await inTransaction(db, async (trx) => {
+    const held = await trx.selectFrom('users').select('id').where(withdrawn(channel, whose)).forUpdate().execute()
+    for (const { id } of held) await beginChange(trx, id)
+    await withdraw(trx, channel, whose, now)
+  })
 }
+
+const inTransaction = (db: Kysely<DB>, work: (trx: Transaction<DB>) => Promise<void>): Promise<void> =>
+  db.isTransaction ? work(db as Transaction<DB>) : db.transaction().execute(work)
 
 /** Withdraws the address of one account, in use or about to be; false where an admin vouched for it. */
 export const withdrawEmail = (trx: Transaction<DB>, id: string, now: Date): Promise<boolean> =>
@@ -73,8 +86,7 @@ async function withdraw(db: Kysely<DB>, channel: Address['channel'], whose: RawB
       set ${own} = null, ${change} = case when ${hasEnded} then ${own} else coalesce(${change}, ${own}) end,
         ${session} = case when not ${hasEnded} then ${session} end,
         ${sentAt} = case when not ${hasEnded} then ${sentAt} end, claim = null, updated_at = ${now}
-      where ${own} is not null and ${sql.ref(`${channel}_confirmed_at`)} is null
-        and not ${sql.ref(`${channel}_vouched`)} and ${whose}
+      where ${withdrawn(channel, whose)}
       returning id
     ), no_identity as (
       delete from ${sql.table('identities')} where provider = ${channel} and user_id in (select id from withdrawn)
@@ -86,6 +98,10 @@ async function withdraw(db: Kysely<DB>, channel: Address['channel'], whose: RawB
     select id from withdrawn`.execute(db)
   return rows.length > 0
 }
+
+const withdrawn = (channel: Address['channel'], whose: RawBuilder<unknown>) =>
+  sql<boolean>`${sql.ref(channel)} is not null and ${sql.ref(`${channel}_confirmed_at`)} is null
+    and not ${sql.ref(`${channel}_vouched`)} and ${whose}`
 
 /** Purposes of links and codes that confirm the address a user has. */
 const TOKENS_TO = {

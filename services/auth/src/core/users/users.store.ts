@@ -3,6 +3,7 @@ import { prepared } from '@services/common/database/prepared-statement'
 import type { ExpressionBuilder, Insertable, Kysely, Selectable, Transaction } from 'kysely'
 import { jsonArrayFrom, jsonBuildObject } from 'kysely/helpers/postgres'
 import type { DB, UsersTable } from '../../db/tables.ts'
+import { beginChange, beginCreation } from '../../db/watched-users.ts'
 import type { Address } from './address.ts'
 import { changeUser } from './change-user.store.ts'
 
@@ -140,7 +141,7 @@ export async function findPasswordHash(db: Kysely<DB>, id: string): Promise<stri
 
 /** Locks the row until the transaction ends. Every flow locks the user before its sessions and tokens. */
 export async function lockUser(trx: Transaction<DB>, id: string) {
-  return trx
+  const locked = await trx
     .selectFrom('users')
     .select(['id', 'password_hash', 'claim', 'invited_at', 'banned_until'])
     .select(['email', 'email_confirmed_at', 'email_assumed', 'email_vouched'])
@@ -149,6 +150,8 @@ export async function lockUser(trx: Transaction<DB>, id: string) {
     .where('id', '=', id)
     .forUpdate()
     .executeTakeFirst()
+  await beginChange(trx, id)
+  return locked
 }
 
 export type LockedUser = NonNullable<Awaited<ReturnType<typeof lockUser>>>
@@ -168,6 +171,7 @@ export async function lockAndReadUser(trx: Transaction<DB>, id: string): Promise
 /** Inserts the user without identities; false if the address is taken in this audience. */
 export async function insertUser(trx: Transaction<DB>, newUser: User & Insertable<UsersTable>): Promise<boolean> {
   const { identities: _separate, confirmed_at: _generated, ...user } = newUser
+  await beginCreation(trx, [user.id])
   const inserted = await trx
     .insertInto('users')
     .values({ ...user, app_metadata: jsonb(user.app_metadata), user_metadata: jsonb(user.user_metadata) })

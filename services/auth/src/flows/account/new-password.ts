@@ -1,6 +1,7 @@
 import { changeAttempt, type Freshness } from '../../core/freshness/require-fresh.ts'
 import { requireStrongPassword } from '../../core/passwords/require-strong-password.ts'
 import { findPasswordHash, type User } from '../../core/users/users.store.ts'
+import { reportLock } from '../../core/webhooks/locked-out.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 
@@ -23,17 +24,19 @@ export function requireAddressForPassword(user: User, address: string | undefine
  * the last check of a request. It counts as an attempt, unless the caller supplied the current one.
  */
 export async function hashNewPassword(
-  { db, passwords, passwordAttempts }: Deps,
+  deps: Deps,
   user: User,
   { password, clientAddress }: { password?: string | undefined; clientAddress: string | undefined },
   { knowsPassword }: Freshness,
 ): Promise<string | undefined> {
+  const { db, passwords, passwordAttempts } = deps
   if (password === undefined) return undefined
   const current = await findPasswordHash(db, user.id)
   if (current) {
     const isSame = () => passwords.verify(current, password)
     const attempt = changeAttempt(user, clientAddress)
-    if (await (knowsPassword ? isSame() : passwordAttempts.run(attempt, isSame))) throw apiError('same_password')
+    const isCountedSame = () => reportLock(deps, user.id, 'password', () => passwordAttempts.run(attempt, isSame))
+    if (await (knowsPassword ? isSame() : isCountedSame())) throw apiError('same_password')
   }
   return passwords.hash(password)
 }

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import { type Actor, type AuditDeps, type AuditLog, audit } from '../../core/audit/audit.ts'
 import type { DB } from '../../db/tables.ts'
+import { beginCreation } from '../../db/watched-users.ts'
 import { type ExistingUser, findExisting, type ImportedUser, insertUsers } from './import-users.store.ts'
 import { type Line, readLines } from './read-lines.ts'
 import { type LineDefaults, parseUserLine } from './user-line.ts'
@@ -123,6 +124,7 @@ async function tryInsert(run: Run, users: ImportedUser[]): Promise<Set<string> |
     if (run.dryRun) return await triedIn(run.db, users)
     return await run.db.transaction().execute(async (trx) => {
       const inserted = await insertUsers(trx, users)
+      await beginCreation(trx, [...inserted])
       const traits = { users: inserted.size, ...run.read.soFar() }
       if (inserted.size > 0) await audit(run, trx, run.log, { action: 'users_imported', actor: run.actor, traits })
       return inserted

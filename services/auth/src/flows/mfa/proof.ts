@@ -14,8 +14,9 @@ import { typedCode } from '../../core/one-time-tokens/typed-code.ts'
 import { FACTOR_CODE_KIND } from '../../core/outbox/outbox.ts'
 import type { PasswordAttempt } from '../../core/passwords/password-attempts.ts'
 import { endLowerSessions, raiseSession } from '../../core/sessions/raise-session.store.ts'
-import { findUserById } from '../../core/users/users.store.ts'
+import { findUserById, type User } from '../../core/users/users.store.ts'
 import { checkAssertion, checkRegistration, isKeyResponse } from '../../core/webauthn/ceremony.ts'
+import { reportLock } from '../../core/webhooks/locked-out.ts'
 import type { DB, WebauthnChallenge } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
@@ -50,7 +51,7 @@ export function proofOf(deps: Deps, request: FactorRequest, factor: Factor, give
   // A code has a million values: failed attempts double a wait, as for passwords but counted apart.
   const subject = factorAttempt(`factor ${factor.id}`, request)
   return {
-    counted: (attempt) => countedAttempt(deps, subject, attempt),
+    counted: (attempt) => countedAttempt(deps, request.caller.user, subject, attempt),
     ...(factor.factor_type === 'totp' ? totpProof(deps, factor, code) : phoneProof(deps, code)),
   }
 }
@@ -107,15 +108,18 @@ export function factorAttempt(what: string, { caller, proof }: FactorRequest): P
 
 /** Runs an attempt at a second factor, counted as failed if it resolves to undefined. */
 export async function countedAttempt<Result>(
-  { passwordAttempts }: Deps,
+  deps: Deps,
+  user: Pick<User, 'id'>,
   subject: PasswordAttempt,
   attempt: () => Promise<Result | undefined>,
 ): Promise<Result | undefined> {
   let result: Result | undefined
-  await passwordAttempts.run(subject, async () => {
-    result = await attempt()
-    return result !== undefined
-  })
+  await reportLock(deps, user.id, 'second_factor', () =>
+    deps.passwordAttempts.run(subject, async () => {
+      result = await attempt()
+      return result !== undefined
+    }),
+  )
   return result
 }
 

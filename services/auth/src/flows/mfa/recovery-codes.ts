@@ -145,7 +145,7 @@ export async function useRecoveryCode(
   const { log, caller } = request
   if (!deps.config.mfa.recoveryCodes) throw apiError('mfa_recovery_codes_verify_not_enabled')
   const hash = hashRecoveryCode(caller.user.id, code)
-  const raised = await countedAttempt(deps, attemptOf(request), () =>
+  const raised = await countedAttempt(deps, request.caller.user, attemptOf(request), () =>
     withHooks(deps, log, (asking) =>
       withLockedCaller(deps, caller, async (trx, { user, session }) => {
         if (!(await spendRecoveryCode(trx, user.id, hash, deps.now()))) return undefined

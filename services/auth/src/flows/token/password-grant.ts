@@ -9,6 +9,7 @@ import type { Address } from '../../core/users/address.ts'
 import { isClaimedPassword } from '../../core/users/address-claims.ts'
 import { isBanned } from '../../core/users/is-banned.ts'
 import { findPasswordHash, findUserByAddress, replaceHash } from '../../core/users/users.store.ts'
+import { reportLock } from '../../core/webhooks/locked-out.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { showPasswordAttempt } from './password-verification.ts'
@@ -38,8 +39,10 @@ export async function signInWithPassword(deps: Deps, log: AuditLog, input: Passw
   // Keyed by the typed address, which does not reveal that two addresses are of one account. Keyed by audience too,
   // because a sign-up in another audience would otherwise reset failed attempts.
   const attempt = { identifier: `${input.audience}\0${value}`, address: input.clientAddress }
-  const right = await deps.passwordAttempts.runSignIn(attempt, () =>
-    deps.passwords.verify(storedHash, input.password.slice(0, MAX_PASSWORD_BYTES)),
+  const right = await reportLock(deps, found?.id, 'password', () =>
+    deps.passwordAttempts.runSignIn(attempt, () =>
+      deps.passwords.verify(storedHash, input.password.slice(0, MAX_PASSWORD_BYTES)),
+    ),
   )
   // A question is not asked about an unknown account, whose answer takes as long.
   if (found && isOwn && found.password_hash !== null && !isBanned(found, deps.now())) {

@@ -1,0 +1,196 @@
+// Delivers events. Every process with workers claims what is due, at once after its own commits and once a second for
+// others'. No receiver waits for another: each has slots of its own, and one that fails has a single one and pauses.
+// Events of a user reach a receiver in their order, because only the first that waits is claimed.
+//
+// state     | next_at                        | next
+// waiting   | due, or the end of a lease     | delivered; waiting after a growing wait, for three days; failed
+// delivered | null                           | waiting on retry or replay
+// failed    | null: given up, or not wanted  | the same
+//
+// A process that dies between commit and delivery loses nothing: the row is due, or its lease expires. So an event can
+// come twice, with the same id. Tests: test/webhook-deliveries.test.ts.
+import { withTimeout } from '@services/common/concurrency/with-timeout'
+import type { openEgress } from '@services/common/egress/open-egress'
+import type { Logger } from '@services/common/telemetry/logger'
+import { outsideTrace } from '@services/common/telemetry/spans'
+import {
+  type AttemptResult,
+  growingWait,
+  pauseAfter,
+  reasonToDisable,
+  resultOfStatus,
+} from '@services/common/webhooks/attempt-result'
+import { createReceivers } from '@services/common/webhooks/receivers'
+import { signMessage } from '@services/common/webhooks/sign-message'
+import type { Kysely } from 'kysely'
+import type { DB } from '../../db/tables.ts'
+import { countWebhookAttempt, countWebhookDisabled } from '../../metrics.ts'
+import type { Encryption } from '../keys/encryption.ts'
+import { bringForward, type Claimed, claimDue, endAttempt, failWaiting, releaseAttempts } from './deliveries.store.ts'
+import type { EventRecorder } from './record-events.ts'
+import { signingSecrets } from './secrets.ts'
+import { lockWebhook, NO_FAILURES, recordFailure, updateWebhook } from './webhooks.store.ts'
+
+interface Deps {
+  db: Kysely<DB>
+  now: () => Date
+  log: Logger
+  encryption: Encryption
+  events: EventRecorder
+  /** Client of receivers alone, which share its slots with no other request. */
+  receivers: Pick<ReturnType<typeof openEgress>, 'fetch'>
+}
+
+/** Attempts at once of one receiver in one process. All receivers together stay below the slots of the client. */
+const AT_ONCE = 3
+
+/** Limit of an attempt, answer included. */
+export const ANSWER_WITHIN_MS = 15_000
+
+/** Longest answer that is read; a receiver has nothing to say. */
+const MAX_ANSWER_BYTES = 64 * 1024
+
+/** Longer than an attempt and its statements: one that has not ended by then was lost with its process. */
+const LEASE_MS = 60_000
+
+/** 5 s, 10 s, 20 s … 12 h: about eighteen attempts in three days. */
+const waitAfter = growingWait({ firstMs: 5_000, longestMs: 12 * 3_600_000 })
+
+/** Wait after a fault of our own, such as a missing key. */
+const OWN_FAULT_MS = 60_000
+
+const POLL_EVERY_MS = 1_000
+
+/** Time that running attempts have to end at a stop. */
+const STOP_GRACE_MS = 4_000
+
+/** Delivers until the returned function is called. */
+export function startDispatcher(
+  deps: Deps,
+  {
+    answerWithinMs = ANSWER_WITHIN_MS,
+    stopGraceMs = STOP_GRACE_MS,
+  }: Partial<Record<'answerWithinMs' | 'stopGraceMs', number>> = {},
+): () => Promise<void> {
+  const { db, events, log, now } = deps
+  const slots = createReceivers()
+  const attempts = new Map<Claimed, Promise<void>>()
+  let claiming: Promise<void> | undefined
+  let isWoken = false
+  let isStopping = false
+
+  const wake = () => {
+    if (isStopping || !events.isOn()) return
+    isWoken = true
+    claiming ??= outsideTrace(claim)
+      .catch((err) => log.warn({ err }, 'events not claimed, will retry'))
+      .finally(() => {
+        claiming = undefined
+        if (isWoken) wake()
+      })
+  }
+  const claim = async () => {
+    while (isWoken && !isStopping) {
+      isWoken = false
+      const leaseUntil = new Date(now().getTime() + LEASE_MS)
+      for (const claimed of await claimDue(db, { now: now(), leaseUntil, atOnce: AT_ONCE, busy: slots.busy })) {
+        const leave = slots.enter(claimed.webhook_id)
+        const attempt = attemptOnce(deps, claimed, answerWithinMs)
+          .catch((err) => log.warn({ err, webhookId: claimed.webhook_id, eventId: claimed.id }, 'attempt not recorded'))
+          .finally(() => {
+            leave()
+            attempts.delete(claimed)
+            wake()
+          })
+        attempts.set(claimed, attempt)
+      }
+    }
+  }
+  const timer = setInterval(wake, POLL_EVERY_MS).unref()
+  const forget = events.onEvents(wake)
+  wake()
+  return async () => {
+    isStopping = true
+    clearInterval(timer)
+    forget()
+    await claiming
+    await withTimeout(stopGraceMs, Promise.all(attempts.values()))
+    // Another process may begin at once.
+    await releaseAttempts(db, [...attempts.keys()], now())
+  }
+}
+
+async function attemptOnce(deps: Deps, attempt: Claimed, answerWithinMs: number): Promise<void> {
+  const result = await send(deps, attempt, answerWithinMs)
+  const { db, log } = deps
+  const now = deps.now()
+  const facts = { webhookId: attempt.webhook_id, eventId: attempt.id, event: attempt.event, ...result }
+  if (result.error === OWN_FAULT)
+    return endAttempt(db, attempt, result, { nextAt: new Date(now.getTime() + OWN_FAULT_MS) })
+  if (result.error === null) {
+    countWebhookAttempt('delivered')
+    if (attempt.failures === 0) return endAttempt(db, attempt, result, { state: 'delivered' })
+    return db.transaction().execute(async (trx) => {
+      await updateWebhook(trx, attempt.webhook_id, NO_FAILURES)
+      await endAttempt(trx, attempt, result, { state: 'delivered' })
+      await bringForward(trx, attempt.webhook_id, now)
+    })
+  }
+  const waitMs = waitAfter(attempt.attempts - attempt.attempts_before)
+  const nextAt = new Date(now.getTime() + waitMs)
+  const reason = reasonToDisable(attempt, result, now) ?? null
+  const isLast = nextAt > attempt.give_up_at || reason === 'gone'
+  const pauseMs = isReceiversOwn(result) ? pauseAfter(attempt.failures + 1) : 0
+  const pausedUntil = pauseMs > 0 ? new Date(now.getTime() + pauseMs) : null
+  const isNew = await db.transaction().execute(async (trx) => {
+    const receiver = await lockWebhook(trx, attempt.webhook_id)
+    await recordFailure(trx, attempt.webhook_id, { now, pausedUntil, reason })
+    await endAttempt(trx, attempt, result, isLast ? { state: 'failed' } : { nextAt })
+    if (reason === 'gone') await failWaiting(trx, attempt.webhook_id, 'gone')
+    return receiver?.disabled_reason === null
+  })
+  countWebhookAttempt(isLast ? 'failed' : 'retried')
+  if (reason && isNew) {
+    countWebhookDisabled(reason)
+    log.error({ ...facts, reason }, 'webhook disabled: receiver answered 410 or failed for days')
+  } else if (isLast) log.warn(facts, 'event given up: receiver failed for days')
+  else log.info(facts, 'event not delivered, will retry')
+}
+
+/** A failure of the receiver as a whole. Other refusals may be about this one event, and the next may be accepted. */
+const isReceiversOwn = ({ status }: AttemptResult): boolean => status === null || status === 429 || status >= 500
+
+const OWN_FAULT = 'not_sent'
+
+/** Never throws for anything the receiver does. */
+async function send(deps: Deps, attempt: Claimed, timeoutMs: number): Promise<AttemptResult> {
+  let message: { body: string; headers: Record<string, string> }
+  try {
+    message = await signed(deps, attempt)
+  } catch (err) {
+    deps.log.error({ err, webhookId: attempt.webhook_id }, 'event not signed')
+    return { status: null, error: OWN_FAULT }
+  }
+  try {
+    const bounds = { timeoutMs, maxBytes: MAX_ANSWER_BYTES }
+    const { status } = await deps.receivers.fetch(attempt.url, { method: 'POST', ...message }, bounds)
+    return resultOfStatus(status)
+  } catch (error) {
+    return { status: null, error: failureOf(error) }
+  }
+}
+
+async function signed(deps: Deps, attempt: Claimed) {
+  const { id, event: type, data, created_at: createdAt, webhook_id, sealed_secrets } = attempt
+  const body = JSON.stringify({ type, timestamp: createdAt.toISOString(), data })
+  const secrets = signingSecrets(deps, { id: webhook_id, sealed_secrets })
+  return { body, headers: await signMessage(secrets, { id, body, timestamp: deps.now() }) }
+}
+
+/** Kind of a failure, for admins: the guard's texts reveal the network. */
+function failureOf(error: unknown): string {
+  const { name, code } = error as { name?: string; code?: string }
+  if (name === 'TimeoutError') return 'timeout'
+  if (name === 'AnswerTooLarge') return 'answer_too_large'
+  return code === 'egress_refused' ? 'forbidden_address' : 'unreachable'
+}

@@ -1,0 +1,85 @@
+import { type Insertable, type Kysely, type Selectable, sql, type Transaction, type Updateable } from 'kysely'
+import type { DB } from '../../db/tables.ts'
+
+export type Webhook = Selectable<DB['webhooks']>
+
+/** Reports whether events are written for any receiver. */
+export async function hasReceiver(db: Kysely<DB>): Promise<boolean> {
+  const found = await db
+    .selectFrom('webhooks')
+    .select('id')
+    .where(sql<boolean>`disabled_reason is distinct from 'gone'`)
+    .limit(1)
+    .executeTakeFirst()
+  return found !== undefined
+}
+
+export const listWebhooks = (db: Kysely<DB>): Promise<Webhook[]> =>
+  db.selectFrom('webhooks').selectAll().orderBy('created_at').orderBy('id').execute()
+
+export const findWebhook = (db: Kysely<DB>, id: string): Promise<Webhook | undefined> =>
+  db.selectFrom('webhooks').selectAll().where('id', '=', id).executeTakeFirst()
+
+/** Locks the row until the transaction ends. A transaction that changes a receiver and deliveries begins with it. */
+export const lockWebhook = (trx: Transaction<DB>, id: string): Promise<Webhook | undefined> =>
+  trx.selectFrom('webhooks').selectAll().where('id', '=', id).forNoKeyUpdate().executeTakeFirst()
+
+/** Returns undefined when there are `most` already. */
+export async function insertWebhook(
+  trx: Transaction<DB>,
+  webhook: Insertable<DB['webhooks']>,
+  { most }: { most: number },
+): Promise<Webhook | undefined> {
+  // Serializes the inserts, so that the count is exact.
+  await sql`lock table ${sql.table('webhooks')} in share row exclusive mode`.execute(trx)
+  const { count } = await trx
+    .selectFrom('webhooks')
+    .select((column) => column.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow()
+  if (count >= most) return undefined
+  return trx.insertInto('webhooks').values(webhook).returningAll().executeTakeFirstOrThrow()
+}
+
+export const updateWebhook = (
+  trx: Kysely<DB>,
+  id: string,
+  changes: Updateable<DB['webhooks']>,
+): Promise<Webhook | undefined> =>
+  trx.updateTable('webhooks').set(changes).where('id', '=', id).returningAll().executeTakeFirst()
+
+/** Deletes the receiver with its deliveries; false when there is none. */
+export async function deleteWebhook(trx: Transaction<DB>, id: string): Promise<boolean> {
+  const { numDeletedRows } = await trx.deleteFrom('webhooks').where('id', '=', id).executeTakeFirstOrThrow()
+  await trx.deleteFrom('webhook_deliveries').where('webhook_id', '=', id).execute()
+  return numDeletedRows > 0n
+}
+
+export const NO_FAILURES = { failures: 0, failing_since: null, paused_until: null }
+
+/** Counts a failure; no attempt is made before `pausedUntil`. With a reason the receiver is disabled. */
+export async function recordFailure(
+  trx: Transaction<DB>,
+  id: string,
+  { now, pausedUntil, reason }: { now: Date; pausedUntil: Date | null; reason: Webhook['disabled_reason'] },
+): Promise<void> {
+  await trx
+    .updateTable('webhooks')
+    .set({
+      failures: sql`failures + 1`,
+      failing_since: sql`coalesce(failing_since, ${now})`,
+      paused_until: pausedUntil,
+      ...(reason && { enabled: false, disabled_reason: reason }),
+    })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** Stores a receiver whose id is known; the row of another process is replaced. */
+export async function upsertWebhook(db: Kysely<DB>, webhook: Insertable<DB['webhooks']>): Promise<void> {
+  const { id: _id, created_at: _created, ...changes } = webhook
+  await db
+    .insertInto('webhooks')
+    .values(webhook)
+    .onConflict((conflict) => conflict.column('id').doUpdateSet(changes))
+    .execute()
+}

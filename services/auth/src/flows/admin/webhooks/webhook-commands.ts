@@ -1,0 +1,48 @@
+// The `webhooks` commands. Routes: webhooks.routes.ts.
+import { DURATION_FORM, parseDurationSeconds } from '@services/common/config/duration'
+import { command, printResult, UsageError } from '@services/common/process/command-line'
+import { audit } from '../../../core/audit/audit.ts'
+import { restartSince } from '../../../core/webhooks/deliveries.store.ts'
+import { giveUpAt } from '../../../db/events.store.ts'
+import { UUID } from '../../../db/uuid.ts'
+import { type CommandDeps, onDatabase } from '../../../on-database.ts'
+
+export const webhooksReplay = command({
+  name: 'webhooks replay',
+  summary: 'send delivered and failed events again, in their order',
+  options: {
+    since: { value: 'TIME', meaning: `from this time on: RFC 3339, or ${DURATION_FORM} ago` },
+    webhook: { value: 'UUID', meaning: 'id of one receiver; all if absent' },
+  },
+  details: 'Events are kept for AUTH_WEBHOOK_RETENTION. The ids stay, so that a receiver recognizes a repetition.',
+  run: async ({ options: { since: given, webhook }, json }) => {
+    if (!given) throw new UsageError('needs --since')
+    if (webhook && !UUID.test(webhook)) throw new UsageError('--webhook must be the id of a webhook')
+    await onDatabase(async (deps) => {
+      const since = momentOf(given, deps.now())
+      if (!since) throw new UsageError(`--since must be a time such as 2026-01-31T12:00:00Z, or ${DURATION_FORM}`)
+      const events = await replay(deps, since, webhook)
+      printResult(json, { events }, `${events} events are sent again`)
+    })
+  },
+})
+
+function replay(deps: CommandDeps, since: Date, webhookId: string | undefined): Promise<number> {
+  const { db, log, operator } = deps
+  return db.transaction().execute(async (trx) => {
+    const now = deps.now()
+    const events = await restartSince(trx, { since, webhookId, now, giveUpAt: giveUpAt(now) })
+    const traits = { events, ...(webhookId && { webhook_id: webhookId }) }
+    await audit(deps, trx, log, { action: 'webhooks_replayed', actor: operator, traits })
+    return events
+  })
+}
+
+const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/
+
+function momentOf(text: string, now: Date): Date | undefined {
+  const seconds = parseDurationSeconds(text)
+  if (seconds !== undefined) return new Date(now.getTime() - seconds * 1000)
+  const time = RFC_3339.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(time) ? undefined : new Date(time)
+}

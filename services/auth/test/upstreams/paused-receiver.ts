@@ -1,0 +1,36 @@
+// Events of a test service: a receiver that is disabled, so that they wait, and what waits for it.
+import { expect } from 'vitest'
+import type { TestService } from '../service.ts'
+
+export interface StoredEvent {
+  id: string
+  event: string
+  user_id: string | null
+  // biome-ignore lint/suspicious/noExplicitAny: data is what the test says it is
+  data: any
+}
+
+/** Adds a receiver of all events; they wait, because it is disabled. Returns its id. */
+export async function addPausedReceiver(service: TestService, events = ['*']): Promise<string> {
+  const input = { url: 'https://127.0.0.1:1/events', events, enabled: false }
+  const { status, body } = await service.post('/admin/webhooks', input, service.admin)
+  expect(status).toBe(201)
+  return body.id
+}
+
+/** Events in their order, those after `after` alone. */
+export async function storedEvents({ deps }: TestService, after = 0): Promise<(StoredEvent & { position: number })[]> {
+  const { rows } = await deps.pool.query(
+    'select position, id, event, user_id, data from webhook_deliveries where position > $1 order by position',
+    [after],
+  )
+  return rows
+}
+
+/** Events that `work` causes. */
+export async function eventsDuring(service: TestService, work: () => Promise<unknown>): Promise<StoredEvent[]> {
+  const before = (await storedEvents(service)).at(-1)?.position
+  await work()
+  await service.settled()
+  return storedEvents(service, before)
+}

@@ -1,0 +1,275 @@
+// Deliveries of events to receivers that behave in every way, over real sockets. The test is the worker: it starts and
+// stops dispatchers, and its clock decides what is due.
+import { type Received, type Receiver, startReceiver } from '@services/common/testing/http/receiver'
+import { Webhook } from 'standardwebhooks'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { claimDue } from '../src/core/webhooks/deliveries.store.ts'
+import { startDispatcher } from '../src/core/webhooks/dispatcher.ts'
+import { deleteExpired } from '../src/housekeeping.ts'
+import { startTestService, type TestService } from './service.ts'
+
+const DAY = 86_400
+const HOUR = 3_600
+
+let service: TestService
+let receiver: Receiver
+beforeAll(async () => {
+  service = await startTestService({ AUTH_WORKERS_ENABLED: 'false', AUTH_EGRESS_ALLOW_CIDRS: '127.0.0.0/8' })
+})
+afterAll(() => service.close())
+beforeEach(async () => {
+  receiver = await startReceiver()
+  await service.deps.pool.query('delete from webhooks')
+  await service.deps.pool.query('delete from webhook_deliveries')
+})
+afterEach(() => receiver.close())
+
+const dispatch = (of: TestService = service, answerWithinMs = 600_000) => {
+  const stop = startDispatcher(of.deps, { answerWithinMs })
+  onTestFinished(stop)
+  return stop
+}
+
+async function register(url = receiver.url, events = ['user.*']) {
+  const { status, body } = await service.post('/admin/webhooks', { url: `${url}/events`, events }, service.admin)
+  expect(status).toBe(201)
+  return body as { id: string; secret: string }
+}
+
+const newUser = async () => (await service.post('/admin/users', { email: newEmail() }, service.admin)).body.id as string
+const newEmail = () => `user-${Math.random().toString(36).slice(2)}@example.com`
+const change = (id: string, n: number) => service.put(`/admin/users/${id}`, { user_metadata: { n } }, service.admin)
+
+const webhook = async (id: string) => (await service.get(`/admin/webhooks/${id}`, service.admin)).body
+const deliveries = async (id: string, query = '') =>
+  (await service.get(`/admin/webhooks/${id}/deliveries${query}`, service.admin)).body.deliveries
+const states = async (id: string) => (await deliveries(id)).map(({ state }: { state: string }) => state)
+const latest = async (id: string) => (await deliveries(id))[0]
+
+const later = (seconds: number) => {
+  service.clock.advance({ seconds })
+  service.deps.events.wake()
+}
+const events = (of = receiver) => of.received.map(({ body }) => JSON.parse(body))
+const idsAt = (of = receiver) => of.received.map(({ headers }) => headers['webhook-id'])
+
+test('a receiver gets what it wants, signed, in the order of the changes', async () => {
+  const { secret } = await register(receiver.url, ['user.created', 'user.updated'])
+  dispatch()
+  const id = await newUser()
+  for (let n = 1; n <= 3; n++) await change(id, n)
+  await service.put(`/admin/users/${id}`, { password: 'correct horse' }, service.admin)
+  await expect.poll(() => receiver.received.length).toBe(4)
+  const [first] = receiver.received
+  const verified = new Webhook(secret).verify(first?.body ?? '', first?.headers as Record<string, string>)
+  expect(verified).toMatchObject({
+    type: 'user.created',
+    timestamp: service.clock.now().toISOString(),
+    data: { user: { id } },
+  })
+  expect(events().map(({ type, data }) => [type, data.user.user_metadata.n])).toEqual([
+    ['user.created', undefined],
+    ['user.updated', 1],
+    ['user.updated', 2],
+    ['user.updated', 3],
+  ])
+  expect(first?.headers['user-agent']).toMatch(/^auth\//)
+  expect(first?.headers).not.toHaveProperty('traceparent')
+})
+
+test('two replicas deliver each event once, and those of a user in their order', async () => {
+  const replica = await startTestService(
+    {
+      AUTH_DATABASE_URL: service.deps.config.database.url,
+      ...{ AUTH_WORKERS_ENABLED: 'false', AUTH_EGRESS_ALLOW_CIDRS: '127.0.0.0/8' },
+    },
+    service.clock,
+  )
+  onTestFinished(() => replica.close())
+  await register()
+  await replica.deps.events.refresh()
+  const users = await Promise.all([newUser(), newUser(), newUser()])
+  dispatch()
+  dispatch(replica)
+  const work = users.map(async (id) => {
+    for (let n = 1; n <= 5; n++)
+      await (n % 2 ? service : replica).put(`/admin/users/${id}`, { user_metadata: { n } }, service.admin)
+  })
+  await Promise.all(work)
+  await expect.poll(() => receiver.received.length).toBe(18)
+  expect(new Set(idsAt()).size).toBe(18)
+  for (const id of users) {
+    const own = events().filter(({ data }) => data.user.id === id)
+    expect(own.map(({ data }) => data.user.user_metadata.n)).toEqual([undefined, 1, 2, 3, 4, 5])
+  }
+})
+
+test('receivers that hang delay no other one', async () => {
+  receiver.answer = () => {}
+  for (let n = 0; n < 5; n++) await register(receiver.url)
+  const other = await startReceiver()
+  onTestFinished(() => other.close())
+  await register(other.url)
+  dispatch()
+  for (let n = 1; n <= 4; n++) {
+    await newUser()
+    await expect.poll(() => other.received.length).toBe(n)
+  }
+  // Each has its slots and no more.
+  expect(receiver.received.length).toBeLessThanOrEqual(15)
+  receiver.close()
+})
+
+test.for<[string, Receiver['answer'], { status?: number; error: string }]>([
+  ['says 500', (response) => response.writeHead(500).end(), { status: 500, error: 'status' }],
+  ['says 404', (response) => response.writeHead(404).end('x'), { status: 404, error: 'status' }],
+  [
+    'leads elsewhere',
+    (response) => response.writeHead(302, { location: '/x' }).end(),
+    { status: 302, error: 'redirect' },
+  ],
+  ['hangs up', (response) => response.destroy(), { error: 'unreachable' }],
+  ['answers too much', (response) => response.writeHead(200).end('x'.repeat(100_000)), { error: 'answer_too_large' }],
+  ['does not answer in time', () => {}, { error: 'timeout' }],
+])('a receiver that %s has failed, and gets the event again with the same id and body', async ([, answer, seen]) => {
+  receiver.answer = answer
+  const { id } = await register()
+  await newUser()
+  const stop = dispatch(service, 300)
+  await expect.poll(async () => (await latest(id)).error).toBe(seen.error)
+  expect(await latest(id)).toMatchObject({ state: 'waiting', attempts: 1, ...seen })
+  await stop()
+  receiver.answer = (response) => response.writeHead(204).end()
+  dispatch()
+  later(10)
+  await expect.poll(() => states(id)).toEqual(['delivered'])
+  expect(await latest(id)).toMatchObject({ attempts: 2, status: 204 })
+  expect(new Set(idsAt()).size).toBe(1)
+  expect(new Set(receiver.received.map(({ body }) => body)).size).toBe(1)
+})
+
+test('a receiver that is down for a day gets everything afterwards, in order', async () => {
+  receiver.answer = (response) => response.writeHead(503).end()
+  const { id } = await register()
+  const user = await newUser()
+  dispatch()
+  let n = 0
+  for (let hour = 0; hour < 24; hour++) {
+    await change(user, ++n)
+    const before = receiver.received.length
+    later(HOUR)
+    await expect.poll(() => receiver.received.length).toBeGreaterThan(before - 1)
+    await expect.poll(async () => (await running()) === 0).toBe(true)
+  }
+  expect((await states(id)).every((state: string) => state === 'waiting')).toBe(true)
+  const failed = receiver.received.length
+  receiver.answer = (response) => response.writeHead(204).end()
+  later(12 * HOUR)
+  await expect.poll(() => states(id)).toEqual(Array(25).fill('delivered'))
+  const delivered = events().slice(failed)
+  expect(delivered.map(({ data }) => data.user.user_metadata.n ?? 0)).toEqual([...Array(25).keys()])
+  expect(await failuresOf(id)).toEqual({ failures: 0, failing_since: null, paused_until: null })
+})
+
+const running = async () =>
+  (await service.deps.pool.query('select from webhook_deliveries where is_running')).rowCount as number
+const failuresOf = async (id: string) =>
+  (await service.deps.pool.query('select failures, failing_since, paused_until from webhooks where id = $1', [id]))
+    .rows[0]
+
+test('an event is given up after three days, and a receiver that fails for five is disabled', async () => {
+  receiver.answer = (response) => response.writeHead(500).end()
+  const { id } = await register()
+  await newUser()
+  dispatch()
+  await expect.poll(() => receiver.received.length).toBe(1)
+  for (let half = 0; half < 8; half++) {
+    await expect.poll(running).toBe(0)
+    later(DAY / 2)
+  }
+  await expect.poll(() => states(id)).toEqual(['failed'])
+  later(DAY + HOUR)
+  await newUser()
+  await expect.poll(async () => (await webhook(id)).enabled).toBe(false)
+  expect(await webhook(id)).toMatchObject({ disabled_reason: 'failing' })
+  // Later events wait for three days.
+  await newUser()
+  expect(await states(id)).toEqual(['waiting', 'waiting', 'failed'])
+  receiver.answer = (response) => response.writeHead(204).end()
+  const enabled = await service.put(`/admin/webhooks/${id}`, { enabled: true }, service.admin)
+  expect(enabled.body).toEqual(expect.not.objectContaining({ disabled_reason: expect.anything() }))
+  await expect.poll(() => states(id)).toEqual(['delivered', 'delivered', 'failed'])
+})
+
+test('events that wait for a disabled receiver fail after three days', async () => {
+  const { id } = await register()
+  await service.put(`/admin/webhooks/${id}`, { enabled: false }, service.admin)
+  await newUser()
+  service.clock.advance({ seconds: 3 * DAY + 1 })
+  await deleteExpired(service.deps, service.deps.log)
+  expect(await deliveries(id)).toMatchObject([{ state: 'failed', error: 'given_up', attempts: 0 }])
+  service.clock.advance({ seconds: 5 * DAY })
+  await deleteExpired(service.deps, service.deps.log)
+  expect(await deliveries(id)).toEqual([])
+})
+
+test('a receiver that answers 410 is disabled at once, and no event waits for it', async () => {
+  receiver.answer = (response) => response.writeHead(410).end()
+  const { id } = await register()
+  const user = await newUser()
+  await change(user, 1)
+  dispatch()
+  await expect.poll(() => states(id)).toEqual(['failed', 'failed'])
+  expect(await webhook(id)).toMatchObject({ enabled: false, disabled_reason: 'gone' })
+  expect(receiver.received).toHaveLength(1)
+  await change(user, 2)
+  expect(await deliveries(id)).toHaveLength(2)
+})
+
+test('events that wait while the secret is rotated are signed by both secrets, for a day', async () => {
+  const { id, secret } = await register()
+  const user = await newUser()
+  const rotated = await service.post(`/admin/webhooks/${id}/rotate-secret`, {}, service.admin)
+  expect(rotated.body.secret).not.toBe(secret)
+  dispatch()
+  await expect.poll(() => receiver.received.length).toBe(1)
+  /** The library compares the time with the machine's, and the clock is the test's: compares signatures. */
+  const accepts = (known: string): boolean => {
+    const { body, headers } = receiver.received.at(-1) as Received
+    const signed = new Webhook(known).sign(String(headers['webhook-id']), service.clock.now(), body)
+    return String(headers['webhook-signature']).split(' ').includes(signed)
+  }
+  expect([secret, rotated.body.secret].map((each) => accepts(each))).toEqual([true, true])
+  service.clock.advance({ seconds: DAY })
+  await change(user, 1)
+  await expect.poll(() => receiver.received.length).toBe(2)
+  expect([secret, rotated.body.secret].map((each) => accepts(each))).toEqual([false, true])
+})
+
+test('an event whose process died after the commit, or in an attempt, is delivered by another', async () => {
+  const { id } = await register()
+  await newUser()
+  const now = service.clock.now()
+  const leaseUntil = new Date(now.getTime() + 60_000)
+  // The attempt of a process that dies.
+  expect(await claimDue(service.deps.db, { now, leaseUntil, atOnce: 3, busy: new Map() })).toHaveLength(1)
+  await newUser()
+  dispatch()
+  await expect.poll(() => receiver.received.length).toBe(1)
+  expect(await states(id)).toEqual(['delivered', 'waiting'])
+  later(61)
+  await expect.poll(() => states(id)).toEqual(['delivered', 'delivered'])
+})
+
+test('a stopping process gives back what it has not finished', async () => {
+  receiver.answer = () => {}
+  const { id } = await register()
+  await newUser()
+  const stop = startDispatcher(service.deps, { answerWithinMs: 600_000, stopGraceMs: 0 })
+  await expect.poll(() => receiver.received.length).toBe(1)
+  await stop()
+  expect(await deliveries(id)).toMatchObject([
+    { state: 'waiting', attempts: 0, next_at: service.clock.now().toISOString() },
+  ])
+  receiver.close()
+})
